@@ -11,13 +11,15 @@ mod world;
 use std::time::{Duration, Instant};
 
 use fieldline_core::clock::Clock as _;
-use fieldline_core::ports::{AttributeRow, AttributeStore, RowParts, TelemetryRow, TimeSeriesStore};
-use fieldline_model::kv::{ValueRef, pack};
+use fieldline_core::ports::{
+    AttributeRow, AttributeStore, TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore,
+};
+use fieldline_model::kv::{KvValueRef, pack};
 use fieldline_model::query::EntityDataQuery;
 use fieldline_model::timeseries::AttributeScope;
 use serde_json::json;
 
-use self::world::World;
+use self::world::ExampleFixture;
 
 /// Rows saved at once.
 const AT_ONCE: usize = 1_000;
@@ -29,7 +31,7 @@ async fn main() {
         .map(|text| text.parse::<usize>().unwrap());
     let (devices, rounds) = (numbers.next().unwrap_or(100_000), numbers.next().unwrap_or(500));
     let begun = Instant::now();
-    let world = World::with(devices).await;
+    let world = ExampleFixture::with(devices).await;
     let (live, queries, who) = (&world.live, &world.queries, &world.who);
     let now = world.clock.now_ms();
     for (chunk, group) in world.subjects.chunks(AT_ONCE).enumerate() {
@@ -39,11 +41,11 @@ async fn main() {
                 let (mut points, mut attributes) = (Vec::new(), Vec::new());
                 pack(
                     "temperature",
-                    ValueRef::Double((number % 997) as f64 / 10.0),
+                    KvValueRef::Double((number % 997) as f64 / 10.0),
                     &mut points,
                 );
-                pack("humidity", ValueRef::Long(number % 101), &mut points);
-                pack("active", ValueRef::Bool(number % 3 == 0), &mut attributes);
+                pack("humidity", KvValueRef::Long(number % 101), &mut points);
+                pack("active", KvValueRef::Bool(number % 3 == 0), &mut attributes);
                 (points, attributes)
             })
             .collect();
@@ -54,7 +56,7 @@ async fn main() {
                 subject: *subject,
                 ts: now,
                 ttl_seconds: 0,
-                parts: RowParts::ALL,
+                parts: TelemetrySaveStrategy::ALL,
                 values,
             })
             .collect();
@@ -109,7 +111,7 @@ async fn main() {
         let mut took: Vec<Duration> = Vec::with_capacity(rounds);
         for round in 0..rounds {
             let mut values = Vec::new();
-            pack("temperature", ValueRef::Double(round as f64), &mut values);
+            pack("temperature", KvValueRef::Double(round as f64), &mut values);
             let changed = world.subjects.get(..changed).unwrap_or(&world.subjects);
             world.store(changed, now + 1 + round as i64, &values).await;
             let begun = Instant::now();

@@ -13,32 +13,34 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fieldline_api::{Deps, Options, TokenKey};
-use fieldline_core::calls::Calls;
+use fieldline_api::{ApiDependencies, Options, TokenKey};
+use fieldline_core::calls::DeviceRpcService;
 use fieldline_core::clock::Clock as _;
 use fieldline_core::downlink::NoDeviceLink;
-use fieldline_core::ports::{NoFieldReprocess, NoMails, NoRuleEngine, NoRuleNodes, NoRuleReplay, NoScripts};
-use fieldline_core::rest_calls::{RestCallers, WaitLimits};
-use fieldline_core::services::{DeviceMoves, Onboarding};
-use fieldline_core::sessions::Sessions;
-use fieldline_core::usage::ApiUsage;
-use fieldline_model::Subject;
-use fieldline_model::kv::{ValueRef, pack};
+use fieldline_core::ports::{
+    NoFieldReprocess, NoMails, NoRuleEngine, NoRuleNodes, NoRuleReplay, NoScriptTester,
+};
+use fieldline_core::rest_calls::{RestApiRequests, RestRequestLimits};
+use fieldline_core::services::{DeviceOnboarding, TenantTransfer};
+use fieldline_core::sessions::SessionRegistry;
+use fieldline_core::usage::UsageStore;
+use fieldline_model::EntityKey;
+use fieldline_model::kv::{KvValueRef, pack};
 use futures::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use self::world::World;
+use self::world::ExampleFixture;
 
 /// How long points are sent.
 const SECONDS: u64 = 10;
 
-struct Platform {
+struct ExampleServer {
     address: SocketAddr,
     token: String,
-    world: World,
+    world: ExampleFixture,
 }
 
 #[tokio::main]
@@ -48,12 +50,12 @@ async fn main() {
         .map(|text| text.parse::<usize>().unwrap());
     let sockets = numbers.next().unwrap_or(1_000);
     let rate = numbers.next().unwrap_or(50);
-    let platform = Platform::start(numbers.next().unwrap_or(10_000)).await;
+    let platform = ExampleServer::start(numbers.next().unwrap_or(10_000)).await;
     one_busy_device(&platform, sockets, rate).await;
     one_large_page(&platform).await;
 }
 
-async fn one_busy_device(platform: &Platform, sockets: usize, rate: usize) {
+async fn one_busy_device(platform: &ExampleServer, sockets: usize, rate: usize) {
     let subject = platform.world.subjects[0];
     let mut readers = Vec::with_capacity(sockets);
     for _ in 0..sockets {
@@ -109,7 +111,7 @@ async fn one_busy_device(platform: &Platform, sockets: usize, rate: usize) {
     );
 }
 
-async fn one_large_page(platform: &Platform) {
+async fn one_large_page(platform: &ExampleServer) {
     let command = json!({
         "type": "ENTITY_DATA", "cmdId": 1,
         "query": {
@@ -145,13 +147,13 @@ async fn one_large_page(platform: &Platform) {
     }
 }
 
-impl Platform {
+impl ExampleServer {
     async fn start(devices: usize) -> Self {
-        let world = World::with(devices).await;
+        let world = ExampleFixture::with(devices).await;
         let (entities, live, clock) = (&world.stores, &world.live, &world.clock);
-        let calls = Calls::new(Sessions::new(1), entities.calls.clone(), clock.clone());
-        let deps = Deps {
-            usage: ApiUsage::new(entities.clone(), live.clone(), clock.clone()),
+        let calls = DeviceRpcService::new(SessionRegistry::new(1), entities.calls.clone(), clock.clone());
+        let deps = ApiDependencies {
+            usage: UsageStore::new(entities.clone(), live.clone(), clock.clone()),
             entities: entities.clone(),
             series: live.clone(),
             attributes: live.clone(),
@@ -161,21 +163,21 @@ impl Platform {
             token_settings: None,
             mailer: Arc::new(NoMails),
             sms: Arc::new(fieldline_core::ports::NoSms),
-            machine: Arc::new(fieldline_core::ports::UnknownMachine),
+            machine: Arc::new(fieldline_core::ports::NoSystemInfo),
             rule_engine: Arc::new(NoRuleEngine),
-            rest_calls: RestCallers::new("live", WaitLimits::default()),
+            rest_calls: RestApiRequests::new("live", RestRequestLimits::default()),
             devices: Arc::new(NoDeviceLink),
             calls,
-            onboarding: Onboarding::new(world.context.clone()),
-            set_aside: fieldline_core::set_aside::SetAside::new(
+            onboarding: DeviceOnboarding::new(world.context.clone()),
+            set_aside: fieldline_core::set_aside::SetAsideService::new(
                 entities.set_aside.clone(),
                 Arc::new(fieldline_core::ports::NoRecordQueue),
                 clock.clone(),
                 &Default::default(),
             ),
-            moves: DeviceMoves::new(world.context.clone(), live.clone()),
+            moves: TenantTransfer::new(world.context.clone(), live.clone()),
             rule_nodes: Arc::new(NoRuleNodes),
-            scripts: Arc::new(NoScripts),
+            scripts: Arc::new(NoScriptTester),
             rule_usage: Arc::new(fieldline_core::ports::NoRuleUsage),
             replays: Arc::new(NoRuleReplay),
             reprocess: Arc::new(NoFieldReprocess),
@@ -204,9 +206,9 @@ impl Platform {
         socket
     }
 
-    async fn store(&self, subjects: &[Subject], value: i64) {
+    async fn store(&self, subjects: &[EntityKey], value: i64) {
         let mut values = Vec::new();
-        pack("t", ValueRef::Long(value), &mut values);
+        pack("t", KvValueRef::Long(value), &mut values);
         self.world
             .store(subjects, self.world.clock.now_ms(), &values)
             .await;

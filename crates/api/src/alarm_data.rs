@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use fieldline_core::access::{AccessError, Operation, Principal};
+use fieldline_core::access::{AccessError, AccessOperation, Principal};
 use fieldline_core::ports::{AlarmQuery, AlarmScope, MAX_ALARM_ENTITIES};
 use fieldline_model::entity::{AlarmInfo, AlarmSearchStatus, AlarmSeverity, Authority};
 use fieldline_model::page::{PageData, PageLink, SortOrder};
 use fieldline_model::query::{
-    AliasId, ComplexOperation, DataPageLink, DataSortOrder, EntityDataQuery, EntityFilter, EntityKey,
+    AliasId, ComplexOperation, DataPageLink, DataSortOrder, EntityDataQuery, EntityFilter, EntityQueryKey,
     KeyFilter, KeyType, LatestValues, TsValue,
 };
 use fieldline_model::{AlarmId, EntityId, EntityType, UserId};
@@ -22,7 +22,7 @@ const MAX_PAGE: i64 = 10_000;
 /// Conditions that find and count share; absent and empty ones hold for all.
 #[derive(Debug, Clone, Deserialize, Default, utoipa::ToSchema)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Conditions {
+pub(crate) struct AlarmConditions {
     /// Created at or after this time, milliseconds.
     start_ts: Option<i64>,
     /// Created at or before this time, milliseconds.
@@ -41,7 +41,7 @@ pub(crate) struct Conditions {
     assignee_id: Option<UserId>,
 }
 
-impl Conditions {
+impl AlarmConditions {
     /// A window begins at the start where `from_start` and there is one, else it ends now.
     fn query(&self, scope: AlarmScope, now: i64, from_start: bool) -> AlarmQuery {
         let present = |time: Option<i64>| time.filter(|time| *time > 0);
@@ -77,7 +77,7 @@ pub(crate) struct AlarmDataPageLink {
     /// Newest first where absent.
     sort_order: Option<DataSortOrder>,
     #[serde(flatten)]
-    conditions: Conditions,
+    conditions: AlarmConditions,
 }
 
 /// Which alarms are asked for, and what is shown of them.
@@ -93,19 +93,19 @@ pub(crate) struct AlarmDataQuery {
     #[serde(default)]
     key_filters_operation: Option<ComplexOperation>,
     /// Fields of the entity to show.
-    entity_fields: Option<Vec<EntityKey>>,
+    entity_fields: Option<Vec<EntityQueryKey>>,
     /// Attributes and latest values of the entity to show.
-    latest_values: Option<Vec<EntityKey>>,
+    latest_values: Option<Vec<EntityQueryKey>>,
     /// Fields of the alarm to show; all are shown.
     #[allow(dead_code, reason = "part of the shape, and described")]
-    alarm_fields: Option<Vec<EntityKey>>,
+    alarm_fields: Option<Vec<EntityQueryKey>>,
     /// The page.
     page_link: AlarmDataPageLink,
 }
 
 impl AlarmDataQuery {
     /// Attributes and latest values of the entity that are shown.
-    pub(crate) fn latest_keys(&self) -> &[EntityKey] {
+    pub(crate) fn latest_keys(&self) -> &[EntityQueryKey] {
         self.latest_values.as_deref().unwrap_or_default()
     }
 }
@@ -123,7 +123,7 @@ pub(crate) struct AlarmCountQuery {
     #[serde(default)]
     key_filters_operation: Option<ComplexOperation>,
     #[serde(flatten)]
-    conditions: Conditions,
+    conditions: AlarmConditions,
 }
 
 /// An alarm with the entity it was found at.
@@ -149,7 +149,7 @@ pub(crate) async fn find(
     check_assignee(api, caller, &link.conditions).await?;
     let by_entity = link.sort_order.as_ref().filter(|sort| sorts_entities(&sort.key));
     let page = page(link, by_entity.is_some())?;
-    let filter = Filter {
+    let filter = AlarmEntityFilter {
         entities: &query.entity_filter,
         keys: query.key_filters.as_deref().unwrap_or_default(),
         operation: query.key_filters_operation.unwrap_or_default(),
@@ -185,7 +185,7 @@ pub(crate) async fn count(api: &ApiState, caller: &Principal, query: &AlarmCount
     check_assignee(api, caller, &query.conditions).await?;
     let scope = match &query.entity_filter {
         Some(entities) => {
-            let filter = Filter {
+            let filter = AlarmEntityFilter {
                 entities,
                 keys: query.key_filters.as_deref().unwrap_or_default(),
                 operation: query.key_filters_operation.unwrap_or_default(),
@@ -199,15 +199,15 @@ pub(crate) async fn count(api: &ApiState, caller: &Principal, query: &AlarmCount
     Ok(api.entities.alarms.count(caller.tenant, &query).await?)
 }
 
-async fn check_assignee(api: &ApiState, caller: &Principal, conditions: &Conditions) -> ApiResult<()> {
+async fn check_assignee(api: &ApiState, caller: &Principal, conditions: &AlarmConditions) -> ApiResult<()> {
     if let Some(user) = conditions.assignee_id {
-        api.check(caller, user, Operation::Read).await?;
+        api.check(caller, user, AccessOperation::Read).await?;
     }
     Ok(())
 }
 
 /// Which entities a query of alarms is about.
-struct Filter<'a> {
+struct AlarmEntityFilter<'a> {
     entities: &'a EntityFilter,
     keys: &'a [KeyFilter],
     operation: ComplexOperation,
@@ -219,7 +219,7 @@ struct Filter<'a> {
 async fn scope(
     api: &ApiState,
     caller: &Principal,
-    filter: &Filter<'_>,
+    filter: &AlarmEntityFilter<'_>,
     propagated: bool,
 ) -> ApiResult<AlarmScope> {
     // A whole type needs no list of its entities.
@@ -236,7 +236,7 @@ async fn scope(
     let readable = match filter.entities {
         EntityFilter::SingleEntity {
             single_entity: AliasId::Entity(entity),
-        } if filter.keys.is_empty() => match api.check(caller, *entity, Operation::Read).await {
+        } if filter.keys.is_empty() => match api.check(caller, *entity, AccessOperation::Read).await {
             Ok(_) => vec![*entity],
             Err(AccessError::NotFound(_) | AccessError::Denied) => Vec::new(),
             Err(error) => return Err(error.into()),
@@ -251,7 +251,7 @@ async fn scope(
                 page_link: DataPageLink {
                     page_size: MAX_ALARM_ENTITIES as i64,
                     sort_order: Some(filter.sort.cloned().unwrap_or_else(|| DataSortOrder {
-                        key: EntityKey::new(KeyType::EntityField, "createdTime"),
+                        key: EntityQueryKey::new(KeyType::EntityField, "createdTime"),
                         direction: SortOrder::Asc,
                     })),
                     ..DataPageLink::default()
@@ -269,7 +269,7 @@ async fn scope(
 }
 
 /// Whether alarms are sorted by what their entities are sorted by: values, and fields that alarms do not show.
-fn sorts_entities(key: &EntityKey) -> bool {
+fn sorts_entities(key: &EntityQueryKey) -> bool {
     match key.key_type {
         KeyType::AlarmField => false,
         KeyType::EntityField => !matches!(key.key.as_str(), "name" | "label"),
@@ -278,7 +278,7 @@ fn sorts_entities(key: &EntityKey) -> bool {
 }
 
 /// The property of a list that a key of a query means.
-fn property(key: &EntityKey) -> String {
+fn property(key: &EntityQueryKey) -> String {
     let name = match (key.key_type, key.key.as_str()) {
         (KeyType::EntityField, "name") => "originatorName",
         (KeyType::EntityField, "label") => "originatorLabel",

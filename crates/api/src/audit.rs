@@ -15,14 +15,14 @@ use fieldline_model::{AuditLogId, EntityId, EntityType, NULL_UUID, new_uuid};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::caller::Authenticated;
+use crate::caller::AuthenticatedCaller;
 use crate::error::{ApiError, ErrorCode};
-use crate::state::Api;
-use crate::user_agent::Agent;
+use crate::state::SharedApi;
+use crate::user_agent::UserAgent;
 
 mod table;
 
-pub(crate) use table::Audited;
+pub(crate) use table::AuditRule;
 
 /// Larger bodies are not looked into, in bytes.
 const MAX_BODY: usize = 65_536;
@@ -32,13 +32,18 @@ const MAX_BODY: usize = 65_536;
 pub(crate) struct FailureText(pub(crate) String);
 
 /// Lets a request through, and keeps what came of it where the table says so.
-pub(crate) async fn keep(api: Api, audited: Audited, request: Request, next: Next) -> Response {
-    let caller = request.extensions().get::<Authenticated>().copied();
+pub(crate) async fn audit_request(
+    api: SharedApi,
+    audited: AuditRule,
+    request: Request,
+    next: Next,
+) -> Response {
+    let caller = request.extensions().get::<AuthenticatedCaller>().copied();
     let Some(caller) = caller.filter(|_| audited.may_keep(request.method())) else {
         return next.run(request).await;
     };
     let (parts, body) = request.into_parts();
-    let about = About {
+    let about = AuditedRequest {
         method: parts.method.clone(),
         pattern: parts
             .extensions
@@ -47,13 +52,15 @@ pub(crate) async fn keep(api: Api, audited: Audited, request: Request, next: Nex
             .unwrap_or_default(),
         path: parts.uri.path().to_owned(),
         query: parts.uri.query().unwrap_or_default().to_owned(),
-        agent: Agent::of(&parts.headers),
+        agent: UserAgent::of(&parts.headers),
         peer: crate::caller::peer(&parts.extensions),
         body: Bytes::new(),
     };
     if audited.is_upload(&about.method) {
         let response = next.run(Request::from_parts(parts, body)).await;
-        return about.keep(&api, &caller.principal, &audited, response).await;
+        return about
+            .record_outcome(&api, &caller.principal, &audited, response)
+            .await;
     }
     // Read here, within the limit of bodies, and handed on without a copy.
     let bytes = match Bytes::from_request(Request::from_parts(parts.clone(), body), &()).await {
@@ -65,24 +72,32 @@ pub(crate) async fn keep(api: Api, audited: Audited, request: Request, next: Nex
         }
     };
     let request = Request::from_parts(parts, Body::from(bytes.clone()));
-    let about = About { body: bytes, ..about };
+    let about = AuditedRequest { body: bytes, ..about };
     let response = next.run(request).await;
-    about.keep(&api, &caller.principal, &audited, response).await
+    about
+        .record_outcome(&api, &caller.principal, &audited, response)
+        .await
 }
 
 /// A request as far as the audit log is concerned.
-struct About {
+struct AuditedRequest {
     method: Method,
     pattern: String,
     path: String,
     query: String,
-    agent: Agent,
+    agent: UserAgent,
     peer: Option<IpAddr>,
     body: Bytes,
 }
 
-impl About {
-    async fn keep(&self, api: &Api, who: &Principal, audited: &Audited, response: Response) -> Response {
+impl AuditedRequest {
+    async fn record_outcome(
+        &self,
+        api: &SharedApi,
+        who: &Principal,
+        audited: &AuditRule,
+        response: Response,
+    ) -> Response {
         let succeeded = response.status().is_success();
         if succeeded && !audited.also_success {
             return response;
@@ -100,9 +115,9 @@ impl About {
 
     fn entry(
         &self,
-        api: &Api,
+        api: &SharedApi,
         who: &Principal,
-        audited: &Audited,
+        audited: &AuditRule,
         succeeded: bool,
         details: String,
     ) -> Option<AuditLog> {
@@ -111,7 +126,7 @@ impl About {
             0..=MAX_BODY => serde_json::from_slice(&self.body).unwrap_or_default(),
             _ => Value::Null,
         };
-        let params = Params {
+        let params = RequestParams {
             pattern: &self.pattern,
             path: &self.path,
             query: &self.query,
@@ -147,13 +162,13 @@ impl About {
 }
 
 /// The parameters of a request.
-pub(crate) struct Params<'a> {
+pub(crate) struct RequestParams<'a> {
     pattern: &'a str,
     path: &'a str,
     query: &'a str,
 }
 
-impl<'a> Params<'a> {
+impl<'a> RequestParams<'a> {
     /// The part of the path that stands for a name in braces.
     fn path(&self, name: &str) -> Option<&'a str> {
         let wanted =
@@ -176,7 +191,7 @@ impl<'a> Params<'a> {
 
 /// What the audit log says about a log-in of a known user; `failure` is why it did not succeed.
 pub(crate) async fn login(
-    api: &Api,
+    api: &SharedApi,
     user: &User,
     action: ActionType,
     headers: &HeaderMap,
@@ -194,14 +209,14 @@ pub(crate) async fn login(
         user_id: id,
         user_name: Some(user.email.clone()),
         action_type: action,
-        action_data: raw(Agent::of(headers).data(peer).to_string()),
+        action_data: raw(UserAgent::of(headers).data(peer).to_string()),
         succeeded: failure.is_none(),
         action_failure_details: failure.unwrap_or_default().to_owned(),
     };
     api.audit.record(entry).await;
 }
 
-impl Agent {
+impl UserAgent {
     fn data(&self, peer: Option<IpAddr>) -> Value {
         let address = peer.map_or_else(|| "Unknown".to_owned(), |peer| peer.to_string());
         json!({ "clientAddress": address, "browser": self.browser, "os": self.os, "device": self.device })
@@ -226,7 +241,7 @@ mod tests {
 
     #[test]
     fn parameters_are_found_by_their_names() {
-        let params = Params {
+        let params = RequestParams {
             pattern: "/api/customer/{customerId}/device/{deviceId}",
             path: "/api/customer/a/device/13814000-1dd2-11b2-8080-808080808080",
             query: "keys=a,b&scope=X",

@@ -11,9 +11,9 @@ mod tokens;
 pub use token_settings::{TokenSettings, stored_token_settings};
 pub use tokens::{TokenKey, TokenKeyError};
 
-pub(crate) use api_keys::KeyRing;
-pub(crate) use guard::{LoginGuard, PROVEN, network, source_of};
-pub(crate) use refresh::Refreshed;
-pub(crate) use sessions::Sessions;
+pub(crate) use api_keys::ApiKeyCache;
+pub(crate) use guard::{LoginGuard, MAX_PROVEN_ADDRESSES, network, source_of};
+pub(crate) use refresh::RefreshOutcome;
+pub(crate) use sessions::LoginSessions;
 pub(crate) use token_settings::JWT;
-pub(crate) use tokens::{Ticket, TokenPair, Tokens, outdated};
+pub(crate) use tokens::{TokenIdentity, TokenIssuer, TokenPair, outdated};

@@ -7,36 +7,36 @@ use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap};
 use fieldline_core::access::Principal;
 
-use crate::auth::Ticket;
+use crate::auth::TokenIdentity;
 use crate::error::{ApiError, ApiResult};
-use crate::state::Api;
+use crate::state::SharedApi;
 
 /// The authenticated caller of an endpoint that is not public.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Caller(pub(crate) Principal);
+pub(crate) struct CallerPrincipal(pub(crate) Principal);
 
 /// A caller with what its token says about itself.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Authenticated {
+pub(crate) struct AuthenticatedCaller {
     pub(crate) principal: Principal,
     /// Of the token that was shown.
-    pub(crate) ticket: Ticket,
+    pub(crate) ticket: TokenIdentity,
 }
 
 /// Where a request comes from; `None` where the server does not say.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PeerAddress(pub(crate) Option<IpAddr>);
 
-impl<S: Send + Sync> FromRequestParts<S> for Caller {
+impl<S: Send + Sync> FromRequestParts<S> for CallerPrincipal {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let authenticated = Authenticated::from_request_parts(parts, state).await?;
+        let authenticated = AuthenticatedCaller::from_request_parts(parts, state).await?;
         Ok(Self(authenticated.principal))
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Authenticated {
+impl<S: Send + Sync> FromRequestParts<S> for AuthenticatedCaller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
@@ -64,7 +64,7 @@ pub(crate) fn peer(extensions: &Extensions) -> Option<IpAddr> {
 }
 
 /// The caller that the headers prove, by a token or by an API key.
-pub(crate) async fn authenticate(api: &Api, headers: &HeaderMap) -> ApiResult<Authenticated> {
+pub(crate) async fn authenticate(api: &SharedApi, headers: &HeaderMap) -> ApiResult<AuthenticatedCaller> {
     let (scheme, secret) = shown(headers).ok_or_else(ApiError::unauthenticated)?;
     let now = api.clock.now_ms();
     let (principal, ticket) = if scheme.eq_ignore_ascii_case("Bearer") {
@@ -72,12 +72,12 @@ pub(crate) async fn authenticate(api: &Api, headers: &HeaderMap) -> ApiResult<Au
         (api.sessions.user(&claims).await?, claims.ticket())
     } else if scheme.eq_ignore_ascii_case("ApiKey") {
         let ticket = api.keys.ticket(secret, now).await?;
-        let known = api.sessions.redeem(ticket).await?;
+        let known = api.sessions.authenticate(ticket).await?;
         (Principal::of(&known.user), ticket)
     } else {
         return Err(ApiError::unauthenticated());
     };
-    Ok(Authenticated { principal, ticket })
+    Ok(AuthenticatedCaller { principal, ticket })
 }
 
 /// Scheme and secret of `X-Authorization`, or of `Authorization` where that header is absent.

@@ -63,11 +63,11 @@ mod user_settings;
 use fieldline_model::{EntityId, EntityType, TenantId};
 use serde::Serialize;
 
-use crate::endpoint::Routes;
+use crate::endpoint::ApiRoutes;
 
 /// The endpoints of all controllers.
-pub(crate) fn routes() -> Routes {
-    Routes::default()
+pub(crate) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .merge(auth::routes())
         .merge(audit_log::routes())
         .merge(api_key::routes())

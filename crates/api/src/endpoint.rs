@@ -20,25 +20,26 @@ use utoipa::openapi::schema::Type;
 use utoipa::openapi::{Content, Object, OpenApi, Ref, ResponseBuilder};
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
-use crate::audit::{self, Audited};
+use crate::audit::{self, AuditRule};
 use crate::caller;
 use crate::error::{self, ApiError, ErrorCode};
 use crate::memory::{self, BodyMemory};
 use crate::router::is_package;
-use crate::state::Api;
+use crate::state::SharedApi;
 
 /// System administrators only.
-pub(crate) const S: Access = Access::Roles(&[Authority::SysAdmin]);
+pub(crate) const S: EndpointAccess = EndpointAccess::Roles(&[Authority::SysAdmin]);
 /// Tenant administrators only.
-pub(crate) const T: Access = Access::Roles(&[Authority::TenantAdmin]);
+pub(crate) const T: EndpointAccess = EndpointAccess::Roles(&[Authority::TenantAdmin]);
 /// System and tenant administrators.
-pub(crate) const ST: Access = Access::Roles(&[Authority::SysAdmin, Authority::TenantAdmin]);
+pub(crate) const ST: EndpointAccess = EndpointAccess::Roles(&[Authority::SysAdmin, Authority::TenantAdmin]);
 /// Tenant administrators and customer users.
-pub(crate) const TC: Access = Access::Roles(&[Authority::TenantAdmin, Authority::CustomerUser]);
+pub(crate) const TC: EndpointAccess =
+    EndpointAccess::Roles(&[Authority::TenantAdmin, Authority::CustomerUser]);
 /// Customer users only.
-pub(crate) const C: Access = Access::Roles(&[Authority::CustomerUser]);
+pub(crate) const C: EndpointAccess = EndpointAccess::Roles(&[Authority::CustomerUser]);
 /// Everybody who has logged in.
-pub(crate) const STC: Access = Access::Roles(&[
+pub(crate) const STC: EndpointAccess = EndpointAccess::Roles(&[
     Authority::SysAdmin,
     Authority::TenantAdmin,
     Authority::CustomerUser,
@@ -60,7 +61,7 @@ const READ_BY_POST: [&str; 12] = [
     "/api/v2/entitiesQuery/find/keys",
 ];
 /// What is only worked out for whoever asks, and stored nowhere: it ends when the client hangs up.
-const WORKED_OUT_BY_POST: [&str; 3] = [
+const COMPUTED_BY_POST: [&str; 3] = [
     "/api/alarm/rule/testScript",
     "/api/calculatedField/testScript",
     "/api/ruleChain/testScript",
@@ -70,7 +71,7 @@ const MAX_PUBLIC_BODY: usize = 65_536;
 
 /// Who may call an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum EndpointAccess {
     /// Anybody; no token is looked at.
     Public,
     /// Those who have logged in and have one of the authorities.
@@ -79,25 +80,25 @@ pub enum Access {
 
 /// An endpoint of the REST API.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Endpoint {
+pub struct RestEndpoint {
     /// HTTP method in capitals.
     pub method: &'static str,
     /// Path with its parameters in braces.
     pub path: String,
     /// Who may call it.
-    pub access: Access,
+    pub access: EndpointAccess,
 }
 
 /// Collects endpoints.
 #[derive(Default)]
-pub(crate) struct Routes {
-    entries: Vec<(Access, UtoipaMethodRouter<Api>)>,
+pub(crate) struct ApiRoutes {
+    entries: Vec<(EndpointAccess, UtoipaMethodRouter<SharedApi>)>,
 }
 
-impl Routes {
+impl ApiRoutes {
     /// Adds handlers of one path (`utoipa_axum::routes!(...)`) that `access` may call.
     #[must_use]
-    pub(crate) fn add(mut self, access: Access, handlers: UtoipaMethodRouter<Api>) -> Self {
+    pub(crate) fn add(mut self, access: EndpointAccess, handlers: UtoipaMethodRouter<SharedApi>) -> Self {
         self.entries.push((access, handlers));
         self
     }
@@ -110,13 +111,13 @@ impl Routes {
     }
 
     /// All endpoints, in the order of their paths and methods.
-    pub(crate) fn endpoints(&self) -> Vec<Endpoint> {
-        let mut endpoints: Vec<Endpoint> = self
+    pub(crate) fn endpoints(&self) -> Vec<RestEndpoint> {
+        let mut endpoints: Vec<RestEndpoint> = self
             .entries
             .iter()
             .flat_map(|(access, (_, paths, _))| {
                 paths.paths.iter().flat_map(|(path, item)| {
-                    operations(item).into_iter().map(|(method, _)| Endpoint {
+                    operations(item).into_iter().map(|(method, _)| RestEndpoint {
                         method,
                         path: path.clone(),
                         access: *access,
@@ -129,7 +130,7 @@ impl Routes {
     }
 
     /// The router that checks each caller before the handler, and its description.
-    pub(crate) fn build(self, api: &Api, openapi: OpenApi) -> (axum::Router<Api>, OpenApi) {
+    pub(crate) fn build(self, api: &SharedApi, openapi: OpenApi) -> (axum::Router<SharedApi>, OpenApi) {
         let mut router = OpenApiRouter::with_openapi(openapi);
         for (access, (schemas, mut paths, mut handlers)) in self.entries {
             for (path, item) in &mut paths.paths {
@@ -137,24 +138,24 @@ impl Routes {
                 describe_errors(item, path);
             }
             handlers = handlers.route_layer(middleware::from_fn(run_to_end));
-            if access == Access::Public {
+            if access == EndpointAccess::Public {
                 handlers = handlers.layer(DefaultBodyLimit::max(MAX_PUBLIC_BODY));
             }
-            let audited = paths.paths.keys().find_map(|path| Audited::of(path));
+            let audited = paths.paths.keys().find_map(|path| AuditRule::of(path));
             if let Some(audited) = audited {
-                let api = Api::clone(api);
+                let api = SharedApi::clone(api);
                 handlers = handlers.route_layer(middleware::from_fn_with_state(
                     api,
-                    move |State(api): State<Api>, request: Request, next: Next| {
-                        audit::keep(api, audited, request, next)
+                    move |State(api): State<SharedApi>, request: Request, next: Next| {
+                        audit::audit_request(api, audited, request, next)
                     },
                 ));
             }
-            if let Access::Roles(allowed) = access {
-                let api = Api::clone(api);
+            if let EndpointAccess::Roles(allowed) = access {
+                let api = SharedApi::clone(api);
                 handlers = handlers.route_layer(middleware::from_fn_with_state(
                     api,
-                    move |State(api): State<Api>, request: Request, next: Next| {
+                    move |State(api): State<SharedApi>, request: Request, next: Next| {
                         check(api, allowed, request, next)
                     },
                 ));
@@ -167,13 +168,13 @@ impl Routes {
 
 /// Lets a request through to its handler with the caller attached, if the caller has one of the authorities.
 async fn check(
-    api: Api,
+    api: SharedApi,
     allowed: &'static [Authority],
     mut request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
     let authenticated = caller::authenticate(&api, request.headers()).await?;
-    api.rest_limits.admit(&authenticated.principal).await?;
+    api.rest_limits.try_acquire(&authenticated.principal).await?;
     if !allowed.contains(&authenticated.principal.authority) {
         return Err(ApiError::denied());
     }
@@ -183,7 +184,7 @@ async fn check(
     request.extensions_mut().insert(authenticated);
     let tenant = authenticated.principal.tenant;
     let is_upload = is_package(&request);
-    let answer = memory::counted(&api.memory, tenant, is_upload, request, next);
+    let answer = memory::serve_metered(&api.memory, tenant, is_upload, request, next);
     Ok(reading::for_person(tenant, answer).await)
 }
 
@@ -199,7 +200,7 @@ fn posts_to(request: &Request, paths: &[&str]) -> bool {
 /// Runs a handler that changes something to its end, even if the client hangs up: what is stored must not miss the rest of
 /// its work, such as telling those who listen. (The server drops the future of a request whose client is gone.)
 async fn run_to_end(request: Request, next: Next) -> Response {
-    if request.method().is_safe() || posts_to(&request, &WORKED_OUT_BY_POST) {
+    if request.method().is_safe() || posts_to(&request, &COMPUTED_BY_POST) {
         return next.run(request).await;
     }
     let body = request.extensions().get::<Arc<BodyMemory>>().cloned();
@@ -268,8 +269,10 @@ fn describe_errors(item: &mut PathItem, path: &str) {
 }
 
 /// Writes `x-authorities` and the need for a token into the description.
-fn describe_access(item: &mut PathItem, access: Access) {
-    let Access::Roles(allowed) = access else { return };
+fn describe_access(item: &mut PathItem, access: EndpointAccess) {
+    let EndpointAccess::Roles(allowed) = access else {
+        return;
+    };
     let names: Vec<&str> = allowed.iter().map(|authority| authority.name()).collect();
     for operation in operations_mut(item) {
         operation
@@ -307,7 +310,7 @@ mod tests {
         handler: impl Fn() -> H + Clone + Send + Sync + 'static,
     ) -> Router {
         let handlers = post(handler).route_layer(middleware::from_fn(run_to_end));
-        let paths = WORKED_OUT_BY_POST.into_iter().chain(["/"]);
+        let paths = COMPUTED_BY_POST.into_iter().chain(["/"]);
         paths.fold(Router::new(), |routes, path| routes.route(path, handlers.clone()))
     }
 
@@ -338,7 +341,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_only_worked_out_ends_with_its_client() {
-        for path in WORKED_OUT_BY_POST {
+        for path in COMPUTED_BY_POST {
             let held = Arc::new(());
             let holds = held.clone();
             let routes = routes(move || {

@@ -166,7 +166,7 @@ impl IntoResponse for ApiError {
         let text = FailureText(body.message.clone());
         let mut response = (self.status, Json(body)).into_response();
         response.extensions_mut().insert(text);
-        memory::say_when(&mut response);
+        memory::set_retry_after(&mut response);
         response
     }
 }

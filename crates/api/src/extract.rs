@@ -18,9 +18,9 @@ use uuid::Uuid;
 use crate::error::{ApiError, ErrorCode};
 
 /// The JSON body of a request. Unknown fields are ignored.
-pub(crate) struct Body<T>(pub(crate) T);
+pub(crate) struct JsonBody<T>(pub(crate) T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
@@ -58,9 +58,9 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
 
 /// The query of a request. A name that stands there several times makes one list, as if its values were joined by commas.
 /// Empty values count as absent where the field is an `Option` of a number or a flag.
-pub(crate) struct Query<T>(pub(crate) T);
+pub(crate) struct QueryParams<T>(pub(crate) T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
@@ -72,9 +72,9 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
 }
 
 /// The names and values of a query as they stand there.
-pub(crate) struct Pairs(pub(crate) Vec<(String, String)>);
+pub(crate) struct QueryPairs(pub(crate) Vec<(String, String)>);
 
-impl<S: Send + Sync> FromRequestParts<S> for Pairs {
+impl<S: Send + Sync> FromRequestParts<S> for QueryPairs {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
@@ -82,7 +82,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Pairs {
     }
 }
 
-impl Pairs {
+impl QueryPairs {
     /// Those of a query string.
     pub(crate) fn of(query: &str) -> Self {
         Self(form_urlencoded::parse(query.as_bytes()).into_owned().collect())
@@ -141,9 +141,9 @@ pub(crate) fn required_flag<'de, D: Deserializer<'de>>(deserializer: D) -> Resul
 }
 
 /// The path parameters of a request, all of them UUIDs, in their order.
-pub(crate) struct Ids<const N: usize>(pub(crate) [Uuid; N]);
+pub(crate) struct PathIds<const N: usize>(pub(crate) [Uuid; N]);
 
-impl<S: Send + Sync, const N: usize> FromRequestParts<S> for Ids<N> {
+impl<S: Send + Sync, const N: usize> FromRequestParts<S> for PathIds<N> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {

@@ -25,7 +25,7 @@ mod user_agent;
 mod ws;
 
 pub use auth::{TokenKey, TokenKeyError, TokenSettings, stored_token_settings};
-pub use endpoint::{Access, Endpoint};
+pub use endpoint::{EndpointAccess, RestEndpoint};
 pub use options::Options;
 pub use router::{endpoints, router};
-pub use state::Deps;
+pub use state::ApiDependencies;

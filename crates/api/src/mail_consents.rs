@@ -10,32 +10,32 @@ use parking_lot::Mutex;
 use rand::Rng as _;
 
 /// How long somebody may take to allow access.
-const PATIENCE_MS: i64 = 600_000;
+const CONSENT_TIMEOUT_MS: i64 = 600_000;
 /// Requests that are remembered; with more the oldest is forgotten.
-const MOST: usize = 32;
+const MAX_CONSENTS: usize = 32;
 const STATE_BYTES: usize = 32;
 
 /// See the module.
 #[derive(Default)]
-pub(crate) struct Consents(Mutex<VecDeque<Consent>>);
+pub(crate) struct MailConsents(Mutex<VecDeque<MailConsent>>);
 
-struct Consent {
+struct MailConsent {
     state: String,
     begun: i64,
     back_to: String,
 }
 
-impl Consents {
+impl MailConsents {
     /// Begins a request; returns the secret that comes back with its answer. The browser goes on to `back_to`.
     pub(crate) fn begin(&self, back_to: String, now: i64) -> String {
         let mut bytes = [0_u8; STATE_BYTES];
         rand::rng().fill(&mut bytes);
         let state = URL_SAFE_NO_PAD.encode(bytes);
         let mut open = self.0.lock();
-        if open.len() >= MOST {
+        if open.len() >= MAX_CONSENTS {
             open.pop_front();
         }
-        open.push_back(Consent {
+        open.push_back(MailConsent {
             state: state.clone(),
             begun: now,
             back_to,
@@ -48,7 +48,7 @@ impl Consents {
         let mut open = self.0.lock();
         let found = open.iter().position(|consent| consent.state == state)?;
         let consent = open.remove(found)?;
-        let is_valid = (0..PATIENCE_MS).contains(&now.saturating_sub(consent.begun));
+        let is_valid = (0..CONSENT_TIMEOUT_MS).contains(&now.saturating_sub(consent.begun));
         is_valid.then_some(consent.back_to)
     }
 }
@@ -59,18 +59,18 @@ mod tests {
 
     #[test]
     fn an_answer_counts_once_and_in_time() {
-        let consents = Consents::default();
+        let consents = MailConsents::default();
         let state = consents.begin("/a".to_owned(), 0);
         assert_eq!(consents.end("", 1), None);
         assert_eq!(consents.end(&state, 1).as_deref(), Some("/a"));
         assert_eq!(consents.end(&state, 1), None);
         let late = consents.begin("/a".to_owned(), 0);
-        assert_eq!(consents.end(&late, PATIENCE_MS), None);
+        assert_eq!(consents.end(&late, CONSENT_TIMEOUT_MS), None);
         let first = consents.begin("/a".to_owned(), 0);
-        for _ in 0..MOST {
+        for _ in 0..MAX_CONSENTS {
             consents.begin("/a".to_owned(), 0);
         }
         assert_eq!(consents.end(&first, 1), None);
-        assert_eq!(consents.0.lock().len(), MOST);
+        assert_eq!(consents.0.lock().len(), MAX_CONSENTS);
     }
 }

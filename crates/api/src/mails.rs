@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fieldline_core::logging::LogGate;
-use fieldline_core::ports::{Mail, MailSender, SettingsStore};
+use fieldline_core::ports::{MailMessage, MailSender, SettingsStore};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
@@ -19,14 +19,14 @@ static FAILURES: LogGate = LogGate::new(2);
 
 /// Sends mails through the server that the system administrator has set.
 #[derive(Clone)]
-pub(crate) struct Mails {
+pub(crate) struct MailDispatcher {
     settings: Arc<dyn SettingsStore>,
     sender: Arc<dyn MailSender>,
     turns: Arc<Semaphore>,
     places: Arc<Semaphore>,
 }
 
-impl Mails {
+impl MailDispatcher {
     pub(crate) fn new(settings: Arc<dyn SettingsStore>, sender: Arc<dyn MailSender>) -> Self {
         Self {
             settings,
@@ -42,7 +42,7 @@ impl Mails {
     }
 
     /// Sends a mail through a server, and waits until it is taken.
-    pub(crate) async fn send(&self, server: &Value, mail: &Mail) -> ApiResult<()> {
+    pub(crate) async fn send(&self, server: &Value, mail: &MailMessage) -> ApiResult<()> {
         let failed = |error: &str| ApiError::new(ErrorCode::General, format!("Unable to send mail: {error}"));
         let _place = self
             .places
@@ -66,13 +66,13 @@ impl Mails {
     }
 
     /// The refresh token that the provider gives for a code.
-    pub(crate) async fn redeem(&self, server: &Value, code: &str) -> ApiResult<String> {
-        let token = self.sender.redeem(server, code).await;
+    pub(crate) async fn exchange_code(&self, server: &Value, code: &str) -> ApiResult<String> {
+        let token = self.sender.exchange_code(server, code).await;
         token.map_err(ApiError::bad_request)
     }
 
     /// Sends a mail while nobody waits for it; one that cannot be sent is logged. Nothing happens where no server is set.
-    pub(crate) fn send_later(&self, mail: Mail) {
+    pub(crate) fn send_later(&self, mail: MailMessage) {
         let mails = self.clone();
         tokio::spawn(async move {
             let sent = match mails.server().await {
@@ -99,9 +99,9 @@ fn valid_for(ttl_ms: i64) -> String {
 }
 
 /// Asks a new user to activate the account.
-pub(crate) fn activation(to: &str, link: &str, ttl_ms: i64) -> Mail {
+pub(crate) fn activation(to: &str, link: &str, ttl_ms: i64) -> MailMessage {
     let valid = valid_for(ttl_ms);
-    Mail {
+    MailMessage {
         to: to.to_owned(),
         subject: "Activate your account".to_owned(),
         body: format!(
@@ -111,8 +111,8 @@ pub(crate) fn activation(to: &str, link: &str, ttl_ms: i64) -> Mail {
 }
 
 /// Says that an account is active now.
-pub(crate) fn activated(to: &str, login: &str) -> Mail {
-    Mail {
+pub(crate) fn activation_notice(to: &str, login: &str) -> MailMessage {
+    MailMessage {
         to: to.to_owned(),
         subject: "Your account is active".to_owned(),
         body: format!("Your account is active now. Log in here:\n\n{login}\n"),
@@ -120,9 +120,9 @@ pub(crate) fn activated(to: &str, login: &str) -> Mail {
 }
 
 /// Gives somebody the means to set another password.
-pub(crate) fn reset(to: &str, link: &str, ttl_ms: i64) -> Mail {
+pub(crate) fn reset(to: &str, link: &str, ttl_ms: i64) -> MailMessage {
     let valid = valid_for(ttl_ms);
-    Mail {
+    MailMessage {
         to: to.to_owned(),
         subject: "Reset your password".to_owned(),
         body: format!(
@@ -133,8 +133,8 @@ pub(crate) fn reset(to: &str, link: &str, ttl_ms: i64) -> Mail {
 }
 
 /// Says that a password was reset.
-pub(crate) fn was_reset(to: &str, login: &str) -> Mail {
-    Mail {
+pub(crate) fn reset_notice(to: &str, login: &str) -> MailMessage {
+    MailMessage {
         to: to.to_owned(),
         subject: "Your password was reset".to_owned(),
         body: format!(
@@ -144,8 +144,8 @@ pub(crate) fn was_reset(to: &str, login: &str) -> Mail {
 }
 
 /// Says that a user was locked out.
-pub(crate) fn locked_out(to: &str, user: &str, failures: u32) -> Mail {
-    Mail {
+pub(crate) fn lockout_notice(to: &str, user: &str, failures: u32) -> MailMessage {
+    MailMessage {
         to: to.to_owned(),
         subject: "A user account was locked".to_owned(),
         body: format!(
@@ -155,8 +155,8 @@ pub(crate) fn locked_out(to: &str, user: &str, failures: u32) -> Mail {
 }
 
 /// Shows that mails arrive.
-pub(crate) fn test(to: &str) -> Mail {
-    Mail {
+pub(crate) fn test(to: &str) -> MailMessage {
+    MailMessage {
         to: to.to_owned(),
         subject: "Test mail".to_owned(),
         body: "The mail server is set up as it should be.\n".to_owned(),

@@ -8,7 +8,7 @@ use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use fieldline_core::memory_pool::{Exhausted, MemoryPool, MemoryRefusal, MemoryShare};
+use fieldline_core::memory_pool::{ExhaustedLimit, MemoryPool, MemoryRefusal, MemoryShare};
 use fieldline_model::TenantId;
 use futures::{Stream, StreamExt as _, stream};
 use parking_lot::Mutex;
@@ -28,7 +28,7 @@ const ANSWER_PIECE: usize = 256 << 10;
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 
 /// See the module.
-pub(crate) struct Memory {
+pub(crate) struct ApiMemory {
     /// What is read for answers, and answers on their way.
     pub(crate) answers: Arc<MemoryPool>,
     /// Bodies of requests, and what is read of them.
@@ -39,7 +39,7 @@ pub(crate) struct Memory {
     max_body: usize,
 }
 
-impl Memory {
+impl ApiMemory {
     /// As the settings say.
     pub(crate) fn new(options: &Options) -> Self {
         Self {
@@ -54,15 +54,15 @@ impl Memory {
 impl From<MemoryRefusal> for ApiError {
     fn from(refusal: MemoryRefusal) -> Self {
         let status = match refusal.exhausted {
-            Exhausted::Part => StatusCode::TOO_MANY_REQUESTS,
-            Exhausted::Pool => StatusCode::SERVICE_UNAVAILABLE,
+            ExhaustedLimit::Part => StatusCode::TOO_MANY_REQUESTS,
+            ExhaustedLimit::Pool => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::with_status(status, ErrorCode::TooManyRequests, refusal.to_string())
     }
 }
 
 /// Says when to try again, where an answer says that there is no room now.
-pub(crate) fn say_when(response: &mut Response) {
+pub(crate) fn set_retry_after(response: &mut Response) {
     if response.status() == StatusCode::SERVICE_UNAVAILABLE {
         response
             .headers_mut()
@@ -94,8 +94,8 @@ impl BodyMemory {
 }
 
 /// Serves a request whose body, as it comes, and whose answer are counted.
-pub(crate) async fn counted(
-    memory: &Memory,
+pub(crate) async fn serve_metered(
+    memory: &ApiMemory,
     tenant: TenantId,
     is_upload: bool,
     request: Request,
@@ -124,14 +124,14 @@ pub(crate) fn holding<T>(
     })
 }
 
-type Counted = (Request, Option<Arc<BodyMemory>>);
+type MeteredRequest = (Request, Option<Arc<BodyMemory>>);
 
 fn count_body(
-    memory: &Memory,
+    memory: &ApiMemory,
     tenant: TenantId,
     is_upload: bool,
     mut request: Request,
-) -> Result<Counted, MemoryRefusal> {
+) -> Result<MeteredRequest, MemoryRefusal> {
     if request.body().is_end_stream() {
         return Ok((request, None));
     }
@@ -157,7 +157,7 @@ fn count_body(
 }
 
 /// Counts an answer that is made already until its client has taken it. One that is made while it is sent counts itself.
-async fn count_answer(memory: &Memory, tenant: TenantId, response: Response) -> Response {
+async fn count_answer(memory: &ApiMemory, tenant: TenantId, response: Response) -> Response {
     let Some(length) = response.body().size_hint().exact() else {
         return response;
     };

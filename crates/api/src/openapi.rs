@@ -15,11 +15,11 @@ const DOCUMENT: &str = "/v3/api-docs/thingsboard";
     description = "Log in with `POST /api/auth/login`, and send the token as `X-Authorization: Bearer <token>`. \
         `x-authorities` says who may call an endpoint."
 ))]
-struct Document;
+struct OpenApiDocument;
 
 /// The description without endpoints.
 pub(crate) fn empty() -> utoipa::openapi::OpenApi {
-    let mut document = Document::openapi();
+    let mut document = OpenApiDocument::openapi();
     let scheme = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
         .bearer_format("JWT")

@@ -1,6 +1,6 @@
 //! Settings of the REST API.
 
-use fieldline_core::options::{ByteSize, Span};
+use fieldline_core::options::{ByteSize, HumanDuration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,13 +11,13 @@ use crate::memory::BODY_EXPANSION;
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Options {
     /// How long an access token is valid.
-    pub access_token_ttl: Span,
+    pub access_token_ttl: HumanDuration,
     /// How long a refresh token is valid.
-    pub refresh_token_ttl: Span,
+    pub refresh_token_ttl: HumanDuration,
     /// Wrong passwords in a row after which a user is locked out for a while; 0 never locks out.
     pub max_failed_logins: u32,
     /// How long a user is locked out after too many wrong passwords.
-    pub lockout: Span,
+    pub lockout: HumanDuration,
     /// Attempts to log in that one address (an IPv6 /64) may make a minute; 0 for no limit, as behind a proxy, where all
     /// come from one address.
     pub logins_per_minute: u32,
@@ -42,7 +42,7 @@ pub struct Options {
     /// stay texts. For devices see `mqtt.json-type-cast`.
     pub json_type_cast: bool,
     /// How often subscriptions evaluate counts and dynamic queries again.
-    pub live_refresh: Span,
+    pub live_refresh: HumanDuration,
     /// Largest body of a request.
     pub max_body: ByteSize,
     /// Largest OTA package that can be uploaded. What a tenant may have in all is in its tenant profile.
@@ -55,10 +55,10 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            access_token_ttl: Span::secs(9_000),
-            refresh_token_ttl: Span::secs(604_800),
+            access_token_ttl: HumanDuration::secs(9_000),
+            refresh_token_ttl: HumanDuration::secs(604_800),
             max_failed_logins: 10,
-            lockout: Span::secs(300),
+            lockout: HumanDuration::secs(300),
             logins_per_minute: 300,
             parallel_password_hashes: 2,
             min_password_length: 6,
@@ -68,7 +68,7 @@ impl Default for Options {
             request_memory: ByteSize::mib(256),
             socket_memory: ByteSize::mib(256),
             json_type_cast: true,
-            live_refresh: Span::secs(60),
+            live_refresh: HumanDuration::secs(60),
             max_body: ByteSize::mib(16),
             max_package: ByteSize::mib(256),
             public_url: String::new(),
@@ -79,7 +79,7 @@ impl Default for Options {
 impl Options {
     /// What is wrong with the settings, `None` where nothing is.
     pub fn problem(&self) -> Option<String> {
-        if self.access_token_ttl < Span::secs(1) || self.refresh_token_ttl < self.access_token_ttl {
+        if self.access_token_ttl < HumanDuration::secs(1) || self.refresh_token_ttl < self.access_token_ttl {
             return Some(
                 "access-token-ttl must be at least 1s, and refresh-token-ttl no shorter than it".to_owned(),
             );
@@ -90,7 +90,7 @@ impl Options {
         if !(1..=128).contains(&self.min_password_length) {
             return Some("min-password-length must be 1 to 128".to_owned());
         }
-        if self.live_refresh < Span::secs(1) {
+        if self.live_refresh < HumanDuration::secs(1) {
             return Some("live-refresh must be at least 1s".to_owned());
         }
         if self.max_body < ByteSize::kib(1) {

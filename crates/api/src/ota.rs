@@ -11,7 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use fieldline_core::ota::Image;
+use fieldline_core::ota::OtaImage;
 use fieldline_core::ports::OTA_PIECE;
 use fieldline_core::services::UploadedFile;
 use fieldline_model::entity::{ChecksumAlgorithm, OtaPackageInfo, UnknownOtaName};
@@ -23,15 +23,15 @@ use crate::memory;
 use crate::state::ApiState;
 
 /// Bytes of a form around its file. More than one read of a connection, as its file may begin anywhere in that.
-const FORM: usize = 1 << 20;
+const MAX_FORM_OVERHEAD: usize = 1 << 20;
 /// What a download takes, bytes: a piece as it is stored, as it is sent, and the one before it.
-const DOWNLOAD: usize = 4 * OTA_PIECE;
+const DOWNLOAD_BYTES: usize = 4 * OTA_PIECE;
 const TOO_LARGE: &str = "The form is too large before its part 'file'";
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct UploadParams {
+pub(crate) struct OtaUploadParams {
     /// The checksum that the file shall have; made from it where absent.
     checksum: Option<String>,
     /// `MD5`, `SHA256`, `SHA384`, `SHA512`, `CRC32`, `MURMUR3_32` or `MURMUR3_128`.
@@ -49,7 +49,7 @@ pub(crate) fn parse<T: FromStr<Err = UnknownOtaName>>(name: &str) -> ApiResult<T
 pub(crate) async fn receive(
     api: &ApiState,
     package: OtaPackageInfo,
-    params: UploadParams,
+    params: OtaUploadParams,
     request: Request,
 ) -> ApiResult<OtaPackageInfo> {
     let algorithm = params.checksum_algorithm.as_deref().unwrap_or_default();
@@ -57,7 +57,7 @@ pub(crate) async fn receive(
         return Err(crate::extract::missing("checksumAlgorithm"));
     }
     let algorithm: ChecksumAlgorithm = parse(algorithm)?;
-    let head = Arc::new(Head::default());
+    let head = Arc::new(FormPreamble::default());
     let request = bounded(request, head.clone());
     let mut form = Multipart::from_request(request, &()).await.map_err(|rejection| {
         let status = rejection.status();
@@ -105,15 +105,15 @@ pub(crate) async fn receive(
 
 /// What comes before the file of a form.
 #[derive(Default)]
-struct Head {
+struct FormPreamble {
     is_over: AtomicBool,
     is_too_large: AtomicBool,
 }
 
 /// The request, whose body ends with an error where what comes before the file takes more than a form may: the reader of
 /// forms keeps a part's head until it is whole.
-fn bounded(request: Request, head: Arc<Head>) -> Request {
-    let mut left = FORM;
+fn bounded(request: Request, head: Arc<FormPreamble>) -> Request {
+    let mut left = MAX_FORM_OVERHEAD;
     request.map(|body| {
         Body::from_stream(body.into_data_stream().map(move |data| {
             let data = data?;
@@ -130,8 +130,8 @@ fn bounded(request: Request, head: Arc<Head>) -> Request {
 
 /// The data of a package as a file, if it has any.
 pub(crate) fn file(api: &ApiState, package: OtaPackageInfo) -> Option<Response> {
-    let image = Arc::new(Image::of(package)?);
-    let share = match api.memory.answers.take(image.tenant, DOWNLOAD) {
+    let image = Arc::new(OtaImage::of(package)?);
+    let share = match api.memory.answers.take(image.tenant, DOWNLOAD_BYTES) {
         Ok(share) => share,
         Err(refusal) => return Some(ApiError::from(refusal).into_response()),
     };
@@ -161,10 +161,10 @@ pub(crate) fn whole(api: &ApiState, package: OtaPackageInfo) -> ApiResult<Respon
     let mut head = serde_json::to_string(&package)
         .map_err(|error| ApiError::new(ErrorCode::General, error.to_string()))?;
     head.pop();
-    let (head, tail, data) = match Image::of(package) {
+    let (head, tail, data) = match OtaImage::of(package) {
         Some(image) => {
             head.push_str(",\"data\":\"");
-            let share = api.memory.answers.take(image.tenant, DOWNLOAD)?;
+            let share = api.memory.answers.take(image.tenant, DOWNLOAD_BYTES)?;
             let length = image.size;
             let data = api.downloads.clone().stream(Arc::new(image), 0, length);
             let data = memory::holding(data, share);

@@ -15,26 +15,26 @@ use serde_json::Value;
 use crate::error::{ApiError, ApiResult, ErrorCode};
 
 /// Tenants and customers whose requests are counted; beyond so many the least recently used begin anew.
-const COUNTED: usize = 20_000;
+const MAX_COUNTED: usize = 20_000;
 
 /// Counts requests, and refuses those that are too many.
 pub(crate) struct RestLimits {
     stores: EntityStores,
     clock: SharedClock,
-    tenants: Cache<TenantId, Arc<OfTenant>>,
+    tenants: Cache<TenantId, Arc<TenantRequestLimits>>,
     /// With the limit that was in force.
-    customers: Cache<(TenantId, CustomerId), Arc<OfCustomer>>,
+    customers: Cache<(TenantId, CustomerId), Arc<CustomerRequestLimit>>,
     /// Counts the changes, so that what was read before one is not remembered after it.
     changes: AtomicU64,
 }
 
 /// The limits of a tenant; absent ones let everything through.
-struct OfTenant {
+struct TenantRequestLimits {
     all: Option<RateLimiter>,
     of_each_customer: Option<RateLimit>,
 }
 
-struct OfCustomer {
+struct CustomerRequestLimit {
     limit: RateLimit,
     limiter: RateLimiter,
 }
@@ -44,14 +44,14 @@ impl RestLimits {
         Self {
             stores: stores.clone(),
             clock: Arc::clone(clock),
-            tenants: Cache::new(COUNTED),
-            customers: Cache::new(COUNTED),
+            tenants: Cache::new(MAX_COUNTED),
+            customers: Cache::new(MAX_COUNTED),
             changes: AtomicU64::new(0),
         }
     }
 
     /// Counts a request; system administrators have no limit.
-    pub(crate) async fn admit(&self, who: &Principal) -> ApiResult<()> {
+    pub(crate) async fn try_acquire(&self, who: &Principal) -> ApiResult<()> {
         let refuse = |of: &str| {
             ApiError::new(
                 ErrorCode::TooManyRequests,
@@ -79,7 +79,7 @@ impl RestLimits {
     }
 
     /// What is left to a customer, all of it where the limit has changed.
-    fn of_customer(&self, key: (TenantId, CustomerId), limit: &RateLimit) -> Arc<OfCustomer> {
+    fn of_customer(&self, key: (TenantId, CustomerId), limit: &RateLimit) -> Arc<CustomerRequestLimit> {
         let known = self.customers.get(&key);
         if let Some(known) = known.as_ref().filter(|known| known.limit == *limit) {
             return Arc::clone(known);
@@ -87,7 +87,7 @@ impl RestLimits {
         if known.is_some() {
             self.customers.remove(&key);
         }
-        let made = Arc::new(OfCustomer {
+        let made = Arc::new(CustomerRequestLimit {
             limit: limit.clone(),
             limiter: RateLimiter::new(limit.clone(), Arc::clone(&self.clock)),
         });
@@ -97,7 +97,7 @@ impl RestLimits {
             .unwrap_or(made)
     }
 
-    async fn of(&self, tenant: TenantId) -> StoreResult<Arc<OfTenant>> {
+    async fn of(&self, tenant: TenantId) -> StoreResult<Arc<TenantRequestLimits>> {
         if let Some(known) = self.tenants.get(&tenant) {
             return Ok(known);
         }
@@ -108,7 +108,7 @@ impl RestLimits {
             RateLimit::parse(text).ok().flatten()
         };
         let all = limit("tenantServerRestLimitsConfiguration");
-        let made = Arc::new(OfTenant {
+        let made = Arc::new(TenantRequestLimits {
             all: all.map(|limit| RateLimiter::new(limit, Arc::clone(&self.clock))),
             of_each_customer: limit("customerServerRestLimitsConfiguration"),
         });

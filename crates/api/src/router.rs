@@ -8,10 +8,10 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::endpoint::{Endpoint, Routes};
+use crate::endpoint::{ApiRoutes, RestEndpoint};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::options::Options;
-use crate::state::{Api, ApiState, Deps};
+use crate::state::{ApiDependencies, ApiState, SharedApi};
 use crate::{caller, controllers, error, openapi, telemetry, ws};
 
 /// What a form may have besides the file in it, bytes.
@@ -20,21 +20,21 @@ const FORM: u64 = 64 << 10;
 /// Paths below `/api` that are not this router's business to guard.
 const UNGUARDED: [&str; 4] = ["/api/noauth/", "/api/v1/", "/api/ws", "/api/images/public/"];
 
-fn routes() -> Routes {
+fn routes() -> ApiRoutes {
     controllers::routes().merge(telemetry::routes())
 }
 
 /// Every endpoint with who may call it.
-pub fn endpoints() -> Vec<Endpoint> {
+pub fn endpoints() -> Vec<RestEndpoint> {
     routes().endpoints()
 }
 
 /// The REST API with its description. It answers every path that no other router takes.
 ///
 /// Servers add `ConnectInfo<SocketAddr>` to the requests, for limits per address.
-pub fn router(deps: Deps, options: Options) -> axum::Router {
+pub fn router(deps: ApiDependencies, options: Options) -> axum::Router {
     let max_body = options.max_body.as_usize();
-    let api: Api = Arc::new(ApiState::new(deps, options));
+    let api: SharedApi = Arc::new(ApiState::new(deps, options));
     let (router, document) = routes().build(&api, openapi::empty());
     router
         .merge(openapi::routes(document))
@@ -51,7 +51,11 @@ pub fn router(deps: Deps, options: Options) -> axum::Router {
 }
 
 /// Refuses a body that says it is too large before any of it is read; one that does not say is cut off while reading.
-async fn refuse_large_body(State(api): State<Api>, request: Request, next: Next) -> ApiResult<Response> {
+async fn refuse_large_body(
+    State(api): State<SharedApi>,
+    request: Request,
+    next: Next,
+) -> ApiResult<Response> {
     let declared = request
         .headers()
         .get(header::CONTENT_LENGTH)
@@ -84,7 +88,7 @@ async fn method_not_allowed(method: Method) -> ApiError {
 }
 
 /// Without a token, even what does not exist is only for those who have one.
-async fn not_found(State(api): State<Api>, uri: Uri, request: Request) -> ApiResult<()> {
+async fn not_found(State(api): State<SharedApi>, uri: Uri, request: Request) -> ApiResult<()> {
     let path = uri.path();
     if path.starts_with("/api/") && !UNGUARDED.iter().any(|prefix| path.starts_with(prefix)) {
         caller::authenticate(&api, request.headers()).await?;

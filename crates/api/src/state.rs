@@ -3,41 +3,41 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use fieldline_core::access::{self, AccessError, Entity, Kind, Operation, Principal};
+use fieldline_core::access::{self, AccessError, AccessOperation, AnyEntity, EntityKind, Principal};
 use fieldline_core::audit::AuditTrail;
-use fieldline_core::calls::Calls;
+use fieldline_core::calls::DeviceRpcService;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::downlink::DeviceLink;
-use fieldline_core::entity_query::EntityQueries;
+use fieldline_core::entity_query::EntityQueryService;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::fair_reads::FairReads;
-use fieldline_core::live::LiveStore;
+use fieldline_core::live::ObservedStore;
 use fieldline_core::options::ByteSize;
-use fieldline_core::ota::{self, Downloads};
-use fieldline_core::password::Passwords;
+use fieldline_core::ota::{self, OtaDownloads};
+use fieldline_core::password::PasswordHashPool;
 use fieldline_core::ports::{
-    AttributeStore, EntityStores, FieldReprocess, Machine, MailSender, RuleEngine, RuleNodeCatalog,
-    RuleReplay, RuleUsage, ScriptTester, SmsSender, StoreError, TimeSeriesStore,
+    AttributeStore, EntityStores, FieldReprocess, MailSender, RuleEngine, RuleNodeCatalog, RuleReplay,
+    RuleUsageSource, ScriptTester, SmsSender, StoreError, SystemInfoSource, TimeSeriesStore,
 };
-use fieldline_core::rest_calls::RestCallers;
-use fieldline_core::services::{Context, DeviceMoves, Onboarding, Services};
-use fieldline_core::set_aside::SetAside;
-use fieldline_core::usage::ApiUsage;
+use fieldline_core::rest_calls::RestApiRequests;
+use fieldline_core::services::{DeviceOnboarding, ServiceContext, Services, TenantTransfer};
+use fieldline_core::set_aside::SetAsideService;
+use fieldline_core::usage::UsageStore;
 use fieldline_model::EntityId;
 use uuid::Uuid;
 
-use crate::auth::{KeyRing, LoginGuard, Sessions, TokenKey, TokenSettings, Tokens};
-use crate::mail_consents::Consents;
-use crate::mails::Mails;
-use crate::memory::Memory;
+use crate::auth::{ApiKeyCache, LoginGuard, LoginSessions, TokenIssuer, TokenKey, TokenSettings};
+use crate::mail_consents::MailConsents;
+use crate::mails::MailDispatcher;
+use crate::memory::ApiMemory;
 use crate::options::Options;
 use crate::rest_limits::RestLimits;
 use crate::telemetry::SaveContext;
-use crate::ws::{Hub, Limits};
+use crate::ws::{SubscriptionHub, WsLimits};
 
 /// What the API is wired to.
 #[derive(Clone)]
-pub struct Deps {
+pub struct ApiDependencies {
     /// Entities.
     pub entities: EntityStores,
     /// Time series and latest values.
@@ -57,33 +57,33 @@ pub struct Deps {
     /// Sends text messages to people.
     pub sms: Arc<dyn SmsSender>,
     /// Says how busy the machine is.
-    pub machine: Arc<dyn Machine>,
+    pub machine: Arc<dyn SystemInfoSource>,
     /// How much tenants use, and may use.
-    pub usage: Arc<ApiUsage>,
+    pub usage: Arc<UsageStore>,
     /// Takes messages about what is changed.
     pub rule_engine: Arc<dyn RuleEngine>,
     /// Clients that wait for answers of rule chains.
-    pub rest_calls: Arc<RestCallers>,
+    pub rest_calls: Arc<RestApiRequests>,
     /// Records that were set aside.
-    pub set_aside: Arc<SetAside>,
+    pub set_aside: Arc<SetAsideService>,
     /// The way to the sessions of devices.
     pub devices: Arc<dyn DeviceLink>,
     /// Calls to devices.
-    pub calls: Arc<Calls>,
+    pub calls: Arc<DeviceRpcService>,
     /// Devices that customers claim.
-    pub onboarding: Arc<Onboarding>,
+    pub onboarding: Arc<DeviceOnboarding>,
     /// Devices that go from one tenant to another.
-    pub moves: Arc<DeviceMoves>,
+    pub moves: Arc<TenantTransfer>,
     /// Classes of rule nodes.
     pub rule_nodes: Arc<dyn RuleNodeCatalog>,
     /// Tries scripts out.
     pub scripts: Arc<dyn ScriptTester>,
     /// Says what tenants use of the rule engine.
-    pub rule_usage: Arc<dyn RuleUsage>,
+    pub rule_usage: Arc<dyn RuleUsageSource>,
     /// Where changes of values are heard of.
-    pub live: Arc<LiveStore>,
+    pub live: Arc<ObservedStore>,
     /// Answers queries of entities.
-    pub queries: Arc<EntityQueries>,
+    pub queries: Arc<EntityQueryService>,
     /// Says what rule chains would have done.
     pub replays: Arc<dyn RuleReplay>,
     /// Reprocesses history by calculated fields.
@@ -91,54 +91,54 @@ pub struct Deps {
 }
 
 /// State shared by all handlers.
-pub(crate) type Api = Arc<ApiState>;
+pub(crate) type SharedApi = Arc<ApiState>;
 
-/// See [`Api`].
+/// See [`SharedApi`].
 pub(crate) struct ApiState {
     pub(crate) entities: EntityStores,
     pub(crate) series: Arc<dyn TimeSeriesStore>,
     pub(crate) attributes: Arc<dyn AttributeStore>,
     pub(crate) events: Arc<EntityEvents>,
     pub(crate) clock: SharedClock,
-    pub(crate) usage: Arc<ApiUsage>,
-    pub(crate) queries: Arc<EntityQueries>,
-    pub(crate) hub: Arc<Hub>,
-    pub(crate) socket_limits: Arc<Limits>,
+    pub(crate) usage: Arc<UsageStore>,
+    pub(crate) queries: Arc<EntityQueryService>,
+    pub(crate) hub: Arc<SubscriptionHub>,
+    pub(crate) socket_limits: Arc<WsLimits>,
     pub(crate) telemetry: Arc<SaveContext>,
     pub(crate) services: Services,
     pub(crate) rule_engine: Arc<dyn RuleEngine>,
-    pub(crate) rest_calls: Arc<RestCallers>,
-    pub(crate) set_aside: Arc<SetAside>,
+    pub(crate) rest_calls: Arc<RestApiRequests>,
+    pub(crate) set_aside: Arc<SetAsideService>,
     pub(crate) devices: Arc<dyn DeviceLink>,
-    pub(crate) calls: Arc<Calls>,
-    pub(crate) onboarding: Arc<Onboarding>,
-    pub(crate) moves: Arc<DeviceMoves>,
+    pub(crate) calls: Arc<DeviceRpcService>,
+    pub(crate) onboarding: Arc<DeviceOnboarding>,
+    pub(crate) moves: Arc<TenantTransfer>,
     pub(crate) rule_nodes: Arc<dyn RuleNodeCatalog>,
     pub(crate) scripts: Arc<dyn ScriptTester>,
-    pub(crate) rule_usage: Arc<dyn RuleUsage>,
+    pub(crate) rule_usage: Arc<dyn RuleUsageSource>,
     pub(crate) replays: Arc<dyn RuleReplay>,
     pub(crate) reprocess: Arc<dyn FieldReprocess>,
-    pub(crate) passwords: Passwords,
-    pub(crate) tokens: Tokens,
-    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) passwords: PasswordHashPool,
+    pub(crate) tokens: TokenIssuer,
+    pub(crate) sessions: Arc<LoginSessions>,
     pub(crate) logins: LoginGuard,
     pub(crate) rest_limits: Arc<RestLimits>,
-    pub(crate) memory: Memory,
-    pub(crate) mails: Mails,
-    pub(crate) consents: Consents,
+    pub(crate) memory: ApiMemory,
+    pub(crate) mails: MailDispatcher,
+    pub(crate) consents: MailConsents,
     pub(crate) sms: Arc<dyn SmsSender>,
-    pub(crate) machine: Arc<dyn Machine>,
-    pub(crate) downloads: Arc<Downloads>,
-    pub(crate) keys: KeyRing,
+    pub(crate) machine: Arc<dyn SystemInfoSource>,
+    pub(crate) downloads: Arc<OtaDownloads>,
+    pub(crate) keys: ApiKeyCache,
     pub(crate) audit: AuditTrail,
     pub(crate) options: Options,
 }
 
 impl ApiState {
     /// Wires the state together.
-    pub(crate) fn new(deps: Deps, options: Options) -> Self {
-        let passwords = Passwords::new(options.parallel_password_hashes);
-        let mut services = Services::new(Context {
+    pub(crate) fn new(deps: ApiDependencies, options: Options) -> Self {
+        let passwords = PasswordHashPool::new(options.parallel_password_hashes);
+        let mut services = Services::new(ServiceContext {
             stores: deps.entities.clone(),
             series: Arc::clone(&deps.series),
             attributes: Arc::clone(&deps.attributes),
@@ -151,15 +151,15 @@ impl ApiState {
         services.alarms = services.alarms.with_gate(deps.usage.clone());
         services.security = services.security.with_min_length(options.min_password_length);
         let audit = AuditTrail::start(Arc::clone(&deps.entities.audit));
-        services.actions.audit_to(audit.clone());
-        let sessions = Arc::new(Sessions::new(&deps.entities, Arc::clone(&deps.clock)));
+        services.actions.set_audit_trail(audit.clone());
+        let sessions = Arc::new(LoginSessions::new(&deps.entities, Arc::clone(&deps.clock)));
         let telemetry = Arc::new(SaveContext::new(deps.entities.clone()));
         let rest_limits = Arc::new(RestLimits::new(&deps.entities, &deps.clock));
         deps.events.listen(Arc::clone(&rest_limits) as _);
         deps.events.listen(Arc::clone(&sessions) as _);
         deps.events.listen(Arc::clone(&telemetry) as _);
-        let memory = Memory::new(&options);
-        let hub = Hub::new(Arc::clone(&memory.sockets));
+        let memory = ApiMemory::new(&options);
+        let hub = SubscriptionHub::new(Arc::clone(&memory.sockets));
         deps.live.listen(Arc::clone(&hub) as _);
         deps.events.listen(Arc::clone(&hub) as _);
         // People download each package once: little of it is worth keeping.
@@ -168,17 +168,17 @@ impl ApiState {
             ..ota::Options::default()
         };
         let (packages, updates) = (&deps.entities.ota_packages, &deps.entities.ota_updates);
-        let downloads = Downloads::new(Arc::clone(packages), Arc::clone(updates), &uncached);
+        let downloads = OtaDownloads::new(Arc::clone(packages), Arc::clone(updates), &uncached);
         Self {
             downloads,
             hub,
             socket_limits: Arc::default(),
-            tokens: Tokens::new(&deps.token_key, &options).with_stored(deps.token_settings),
+            tokens: TokenIssuer::new(&deps.token_key, &options).with_stored(deps.token_settings),
             audit,
             memory,
-            keys: KeyRing::new(services.api_keys.clone()),
-            mails: Mails::new(Arc::clone(&deps.entities.settings), deps.mailer),
-            consents: Consents::default(),
+            keys: ApiKeyCache::new(services.api_keys.clone()),
+            mails: MailDispatcher::new(Arc::clone(&deps.entities.settings), deps.mailer),
+            consents: MailConsents::default(),
             sms: deps.sms,
             machine: deps.machine,
             logins: LoginGuard::new(&options),
@@ -216,8 +216,8 @@ impl ApiState {
         &self,
         caller: &Principal,
         id: impl Into<EntityId>,
-        operation: Operation,
-    ) -> Result<Entity, AccessError> {
+        operation: AccessOperation,
+    ) -> Result<AnyEntity, AccessError> {
         access::lookup(&self.entities, caller, id.into(), operation).await
     }
 
@@ -227,15 +227,15 @@ impl ApiState {
         caller: &Principal,
         ids: impl IntoIterator<Item = EntityId>,
     ) -> Result<HashSet<EntityId>, StoreError> {
-        access::permitted(&self.entities, caller, Operation::Read, ids).await
+        access::filter_permitted(&self.entities, caller, AccessOperation::Read, ids).await
     }
 
     /// The entity of a kind and a bare id, if the caller may do that with it.
-    pub(crate) async fn load<K: Kind>(
+    pub(crate) async fn load<K: EntityKind>(
         &self,
         caller: &Principal,
         id: Uuid,
-        operation: Operation,
+        operation: AccessOperation,
     ) -> Result<K, AccessError> {
         let id: EntityId = K::typed(id).into();
         let found = self.check(caller, id, operation).await?;

@@ -2,7 +2,7 @@
 
 /// Browser, system and device of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Agent {
+pub(crate) struct UserAgent {
     /// Name and version of the browser.
     pub(crate) browser: String,
     /// Name of the operating system.
@@ -47,7 +47,7 @@ const DEVICES: [(&str, &str); 4] = [
     ("Macintosh", "Mac"),
 ];
 
-impl Agent {
+impl UserAgent {
     /// What a header says; `Other` and `Unknown` where it says nothing that is known.
     pub(crate) fn parse(header: &str) -> Self {
         if header.is_empty() {
@@ -106,7 +106,7 @@ mod tests {
             ("", "Unknown", "Unknown", "Unknown"),
             ("ünknown", "Other", "Other", "Other"),
         ] {
-            let agent = Agent::parse(header);
+            let agent = UserAgent::parse(header);
             assert_eq!(
                 (agent.browser.as_str(), agent.os, agent.device),
                 (browser, os, device),

@@ -31,11 +31,11 @@ use axum::response::Response;
 use axum::routing::any;
 use serde::Deserialize;
 
-use self::session::{Endpoint, Session};
-use crate::state::Api;
+use self::session::{WsEndpoint, WsSession};
+use crate::state::SharedApi;
 
-pub(crate) use self::hub::Hub;
-pub(crate) use self::limits::Limits;
+pub(crate) use self::hub::SubscriptionHub;
+pub(crate) use self::limits::WsLimits;
 
 /// Longest message of a client.
 const MAX_MESSAGE: usize = 32 << 10;
@@ -43,35 +43,47 @@ const MAX_MESSAGE: usize = 32 << 10;
 const READ_BUFFER: usize = 4 << 10;
 
 #[derive(Deserialize)]
-struct Params {
+struct WsTokenParams {
     token: Option<String>,
 }
 
 /// The endpoints. They are not part of the REST registry: whoever connects proves who they are afterwards.
-pub(crate) fn routes() -> Router<Api> {
+pub(crate) fn routes() -> Router<SharedApi> {
     Router::new()
         .route("/api/ws", any(general))
         .route("/api/ws/plugins/telemetry", any(telemetry))
         .route("/api/ws/plugins/notifications", any(notifications))
 }
 
-async fn general(state: State<Api>, params: Query<Params>, upgrade: WebSocketUpgrade) -> Response {
-    open(state, params, upgrade, Endpoint::General)
+async fn general(
+    state: State<SharedApi>,
+    params: Query<WsTokenParams>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    open(state, params, upgrade, WsEndpoint::General)
 }
 
-async fn telemetry(state: State<Api>, params: Query<Params>, upgrade: WebSocketUpgrade) -> Response {
-    open(state, params, upgrade, Endpoint::Telemetry)
+async fn telemetry(
+    state: State<SharedApi>,
+    params: Query<WsTokenParams>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    open(state, params, upgrade, WsEndpoint::Telemetry)
 }
 
-async fn notifications(state: State<Api>, params: Query<Params>, upgrade: WebSocketUpgrade) -> Response {
-    open(state, params, upgrade, Endpoint::Notifications)
+async fn notifications(
+    state: State<SharedApi>,
+    params: Query<WsTokenParams>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    open(state, params, upgrade, WsEndpoint::Notifications)
 }
 
 fn open(
-    State(api): State<Api>,
-    Query(params): Query<Params>,
+    State(api): State<SharedApi>,
+    Query(params): Query<WsTokenParams>,
     upgrade: WebSocketUpgrade,
-    endpoint: Endpoint,
+    endpoint: WsEndpoint,
 ) -> Response {
     upgrade
         .max_message_size(MAX_MESSAGE)
@@ -80,6 +92,6 @@ fn open(
         .write_buffer_size(0)
         .on_upgrade(move |socket| async move {
             let token = params.token.filter(|token| !token.is_empty());
-            Session::run(api, socket, endpoint, token).await;
+            WsSession::run(api, socket, endpoint, token).await;
         })
 }

@@ -26,12 +26,12 @@ pub enum DecodeErrorKind {
 /// Why a frame was refused; the connection cannot go on after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{what}")]
-pub struct DecodeError {
+pub struct MqttDecodeError {
     kind: DecodeErrorKind,
     what: &'static str,
 }
 
-impl DecodeError {
+impl MqttDecodeError {
     #[inline]
     pub(crate) const fn new(kind: DecodeErrorKind, what: &'static str) -> Self {
         Self { kind, what }
@@ -90,12 +90,12 @@ pub enum EncodeErrorKind {
 /// Why a packet could not be written; nothing has been appended to the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{what}")]
-pub struct EncodeError {
+pub struct MqttEncodeError {
     kind: EncodeErrorKind,
     what: &'static str,
 }
 
-impl EncodeError {
+impl MqttEncodeError {
     #[inline]
     pub(crate) const fn invalid(what: &'static str) -> Self {
         Self {

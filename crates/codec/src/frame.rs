@@ -1,9 +1,9 @@
 //! From a stream of bytes to packets: the fixed header (MQTT 5 §2.1) and the frame it announces.
 
-use crate::error::{DecodeError, DecodeErrorKind};
+use crate::error::{DecodeErrorKind, MqttDecodeError};
 use crate::packet::{Packet, PacketType};
-use crate::version::{Protocol, ProtocolName, Version};
-use crate::wire::{OVERLONG, Reader, varint};
+use crate::version::{ConnectProtocol, MqttProtocolVersion, ProtocolName};
+use crate::wire::{OVERLONG, PacketReader, varint};
 
 /// A complete fixed header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,13 +29,16 @@ impl FrameHeader {
 ///
 /// Wrong packet types and flags are reported from the first byte on.
 #[inline]
-pub fn decode_header(input: &[u8], version: Version) -> Result<Option<FrameHeader>, DecodeError> {
+pub fn decode_header(
+    input: &[u8],
+    version: MqttProtocolVersion,
+) -> Result<Option<FrameHeader>, MqttDecodeError> {
     let Some((&first, rest)) = input.split_first() else {
         return Ok(None);
     };
     let flags = first & 0x0F;
     let Some(packet_type) = PacketType::from_u8(first >> 4) else {
-        return Err(DecodeError::malformed("packet type 0 is reserved"));
+        return Err(MqttDecodeError::malformed("packet type 0 is reserved"));
     };
     check_flags(packet_type, flags, version)?;
     let Some((body_len, used)) = varint(rest)? else {
@@ -54,35 +57,43 @@ pub fn decode_header(input: &[u8], version: Version) -> Result<Option<FrameHeade
 }
 
 #[inline]
-fn check_flags(packet_type: PacketType, flags: u8, version: Version) -> Result<(), DecodeError> {
+fn check_flags(
+    packet_type: PacketType,
+    flags: u8,
+    version: MqttProtocolVersion,
+) -> Result<(), MqttDecodeError> {
     let valid = match packet_type {
         PacketType::Publish => return check_publish_flags(flags, version),
         // 3.1 sets DUP when it sends one of these again (3.1 §2.1).
-        PacketType::Pubrel | PacketType::Subscribe | PacketType::Unsubscribe if version == Version::V31 => {
+        PacketType::Pubrel | PacketType::Subscribe | PacketType::Unsubscribe
+            if version == MqttProtocolVersion::V31 =>
+        {
             flags & !0x08 == 0x02
         }
         PacketType::Pubrel | PacketType::Subscribe | PacketType::Unsubscribe => flags == 0x02,
         PacketType::Auth if !version.is_v5() => {
-            return Err(DecodeError::malformed("packet type 15 is reserved before MQTT 5"));
+            return Err(MqttDecodeError::malformed(
+                "packet type 15 is reserved before MQTT 5",
+            ));
         }
         _ => flags == 0,
     };
     if valid {
         Ok(())
     } else {
-        Err(DecodeError::malformed(
+        Err(MqttDecodeError::malformed(
             "reserved flags of the fixed header are wrong",
         ))
     }
 }
 
 #[inline]
-fn check_publish_flags(flags: u8, version: Version) -> Result<(), DecodeError> {
+fn check_publish_flags(flags: u8, version: MqttProtocolVersion) -> Result<(), MqttDecodeError> {
     match (flags >> 1) & 0x03 {
-        3 => Err(DecodeError::malformed("PUBLISH with QoS 3")),
+        3 => Err(MqttDecodeError::malformed("PUBLISH with QoS 3")),
         // 3.1 leaves the flag open for QoS 0.
-        0 if flags & 0x08 != 0 && version != Version::V31 => {
-            Err(DecodeError::malformed("PUBLISH with DUP at QoS 0"))
+        0 if flags & 0x08 != 0 && version != MqttProtocolVersion::V31 => {
+            Err(MqttDecodeError::malformed("PUBLISH with DUP at QoS 0"))
         }
         _ => Ok(()),
     }
@@ -92,18 +103,22 @@ fn check_publish_flags(flags: u8, version: Version) -> Result<(), DecodeError> {
 ///
 /// A caller that holds less than this knows how much room the rest needs; `max_packet_size` bounds it.
 #[inline]
-pub fn frame_len(input: &[u8], max_packet_size: u32, version: Version) -> Result<Option<usize>, DecodeError> {
+pub fn frame_len(
+    input: &[u8],
+    max_packet_size: u32,
+    version: MqttProtocolVersion,
+) -> Result<Option<usize>, MqttDecodeError> {
     match decode_header(input, version)? {
-        Some(header) => bounded(&header, max_packet_size).map(Some),
+        Some(header) => check_frame_len(&header, max_packet_size).map(Some),
         None => Ok(None),
     }
 }
 
 #[inline]
-fn bounded(header: &FrameHeader, max_packet_size: u32) -> Result<usize, DecodeError> {
+fn check_frame_len(header: &FrameHeader, max_packet_size: u32) -> Result<usize, MqttDecodeError> {
     let frame_len = header.frame_len();
     if frame_len > max_packet_size as usize {
-        return Err(DecodeError::new(
+        return Err(MqttDecodeError::new(
             DecodeErrorKind::PacketTooLarge,
             "packet exceeds the maximum packet size",
         ));
@@ -114,17 +129,17 @@ fn bounded(header: &FrameHeader, max_packet_size: u32) -> Result<usize, DecodeEr
 /// Decodes the packet at the start of `input` and says how many bytes it took; `None` while it is incomplete.
 ///
 /// A packet larger than `max_packet_size`, fixed header included, is refused from its fixed header. CONNECT brings
-/// its own version; before it, pass [`Version::V311`].
+/// its own version; before it, pass [`MqttProtocolVersion::V311`].
 #[inline]
 pub fn decode_frame(
     input: &[u8],
     max_packet_size: u32,
-    version: Version,
-) -> Result<Option<(Packet<'_>, usize)>, DecodeError> {
+    version: MqttProtocolVersion,
+) -> Result<Option<(Packet<'_>, usize)>, MqttDecodeError> {
     let Some(header) = decode_header(input, version)? else {
         return Ok(None);
     };
-    let frame_len = bounded(&header, max_packet_size)?;
+    let frame_len = check_frame_len(&header, max_packet_size)?;
     let Some(body) = input.get(header.header_len..frame_len) else {
         return Ok(None);
     };
@@ -135,14 +150,14 @@ pub fn decode_frame(
 /// Reads only the protocol of a CONNECT that may be incomplete or faulty further on.
 ///
 /// It tells a server in which version to refuse a CONNECT that did not decode.
-pub fn peek_protocol(input: &[u8]) -> Option<Protocol> {
-    let header = decode_header(input, Version::V311).ok()??;
+pub fn peek_protocol(input: &[u8]) -> Option<ConnectProtocol> {
+    let header = decode_header(input, MqttProtocolVersion::V311).ok()??;
     if header.packet_type != PacketType::Connect {
         return None;
     }
-    let mut body = Reader::new(input.get(header.header_len..)?);
+    let mut body = PacketReader::new(input.get(header.header_len..)?);
     let name = ProtocolName::from_bytes(body.binary().ok()?)?;
-    Some(Protocol {
+    Some(ConnectProtocol {
         name,
         level: body.u8().ok()?,
     })

@@ -34,15 +34,15 @@ pub mod topic;
 mod version;
 mod wire;
 
-pub use error::{DecodeError, DecodeErrorKind, EncodeError, EncodeErrorKind};
+pub use error::{DecodeErrorKind, EncodeErrorKind, MqttDecodeError, MqttEncodeError};
 pub use frame::{FrameHeader, decode_frame, decode_header, frame_len, peek_protocol};
 pub use packet::{
-    Ack, Auth, Connack, Connect, Disconnect, FilterBuf, Packet, PacketType, Publish, PublishTemplate,
-    ReasonCodes, RetainHandling, Suback, Subscribe, SubscribeFilters, Subscription, SubscriptionBuf,
-    SubscriptionOptions, Unsuback, Unsubscribe, UnsubscribeFilters, Will, encode_pingreq, encode_pingresp,
-    encode_puback,
+    AckPacket, AuthPacket, ConnackPacket, ConnectPacket, DisconnectPacket, LastWill, Packet, PacketType,
+    PublishPacket, PublishTemplate, ReasonCodes, RetainHandling, SubackPacket, SubscribeEntry,
+    SubscribeFilters, SubscribePacket, SubscriptionBuf, SubscriptionOptions, TopicFilterBuf, UnsubackPacket,
+    UnsubscribeFilters, UnsubscribePacket, encode_pingreq, encode_pingresp, encode_puback,
 };
-pub use properties::{Properties, PropertiesIter, Property, PropertyBuf};
+pub use properties::{MqttProperties, MqttPropertiesIter, MqttProperty, MqttPropertyBuf};
 pub use reason::ReasonCode;
-pub use version::{PacketId, Protocol, ProtocolName, QoS, Version};
+pub use version::{ConnectProtocol, MqttProtocolVersion, PacketId, ProtocolName, QoS};
 pub use wire::MAX_PACKET_SIZE;

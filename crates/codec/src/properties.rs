@@ -5,19 +5,21 @@
 
 use std::fmt;
 
-use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+use crate::error::{DecodeErrorKind, MqttDecodeError, MqttEncodeError};
 use crate::topic;
 use crate::version::QoS;
-use crate::wire::{MAX_VARINT, Reader, check_len, check_string, put_binary, put_u16, put_varint, varint_len};
+use crate::wire::{
+    MAX_VARINT, PacketReader, check_len, check_string, put_binary, put_u16, put_varint, varint_len,
+};
 
 /// Stands in the bit set for a second subscription identifier, which only PUBLISH may carry.
 const SECOND_SUBSCRIPTION_ID: u64 = 1;
 
 /// The properties that may appear in one kind of packet, by identifier.
 #[derive(Clone, Copy)]
-pub(crate) struct Allowed(u64);
+pub(crate) struct AllowedProperties(u64);
 
-impl Allowed {
+impl AllowedProperties {
     const fn of(ids: &[u8]) -> Self {
         let mut set = 0;
         let mut rest = ids;
@@ -43,7 +45,7 @@ impl Allowed {
 
 /// One property with its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Property<'a> {
+pub enum MqttProperty<'a> {
     /// Whether the payload is UTF-8 text.
     PayloadFormatIndicator(bool),
     /// Seconds until the message expires.
@@ -100,7 +102,7 @@ pub enum Property<'a> {
     SharedSubscriptionAvailable(bool),
 }
 
-impl<'a> Property<'a> {
+impl<'a> MqttProperty<'a> {
     const fn id(&self) -> u8 {
         match self {
             Self::PayloadFormatIndicator(_) => 1,
@@ -134,7 +136,7 @@ impl<'a> Property<'a> {
     }
 
     /// Reads one property and checks its value by itself.
-    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn read(reader: &mut PacketReader<'a>) -> Result<Self, MqttDecodeError> {
         let property = match reader.varint()? {
             1 => Self::PayloadFormatIndicator(read_bool(reader)?),
             2 => Self::MessageExpiryInterval(reader.u32()?),
@@ -167,11 +169,11 @@ impl<'a> Property<'a> {
             40 => Self::WildcardSubscriptionAvailable(read_bool(reader)?),
             41 => Self::SubscriptionIdentifierAvailable(read_bool(reader)?),
             42 => Self::SharedSubscriptionAvailable(read_bool(reader)?),
-            _ => return Err(DecodeError::malformed("unknown property")),
+            _ => return Err(MqttDecodeError::malformed("unknown property")),
         };
         match property.value_fault() {
             None => Ok(property),
-            Some((kind, what)) => Err(DecodeError::new(kind, what)),
+            Some((kind, what)) => Err(MqttDecodeError::new(kind, what)),
         }
     }
 
@@ -192,16 +194,16 @@ impl<'a> Property<'a> {
         }
     }
 
-    /// Checks what [`PropertyBuf::push`] is given.
-    fn check(&self) -> Result<(), EncodeError> {
+    /// Checks what [`MqttPropertyBuf::push`] is given.
+    fn check(&self) -> Result<(), MqttEncodeError> {
         if let Some((_, what)) = self.value_fault() {
-            return Err(EncodeError::invalid(what));
+            return Err(MqttEncodeError::invalid(what));
         }
         match *self {
-            Self::SubscriptionIdentifier(id) if id > MAX_VARINT => Err(EncodeError::invalid(
+            Self::SubscriptionIdentifier(id) if id > MAX_VARINT => Err(MqttEncodeError::invalid(
                 "subscription identifier exceeds 268,435,455",
             )),
-            Self::MaximumQos(QoS::ExactlyOnce) => Err(EncodeError::invalid(
+            Self::MaximumQos(QoS::ExactlyOnce) => Err(MqttEncodeError::invalid(
                 "maximum QoS 2 is expressed by leaving it out",
             )),
             Self::CorrelationData(bytes) | Self::AuthenticationData(bytes) => check_len(bytes),
@@ -253,7 +255,7 @@ impl<'a> Property<'a> {
     }
 
     /// Adds itself to the set of properties seen; `false` if it may not come again.
-    fn mark(&self, seen: &mut u64) -> bool {
+    fn mark_seen(&self, seen: &mut u64) -> bool {
         let bit = 1 << self.id();
         if *seen & bit != 0 {
             match self {
@@ -267,11 +269,11 @@ impl<'a> Property<'a> {
     }
 }
 
-fn read_bool(reader: &mut Reader<'_>) -> Result<bool, DecodeError> {
+fn read_bool(reader: &mut PacketReader<'_>) -> Result<bool, MqttDecodeError> {
     match reader.u8()? {
         0 => Ok(false),
         1 => Ok(true),
-        _ => Err(DecodeError::protocol("property is neither 0 nor 1")),
+        _ => Err(MqttDecodeError::protocol("property is neither 0 nor 1")),
     }
 }
 
@@ -279,7 +281,7 @@ fn read_bool(reader: &mut Reader<'_>) -> Result<bool, DecodeError> {
 ///
 /// Looking one up or iterating reads the bytes again and allocates nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Properties<'a> {
+pub struct MqttProperties<'a> {
     raw: &'a [u8],
     seen: u64,
 }
@@ -287,7 +289,7 @@ pub struct Properties<'a> {
 /// Defines a lookup for each property that comes at most once.
 macro_rules! lookups {
     ($($(#[$doc:meta])+ $name:ident: $variant:ident($id:literal) -> $type:ty;)+) => {
-        impl<'a> Properties<'a> {
+        impl<'a> MqttProperties<'a> {
             $($(#[$doc])+
             #[inline]
             pub fn $name(&self) -> Option<$type> {
@@ -295,7 +297,7 @@ macro_rules! lookups {
                     return None;
                 }
                 self.iter().find_map(|property| match property {
-                    Property::$variant(value) => Some(value),
+                    MqttProperty::$variant(value) => Some(value),
                     _ => None,
                 })
             })+
@@ -358,7 +360,7 @@ lookups! {
     shared_subscription_available: SharedSubscriptionAvailable(42) -> bool;
 }
 
-impl<'a> Properties<'a> {
+impl<'a> MqttProperties<'a> {
     /// No properties.
     pub const EMPTY: Self = Self { raw: &[], seen: 0 };
 
@@ -369,20 +371,20 @@ impl<'a> Properties<'a> {
     }
 
     /// Iterates over all properties in the order they came.
-    pub const fn iter(&self) -> PropertiesIter<'a> {
-        PropertiesIter {
-            reader: Reader::new(self.raw),
+    pub const fn iter(&self) -> MqttPropertiesIter<'a> {
+        MqttPropertiesIter {
+            reader: PacketReader::new(self.raw),
         }
     }
 
     /// Iterates over the user properties in the order they came.
     pub fn user_properties(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
         let raw = if self.seen & (1 << 38) == 0 { &[] } else { self.raw };
-        PropertiesIter {
-            reader: Reader::new(raw),
+        MqttPropertiesIter {
+            reader: PacketReader::new(raw),
         }
         .filter_map(|property| match property {
-            Property::UserProperty(name, value) => Some((name, value)),
+            MqttProperty::UserProperty(name, value) => Some((name, value)),
             _ => None,
         })
     }
@@ -394,11 +396,11 @@ impl<'a> Properties<'a> {
         } else {
             &[]
         };
-        PropertiesIter {
-            reader: Reader::new(raw),
+        MqttPropertiesIter {
+            reader: PacketReader::new(raw),
         }
         .filter_map(|property| match property {
-            Property::SubscriptionIdentifier(id) => Some(id),
+            MqttProperty::SubscriptionIdentifier(id) => Some(id),
             _ => None,
         })
     }
@@ -422,7 +424,10 @@ impl<'a> Properties<'a> {
 
     /// Reads the length and the properties at the reader's position.
     #[inline]
-    pub(crate) fn decode(reader: &mut Reader<'a>, allowed: Allowed) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(
+        reader: &mut PacketReader<'a>,
+        allowed: AllowedProperties,
+    ) -> Result<Self, MqttDecodeError> {
         let len = reader.varint()?;
         if len == 0 {
             return Ok(Self::EMPTY);
@@ -430,26 +435,30 @@ impl<'a> Properties<'a> {
         Self::validate(reader.take(len as usize)?, allowed)
     }
 
-    fn validate(raw: &'a [u8], allowed: Allowed) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(raw);
+    fn validate(raw: &'a [u8], allowed: AllowedProperties) -> Result<Self, MqttDecodeError> {
+        let mut reader = PacketReader::new(raw);
         let mut seen = 0;
         while !reader.is_empty() {
-            let property = Property::read(&mut reader)?;
+            let property = MqttProperty::read(&mut reader)?;
             if allowed.0 & (1 << property.id()) == 0 {
-                return Err(DecodeError::malformed("property does not belong to this packet"));
+                return Err(MqttDecodeError::malformed(
+                    "property does not belong to this packet",
+                ));
             }
-            if !property.mark(&mut seen) || seen & !allowed.0 != 0 {
-                return Err(DecodeError::protocol("property comes twice"));
+            if !property.mark_seen(&mut seen) || seen & !allowed.0 != 0 {
+                return Err(MqttDecodeError::protocol("property comes twice"));
             }
         }
         Ok(Self { raw, seen })
     }
 
-    pub(crate) const fn check(&self, allowed: Allowed) -> Result<(), EncodeError> {
+    pub(crate) const fn check(&self, allowed: AllowedProperties) -> Result<(), MqttEncodeError> {
         if self.seen & !allowed.0 == 0 {
             Ok(())
         } else {
-            Err(EncodeError::invalid("property does not belong to this packet"))
+            Err(MqttEncodeError::invalid(
+                "property does not belong to this packet",
+            ))
         }
     }
 
@@ -470,46 +479,46 @@ impl<'a> Properties<'a> {
     }
 }
 
-impl<'a> IntoIterator for &Properties<'a> {
-    type Item = Property<'a>;
-    type IntoIter = PropertiesIter<'a>;
+impl<'a> IntoIterator for &MqttProperties<'a> {
+    type Item = MqttProperty<'a>;
+    type IntoIter = MqttPropertiesIter<'a>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
     }
 }
 
-impl fmt::Debug for Properties<'_> {
+impl fmt::Debug for MqttProperties<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
     }
 }
 
-/// An iterator over [`Properties`].
+/// An iterator over [`MqttProperties`].
 #[derive(Clone)]
-pub struct PropertiesIter<'a> {
-    reader: Reader<'a>,
+pub struct MqttPropertiesIter<'a> {
+    reader: PacketReader<'a>,
 }
 
-impl<'a> Iterator for PropertiesIter<'a> {
-    type Item = Property<'a>;
+impl<'a> Iterator for MqttPropertiesIter<'a> {
+    type Item = MqttProperty<'a>;
 
-    fn next(&mut self) -> Option<Property<'a>> {
+    fn next(&mut self) -> Option<MqttProperty<'a>> {
         // The bytes have been validated, so an error can only be their end.
-        Property::read(&mut self.reader).ok()
+        MqttProperty::read(&mut self.reader).ok()
     }
 }
 
-/// A reusable buffer to build [`Properties`] in.
+/// A reusable buffer to build [`MqttProperties`] in.
 ///
 /// It allocates with the first property, and keeps its room when cleared.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PropertyBuf {
+pub struct MqttPropertyBuf {
     raw: Vec<u8>,
     seen: u64,
 }
 
-impl PropertyBuf {
+impl MqttPropertyBuf {
     /// Makes an empty buffer.
     pub const fn new() -> Self {
         Self {
@@ -521,10 +530,10 @@ impl PropertyBuf {
     /// Appends a property, unless its value is not allowed or it may not come twice.
     ///
     /// Whether it belongs to the packet is checked when the packet is encoded.
-    pub fn push(&mut self, property: Property<'_>) -> Result<&mut Self, EncodeError> {
+    pub fn push(&mut self, property: MqttProperty<'_>) -> Result<&mut Self, MqttEncodeError> {
         property.check()?;
-        if !property.mark(&mut self.seen) {
-            return Err(EncodeError::invalid("property comes twice"));
+        if !property.mark_seen(&mut self.seen) {
+            return Err(MqttEncodeError::invalid("property comes twice"));
         }
         property.write(&mut self.raw);
         Ok(self)
@@ -537,8 +546,8 @@ impl PropertyBuf {
     }
 
     /// Returns the properties to put into a packet.
-    pub fn as_properties(&self) -> Properties<'_> {
-        Properties {
+    pub fn as_properties(&self) -> MqttProperties<'_> {
+        MqttProperties {
             raw: &self.raw,
             seen: self.seen,
         }

@@ -25,7 +25,7 @@ pub struct ProxyError(&'static str);
 ///
 /// # Errors
 /// No header begins so.
-pub fn missing(input: &[u8]) -> Result<usize, ProxyError> {
+pub fn missing_bytes(input: &[u8]) -> Result<usize, ProxyError> {
     let begins = |whole: &[u8]| input.iter().zip(whole).all(|(one, other)| one == other);
     if begins(&SIGNATURE) {
         if input.len() < FIXED {
@@ -57,7 +57,7 @@ pub fn missing(input: &[u8]) -> Result<usize, ProxyError> {
 /// # Errors
 /// The header is wrong.
 pub fn decode(header: &[u8]) -> Result<Option<SocketAddr>, ProxyError> {
-    if missing(header)? != 0 {
+    if missing_bytes(header)? != 0 {
         return Err(ProxyError("it is not whole"));
     }
     match header.strip_prefix(&SIGNATURE) {
@@ -150,7 +150,7 @@ mod tests {
     fn read(connection: &[u8]) -> Result<(Option<SocketAddr>, usize), ProxyError> {
         let mut length = 0;
         loop {
-            match missing(&connection[..length])? {
+            match missing_bytes(&connection[..length])? {
                 0 => return decode(&connection[..length]).map(|source| (source, length)),
                 more if length + more > connection.len() => return Err(ProxyError("cut off")),
                 more => length += more,

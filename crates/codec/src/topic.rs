@@ -4,7 +4,7 @@ use thiserror::Error;
 
 /// Why a topic filter cannot be subscribed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error)]
-pub enum FilterError {
+pub enum TopicFilterError {
     /// The filter, or the filter behind the share name, is empty.
     #[error("topic filter is empty")]
     Empty,
@@ -38,21 +38,21 @@ pub(crate) fn has_forbidden(name: &[u8]) -> bool {
 
 /// A valid topic filter, with the share name apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Filter<'a> {
+pub struct TopicFilter<'a> {
     /// The name in `$share/name/filter`.
     pub share_name: Option<&'a str>,
     /// The filter that topics are matched against.
     pub filter: &'a str,
 }
 
-impl<'a> Filter<'a> {
+impl<'a> TopicFilter<'a> {
     /// Splits off the share name and validates both.
-    pub fn parse(text: &'a str) -> Result<Self, FilterError> {
+    pub fn parse(text: &'a str) -> Result<Self, TopicFilterError> {
         if text.len() > usize::from(u16::MAX) {
-            return Err(FilterError::TooLong);
+            return Err(TopicFilterError::TooLong);
         }
         if text.as_bytes().contains(&0) {
-            return Err(FilterError::Nul);
+            return Err(TopicFilterError::Nul);
         }
         let Some(shared) = text.strip_prefix("$share/") else {
             check_levels(text)?;
@@ -63,7 +63,7 @@ impl<'a> Filter<'a> {
         };
         let (share_name, filter) = shared.split_once('/').unwrap_or((shared, ""));
         if share_name.is_empty() || share_name.contains(['+', '#']) {
-            return Err(FilterError::ShareName);
+            return Err(TopicFilterError::ShareName);
         }
         check_levels(filter)?;
         Ok(Self {
@@ -83,9 +83,9 @@ impl<'a> Filter<'a> {
     }
 }
 
-fn check_levels(filter: &str) -> Result<(), FilterError> {
+fn check_levels(filter: &str) -> Result<(), TopicFilterError> {
     if filter.is_empty() {
-        return Err(FilterError::Empty);
+        return Err(TopicFilterError::Empty);
     }
     let mut levels = filter.split('/').peekable();
     while let Some(level) = levels.next() {
@@ -95,7 +95,7 @@ fn check_levels(filter: &str) -> Result<(), FilterError> {
             name => !name.contains(['+', '#']),
         };
         if !valid {
-            return Err(FilterError::Wildcard);
+            return Err(TopicFilterError::Wildcard);
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ pub type PacketId = NonZeroU16;
 
 /// A protocol version this crate speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Version {
+pub enum MqttProtocolVersion {
     /// MQTT 3.1, protocol level 3, "MQIsdp".
     V31,
     /// MQTT 3.1.1, protocol level 4.
@@ -16,7 +16,7 @@ pub enum Version {
     V5,
 }
 
-impl Version {
+impl MqttProtocolVersion {
     /// Whether packets of this version carry properties and reason codes.
     #[inline]
     pub const fn is_v5(self) -> bool {
@@ -55,26 +55,26 @@ impl ProtocolName {
 ///
 /// Levels nobody has defined are kept, so that the server decides whether to refuse them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Protocol {
+pub struct ConnectProtocol {
     /// The protocol name.
     pub name: ProtocolName,
     /// The protocol level; bridges of some brokers set its highest bit.
     pub level: u8,
 }
 
-impl Protocol {
+impl ConnectProtocol {
     /// Returns what a CONNECT of `version` carries.
-    pub const fn of(version: Version) -> Self {
+    pub const fn of(version: MqttProtocolVersion) -> Self {
         match version {
-            Version::V31 => Self {
+            MqttProtocolVersion::V31 => Self {
                 name: ProtocolName::MqIsdp,
                 level: 3,
             },
-            Version::V311 => Self {
+            MqttProtocolVersion::V311 => Self {
                 name: ProtocolName::Mqtt,
                 level: 4,
             },
-            Version::V5 => Self {
+            MqttProtocolVersion::V5 => Self {
                 name: ProtocolName::Mqtt,
                 level: 5,
             },
@@ -82,11 +82,11 @@ impl Protocol {
     }
 
     /// Returns the version the packets of this connection are read as: undefined levels as 3.1.1.
-    pub const fn version(self) -> Version {
+    pub const fn version(self) -> MqttProtocolVersion {
         match self.level & 0x7F {
-            3 => Version::V31,
-            5 => Version::V5,
-            _ => Version::V311,
+            3 => MqttProtocolVersion::V31,
+            5 => MqttProtocolVersion::V5,
+            _ => MqttProtocolVersion::V311,
         }
     }
 
@@ -96,8 +96,8 @@ impl Protocol {
     }
 }
 
-impl From<Version> for Protocol {
-    fn from(version: Version) -> Self {
+impl From<MqttProtocolVersion> for ConnectProtocol {
+    fn from(version: MqttProtocolVersion) -> Self {
         Self::of(version)
     }
 }

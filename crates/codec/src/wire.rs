@@ -1,6 +1,6 @@
 //! Reading and writing the data types of MQTT 5 §1.5.
 
-use crate::error::{DecodeError, EncodeError};
+use crate::error::{MqttDecodeError, MqttEncodeError};
 use crate::version::PacketId;
 
 /// The largest packet the format can express: a fixed header of five bytes and the largest remaining length.
@@ -11,11 +11,11 @@ pub(crate) const MAX_VARINT: u32 = 268_435_455;
 
 /// A cursor over a packet body; every read checks what is left.
 #[derive(Clone, Copy)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct PacketReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PacketReader<'a> {
     #[inline]
     pub(crate) const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
@@ -32,28 +32,28 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    pub(crate) fn u8(&mut self) -> Result<u8, DecodeError> {
+    pub(crate) fn u8(&mut self) -> Result<u8, MqttDecodeError> {
         let (first, rest) = self.rest.split_first().ok_or(ENDED)?;
         self.rest = rest;
         Ok(*first)
     }
 
     #[inline]
-    pub(crate) fn u16(&mut self) -> Result<u16, DecodeError> {
+    pub(crate) fn u16(&mut self) -> Result<u16, MqttDecodeError> {
         let (bytes, rest) = self.rest.split_first_chunk().ok_or(ENDED)?;
         self.rest = rest;
         Ok(u16::from_be_bytes(*bytes))
     }
 
     #[inline]
-    pub(crate) fn u32(&mut self) -> Result<u32, DecodeError> {
+    pub(crate) fn u32(&mut self) -> Result<u32, MqttDecodeError> {
         let (bytes, rest) = self.rest.split_first_chunk().ok_or(ENDED)?;
         self.rest = rest;
         Ok(u32::from_be_bytes(*bytes))
     }
 
     #[inline]
-    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
+    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], MqttDecodeError> {
         let (bytes, rest) = self.rest.split_at_checked(len).ok_or(ENDED)?;
         self.rest = rest;
         Ok(bytes)
@@ -61,23 +61,23 @@ impl<'a> Reader<'a> {
 
     /// Reads binary data: two bytes of length, then the bytes.
     #[inline]
-    pub(crate) fn binary(&mut self) -> Result<&'a [u8], DecodeError> {
+    pub(crate) fn binary(&mut self) -> Result<&'a [u8], MqttDecodeError> {
         let len = self.u16()?;
         self.take(usize::from(len))
     }
 
     /// Reads a UTF-8 string; U+0000 may not be in it (MQTT 5 §1.5.4).
     #[inline]
-    pub(crate) fn string(&mut self) -> Result<&'a str, DecodeError> {
+    pub(crate) fn string(&mut self) -> Result<&'a str, MqttDecodeError> {
         let bytes = self.binary()?;
         if bytes.contains(&0) {
-            return Err(DecodeError::malformed("string holds U+0000"));
+            return Err(MqttDecodeError::malformed("string holds U+0000"));
         }
         utf8(bytes)
     }
 
     /// Reads a variable byte integer, which must use the fewest bytes (MQTT 5 §1.5.5).
-    pub(crate) fn varint(&mut self) -> Result<u32, DecodeError> {
+    pub(crate) fn varint(&mut self) -> Result<u32, MqttDecodeError> {
         match varint(self.rest)? {
             Some((_, used)) if used > 1 && self.rest.get(used - 1) == Some(&0) => Err(OVERLONG),
             Some((value, used)) => {
@@ -89,33 +89,33 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    pub(crate) fn packet_id(&mut self) -> Result<PacketId, DecodeError> {
-        PacketId::new(self.u16()?).ok_or(DecodeError::malformed("packet identifier is zero"))
+    pub(crate) fn packet_id(&mut self) -> Result<PacketId, MqttDecodeError> {
+        PacketId::new(self.u16()?).ok_or(MqttDecodeError::malformed("packet identifier is zero"))
     }
 
     /// Ends a body: bytes left over make it malformed.
     #[inline]
-    pub(crate) const fn end(&self) -> Result<(), DecodeError> {
+    pub(crate) const fn end(&self) -> Result<(), MqttDecodeError> {
         if self.rest.is_empty() {
             Ok(())
         } else {
-            Err(DecodeError::malformed("bytes left over after the packet"))
+            Err(MqttDecodeError::malformed("bytes left over after the packet"))
         }
     }
 }
 
-const ENDED: DecodeError = DecodeError::malformed("packet ends inside a field");
-pub(crate) const OVERLONG: DecodeError =
-    DecodeError::malformed("variable byte integer is longer than needed");
+const ENDED: MqttDecodeError = MqttDecodeError::malformed("packet ends inside a field");
+pub(crate) const OVERLONG: MqttDecodeError =
+    MqttDecodeError::malformed("variable byte integer is longer than needed");
 
 #[inline]
-pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, DecodeError> {
-    std::str::from_utf8(bytes).map_err(|_| DecodeError::malformed("string is not UTF-8"))
+pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, MqttDecodeError> {
+    std::str::from_utf8(bytes).map_err(|_| MqttDecodeError::malformed("string is not UTF-8"))
 }
 
 /// Reads a variable byte integer and the bytes it took; `None` when it goes on past the end of the input.
 #[inline]
-pub(crate) fn varint(bytes: &[u8]) -> Result<Option<(u32, usize)>, DecodeError> {
+pub(crate) fn varint(bytes: &[u8]) -> Result<Option<(u32, usize)>, MqttDecodeError> {
     let mut value = 0;
     for (index, &byte) in bytes.iter().take(4).enumerate() {
         value |= u32::from(byte & 0x7F) << (7 * index);
@@ -124,7 +124,7 @@ pub(crate) fn varint(bytes: &[u8]) -> Result<Option<(u32, usize)>, DecodeError> 
         }
     }
     if bytes.len() >= 4 {
-        Err(DecodeError::malformed("length takes more than four bytes"))
+        Err(MqttDecodeError::malformed("length takes more than four bytes"))
     } else {
         Ok(None)
     }
@@ -152,9 +152,11 @@ pub(crate) fn put_varint(mut value: usize, out: &mut Vec<u8>) {
 
 /// Writes the fixed header and makes room for the body.
 #[inline]
-pub(crate) fn put_header(first: u8, body_len: usize, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+pub(crate) fn put_header(first: u8, body_len: usize, out: &mut Vec<u8>) -> Result<(), MqttEncodeError> {
     if body_len > MAX_VARINT as usize {
-        return Err(EncodeError::too_long("packet is longer than MQTT can express"));
+        return Err(MqttEncodeError::too_long(
+            "packet is longer than MQTT can express",
+        ));
     }
     out.reserve(body_len + 5);
     out.push(first);
@@ -175,18 +177,18 @@ pub(crate) fn put_binary(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 #[inline]
-pub(crate) const fn check_len(bytes: &[u8]) -> Result<(), EncodeError> {
+pub(crate) const fn check_len(bytes: &[u8]) -> Result<(), MqttEncodeError> {
     if bytes.len() > u16::MAX as usize {
-        Err(EncodeError::too_long("field exceeds 65,535 bytes"))
+        Err(MqttEncodeError::too_long("field exceeds 65,535 bytes"))
     } else {
         Ok(())
     }
 }
 
 #[inline]
-pub(crate) fn check_string(text: &str) -> Result<(), EncodeError> {
+pub(crate) fn check_string(text: &str) -> Result<(), MqttEncodeError> {
     if text.as_bytes().contains(&0) {
-        return Err(EncodeError::invalid("string holds U+0000"));
+        return Err(MqttEncodeError::invalid("string holds U+0000"));
     }
     check_len(text.as_bytes())
 }

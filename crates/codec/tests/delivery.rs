@@ -18,7 +18,7 @@ enum Step {
 }
 
 struct World {
-    version: Version,
+    version: MqttProtocolVersion,
     client: ClientSession<u32>,
     server: ServerSession<()>,
     kept: Option<SessionState<()>>,
@@ -32,22 +32,22 @@ struct World {
     acknowledged: HashMap<u32, usize>,
 }
 
-const LIMITS: Limits = Limits {
+const LIMITS: SessionLimits = SessionLimits {
     max_packet_size: 1024,
     max_in_flight: 5,
     max_outbound_aliases: 2,
     max_unreleased: 100,
 };
 
-fn message<'a>(qos: QoS, payload: &'a [u8; 4]) -> Publish<'a> {
-    Publish {
+fn message<'a>(qos: QoS, payload: &'a [u8; 4]) -> PublishPacket<'a> {
+    PublishPacket {
         qos,
-        ..Publish::new("v1/devices/me/telemetry", payload)
+        ..PublishPacket::new("v1/devices/me/telemetry", payload)
     }
 }
 
 impl World {
-    fn new(version: Version) -> Self {
+    fn new(version: MqttProtocolVersion) -> Self {
         let mut world = Self {
             version,
             client: ClientSession::new(version, LIMITS),
@@ -68,9 +68,9 @@ impl World {
     fn open(&mut self) {
         (self.up, self.down, self.up_seen, self.down_seen) = Default::default();
         self.server = ServerSession::new(LIMITS);
-        let connect = Connect {
+        let connect = ConnectPacket {
             clean_start: false,
-            ..Connect::new(self.version, "dev")
+            ..ConnectPacket::new(self.version, "dev")
         };
         self.client.connect(&connect, 0, &mut self.up).expect("valid");
     }
@@ -130,18 +130,20 @@ impl World {
         if let Some(state) = self.kept.take() {
             self.server.restore_state(state);
         }
-        let mut properties = PropertyBuf::new();
-        properties.push(Property::ReceiveMaximum(3)).expect("valid");
-        properties.push(Property::TopicAliasMaximum(1)).expect("valid");
-        let connack = Connack {
+        let mut properties = MqttPropertyBuf::new();
+        properties.push(MqttProperty::ReceiveMaximum(3)).expect("valid");
+        properties
+            .push(MqttProperty::TopicAliasMaximum(1))
+            .expect("valid");
+        let connack = ConnackPacket {
             session_present: present,
             properties: properties.as_properties(),
-            ..Connack::default()
+            ..ConnackPacket::default()
         };
         self.server.accept(&connack, &mut self.down).expect("valid");
     }
 
-    fn answer(&mut self, publish: &Publish<'_>) {
+    fn answer(&mut self, publish: &PublishPacket<'_>) {
         match (publish.qos, publish.packet_id) {
             (QoS::AtLeastOnce, Some(id)) => self.server.puback(id, ReasonCode::Success, &mut self.down),
             (QoS::ExactlyOnce, Some(id)) => self.server.pubrec(id, ReasonCode::Success, &mut self.down),
@@ -182,7 +184,7 @@ impl World {
             } = next
             {
                 let payload = number.to_be_bytes();
-                Publish {
+                PublishPacket {
                     packet_id: Some(packet_id),
                     dup,
                     ..message(qos, &payload)
@@ -216,7 +218,7 @@ proptest! {
 
     #[test]
     fn messages_arrive_as_often_as_their_qos_promises(
-        version in prop_oneof![Just(Version::V31), Just(Version::V311), Just(Version::V5)],
+        version in prop_oneof![Just(MqttProtocolVersion::V31), Just(MqttProtocolVersion::V311), Just(MqttProtocolVersion::V5)],
         steps in vec(step(), 1..200),
     ) {
         let mut world = World::new(version);

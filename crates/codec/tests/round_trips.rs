@@ -2,7 +2,7 @@
 
 mod support;
 
-use fieldline_codec::{Packet, Version, decode_frame, decode_header, frame_len};
+use fieldline_codec::{MqttProtocolVersion, Packet, decode_frame, decode_header, frame_len};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use support::{Seed, seed, version};
@@ -15,7 +15,7 @@ fn encode(seed: &Seed, out: &mut Vec<u8>) {
 }
 
 /// Decodes everything there is; whatever decodes must survive being written and read again.
-fn exercise(mut input: &[u8], version: Version) {
+fn exercise(mut input: &[u8], version: MqttProtocolVersion) {
     while let Ok(Some((packet, used))) = decode_frame(input, MAX, version) {
         let mut out = Vec::new();
         packet

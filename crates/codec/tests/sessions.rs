@@ -28,16 +28,16 @@ fn serve<R>(
     last.expect("a packet")
 }
 
-fn bytes_of(packet: &Packet<'_>, version: Version) -> Vec<u8> {
+fn bytes_of(packet: &Packet<'_>, version: MqttProtocolVersion) -> Vec<u8> {
     let mut out = Vec::new();
     packet.encode(version, &mut out).expect("can be written");
     out
 }
 
-fn connected_with(connect: &Connect<'_>, connack: &Connack<'_>) -> Server {
-    let mut server = Server::new(Limits {
+fn connected_with(connect: &ConnectPacket<'_>, connack: &ConnackPacket<'_>) -> Server {
+    let mut server = Server::new(SessionLimits {
         max_outbound_aliases: 8,
-        ..Limits::default()
+        ..SessionLimits::default()
     });
     let mut out = Vec::new();
     let packet = Packet::Connect(*connect);
@@ -50,15 +50,15 @@ fn connected_with(connect: &Connect<'_>, connack: &Connack<'_>) -> Server {
     server
 }
 
-fn connected(version: Version) -> Server {
-    connected_with(&Connect::new(version, "dev"), &Connack::default())
+fn connected(version: MqttProtocolVersion) -> Server {
+    connected_with(&ConnectPacket::new(version, "dev"), &ConnackPacket::default())
 }
 
-fn publish(qos: QoS, packet_id: u16) -> Publish<'static> {
-    Publish {
+fn publish(qos: QoS, packet_id: u16) -> PublishPacket<'static> {
+    PublishPacket {
         qos,
         packet_id: PacketId::new(packet_id),
-        ..Publish::new("v1/devices/me/telemetry", b"{}")
+        ..PublishPacket::new("v1/devices/me/telemetry", b"{}")
     }
 }
 
@@ -85,19 +85,19 @@ fn idle_sessions_are_small() {
 
 #[test]
 fn only_connect_opens_a_connection_and_only_once() {
-    let mut server = Server::new(Limits::default());
+    let mut server = Server::new(SessionLimits::default());
     assert_eq!(
         error_of(&mut server, &Packet::Pingreq),
         SessionErrorKind::NotConnected
     );
-    let mut server = connected(Version::V311);
-    let again = Packet::Connect(Connect::new(Version::V311, "dev"));
+    let mut server = connected(MqttProtocolVersion::V311);
+    let again = Packet::Connect(ConnectPacket::new(MqttProtocolVersion::V311, "dev"));
     assert_eq!(error_of(&mut server, &again), SessionErrorKind::Protocol);
     assert_eq!(
         error_of(&mut server, &Packet::Pingresp),
         SessionErrorKind::Protocol
     );
-    let bye = Packet::Disconnect(Disconnect::default());
+    let bye = Packet::Disconnect(DisconnectPacket::default());
     assert!(matches!(
         server.receive(&bye, 1000, &mut Vec::new()),
         Ok(ServerEvent::Disconnect(_))
@@ -110,29 +110,29 @@ fn only_connect_opens_a_connection_and_only_once() {
 
 #[test]
 fn a_session_that_will_not_expire_later_cannot_be_extended_by_disconnect() {
-    let mut properties = PropertyBuf::new();
+    let mut properties = MqttPropertyBuf::new();
     properties
-        .push(Property::SessionExpiryInterval(60))
+        .push(MqttProperty::SessionExpiryInterval(60))
         .expect("valid");
-    let bye = Packet::Disconnect(Disconnect {
+    let bye = Packet::Disconnect(DisconnectPacket {
         properties: properties.as_properties(),
-        ..Disconnect::default()
+        ..DisconnectPacket::default()
     });
     assert_eq!(
-        error_of(&mut connected(Version::V5), &bye),
+        error_of(&mut connected(MqttProtocolVersion::V5), &bye),
         SessionErrorKind::Protocol
     );
-    let connect = Connect {
+    let connect = ConnectPacket {
         properties: properties.as_properties(),
-        ..Connect::new(Version::V5, "dev")
+        ..ConnectPacket::new(MqttProtocolVersion::V5, "dev")
     };
-    let mut server = connected_with(&connect, &Connack::default());
+    let mut server = connected_with(&connect, &ConnackPacket::default());
     assert!(server.receive(&bye, 1000, &mut Vec::new()).is_ok());
 }
 
 #[test]
 fn keep_alive_allows_one_and_a_half_intervals() {
-    let mut server = connected(Version::V311);
+    let mut server = connected(MqttProtocolVersion::V311);
     assert_eq!(server.deadline_ms(), Some(1000 + 90_000));
     let mut out = Vec::new();
     assert!(matches!(
@@ -141,23 +141,26 @@ fn keep_alive_allows_one_and_a_half_intervals() {
     ));
     assert_eq!((server.deadline_ms(), out), (Some(95_000), vec![0xD0, 0]));
 
-    let off = Connect {
+    let off = ConnectPacket {
         keep_alive: 0,
-        ..Connect::new(Version::V5, "dev")
+        ..ConnectPacket::new(MqttProtocolVersion::V5, "dev")
     };
-    assert_eq!(connected_with(&off, &Connack::default()).deadline_ms(), None);
-    let mut properties = PropertyBuf::new();
-    properties.push(Property::ServerKeepAlive(10)).expect("valid");
-    let connack = Connack {
+    assert_eq!(
+        connected_with(&off, &ConnackPacket::default()).deadline_ms(),
+        None
+    );
+    let mut properties = MqttPropertyBuf::new();
+    properties.push(MqttProperty::ServerKeepAlive(10)).expect("valid");
+    let connack = ConnackPacket {
         properties: properties.as_properties(),
-        ..Connack::default()
+        ..ConnackPacket::default()
     };
     assert_eq!(connected_with(&off, &connack).deadline_ms(), Some(16_000));
 }
 
 #[test]
 fn a_repeated_message_of_qos_2_is_taken_once() {
-    let mut server = connected(Version::V311);
+    let mut server = connected(MqttProtocolVersion::V311);
     let mut out = Vec::new();
     let first = Packet::Publish(publish(QoS::ExactlyOnce, 9));
     assert!(matches!(
@@ -167,7 +170,7 @@ fn a_repeated_message_of_qos_2_is_taken_once() {
     server
         .pubrec(id(9), ReasonCode::Success, &mut out)
         .expect("valid");
-    let again = Packet::Publish(Publish {
+    let again = Packet::Publish(PublishPacket {
         dup: true,
         ..publish(QoS::ExactlyOnce, 9)
     });
@@ -175,7 +178,7 @@ fn a_repeated_message_of_qos_2_is_taken_once() {
         server.receive(&again, 1000, &mut out),
         Ok(ServerEvent::PublishAgain(_))
     ));
-    let release = Packet::Pubrel(Ack::new(id(9), ReasonCode::Success));
+    let release = Packet::Pubrel(AckPacket::new(id(9), ReasonCode::Success));
     assert!(matches!(
         server.receive(&release, 1000, &mut out),
         Ok(ServerEvent::Handled)
@@ -189,21 +192,25 @@ fn a_repeated_message_of_qos_2_is_taken_once() {
 
 #[test]
 fn an_unknown_release_is_answered_with_not_found() {
-    let release = Packet::Pubrel(Ack::new(id(9), ReasonCode::Success));
+    let release = Packet::Pubrel(AckPacket::new(id(9), ReasonCode::Success));
     let mut out = Vec::new();
-    assert!(connected(Version::V5).receive(&release, 0, &mut out).is_ok());
+    assert!(
+        connected(MqttProtocolVersion::V5)
+            .receive(&release, 0, &mut out)
+            .is_ok()
+    );
     assert_eq!(out, [0x70, 3, 0, 9, 0x92]);
 }
 
 #[test]
 fn the_announced_receive_maximum_is_enforced() {
-    let mut properties = PropertyBuf::new();
-    properties.push(Property::ReceiveMaximum(2)).expect("valid");
-    let connack = Connack {
+    let mut properties = MqttPropertyBuf::new();
+    properties.push(MqttProperty::ReceiveMaximum(2)).expect("valid");
+    let connack = ConnackPacket {
         properties: properties.as_properties(),
-        ..Connack::default()
+        ..ConnackPacket::default()
     };
-    let mut server = connected_with(&Connect::new(Version::V5, "dev"), &connack);
+    let mut server = connected_with(&ConnectPacket::new(MqttProtocolVersion::V5, "dev"), &connack);
     let mut out = Vec::new();
     for (qos, packet_id) in [(QoS::AtLeastOnce, 1), (QoS::ExactlyOnce, 2), (QoS::AtMostOnce, 0)] {
         assert!(
@@ -228,28 +235,30 @@ fn the_announced_receive_maximum_is_enforced() {
 
 #[test]
 fn aliases_stand_for_topics_in_both_directions() {
-    let mut alias_maximum = PropertyBuf::new();
-    alias_maximum.push(Property::TopicAliasMaximum(3)).expect("valid");
-    let connect = Connect {
+    let mut alias_maximum = MqttPropertyBuf::new();
+    alias_maximum
+        .push(MqttProperty::TopicAliasMaximum(3))
+        .expect("valid");
+    let connect = ConnectPacket {
         properties: alias_maximum.as_properties(),
-        ..Connect::new(Version::V5, "dev")
+        ..ConnectPacket::new(MqttProtocolVersion::V5, "dev")
     };
-    let connack = Connack {
+    let connack = ConnackPacket {
         properties: alias_maximum.as_properties(),
-        ..Connack::default()
+        ..ConnackPacket::default()
     };
     let mut server = connected_with(&connect, &connack);
     let with_alias = |alias: u16| {
-        let mut properties = PropertyBuf::new();
-        properties.push(Property::TopicAlias(alias)).expect("valid");
+        let mut properties = MqttPropertyBuf::new();
+        properties.push(MqttProperty::TopicAlias(alias)).expect("valid");
         properties
     };
     let (second, fourth) = (with_alias(2), with_alias(4));
-    let set = Publish {
+    let set = PublishPacket {
         properties: second.as_properties(),
-        ..Publish::new("a/b", b"")
+        ..PublishPacket::new("a/b", b"")
     };
-    let by_alias = Publish { topic: "", ..set };
+    let by_alias = PublishPacket { topic: "", ..set };
     assert_eq!(
         error_of(&mut server, &Packet::Publish(by_alias)),
         SessionErrorKind::Protocol
@@ -261,7 +270,7 @@ fn aliases_stand_for_topics_in_both_directions() {
             .is_ok()
     );
     assert_eq!(server.topic(&by_alias), "a/b");
-    let out_of_range = Publish {
+    let out_of_range = PublishPacket {
         properties: fourth.as_properties(),
         ..set
     };
@@ -276,21 +285,23 @@ fn aliases_stand_for_topics_in_both_directions() {
     server.publish(&message, "", &mut short).expect("sent");
     assert_eq!(long.len() - short.len(), message.topic.len());
     assert!(matches!(
-        decode_frame(&short, 100, Version::V5),
-        Ok(Some((Packet::Publish(Publish { topic: "", .. }), _)))
+        decode_frame(&short, 100, MqttProtocolVersion::V5),
+        Ok(Some((Packet::Publish(PublishPacket { topic: "", .. }), _)))
     ));
 }
 
 #[test]
 fn sending_stops_at_the_window_and_at_the_peers_packet_size() {
-    let mut properties = PropertyBuf::new();
-    properties.push(Property::ReceiveMaximum(1)).expect("valid");
-    properties.push(Property::MaximumPacketSize(40)).expect("valid");
-    let connect = Connect {
+    let mut properties = MqttPropertyBuf::new();
+    properties.push(MqttProperty::ReceiveMaximum(1)).expect("valid");
+    properties
+        .push(MqttProperty::MaximumPacketSize(40))
+        .expect("valid");
+    let connect = ConnectPacket {
         properties: properties.as_properties(),
-        ..Connect::new(Version::V5, "dev")
+        ..ConnectPacket::new(MqttProtocolVersion::V5, "dev")
     };
-    let mut server = connected_with(&connect, &Connack::default());
+    let mut server = connected_with(&connect, &ConnackPacket::default());
     let mut out = Vec::new();
     let message = publish(QoS::AtLeastOnce, 0);
     let packet_id = server
@@ -299,11 +310,11 @@ fn sending_stops_at_the_window_and_at_the_peers_packet_size() {
         .expect("QoS 1");
     assert_eq!(
         server.publish(&message, "second", &mut out),
-        Err(SendError::WindowFull)
+        Err(SessionSendError::WindowFull)
     );
     let ack = bytes_of(
-        &Packet::Puback(Ack::new(packet_id, ReasonCode::Success)),
-        Version::V5,
+        &Packet::Puback(AckPacket::new(packet_id, ReasonCode::Success)),
+        MqttProtocolVersion::V5,
     );
     serve(&mut server, &ack, &mut out, |event| {
         assert!(matches!(
@@ -311,20 +322,20 @@ fn sending_stops_at_the_window_and_at_the_peers_packet_size() {
             Ok(ServerEvent::Acknowledged { message: "first", .. })
         ));
     });
-    let large = Publish {
+    let large = PublishPacket {
         payload: &[0; 100],
         ..message
     };
     assert_eq!(
         server.publish(&large, "large", &mut out),
-        Err(SendError::PacketTooLarge)
+        Err(SessionSendError::PacketTooLarge)
     );
     assert!(server.can_send());
 }
 
 #[test]
 fn a_resumed_session_sends_again_in_order_and_within_the_window() {
-    let mut server = connected(Version::V311);
+    let mut server = connected(MqttProtocolVersion::V311);
     let mut out = Vec::new();
     let ids: Vec<_> = [
         ("a", QoS::AtLeastOnce),
@@ -339,7 +350,7 @@ fn a_resumed_session_sends_again_in_order_and_within_the_window() {
             .expect("QoS 1 or 2")
     })
     .collect();
-    let received = Packet::Pubrec(Ack::new(ids[1], ReasonCode::Success));
+    let received = Packet::Pubrec(AckPacket::new(ids[1], ReasonCode::Success));
     out.clear();
     assert!(matches!(
         server.receive(&received, 0, &mut out),
@@ -349,18 +360,18 @@ fn a_resumed_session_sends_again_in_order_and_within_the_window() {
 
     let state = server.take_state();
     assert_eq!((state.in_flight(), server.in_flight()), (3, 0));
-    let mut server = Server::new(Limits {
+    let mut server = Server::new(SessionLimits {
         max_in_flight: 2,
-        ..Limits::default()
+        ..SessionLimits::default()
     });
-    let connect = Packet::Connect(Connect {
+    let connect = Packet::Connect(ConnectPacket {
         clean_start: false,
-        ..Connect::new(Version::V311, "dev")
+        ..ConnectPacket::new(MqttProtocolVersion::V311, "dev")
     });
     assert!(server.receive(&connect, 0, &mut out).is_ok());
     server.restore_state(state);
     server
-        .accept(&Connack::new(ReasonCode::Success, true), &mut out)
+        .accept(&ConnackPacket::new(ReasonCode::Success, true), &mut out)
         .expect("valid");
     out.clear();
     assert!(!server.can_send());
@@ -379,7 +390,7 @@ fn a_resumed_session_sends_again_in_order_and_within_the_window() {
     );
     assert_eq!(out, [0x62, 2, 0, 2]);
     assert_eq!(server.next_redelivery(&mut out), None);
-    let ack = Packet::Puback(Ack::new(ids[0], ReasonCode::Success));
+    let ack = Packet::Puback(AckPacket::new(ids[0], ReasonCode::Success));
     assert!(server.receive(&ack, 0, &mut out).is_ok());
     assert!(matches!(
         server.next_redelivery(&mut out),
@@ -390,19 +401,19 @@ fn a_resumed_session_sends_again_in_order_and_within_the_window() {
 
 #[test]
 fn enhanced_authentication_comes_before_everything_else() {
-    let mut properties = PropertyBuf::new();
+    let mut properties = MqttPropertyBuf::new();
     properties
-        .push(Property::AuthenticationMethod("SCRAM-SHA-256"))
+        .push(MqttProperty::AuthenticationMethod("SCRAM-SHA-256"))
         .expect("valid");
-    let connect = Packet::Connect(Connect {
+    let connect = Packet::Connect(ConnectPacket {
         properties: properties.as_properties(),
-        ..Connect::new(Version::V5, "dev")
+        ..ConnectPacket::new(MqttProtocolVersion::V5, "dev")
     });
-    let auth = Packet::Auth(Auth {
+    let auth = Packet::Auth(AuthPacket {
         code: ReasonCode::ContinueAuthentication,
         properties: properties.as_properties(),
     });
-    let mut server = Server::new(Limits::default());
+    let mut server = Server::new(SessionLimits::default());
     let mut out = Vec::new();
     assert!(server.receive(&connect, 0, &mut out).is_ok());
     assert_eq!(
@@ -414,20 +425,20 @@ fn enhanced_authentication_comes_before_everything_else() {
         Ok(ServerEvent::Auth(_))
     ));
     assert_eq!(
-        error_of(&mut connected(Version::V5), &auth),
+        error_of(&mut connected(MqttProtocolVersion::V5), &auth),
         SessionErrorKind::Protocol
     );
 }
 
 #[test]
 fn a_client_pings_when_idle_and_gives_up_a_silent_server() {
-    let mut client = Client::new(Version::V311, Limits::default());
+    let mut client = Client::new(MqttProtocolVersion::V311, SessionLimits::default());
     let mut out = Vec::new();
     client
         .connect(
-            &Connect {
+            &ConnectPacket {
                 keep_alive: 10,
-                ..Connect::new(Version::V311, "dev")
+                ..ConnectPacket::new(MqttProtocolVersion::V311, "dev")
             },
             0,
             &mut out,
@@ -435,7 +446,7 @@ fn a_client_pings_when_idle_and_gives_up_a_silent_server() {
         .expect("valid");
     assert!(
         client
-            .receive(&Packet::Connack(Connack::default()), &mut out)
+            .receive(&Packet::Connack(ConnackPacket::default()), &mut out)
             .is_ok()
     );
     out.clear();
@@ -451,22 +462,22 @@ fn a_client_pings_when_idle_and_gives_up_a_silent_server() {
 
 #[test]
 fn a_client_subscribes_and_honours_what_the_server_supports() {
-    let mut client = Client::new(Version::V5, Limits::default());
+    let mut client = Client::new(MqttProtocolVersion::V5, SessionLimits::default());
     let mut out = Vec::new();
     client
-        .connect(&Connect::new(Version::V5, "dev"), 0, &mut out)
+        .connect(&ConnectPacket::new(MqttProtocolVersion::V5, "dev"), 0, &mut out)
         .expect("valid");
     assert_eq!(
         client.publish(&publish(QoS::AtMostOnce, 0), "", &mut out),
-        Err(SendError::NotConnected)
+        Err(SessionSendError::NotConnected)
     );
-    let mut properties = PropertyBuf::new();
+    let mut properties = MqttPropertyBuf::new();
     properties
-        .push(Property::MaximumQos(QoS::AtLeastOnce))
+        .push(MqttProperty::MaximumQos(QoS::AtLeastOnce))
         .expect("valid");
-    let connack = Packet::Connack(Connack {
+    let connack = Packet::Connack(ConnackPacket {
         properties: properties.as_properties(),
-        ..Connack::default()
+        ..ConnackPacket::default()
     });
     assert!(matches!(
         client.receive(&connack, &mut out),
@@ -478,10 +489,10 @@ fn a_client_subscribes_and_honours_what_the_server_supports() {
         .push("a/#", SubscriptionOptions::default())
         .expect("valid");
     let packet_id = client
-        .subscribe(filters.as_filters(), Properties::EMPTY, &mut out)
+        .subscribe(filters.as_filters(), MqttProperties::EMPTY, &mut out)
         .expect("sent");
     let codes = [ReasonCode::Success];
-    let suback = Packet::Suback(Suback::new(packet_id, &codes));
+    let suback = Packet::Suback(SubackPacket::new(packet_id, &codes));
     assert!(matches!(
         client.receive(&suback, &mut out),
         Ok(ClientEvent::Subscribed(_))
@@ -489,6 +500,6 @@ fn a_client_subscribes_and_honours_what_the_server_supports() {
     assert!(client.receive(&suback, &mut out).is_err());
     assert_eq!(
         client.publish(&publish(QoS::ExactlyOnce, 0), "", &mut out),
-        Err(SendError::NotSupported)
+        Err(SessionSendError::NotSupported)
     );
 }

@@ -6,7 +6,7 @@ fn id(value: u16) -> PacketId {
     PacketId::new(value).expect("not zero")
 }
 
-fn decode(bytes: &[u8], version: Version) -> Packet<'_> {
+fn decode(bytes: &[u8], version: MqttProtocolVersion) -> Packet<'_> {
     let (packet, used) = decode_frame(bytes, 1 << 20, version)
         .expect("valid")
         .expect("complete");
@@ -14,11 +14,11 @@ fn decode(bytes: &[u8], version: Version) -> Packet<'_> {
     packet
 }
 
-fn refused(bytes: &[u8], version: Version) -> DecodeErrorKind {
+fn refused(bytes: &[u8], version: MqttProtocolVersion) -> DecodeErrorKind {
     decode_frame(bytes, 1 << 20, version).expect_err("invalid").kind()
 }
 
-fn assert_both_ways(bytes: &[u8], version: Version, packet: &Packet<'_>) {
+fn assert_both_ways(bytes: &[u8], version: MqttProtocolVersion, packet: &Packet<'_>) {
     assert_eq!(&decode(bytes, version), packet);
     let mut out = vec![0xEE];
     packet.encode(version, &mut out).expect("can be written");
@@ -30,20 +30,20 @@ fn connect_of_3_1_1_with_everything() {
     let mut bytes = vec![0x10, 38, 0, 4];
     bytes.extend(b"MQTT\x04\xCE\x00\x0A\x00\x03dev\x00\x04gone\x00\x03bye\x00\x04user\x00\x04pass");
     bytes[1] = (bytes.len() - 2) as u8;
-    let connect = Connect {
+    let connect = ConnectPacket {
         keep_alive: 10,
-        will: Some(Will {
+        will: Some(LastWill {
             topic: "gone",
             payload: b"bye",
             qos: QoS::AtLeastOnce,
             retain: false,
-            properties: Properties::EMPTY,
+            properties: MqttProperties::EMPTY,
         }),
         username: Some("user"),
         password: Some(b"pass"),
-        ..Connect::new(Version::V311, "dev")
+        ..ConnectPacket::new(MqttProtocolVersion::V311, "dev")
     };
-    assert_both_ways(&bytes, Version::V311, &Packet::Connect(connect));
+    assert_both_ways(&bytes, MqttProtocolVersion::V311, &Packet::Connect(connect));
     assert_eq!(connect.encoded_len(), bytes.len());
 }
 
@@ -52,29 +52,29 @@ fn connect_of_3_1_goes_by_its_old_name() {
     let bytes = b"\x10\x11\x00\x06MQIsdp\x03\x02\x00\x3C\x00\x03dev";
     assert_both_ways(
         bytes,
-        Version::V311,
-        &Packet::Connect(Connect::new(Version::V31, "dev")),
+        MqttProtocolVersion::V311,
+        &Packet::Connect(ConnectPacket::new(MqttProtocolVersion::V31, "dev")),
     );
     // 3.1 §3.1: flags promise a user name and a password, the packet ends before them.
     let short = b"\x10\x11\x00\x06MQIsdp\x03\xC2\x00\x3C\x00\x03dev";
     assert_eq!(
-        decode(short, Version::V311),
-        Packet::Connect(Connect::new(Version::V31, "dev"))
+        decode(short, MqttProtocolVersion::V311),
+        Packet::Connect(ConnectPacket::new(MqttProtocolVersion::V31, "dev"))
     );
 }
 
 #[test]
 fn connect_of_5_with_properties() {
     let bytes = b"\x10\x15\x00\x04MQTT\x05\x02\x00\x3C\x05\x11\x00\x00\x00\x0A\x00\x03dev";
-    let mut properties = PropertyBuf::new();
+    let mut properties = MqttPropertyBuf::new();
     properties
-        .push(Property::SessionExpiryInterval(10))
+        .push(MqttProperty::SessionExpiryInterval(10))
         .expect("valid");
-    let connect = Connect {
+    let connect = ConnectPacket {
         properties: properties.as_properties(),
-        ..Connect::new(Version::V5, "dev")
+        ..ConnectPacket::new(MqttProtocolVersion::V5, "dev")
     };
-    assert_both_ways(bytes, Version::V311, &Packet::Connect(connect));
+    assert_both_ways(bytes, MqttProtocolVersion::V311, &Packet::Connect(connect));
     assert_eq!(connect.properties.session_expiry_interval(), Some(10));
     assert_eq!(connect.properties.receive_maximum(), None);
 }
@@ -82,107 +82,124 @@ fn connect_of_5_with_properties() {
 #[test]
 fn undefined_protocol_levels_are_left_to_the_server() {
     let bridge = b"\x10\x0F\x00\x04MQTT\x84\x02\x00\x3C\x00\x03dev";
-    let Packet::Connect(connect) = decode(bridge, Version::V311) else {
+    let Packet::Connect(connect) = decode(bridge, MqttProtocolVersion::V311) else {
         panic!("CONNECT")
     };
-    assert_eq!((connect.protocol.level, connect.version()), (0x84, Version::V311));
+    assert_eq!(
+        (connect.protocol.level, connect.version()),
+        (0x84, MqttProtocolVersion::V311)
+    );
     assert!(!connect.protocol.is_defined());
     assert_eq!(
-        refused(b"\x10\x08\x00\x04MQTT\x09\xFF", Version::V311),
+        refused(b"\x10\x08\x00\x04MQTT\x09\xFF", MqttProtocolVersion::V311),
         DecodeErrorKind::UnsupportedVersion
     );
     assert_eq!(
-        refused(b"\x10\x07\x00\x04HTTP\x04", Version::V311),
+        refused(b"\x10\x07\x00\x04HTTP\x04", MqttProtocolVersion::V311),
         DecodeErrorKind::UnsupportedVersion
     );
     assert_eq!(
         peek_protocol(b"\x10\x7F\x00\x04MQTT\x05"),
-        Some(Protocol::of(Version::V5))
+        Some(ConnectProtocol::of(MqttProtocolVersion::V5))
     );
     assert_eq!(peek_protocol(b"\x10\x7F\x00\x04MQ"), None);
 }
 
 #[test]
 fn connack_translates_the_codes_of_older_versions() {
-    let refusal = Packet::Connack(Connack::new(ReasonCode::NotAuthorized, false));
-    assert_both_ways(&[0x20, 2, 0, 5], Version::V311, &refusal);
-    assert_both_ways(&[0x20, 3, 0, 0x87, 0], Version::V5, &refusal);
-    let resumed = Packet::Connack(Connack::new(ReasonCode::Success, true));
-    assert_both_ways(&[0x20, 2, 1, 0], Version::V311, &resumed);
+    let refusal = Packet::Connack(ConnackPacket::new(ReasonCode::NotAuthorized, false));
+    assert_both_ways(&[0x20, 2, 0, 5], MqttProtocolVersion::V311, &refusal);
+    assert_both_ways(&[0x20, 3, 0, 0x87, 0], MqttProtocolVersion::V5, &refusal);
+    let resumed = Packet::Connack(ConnackPacket::new(ReasonCode::Success, true));
+    assert_both_ways(&[0x20, 2, 1, 0], MqttProtocolVersion::V311, &resumed);
     let mut out = Vec::new();
-    resumed.encode(Version::V31, &mut out).expect("can be written");
+    resumed
+        .encode(MqttProtocolVersion::V31, &mut out)
+        .expect("can be written");
     assert_eq!(out, [0x20, 2, 0, 0]);
 }
 
 #[test]
 fn publish_of_all_versions() {
-    let publish = Publish {
+    let publish = PublishPacket {
         qos: QoS::AtLeastOnce,
         packet_id: Some(id(10)),
-        ..Publish::new("a/b", b"hi")
+        ..PublishPacket::new("a/b", b"hi")
     };
     assert_both_ways(
         b"\x32\x09\x00\x03a/b\x00\x0Ahi",
-        Version::V311,
+        MqttProtocolVersion::V311,
         &Packet::Publish(publish),
     );
     assert_both_ways(
         b"\x32\x0A\x00\x03a/b\x00\x0A\x00hi",
-        Version::V5,
+        MqttProtocolVersion::V5,
         &Packet::Publish(publish),
     );
-    let empty = Publish {
+    let empty = PublishPacket {
         retain: true,
-        ..Publish::new("a/b", b"")
+        ..PublishPacket::new("a/b", b"")
     };
-    assert_both_ways(b"\x31\x05\x00\x03a/b", Version::V31, &Packet::Publish(empty));
+    assert_both_ways(
+        b"\x31\x05\x00\x03a/b",
+        MqttProtocolVersion::V31,
+        &Packet::Publish(empty),
+    );
 }
 
 #[test]
 fn publish_with_an_alias_may_leave_out_its_topic() {
-    let mut properties = PropertyBuf::new();
-    properties.push(Property::TopicAlias(7)).expect("valid");
-    let publish = Publish {
+    let mut properties = MqttPropertyBuf::new();
+    properties.push(MqttProperty::TopicAlias(7)).expect("valid");
+    let publish = PublishPacket {
         properties: properties.as_properties(),
-        ..Publish::new("", b"hi")
+        ..PublishPacket::new("", b"hi")
     };
     assert_both_ways(
         b"\x30\x08\x00\x00\x03\x23\x00\x07hi",
-        Version::V5,
+        MqttProtocolVersion::V5,
         &Packet::Publish(publish),
     );
     assert_eq!(publish.properties.topic_alias(), Some(7));
     assert_eq!(
-        refused(b"\x30\x05\x00\x00\x00hi", Version::V5),
+        refused(b"\x30\x05\x00\x00\x00hi", MqttProtocolVersion::V5),
         DecodeErrorKind::Protocol
     );
     assert_eq!(
-        refused(b"\x30\x04\x00\x00hi", Version::V311),
+        refused(b"\x30\x04\x00\x00hi", MqttProtocolVersion::V311),
         DecodeErrorKind::TopicName
     );
     assert_eq!(
-        refused(b"\x30\x08\x00\x00\x03\x23\x00\x00hi", Version::V5),
+        refused(b"\x30\x08\x00\x00\x03\x23\x00\x00hi", MqttProtocolVersion::V5),
         DecodeErrorKind::TopicAlias
     );
 }
 
 #[test]
 fn acknowledgements_take_their_shortest_form() {
-    let success = Ack::new(id(0x1234), ReasonCode::Success);
-    for version in [Version::V31, Version::V311, Version::V5] {
+    let success = AckPacket::new(id(0x1234), ReasonCode::Success);
+    for version in [
+        MqttProtocolVersion::V31,
+        MqttProtocolVersion::V311,
+        MqttProtocolVersion::V5,
+    ] {
         assert_both_ways(&[0x40, 2, 0x12, 0x34], version, &Packet::Puback(success));
         assert_both_ways(&[0x50, 2, 0x12, 0x34], version, &Packet::Pubrec(success));
         assert_both_ways(&[0x62, 2, 0x12, 0x34], version, &Packet::Pubrel(success));
         assert_both_ways(&[0x70, 2, 0x12, 0x34], version, &Packet::Pubcomp(success));
     }
-    let refusal = Ack::new(id(1), ReasonCode::TopicNameInvalid);
-    assert_both_ways(&[0x40, 3, 0, 1, 0x90], Version::V5, &Packet::Puback(refusal));
+    let refusal = AckPacket::new(id(1), ReasonCode::TopicNameInvalid);
+    assert_both_ways(
+        &[0x40, 3, 0, 1, 0x90],
+        MqttProtocolVersion::V5,
+        &Packet::Puback(refusal),
+    );
     assert_eq!(
-        refused(&[0x70, 3, 0, 1, 0x90], Version::V5),
+        refused(&[0x70, 3, 0, 1, 0x90], MqttProtocolVersion::V5),
         DecodeErrorKind::Malformed
     );
     assert_eq!(
-        refused(&[0x40, 3, 0, 1, 0], Version::V311),
+        refused(&[0x40, 3, 0, 1, 0], MqttProtocolVersion::V311),
         DecodeErrorKind::Malformed
     );
 }
@@ -196,83 +213,94 @@ fn subscribe_and_its_answer() {
     filters
         .push("c", SubscriptionOptions::new(QoS::ExactlyOnce))
         .expect("valid");
-    let subscribe = Subscribe {
+    let subscribe = SubscribePacket {
         packet_id: id(10),
-        properties: Properties::EMPTY,
+        properties: MqttProperties::EMPTY,
         filters: filters.as_filters(),
     };
     assert_both_ways(
         b"\x82\x0C\x00\x0A\x00\x03a/+\x01\x00\x01c\x02",
-        Version::V311,
+        MqttProtocolVersion::V311,
         &Packet::Subscribe(subscribe),
     );
     assert_both_ways(
         b"\x82\x0D\x00\x0A\x00\x00\x03a/+\x01\x00\x01c\x02",
-        Version::V5,
+        MqttProtocolVersion::V5,
         &Packet::Subscribe(subscribe),
     );
 
     let codes = [ReasonCode::GrantedQos1, ReasonCode::UnspecifiedError];
-    let suback = Packet::Suback(Suback::new(id(10), &codes));
-    assert_both_ways(&[0x90, 4, 0, 10, 1, 0x80], Version::V311, &suback);
-    assert_both_ways(&[0x90, 5, 0, 10, 0, 1, 0x80], Version::V5, &suback);
+    let suback = Packet::Suback(SubackPacket::new(id(10), &codes));
+    assert_both_ways(&[0x90, 4, 0, 10, 1, 0x80], MqttProtocolVersion::V311, &suback);
+    assert_both_ways(&[0x90, 5, 0, 10, 0, 1, 0x80], MqttProtocolVersion::V5, &suback);
     let mut out = Vec::new();
-    Suback::new(id(1), &[ReasonCode::TopicFilterInvalid])
-        .encode(Version::V311, &mut out)
+    SubackPacket::new(id(1), &[ReasonCode::TopicFilterInvalid])
+        .encode(MqttProtocolVersion::V311, &mut out)
         .expect("can be written");
     assert_eq!(out, [0x90, 3, 0, 1, 0x80]);
 }
 
 #[test]
 fn unsubscribe_and_its_answer() {
-    let mut filters = FilterBuf::new();
+    let mut filters = TopicFilterBuf::new();
     filters.push("a/b").expect("valid");
-    let unsubscribe = Unsubscribe {
+    let unsubscribe = UnsubscribePacket {
         packet_id: id(3),
-        properties: Properties::EMPTY,
+        properties: MqttProperties::EMPTY,
         filters: filters.as_filters(),
     };
     assert_both_ways(
         b"\xA2\x07\x00\x03\x00\x03a/b",
-        Version::V311,
+        MqttProtocolVersion::V311,
         &Packet::Unsubscribe(unsubscribe),
     );
     assert_both_ways(
         &[0xB0, 2, 0, 3],
-        Version::V311,
-        &Packet::Unsuback(Unsuback::new(id(3), ReasonCodes::EMPTY)),
+        MqttProtocolVersion::V311,
+        &Packet::Unsuback(UnsubackPacket::new(id(3), ReasonCodes::EMPTY)),
     );
     let codes = [ReasonCode::NoSubscriptionExisted];
     assert_both_ways(
         &[0xB0, 4, 0, 3, 0, 0x11],
-        Version::V5,
-        &Packet::Unsuback(Unsuback::new(id(3), &codes)),
+        MqttProtocolVersion::V5,
+        &Packet::Unsuback(UnsubackPacket::new(id(3), &codes)),
     );
 }
 
 #[test]
 fn ping_disconnect_and_auth() {
-    assert_both_ways(&[0xC0, 0], Version::V311, &Packet::Pingreq);
-    assert_both_ways(&[0xD0, 0], Version::V5, &Packet::Pingresp);
+    assert_both_ways(&[0xC0, 0], MqttProtocolVersion::V311, &Packet::Pingreq);
+    assert_both_ways(&[0xD0, 0], MqttProtocolVersion::V5, &Packet::Pingresp);
     assert_both_ways(
         &[0xE0, 0],
-        Version::V311,
-        &Packet::Disconnect(Disconnect::default()),
+        MqttProtocolVersion::V311,
+        &Packet::Disconnect(DisconnectPacket::default()),
     );
-    let taken_over = Disconnect::new(ReasonCode::SessionTakenOver);
-    assert_both_ways(&[0xE0, 1, 0x8E], Version::V5, &Packet::Disconnect(taken_over));
-    let mut properties = PropertyBuf::new();
+    let taken_over = DisconnectPacket::new(ReasonCode::SessionTakenOver);
+    assert_both_ways(
+        &[0xE0, 1, 0x8E],
+        MqttProtocolVersion::V5,
+        &Packet::Disconnect(taken_over),
+    );
+    let mut properties = MqttPropertyBuf::new();
     properties
-        .push(Property::AuthenticationMethod("X"))
+        .push(MqttProperty::AuthenticationMethod("X"))
         .expect("valid");
-    let auth = Auth {
+    let auth = AuthPacket {
         code: ReasonCode::ContinueAuthentication,
         properties: properties.as_properties(),
     };
-    assert_both_ways(b"\xF0\x06\x18\x04\x15\x00\x01X", Version::V5, &Packet::Auth(auth));
-    assert_eq!(refused(&[0xF0, 0], Version::V311), DecodeErrorKind::Malformed);
+    assert_both_ways(
+        b"\xF0\x06\x18\x04\x15\x00\x01X",
+        MqttProtocolVersion::V5,
+        &Packet::Auth(auth),
+    );
     assert_eq!(
-        refused(&[0xF0, 2, 0x18, 0], Version::V5),
+        refused(&[0xF0, 0], MqttProtocolVersion::V311),
+        DecodeErrorKind::Malformed
+    );
+    assert_eq!(
+        refused(&[0xF0, 2, 0x18, 0], MqttProtocolVersion::V5),
         DecodeErrorKind::Protocol
     );
 }
@@ -280,8 +308,8 @@ fn ping_disconnect_and_auth() {
 #[test]
 fn bytes_the_specification_forbids_are_refused() {
     use DecodeErrorKind::{Malformed, Protocol, TopicFilter, TopicName};
-    use Version::{V5, V31, V311};
-    let cases: &[(&[u8], Version, DecodeErrorKind, &str)] = &[
+    use MqttProtocolVersion::{V5, V31, V311};
+    let cases: &[(&[u8], MqttProtocolVersion, DecodeErrorKind, &str)] = &[
         (&[0x00, 0], V311, Malformed, "packet type 0"),
         (&[0x36], V311, Malformed, "QoS 3"),
         (&[0x38], V311, Malformed, "DUP at QoS 0"),
@@ -412,15 +440,18 @@ fn bytes_the_specification_forbids_are_refused() {
 #[test]
 fn an_oversized_packet_is_refused_before_its_body_arrives() {
     let header = [0x30, 0xFF, 0xFF, 0x7F];
-    let error = decode_frame(&header, 1024, Version::V5).expect_err("too large");
+    let error = decode_frame(&header, 1024, MqttProtocolVersion::V5).expect_err("too large");
     assert_eq!(error.reason_code(), ReasonCode::PacketTooLarge);
-    assert_eq!(frame_len(&header, u32::MAX, Version::V5), Ok(Some(2_097_151 + 4)));
-    assert_eq!(frame_len(&header[..3], 1024, Version::V5), Ok(None));
     assert_eq!(
-        decode_frame(b"\x30\x05\x00\x03a/b", 7, Version::V311).map(|packet| packet.is_some()),
+        frame_len(&header, u32::MAX, MqttProtocolVersion::V5),
+        Ok(Some(2_097_151 + 4))
+    );
+    assert_eq!(frame_len(&header[..3], 1024, MqttProtocolVersion::V5), Ok(None));
+    assert_eq!(
+        decode_frame(b"\x30\x05\x00\x03a/b", 7, MqttProtocolVersion::V311).map(|packet| packet.is_some()),
         Ok(true)
     );
-    assert!(decode_frame(b"\x30\x05\x00\x03a/b", 6, Version::V311).is_err());
+    assert!(decode_frame(b"\x30\x05\x00\x03a/b", 6, MqttProtocolVersion::V311).is_err());
 }
 
 #[test]
@@ -428,50 +459,58 @@ fn packets_that_cannot_be_expressed_leave_the_output_alone() {
     let mut out = Vec::new();
     let long = "x".repeat(65_536);
     assert_eq!(
-        Publish::new(&long, b"")
-            .encode(Version::V5, &mut out)
+        PublishPacket::new(&long, b"")
+            .encode(MqttProtocolVersion::V5, &mut out)
             .map_err(|e| e.kind()),
         Err(EncodeErrorKind::TooLong)
     );
-    assert!(Publish::new("a/#", b"").encode(Version::V5, &mut out).is_err());
     assert!(
-        Publish {
+        PublishPacket::new("a/#", b"")
+            .encode(MqttProtocolVersion::V5, &mut out)
+            .is_err()
+    );
+    assert!(
+        PublishPacket {
             qos: QoS::AtLeastOnce,
-            ..Publish::new("a", b"")
+            ..PublishPacket::new("a", b"")
         }
-        .encode(Version::V5, &mut out)
+        .encode(MqttProtocolVersion::V5, &mut out)
         .is_err()
     );
     assert!(
-        Disconnect::new(ReasonCode::Banned)
-            .encode(Version::V5, &mut out)
+        DisconnectPacket::new(ReasonCode::Banned)
+            .encode(MqttProtocolVersion::V5, &mut out)
             .is_err()
     );
-    assert!(Auth::default().encode(Version::V311, &mut out).is_err());
     assert!(
-        Connect {
+        AuthPacket::default()
+            .encode(MqttProtocolVersion::V311, &mut out)
+            .is_err()
+    );
+    assert!(
+        ConnectPacket {
             password: Some(b"x"),
-            ..Connect::new(Version::V311, "dev")
+            ..ConnectPacket::new(MqttProtocolVersion::V311, "dev")
         }
         .encode(&mut out)
         .is_err()
     );
     assert!(out.is_empty());
-    let mut properties = PropertyBuf::new();
-    assert!(properties.push(Property::ReceiveMaximum(0)).is_err());
-    assert!(properties.push(Property::ReceiveMaximum(1)).is_ok());
-    assert!(properties.push(Property::ReceiveMaximum(1)).is_err());
+    let mut properties = MqttPropertyBuf::new();
+    assert!(properties.push(MqttProperty::ReceiveMaximum(0)).is_err());
+    assert!(properties.push(MqttProperty::ReceiveMaximum(1)).is_ok());
+    assert!(properties.push(MqttProperty::ReceiveMaximum(1)).is_err());
 }
 
 #[test]
 fn a_template_writes_what_encoding_would() {
-    for version in [Version::V311, Version::V5] {
+    for version in [MqttProtocolVersion::V311, MqttProtocolVersion::V5] {
         for qos in [QoS::AtMostOnce, QoS::AtLeastOnce] {
             let packet_id = (qos != QoS::AtMostOnce).then(|| id(0x0102));
-            let publish = Publish {
+            let publish = PublishPacket {
                 qos,
                 packet_id,
-                ..Publish::new("v1/devices/me/telemetry", b"{\"t\":1}")
+                ..PublishPacket::new("v1/devices/me/telemetry", b"{\"t\":1}")
             };
             let mut template = PublishTemplate::new(&publish, version).expect("valid");
             let (mut expected, mut out) = (Vec::new(), Vec::new());
@@ -488,26 +527,30 @@ fn a_template_writes_what_encoding_would() {
 
 #[test]
 fn properties_are_read_back_by_type() {
-    let mut properties = PropertyBuf::new();
-    properties.push(Property::UserProperty("a", "1")).expect("valid");
+    let mut properties = MqttPropertyBuf::new();
     properties
-        .push(Property::SubscriptionIdentifier(300))
+        .push(MqttProperty::UserProperty("a", "1"))
         .expect("valid");
     properties
-        .push(Property::ContentType("text/plain"))
+        .push(MqttProperty::SubscriptionIdentifier(300))
         .expect("valid");
-    properties.push(Property::UserProperty("a", "2")).expect("valid");
     properties
-        .push(Property::SubscriptionIdentifier(5))
+        .push(MqttProperty::ContentType("text/plain"))
+        .expect("valid");
+    properties
+        .push(MqttProperty::UserProperty("a", "2"))
+        .expect("valid");
+    properties
+        .push(MqttProperty::SubscriptionIdentifier(5))
         .expect("valid");
     let mut bytes = Vec::new();
-    Publish {
+    PublishPacket {
         properties: properties.as_properties(),
-        ..Publish::new("t", b"")
+        ..PublishPacket::new("t", b"")
     }
-    .encode(Version::V5, &mut bytes)
+    .encode(MqttProtocolVersion::V5, &mut bytes)
     .expect("valid");
-    let Packet::Publish(publish) = decode(&bytes, Version::V5) else {
+    let Packet::Publish(publish) = decode(&bytes, MqttProtocolVersion::V5) else {
         panic!("PUBLISH")
     };
     assert_eq!(publish.properties.content_type(), Some("text/plain"));

@@ -1,6 +1,6 @@
 //! Topic names and filters, by the examples of MQTT 5 §4.7 and §4.8.
 
-use fieldline_codec::topic::{Filter, FilterError, is_valid_name, matches};
+use fieldline_codec::topic::{TopicFilter, TopicFilterError, is_valid_name, matches};
 
 #[test]
 fn filters_match_as_the_specification_says() {
@@ -39,27 +39,37 @@ fn filters_match_as_the_specification_says() {
 #[test]
 fn misplaced_wildcards_are_refused() {
     for filter in ["#", "+", "a/#", "+/a/#", "/", "a//b", "$SYS/#", "a b/ü"] {
-        assert!(Filter::parse(filter).is_ok(), "{filter}");
+        assert!(TopicFilter::parse(filter).is_ok(), "{filter}");
     }
     for filter in ["a#", "a/#/b", "#/", "a+", "+a/b", "a/b#"] {
-        assert_eq!(Filter::parse(filter), Err(FilterError::Wildcard), "{filter}");
+        assert_eq!(
+            TopicFilter::parse(filter),
+            Err(TopicFilterError::Wildcard),
+            "{filter}"
+        );
     }
-    assert_eq!(Filter::parse(""), Err(FilterError::Empty));
-    assert_eq!(Filter::parse("a\0"), Err(FilterError::Nul));
-    assert_eq!(Filter::parse(&"a".repeat(65_536)), Err(FilterError::TooLong));
+    assert_eq!(TopicFilter::parse(""), Err(TopicFilterError::Empty));
+    assert_eq!(TopicFilter::parse("a\0"), Err(TopicFilterError::Nul));
+    assert_eq!(
+        TopicFilter::parse(&"a".repeat(65_536)),
+        Err(TopicFilterError::TooLong)
+    );
 }
 
 #[test]
 fn share_names_are_split_off() {
-    let shared = Filter::parse("$share/group/a/+").expect("valid");
+    let shared = TopicFilter::parse("$share/group/a/+").expect("valid");
     assert_eq!((shared.share_name, shared.filter), (Some("group"), "a/+"));
     assert!(shared.matches("a/b") && shared.has_wildcard());
-    assert_eq!(Filter::parse("$share//a"), Err(FilterError::ShareName));
-    assert_eq!(Filter::parse("$share/g+/a"), Err(FilterError::ShareName));
-    assert_eq!(Filter::parse("$share/g/"), Err(FilterError::Empty));
-    assert_eq!(Filter::parse("$share/g"), Err(FilterError::Empty));
+    assert_eq!(TopicFilter::parse("$share//a"), Err(TopicFilterError::ShareName));
     assert_eq!(
-        Filter::parse("$shared/g").map(|filter| filter.share_name),
+        TopicFilter::parse("$share/g+/a"),
+        Err(TopicFilterError::ShareName)
+    );
+    assert_eq!(TopicFilter::parse("$share/g/"), Err(TopicFilterError::Empty));
+    assert_eq!(TopicFilter::parse("$share/g"), Err(TopicFilterError::Empty));
+    assert_eq!(
+        TopicFilter::parse("$shared/g").map(|filter| filter.share_name),
         Ok(None)
     );
 }

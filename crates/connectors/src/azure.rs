@@ -5,12 +5,12 @@ use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 use serde::Deserialize;
 
-use crate::config::{ConfigError, NodeConfig, require};
+use crate::config::{ConnectorConfig, ConnectorConfigError, require};
 use crate::credentials::{ClientCredentials, SasCredentials};
 use crate::egress::Egress;
 use crate::lenient;
-use crate::mqtt::{Link, MqttClient, MqttVersion, Password};
-use crate::outcome::{Outcome, SendError};
+use crate::mqtt::{BrokerPassword, MqttClient, MqttEndpoint, MqttVersion};
+use crate::outcome::{ConnectorError, ConnectorOutcome};
 use crate::percent;
 use crate::secret::Secret;
 
@@ -64,13 +64,16 @@ impl Default for AzureIotHubConfig {
 /// The port of all hubs.
 const PORT: u16 = 8883;
 
-impl NodeConfig for AzureIotHubConfig {
-    fn validate(&self) -> Result<(), ConfigError> {
+impl ConnectorConfig for AzureIotHubConfig {
+    fn validate(&self) -> Result<(), ConnectorConfigError> {
         require("topicPattern", &self.topic_pattern)?;
         require("host", &self.host)?;
         require("clientId", &self.client_id)?;
         if self.connect_timeout_sec == 0 {
-            return Err(ConfigError::new("connectTimeoutSec", "must be at least 1"));
+            return Err(ConnectorConfigError::new(
+                "connectTimeoutSec",
+                "must be at least 1",
+            ));
         }
         match &self.credentials {
             ClientCredentials::Sas(sas) => {
@@ -78,7 +81,10 @@ impl NodeConfig for AzureIotHubConfig {
             }
             ClientCredentials::CertPem(_) => {}
             ClientCredentials::Anonymous | ClientCredentials::Basic(_) => {
-                return Err(ConfigError::new("credentials.type", "must be sas or cert.PEM"));
+                return Err(ConnectorConfigError::new(
+                    "credentials.type",
+                    "must be sas or cert.PEM",
+                ));
             }
         }
         self.credentials.tls().map(|_| ())
@@ -93,7 +99,11 @@ pub struct AzureIotHubClient {
 
 impl AzureIotHubClient {
     /// Makes a client and begins to connect; see [`MqttClient::open`].
-    pub fn open(config: &AzureIotHubConfig, service_id: &str, egress: &Egress) -> Result<Self, ConfigError> {
+    pub fn open(
+        config: &AzureIotHubConfig,
+        service_id: &str,
+        egress: &Egress,
+    ) -> Result<Self, ConnectorConfigError> {
         Self::open_at_port(config, service_id, PORT, egress)
     }
 
@@ -103,7 +113,7 @@ impl AzureIotHubClient {
         service_id: &str,
         port: u16,
         egress: &Egress,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, ConnectorConfigError> {
         config.validate()?;
         let client_id = if config.append_client_id_suffix {
             format!("{}_{service_id}", config.client_id)
@@ -111,11 +121,11 @@ impl AzureIotHubClient {
             config.client_id.clone()
         };
         let host = config.host.trim().to_owned();
-        let link = Link {
+        let link = MqttEndpoint {
             username: Some(format!("{host}/{client_id}/?api-version=2018-06-30")),
             password: match &config.credentials {
-                ClientCredentials::Sas(sas) => Password::Sas(sas.sas_key.clone()),
-                _ => Password::None,
+                ClientCredentials::Sas(sas) => BrokerPassword::Sas(sas.sas_key.clone()),
+                _ => BrokerPassword::None,
             },
             host,
             port,
@@ -126,12 +136,12 @@ impl AzureIotHubClient {
             clean_session: true,
             egress: egress.clone(),
         };
-        let client = MqttClient::over(link, config.retained_message, config.parse_to_plain_text);
+        let client = MqttClient::from_endpoint(link, config.retained_message, config.parse_to_plain_text);
         Ok(Self { client })
     }
 
     /// Publishes a message and waits until the hub has acknowledged it.
-    pub async fn send(&self, topic: &str, body: &str) -> Result<Outcome, SendError> {
+    pub async fn send(&self, topic: &str, body: &str) -> Result<ConnectorOutcome, ConnectorError> {
         self.client.send(topic, body).await
     }
 }
@@ -139,16 +149,16 @@ impl AzureIotHubClient {
 /// How long a token is valid: a year.
 const TOKEN_SECS: i64 = 365 * 24 * 60 * 60;
 
-fn signing_key(key: &Secret) -> Result<Vec<u8>, ConfigError> {
+fn signing_key(key: &Secret) -> Result<Vec<u8>, ConnectorConfigError> {
     const FIELD: &str = "credentials.sasKey";
     require(FIELD, key.expose())?;
     STANDARD
         .decode(key.expose().trim())
-        .map_err(|_| ConfigError::new(FIELD, "is not Base64"))
+        .map_err(|_| ConnectorConfigError::new(FIELD, "is not Base64"))
 }
 
 /// Makes a shared access signature for a host, valid for a year from `now`, in seconds since 1970.
-pub(crate) fn sas_token(host: &str, key: &Secret, now: i64) -> Result<Secret, ConfigError> {
+pub(crate) fn sas_token(host: &str, key: &Secret, now: i64) -> Result<Secret, ConnectorConfigError> {
     let resource = percent::encode(&host.to_lowercase());
     let expiry = now + TOKEN_SECS;
     let key = hmac::Key::new(hmac::HMAC_SHA256, &signing_key(key)?);

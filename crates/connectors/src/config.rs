@@ -7,12 +7,12 @@ use thiserror::Error;
 /// A field of a configuration is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{field}: {problem}")]
-pub struct ConfigError {
+pub struct ConnectorConfigError {
     field: String,
     problem: String,
 }
 
-impl ConfigError {
+impl ConnectorConfigError {
     pub(crate) fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
         Self {
             field: field.into(),
@@ -35,12 +35,12 @@ impl ConfigError {
 ///
 /// `Default` is the configuration of a new node. Missing fields and `null` take their value from it, unknown fields
 /// are ignored, and what older versions of a node stored is understood.
-pub trait NodeConfig: DeserializeOwned {
+pub trait ConnectorConfig: DeserializeOwned {
     /// Checks what the types do not say; the error names the field.
-    fn validate(&self) -> Result<(), ConfigError>;
+    fn validate(&self) -> Result<(), ConnectorConfigError>;
 
     /// Reads and checks a configuration; the error names the field.
-    fn from_json(configuration: &Value) -> Result<Self, ConfigError> {
+    fn from_json(configuration: &Value) -> Result<Self, ConnectorConfigError> {
         let config: Self = read(configuration)?;
         config.validate()?;
         Ok(config)
@@ -48,9 +48,9 @@ pub trait NodeConfig: DeserializeOwned {
 }
 
 /// Reads a configuration without checking it.
-pub(crate) fn read<T: DeserializeOwned>(configuration: &Value) -> Result<T, ConfigError> {
+pub(crate) fn read<T: DeserializeOwned>(configuration: &Value) -> Result<T, ConnectorConfigError> {
     if !configuration.is_object() {
-        return Err(ConfigError::new("configuration", "must be an object"));
+        return Err(ConnectorConfigError::new("configuration", "must be an object"));
     }
     serde_path_to_error::deserialize(without_nulls(configuration)).map_err(|error| {
         let path = error.path().to_string();
@@ -59,7 +59,7 @@ pub(crate) fn read<T: DeserializeOwned>(configuration: &Value) -> Result<T, Conf
         } else {
             path
         };
-        ConfigError::new(field, error.into_inner().to_string())
+        ConnectorConfigError::new(field, error.into_inner().to_string())
     })
 }
 
@@ -86,18 +86,18 @@ fn without_nulls(value: &Value) -> Value {
 }
 
 /// Fails if a text is empty or only space.
-pub(crate) fn require(field: &str, value: &str) -> Result<(), ConfigError> {
+pub(crate) fn require(field: &str, value: &str) -> Result<(), ConnectorConfigError> {
     if value.trim().is_empty() {
-        Err(ConfigError::new(field, "must not be empty"))
+        Err(ConnectorConfigError::new(field, "must not be empty"))
     } else {
         Ok(())
     }
 }
 
 /// Fails if there is no such port to connect to.
-pub(crate) fn require_port(field: &str, port: u16) -> Result<(), ConfigError> {
+pub(crate) fn require_port(field: &str, port: u16) -> Result<(), ConnectorConfigError> {
     if port == 0 {
-        Err(ConfigError::new(field, "must be between 1 and 65535"))
+        Err(ConnectorConfigError::new(field, "must be between 1 and 65535"))
     } else {
         Ok(())
     }

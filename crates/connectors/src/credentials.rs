@@ -2,10 +2,10 @@
 
 use serde::Deserialize;
 
-use crate::config::ConfigError;
+use crate::config::ConnectorConfigError;
 use crate::lenient;
 use crate::secret::Secret;
-use crate::tls::{self, Identity};
+use crate::tls::{self, TlsIdentity};
 
 /// The credentials of a node that connects to a server of the tenant's own.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -66,12 +66,12 @@ pub struct CertPemCredentials {
 
 impl ClientCredentials {
     /// Makes what TLS connections need; fails on PEM that cannot be read.
-    pub(crate) fn tls(&self) -> Result<rustls::ClientConfig, ConfigError> {
+    pub(crate) fn tls(&self) -> Result<rustls::ClientConfig, ConnectorConfigError> {
         match self {
             Self::Anonymous | Self::Basic(_) => tls::client_config("", None),
             Self::Sas(sas) => tls::client_config(&sas.ca_cert, None),
             Self::CertPem(pem) => {
-                let identity = (!pem.cert.is_empty() && !pem.private_key.is_empty()).then_some(Identity {
+                let identity = (!pem.cert.is_empty() && !pem.private_key.is_empty()).then_some(TlsIdentity {
                     cert: &pem.cert,
                     private_key: &pem.private_key,
                     password: &pem.password,
@@ -79,6 +79,6 @@ impl ClientCredentials {
                 tls::client_config(&pem.ca_cert, identity)
             }
         }
-        .map_err(|error| ConfigError::new(format!("credentials.{}", error.field()), error.problem()))
+        .map_err(|error| ConnectorConfigError::new(format!("credentials.{}", error.field()), error.problem()))
     }
 }

@@ -21,29 +21,29 @@ use std::sync::Arc;
 use thiserror::Error;
 use tokio::net::TcpStream;
 
-pub(crate) use self::http::{HttpClient, Proxy};
+pub(crate) use self::http::{HttpClient, ProxySetting};
 pub use self::rules::EgressRules;
 
 /// What is awaited here.
-pub type Awaited<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type EgressFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Where it stands what may be reached beyond public addresses, as it is now.
 pub trait EgressSource: Send + Sync {
     /// The rules that count at this moment. Fails with the reason where they cannot be read; nothing is reached then.
-    fn rules(&self) -> Awaited<'_, Result<Arc<EgressRules>, String>>;
+    fn rules(&self) -> EgressFuture<'_, Result<Arc<EgressRules>, String>>;
 }
 
 /// Finds the addresses of hosts.
 pub trait NameLookup: Send + Sync {
     /// The addresses of a host, which may be an address itself.
-    fn lookup<'a>(&'a self, host: &'a str, port: u16) -> Awaited<'a, io::Result<Vec<SocketAddr>>>;
+    fn lookup<'a>(&'a self, host: &'a str, port: u16) -> EgressFuture<'a, io::Result<Vec<SocketAddr>>>;
 }
 
 /// Asks the operating system.
 struct SystemLookup;
 
 impl NameLookup for SystemLookup {
-    fn lookup<'a>(&'a self, host: &'a str, port: u16) -> Awaited<'a, io::Result<Vec<SocketAddr>>> {
+    fn lookup<'a>(&'a self, host: &'a str, port: u16) -> EgressFuture<'a, io::Result<Vec<SocketAddr>>> {
         Box::pin(async move { Ok(tokio::net::lookup_host((host, port)).await?.collect()) })
     }
 }
@@ -52,7 +52,7 @@ impl NameLookup for SystemLookup {
 struct FixedRules(Arc<EgressRules>);
 
 impl EgressSource for FixedRules {
-    fn rules(&self) -> Awaited<'_, Result<Arc<EgressRules>, String>> {
+    fn rules(&self) -> EgressFuture<'_, Result<Arc<EgressRules>, String>> {
         Box::pin(std::future::ready(Ok(Arc::clone(&self.0))))
     }
 }
@@ -60,14 +60,14 @@ impl EgressSource for FixedRules {
 /// An address or a host that must not be reached.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{what} is refused: {reason}; the operator may allow it by {setting}")]
-struct Refused {
+struct EgressDenial {
     what: String,
     reason: &'static str,
     setting: &'static str,
 }
 
-impl From<Refused> for io::Error {
-    fn from(refused: Refused) -> Self {
+impl From<EgressDenial> for io::Error {
+    fn from(refused: EgressDenial) -> Self {
         Self::new(io::ErrorKind::PermissionDenied, refused)
     }
 }
@@ -134,23 +134,23 @@ impl Egress {
                 Err(error) => last = Some(error),
             }
         }
-        Err(last.unwrap_or_else(|| nowhere(host)))
+        Err(last.unwrap_or_else(|| no_address_error(host)))
     }
 
     /// The addresses of a host that may be reached, at least one.
     pub(crate) async fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        let host = bare(host);
+        let host = strip_brackets(host);
         let rules = self.rules().await?;
         if rules.as_ref().is_none_or(|rules| rules.allows_host(host, port)) {
-            return some(host, self.lookup.lookup(host, port).await?);
+            return require_addresses(host, self.lookup.lookup(host, port).await?);
         }
-        self.public(host, port, rules.as_deref()).await
+        self.resolve_public(host, port, rules.as_deref()).await
     }
 
     /// What is said of a host that a proxy connects to: it is refused where it is known here as something that must not be
     /// reached. A name that only the proxy knows is left to the proxy.
     pub(crate) async fn check_behind_proxy(&self, host: &str, port: u16) -> io::Result<()> {
-        let host = bare(host);
+        let host = strip_brackets(host);
         let Some(rules) = self.rules().await? else {
             return Ok(());
         };
@@ -175,17 +175,17 @@ impl Egress {
     }
 
     /// Resolves a name that is not allowed as such, and leaves what may be reached.
-    async fn public(
+    async fn resolve_public(
         &self,
         host: &str,
         port: u16,
         rules: Option<&EgressRules>,
     ) -> io::Result<Vec<SocketAddr>> {
         let Some(rules) = rules else {
-            return some(host, self.lookup.lookup(host, port).await?);
+            return require_addresses(host, self.lookup.lookup(host, port).await?);
         };
         check_name(host)?;
-        let found = some(host, self.lookup.lookup(host, port).await?)?;
+        let found = require_addresses(host, self.lookup.lookup(host, port).await?)?;
         let mut refused = None;
         let mut left = Vec::with_capacity(found.len());
         for address in found {
@@ -202,27 +202,27 @@ impl Egress {
 }
 
 /// A host without the brackets of an IPv6 address.
-fn bare(host: &str) -> &str {
+fn strip_brackets(host: &str) -> &str {
     let host = host.trim();
     host.strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'))
         .unwrap_or(host)
 }
 
-fn nowhere(host: &str) -> io::Error {
+fn no_address_error(host: &str) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, format!("host {host} has no address"))
 }
 
-fn some(host: &str, found: Vec<SocketAddr>) -> io::Result<Vec<SocketAddr>> {
+fn require_addresses(host: &str, found: Vec<SocketAddr>) -> io::Result<Vec<SocketAddr>> {
     if found.is_empty() {
-        Err(nowhere(host))
+        Err(no_address_error(host))
     } else {
         Ok(found)
     }
 }
 
 /// Refuses the names that clouds have for what tells a machine its own secrets, wherever they lead.
-fn check_name(host: &str) -> Result<(), Refused> {
+fn check_name(host: &str) -> Result<(), EgressDenial> {
     const NAMES: [&str; 6] = [
         "metadata",
         "metadata.google.internal",
@@ -233,7 +233,7 @@ fn check_name(host: &str) -> Result<(), Refused> {
     ];
     let name = host.strip_suffix('.').unwrap_or(host);
     if NAMES.iter().any(|one| one.eq_ignore_ascii_case(name)) {
-        return Err(Refused {
+        return Err(EgressDenial {
             what: format!("host {host}"),
             reason: ranges::METADATA,
             setting: "egress.allow-hosts",
@@ -243,7 +243,7 @@ fn check_name(host: &str) -> Result<(), Refused> {
 }
 
 /// Refuses an address that is not public, unless the rules allow it.
-fn check_address(rules: &EgressRules, host: &str, address: IpAddr) -> Result<(), Refused> {
+fn check_address(rules: &EgressRules, host: &str, address: IpAddr) -> Result<(), EgressDenial> {
     if rules.allows(address) {
         return Ok(());
     }
@@ -254,7 +254,7 @@ fn check_address(rules: &EgressRules, host: &str, address: IpAddr) -> Result<(),
         .or_else(|| is_own(address).then_some("address of this machine"));
     match reason {
         None => Ok(()),
-        Some(reason) => Err(Refused {
+        Some(reason) => Err(EgressDenial {
             what: match host.parse::<IpAddr>() {
                 Ok(_) => format!("address {address}"),
                 Err(_) => format!("address {address} of host {host}"),

@@ -6,7 +6,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Lets a number of callers in and a number wait; more are turned away.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct ConcurrencyLimiter {
     slots: Semaphore,
     waiting: AtomicUsize,
     max_waiting: usize,
@@ -14,17 +14,17 @@ pub(crate) struct Gate {
 
 /// As many wait as may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Full;
+pub(crate) struct WaitQueueFull;
 
-struct Waiting<'a>(&'a AtomicUsize);
+struct WaiterGuard<'a>(&'a AtomicUsize);
 
-impl Drop for Waiting<'_> {
+impl Drop for WaiterGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Gate {
+impl ConcurrencyLimiter {
     pub(crate) const fn new(slots: usize, max_waiting: usize) -> Self {
         Self {
             slots: Semaphore::const_new(slots),
@@ -34,17 +34,17 @@ impl Gate {
     }
 
     /// Waits for a slot, which is held until the permit is dropped.
-    pub(crate) async fn enter(&self) -> Result<SemaphorePermit<'_>, Full> {
+    pub(crate) async fn enter(&self) -> Result<SemaphorePermit<'_>, WaitQueueFull> {
         if let Ok(permit) = self.slots.try_acquire() {
             return Ok(permit);
         }
         if self.waiting.fetch_add(1, Ordering::Relaxed) >= self.max_waiting {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
-            return Err(Full);
+            return Err(WaitQueueFull);
         }
-        let _waiting = Waiting(&self.waiting);
+        let _waiting = WaiterGuard(&self.waiting);
         // The semaphore is never closed.
-        self.slots.acquire().await.map_err(|_| Full)
+        self.slots.acquire().await.map_err(|_| WaitQueueFull)
     }
 }
 
@@ -54,7 +54,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_waits_is_counted_and_turned_away() {
-        let gate = Gate::new(1, 1);
+        let gate = ConcurrencyLimiter::new(1, 1);
         let first = gate.enter().await;
         let mut second = std::pin::pin!(gate.enter());
         tokio::select! {
@@ -62,7 +62,7 @@ mod tests {
             _ = &mut second => panic!("two were let in"),
             () = tokio::task::yield_now() => {}
         }
-        assert_eq!(gate.enter().await.err(), Some(Full));
+        assert_eq!(gate.enter().await.err(), Some(WaitQueueFull));
         drop(first);
         assert!(second.await.is_ok());
     }

@@ -8,8 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Response};
 
-use crate::config::ConfigError;
-use crate::egress::{Egress, HttpClient, Proxy};
+use crate::config::ConnectorConfigError;
+use crate::egress::{Egress, HttpClient, ProxySetting};
 use crate::tls;
 
 /// How long a connection may take to come about.
@@ -29,17 +29,17 @@ pub(crate) fn builder(tls: rustls::ClientConfig) -> ClientBuilder {
 }
 
 /// A client for a public service, with a time for everything of a request together.
-pub(crate) fn service_client(egress: &Egress, timeout: Duration) -> Result<HttpClient, ConfigError> {
+pub(crate) fn service_client(egress: &Egress, timeout: Duration) -> Result<HttpClient, ConnectorConfigError> {
     let tls = tls::client_config("", None)?;
-    HttpClient::new(egress, Proxy::Environment, move || {
+    HttpClient::new(egress, ProxySetting::Environment, move || {
         Ok(builder(tls.clone()).timeout(timeout))
     })
 }
 
-pub(crate) fn built(builder: ClientBuilder) -> Result<Client, ConfigError> {
+pub(crate) fn build_client(builder: ClientBuilder) -> Result<Client, ConnectorConfigError> {
     builder
         .build()
-        .map_err(|error| ConfigError::new("configuration", describe(error)))
+        .map_err(|error| ConnectorConfigError::new("configuration", describe(error)))
 }
 
 /// Says what went wrong with its causes, and without the URL, which may hold secrets.
@@ -88,13 +88,13 @@ pub(crate) async fn read_body(mut response: Response, limit: usize) -> Result<Ve
 
 /// A whole answer of a service.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ServiceResponse {
     pub(crate) status: reqwest::StatusCode,
     pub(crate) headers: reqwest::header::HeaderMap,
     pub(crate) body: String,
 }
 
-impl Answer {
+impl ServiceResponse {
     /// Returns a header, or an empty text.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers
@@ -108,12 +108,12 @@ impl Answer {
 pub(crate) async fn exchange(
     client: &HttpClient,
     request: reqwest::RequestBuilder,
-) -> Result<Answer, String> {
+) -> Result<ServiceResponse, String> {
     let response = client.send(request).await?;
     let status = response.status();
     let headers = response.headers().clone();
     match read_body(response, MAX_ANSWER).await {
-        Ok(body) => Ok(Answer {
+        Ok(body) => Ok(ServiceResponse {
             status,
             headers,
             body: String::from_utf8_lossy(&body).into_owned(),

@@ -32,7 +32,7 @@ pub mod slack;
 pub mod sms;
 mod tls;
 
-pub use config::{ConfigError, NodeConfig};
+pub use config::{ConnectorConfig, ConnectorConfigError};
 pub use credentials::{BasicCredentials, CertPemCredentials, ClientCredentials, SasCredentials};
-pub use outcome::{Metadata, Outcome, SendError};
+pub use outcome::{ConnectorError, ConnectorOutcome, MetadataEntries};
 pub use secret::Secret;

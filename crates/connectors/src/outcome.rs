@@ -3,19 +3,19 @@
 use thiserror::Error;
 
 /// Names and values to put into the metadata of a message.
-pub type Metadata = Vec<(String, String)>;
+pub type MetadataEntries = Vec<(String, String)>;
 
 /// What a node adds to a message that was sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ConnectorOutcome {
     /// The new body of the message; `None` keeps the one it has.
     pub body: Option<String>,
     /// What to put into the metadata, over what is there.
-    pub metadata: Metadata,
+    pub metadata: MetadataEntries,
 }
 
-impl Outcome {
-    pub(crate) const fn with_metadata(metadata: Metadata) -> Self {
+impl ConnectorOutcome {
+    pub(crate) const fn with_metadata(metadata: MetadataEntries) -> Self {
         Self { body: None, metadata }
     }
 }
@@ -23,11 +23,11 @@ impl Outcome {
 /// Why a message was not sent, and what a node adds to it then.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
-pub struct SendError {
+pub struct ConnectorError {
     /// The reason, for people.
     pub message: String,
     /// What to put into the metadata, over what is there.
-    pub metadata: Metadata,
+    pub metadata: MetadataEntries,
     /// The new body of the message; `None` keeps the one it has.
     pub body: Option<String>,
 }
@@ -35,18 +35,18 @@ pub struct SendError {
 /// The metadata key of nodes that keep the reason of a failure.
 pub(crate) const ERROR: &str = "error";
 
-impl SendError {
+impl ConnectorError {
     /// A failure that leaves no trace in the metadata.
     pub(crate) fn bare(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
-            metadata: Metadata::new(),
+            metadata: MetadataEntries::new(),
             body: None,
         }
     }
 
     /// A failure that the metadata keeps under `error`.
-    pub(crate) fn noted(message: impl Into<String>) -> Self {
+    pub(crate) fn with_error_metadata(message: impl Into<String>) -> Self {
         let message = message.into();
         Self {
             metadata: vec![(ERROR.to_owned(), message.clone())],

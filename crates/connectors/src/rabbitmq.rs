@@ -11,11 +11,11 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
 use crate::backoff::Backoff;
-use crate::config::{ConfigError, NodeConfig, require, require_port};
+use crate::config::{ConnectorConfig, ConnectorConfigError, require, require_port};
 use crate::egress::Egress;
-use crate::gate::Gate;
+use crate::gate::ConcurrencyLimiter;
 use crate::lenient;
-use crate::outcome::{Outcome, SendError};
+use crate::outcome::{ConnectorError, ConnectorOutcome};
 use crate::secret::Secret;
 
 /// The configuration of `TbRabbitMqNode`.
@@ -78,13 +78,13 @@ impl Default for RabbitMqConfig {
     }
 }
 
-impl NodeConfig for RabbitMqConfig {
-    fn validate(&self) -> Result<(), ConfigError> {
+impl ConnectorConfig for RabbitMqConfig {
+    fn validate(&self) -> Result<(), ConnectorConfigError> {
         require("host", &self.host)?;
         require_port("port", self.port)?;
         properties(&self.message_properties)?;
         if let Some((name, _)) = self.client_properties.iter().find(|(name, _)| name.len() > 128) {
-            return Err(ConfigError::new(
+            return Err(ConnectorConfigError::new(
                 "clientProperties",
                 format!("the name '{name}' is too long"),
             ));
@@ -94,7 +94,7 @@ impl NodeConfig for RabbitMqConfig {
 }
 
 /// The sets of properties that the Java client has names for.
-fn properties(name: &str) -> Result<BasicProperties, ConfigError> {
+fn properties(name: &str) -> Result<BasicProperties, ConnectorConfigError> {
     const TRANSIENT: u8 = 1;
     const PERSISTENT: u8 = 2;
     let none = BasicProperties::default();
@@ -114,7 +114,7 @@ fn properties(name: &str) -> Result<BasicProperties, ConfigError> {
         _ => {
             let problem = "must be BASIC, TEXT_PLAIN, MINIMAL_BASIC, MINIMAL_PERSISTENT_BASIC, PERSISTENT_BASIC \
                            or PERSISTENT_TEXT_PLAIN";
-            return Err(ConfigError::new("messageProperties", problem));
+            return Err(ConnectorConfigError::new("messageProperties", problem));
         }
     })
 }
@@ -132,19 +132,19 @@ pub struct RabbitMqClient {
     config: RabbitMqConfig,
     egress: Egress,
     properties: BasicProperties,
-    gate: Gate,
-    link: Mutex<Link>,
+    gate: ConcurrencyLimiter,
+    link: Mutex<RabbitMqConnection>,
 }
 
-struct Link {
+struct RabbitMqConnection {
     open: Option<(Connection, Channel)>,
     backoff: Backoff,
     failed: Option<(Instant, String)>,
 }
 
-impl std::fmt::Debug for Link {
+impl std::fmt::Debug for RabbitMqConnection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Link")
+        f.debug_struct("RabbitMqConnection")
             .field("open", &self.open.is_some())
             .finish_non_exhaustive()
     }
@@ -152,14 +152,14 @@ impl std::fmt::Debug for Link {
 
 impl RabbitMqClient {
     /// Makes a client.
-    pub fn new(config: &RabbitMqConfig, egress: &Egress) -> Result<Self, ConfigError> {
+    pub fn new(config: &RabbitMqConfig, egress: &Egress) -> Result<Self, ConnectorConfigError> {
         config.validate()?;
         Ok(Self {
             properties: properties(&config.message_properties)?,
             config: config.clone(),
             egress: egress.clone(),
-            gate: Gate::new(MAX_UNCONFIRMED, MAX_WAITING),
-            link: Mutex::new(Link {
+            gate: ConcurrencyLimiter::new(MAX_UNCONFIRMED, MAX_WAITING),
+            link: Mutex::new(RabbitMqConnection {
                 open: None,
                 backoff: Backoff::new(Duration::from_secs(1), LONGEST),
                 failed: None,
@@ -168,11 +168,16 @@ impl RabbitMqClient {
     }
 
     /// Publishes a message and waits until the broker has confirmed it.
-    pub async fn send(&self, exchange: &str, routing_key: &str, body: &str) -> Result<Outcome, SendError> {
+    pub async fn send(
+        &self,
+        exchange: &str,
+        routing_key: &str,
+        body: &str,
+    ) -> Result<ConnectorOutcome, ConnectorError> {
         self.publish(exchange, routing_key, body)
             .await
-            .map(|()| Outcome::default())
-            .map_err(SendError::noted)
+            .map(|()| ConnectorOutcome::default())
+            .map_err(ConnectorError::with_error_metadata)
     }
 
     async fn publish(&self, exchange: &str, routing_key: &str, body: &str) -> Result<(), String> {
@@ -225,7 +230,7 @@ impl RabbitMqClient {
         {
             return Err(format!("not connected: {reason}"));
         }
-        let opened = match timeout(self.patience(), self.connect()).await {
+        let opened = match timeout(self.connection_timeout(), self.connect()).await {
             Ok(result) => result,
             Err(_) => Err("no connection in time".to_owned()),
         };
@@ -244,7 +249,7 @@ impl RabbitMqClient {
     }
 
     /// How long to wait for a connection with its handshake.
-    fn patience(&self) -> Duration {
+    fn connection_timeout(&self) -> Duration {
         let bounded = |millis: u32| match millis {
             0 => LONGEST,
             millis => LONGEST.min(Duration::from_millis(millis.into())),

@@ -5,12 +5,12 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::config::{ConfigError, NodeConfig, require};
+use crate::config::{ConnectorConfig, ConnectorConfigError, require};
 use crate::egress::{Egress, HttpClient};
-use crate::gate::Gate;
+use crate::gate::ConcurrencyLimiter;
 use crate::http;
 use crate::lenient;
-use crate::outcome::{Outcome, SendError};
+use crate::outcome::{ConnectorError, ConnectorOutcome};
 use crate::secret::Secret;
 
 /// The configuration of `TbSlackNode`.
@@ -56,11 +56,11 @@ impl Default for SlackConfig {
     }
 }
 
-impl NodeConfig for SlackConfig {
-    fn validate(&self) -> Result<(), ConfigError> {
+impl ConnectorConfig for SlackConfig {
+    fn validate(&self) -> Result<(), ConnectorConfigError> {
         require("messageTemplate", &self.message_template)?;
         if !["PUBLIC_CHANNEL", "PRIVATE_CHANNEL", "DIRECT"].contains(&self.conversation_type.as_str()) {
-            return Err(ConfigError::new(
+            return Err(ConnectorConfigError::new(
                 "conversationType",
                 "must be PUBLIC_CHANNEL, PRIVATE_CHANNEL or DIRECT",
             ));
@@ -83,12 +83,12 @@ pub struct SlackClient {
     client: HttpClient,
     url: String,
     token: Secret,
-    gate: Gate,
+    gate: ConcurrencyLimiter,
 }
 
 impl SlackClient {
     /// Makes a client with the token of a bot.
-    pub fn new(token: &Secret, egress: &Egress) -> Result<Self, ConfigError> {
+    pub fn new(token: &Secret, egress: &Egress) -> Result<Self, ConnectorConfigError> {
         Self::with_endpoint(token, None, egress)
     }
 
@@ -97,23 +97,27 @@ impl SlackClient {
         token: &Secret,
         endpoint: Option<&str>,
         egress: &Egress,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, ConnectorConfigError> {
         require("botToken", token.expose())?;
         let endpoint = endpoint.unwrap_or(ENDPOINT).trim_end_matches('/');
         Ok(Self {
             client: http::service_client(egress, Duration::from_secs(30))?,
             url: format!("{endpoint}/chat.postMessage"),
             token: token.clone(),
-            gate: Gate::new(MAX_PARALLEL, MAX_WAITING),
+            gate: ConcurrencyLimiter::new(MAX_PARALLEL, MAX_WAITING),
         })
     }
 
     /// Writes a message into a conversation.
-    pub async fn send(&self, conversation_id: &str, message: &str) -> Result<Outcome, SendError> {
+    pub async fn send(
+        &self,
+        conversation_id: &str,
+        message: &str,
+    ) -> Result<ConnectorOutcome, ConnectorError> {
         self.post(conversation_id, message)
             .await
-            .map(|()| Outcome::default())
-            .map_err(SendError::bare)
+            .map(|()| ConnectorOutcome::default())
+            .map_err(ConnectorError::bare)
     }
 
     async fn post(&self, conversation_id: &str, message: &str) -> Result<(), String> {

@@ -9,12 +9,12 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 
-use crate::config::ConfigError;
+use crate::config::ConnectorConfigError;
 use crate::secret::Secret;
 
 /// The certificate and key of a client, in PEM.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Identity<'a> {
+pub(crate) struct TlsIdentity<'a> {
     pub(crate) cert: &'a str,
     pub(crate) private_key: &'a Secret,
     pub(crate) password: &'a Secret,
@@ -43,8 +43,8 @@ fn system_roots() -> Arc<RootCertStore> {
 /// The error names `caCert`, `cert` or `privateKey`.
 pub(crate) fn client_config(
     ca_pem: &str,
-    identity: Option<Identity<'_>>,
-) -> Result<ClientConfig, ConfigError> {
+    identity: Option<TlsIdentity<'_>>,
+) -> Result<ClientConfig, ConnectorConfigError> {
     let (roots, pinned) = if ca_pem.trim().is_empty() {
         (system_roots(), Vec::new())
     } else {
@@ -52,12 +52,12 @@ pub(crate) fn client_config(
     };
     let webpki = WebPkiServerVerifier::builder_with_provider(roots, provider())
         .build()
-        .map_err(|error| ConfigError::new("caCert", error.to_string()))?;
+        .map_err(|error| ConnectorConfigError::new("caCert", error.to_string()))?;
     let builder = ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
-        .map_err(|error| ConfigError::new("caCert", error.to_string()))?
+        .map_err(|error| ConnectorConfigError::new("caCert", error.to_string()))?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Verifier { webpki, pinned }));
+        .with_custom_certificate_verifier(Arc::new(PinnedCertVerifier { webpki, pinned }));
     let Some(identity) = identity else {
         return Ok(builder.with_no_client_auth());
     };
@@ -65,48 +65,51 @@ pub(crate) fn client_config(
     let key = private_key(identity.private_key, identity.password)?;
     builder
         .with_client_auth_cert(chain, key)
-        .map_err(|error| ConfigError::new("privateKey", error.to_string()))
+        .map_err(|error| ConnectorConfigError::new("privateKey", error.to_string()))
 }
 
-type Trust = (Arc<RootCertStore>, Vec<CertificateDer<'static>>);
+type TrustedRoots = (Arc<RootCertStore>, Vec<CertificateDer<'static>>);
 
-fn own_roots(ca_pem: &str) -> Result<Trust, ConfigError> {
+fn own_roots(ca_pem: &str) -> Result<TrustedRoots, ConnectorConfigError> {
     let pinned = certificates("caCert", ca_pem)?;
     let mut roots = RootCertStore::empty();
     let (added, _) = roots.add_parsable_certificates(pinned.iter().cloned());
     if added == 0 {
-        return Err(ConfigError::new("caCert", "no certificate in it can be trusted"));
+        return Err(ConnectorConfigError::new(
+            "caCert",
+            "no certificate in it can be trusted",
+        ));
     }
     Ok((Arc::new(roots), pinned))
 }
 
-fn certificates(field: &str, pem: &str) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
+fn certificates(field: &str, pem: &str) -> Result<Vec<CertificateDer<'static>>, ConnectorConfigError> {
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(pem.as_bytes())
         .collect::<Result<_, _>>()
-        .map_err(|error| ConfigError::new(field, format!("is not PEM: {error}")))?;
+        .map_err(|error| ConnectorConfigError::new(field, format!("is not PEM: {error}")))?;
     if certificates.is_empty() {
-        return Err(ConfigError::new(field, "has no certificate in PEM"));
+        return Err(ConnectorConfigError::new(field, "has no certificate in PEM"));
     }
     Ok(certificates)
 }
 
-fn private_key(pem: &Secret, password: &Secret) -> Result<PrivateKeyDer<'static>, ConfigError> {
+fn private_key(pem: &Secret, password: &Secret) -> Result<PrivateKeyDer<'static>, ConnectorConfigError> {
     const FIELD: &str = "privateKey";
     let pem = pem.expose();
     if pem.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----") {
-        return decrypted(pem, password);
+        return decrypt_key(pem, password);
     }
     if pem.contains("Proc-Type: 4,ENCRYPTED") {
-        return Err(ConfigError::new(
+        return Err(ConnectorConfigError::new(
             FIELD,
             "is encrypted in the way before PKCS #8; convert it with: openssl pkcs8 -topk8",
         ));
     }
     PrivateKeyDer::from_pem_slice(pem.as_bytes())
-        .map_err(|_| ConfigError::new(FIELD, "is not a private key in PEM"))
+        .map_err(|_| ConnectorConfigError::new(FIELD, "is not a private key in PEM"))
 }
 
-fn decrypted(pem: &str, password: &Secret) -> Result<PrivateKeyDer<'static>, ConfigError> {
+fn decrypt_key(pem: &str, password: &Secret) -> Result<PrivateKeyDer<'static>, ConnectorConfigError> {
     const FIELD: &str = "privateKey";
     let body: String = pem
         .lines()
@@ -116,12 +119,12 @@ fn decrypted(pem: &str, password: &Secret) -> Result<PrivateKeyDer<'static>, Con
         .take_while(|line| !line.starts_with("-----END"))
         .collect();
     let der = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, body)
-        .map_err(|_| ConfigError::new(FIELD, "is not a private key in PEM"))?;
+        .map_err(|_| ConnectorConfigError::new(FIELD, "is not a private key in PEM"))?;
     let info = pkcs8::EncryptedPrivateKeyInfo::try_from(der.as_slice())
-        .map_err(|_| ConfigError::new(FIELD, "is encrypted in a way that is not supported"))?;
+        .map_err(|_| ConnectorConfigError::new(FIELD, "is encrypted in a way that is not supported"))?;
     let key = info
         .decrypt(password.expose())
-        .map_err(|_| ConfigError::new("password", "does not open the private key"))?;
+        .map_err(|_| ConnectorConfigError::new("password", "does not open the private key"))?;
     Ok(PrivatePkcs8KeyDer::from(key.as_bytes().to_vec()).into())
 }
 
@@ -129,12 +132,12 @@ fn decrypted(pem: &str, password: &Secret) -> Result<PrivateKeyDer<'static>, Con
 ///
 /// Private servers often have a certificate that signs itself, and people hand that to the client as the authority.
 #[derive(Debug)]
-struct Verifier {
+struct PinnedCertVerifier {
     webpki: Arc<WebPkiServerVerifier>,
     pinned: Vec<CertificateDer<'static>>,
 }
 
-impl ServerCertVerifier for Verifier {
+impl ServerCertVerifier for PinnedCertVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

@@ -12,15 +12,15 @@ use fieldline_model::entity::{
 };
 use fieldline_model::{
     AlarmId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DashboardId, DeviceId, DeviceProfileId,
-    EntityId, EntityType, EntityViewId, OtaPackageId, QueueId, QueueStatsId, RuleChainId, RuleNodeId,
-    Subject, TenantId, TenantProfileId, UserId,
+    EntityId, EntityKey, EntityType, EntityViewId, OtaPackageId, QueueId, QueueStatsId, RuleChainId,
+    RuleNodeId, TenantId, TenantProfileId, UserId,
 };
 use serde_json::Value;
 
-pub use kind::Kind;
-pub use permitted::permitted;
+pub use kind::EntityKind;
+pub use permitted::filter_permitted;
 
-use crate::ports::{Assignable as _, EntityStores, StoreError};
+use crate::ports::{AssignableEntity as _, EntityStores, StoreError};
 use crate::queue_stats;
 use crate::services::owner_of;
 use crate::usage::ApiUsageState;
@@ -58,7 +58,7 @@ impl Principal {
 /// What is done with an entity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
-pub enum Operation {
+pub enum AccessOperation {
     Create,
     Read,
     Write,
@@ -78,7 +78,7 @@ pub enum Operation {
 
 /// What the table needs to know about an entity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Resource {
+pub struct AccessResource {
     /// The entity.
     pub entity: EntityId,
     /// The tenant it belongs to; a tenant belongs to itself, what the system owns to the null id.
@@ -90,25 +90,25 @@ pub struct Resource {
 }
 
 /// Whether a principal may do something with an entity.
-pub fn allows(who: &Principal, operation: Operation, what: &Resource) -> bool {
-    use Operation as Op;
+pub fn allows(who: &Principal, operation: AccessOperation, what: &AccessResource) -> bool {
+    use AccessOperation as Op;
     if who.is_public() && !matches!(operation, Op::Read | Op::ReadAttributes | Op::ReadTelemetry) {
         return false;
     }
     match who.authority {
         Authority::SysAdmin => system_admin_may(what),
-        Authority::TenantAdmin if is_shared_queue(what) => operation == Operation::Read,
+        Authority::TenantAdmin if is_shared_queue(what) => operation == AccessOperation::Read,
         Authority::TenantAdmin => who.tenant == what.tenant && tenant_admin_may(operation, what),
         Authority::CustomerUser => who.tenant == what.tenant && customer_user_may(who, operation, what),
     }
 }
 
 /// Tenants without queues of their own use those of the system.
-fn is_shared_queue(what: &Resource) -> bool {
+fn is_shared_queue(what: &AccessResource) -> bool {
     what.entity.entity_type == EntityType::Queue && what.tenant.is_null()
 }
 
-fn system_admin_may(what: &Resource) -> bool {
+fn system_admin_may(what: &AccessResource) -> bool {
     match what.entity.entity_type {
         EntityType::Tenant | EntityType::TenantProfile => true,
         EntityType::Queue => what.tenant.is_null(),
@@ -117,8 +117,8 @@ fn system_admin_may(what: &Resource) -> bool {
     }
 }
 
-fn tenant_admin_may(operation: Operation, what: &Resource) -> bool {
-    use Operation as Op;
+fn tenant_admin_may(operation: AccessOperation, what: &AccessResource) -> bool {
+    use AccessOperation as Op;
     match what.entity.entity_type {
         EntityType::Tenant => matches!(
             operation,
@@ -134,8 +134,8 @@ fn tenant_admin_may(operation: Operation, what: &Resource) -> bool {
     }
 }
 
-fn customer_user_may(who: &Principal, operation: Operation, what: &Resource) -> bool {
-    use Operation as Op;
+fn customer_user_may(who: &Principal, operation: AccessOperation, what: &AccessResource) -> bool {
+    use AccessOperation as Op;
     let own = !who.customer.is_null() && who.customer == what.customer;
     match what.entity.entity_type {
         EntityType::Device | EntityType::Asset | EntityType::EntityView => match operation {
@@ -167,7 +167,7 @@ fn customer_user_may(who: &Principal, operation: Operation, what: &Resource) -> 
 /// An entity that somebody was allowed to see.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
-pub enum Entity {
+pub enum AnyEntity {
     Tenant(Tenant),
     TenantProfile(TenantProfile),
     Customer(Customer),
@@ -188,10 +188,10 @@ pub enum Entity {
     OtaPackage(OtaPackageInfo),
 }
 
-impl Entity {
+impl AnyEntity {
     /// What the table needs to know about it.
-    pub fn resource(&self) -> Resource {
-        let resource = |entity: EntityId, tenant, customer| Resource {
+    pub fn resource(&self) -> AccessResource {
+        let resource = |entity: EntityId, tenant, customer| AccessResource {
             entity,
             tenant,
             customer,
@@ -211,7 +211,7 @@ impl Entity {
                 let id = customer.id.unwrap_or_default();
                 resource(id.into(), customer.tenant_id, id)
             }
-            Self::User(user) => Resource {
+            Self::User(user) => AccessResource {
                 user_authority: Some(user.authority),
                 ..resource(
                     user.id.unwrap_or_default().into(),
@@ -272,10 +272,10 @@ impl Entity {
 
     /// What the table needs to know about it when this one asks: what is assigned to several customers counts as that of
     /// the one who asks, if it is among them.
-    pub fn resource_for(&self, who: &Principal) -> Resource {
+    pub fn resource_for(&self, who: &Principal) -> AccessResource {
         let resource = self.resource();
         match self {
-            Self::Dashboard(dashboard) if dashboard.is_assigned_to(who.customer) => Resource {
+            Self::Dashboard(dashboard) if dashboard.is_assigned_to(who.customer) => AccessResource {
                 customer: who.customer,
                 ..resource
             },
@@ -333,9 +333,9 @@ impl Entity {
     }
 
     /// What reads and writes of its data are addressed to.
-    pub fn subject(&self) -> Subject {
+    pub fn subject(&self) -> EntityKey {
         let resource = self.resource();
-        Subject {
+        EntityKey {
             tenant: resource.tenant,
             entity: resource.entity,
         }
@@ -364,85 +364,85 @@ pub async fn lookup(
     stores: &EntityStores,
     who: &Principal,
     id: EntityId,
-    operation: Operation,
-) -> Result<Entity, AccessError> {
+    operation: AccessOperation,
+) -> Result<AnyEntity, AccessError> {
     let found = match id.entity_type {
-        EntityType::Tenant => stores.tenants.get(TenantId(id.id)).await?.map(Entity::Tenant),
+        EntityType::Tenant => stores.tenants.get(TenantId(id.id)).await?.map(AnyEntity::Tenant),
         EntityType::TenantProfile => stores
             .tenant_profiles
             .get(TenantProfileId(id.id))
             .await?
-            .map(Entity::TenantProfile),
-        EntityType::User => stores.users.by_id(UserId(id.id)).await?.map(Entity::User),
-        EntityType::Queue => queue(stores, who, QueueId(id.id)).await?.map(Entity::Queue),
+            .map(AnyEntity::TenantProfile),
+        EntityType::User => stores.users.by_id(UserId(id.id)).await?.map(AnyEntity::User),
+        EntityType::Queue => queue(stores, who, QueueId(id.id)).await?.map(AnyEntity::Queue),
         EntityType::QueueStats => queue_stats::get(stores, who.tenant, QueueStatsId(id.id))
             .await?
-            .map(Entity::QueueStats),
+            .map(AnyEntity::QueueStats),
         // A system administrator has no tenant to look into.
         _ if who.authority == Authority::SysAdmin => return Err(AccessError::Denied),
         EntityType::ApiUsageState => Some(ApiUsageState::of(who.tenant))
             .filter(|usage| usage.id.0 == id.id)
-            .map(Entity::ApiUsageState),
+            .map(AnyEntity::ApiUsageState),
         EntityType::Customer => stores
             .customers
             .get(who.tenant, CustomerId(id.id))
             .await?
-            .map(Entity::Customer),
+            .map(AnyEntity::Customer),
         EntityType::Device => stores
             .devices
             .get(who.tenant, DeviceId(id.id))
             .await?
-            .map(Entity::Device),
+            .map(AnyEntity::Device),
         EntityType::Asset => stores
             .assets
             .get(who.tenant, AssetId(id.id))
             .await?
-            .map(Entity::Asset),
+            .map(AnyEntity::Asset),
         EntityType::AssetProfile => stores
             .asset_profiles
             .get(who.tenant, AssetProfileId(id.id))
             .await?
-            .map(Entity::AssetProfile),
+            .map(AnyEntity::AssetProfile),
         EntityType::EntityView => stores
             .entity_views
             .get(who.tenant, EntityViewId(id.id))
             .await?
-            .map(Entity::EntityView),
+            .map(AnyEntity::EntityView),
         EntityType::Alarm => stores
             .alarms
             .get(who.tenant, AlarmId(id.id))
             .await?
-            .map(Entity::Alarm),
+            .map(AnyEntity::Alarm),
         EntityType::CalculatedField => stores
             .calculated_fields
             .get(who.tenant, CalculatedFieldId(id.id))
             .await?
-            .map(Entity::CalculatedField),
+            .map(AnyEntity::CalculatedField),
         EntityType::Dashboard => stores
             .dashboards
             .info(who.tenant, DashboardId(id.id))
             .await?
-            .map(Entity::Dashboard),
+            .map(AnyEntity::Dashboard),
         EntityType::OtaPackage => stores
             .ota_packages
             .get(who.tenant, OtaPackageId(id.id))
             .await?
-            .map(Entity::OtaPackage),
+            .map(AnyEntity::OtaPackage),
         EntityType::RuleChain => stores
             .rule_chains
             .get(who.tenant, RuleChainId(id.id))
             .await?
-            .map(Entity::RuleChain),
+            .map(AnyEntity::RuleChain),
         EntityType::RuleNode => stores
             .rule_chains
             .node(who.tenant, RuleNodeId(id.id))
             .await?
-            .map(|node| Entity::RuleNode(who.tenant, node)),
+            .map(|node| AnyEntity::RuleNode(who.tenant, node)),
         EntityType::DeviceProfile => stores
             .device_profiles
             .get(who.tenant, DeviceProfileId(id.id))
             .await?
-            .map(Entity::DeviceProfile),
+            .map(AnyEntity::DeviceProfile),
         _ => None,
     };
     let entity = found.ok_or(AccessError::NotFound(id))?;
@@ -497,8 +497,8 @@ mod tests {
         }
     }
 
-    fn device(tenant: u128, customer: CustomerId) -> Resource {
-        Resource {
+    fn device(tenant: u128, customer: CustomerId) -> AccessResource {
+        AccessResource {
             entity: DeviceId(Uuid::from_u128(5)).into(),
             tenant: TenantId(Uuid::from_u128(tenant)),
             customer,
@@ -514,7 +514,11 @@ mod tests {
             Authority::TenantAdmin,
             Authority::CustomerUser,
         ] {
-            for operation in [Operation::Read, Operation::Delete, Operation::ClaimDevices] {
+            for operation in [
+                AccessOperation::Read,
+                AccessOperation::Delete,
+                AccessOperation::ClaimDevices,
+            ] {
                 assert!(!allows(&who(authority), operation, &foreign));
             }
         }
@@ -524,14 +528,18 @@ mod tests {
     fn customer_users_use_their_devices_but_neither_delete_nor_reassign_them() {
         let customer = who(Authority::CustomerUser);
         let own = device(10, customer.customer);
-        for operation in [Operation::Read, Operation::WriteTelemetry, Operation::RpcCall] {
+        for operation in [
+            AccessOperation::Read,
+            AccessOperation::WriteTelemetry,
+            AccessOperation::RpcCall,
+        ] {
             assert!(allows(&customer, operation, &own));
             assert!(!allows(&customer, operation, &device(10, CustomerId::NULL)));
         }
         for operation in [
-            Operation::Delete,
-            Operation::WriteCredentials,
-            Operation::AssignToCustomer,
+            AccessOperation::Delete,
+            AccessOperation::WriteCredentials,
+            AccessOperation::AssignToCustomer,
         ] {
             assert!(!allows(&customer, operation, &own));
         }
@@ -544,13 +552,13 @@ mod tests {
             ..who(Authority::CustomerUser)
         };
         let own = device(10, public.customer);
-        assert!(allows(&public, Operation::Read, &own));
+        assert!(allows(&public, AccessOperation::Read, &own));
         for operation in [
-            Operation::Write,
-            Operation::ReadCredentials,
-            Operation::WriteTelemetry,
-            Operation::RpcCall,
-            Operation::ClaimDevices,
+            AccessOperation::Write,
+            AccessOperation::ReadCredentials,
+            AccessOperation::WriteTelemetry,
+            AccessOperation::RpcCall,
+            AccessOperation::ClaimDevices,
         ] {
             assert!(!allows(&public, operation, &own), "{operation:?}");
         }
@@ -562,6 +570,10 @@ mod tests {
             customer: CustomerId::NULL,
             ..who(Authority::CustomerUser)
         };
-        assert!(!allows(&nobody, Operation::Read, &device(10, CustomerId::NULL)));
+        assert!(!allows(
+            &nobody,
+            AccessOperation::Read,
+            &device(10, CustomerId::NULL)
+        ));
     }
 }

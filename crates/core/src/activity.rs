@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{DeviceId, EntityType, Subject};
+use fieldline_model::{DeviceId, EntityKey, EntityType};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,8 +20,8 @@ use tracing::warn;
 
 use crate::clock::SharedClock;
 use crate::events::{EntityChange, EntityListener};
-use crate::options::Span;
-use crate::parted::PARTS;
+use crate::options::HumanDuration;
+use crate::parted::SHARD_COUNT;
 use crate::ports::{AttributeRow, AttributeStore, EntityStores, RuleEngine, StoreError, StoreResult};
 
 mod course;
@@ -31,28 +31,28 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use course::Course;
-use restore::Restoration;
-use state::{Settled, States};
+use course::ClockMonitor;
+use restore::RestoreCursor;
+use state::{ActivityTable, ActivityUpdate};
 
 /// Settings of the activity state.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Options {
     /// A device that was silent for this long is inactive, unless its server attribute `inactivityTimeout` says otherwise.
-    pub inactivity_timeout: Span,
+    pub inactivity_timeout: HumanDuration,
     /// How often silent devices are looked for.
-    pub check_interval: Span,
+    pub check_interval: HumanDuration,
     /// How often changed activity times are written.
-    pub report_interval: Span,
+    pub report_interval: HumanDuration,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
-            inactivity_timeout: Span::secs(600),
-            check_interval: Span::secs(60),
-            report_interval: Span::secs(3),
+            inactivity_timeout: HumanDuration::secs(600),
+            check_interval: HumanDuration::secs(60),
+            report_interval: HumanDuration::secs(3),
         }
     }
 }
@@ -75,7 +75,7 @@ const PART: usize = 512;
 
 /// Keeps the activity state of devices.
 pub struct ActivityTracker {
-    states: Mutex<States>,
+    states: Mutex<ActivityTable>,
     attributes: Arc<dyn AttributeStore>,
     stores: EntityStores,
     clock: SharedClock,
@@ -119,7 +119,7 @@ impl ActivityTracker {
     }
 
     /// Notes that devices were heard at times in milliseconds. Subjects other than devices have no activity state.
-    pub fn heard_all(&self, heard: &[(Subject, i64)]) {
+    pub fn record_activities(&self, heard: &[(EntityKey, i64)]) {
         // What was received before the clock was set back has times that are still to come.
         let now = self.clock.now_ms();
         let mut states = self.states.lock();
@@ -132,25 +132,25 @@ impl ActivityTracker {
     }
 
     /// Notes that a device was heard now, by something else than a message.
-    pub fn heard(&self, subject: Subject) {
-        self.heard_all(&[(subject, self.clock.now_ms())]);
+    pub fn record_activity(&self, subject: EntityKey) {
+        self.record_activities(&[(subject, self.clock.now_ms())]);
     }
 
     /// Notes that a device has opened its first session.
-    pub fn connected(&self, subject: Subject) {
+    pub fn record_connect(&self, subject: EntityKey) {
         let now = self.clock.now_ms();
         self.states.lock().touch(subject).connected_at(now);
     }
 
     /// Notes that a device has closed its last session.
-    pub fn disconnected(&self, subject: Subject) {
+    pub fn record_disconnect(&self, subject: EntityKey) {
         let now = self.clock.now_ms();
         self.states.lock().touch(subject).disconnected_at(now);
     }
 
     /// Notes that a session of a device has begun or ended, or that it was heard or is inactive, as somebody else than a
     /// transport says. Times are milliseconds; one that is still to come counts as now.
-    pub fn told(&self, subject: Subject, event: ActivityEvent, at: i64) {
+    pub fn handle_event(&self, subject: EntityKey, event: ActivityEvent, at: i64) {
         if subject.entity.entity_type != EntityType::Device || at <= 0 {
             return;
         }
@@ -160,12 +160,12 @@ impl ActivityTracker {
             ActivityEvent::Connect => states.touch(subject).connected_at(at),
             ActivityEvent::Activity => states.touch(subject).heard_at(at),
             ActivityEvent::Disconnect => states.touch(subject).disconnected_at(at),
-            ActivityEvent::Inactivity => states.told_inactive(subject, at),
+            ActivityEvent::Inactivity => states.mark_inactive(subject, at),
         }
     }
 
     /// Says how far behind those are who tell of messages: nobody is taken for silent whose message may be on its way.
-    pub fn is_behind(&self, time: Duration) {
+    pub fn set_lag(&self, time: Duration) {
         let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
         self.behind_ms.store(millis, Ordering::Relaxed);
     }
@@ -186,11 +186,11 @@ impl ActivityTracker {
         for interval in [&mut report, &mut check] {
             interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         }
-        let mut restoration = Some(Restoration::default());
+        let mut restoration = Some(RestoreCursor::default());
         let mut pausing = false;
         let period = report.period().min(check.period());
-        let course = Course::starting(self.clock.now_ms(), Instant::now(), period);
-        self.states.lock().follow(course);
+        let course = ClockMonitor::starting(self.clock.now_ms(), Instant::now(), period);
+        self.states.lock().monitor_clock(course);
         loop {
             let (stopping, checking) = tokio::select! {
                 biased;
@@ -200,7 +200,9 @@ impl ActivityTracker {
                 // Between ticks those are taken up who were active before, a part at a time.
                 () = std::future::ready(()), if restoration.is_some() && !pausing => (false, false),
             };
-            self.states.lock().look(self.clock.now_ms(), Instant::now());
+            self.states
+                .lock()
+                .check_clock(self.clock.now_ms(), Instant::now());
             if stopping {
                 self.write_changes(true, || false).await;
                 return;
@@ -229,8 +231,8 @@ impl ActivityTracker {
     fn find_silent(&self) {
         let now = self.clock.now_ms();
         let known_until = self.known_until(now);
-        self.states.lock().look(now, Instant::now());
-        for part in 0..PARTS {
+        self.states.lock().check_clock(now, Instant::now());
+        for part in 0..SHARD_COUNT {
             let mut states = self.states.lock();
             states.find_silent(part, known_until, self.default_timeout_ms);
         }
@@ -240,7 +242,7 @@ impl ActivityTracker {
     /// Returns whether all went well.
     async fn write_changes(&self, only_news: bool, is_stopping: impl Fn() -> bool) -> bool {
         let _writing = self.writing.lock().await;
-        let mut trouble = Trouble::default();
+        let mut trouble = WriteFailures::default();
         let mut due = self.states.lock().queued();
         while due > 0 && !trouble.is_enough() && !is_stopping() {
             let count = due.min(PART);
@@ -256,7 +258,7 @@ impl ActivityTracker {
     }
 
     /// Reads what is stored of the devices, and returns those that went well.
-    async fn load_all(&self, mut part: Vec<Subject>, trouble: &mut Trouble) -> Vec<Subject> {
+    async fn load_all(&self, mut part: Vec<EntityKey>, trouble: &mut WriteFailures) -> Vec<EntityKey> {
         let mut failed = Vec::new();
         let mut loaded = Vec::with_capacity(part.len());
         for subject in part.drain(..) {
@@ -279,7 +281,7 @@ impl ActivityTracker {
 
     /// Writes a part whole; if the store objects to something in it, in ever smaller parts, so that the device that is to
     /// blame does not hold the others back.
-    async fn write_in_halves(&self, part: &[Subject], trouble: &mut Trouble) {
+    async fn write_in_halves(&self, part: &[EntityKey], trouble: &mut WriteFailures) {
         let mut parts = vec![part];
         while let Some(part) = parts.pop() {
             if trouble.is_enough() {
@@ -290,7 +292,7 @@ impl ActivityTracker {
                 continue;
             };
             if error.kind().is_retryable() {
-                trouble.add(part.len(), PATIENCE, error);
+                trouble.add(part.len(), MAX_FAILURE_COST, error);
                 self.states.lock().put_back(part);
             } else if part.len() > 1 {
                 let (left, right) = part.split_at(part.len() / 2);
@@ -302,13 +304,13 @@ impl ActivityTracker {
         }
     }
 
-    async fn write(&self, part: &[Subject]) -> StoreResult<()> {
+    async fn write(&self, part: &[EntityKey]) -> StoreResult<()> {
         let now = self.clock.now_ms();
         let known_until = self.known_until(now);
         let settled = {
             let mut states = self.states.lock();
             // Time may have jumped since it was decided that these are looked at.
-            states.look(now, Instant::now());
+            states.check_clock(now, Instant::now());
             states.settle(part, now, known_until, self.default_timeout_ms)
         };
         let rows: Vec<_> = settled
@@ -327,13 +329,13 @@ impl ActivityTracker {
             self.attributes.save_relaxed(&rows).await?;
         }
         self.relist(&settled, false).await?;
-        self.states.lock().written(&settled);
+        self.states.lock().apply_written(&settled);
         self.report(&settled).await;
         Ok(())
     }
 
     /// Has lists show devices as active, or as inactive, that they show otherwise.
-    async fn relist(&self, settled: &[Settled], active: bool) -> StoreResult<()> {
+    async fn relist(&self, settled: &[ActivityUpdate], active: bool) -> StoreResult<()> {
         let changes: Vec<_> = settled
             .iter()
             .filter(|settled| settled.relist == Some(active))
@@ -346,7 +348,7 @@ impl ActivityTracker {
     }
 
     /// Reads what is stored of a device, unless that is known. A device that does not exist is forgotten.
-    async fn load(&self, subject: Subject) -> StoreResult<()> {
+    async fn load(&self, subject: EntityKey) -> StoreResult<()> {
         let unread = self.states.lock().unread(&subject);
         let Some((revision, listed)) = unread else {
             return Ok(());
@@ -367,7 +369,7 @@ impl ActivityTracker {
             .get(
                 subject,
                 AttributeScope::Server,
-                Some(&state::READ.map(str::to_owned)),
+                Some(&state::STATE_ATTRIBUTES.map(str::to_owned)),
             )
             .await?;
         let now = self.clock.now_ms();
@@ -380,17 +382,17 @@ impl ActivityTracker {
 
 /// What a round of writing stands before it is given up until the next one: a store that serves nobody is not asked for
 /// every device, and what concerns one device only does not count for much.
-const PATIENCE: u32 = 32;
+const MAX_FAILURE_COST: u32 = 32;
 
 /// What went wrong in a round of writing.
 #[derive(Default)]
-struct Trouble {
+struct WriteFailures {
     devices: usize,
     cost: u32,
     first: Option<StoreError>,
 }
 
-impl Trouble {
+impl WriteFailures {
     fn add(&mut self, devices: usize, cost: u32, error: StoreError) {
         self.devices += devices;
         self.cost += cost;
@@ -398,7 +400,7 @@ impl Trouble {
     }
 
     const fn is_enough(&self) -> bool {
-        self.cost >= PATIENCE
+        self.cost >= MAX_FAILURE_COST
     }
 }
 
@@ -406,11 +408,13 @@ impl EntityListener for ActivityTracker {
     fn on_change(&self, change: EntityChange) {
         let states = || self.states.lock();
         match change {
-            EntityChange::DeviceDeleted(tenant, device) => states().remove(&Subject::device(tenant, device)),
+            EntityChange::DeviceDeleted(tenant, device) => {
+                states().remove(&EntityKey::device(tenant, device));
+            }
             // It may be active still, and is watched here from now on.
-            EntityChange::DeviceMoved(tenant, device) => states().restore(Subject::device(tenant, device)),
+            EntityChange::DeviceMoved(tenant, device) => states().restore(EntityKey::device(tenant, device)),
             EntityChange::TenantDeleted(tenant) => {
-                (0..PARTS).for_each(|part| states().remove_tenant(tenant, part));
+                (0..SHARD_COUNT).for_each(|part| states().remove_tenant(tenant, part));
             }
             // The time-out may be another one now.
             EntityChange::AttributesChanged(subject, AttributeScope::Server) => states().outdate(subject),

@@ -14,7 +14,7 @@ use tracing::warn;
 
 use crate::clock::SharedClock;
 use crate::logging::LogGate;
-use crate::options::Span;
+use crate::options::HumanDuration;
 
 static BLOCKED_GATE: LogGate = LogGate::new(10);
 const BLOCKS: &str = "fieldline_transport_blocked_addresses_total";
@@ -37,7 +37,7 @@ pub struct Options {
     /// Wrong credentials in a row after which an address is turned away.
     pub max_wrong_credentials: u32,
     /// How long an address is turned away.
-    pub block_timeout: Span,
+    pub block_timeout: HumanDuration,
 }
 
 impl Default for Options {
@@ -45,7 +45,7 @@ impl Default for Options {
         Self {
             enabled: false,
             max_wrong_credentials: 10,
-            block_timeout: Span::secs(60),
+            block_timeout: HumanDuration::secs(60),
         }
     }
 }
@@ -60,20 +60,20 @@ pub fn describe_metrics() {
 }
 
 /// What is known of one address.
-struct Record {
+struct AddressRecord {
     failures: u32,
     last_ms: i64,
     blocked_until_ms: i64,
 }
 
 #[derive(Default)]
-struct Records {
-    of: FxHashMap<IpAddr, Record>,
+struct AddressTable {
+    of: FxHashMap<IpAddr, AddressRecord>,
     /// When room was made last.
     swept_ms: Option<i64>,
 }
 
-impl Records {
+impl AddressTable {
     /// Forgets those that matter least. Not more often than now and then, as it looks at all of them; who is new meanwhile is
     /// not remembered.
     fn make_room(&mut self, now: i64, block_ms: i64) {
@@ -97,7 +97,7 @@ pub struct AddressGuard {
     options: Options,
     block_ms: i64,
     clock: SharedClock,
-    records: Mutex<Records>,
+    records: Mutex<AddressTable>,
     blocks: Counter,
     turned_away: Counter,
 }
@@ -116,7 +116,7 @@ impl AddressGuard {
     }
 
     /// Whether an address may show credentials.
-    pub fn admits(&self, address: IpAddr) -> bool {
+    pub fn try_admit(&self, address: IpAddr) -> bool {
         if !self.options.enabled {
             return true;
         }
@@ -134,7 +134,7 @@ impl AddressGuard {
     }
 
     /// Credentials that came from an address were wrong.
-    pub fn was_wrong(&self, address: IpAddr) {
+    pub fn record_failure(&self, address: IpAddr) {
         if !self.options.enabled {
             return;
         }
@@ -146,7 +146,7 @@ impl AddressGuard {
                 return;
             }
         }
-        let record = records.of.entry(network(address)).or_insert(Record {
+        let record = records.of.entry(network(address)).or_insert(AddressRecord {
             failures: 0,
             last_ms: now,
             blocked_until_ms: 0,
@@ -170,14 +170,14 @@ impl AddressGuard {
     }
 
     /// Credentials that came from an address were right: what was wrong before is forgotten.
-    pub fn was_right(&self, address: IpAddr) {
+    pub fn record_success(&self, address: IpAddr) {
         if self.options.enabled {
             self.records.lock().of.remove(&network(address));
         }
     }
 }
 
-impl Record {
+impl AddressRecord {
     fn is_blocked(&self, now: i64, block_ms: i64) -> bool {
         let left = self.blocked_until_ms.saturating_sub(now);
         // Where the clock was set back, nobody waits longer than that.
@@ -223,45 +223,48 @@ mod tests {
         let (guard, clock) = guard(true);
         let (bad, other) = (ip("192.0.2.1"), ip("192.0.2.2"));
         for _ in 0..2 {
-            guard.was_wrong(bad);
-            guard.was_wrong(bad);
-            guard.was_right(bad);
+            guard.record_failure(bad);
+            guard.record_failure(bad);
+            guard.record_success(bad);
         }
-        assert!(guard.admits(bad), "never three in a row");
-        (0..3).for_each(|_| guard.was_wrong(bad));
-        assert!(!guard.admits(bad) && !guard.admits(ip("::ffff:192.0.2.1")));
-        assert!(guard.admits(other));
+        assert!(guard.try_admit(bad), "never three in a row");
+        (0..3).for_each(|_| guard.record_failure(bad));
+        assert!(!guard.try_admit(bad) && !guard.try_admit(ip("::ffff:192.0.2.1")));
+        assert!(guard.try_admit(other));
         clock.0.fetch_add(59_999, Ordering::SeqCst);
-        assert!(!guard.admits(bad));
+        assert!(!guard.try_admit(bad));
         clock.0.fetch_add(1, Ordering::SeqCst);
-        assert!(guard.admits(bad), "the time is over");
-        (0..2).for_each(|_| guard.was_wrong(bad));
+        assert!(guard.try_admit(bad), "the time is over");
+        (0..2).for_each(|_| guard.record_failure(bad));
         clock.0.fetch_add(FORGOTTEN_MS, Ordering::SeqCst);
-        guard.was_wrong(bad);
-        assert!(guard.admits(bad), "what is long ago does not count");
-        (0..3).for_each(|_| guard.was_wrong(bad));
+        guard.record_failure(bad);
+        assert!(guard.try_admit(bad), "what is long ago does not count");
+        (0..3).for_each(|_| guard.record_failure(bad));
         clock.0.fetch_add(-3_600_000, Ordering::SeqCst);
-        assert!(guard.admits(bad), "a clock that was set back does not prolong it");
+        assert!(
+            guard.try_admit(bad),
+            "a clock that was set back does not prolong it"
+        );
     }
 
     #[test]
     fn a_network_of_one_peer_is_one_address_and_the_memory_is_bounded() {
         let (guard, _) = guard(true);
         for host in ["2001:db8::1", "2001:db8::2", "2001:db8::ffff:1"] {
-            guard.was_wrong(ip(host));
+            guard.record_failure(ip(host));
         }
-        assert!(!guard.admits(ip("2001:db8::3")) && guard.admits(ip("2001:db8:0:1::1")));
+        assert!(!guard.try_admit(ip("2001:db8::3")) && guard.try_admit(ip("2001:db8:0:1::1")));
         for number in 0..MAX_ADDRESSES as u32 + 10 {
-            guard.was_wrong(IpAddr::from(number.to_be_bytes()));
+            guard.record_failure(IpAddr::from(number.to_be_bytes()));
         }
         assert!(guard.records.lock().of.len() <= MAX_ADDRESSES);
-        assert!(!guard.admits(ip("2001:db8::3")), "who is blocked stays so");
+        assert!(!guard.try_admit(ip("2001:db8::3")), "who is blocked stays so");
     }
 
     #[test]
     fn nobody_is_turned_away_unless_that_is_asked_for() {
         let (guard, _) = guard(false);
-        (0..100).for_each(|_| guard.was_wrong(ip("192.0.2.1")));
-        assert!(guard.admits(ip("192.0.2.1")));
+        (0..100).for_each(|_| guard.record_failure(ip("192.0.2.1")));
+        assert!(guard.try_admit(ip("192.0.2.1")));
     }
 }

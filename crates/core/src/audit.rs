@@ -17,14 +17,14 @@ use crate::logging::LogGate;
 use crate::ports::AuditStore;
 
 /// Entries that wait to be written.
-const WAITING: usize = 2_000;
+const QUEUE_CAPACITY: usize = 2_000;
 const BATCH: usize = 500;
 /// Longest data of an entry, in bytes; more is left out.
 const MAX_DATA: usize = 65_536;
 /// Longest text about a failure, in characters.
 const MAX_DETAILS: usize = 4_096;
 /// Entries about data and failures that a tenant may store in an hour. Other actions are few, and always stored.
-const PLENTY: u32 = 20_000;
+const MAX_CHANGES_PER_HOUR: u32 = 20_000;
 const HOUR_MS: i64 = 3_600_000;
 
 static GATE: LogGate = LogGate::new(1);
@@ -40,7 +40,7 @@ pub struct AuditTrail {
 impl AuditTrail {
     /// Starts the task that writes; it ends when the last handle is dropped and everything is written. Needs a runtime.
     pub fn start(store: Arc<dyn AuditStore>) -> Self {
-        let (sender, receiver) = mpsc::channel(WAITING);
+        let (sender, receiver) = mpsc::channel(QUEUE_CAPACITY);
         tokio::spawn(write(store, receiver));
         Self {
             sender,
@@ -51,7 +51,7 @@ impl AuditTrail {
     /// Keeps an entry; waits while too many are not written yet.
     pub async fn record(&self, mut entry: AuditLog) {
         let counts = entry.action_type.is_about_data() || !entry.succeeded;
-        if counts && !self.has_room(entry.tenant_id, entry.created_time) {
+        if counts && !self.try_acquire(entry.tenant_id, entry.created_time) {
             return;
         }
         let length = entry.action_data.get().len();
@@ -66,17 +66,17 @@ impl AuditTrail {
         let _ = self.sender.send(entry).await;
     }
 
-    fn has_room(&self, tenant: TenantId, now: i64) -> bool {
+    fn try_acquire(&self, tenant: TenantId, now: i64) -> bool {
         let mut hours = self.hours.lock();
         let hour = hours.entry(tenant).or_insert((now, 0));
         if !(0..HOUR_MS).contains(&(now - hour.0)) {
             *hour = (now, 0);
         }
         hour.1 = hour.1.saturating_add(1);
-        if hour.1 == PLENTY + 1 {
+        if hour.1 == MAX_CHANGES_PER_HOUR + 1 {
             warn!(%tenant, "the audit log leaves out further changes of data and failures of this hour");
         }
-        hour.1 <= PLENTY
+        hour.1 <= MAX_CHANGES_PER_HOUR
     }
 }
 

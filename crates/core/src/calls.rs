@@ -20,26 +20,24 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fieldline_model::entity::{Rpc, RpcBody, RpcRequest, RpcStatus};
-use fieldline_model::{DeviceId, RpcId, Subject, TenantId, new_uuid};
+use fieldline_model::{DeviceId, EntityKey, RpcId, TenantId, new_uuid};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
 
-use self::book::{Book, Late, Outcome, Pending};
-use self::client::ClientCalls;
-use self::keep::{Changes, Response};
-use self::rest::Callers;
+use self::book::{OverdueRpcs, PendingRpc, PendingRpcs, RpcResult};
+use self::client::ClientRpc;
+use self::keep::{RpcResponse, RpcStoreQueue};
+use self::rest::RestRpcWaiters;
 use crate::clock::SharedClock;
-use crate::downlink::{DeviceCall, DeviceLink as _, Downlink, Wants};
-use crate::ports::{
-    DeviceRpc, DeviceRpcError, DeviceRpcRequest, PersistentCallStore, RuleEngine, StoreErrorKind,
-};
+use crate::downlink::{DeviceLink as _, Downlink, Subscriptions, ToDeviceRpc};
+use crate::ports::{DeviceRpc, DeviceRpcError, DeviceRpcRequest, RpcStore, RuleEngine, StoreErrorKind};
 use crate::queue_stats::SERVICE_ID;
-use crate::sessions::{CloseReason, SessionControl, Sessions};
+use crate::sessions::{CloseReason, SessionControl, SessionRegistry};
 
-pub use self::options::{Options, SubmitStrategy};
-pub use self::rest::Awaited;
+pub use self::options::{Options, RpcSubmitStrategy};
+pub use self::rest::RestRpcWaiter;
 
 /// Stored calls of one device that are brought into memory together.
 const LOADED: u32 = 100;
@@ -50,47 +48,43 @@ const TICK: Duration = Duration::from_millis(250);
 const NUMBERS_SINCE_S: i64 = 1_577_836_800;
 
 /// See the module. One for each node.
-pub struct Calls {
-    sessions: Arc<Sessions>,
-    store: Arc<dyn PersistentCallStore>,
+pub struct DeviceRpcService {
+    sessions: Arc<SessionRegistry>,
+    store: Arc<dyn RpcStore>,
     clock: SharedClock,
     options: Options,
     engine: OnceLock<Arc<dyn RuleEngine>>,
-    book: Mutex<Book>,
+    book: Mutex<PendingRpcs>,
     run_id: Uuid,
-    rest: Arc<Callers>,
-    changes: Changes,
+    rest: Arc<RestRpcWaiters>,
+    changes: RpcStoreQueue,
     /// Calls by devices.
-    pub client: ClientCalls,
+    pub client: ClientRpc,
 }
 
-impl Calls {
+impl DeviceRpcService {
     /// Calls over the sessions of this node, with the usual settings.
-    pub fn new(
-        sessions: Arc<Sessions>,
-        store: Arc<dyn PersistentCallStore>,
-        clock: SharedClock,
-    ) -> Arc<Self> {
+    pub fn new(sessions: Arc<SessionRegistry>, store: Arc<dyn RpcStore>, clock: SharedClock) -> Arc<Self> {
         Self::with_options(sessions, store, clock, Options::default())
     }
 
     /// The same with other settings.
     pub fn with_options(
-        sessions: Arc<Sessions>,
-        store: Arc<dyn PersistentCallStore>,
+        sessions: Arc<SessionRegistry>,
+        store: Arc<dyn RpcStore>,
         clock: SharedClock,
         options: Options,
     ) -> Arc<Self> {
         let since = i32::try_from(clock.now_ms() / 1_000 - NUMBERS_SINCE_S).unwrap_or(0);
         Arc::new(Self {
-            client: ClientCalls::new(sessions.clone(), options.client_timeout),
+            client: ClientRpc::new(sessions.clone(), options.client_timeout),
             sessions,
             store,
             engine: OnceLock::new(),
-            book: Mutex::new(Book::starting_at(since, &options)),
+            book: Mutex::new(PendingRpcs::starting_at(since, &options)),
             run_id: new_uuid(),
             rest: Arc::default(),
-            changes: Changes::default(),
+            changes: RpcStoreQueue::default(),
             options,
             clock,
         })
@@ -112,7 +106,7 @@ impl Calls {
     }
 
     /// The sessions that calls go to.
-    pub const fn sessions(&self) -> &Arc<Sessions> {
+    pub const fn sessions(&self) -> &Arc<SessionRegistry> {
         &self.sessions
     }
 
@@ -141,15 +135,15 @@ impl Calls {
 
     /// Takes a place for a client of the REST API that waits for the answer to a call which goes through the rule chains.
     /// `None` where too many wait, or one waits for this call already.
-    pub fn await_answer(&self, tenant: TenantId, id: Uuid) -> Option<Awaited> {
+    pub fn await_answer(&self, tenant: TenantId, id: Uuid) -> Option<RestRpcWaiter> {
         self.rest.wait(tenant, id)
     }
 
     /// Makes a session want these and nothing else. One that wants calls from now on is sent those that wait.
-    pub fn follow(&self, subject: Subject, session: &SessionControl, wants: Wants) {
+    pub fn set_subscriptions(&self, subject: EntityKey, session: &SessionControl, wants: Subscriptions) {
         let mut book = self.book.lock();
-        let is_new = wants.has(Wants::CALLS) && !session.wants(Wants::CALLS);
-        session.want_only(wants);
+        let is_new = wants.has(Subscriptions::CALLS) && !session.is_subscribed(Subscriptions::CALLS);
+        session.set_subscriptions(wants);
         if !is_new {
             return;
         }
@@ -167,7 +161,7 @@ impl Calls {
             {
                 break;
             }
-            if was_sent(pending, is_burst) {
+            if mark_sent(pending, is_burst) {
                 sent.push((pending.call.device, pending.call.number));
             }
         }
@@ -180,70 +174,73 @@ impl Calls {
     }
 
     /// A call was written to the connection of the device, which acknowledges it or not.
-    pub fn sent(&self, call: &DeviceCall, acknowledges: bool) {
+    pub fn handle_sent(&self, call: &ToDeviceRpc, acknowledges: bool) {
         if !acknowledges {
-            return self.delivered(call);
+            return self.handle_delivery(call);
         }
         self.await_acknowledgement(call, Some(self.clock.now_ms()));
     }
 
     /// A call was handed to a connection that sends it again by itself until the device acknowledges it, and that says when it
-    /// gives that up: see [`Self::unacknowledged`]. Until then it is not handed to this connection again.
-    pub fn handed_over(&self, call: &DeviceCall) {
+    /// gives that up: see [`Self::handle_ack_timeout`]. Until then it is not handed to this connection again.
+    pub fn handle_handover(&self, call: &ToDeviceRpc) {
         self.await_acknowledgement(call, None);
     }
 
-    fn await_acknowledgement(&self, call: &DeviceCall, since_ms: Option<i64>) {
+    fn await_acknowledgement(&self, call: &ToDeviceRpc, since_ms: Option<i64>) {
         let mut book = self.book.lock();
         if book.await_acknowledgement(call, since_ms) {
-            self.changes.status(call, RpcStatus::Sent, Response::Nothing);
+            self.changes
+                .push_status(call, RpcStatus::Sent, RpcResponse::Nothing);
         }
     }
 
     /// The device has not acknowledged a call, however often the connection has sent it: as if the time for that were over.
-    pub fn unacknowledged(&self, call: &DeviceCall) {
+    pub fn handle_ack_timeout(&self, call: &ToDeviceRpc) {
         self.book.lock().give_up(call, self.clock.now_ms());
     }
 
     /// A connection that was handed a call ends before the device has acknowledged it, or cannot send it any more: another one
     /// may have it.
-    pub fn taken_back(&self, call: &DeviceCall) {
+    pub fn handle_return(&self, call: &ToDeviceRpc) {
         let mut book = self.book.lock();
         if book.take_back(call) {
-            self.go_on(&mut book, Subject::device(call.tenant, call.device));
+            self.send_next_or_load(&mut book, EntityKey::device(call.tenant, call.device));
         }
     }
 
     /// The device has acknowledged a call.
-    pub fn delivered(&self, call: &DeviceCall) {
+    pub fn handle_delivery(&self, call: &ToDeviceRpc) {
         let mut book = self.book.lock();
         if call.oneway {
             let Some(mut pending) = book.remove(call.device, call.number) else {
                 return;
             };
-            self.changes.status(call, RpcStatus::Delivered, Response::Nothing);
+            self.changes
+                .push_status(call, RpcStatus::Delivered, RpcResponse::Nothing);
             pending.resolve(Ok(None));
-        } else if book.acknowledged(call, self.clock.now_ms()) {
-            self.changes.status(call, RpcStatus::Delivered, Response::Nothing);
+        } else if book.mark_acknowledged(call, self.clock.now_ms()) {
+            self.changes
+                .push_status(call, RpcStatus::Delivered, RpcResponse::Nothing);
         }
-        self.go_on(&mut book, Subject::device(call.tenant, call.device));
+        self.send_next_or_load(&mut book, EntityKey::device(call.tenant, call.device));
     }
 
     /// A call cannot be sent to the device as it is connected now, and never will be.
-    pub fn failed(&self, call: &DeviceCall, why: &str) {
+    pub fn handle_failure(&self, call: &ToDeviceRpc, why: &str) {
         let mut book = self.book.lock();
         let Some(mut pending) = book.remove(call.device, call.number) else {
             return;
         };
         pending.resolve(Ok(Some(json!({ "error": why }).to_string())));
-        let error = Response::Error(why.to_owned());
-        self.changes.status(call, RpcStatus::Failed, error);
-        self.go_on(&mut book, Subject::device(call.tenant, call.device));
+        let error = RpcResponse::Error(why.to_owned());
+        self.changes.push_status(call, RpcStatus::Failed, error);
+        self.send_next_or_load(&mut book, EntityKey::device(call.tenant, call.device));
     }
 
     /// A device has answered a call. An answer that nobody waits for any more is dropped. Returns false where the answer
     /// cannot be kept now: the device has to answer again later.
-    pub fn answered(&self, subject: Subject, number: i32, body: String) -> bool {
+    pub fn handle_answer(&self, subject: EntityKey, number: i32, body: String) -> bool {
         let device = DeviceId(subject.entity.id);
         let mut book = self.book.lock();
         let pending = book.get(device, number);
@@ -258,10 +255,11 @@ impl Calls {
             return true;
         };
         if is_persistent {
-            let answer = Response::Answer(body.clone());
-            self.changes.status(&pending.call, RpcStatus::Successful, answer);
+            let answer = RpcResponse::Answer(body.clone());
+            self.changes
+                .push_status(&pending.call, RpcStatus::Successful, answer);
         }
-        self.go_on(&mut book, subject);
+        self.send_next_or_load(&mut book, subject);
         drop(book);
         pending.resolve(Ok(Some(body)));
         true
@@ -275,47 +273,49 @@ impl Calls {
         if book.is_empty() {
             return;
         }
-        let Late {
+        let OverdueRpcs {
             expired,
             again,
             given_up,
             unanswered,
         } = book.take_late(now);
-        let subject = |call: &DeviceCall| Subject::device(call.tenant, call.device);
+        let subject = |call: &ToDeviceRpc| EntityKey::device(call.tenant, call.device);
         let mut to_close = Vec::new();
         for mut pending in expired {
-            let why = pending.late();
+            let why = pending.timeout_error();
             pending.resolve(Err(why));
-            self.go_on(&mut book, subject(&pending.call));
+            self.send_next_or_load(&mut book, subject(&pending.call));
         }
         for mut pending in unanswered {
             pending.resolve(Err(DeviceRpcError::Timeout));
-            let error = Response::Error("The device did not answer it in time".to_owned());
-            self.changes.status(&pending.call, RpcStatus::Failed, error);
-            self.go_on(&mut book, subject(&pending.call));
+            let error = RpcResponse::Error("The device did not answer it in time".to_owned());
+            self.changes.push_status(&pending.call, RpcStatus::Failed, error);
+            self.send_next_or_load(&mut book, subject(&pending.call));
         }
         for call in again {
             if let Some(pending) = book.get(call.device, call.number)
-                && pending.is_news(RpcStatus::Timeout)
+                && pending.update_status(RpcStatus::Timeout)
             {
-                self.changes.status(&call, RpcStatus::Timeout, Response::Nothing);
+                self.changes
+                    .push_status(&call, RpcStatus::Timeout, RpcResponse::Nothing);
             }
-            self.go_on(&mut book, subject(&call));
+            self.send_next_or_load(&mut book, subject(&call));
         }
         for (mut pending, tried) in given_up {
             let call = pending.call.clone();
             if book.keeps_unacknowledged() {
-                self.changes.status(&call, RpcStatus::Queued, Response::Nothing);
+                self.changes
+                    .push_status(&call, RpcStatus::Queued, RpcResponse::Nothing);
                 book.put_back(pending);
                 to_close.push(call.device);
                 continue;
             }
             pending.resolve(Err(DeviceRpcError::Timeout));
-            let error = Response::Error(format!(
+            let error = RpcResponse::Error(format!(
                 "The device did not acknowledge it, not even when it was sent again {tried} times"
             ));
-            self.changes.status(&call, RpcStatus::Failed, error);
-            self.go_on(&mut book, subject(&call));
+            self.changes.push_status(&call, RpcStatus::Failed, error);
+            self.send_next_or_load(&mut book, subject(&call));
         }
         drop(book);
         for device in to_close {
@@ -323,7 +323,7 @@ impl Calls {
         }
     }
 
-    async fn call(&self, request: &DeviceRpcRequest) -> Outcome {
+    async fn call(&self, request: &DeviceRpcRequest) -> RpcResult {
         let is_over = request.expires_ms <= self.clock.now_ms();
         if request.persistent {
             let status = if is_over {
@@ -331,7 +331,7 @@ impl Calls {
             } else {
                 RpcStatus::Queued
             };
-            return self.call_persistently(request, status).await;
+            return self.send_persistent(request, status).await;
         }
         // A message that is processed again after a crash: the run that took the call may have sent it, and its client has
         // gone with that run. Nobody was told that it was sent who was not told by then.
@@ -355,8 +355,8 @@ impl Calls {
     }
 
     /// Hands a call that is new in the book to the sessions of its device, if it may go now.
-    fn dispatch(&self, book: &mut Book, call: &Arc<DeviceCall>) {
-        let subject = Subject::device(call.tenant, call.device);
+    fn dispatch(&self, book: &mut PendingRpcs, call: &Arc<ToDeviceRpc>) {
+        let subject = EntityKey::device(call.tenant, call.device);
         if !book.is_burst() {
             return self.advance(book, subject);
         }
@@ -364,13 +364,13 @@ impl Calls {
             return;
         }
         let pending = book.get(call.device, call.number);
-        if pending.is_some_and(|pending| was_sent(pending, true)) {
+        if pending.is_some_and(|pending| mark_sent(pending, true)) {
             book.remove(call.device, call.number);
         }
     }
 
     /// Hands a device what it may have next, unless a session has it.
-    fn advance(&self, book: &mut Book, subject: Subject) {
+    fn advance(&self, book: &mut PendingRpcs, subject: EntityKey) {
         for pending in book.sendable(DeviceId(subject.entity.id)) {
             let call = pending.call.clone();
             if pending.is_under_way
@@ -379,19 +379,19 @@ impl Calls {
             {
                 return;
             }
-            was_sent(pending, false);
+            mark_sent(pending, false);
         }
     }
 
-    async fn call_persistently(&self, request: &DeviceRpcRequest, status: RpcStatus) -> Outcome {
-        let subject = Subject::device(request.tenant, request.device);
+    async fn send_persistent(&self, request: &DeviceRpcRequest, status: RpcStatus) -> RpcResult {
+        let subject = EntityKey::device(request.tenant, request.device);
         // It has its place before it is stored, so that nobody else brings it into memory meanwhile.
         let (call, has_place) = {
             let mut book = self.book.lock();
             let call = Arc::new(device_call(request, book.number()));
             // Calls of a device that is away stay in the store, and those that follow them.
             let has_place = status == RpcStatus::Queued
-                && self.sessions.wants(request.device, Wants::CALLS)
+                && self.sessions.wants(request.device, Subscriptions::CALLS)
                 && !book.has_stored(subject)
                 && book.has_room(&call)
                 && book.add(call.clone(), None, request.retries, false);
@@ -402,7 +402,7 @@ impl Calls {
             if has_place {
                 let mut book = self.book.lock();
                 book.remove(call.device, call.number);
-                self.go_on(&mut book, subject);
+                self.send_next_or_load(&mut book, subject);
             }
             if error.kind() == StoreErrorKind::Conflict && self.is_kept(request).await {
                 return Ok(Some(accepted(request)));
@@ -413,14 +413,14 @@ impl Calls {
                 _ => DeviceRpcError::Internal,
             });
         }
-        self.tell(&stored).await;
+        self.notify_rule_engine(&stored).await;
         if status == RpcStatus::Expired {
             return Err(DeviceRpcError::Timeout);
         }
         let mut book = self.book.lock();
         if !has_place {
             book.remember_stored(subject);
-            self.go_on(&mut book, subject);
+            self.send_next_or_load(&mut book, subject);
         } else if let Some(pending) = book.get(call.device, call.number) {
             pending.is_ready = true;
             self.dispatch(&mut book, &call);
@@ -444,8 +444,8 @@ fn accepted(request: &DeviceRpcRequest) -> String {
 
 /// A session has taken a call. Returns whether that is all there is to do: one that needs no answer, and after which no
 /// other waits, is not followed any further.
-fn was_sent(pending: &mut Pending, is_burst: bool) -> bool {
-    pending.taken();
+fn mark_sent(pending: &mut PendingRpc, is_burst: bool) -> bool {
+    pending.mark_taken();
     let is_done = pending.call.oneway && !pending.call.persistent;
     if is_done {
         pending.resolve(Ok(None));
@@ -453,8 +453,8 @@ fn was_sent(pending: &mut Pending, is_burst: bool) -> bool {
     is_done && is_burst
 }
 
-fn device_call(request: &DeviceRpcRequest, number: i32) -> DeviceCall {
-    DeviceCall {
+fn device_call(request: &DeviceRpcRequest, number: i32) -> ToDeviceRpc {
+    ToDeviceRpc {
         id: request.id,
         tenant: request.tenant,
         device: request.device,
@@ -500,10 +500,10 @@ fn persistent_call(request: &DeviceRpcRequest, number: i32, status: RpcStatus, n
 }
 
 /// The port, shared with those who call.
-pub struct CallPort(pub Arc<Calls>);
+pub struct DeviceRpcPort(pub Arc<DeviceRpcService>);
 
 #[async_trait]
-impl DeviceRpc for CallPort {
+impl DeviceRpc for DeviceRpcPort {
     async fn send(&self, request: DeviceRpcRequest) -> Result<Option<String>, DeviceRpcError> {
         let outcome = self.0.call(&request).await;
         if request.rest_origin.as_deref() == Some(SERVICE_ID) {

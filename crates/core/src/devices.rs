@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use fieldline_model::Subject;
+use fieldline_model::EntityKey;
 use fieldline_model::entity::{CredentialsType, Device, DeviceCredentials, DeviceProfile, TransportType};
 use parking_lot::Mutex;
 use quick_cache::sync::Cache;
@@ -16,7 +16,7 @@ use crate::events::{EntityChange, EntityListener};
 use crate::ingest::MAIN_QUEUE;
 use crate::logging::LogGate;
 use crate::ports::{EntityStores, StoreError, StoreErrorKind, StoreResult, TimeSeriesStore};
-use crate::usage::ApiUsage;
+use crate::usage::UsageStore;
 
 mod credentials;
 mod handle;
@@ -27,16 +27,16 @@ mod power;
 #[cfg(test)]
 mod tests;
 
-use handle::Mark;
-use index::{Index, Loaded, Moment};
-use payloads::Compiled;
+use handle::HandleInvalidation;
+use index::{ChangeVersion, DeviceIndex, LoadedDevice};
+use payloads::PayloadSchemaCache;
 
 pub(crate) use credentials::same_secret;
 pub use credentials::{
-    BasicValue, certificate_credentials_id, mqtt_basic_credentials_id, sha3_hex, trim_certificate,
+    MqttBasicCredentials, certificate_credentials_id, mqtt_basic_credentials_id, sha3_hex, trim_certificate,
 };
-pub use handle::{DeviceHandle, DeviceSettings, MessageLimits, Refused, Role, Whose};
-pub use power::Listening;
+pub use handle::{DeviceHandle, DeviceRole, DeviceSettings, MessageLimits, MessageRefusal, RateLimitScope};
+pub use power::ListenWindow;
 
 /// How far server-assigned times may have run ahead of the clock before the program ended. Points that lie further in the
 /// future have times from devices whose clocks are wrong.
@@ -78,9 +78,9 @@ pub struct MqttLogin<'a> {
 type CredentialsKey = (CredentialsType, Box<str>);
 
 #[derive(Clone)]
-struct Known {
+struct CachedDevice {
     handle: Arc<DeviceHandle>,
-    value: Option<Arc<BasicValue>>,
+    value: Option<Arc<MqttBasicCredentials>>,
 }
 
 /// Finds devices by their credentials.
@@ -88,9 +88,9 @@ pub struct DeviceDirectory {
     stores: EntityStores,
     series: Arc<dyn TimeSeriesStore>,
     clock: SharedClock,
-    known: Cache<CredentialsKey, Known>,
-    index: Mutex<Index>,
-    compiled: Compiled,
+    known: Cache<CredentialsKey, CachedDevice>,
+    index: Mutex<DeviceIndex>,
+    compiled: PayloadSchemaCache,
 }
 
 impl DeviceDirectory {
@@ -105,15 +105,15 @@ impl DeviceDirectory {
         Arc::new(Self {
             stores,
             series,
-            index: Mutex::new(Index::new(clock.clone())),
+            index: Mutex::new(DeviceIndex::new(clock.clone())),
             clock,
             known: Cache::new(options.cached_devices.max(16)),
-            compiled: Compiled::default(),
+            compiled: PayloadSchemaCache::default(),
         })
     }
 
     /// Where the messages of devices that are looked up from now on are counted, and limited. Without it, neither is done.
-    pub fn count_in(&self, usage: Arc<ApiUsage>) {
+    pub fn count_in(&self, usage: Arc<UsageStore>) {
         self.index.lock().usage = Some(usage);
     }
 
@@ -199,7 +199,7 @@ impl DeviceDirectory {
                 None => None,
             };
             let Some(loaded) = current else {
-                handle.mark(Mark::Revoked);
+                handle.mark(HandleInvalidation::Revoked);
                 return Ok(());
             };
             if self.index.lock().renew(handle, loaded) {
@@ -209,7 +209,7 @@ impl DeviceDirectory {
         Err(changing())
     }
 
-    async fn find(&self, kind: CredentialsType, id: &str) -> StoreResult<Option<Known>> {
+    async fn find(&self, kind: CredentialsType, id: &str) -> StoreResult<Option<CachedDevice>> {
         let key = (kind, Box::from(id));
         if let Some(known) = self.known.get(&key) {
             if !known.handle.is_revoked() {
@@ -234,15 +234,15 @@ impl DeviceDirectory {
     }
 
     /// What a handle of the device holds, as of when reading began; `None` without a profile.
-    async fn load(&self, device: &Device, since: Moment) -> StoreResult<Option<Loaded>> {
+    async fn load(&self, device: &Device, since: ChangeVersion) -> StoreResult<Option<LoadedDevice>> {
         let (Some(id), Some(settings)) = (device.id, self.settings_of(device).await?) else {
             return Ok(None);
         };
-        Ok(Some(Loaded {
-            subject: Subject::device(device.tenant_id, id),
+        Ok(Some(LoadedDevice {
+            subject: EntityKey::device(device.tenant_id, id),
             id,
             settings,
-            role: Role::of(device),
+            role: DeviceRole::of(device),
             since,
         }))
     }
@@ -251,19 +251,19 @@ impl DeviceDirectory {
     fn keep(
         &self,
         key: &CredentialsKey,
-        loaded: Loaded,
+        loaded: LoadedDevice,
         last_ms: i64,
         credentials: &DeviceCredentials,
-    ) -> Option<Known> {
+    ) -> Option<CachedDevice> {
         let value = match credentials.credentials_type {
-            CredentialsType::MqttBasic => Some(Arc::new(BasicValue::parse(
+            CredentialsType::MqttBasic => Some(Arc::new(MqttBasicCredentials::parse(
                 credentials.credentials_value.as_deref().unwrap_or_default(),
             ))),
             _ => None,
         };
         let now_ms = self.clock.now_ms();
         let handle = self.index.lock().keep(loaded, last_ms, now_ms)?;
-        let known = Known { handle, value };
+        let known = CachedDevice { handle, value };
         // A change from here on revokes the handle, and with it what is cached.
         self.known.insert(key.clone(), known.clone());
         Some(known)
@@ -271,7 +271,7 @@ impl DeviceDirectory {
 
     /// The time after which those of a device continue: that of its newest point, as far as it lies in the future, where
     /// nobody remembers the last time given out.
-    async fn last_time(&self, loaded: &Loaded) -> StoreResult<i64> {
+    async fn last_time(&self, loaded: &LoadedDevice) -> StoreResult<i64> {
         if self.index.lock().knows_times(loaded.id) {
             return Ok(0);
         }
@@ -369,7 +369,7 @@ fn changing() -> StoreError {
     StoreError::new(StoreErrorKind::Unavailable, "the device is being changed")
 }
 
-impl Known {
+impl CachedDevice {
     /// The device, if what it showed is what its MQTT-basic credentials ask for.
     fn admit(self, login: MqttLogin<'_>) -> Option<Arc<DeviceHandle>> {
         self.value

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use fieldline_model::json;
 use fieldline_model::kv;
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{DeviceId, EntityType, Subject, TenantId};
+use fieldline_model::{DeviceId, EntityKey, EntityType, TenantId};
 use uuid::Uuid;
 
 /// Something for a device. Cheap to copy: its sessions share what it holds.
@@ -15,7 +15,7 @@ pub enum Downlink {
     /// Shared attributes have changed; for sessions that want attributes.
     Attributes(Arc<AttributeUpdate>),
     /// A call; for sessions that want calls.
-    Call(Arc<DeviceCall>),
+    Call(Arc<ToDeviceRpc>),
     /// The answer to a call that the session has made, with the number that the device gave it.
     Answer(i32, Arc<str>),
 }
@@ -24,8 +24,8 @@ impl Downlink {
     /// What a session has to want to be sent this; an answer goes to the session that has asked.
     pub(crate) const fn wanted_by(&self) -> u8 {
         match self {
-            Self::Attributes(_) => Wants::ATTRIBUTES.0,
-            Self::Call(_) => Wants::CALLS.0,
+            Self::Attributes(_) => Subscriptions::ATTRIBUTES.0,
+            Self::Call(_) => Subscriptions::CALLS.0,
             Self::Answer(..) => u8::MAX,
         }
     }
@@ -43,9 +43,9 @@ impl Downlink {
 
 /// What a session wants to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wants(pub(crate) u8);
+pub struct Subscriptions(pub(crate) u8);
 
-impl Wants {
+impl Subscriptions {
     /// Nothing.
     pub const NOTHING: Self = Self(0);
     /// Changes of shared attributes.
@@ -117,7 +117,7 @@ impl AttributeUpdate {
 
 /// A call to a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeviceCall {
+pub struct ToDeviceRpc {
     /// Its identity.
     pub id: Uuid,
     /// Tenant of the device.
@@ -138,7 +138,7 @@ pub struct DeviceCall {
     pub persistent: bool,
 }
 
-impl DeviceCall {
+impl ToDeviceRpc {
     /// About how much memory it takes, bytes.
     pub(crate) fn weight(&self) -> usize {
         size_of::<Self>() + self.method.len() + self.params.len()
@@ -176,10 +176,10 @@ impl DeviceCall {
 pub trait DeviceLink: Send + Sync {
     /// Hands something to all sessions of a device that want it, without waiting: each has a bounded buffer of its own, and
     /// one whose buffer is full is closed. Sessions of another tenant are none of the device. Returns how many have taken it.
-    fn send(&self, subject: Subject, downlink: &Downlink) -> usize;
+    fn send(&self, subject: EntityKey, downlink: &Downlink) -> usize;
 
     /// Tells a device that its shared attributes have changed. Other scopes and other entities are nobody's business.
-    fn attributes_changed(&self, subject: Subject, scope: AttributeScope, update: AttributeUpdate) {
+    fn attributes_changed(&self, subject: EntityKey, scope: AttributeScope, update: AttributeUpdate) {
         let is_shared = scope == AttributeScope::Shared && subject.entity.entity_type == EntityType::Device;
         if is_shared && !update.is_empty() {
             self.send(subject, &Downlink::Attributes(Arc::new(update)));
@@ -191,28 +191,28 @@ pub trait DeviceLink: Send + Sync {
 pub struct NoDeviceLink;
 
 impl DeviceLink for NoDeviceLink {
-    fn send(&self, _: Subject, _: &Downlink) -> usize {
+    fn send(&self, _: EntityKey, _: &Downlink) -> usize {
         0
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use fieldline_model::kv::{ValueRef, pack};
+    use fieldline_model::kv::{KvValueRef, pack};
 
     use super::*;
 
     #[test]
     fn updates_and_calls_read_as_devices_know_them() {
         let mut values = Vec::new();
-        pack("interval", ValueRef::Long(30), &mut values);
-        pack("name \"x\"", ValueRef::Text("a"), &mut values);
+        pack("interval", KvValueRef::Long(30), &mut values);
+        pack("name \"x\"", KvValueRef::Text("a"), &mut values);
         let saved = AttributeUpdate::Saved(values.into());
         assert_eq!(saved.to_json(), r#"{"interval":30,"name \"x\"":"a"}"#);
         let deleted = AttributeUpdate::Deleted(vec!["a".to_owned(), "b".to_owned()]);
         assert_eq!(deleted.to_json(), r#"{"deleted":["a","b"]}"#);
 
-        let call = |params: &str| DeviceCall {
+        let call = |params: &str| ToDeviceRpc {
             id: Uuid::nil(),
             tenant: TenantId::NULL,
             device: DeviceId::NULL,

@@ -27,12 +27,12 @@ use fieldline_model::{EntityType, TenantId};
 use rustc_hash::FxHashSet;
 use uuid::Uuid;
 
-use self::evaluate::Owners;
-use self::plan::{Candidates, Part, Plan};
-use self::prepare::{Limits, Source};
+use self::evaluate::OwnerTitles;
+use self::plan::{EntityCandidates, EntityQueryPlan, EntityScan};
+use self::prepare::{QueryMemoryLimits, TableSource};
 use self::table::{ALL_SOURCES, TableData};
-use self::tables::{Table, Tables};
-use crate::access::{Entity, Principal};
+use self::tables::{EntityTable, EntityTableCache};
+use crate::access::{AnyEntity, Principal};
 use crate::clock::SharedClock;
 use crate::events::EntityListener;
 use crate::ports::{
@@ -41,23 +41,23 @@ use crate::ports::{
 };
 use crate::queue_stats;
 use crate::services::ServiceResult;
-use crate::turns::Turns;
+use crate::turns::TenantSemaphore;
 use crate::usage::ApiUsageState;
 
 /// Entities read at once.
 const READ_AT_ONCE: u32 = 5_000;
 /// Queries that are answered at the same time, half of them for one tenant.
-const AT_ONCE: usize = 4;
+const MAX_CONCURRENT_QUERIES: usize = 4;
 /// How long a query waits for its turn.
-const PATIENCE: Duration = Duration::from_secs(10);
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Tenants that are counted through at once.
 const TENANTS_AT_ONCE: u32 = 100;
 /// Beyond so many changed entities, all are read again.
-const MANY_CHANGED: usize = 20_000;
+const FULL_READ_THRESHOLD: usize = 20_000;
 
 /// What queries are wired to.
 #[derive(Clone)]
-pub struct Deps {
+pub struct EntityQueryPorts {
     /// Entities.
     pub stores: EntityStores,
     /// Entities, whole kinds at a time.
@@ -71,28 +71,28 @@ pub struct Deps {
 }
 
 /// Answers queries of entities.
-pub struct EntityQueries {
+pub struct EntityQueryService {
     stores: EntityStores,
     rows: Arc<dyn EntityRowStore>,
     values: Arc<dyn ValueReader>,
     attributes: Arc<dyn AttributeStore>,
     clock: SharedClock,
-    tables: Arc<Tables>,
+    tables: Arc<EntityTableCache>,
     /// What each takes in memory while it is made is bounded, and so is how many there are.
-    turns: Arc<Turns>,
+    turns: Arc<TenantSemaphore>,
 }
 
-impl EntityQueries {
+impl EntityQueryService {
     /// Queries over these stores that keep at most about `memory` bytes. Both listeners have to hear of every change.
-    pub fn new(deps: Deps, memory: usize) -> Arc<Self> {
+    pub fn new(deps: EntityQueryPorts, memory: usize) -> Arc<Self> {
         Arc::new(Self {
-            tables: Arc::new(Tables::new(Arc::clone(&deps.clock), memory)),
+            tables: Arc::new(EntityTableCache::new(Arc::clone(&deps.clock), memory)),
             stores: deps.stores,
             rows: deps.rows,
             values: deps.values,
             attributes: deps.attributes,
             clock: deps.clock,
-            turns: Turns::new(AT_ONCE, PATIENCE),
+            turns: TenantSemaphore::new(MAX_CONCURRENT_QUERIES, QUEUE_TIMEOUT),
         })
     }
 
@@ -115,7 +115,7 @@ impl EntityQueries {
         who: &Principal,
         query: &EntityDataQuery,
     ) -> ServiceResult<PageData<EntityData>> {
-        let mut plan = self.plan(who, &query.counting()).await?;
+        let mut plan = self.plan(who, &query.to_count_query()).await?;
         plan.page(&query.entity_fields, &query.latest_values, &query.page_link)?;
         let (size, skipped) = (plan.page_size as u64, plan.skipped as u64);
         let (data, total) = self.run(who, plan).await?;
@@ -144,10 +144,10 @@ impl EntityQueries {
         &self,
         who: &Principal,
         query: &EntityCountQuery,
-        plan: Plan,
+        plan: EntityQueryPlan,
     ) -> ServiceResult<u64> {
         if let ([part], true) = (plan.parts.as_slice(), plan.conditions.is_empty())
-            && (&part.candidates, &part.types) == (&Candidates::All, &None)
+            && (&part.candidates, &part.types) == (&EntityCandidates::All, &None)
         {
             return Ok(self.rows.count_everywhere(part.kind).await?);
         }
@@ -171,13 +171,13 @@ impl EntityQueries {
         }
     }
 
-    async fn run(&self, who: &Principal, plan: Plan) -> ServiceResult<(Vec<EntityData>, u64)> {
+    async fn run(&self, who: &Principal, plan: EntityQueryPlan) -> ServiceResult<(Vec<EntityData>, u64)> {
         let turn = self.turns.take(who.tenant).await?;
         let mut sources = Vec::with_capacity(plan.parts.len());
         for part in &plan.parts {
             sources.push(self.source(who.tenant, part).await?);
         }
-        let shows_owner = |key: &fieldline_model::query::EntityKey| {
+        let shows_owner = |key: &fieldline_model::query::EntityQueryKey| {
             key.key_type == KeyType::EntityField && key.key == "ownerName"
         };
         let owners = match plan.keys().any(shows_owner) && !who.tenant.is_null() {
@@ -188,10 +188,10 @@ impl EntityQueries {
         let tables = Arc::clone(&self.tables);
         // Reading values may touch the disk, and walking through many entities takes a while.
         blocking(move || {
-            let owners = owners.map_or_else(Owners::default, |(table, title)| owners_of(&table, title));
-            let limits = Limits {
+            let owners = owners.map_or_else(OwnerTitles::default, |(table, title)| owners_of(&table, title));
+            let limits = QueryMemoryLimits {
                 memory: tables.budget(),
-                ..Limits::default()
+                ..QueryMemoryLimits::default()
             };
             let answer = evaluate::evaluate(&who, &plan, &mut sources, &owners, values.as_ref(), now, limits);
             drop(sources);
@@ -204,35 +204,40 @@ impl EntityQueries {
     }
 
     /// Where the entities of a part are looked for.
-    async fn source(&self, tenant: TenantId, part: &Part) -> StoreResult<Source> {
+    async fn source(&self, tenant: TenantId, part: &EntityScan) -> StoreResult<TableSource> {
         let table = match &part.candidates {
             // A few entities are no reason to read all.
-            Candidates::Ids(ids) => match self.tables.get(tenant, part.kind) {
+            EntityCandidates::Ids(ids) => match self.tables.get(tenant, part.kind) {
                 Some(table) => table,
                 None => return self.own(tenant, part.kind, ids).await,
             },
             _ => self.tables.get_or_new(tenant, part.kind),
         };
         self.read_rows(&table, tenant, part.kind).await?;
-        Ok(Source::Shared(table))
+        Ok(TableSource::Shared(table))
     }
 
-    async fn own(&self, tenant: TenantId, kind: EntityType, ids: &[Uuid]) -> StoreResult<Source> {
+    async fn own(&self, tenant: TenantId, kind: EntityType, ids: &[Uuid]) -> StoreResult<TableSource> {
         let mut data = TableData::new(tenant, kind);
         for entity in self.entities(tenant, kind, Some(ids)).await? {
             data.put(&entity);
         }
-        Ok(Source::Own(Box::new(data)))
+        Ok(TableSource::Own(Box::new(data)))
     }
 
     /// Reads the entities again that have changed.
-    async fn read_rows(&self, table: &Arc<Table>, tenant: TenantId, kind: EntityType) -> StoreResult<()> {
+    async fn read_rows(
+        &self,
+        table: &Arc<EntityTable>,
+        tenant: TenantId,
+        kind: EntityType,
+    ) -> StoreResult<()> {
         let _one = table.reading.lock().await;
         let stale = std::mem::take(&mut *table.stale.lock());
         if !stale.all && stale.ids.is_empty() {
             return Ok(());
         }
-        let outcome = if stale.all || stale.ids.len() > MANY_CHANGED {
+        let outcome = if stale.all || stale.ids.len() > FULL_READ_THRESHOLD {
             self.read_all(table, tenant, kind).await
         } else {
             self.read_some(table, tenant, kind, &stale.ids).await
@@ -245,7 +250,12 @@ impl EntityQueries {
         outcome
     }
 
-    async fn read_all(&self, table: &Arc<Table>, tenant: TenantId, kind: EntityType) -> StoreResult<()> {
+    async fn read_all(
+        &self,
+        table: &Arc<EntityTable>,
+        tenant: TenantId,
+        kind: EntityType,
+    ) -> StoreResult<()> {
         let mut seen: FxHashSet<Uuid> = FxHashSet::default();
         let mut after = None;
         loop {
@@ -270,7 +280,7 @@ impl EntityQueries {
 
     async fn read_some(
         &self,
-        table: &Arc<Table>,
+        table: &Arc<EntityTable>,
         tenant: TenantId,
         kind: EntityType,
         ids: &FxHashSet<Uuid>,
@@ -292,11 +302,11 @@ impl EntityQueries {
         tenant: TenantId,
         kind: EntityType,
         ids: Option<&[Uuid]>,
-    ) -> StoreResult<Vec<Entity>> {
+    ) -> StoreResult<Vec<AnyEntity>> {
         let ids = ids.unwrap_or_default();
         match self.made_up(tenant, kind).await? {
             Some(entities) => {
-                let wanted = |entity: &Entity| ids.contains(&entity.resource().entity.id);
+                let wanted = |entity: &AnyEntity| ids.contains(&entity.resource().entity.id);
                 Ok(entities.into_iter().filter(wanted).collect())
             }
             None => self.rows.by_ids(tenant, kind, ids).await,
@@ -304,20 +314,20 @@ impl EntityQueries {
     }
 
     /// Entities that are not stored but follow from others.
-    async fn made_up(&self, tenant: TenantId, kind: EntityType) -> StoreResult<Option<Vec<Entity>>> {
+    async fn made_up(&self, tenant: TenantId, kind: EntityType) -> StoreResult<Option<Vec<AnyEntity>>> {
         Ok(match kind {
             EntityType::QueueStats => {
                 let stats = queue_stats::of_tenant(&self.stores, tenant).await?;
-                Some(stats.into_iter().map(Entity::QueueStats).collect())
+                Some(stats.into_iter().map(AnyEntity::QueueStats).collect())
             }
             EntityType::ApiUsageState if tenant.is_null() => Some(Vec::new()),
-            EntityType::ApiUsageState => Some(vec![Entity::ApiUsageState(ApiUsageState::of(tenant))]),
+            EntityType::ApiUsageState => Some(vec![AnyEntity::ApiUsageState(ApiUsageState::of(tenant))]),
             _ => None,
         })
     }
 
     /// The customers of a tenant, up to date, and its own title.
-    async fn owners(&self, tenant: TenantId) -> StoreResult<(Arc<Table>, String)> {
+    async fn owners(&self, tenant: TenantId) -> StoreResult<(Arc<EntityTable>, String)> {
         let table = self.tables.get_or_new(tenant, EntityType::Customer);
         self.read_rows(&table, tenant, EntityType::Customer).await?;
         let title = self.stores.tenants.get(tenant).await?.map(|tenant| tenant.title);
@@ -326,9 +336,9 @@ impl EntityQueries {
 }
 
 /// Whether a query is about what tenants have, as far as system administrators count it.
-fn is_of_tenants(plan: &Plan) -> bool {
+fn is_of_tenants(plan: &EntityQueryPlan) -> bool {
     use EntityType as Kind;
-    let counted = |part: &Part| {
+    let counted = |part: &EntityScan| {
         matches!(
             part.kind,
             Kind::Device | Kind::Asset | Kind::EntityView | Kind::Customer | Kind::User | Kind::Dashboard
@@ -337,13 +347,13 @@ fn is_of_tenants(plan: &Plan) -> bool {
     !plan.parts.is_empty() && plan.parts.iter().all(counted)
 }
 
-fn owners_of(customers: &Table, tenant: String) -> Owners {
+fn owners_of(customers: &EntityTable, tenant: String) -> OwnerTitles {
     let data = customers.data.read();
     let customers = data.rows.iter().flatten();
-    Owners {
+    OwnerTitles {
         tenant,
         customers: customers
-            .filter_map(|row| Some((row.id, row.text(row::Field::Name)?.to_owned())))
+            .filter_map(|row| Some((row.id, row.text(row::EntityTextField::Name)?.to_owned())))
             .collect(),
     }
 }
@@ -357,8 +367,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 /// Changes a table.
 async fn change<T: Send + 'static>(
-    table: &Arc<Table>,
-    work: impl FnOnce(&mut TableData, &Table) -> T + Send + 'static,
+    table: &Arc<EntityTable>,
+    work: impl FnOnce(&mut TableData, &EntityTable) -> T + Send + 'static,
 ) -> StoreResult<T> {
     let table = Arc::clone(table);
     blocking(move || {
@@ -371,7 +381,7 @@ async fn change<T: Send + 'static>(
 }
 
 /// Puts entities into a table; the values of new ones are read by the next query. Says where the last one stands.
-fn put(data: &mut TableData, table: &Table, entities: &[Entity]) -> Option<(i64, Uuid)> {
+fn put(data: &mut TableData, table: &EntityTable, entities: &[AnyEntity]) -> Option<(i64, Uuid)> {
     let mut last = None;
     for entity in entities {
         let id = entity.resource().entity.id;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{
     AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DashboardId, DeviceId, DeviceProfileId, EntityId,
-    EntityViewId, OtaPackageId, RuleChainId, Subject, TenantId, TenantProfileId, UserId,
+    EntityKey, EntityViewId, OtaPackageId, RuleChainId, TenantId, TenantProfileId, UserId,
 };
 use parking_lot::RwLock;
 
@@ -46,7 +46,7 @@ pub enum EntityChange {
     /// An alarm of this originator was raised, changed or deleted.
     AlarmChanged(TenantId, EntityId),
     /// A person saved or deleted attributes of this scope.
-    AttributesChanged(Subject, AttributeScope),
+    AttributesChanged(EntityKey, AttributeScope),
 }
 
 /// Somebody who keeps something derived from entities.

@@ -6,23 +6,23 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fieldline_model::Subject;
-use fieldline_model::timeseries::{Aggregation, Bucket, LatestValue, Point, RangeQuery};
+use fieldline_model::EntityKey;
+use fieldline_model::timeseries::{Aggregation, AggregationBucket, DataPoint, LatestValue, RangeQuery};
 
 use crate::ports::{
-    DeleteSeries, PointsPage, StoreError, StoreErrorKind, StoreResult, TelemetryRow, TimeSeriesStore,
+    PointsPage, SeriesDeletion, StoreError, StoreErrorKind, StoreResult, TelemetryRow, TimeSeriesStore,
 };
-use crate::turns::Turns;
+use crate::turns::TenantSemaphore;
 
 /// Reads at the same time of each processor: some wait for the disk.
 const READS: usize = 4;
 /// For how long one waits for its turn.
-const PATIENCE: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A store of which people read in turns.
 pub struct FairReads {
     store: Arc<dyn TimeSeriesStore>,
-    turns: Arc<Turns>,
+    turns: Arc<TenantSemaphore>,
 }
 
 impl FairReads {
@@ -33,14 +33,14 @@ impl FairReads {
     }
 
     fn at_once(reads: usize, store: Arc<dyn TimeSeriesStore>) -> Arc<Self> {
-        let turns = Turns::new(reads, PATIENCE);
+        let turns = TenantSemaphore::new(reads, READ_TIMEOUT);
         Arc::new(Self { store, turns })
     }
 
     /// Reads in the turn of a tenant. A read goes on to its end where nobody waits for it any longer: its turn does, too.
     async fn in_turn<T, F>(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         read: impl FnOnce(Arc<dyn TimeSeriesStore>) -> F + Send,
     ) -> StoreResult<T>
     where
@@ -66,17 +66,17 @@ impl TimeSeriesStore for FairReads {
         self.store.save(rows).await
     }
 
-    async fn keys(&self, subject: Subject) -> StoreResult<Vec<String>> {
+    async fn keys(&self, subject: EntityKey) -> StoreResult<Vec<String>> {
         self.store.keys(subject).await
     }
 
-    async fn latest(&self, subject: Subject, keys: Option<&[String]>) -> StoreResult<Vec<LatestValue>> {
+    async fn latest(&self, subject: EntityKey, keys: Option<&[String]>) -> StoreResult<Vec<LatestValue>> {
         self.store.latest(subject, keys).await
     }
 
     async fn page(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         key: &str,
         query: RangeQuery,
         max_bytes: usize,
@@ -90,11 +90,11 @@ impl TimeSeriesStore for FairReads {
 
     async fn aggregate(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         key: &str,
         aggregation: Aggregation,
-        buckets: &[Bucket],
-    ) -> StoreResult<Vec<Point>> {
+        buckets: &[AggregationBucket],
+    ) -> StoreResult<Vec<DataPoint>> {
         let (key, buckets) = (key.to_owned(), buckets.to_vec());
         self.in_turn(subject, |store| async move {
             store.aggregate(subject, &key, aggregation, &buckets).await
@@ -102,14 +102,14 @@ impl TimeSeriesStore for FairReads {
         .await
     }
 
-    async fn delete(&self, subject: Subject, keys: &[String], what: DeleteSeries) -> StoreResult<()> {
+    async fn delete(&self, subject: EntityKey, keys: &[String], what: SeriesDeletion) -> StoreResult<()> {
         self.store.delete(subject, keys, what).await
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use fieldline_model::timeseries::Order;
+    use fieldline_model::timeseries::PointOrder;
     use fieldline_model::{DeviceId, TenantId};
     use tokio::sync::Semaphore;
     use tokio::task::{JoinHandle, yield_now};
@@ -125,18 +125,18 @@ mod tests {
     #[async_trait]
     impl TimeSeriesStore for SlowStore {
         async fn save(&self, _: &[TelemetryRow<'_>]) -> StoreResult<()> {
-            unimplemented!()
+            panic!("nobody asks for this")
         }
 
-        async fn keys(&self, _: Subject) -> StoreResult<Vec<String>> {
-            unimplemented!()
+        async fn keys(&self, _: EntityKey) -> StoreResult<Vec<String>> {
+            panic!("nobody asks for this")
         }
 
-        async fn latest(&self, _: Subject, _: Option<&[String]>) -> StoreResult<Vec<LatestValue>> {
-            unimplemented!()
+        async fn latest(&self, _: EntityKey, _: Option<&[String]>) -> StoreResult<Vec<LatestValue>> {
+            panic!("nobody asks for this")
         }
 
-        async fn page(&self, _: Subject, _: &str, _: RangeQuery, _: usize) -> StoreResult<PointsPage> {
+        async fn page(&self, _: EntityKey, _: &str, _: RangeQuery, _: usize) -> StoreResult<PointsPage> {
             self.begun.add_permits(1);
             self.reading.acquire().await.unwrap().forget();
             Ok(PointsPage::default())
@@ -144,18 +144,18 @@ mod tests {
 
         async fn aggregate(
             &self,
-            _: Subject,
+            _: EntityKey,
             _: &str,
             _: Aggregation,
-            _: &[Bucket],
-        ) -> StoreResult<Vec<Point>> {
+            _: &[AggregationBucket],
+        ) -> StoreResult<Vec<DataPoint>> {
             self.begun.add_permits(1);
             self.reading.acquire().await.unwrap().forget();
             Ok(Vec::new())
         }
 
-        async fn delete(&self, _: Subject, _: &[String], _: DeleteSeries) -> StoreResult<()> {
-            unimplemented!()
+        async fn delete(&self, _: EntityKey, _: &[String], _: SeriesDeletion) -> StoreResult<()> {
+            panic!("nobody asks for this")
         }
     }
 
@@ -182,15 +182,15 @@ mod tests {
 
         /// Points, or every other time what they come to.
         fn read(&self, tenant: TenantId, n: usize) -> JoinHandle<()> {
-            let (reads, subject) = (self.reads.clone(), Subject::device(tenant, DeviceId::new()));
+            let (reads, subject) = (self.reads.clone(), EntityKey::device(tenant, DeviceId::new()));
             tokio::spawn(async move {
                 let query = RangeQuery {
                     start: 0,
                     end: 1,
                     limit: 1,
-                    order: Order::Ascending,
+                    order: PointOrder::Ascending,
                 };
-                if n % 2 == 0 {
+                if n.is_multiple_of(2) {
                     reads.page(subject, "k", query, 1).await.unwrap();
                 } else {
                     let aggregated = reads.aggregate(subject, "k", Aggregation::Avg, &[]).await;

@@ -19,22 +19,22 @@ use fieldline_model::entity::{
     CredentialsType, Customer, Device, DeviceCredentials, DeviceInfo, DeviceProfile, Tenant, TenantProfile,
     User, UserCredentials,
 };
-use fieldline_model::kv::{Value, unpack};
+use fieldline_model::kv::{KvValue, unpack};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::timeseries::{
-    Aggregation, Attribute, AttributeScope, Bucket, LatestValue, Point, RangeQuery,
+    Aggregation, AggregationBucket, Attribute, AttributeScope, DataPoint, LatestValue, RangeQuery,
 };
-use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, Subject, TenantId, TenantProfileId, UserId};
+use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, EntityKey, TenantId, TenantProfileId, UserId};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use serde_json::json;
 
 use crate::clock::Clock;
 use crate::ports::{
-    AssignableStore, AttributeRow, AttributeStore, CustomerStore, DeleteSeries, DeviceCredentialsStore,
-    DeviceFilter, DeviceProfileStore, DeviceStore, EntityStores, ImportRow, ImportedValues, Login,
-    PointsPage, ProfileStore, StoreError, StoreErrorKind, StoreResult, TelemetryRow, TenantProfileStore,
-    TenantStore, TimeSeriesStore, UserFilter, UserStore,
+    AssignableStore, AttributeRow, AttributeStore, CustomerStore, DeviceCredentialsStore, DeviceFilter,
+    DeviceProfileStore, DeviceStore, EntityStores, ImportRow, ImportValueStore, LoginAttemptResult,
+    PointsPage, ProfileStore, SeriesDeletion, StoreError, StoreErrorKind, StoreResult, TelemetryRow,
+    TenantProfileStore, TenantStore, TimeSeriesStore, UserFilter, UserStore,
 };
 
 /// A call that a test may watch, or have fail. Reads are shown after, writes before they are done.
@@ -44,8 +44,8 @@ pub(crate) enum Call<'a> {
     FindCredentials,
     ReadDevices,
     GetProfile,
-    GetAttributes(Subject),
-    SaveAttributes(&'a [Subject]),
+    GetAttributes(EntityKey),
+    SaveAttributes(&'a [EntityKey]),
     SetActive(&'a [(DeviceId, bool)]),
 }
 
@@ -63,8 +63,8 @@ pub(crate) struct FakeStores {
 #[derive(Default)]
 struct Held {
     devices: BTreeMap<DeviceId, Stored>,
-    attributes: FxHashMap<Subject, BTreeMap<String, Value>>,
-    latest: FxHashMap<Subject, i64>,
+    attributes: FxHashMap<EntityKey, BTreeMap<String, KvValue>>,
+    latest: FxHashMap<EntityKey, i64>,
     ttl_days: u32,
 }
 
@@ -135,14 +135,14 @@ impl FakeStores {
         *self.watcher.lock() = None;
     }
 
-    pub(crate) fn add_device(&self, token: &str) -> Subject {
+    pub(crate) fn add_device(&self, token: &str) -> EntityKey {
         let id = DeviceId::new();
         let stored = Stored {
             token: token.to_owned(),
             listed: false,
         };
         self.held.lock().devices.insert(id, stored);
-        Subject::device(self.tenant, id)
+        EntityKey::device(self.tenant, id)
     }
 
     pub(crate) fn set_token(&self, device: DeviceId, token: &str) {
@@ -151,29 +151,29 @@ impl FakeStores {
         }
     }
 
-    pub(crate) fn set_listed(&self, device: Subject, listed: bool) {
+    pub(crate) fn set_listed(&self, device: EntityKey, listed: bool) {
         if let Some(stored) = self.held.lock().devices.get_mut(&DeviceId(device.entity.id)) {
             stored.listed = listed;
         }
     }
 
-    pub(crate) fn is_listed(&self, device: Subject) -> bool {
+    pub(crate) fn is_listed(&self, device: EntityKey) -> bool {
         let held = self.held.lock();
         let stored = held.devices.get(&DeviceId(device.entity.id));
         stored.is_some_and(|stored| stored.listed)
     }
 
-    pub(crate) fn set_attribute(&self, device: Subject, key: &str, value: Value) {
+    pub(crate) fn set_attribute(&self, device: EntityKey, key: &str, value: KvValue) {
         let mut held = self.held.lock();
         let attributes = held.attributes.entry(device).or_default();
         attributes.insert(key.to_owned(), value);
     }
 
-    pub(crate) fn attribute(&self, device: Subject, key: &str) -> Option<Value> {
+    pub(crate) fn attribute(&self, device: EntityKey, key: &str) -> Option<KvValue> {
         self.held.lock().attributes.get(&device)?.get(key).cloned()
     }
 
-    pub(crate) fn set_latest(&self, device: Subject, ts: i64) {
+    pub(crate) fn set_latest(&self, device: EntityKey, ts: i64) {
         self.held.lock().latest.insert(device, ts);
     }
 
@@ -323,7 +323,7 @@ impl UserStore for FakeStores {
     async fn credentials_by_reset_token(&self, _: &str) -> StoreResult<Option<UserCredentials>> {
         absent()
     }
-    async fn note_login(&self, _: UserId, _: Login) -> StoreResult<u32> {
+    async fn note_login(&self, _: UserId, _: LoginAttemptResult) -> StoreResult<u32> {
         absent()
     }
     async fn save_credentials(&self, _: UserCredentials) -> StoreResult<()> {
@@ -339,7 +339,7 @@ impl AssignableStore<Device> for FakeStores {
     async fn import(
         &self,
         _: Vec<ImportRow<Device>>,
-        _: &dyn ImportedValues,
+        _: &dyn ImportValueStore,
     ) -> StoreResult<Vec<StoreResult<Device>>> {
         absent()
     }
@@ -381,7 +381,7 @@ impl AssignableStore<Device> for FakeStores {
             .collect();
         let total = found.len() as u64;
         let size = page.page_size as usize;
-        let part = found.into_iter().skip(page.skipped() as usize).take(size);
+        let part = found.into_iter().skip(page.offset() as usize).take(size);
         Ok(PageData::new(part.collect(), total, page))
     }
     async fn delete(&self, _: TenantId, _: DeviceId) -> StoreResult<bool> {
@@ -515,7 +515,7 @@ impl AttributeStore for FakeStores {
     }
     async fn get(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         scope: AttributeScope,
         keys: Option<&[String]>,
     ) -> StoreResult<Vec<Attribute>> {
@@ -537,7 +537,12 @@ impl AttributeStore for FakeStores {
             })
             .collect())
     }
-    async fn delete(&self, subject: Subject, _: AttributeScope, keys: &[String]) -> StoreResult<Vec<String>> {
+    async fn delete(
+        &self,
+        subject: EntityKey,
+        _: AttributeScope,
+        keys: &[String],
+    ) -> StoreResult<Vec<String>> {
         let mut held = self.held.lock();
         let attributes = held.attributes.entry(subject).or_default();
         let gone = keys.iter().filter(|key| attributes.remove(*key).is_some());
@@ -550,29 +555,35 @@ impl TimeSeriesStore for FakeStores {
     async fn save(&self, _: &[TelemetryRow<'_>]) -> StoreResult<()> {
         Ok(())
     }
-    async fn keys(&self, _: Subject) -> StoreResult<Vec<String>> {
+    async fn keys(&self, _: EntityKey) -> StoreResult<Vec<String>> {
         absent()
     }
-    async fn latest(&self, subject: Subject, _: Option<&[String]>) -> StoreResult<Vec<LatestValue>> {
+    async fn latest(&self, subject: EntityKey, _: Option<&[String]>) -> StoreResult<Vec<LatestValue>> {
         let latest = self.held.lock().latest.get(&subject).copied();
         Ok(latest
             .map(|ts| LatestValue {
                 key: "key".to_owned(),
-                point: Point {
+                point: DataPoint {
                     ts,
-                    value: Value::Bool(true),
+                    value: KvValue::Bool(true),
                 },
             })
             .into_iter()
             .collect())
     }
-    async fn page(&self, _: Subject, _: &str, _: RangeQuery, _: usize) -> StoreResult<PointsPage> {
+    async fn page(&self, _: EntityKey, _: &str, _: RangeQuery, _: usize) -> StoreResult<PointsPage> {
         absent()
     }
-    async fn aggregate(&self, _: Subject, _: &str, _: Aggregation, _: &[Bucket]) -> StoreResult<Vec<Point>> {
+    async fn aggregate(
+        &self,
+        _: EntityKey,
+        _: &str,
+        _: Aggregation,
+        _: &[AggregationBucket],
+    ) -> StoreResult<Vec<DataPoint>> {
         absent()
     }
-    async fn delete(&self, _: Subject, _: &[String], _: DeleteSeries) -> StoreResult<()> {
+    async fn delete(&self, _: EntityKey, _: &[String], _: SeriesDeletion) -> StoreResult<()> {
         absent()
     }
 }

@@ -25,21 +25,21 @@ use tokio::sync::{
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
-pub use self::kept::{KeptInHand, KeptNote, KeptProof, KeptTurn};
-pub(crate) use self::suspects::Treatment;
-pub use self::suspects::{Deaths, Suspects};
+pub use self::kept::{InFlightKept, KeptNote, KeptProof, KeptTurn};
+pub(crate) use self::suspects::RecordTreatment;
+pub use self::suspects::{CrashCount, CrashSuspects};
 use crate::logging::LogGate;
-use crate::ports::{HandNotes, Offset, Partition};
+use crate::ports::{InFlightNotes, Offset, Partition};
 
 /// How long a record that is to be alone waits for what is in hand, and how long others wait for it.
-const EXCLUSIVE_PATIENCE: Duration = Duration::from_secs(2);
+const EXCLUSIVE_TIMEOUT: Duration = Duration::from_secs(2);
 /// For how long the process has to live with what was suspected.
-const PROBATION: Duration = Duration::from_secs(60);
+const SUSPICION_TIME: Duration = Duration::from_secs(60);
 static NOTE_GATE: LogGate = LogGate::new(1);
 
 /// How a pack was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
+pub enum BatchIsolation {
     /// While other packs may be in hand.
     Usual,
     /// A suspected record, while no other suspected one is in hand.
@@ -50,7 +50,7 @@ pub enum Taken {
 
 /// Records that a worker works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PackInHand {
+pub struct InFlightBatch {
     /// Their partition.
     pub partition: Partition,
     /// Position of the first one.
@@ -58,10 +58,10 @@ pub struct PackInHand {
     /// Position behind the last one.
     pub next: Offset,
     /// What else may have been in hand.
-    pub taken: Taken,
+    pub taken: BatchIsolation,
 }
 
-impl PackInHand {
+impl InFlightBatch {
     pub(crate) const fn is_single(&self) -> bool {
         self.next.0 == self.first.0 + 1
     }
@@ -80,17 +80,17 @@ pub struct LoadInHand {
 
 /// What was in hand at one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hand {
+pub enum InFlightWork {
     /// Records.
-    Pack(PackInHand),
+    Pack(InFlightBatch),
     /// Something that was loaded.
     Load(LoadInHand),
     /// Something that was kept, whether it was worked on or waited.
-    Kept(KeptInHand),
+    Kept(InFlightKept),
 }
 
-impl Hand {
-    fn pack(&self) -> Option<PackInHand> {
+impl InFlightWork {
+    fn pack(&self) -> Option<InFlightBatch> {
         match self {
             Self::Pack(pack) => Some(*pack),
             Self::Load(_) | Self::Kept(_) => None,
@@ -104,7 +104,7 @@ impl Hand {
         }
     }
 
-    fn kept(&self) -> Option<KeptInHand> {
+    fn kept(&self) -> Option<InFlightKept> {
         match self {
             Self::Kept(kept) => Some(*kept),
             Self::Pack(_) | Self::Load(_) => None,
@@ -113,17 +113,17 @@ impl Hand {
 }
 
 /// See the module.
-pub struct InHand {
+pub struct InFlightTracker {
     /// `None` where nothing is noted.
-    notes: Option<Arc<dyn HandNotes>>,
-    suspects: Mutex<Suspects>,
+    notes: Option<Arc<dyn InFlightNotes>>,
+    suspects: Mutex<CrashSuspects>,
     has_records: AtomicBool,
     has_loads: AtomicBool,
     has_kept: AtomicBool,
     /// Whether something that was kept and is suspected has waited for its turn lately.
     has_kept_waiting: AtomicBool,
     has_ended: AtomicBool,
-    slots: Mutex<Slots>,
+    slots: Mutex<NoteSlots>,
     /// Held in common by whoever has a pack in hand while something is suspected, and alone by who must be alone.
     gate: Arc<RwLock<()>>,
     /// Whose suspected record it is.
@@ -138,21 +138,21 @@ pub struct InHand {
 
 /// Places for notes, reused.
 #[derive(Default)]
-struct Slots {
+struct NoteSlots {
     free: Vec<usize>,
     used: usize,
 }
 
-impl InHand {
+impl InFlightTracker {
     /// Nothing is noted and nothing suspected.
     pub fn nowhere() -> Arc<Self> {
-        Self::of(None, Suspects::default(), None)
+        Self::of(None, CrashSuspects::default(), None)
     }
 
     /// Suspects what the process before had in hand when it died, and begins the notes of this one. Where they cannot be
     /// written, as on a full disk, it does without them. To be called on the runtime that lives as long as the program.
-    pub fn start(notes: Arc<dyn HandNotes>) -> Arc<Self> {
-        let mut left = notes.left_behind();
+    pub fn start(notes: Arc<dyn InFlightNotes>) -> Arc<Self> {
+        let mut left = notes.previous_run();
         if !left.hands.is_empty() {
             warn!(in_hand = ?left.hands, "the process before has died, what it had in hand is taken up one by one");
         }
@@ -170,7 +170,11 @@ impl InHand {
         in_hand
     }
 
-    fn of(notes: Option<Arc<dyn HandNotes>>, suspects: Suspects, runtime: Option<Handle>) -> Arc<Self> {
+    fn of(
+        notes: Option<Arc<dyn InFlightNotes>>,
+        suspects: CrashSuspects,
+        runtime: Option<Handle>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             notes,
             has_records: suspects.has_records().into(),
@@ -189,13 +193,13 @@ impl InHand {
     }
 
     /// A place for the notes of one worker. It is empty once that has dropped it, unless by a panic.
-    pub(crate) fn slot(self: &Arc<Self>) -> Slot {
+    pub(crate) fn slot(self: &Arc<Self>) -> NoteSlot {
         let mut slots = self.slots.lock();
         let index = slots.free.pop().unwrap_or_else(|| {
             slots.used += 1;
             slots.used - 1
         });
-        Slot {
+        NoteSlot {
             in_hand: self.clone(),
             index,
             is_noted: false,
@@ -219,42 +223,47 @@ impl InHand {
         self.has_records.load(Ordering::Acquire)
     }
 
-    pub(crate) fn treatment(&self, partition: Partition, at: Offset, next: Offset) -> (Treatment, Offset) {
+    pub(crate) fn treatment(
+        &self,
+        partition: Partition,
+        at: Offset,
+        next: Offset,
+    ) -> (RecordTreatment, Offset) {
         self.suspects.lock().treatment(partition, at, next)
     }
 
     /// Waits for the turn of a pack.
-    pub(crate) async fn turn(&self, treatment: Treatment) -> PackTurn {
+    pub(crate) async fn turn(&self, treatment: RecordTreatment) -> BatchPermit {
         if !self.suspects_records() {
-            return PackTurn::free();
+            return BatchPermit::free();
         }
         match treatment {
-            Treatment::Usual => PackTurn {
-                taken: Taken::Usual,
+            RecordTreatment::Usual => BatchPermit {
+                taken: BatchIsolation::Usual,
                 _suspect: None,
-                _gate: Some(GateTurn::Shared(self.gate.clone().read_owned().await)),
+                _gate: Some(GateGuard::Shared(self.gate.clone().read_owned().await)),
             },
-            Treatment::Apart | Treatment::SetAside(_) => PackTurn {
-                taken: Taken::Apart,
+            RecordTreatment::Apart | RecordTreatment::SetAside(_) => BatchPermit {
+                taken: BatchIsolation::Apart,
                 _suspect: Some(self.suspect_turn.clone().lock_owned().await),
-                _gate: Some(GateTurn::Shared(self.gate.clone().read_owned().await)),
+                _gate: Some(GateGuard::Shared(self.gate.clone().read_owned().await)),
             },
-            Treatment::Exclusively => self.exclusive_turn().await,
+            RecordTreatment::Exclusively => self.exclusive_turn().await,
         }
     }
 
-    async fn exclusive_turn(&self) -> PackTurn {
+    async fn exclusive_turn(&self) -> BatchPermit {
         let suspect = self.suspect_turn.clone().lock_owned().await;
-        let alone = tokio::time::timeout(EXCLUSIVE_PATIENCE, self.gate.clone().write_owned()).await;
+        let alone = tokio::time::timeout(EXCLUSIVE_TIMEOUT, self.gate.clone().write_owned()).await;
         let (taken, gate) = match alone {
-            Ok(gate) => (Taken::Exclusively, self.hold(gate)),
+            Ok(gate) => (BatchIsolation::Exclusively, self.hold(gate)),
             // Something takes longer than others can be made to wait.
             Err(_) => {
                 let gate = self.gate.clone().read_owned().await;
-                (Taken::Apart, GateTurn::Shared(gate))
+                (BatchIsolation::Apart, GateGuard::Shared(gate))
             }
         };
-        PackTurn {
+        BatchPermit {
             taken,
             _suspect: Some(suspect),
             _gate: Some(gate),
@@ -262,10 +271,10 @@ impl InHand {
     }
 
     /// Keeps others out until the turn ends, but not for ever.
-    fn hold(&self, gate: OwnedRwLockWriteGuard<()>) -> GateTurn {
-        match self.lend(gate, EXCLUSIVE_PATIENCE) {
-            LentGuard::Back(gate) => GateTurn::Alone(gate),
-            LentGuard::Until(end) => GateTurn::Lent(end),
+    fn hold(&self, gate: OwnedRwLockWriteGuard<()>) -> GateGuard {
+        match self.lend(gate, EXCLUSIVE_TIMEOUT) {
+            LentGuard::Back(gate) => GateGuard::Alone(gate),
+            LentGuard::Until(end) => GateGuard::Lent(end),
         }
     }
 
@@ -283,7 +292,7 @@ impl InHand {
     }
 
     /// Everything of a partition before a position is stored durably.
-    pub(crate) fn passed(&self, partition: Partition, position: Offset) {
+    pub(crate) fn clear_before(&self, partition: Partition, position: Offset) {
         if !self.suspects_records() {
             return;
         }
@@ -303,7 +312,7 @@ impl InHand {
     }
 
     /// A partition ends here, and what comes is new.
-    pub(crate) fn ends_at(&self, partition: Partition, end: Offset) {
+    pub(crate) fn truncate_at(&self, partition: Partition, end: Offset) {
         if !self.suspects_records() {
             return;
         }
@@ -358,7 +367,7 @@ impl InHand {
     /// Notes that something is started that was loaded already.
     pub fn note_start(self: &Arc<Self>, load: LoadInHand) -> LoadNote {
         let mut slot = self.slot();
-        slot.note(Some(Hand::Load(load)));
+        slot.note(Some(InFlightWork::Load(load)));
         LoadNote {
             is_suspected: false,
             load,
@@ -367,7 +376,7 @@ impl InHand {
         }
     }
 
-    fn deaths_of(&self, load: LoadInHand) -> Option<Deaths> {
+    fn deaths_of(&self, load: LoadInHand) -> Option<CrashCount> {
         if !self.has_loads.load(Ordering::Acquire) {
             return None;
         }
@@ -388,7 +397,7 @@ impl InHand {
     }
 
     fn acquit_later(self: &Arc<Self>, load: LoadInHand) {
-        self.after(PROBATION, move |in_hand| in_hand.acquit(load));
+        self.after(SUSPICION_TIME, move |in_hand| in_hand.acquit(load));
     }
 
     /// Does something once the process has lived for some time.
@@ -405,23 +414,23 @@ impl InHand {
     }
 }
 
-impl fmt::Debug for InHand {
+impl fmt::Debug for InFlightTracker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InHand").finish_non_exhaustive()
+        f.debug_struct("InFlightTracker").finish_non_exhaustive()
     }
 }
 
 /// The turn of a pack; it ends when this is dropped.
-pub(crate) struct PackTurn {
-    pub(crate) taken: Taken,
+pub(crate) struct BatchPermit {
+    pub(crate) taken: BatchIsolation,
     _suspect: Option<OwnedMutexGuard<()>>,
-    _gate: Option<GateTurn>,
+    _gate: Option<GateGuard>,
 }
 
-impl PackTurn {
+impl BatchPermit {
     const fn free() -> Self {
         Self {
-            taken: Taken::Usual,
+            taken: BatchIsolation::Usual,
             _suspect: None,
             _gate: None,
         }
@@ -437,22 +446,22 @@ enum LentGuard<T> {
 }
 
 #[expect(dead_code, reason = "held until they are dropped")]
-enum GateTurn {
+enum GateGuard {
     Shared(OwnedRwLockReadGuard<()>),
     Alone(OwnedRwLockWriteGuard<()>),
     Lent(oneshot::Sender<()>),
 }
 
 /// A place for notes.
-pub(crate) struct Slot {
-    in_hand: Arc<InHand>,
+pub(crate) struct NoteSlot {
+    in_hand: Arc<InFlightTracker>,
     index: usize,
     is_noted: bool,
 }
 
-impl Slot {
+impl NoteSlot {
     /// Notes what is in hand from now on. A note that cannot be written is missed at most by who looks for a culprit.
-    pub(crate) fn note(&mut self, hand: Option<Hand>) {
+    pub(crate) fn note(&mut self, hand: Option<InFlightWork>) {
         self.is_noted = hand.is_some();
         let Some(notes) = &self.in_hand.notes else { return };
         if self.in_hand.has_ended.load(Ordering::Acquire) {
@@ -466,7 +475,7 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for NoteSlot {
     fn drop(&mut self) {
         if std::thread::panicking() {
             // The next start shall know what it was. The place is not given to anybody else.
@@ -483,7 +492,7 @@ impl Drop for Slot {
 pub struct LoadNote {
     load: LoadInHand,
     is_suspected: bool,
-    slot: Slot,
+    slot: NoteSlot,
     _turn: Option<OwnedMutexGuard<()>>,
 }
 

@@ -34,13 +34,15 @@ mod worker;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::large::LargePlace;
+pub use self::large::LargeRecordPermit;
 pub use self::metrics::describe as describe_metrics;
-pub use self::processor::{Applier, Delivered, Direct, EffectSink, Processor, Processors};
-pub use self::senders::WhoWaits;
-pub use self::service::{Crashes, IngestService, IngestStores, StartError, Stopping};
-pub use self::uplink::{MAIN_QUEUE, PUSH_PATIENCE, Uplink, partition_index};
-use crate::options::{ByteSize, Span};
+pub use self::processor::{
+    DeliveredBatch, DirectProcessor, EffectSink, EffectWriter, ProcessorFactory, RecordProcessor,
+};
+pub use self::senders::WaitingTenants;
+pub use self::service::{CrashHandling, IngestService, IngestShutdown, IngestStartError, IngestStores};
+pub use self::uplink::{MAIN_QUEUE, PUSH_TIMEOUT, QueueProducer, partition_index};
+use crate::options::{ByteSize, HumanDuration};
 
 /// Settings of the way from the journal to the stores.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -54,7 +56,7 @@ pub struct Options {
     pub batch: ByteSize,
     /// How often what was stored is made durable, latest values, attributes and the position in the journal included, and
     /// forgotten in the journal. After a crash about this much is replayed.
-    pub checkpoint_interval: Span,
+    pub checkpoint_interval: HumanDuration,
 }
 
 impl Default for Options {
@@ -63,7 +65,7 @@ impl Default for Options {
             partitions: 4,
             workers: 2,
             batch: ByteSize::mib(1),
-            checkpoint_interval: Span::secs(1),
+            checkpoint_interval: HumanDuration::secs(1),
         }
     }
 }

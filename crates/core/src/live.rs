@@ -4,35 +4,35 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fieldline_model::Subject;
+use fieldline_model::EntityKey;
 use fieldline_model::timeseries::{
-    Aggregation, Attribute, AttributeScope, Bucket, LatestValue, Point, RangeQuery,
+    Aggregation, AggregationBucket, Attribute, AttributeScope, DataPoint, LatestValue, RangeQuery,
 };
 use parking_lot::RwLock;
 
 use crate::ports::{
-    AttributeParts, AttributeRow, AttributeStore, DeleteSeries, Effects, Gone, Hears, IngestStore, Offset,
-    Partition, PointsPage, RowParts, StateRow, StoreResult, TelemetryRow, TimeSeriesStore, ValueChange,
-    ValueHandOver, ValueListener, ValueRemoval, ValueSource,
+    AttributeRow, AttributeSaveStrategy, AttributeStore, ChangeFilter, IngestStore, Offset, Partition,
+    PointsPage, SeriesDeletion, StateRow, StoreEffects, StoreResult, TelemetryRow, TelemetrySaveStrategy,
+    TimeSeriesStore, ValueChange, ValueListener, ValueRemoval, ValueRemovalScope, ValueSource, ValueTransfer,
 };
 
 /// The stores of values with those who listen to their changes.
-pub struct LiveStore {
+pub struct ObservedStore {
     series: Arc<dyn TimeSeriesStore>,
     attributes: Arc<dyn AttributeStore>,
     ingest: Arc<dyn IngestStore>,
-    hand_over: Arc<dyn ValueHandOver>,
+    hand_over: Arc<dyn ValueTransfer>,
     removal: Arc<dyn ValueRemoval>,
     listeners: RwLock<Vec<Arc<dyn ValueListener>>>,
 }
 
-impl LiveStore {
+impl ObservedStore {
     /// Wraps the stores.
     pub fn new(
         series: Arc<dyn TimeSeriesStore>,
         attributes: Arc<dyn AttributeStore>,
         ingest: Arc<dyn IngestStore>,
-        hand_over: Arc<dyn ValueHandOver>,
+        hand_over: Arc<dyn ValueTransfer>,
         removal: Arc<dyn ValueRemoval>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -50,26 +50,26 @@ impl LiveStore {
         self.listeners.write().push(listener);
     }
 
-    fn tell_effects(&self, effects: &Effects<'_>) {
+    fn tell_effects(&self, effects: &StoreEffects<'_>) {
         let points = effects.telemetry.iter().map(told_points);
         let attributes = effects.attributes.iter().map(|effect| {
-            let AttributeParts { stored, shown } = effect.parts;
-            Told {
+            let AttributeSaveStrategy { stored, shown } = effect.parts;
+            ObservedChange {
                 change: ValueChange::Attributes(&effect.row),
                 stored,
                 shown,
             }
         });
-        self.tell(points.chain(attributes));
+        self.notify(points.chain(attributes));
     }
 
-    fn tell<'a>(&self, changes: impl Iterator<Item = Told<'a>> + Clone) {
+    fn notify<'a>(&self, changes: impl Iterator<Item = ObservedChange<'a>> + Clone) {
         for listener in self.listeners.read().iter() {
             if listener.is_listening() {
-                let hears = listener.hears();
+                let hears = listener.change_filter();
                 let heard = changes.clone().filter(|told| match hears {
-                    Hears::Stored => told.stored,
-                    Hears::Shown => told.shown,
+                    ChangeFilter::Stored => told.stored,
+                    ChangeFilter::Shown => told.shown,
                 });
                 heard.for_each(|told| listener.on_value(told.change));
             }
@@ -79,19 +79,19 @@ impl LiveStore {
 
 /// A change, and who is told.
 #[derive(Clone, Copy)]
-struct Told<'a> {
+struct ObservedChange<'a> {
     change: ValueChange<'a>,
     stored: bool,
     shown: bool,
 }
 
-fn told_points<'a>(row: &'a TelemetryRow<'a>) -> Told<'a> {
-    let RowParts {
+fn told_points<'a>(row: &'a TelemetryRow<'a>) -> ObservedChange<'a> {
+    let TelemetrySaveStrategy {
         history,
         latest,
         shown,
     } = row.parts;
-    Told {
+    ObservedChange {
         change: ValueChange::Points(row),
         stored: history || latest,
         shown,
@@ -105,8 +105,8 @@ fn sources() -> impl Iterator<Item = ValueSource> + Clone {
 }
 
 /// What everybody is told.
-fn told(change: ValueChange<'_>) -> Told<'_> {
-    Told {
+fn told(change: ValueChange<'_>) -> ObservedChange<'_> {
+    ObservedChange {
         change,
         stored: true,
         shown: true,
@@ -114,15 +114,19 @@ fn told(change: ValueChange<'_>) -> Told<'_> {
 }
 
 #[async_trait]
-impl IngestStore for LiveStore {
-    async fn apply(&self, partition: Partition, next: Offset, effects: &Effects<'_>) -> StoreResult<()> {
+impl IngestStore for ObservedStore {
+    async fn apply(&self, partition: Partition, next: Offset, effects: &StoreEffects<'_>) -> StoreResult<()> {
         self.ingest.apply(partition, next, effects).await?;
         self.tell_effects(effects);
         Ok(())
     }
 
-    async fn amend(&self, partition: Partition, effects: &Effects<'_>) -> StoreResult<()> {
-        self.ingest.amend(partition, effects).await?;
+    async fn apply_between_records(
+        &self,
+        partition: Partition,
+        effects: &StoreEffects<'_>,
+    ) -> StoreResult<()> {
+        self.ingest.apply_between_records(partition, effects).await?;
         self.tell_effects(effects);
         Ok(())
     }
@@ -145,24 +149,24 @@ impl IngestStore for LiveStore {
 }
 
 #[async_trait]
-impl TimeSeriesStore for LiveStore {
+impl TimeSeriesStore for ObservedStore {
     async fn save(&self, rows: &[TelemetryRow<'_>]) -> StoreResult<()> {
         self.series.save(rows).await?;
-        self.tell(rows.iter().map(told_points));
+        self.notify(rows.iter().map(told_points));
         Ok(())
     }
 
-    async fn keys(&self, subject: Subject) -> StoreResult<Vec<String>> {
+    async fn keys(&self, subject: EntityKey) -> StoreResult<Vec<String>> {
         self.series.keys(subject).await
     }
 
-    async fn latest(&self, subject: Subject, keys: Option<&[String]>) -> StoreResult<Vec<LatestValue>> {
+    async fn latest(&self, subject: EntityKey, keys: Option<&[String]>) -> StoreResult<Vec<LatestValue>> {
         self.series.latest(subject, keys).await
     }
 
     async fn page(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         key: &str,
         query: RangeQuery,
         max_bytes: usize,
@@ -172,27 +176,27 @@ impl TimeSeriesStore for LiveStore {
 
     async fn aggregate(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         key: &str,
         aggregation: Aggregation,
-        buckets: &[Bucket],
-    ) -> StoreResult<Vec<Point>> {
+        buckets: &[AggregationBucket],
+    ) -> StoreResult<Vec<DataPoint>> {
         self.series.aggregate(subject, key, aggregation, buckets).await
     }
 
-    async fn delete(&self, subject: Subject, keys: &[String], what: DeleteSeries) -> StoreResult<()> {
+    async fn delete(&self, subject: EntityKey, keys: &[String], what: SeriesDeletion) -> StoreResult<()> {
         let deleted = self.series.delete(subject, keys, what).await;
         // Some of it may be deleted where it failed.
         let gone = told(ValueChange::SeriesDeleted(subject, keys));
-        self.tell(std::iter::once(gone));
+        self.notify(std::iter::once(gone));
         deleted
     }
 }
 
 #[async_trait]
-impl ValueHandOver for LiveStore {
-    async fn hand_over(&self, from: Subject, to: Subject) -> StoreResult<bool> {
-        let handed = self.hand_over.hand_over(from, to).await;
+impl ValueTransfer for ObservedStore {
+    async fn transfer(&self, from: EntityKey, to: EntityKey) -> StoreResult<bool> {
+        let handed = self.hand_over.transfer(from, to).await;
         // Some of it may be handed over where it failed.
         if !matches!(handed, Ok(false)) {
             for source in sources() {
@@ -200,7 +204,7 @@ impl ValueHandOver for LiveStore {
                     ValueChange::AllDeleted(from, source),
                     ValueChange::HandedOver(to, source),
                 ];
-                self.tell(changes.into_iter().map(told));
+                self.notify(changes.into_iter().map(told));
             }
         }
         handed
@@ -208,39 +212,39 @@ impl ValueHandOver for LiveStore {
 }
 
 #[async_trait]
-impl ValueRemoval for LiveStore {
+impl ValueRemoval for ObservedStore {
     /// Of a tenant that is gone nobody listens to anything.
-    async fn remove(&self, gone: &[Gone], spared: &[Subject]) -> StoreResult<()> {
+    async fn remove(&self, gone: &[ValueRemovalScope], spared: &[EntityKey]) -> StoreResult<()> {
         let removed = self.removal.remove(gone, spared).await;
         // Some of it may be removed where it failed.
         let subjects = gone.iter().filter_map(|gone| match gone {
-            Gone::Subject(subject) => Some(*subject),
-            Gone::Tenant(_) => None,
+            ValueRemovalScope::Subject(subject) => Some(*subject),
+            ValueRemovalScope::Tenant(_) => None,
         });
         let changes =
             subjects.flat_map(|subject| sources().map(move |it| ValueChange::AllDeleted(subject, it)));
-        self.tell(changes.map(told));
+        self.notify(changes.map(told));
         removed
     }
 }
 
 #[async_trait]
-impl AttributeStore for LiveStore {
+impl AttributeStore for ObservedStore {
     async fn save(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()> {
         self.attributes.save(rows).await?;
-        self.tell(rows.iter().map(|row| told(ValueChange::Attributes(row))));
+        self.notify(rows.iter().map(|row| told(ValueChange::Attributes(row))));
         Ok(())
     }
 
     async fn save_relaxed(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()> {
         self.attributes.save_relaxed(rows).await?;
-        self.tell(rows.iter().map(|row| told(ValueChange::Attributes(row))));
+        self.notify(rows.iter().map(|row| told(ValueChange::Attributes(row))));
         Ok(())
     }
 
     async fn get(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         scope: AttributeScope,
         keys: Option<&[String]>,
     ) -> StoreResult<Vec<Attribute>> {
@@ -249,13 +253,13 @@ impl AttributeStore for LiveStore {
 
     async fn delete(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         scope: AttributeScope,
         keys: &[String],
     ) -> StoreResult<Vec<String>> {
         let deleted = self.attributes.delete(subject, scope, keys).await?;
         let gone = told(ValueChange::AttributesDeleted(subject, scope, &deleted));
-        self.tell(std::iter::once(gone));
+        self.notify(std::iter::once(gone));
         Ok(deleted)
     }
 }

@@ -36,13 +36,13 @@ pub fn describe_metrics() {
 }
 
 /// The part of a pool that is kept for tenants that hold little, as a divisor.
-const KEPT: usize = 4;
+const RESERVE_DIVISOR: usize = 4;
 /// What is little, as a divisor.
-const LITTLE: usize = 64;
+const SMALL_SHARE_DIVISOR: usize = 64;
 
 /// Whose memory is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exhausted {
+pub enum ExhaustedLimit {
     /// The tenant's part: others may still get some.
     Part,
     /// The pool's: others hold it.
@@ -55,7 +55,7 @@ pub struct MemoryRefusal {
     /// The setting that sizes the pool.
     pub pool: &'static str,
     /// Whose memory is used up.
-    pub exhausted: Exhausted,
+    pub exhausted: ExhaustedLimit,
     /// Bytes that the pool has.
     pub total: usize,
 }
@@ -64,12 +64,12 @@ impl fmt::Display for MemoryRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = ByteSize(self.total as u64);
         match self.exhausted {
-            Exhausted::Part => write!(
+            ExhaustedLimit::Part => write!(
                 f,
                 "The tenant holds its part of `{}` ({total}): ask for less at a time, or later",
                 self.pool
             ),
-            Exhausted::Pool => write!(f, "All of `{}` ({total}) is in use: try again later", self.pool),
+            ExhaustedLimit::Pool => write!(f, "All of `{}` ({total}) is in use: try again later", self.pool),
         }
     }
 }
@@ -77,7 +77,7 @@ impl fmt::Display for MemoryRefusal {
 impl std::error::Error for MemoryRefusal {}
 
 #[derive(Debug, Default)]
-struct Held {
+struct PoolUsage {
     all: usize,
     by_tenant: FxHashMap<TenantId, usize>,
 }
@@ -86,7 +86,7 @@ struct Held {
 pub struct MemoryPool {
     name: &'static str,
     total: usize,
-    held: Mutex<Held>,
+    held: Mutex<PoolUsage>,
     freed: Notify,
     gauge: Gauge,
     refused_part: Counter,
@@ -188,7 +188,8 @@ impl MemoryPool {
 
     /// Whether a tenant may hold so much where so much is left free then.
     const fn is_fair(&self, of_tenant: usize, free: usize) -> bool {
-        of_tenant <= self.total / LITTLE || of_tenant.saturating_add(self.total / KEPT) <= free
+        of_tenant <= self.total / SMALL_SHARE_DIVISOR
+            || of_tenant.saturating_add(self.total / RESERVE_DIVISOR) <= free
     }
 
     fn grow(&self, tenant: TenantId, more: usize) -> Result<(), MemoryRefusal> {
@@ -198,8 +199,8 @@ impl MemoryPool {
 
     fn count_refusal(&self, refused: &MemoryRefusal) {
         match refused.exhausted {
-            Exhausted::Part => self.refused_part.increment(1),
-            Exhausted::Pool => self.refused_all.increment(1),
+            ExhaustedLimit::Part => self.refused_part.increment(1),
+            ExhaustedLimit::Pool => self.refused_all.increment(1),
         }
     }
 
@@ -216,12 +217,12 @@ impl MemoryPool {
         }
         let pressing = held.by_tenant.len();
         drop(held);
-        let shared = self.total - self.total / KEPT;
+        let shared = self.total - self.total / RESERVE_DIVISOR;
         // More than it may ever hold, or than its part where all that hold something have the same.
         let is_own = of_tenant > shared / 2 || (before > 0 && of_tenant > shared / (pressing + 1));
         let exhausted = match is_own {
-            true => Exhausted::Part,
-            false => Exhausted::Pool,
+            true => ExhaustedLimit::Part,
+            false => ExhaustedLimit::Pool,
         };
         Err(MemoryRefusal {
             pool: self.name,
@@ -317,14 +318,14 @@ mod tests {
         let tenant = TenantId::new();
         let mut share = pool.take(tenant, 300).unwrap();
         let refused = share.grow(1).unwrap_err();
-        assert_eq!((refused.exhausted, refused.pool), (Exhausted::Part, NAME));
+        assert_eq!((refused.exhausted, refused.pool), (ExhaustedLimit::Part, NAME));
         assert_eq!((share.held(), pool.held()), (300, 300));
         // The part is the tenant's, not the share's.
-        assert_eq!(pool.take(tenant, 1).unwrap_err().exhausted, Exhausted::Part);
+        assert_eq!(pool.take(tenant, 1).unwrap_err().exhausted, ExhaustedLimit::Part);
         // What never fits is its own fault as well.
         assert_eq!(
             pool.take(TenantId::new(), 301).unwrap_err().exhausted,
-            Exhausted::Part
+            ExhaustedLimit::Part
         );
     }
 
@@ -334,7 +335,7 @@ mod tests {
         let mut hogs: Vec<MemoryShare> = Vec::new();
         for count in 0..20 {
             // Those who have come before get no more, the next one gets what is little in any case.
-            let newcomer = pool.take(TenantId::new(), 1_000_000 / LITTLE);
+            let newcomer = pool.take(TenantId::new(), 1_000_000 / SMALL_SHARE_DIVISOR);
             assert!(newcomer.is_ok(), "{newcomer:?} beside {count}");
             hogs.extend(newcomer);
             while hogs.iter_mut().any(|hog| hog.grow(100).is_ok()) {}
@@ -350,7 +351,7 @@ mod tests {
             .map(|bytes| pool.take(TenantId::new(), bytes).unwrap())
             .collect();
         let refused = pool.take(TenantId::new(), 200).unwrap_err();
-        assert_eq!(refused.exhausted, Exhausted::Pool);
+        assert_eq!(refused.exhausted, ExhaustedLimit::Pool);
         assert!(refused.to_string().contains("`test.memory` (1000B)"), "{refused}");
         drop(hogs);
         assert!(pool.take(TenantId::new(), 200).is_ok());

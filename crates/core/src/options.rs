@@ -69,9 +69,9 @@ impl fmt::Display for ByteSize {
 
 /// A duration, written as `"250ms"`, `"10s"`, `"5m"`, `"2h"` or `"7d"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Span(pub Duration);
+pub struct HumanDuration(pub Duration);
 
-impl Span {
+impl HumanDuration {
     /// So many milliseconds.
     pub const fn millis(count: u64) -> Self {
         Self(Duration::from_millis(count))
@@ -83,7 +83,7 @@ impl Span {
     }
 }
 
-const SPAN_UNITS: [(&str, u64); 5] = [
+const DURATION_UNITS: [(&str, u64); 5] = [
     ("ms", 1),
     ("s", 1_000),
     ("m", 60_000),
@@ -91,12 +91,12 @@ const SPAN_UNITS: [(&str, u64); 5] = [
     ("d", 86_400_000),
 ];
 
-impl FromStr for Span {
+impl FromStr for HumanDuration {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let parsed = SPAN_UNITS.iter().find_map(|(unit, millis)| {
+        let parsed = DURATION_UNITS.iter().find_map(|(unit, millis)| {
             text.strip_suffix(unit)?
                 .trim_end()
                 .parse::<u64>()
@@ -109,10 +109,10 @@ impl FromStr for Span {
     }
 }
 
-impl fmt::Display for Span {
+impl fmt::Display for HumanDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = self.0.as_millis() as u64;
-        let (unit, size) = SPAN_UNITS
+        let (unit, size) = DURATION_UNITS
             .iter()
             .rev()
             .find(|(_, size)| millis > 0 && millis.is_multiple_of(*size))
@@ -133,13 +133,13 @@ macro_rules! written_as_text {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 #[derive(Deserialize)]
                 #[serde(untagged)]
-                enum Written {
+                enum NumberOrText {
                     Number(u64),
                     Text(String),
                 }
-                let text = match Written::deserialize(deserializer)? {
-                    Written::Number(number) => number.to_string(),
-                    Written::Text(text) => text,
+                let text = match NumberOrText::deserialize(deserializer)? {
+                    NumberOrText::Number(number) => number.to_string(),
+                    NumberOrText::Text(text) => text,
                 };
                 text.parse().map_err(serde::de::Error::custom)
             }
@@ -163,7 +163,7 @@ macro_rules! written_as_text {
 
 written_as_text! {
     ByteSize "size";
-    Span "duration";
+    HumanDuration "duration";
 }
 
 #[cfg(test)]
@@ -176,9 +176,9 @@ mod tests {
             assert_eq!(text.parse::<ByteSize>().unwrap().to_string(), text);
         }
         for text in ["0ms", "250ms", "10s", "5m", "2h", "7d"] {
-            assert_eq!(text.parse::<Span>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<HumanDuration>().unwrap().to_string(), text);
         }
         assert_eq!("4096".parse(), Ok(ByteSize(4096)));
-        assert!("12".parse::<Span>().is_err() && "1TB".parse::<ByteSize>().is_err());
+        assert!("12".parse::<HumanDuration>().is_err() && "1TB".parse::<ByteSize>().is_err());
     }
 }

@@ -1,8 +1,8 @@
 //! Firmware and software updates of devices.
 //!
-//! A device shall have the package that is assigned to it, or else to its profile. [`Rollouts`] notices when that has
+//! A device shall have the package that is assigned to it, or else to its profile. [`OtaRollouts`] notices when that has
 //! changed, notes it in the store, and tells devices one after the other, by shared attributes, at a pace that keeps a whole
-//! fleet from downloading at once. [`Downloads`] hands devices the data, a chunk at a time. What people do with packages is
+//! fleet from downloading at once. [`OtaDownloads`] hands devices the data, a chunk at a time. What people do with packages is
 //! in [`crate::services::OtaPackages`].
 
 mod checksum;
@@ -14,11 +14,11 @@ mod tests;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use checksum::Checksum;
-pub use download::{Downloads, Image, Offer};
-pub use rollout::{Deps, Rollouts};
+pub(crate) use checksum::ChecksumHasher;
+pub use download::{OtaDownloads, OtaImage, OtaOffer};
+pub use rollout::{OtaRollouts, RolloutServices};
 
-use crate::options::{ByteSize, Span};
+use crate::options::{ByteSize, HumanDuration};
 
 /// Settings of firmware and software updates.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -29,7 +29,7 @@ pub struct Options {
     /// How many devices are told of a new package in each `rollout-interval`; they are told evenly over it.
     pub rollout_devices: u32,
     /// See `rollout-devices`.
-    pub rollout_interval: Span,
+    pub rollout_interval: HumanDuration,
 }
 
 impl Default for Options {
@@ -37,7 +37,7 @@ impl Default for Options {
         Self {
             cache: ByteSize::mib(32),
             rollout_devices: 100,
-            rollout_interval: Span::secs(60),
+            rollout_interval: HumanDuration::secs(60),
         }
     }
 }

@@ -9,7 +9,7 @@ use argon2::{Algorithm, Argon2, Params, PasswordHasher as _, PasswordVerifier as
 
 mod turns;
 
-use turns::{FairTurns, Source};
+use turns::{ClientAddress, PasswordSemaphore};
 
 /// Memory of one hash, KiB; with the number of passes the lower bound that OWASP recommends for Argon2id.
 const MEMORY_KIB: u32 = 19 * 1024;
@@ -28,17 +28,17 @@ pub enum PasswordError {
 
 /// Hashes and verifies passwords on blocking threads, only so many at once, so that memory stays bounded.
 #[derive(Clone)]
-pub struct Passwords {
-    turns: Arc<FairTurns>,
+pub struct PasswordHashPool {
+    turns: Arc<PasswordSemaphore>,
     /// Hash of nothing in particular, verified against where there is no user.
     decoy: Arc<str>,
 }
 
-impl Passwords {
+impl PasswordHashPool {
     /// At most `parallel` hashes at once; each takes 19 MiB while it runs.
     pub fn new(parallel: usize) -> Self {
         Self {
-            turns: FairTurns::new(parallel),
+            turns: PasswordSemaphore::new(parallel),
             decoy: decoy().into(),
         }
     }
@@ -78,7 +78,7 @@ impl Passwords {
 
     async fn run<T: Send + 'static>(
         &self,
-        source: Source,
+        source: ClientAddress,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, PasswordError> {
         let turn = self.turns.take(source).await.ok_or(PasswordError::Busy)?;
@@ -126,7 +126,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_password_verifies_against_its_own_hash_only() {
-        let passwords = Passwords::new(2);
+        let passwords = PasswordHashPool::new(2);
         let hash = passwords.hash("tenant").await.unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"));
         assert!(passwords.verify("tenant", Some(&hash)).await.unwrap());

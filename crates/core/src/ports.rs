@@ -38,59 +38,64 @@ mod timeseries;
 mod values;
 
 pub use alarms::{
-    AlarmApiResult, AlarmChange, AlarmDraft, AlarmQuery, AlarmScope, AlarmStore, AlarmTime, AlarmTouch,
-    AlarmUpdate, MAX_ALARM_ENTITIES, Propagation,
+    AlarmApiResult, AlarmChange, AlarmDraft, AlarmEndUpdate, AlarmPropagation, AlarmQuery, AlarmScope,
+    AlarmStore, AlarmTime, AlarmUpdate, MAX_ALARM_ENTITIES,
 };
 pub use api_keys::ApiKeyStore;
 pub use assigned::{
-    AssetFilter, Assignable, AssignableStore, DeviceFilter, DeviceStore, EntityViewFilter, EntityViewStore,
-    Head, HeadMut, ImportRow, ImportedValues,
+    AssetFilter, AssignableEntity, AssignableFields, AssignableFieldsMut, AssignableStore, DeviceFilter,
+    DeviceStore, EntityViewFilter, EntityViewStore, ImportRow, ImportValueStore,
 };
 pub use attributes::AttributeStore;
 pub use audit::{AuditFilter, AuditScope, AuditStore};
 pub use calculated_fields::{CalculatedFieldFilter, CalculatedFieldStore, FieldScriptTest};
 pub use dashboards::{DashboardFilter, DashboardStore};
-pub use device_moves::{DeviceMove, DeviceMoveStore};
+pub use device_moves::{DeviceTransfer, DeviceTransferStore};
 pub use entities::{
-    CustomerStore, DeviceCredentialsStore, EntityStores, Login, TenantProfileStore, TenantStore, UserFilter,
-    UserStore,
+    CustomerStore, DeviceCredentialsStore, EntityStores, LoginAttemptResult, TenantProfileStore, TenantStore,
+    UserFilter, UserStore,
 };
 pub use entity_rows::EntityRowStore;
 pub use error::{StoreError, StoreErrorKind, StoreResult};
 pub use events::{EventFilter, EventStore, EventText};
-pub use in_hand::{HandNotes, LeftBehind};
+pub use in_hand::{InFlightNotes, PreviousRunNotes};
 pub use ingest::{
-    AttributeEffect, AttributeParts, AttributeRow, Effects, IngestStore, RowParts, StateKey, StateRow,
-    TelemetryRow,
+    AttributeEffect, AttributeRow, AttributeSaveStrategy, IngestStore, StateKey, StateRow, StoreEffects,
+    TelemetryRow, TelemetrySaveStrategy,
 };
 pub use journal::{
-    Append, AppendError, AppendOrigin, CommitGroup, Consumer, Delivery, Journal, JournalError, Offset,
-    Partition, QueueId, Records,
+    AppendError, AppendFuture, AppendOrigin, CommitGroup, ConsumerEvent, ConsumerRecords, Journal,
+    JournalConsumer, JournalError, Offset, Partition, QueueId,
 };
-pub use leftovers::{LeftoverStore, Pass};
-pub use machine::{Machine, MachineFigures, UnknownMachine};
-pub use mail::{Mail, MailSender, NoMails};
+pub use leftovers::{CleanupPass, HousekeeperStore};
+pub use machine::{NoSystemInfo, SystemInfoSource, SystemResources};
+pub use mail::{MailMessage, MailSender, NoMails};
 pub use ota::{OTA_PIECE, OtaPackageFilter, OtaPackageStore, OtaScope, OtaTarget, OtaUpdate, OtaUpdateStore};
-pub use persistent_calls::PersistentCallStore;
-pub use profiles::{DeviceProfileStore, Profile, ProfileStore};
+pub use persistent_calls::RpcStore;
+pub use profiles::{DeviceProfileStore, EntityProfile, ProfileStore};
 pub use queues::QueueStore;
 pub use relations::{MAX_RELATION_LEVELS, MAX_RELATIONS, RelationEnds, RelationKey, RelationStore};
 pub use replay::{NoRuleReplay, RuleReplay};
 pub use reprocess::{FieldReprocess, NoFieldReprocess};
-pub use rpc::{DeviceRpc, DeviceRpcError, DeviceRpcRequest, NoDeviceRpc, NoRestCalls, ORIGIN_RUN, RestCalls};
+pub use rpc::{
+    DeviceRpc, DeviceRpcError, DeviceRpcRequest, NoDeviceRpc, NoRestApiResponder, ORIGIN_RUN,
+    RestApiResponder,
+};
 pub use rule_chains::RuleChainStore;
 pub use rule_nodes::{
-    NoRuleNodes, NoScripts, RuleNodeCatalog, ScriptLanguage, ScriptTest, ScriptTestError, ScriptTester,
+    NoRuleNodes, NoScriptTester, RuleNodeCatalog, ScriptLanguage, ScriptTest, ScriptTestError, ScriptTester,
     ScriptUse,
 };
-pub use rule_use::{NoRuleUsage, RuleUsage, RuleUse, RuleUseOf, RuleUseReport};
+pub use rule_use::{EntityRuleUsage, NoRuleUsage, RuleUsageCounters, RuleUsageReport, RuleUsageSource};
 pub use rules::{NoRuleEngine, RuleEngine};
-pub use set_aside::{NoRecordQueue, RecordQueue, SetAsideKept, SetAsideRecord, SetAsideRoom, SetAsideStore};
+pub use set_aside::{
+    NoRecordQueue, RecordQueue, SetAsideOutcome, SetAsideQuota, SetAsideRawRecord, SetAsideStore,
+};
 pub use settings::SettingsStore;
 pub use sign_ins::{SignInStore, TokenFamily};
 pub use sms::{NoSms, SmsSender};
-pub use timeseries::{DeleteSeries, PointsPage, TimeSeriesStore};
+pub use timeseries::{PointsPage, SeriesDeletion, TimeSeriesStore};
 pub use values::{
-    Gone, Hears, StoredValue, ValueChange, ValueHandOver, ValueListener, ValueReader, ValueRemoval,
-    ValueSource, ValuesOf,
+    ChangeFilter, StoredValue, ValueChange, ValueListener, ValueReadRequest, ValueReader, ValueRemoval,
+    ValueRemovalScope, ValueSource, ValueTransfer,
 };

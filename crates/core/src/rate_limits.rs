@@ -13,10 +13,10 @@ const MAX_BUCKETS: usize = 16;
 
 /// A limit as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RateLimit(Vec<Bandwidth>);
+pub struct RateLimit(Vec<BucketRate>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Bandwidth {
+struct BucketRate {
     capacity: u64,
     period_ms: u64,
 }
@@ -24,21 +24,21 @@ struct Bandwidth {
 /// Why a text is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a rate limit is written as `number:seconds`, several of them separated by commas")]
-pub struct NoRateLimit;
+pub struct RateParseError;
 
 impl RateLimit {
     /// Reads a limit; an empty text is none.
     ///
     /// # Errors
     /// It is not written as a limit.
-    pub fn parse(text: &str) -> Result<Option<Self>, NoRateLimit> {
+    pub fn parse(text: &str) -> Result<Option<Self>, RateParseError> {
         if text.trim().is_empty() {
             return Ok(None);
         }
-        let bandwidths: Option<Vec<Bandwidth>> = text.split(',').map(Bandwidth::parse).collect();
+        let bandwidths: Option<Vec<BucketRate>> = text.split(',').map(BucketRate::parse).collect();
         match bandwidths {
             Some(bandwidths) if bandwidths.len() <= MAX_BUCKETS => Ok(Some(Self(bandwidths))),
-            _ => Err(NoRateLimit),
+            _ => Err(RateParseError),
         }
     }
 }
@@ -54,7 +54,7 @@ impl fmt::Display for RateLimit {
     }
 }
 
-impl Bandwidth {
+impl BucketRate {
     fn parse(text: &str) -> Option<Self> {
         let (capacity, seconds) = text.trim().split_once(':')?;
         let capacity: u64 = capacity.trim().parse().ok()?;
@@ -68,12 +68,12 @@ impl Bandwidth {
 pub struct RateLimiter {
     limit: RateLimit,
     clock: SharedClock,
-    buckets: Mutex<Vec<Bucket>>,
+    buckets: Mutex<Vec<TokenBucket>>,
 }
 
 /// Left over, in parts of one that the period is divided into, so that nothing is rounded away.
 #[derive(Clone, Copy)]
-struct Bucket {
+struct TokenBucket {
     parts: u128,
     at_ms: i64,
 }
@@ -82,7 +82,7 @@ impl RateLimiter {
     /// Full buckets.
     pub fn new(limit: RateLimit, clock: SharedClock) -> Self {
         let now = clock.now_ms();
-        let full = |bandwidth: &Bandwidth| Bucket {
+        let full = |bandwidth: &BucketRate| TokenBucket {
             parts: bandwidth.full(),
             at_ms: now,
         };
@@ -111,7 +111,7 @@ impl RateLimiter {
             bucket.parts = bucket.parts.saturating_add(filled).min(bandwidth.full());
             bucket.at_ms = now;
         }
-        let need = |bandwidth: &Bandwidth| u128::from(count) * u128::from(bandwidth.period_ms);
+        let need = |bandwidth: &BucketRate| u128::from(count) * u128::from(bandwidth.period_ms);
         let has_all = pairs()
             .zip(buckets.iter())
             .all(|(bandwidth, bucket)| bucket.parts >= need(bandwidth));
@@ -124,7 +124,7 @@ impl RateLimiter {
     }
 }
 
-impl Bandwidth {
+impl BucketRate {
     fn full(&self) -> u128 {
         u128::from(self.capacity) * u128::from(self.period_ms)
     }
@@ -196,9 +196,9 @@ impl MessageLimiter {
     ///
     /// # Errors
     /// It goes beyond a limit.
-    pub fn pass(&self, points: u32) -> Result<(), Exceeded> {
+    pub fn acquire(&self, points: u32) -> Result<(), RateLimitViolation> {
         let take = |limiter: &Option<RateLimiter>, of: &'static str, count: u32| match limiter {
-            Some(limiter) if !limiter.try_take(count.into()) => Err(Exceeded {
+            Some(limiter) if !limiter.try_take(count.into()) => Err(RateLimitViolation {
                 of,
                 limit: limiter.limit().clone(),
             }),
@@ -216,7 +216,7 @@ impl MessageLimiter {
 /// Which limit a message goes beyond.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{of}, {limit}")]
-pub struct Exceeded {
+pub struct RateLimitViolation {
     /// What is limited.
     pub of: &'static str,
     /// How much of it is allowed.
@@ -270,11 +270,11 @@ mod tests {
     #[test]
     fn what_is_no_limit_is_refused() {
         for text in ["x", "1", "1:", ":1", "0:1", "1:0", "-1:1", "1:1,", "1:1;2:2"] {
-            assert_eq!(RateLimit::parse(text), Err(NoRateLimit), "{text}");
+            assert_eq!(RateLimit::parse(text), Err(RateParseError), "{text}");
         }
         assert_eq!(RateLimit::parse(" "), Ok(None));
         let many = ["1:1"; MAX_BUCKETS + 1].join(",");
-        assert_eq!(RateLimit::parse(&many), Err(NoRateLimit));
+        assert_eq!(RateLimit::parse(&many), Err(RateParseError));
     }
 
     #[test]
@@ -282,7 +282,7 @@ mod tests {
         let clock: SharedClock = Arc::new(Hand::default());
         let rates = MessageRates::parse([Some("1:1"), Some("3:1"), Some("10:1")]);
         let limiter = MessageLimiter::new(&rates, &clock);
-        let passes = |points| limiter.pass(points).map_err(|exceeded| exceeded.to_string());
+        let passes = |points| limiter.acquire(points).map_err(|exceeded| exceeded.to_string());
         assert_eq!(passes(0), Ok(()));
         assert_eq!(passes(0), Err("messages, 1:1".to_owned()));
         assert_eq!(passes(6), Ok(()));
@@ -290,6 +290,6 @@ mod tests {
         assert_eq!(passes(1), Ok(()));
         assert_eq!(passes(1), Err("telemetry messages, 3:1".to_owned()));
         let free = MessageLimiter::new(&MessageRates::parse([None, Some("nonsense"), None]), &clock);
-        assert!(free.rates().is_none() && free.pass(1_000).is_ok());
+        assert!(free.rates().is_none() && free.acquire(1_000).is_ok());
     }
 }

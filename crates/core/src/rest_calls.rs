@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_model::TenantId;
-use fieldline_model::message::Message;
+use fieldline_model::message::QueueMessage;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::ports::{RestCalls, RuleEngine};
+use crate::ports::{RestApiResponder, RuleEngine};
 use crate::services::{ServiceError, ServiceErrorKind, ServiceResult};
 
 /// Names in the metadata of a call, which the node *rest call reply* reads by default.
@@ -25,14 +25,14 @@ const EXPIRES: &str = "expirationTime";
 
 /// How many calls may wait at the same time.
 #[derive(Debug, Clone, Copy)]
-pub struct WaitLimits {
+pub struct RestRequestLimits {
     /// Of all tenants.
     pub total: usize,
     /// Of one tenant, so that one whose chains never answer leaves room for the others.
     pub of_tenant: usize,
 }
 
-impl Default for WaitLimits {
+impl Default for RestRequestLimits {
     fn default() -> Self {
         Self {
             total: 10_000,
@@ -42,22 +42,22 @@ impl Default for WaitLimits {
 }
 
 /// See the module.
-pub struct RestCallers {
+pub struct RestApiRequests {
     service: Box<str>,
-    limits: WaitLimits,
-    state: Mutex<State>,
+    limits: RestRequestLimits,
+    state: Mutex<PendingRestRequests>,
 }
 
 #[derive(Default)]
-struct State {
+struct PendingRestRequests {
     closed: bool,
-    waiting: HashMap<Uuid, (TenantId, oneshot::Sender<Message>)>,
+    waiting: HashMap<Uuid, (TenantId, oneshot::Sender<QueueMessage>)>,
     of_tenant: HashMap<TenantId, usize>,
 }
 
-impl RestCallers {
+impl RestApiRequests {
     /// Calls that come to the server of this name.
-    pub fn new(service: &str, limits: WaitLimits) -> Arc<Self> {
+    pub fn new(service: &str, limits: RestRequestLimits) -> Arc<Self> {
         Arc::new(Self {
             service: service.into(),
             limits,
@@ -74,9 +74,9 @@ impl RestCallers {
         &self,
         engine: &dyn RuleEngine,
         tenant: TenantId,
-        mut message: Message,
+        mut message: QueueMessage,
         patience: Duration,
-    ) -> ServiceResult<Option<Message>> {
+    ) -> ServiceResult<Option<QueueMessage>> {
         let until = Instant::now() + patience;
         let (answer, place) = self.wait(tenant)?;
         let patience_ms = i64::try_from(patience.as_millis()).unwrap_or(i64::MAX);
@@ -100,7 +100,10 @@ impl RestCallers {
         state.waiting.clear();
     }
 
-    fn wait(&self, tenant: TenantId) -> ServiceResult<(oneshot::Receiver<Message>, Place<'_>)> {
+    fn wait(
+        &self,
+        tenant: TenantId,
+    ) -> ServiceResult<(oneshot::Receiver<QueueMessage>, RestRequestPermit<'_>)> {
         let (sender, receiver) = oneshot::channel();
         let request = fieldline_model::new_uuid();
         let mut state = self.state.lock();
@@ -119,7 +122,7 @@ impl RestCallers {
         let callers = self;
         Ok((
             receiver,
-            Place {
+            RestRequestPermit {
                 callers,
                 tenant,
                 request,
@@ -133,13 +136,13 @@ fn stopping() -> ServiceError {
 }
 
 /// A call that waits; no more when this is dropped.
-struct Place<'a> {
-    callers: &'a RestCallers,
+struct RestRequestPermit<'a> {
+    callers: &'a RestApiRequests,
     tenant: TenantId,
     request: Uuid,
 }
 
-impl Drop for Place<'_> {
+impl Drop for RestRequestPermit<'_> {
     fn drop(&mut self) {
         let mut state = self.callers.state.lock();
         state.waiting.remove(&self.request);
@@ -152,8 +155,8 @@ impl Drop for Place<'_> {
     }
 }
 
-impl RestCalls for RestCallers {
-    fn answer(&self, service: &str, tenant: TenantId, request: Uuid, message: Message) {
+impl RestApiResponder for RestApiRequests {
+    fn answer(&self, service: &str, tenant: TenantId, request: Uuid, message: QueueMessage) {
         if service != &*self.service {
             return;
         }
@@ -174,14 +177,14 @@ impl RestCalls for RestCallers {
 #[cfg(test)]
 mod tests {
     use async_trait::async_trait;
-    use fieldline_model::message::{Metadata, MsgType};
+    use fieldline_model::message::{MetadataMap, MsgType};
     use fieldline_model::{EntityId, EntityType};
 
     use super::*;
     use crate::ports::{StoreError, StoreErrorKind, StoreResult};
 
     const PATIENCE: Duration = Duration::from_secs(10);
-    const SMALL: WaitLimits = WaitLimits {
+    const SMALL: RestRequestLimits = RestRequestLimits {
         total: 3,
         of_tenant: 2,
     };
@@ -190,31 +193,31 @@ mod tests {
         TenantId(Uuid::from_u128(n))
     }
 
-    fn message(body: &str) -> Message {
+    fn message(body: &str) -> QueueMessage {
         let device = EntityId::new(EntityType::Device, Uuid::from_u128(7));
-        Message::new(
+        QueueMessage::new(
             MsgType::RestApiRequest,
             device,
             1_000,
-            Metadata::new(),
+            MetadataMap::new(),
             body.to_owned(),
         )
     }
 
-    fn request_of(message: &Message) -> Uuid {
+    fn request_of(message: &QueueMessage) -> Uuid {
         message.metadata.get(REQUEST).unwrap().parse().unwrap()
     }
 
     /// A rule engine whose chain answers on some server, as some tenant.
     struct Chain {
-        callers: Arc<RestCallers>,
+        callers: Arc<RestApiRequests>,
         service: &'static str,
         answers_as: Option<TenantId>,
     }
 
     #[async_trait]
     impl RuleEngine for Chain {
-        async fn push(&self, tenant: TenantId, asked: Message) -> StoreResult<()> {
+        async fn push(&self, tenant: TenantId, asked: QueueMessage) -> StoreResult<()> {
             assert_eq!(asked.metadata.get(SERVICE), Some("here"));
             assert_eq!(asked.metadata.get(EXPIRES), Some("11000"));
             self.callers.answer(
@@ -232,14 +235,14 @@ mod tests {
 
     #[async_trait]
     impl RuleEngine for Full {
-        async fn push(&self, _: TenantId, _: Message) -> StoreResult<()> {
+        async fn push(&self, _: TenantId, _: QueueMessage) -> StoreResult<()> {
             Err(StoreError::new(StoreErrorKind::Unavailable, "full"))
         }
     }
 
     /// What a call gives that is answered on that server, as that tenant.
-    async fn called(service: &'static str, answers_as: Option<TenantId>) -> Option<Message> {
-        let callers = RestCallers::new("here", SMALL);
+    async fn called(service: &'static str, answers_as: Option<TenantId>) -> Option<QueueMessage> {
+        let callers = RestApiRequests::new("here", SMALL);
         let chain = Chain {
             callers: callers.clone(),
             service,
@@ -261,7 +264,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_call_that_nobody_answers_ends_when_its_time_is_up_and_gives_its_place_back() {
-        let callers = RestCallers::new("here", SMALL);
+        let callers = RestApiRequests::new("here", SMALL);
         let begun = Instant::now();
         let silent = crate::ports::NoRuleEngine;
         for _ in 0..5 {
@@ -273,7 +276,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_cannot_be_queued_does_not_wait() {
-        let callers = RestCallers::new("here", SMALL);
+        let callers = RestApiRequests::new("here", SMALL);
         let error = callers
             .call(&Full, tenant(1), message("?"), PATIENCE)
             .await
@@ -284,7 +287,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_tenant_and_all_together_have_so_many_calls_that_wait() {
-        let callers = RestCallers::new("here", SMALL);
+        let callers = RestApiRequests::new("here", SMALL);
         let places: Vec<_> = [1, 1, 2].map(|n| callers.wait(tenant(n)).unwrap()).into();
         for (n, why) in [(1, "the tenant has two"), (3, "all have three")] {
             let refused = callers.wait(tenant(n)).err().unwrap();
@@ -303,7 +306,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_program_that_stops_keeps_nobody_waiting() {
-        let callers = RestCallers::new("here", SMALL);
+        let callers = RestApiRequests::new("here", SMALL);
         let silent = crate::ports::NoRuleEngine;
         let waits = callers.call(&silent, tenant(1), message("?"), PATIENCE);
         let (ended, ()) = tokio::join!(waits, async { callers.close() });

@@ -41,79 +41,79 @@ mod validate;
 
 use std::sync::Arc;
 
-pub use actions::Actions;
-pub use alarms::{AlarmGate, Alarms};
-pub use api_keys::ApiKeys;
-pub use asset_profiles::AssetProfiles;
-pub use assets::Assets;
-pub use assigned::AssignedService;
-pub use calculated_fields::CalculatedFields;
-pub use customers::Customers;
-pub use dashboards::Dashboards;
-pub use device_moves::DeviceMoves;
-pub use device_profiles::DeviceProfiles;
-pub use devices::{Devices, NewCredentials};
-pub use entity_views::EntityViews;
+pub use actions::EntityActionService;
+pub use alarms::{AlarmGate, AlarmService};
+pub use api_keys::ApiKeyService;
+pub use asset_profiles::AssetProfileService;
+pub use assets::AssetService;
+pub use assigned::AssignableService;
+pub use calculated_fields::CalculatedFieldService;
+pub use customers::CustomerService;
+pub use dashboards::DashboardService;
+pub use device_moves::TenantTransfer;
+pub use device_profiles::DeviceProfileService;
+pub use devices::{DeviceService, NewCredentials};
+pub use entity_views::EntityViewService;
 pub use error::{ServiceError, ServiceErrorKind, ServiceResult};
 #[cfg(feature = "fuzzing")]
 pub use import::fuzzing;
-pub use import::{ImportLinks, Imports};
-pub use leftovers::Leftovers;
-pub use names::{NameConflict, Suffix};
+pub use import::{BulkImportService, ImportContext};
+pub use leftovers::HousekeeperService;
+pub use names::{NameConflict, NameSuffix};
 pub use onboarding::{
-    ClaimOptions, Claimed, Claims, Gateways, Onboarding, ProvisionRequest, ProvisionStatus, Provisioned,
-    Provisioning,
+    ClaimDevicesService, ClaimOptions, ClaimOutcome, DeviceOnboarding, DeviceProvisionService,
+    GatewayDeviceService, ProvisionRequest, ProvisionResponse, ProvisionStatus,
 };
-pub use ota_packages::{OtaPackages, OtaUpload, UploadedFile};
+pub use ota_packages::{OtaPackageService, OtaUpload, UploadedFile};
 pub use profiles::ProfileService;
 pub(crate) use queues::owner_of;
-pub use queues::{MAIN_QUEUE, Queues};
-pub use relations::Relations;
-pub use retention::StoredCalls;
-pub use rule_chains::{INPUT_NODE, OUTPUT_NODE, RuleChains};
-pub use security::{Security, check_password, is_expired};
-pub use tenant_profiles::{ALLOWED_EGRESS, TenantProfiles};
-pub use tenants::Tenants;
-pub use user_settings::{DashboardAction, UserSettings};
-pub use users::{Activation, Users};
+pub use queues::{MAIN_QUEUE, QueueService};
+pub use relations::RelationService;
+pub use retention::RpcCleanupService;
+pub use rule_chains::{INPUT_NODE, OUTPUT_NODE, RuleChainService};
+pub use security::{SecuritySettingsService, check_password, is_expired};
+pub use tenant_profiles::{ALLOWED_EGRESS, TenantProfileService};
+pub use tenants::TenantService;
+pub use user_settings::{DashboardAction, UserSettingsService};
+pub use users::{ActivationToken, UserService};
 
 use crate::clock::SharedClock;
 use crate::events::{EntityChange, EntityEvents};
-use crate::password::Passwords;
+use crate::password::PasswordHashPool;
 use crate::ports::{
     AttributeStore, EntityStores, RuleEngine, RuleNodeCatalog, StoreErrorKind, StoreResult, TimeSeriesStore,
 };
-use fieldline_model::{Subject, TenantId};
+use fieldline_model::{EntityKey, TenantId};
 use rand::Rng as _;
 use rand::distr::Alphanumeric;
 
 /// What the services work with.
 #[derive(Clone)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
-pub struct Context {
+pub struct ServiceContext {
     pub stores: EntityStores,
     pub series: Arc<dyn TimeSeriesStore>,
     pub attributes: Arc<dyn AttributeStore>,
     pub events: Arc<EntityEvents>,
     pub clock: SharedClock,
-    pub passwords: Passwords,
+    pub passwords: PasswordHashPool,
     pub rule_engine: Arc<dyn RuleEngine>,
     pub rule_nodes: Arc<dyn RuleNodeCatalog>,
 }
 
-impl Context {
+impl ServiceContext {
     fn now(&self) -> i64 {
         self.clock.now_ms()
     }
 
-    fn tell(&self, change: EntityChange) {
+    fn publish_change(&self, change: EntityChange) {
         self.events.publish(change);
     }
 
     /// Deletes the calculated fields, relations and alarms of something that is gone. Its values and events go later: it was
-    /// noted with its deletion that they are left, see [`Leftovers`].
-    async fn forget_links(&self, subject: Subject) -> StoreResult<()> {
-        calculated_fields::forget(self, subject.tenant, subject.entity).await?;
+    /// noted with its deletion that they are left, see [`HousekeeperService`].
+    async fn delete_links(&self, subject: EntityKey) -> StoreResult<()> {
+        calculated_fields::delete_of_entity(self, subject.tenant, subject.entity).await?;
         let stores = &self.stores;
         stores
             .relations
@@ -128,57 +128,57 @@ impl Context {
 #[derive(Clone)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
 pub struct Services {
-    pub tenants: Tenants,
-    pub tenant_profiles: TenantProfiles,
-    pub customers: Customers,
-    pub dashboards: Dashboards,
-    pub calculated_fields: CalculatedFields,
-    pub users: Users,
-    pub api_keys: ApiKeys,
-    pub security: Security,
-    pub user_settings: UserSettings,
-    pub ota_packages: OtaPackages,
-    pub devices: Devices,
-    pub device_profiles: DeviceProfiles,
-    pub rule_chains: RuleChains,
-    pub queues: Queues,
-    pub assets: Assets,
-    pub asset_profiles: AssetProfiles,
-    pub entity_views: EntityViews,
-    pub relations: Relations,
-    pub alarms: Alarms,
-    pub calls: StoredCalls,
-    pub imports: Imports,
-    pub actions: Actions,
+    pub tenants: TenantService,
+    pub tenant_profiles: TenantProfileService,
+    pub customers: CustomerService,
+    pub dashboards: DashboardService,
+    pub calculated_fields: CalculatedFieldService,
+    pub users: UserService,
+    pub api_keys: ApiKeyService,
+    pub security: SecuritySettingsService,
+    pub user_settings: UserSettingsService,
+    pub ota_packages: OtaPackageService,
+    pub devices: DeviceService,
+    pub device_profiles: DeviceProfileService,
+    pub rule_chains: RuleChainService,
+    pub queues: QueueService,
+    pub assets: AssetService,
+    pub asset_profiles: AssetProfileService,
+    pub entity_views: EntityViewService,
+    pub relations: RelationService,
+    pub alarms: AlarmService,
+    pub calls: RpcCleanupService,
+    pub imports: BulkImportService,
+    pub actions: EntityActionService,
 }
 
 impl Services {
     /// Services over one context.
-    pub fn new(context: Context) -> Self {
+    pub fn new(context: ServiceContext) -> Self {
         let context = Arc::new(context);
-        let actions = Actions::new(&context);
+        let actions = EntityActionService::new(&context);
         Self {
-            tenants: Tenants::new(&context),
-            tenant_profiles: TenantProfiles::new(&context),
-            customers: Customers::new(&context),
-            dashboards: Dashboards::new(&context),
-            calculated_fields: CalculatedFields::new(&context),
-            users: Users::new(&context),
-            api_keys: ApiKeys::new(&context),
-            security: Security::new(&context),
-            user_settings: UserSettings::new(&context),
-            ota_packages: OtaPackages::new(&context),
-            devices: Devices::new(&context),
-            device_profiles: DeviceProfiles::new(&context),
-            rule_chains: RuleChains::new(&context),
-            queues: Queues::new(&context),
-            assets: Assets::new(&context),
-            asset_profiles: AssetProfiles::new(&context),
-            entity_views: EntityViews::new(&context),
-            relations: Relations::new(&context),
-            alarms: Alarms::new(&context, &actions),
-            calls: StoredCalls::new(&context),
-            imports: Imports::new(&context, &actions),
+            tenants: TenantService::new(&context),
+            tenant_profiles: TenantProfileService::new(&context),
+            customers: CustomerService::new(&context),
+            dashboards: DashboardService::new(&context),
+            calculated_fields: CalculatedFieldService::new(&context),
+            users: UserService::new(&context),
+            api_keys: ApiKeyService::new(&context),
+            security: SecuritySettingsService::new(&context),
+            user_settings: UserSettingsService::new(&context),
+            ota_packages: OtaPackageService::new(&context),
+            devices: DeviceService::new(&context),
+            device_profiles: DeviceProfileService::new(&context),
+            rule_chains: RuleChainService::new(&context),
+            queues: QueueService::new(&context),
+            assets: AssetService::new(&context),
+            asset_profiles: AssetProfileService::new(&context),
+            entity_views: EntityViewService::new(&context),
+            relations: RelationService::new(&context),
+            alarms: AlarmService::new(&context, &actions),
+            calls: RpcCleanupService::new(&context),
+            imports: BulkImportService::new(&context, &actions),
             actions,
         }
     }

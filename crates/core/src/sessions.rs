@@ -10,15 +10,15 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use fieldline_model::{DeviceId, Subject, TenantId, new_uuid};
+use fieldline_model::{DeviceId, EntityKey, TenantId, new_uuid};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-pub use self::control::{Content, Letter, SessionControl};
-pub use self::listing::{Origin, Protocol, SessionInfo};
-pub use self::poll::Poll;
+pub use self::control::{OutboundMessage, OutboundPayload, SessionControl};
+pub use self::listing::{SessionInfo, SessionOrigin, SessionProtocol};
+pub use self::poll::LongPoll;
 use crate::devices::DeviceHandle;
-use crate::downlink::{DeviceLink, Downlink, Wants};
+use crate::downlink::{DeviceLink, Downlink, Subscriptions};
 use crate::events::{EntityChange, EntityListener};
 
 /// Why the platform ends a session.
@@ -60,7 +60,7 @@ struct OpenSession {
     control: Arc<SessionControl>,
     device: Arc<DeviceHandle>,
     number: u64,
-    origin: Origin,
+    origin: SessionOrigin,
 }
 
 /// Of a million sessions each part has four thousand: that many are looked at while others wait.
@@ -78,20 +78,20 @@ impl OpenSession {
 }
 
 /// The sessions of this node.
-pub struct Sessions {
+pub struct SessionRegistry {
     shards: [Mutex<FxHashMap<DeviceId, Vec<OpenSession>>>; SHARDS],
     per_device: usize,
     open: AtomicUsize,
     /// The same by tenant.
     open_of: Mutex<FxHashMap<TenantId, usize>>,
     closing: AtomicBool,
-    budget: Arc<control::Budget>,
+    budget: Arc<control::OutboundBudget>,
     /// Counts sessions, and tells those of this run from those of others.
     opened: AtomicU64,
     run: u64,
 }
 
-impl Sessions {
+impl SessionRegistry {
     /// A registry that allows `per_device` sessions of one device at a time; a further one replaces the oldest.
     pub fn new(per_device: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -100,7 +100,7 @@ impl Sessions {
             open: AtomicUsize::new(0),
             open_of: Mutex::default(),
             closing: AtomicBool::new(false),
-            budget: control::Budget::new(MAX_WAITING_TOGETHER),
+            budget: control::OutboundBudget::new(MAX_WAITING_TOGETHER),
             opened: AtomicU64::new(0),
             run: new_uuid().as_u64_pair().1,
         })
@@ -108,7 +108,7 @@ impl Sessions {
 
     /// Registers a session; it is registered until the returned guard is dropped.
     pub fn open(self: &Arc<Self>, device: Arc<DeviceHandle>, control: Arc<SessionControl>) -> SessionGuard {
-        self.open_from(device, control, Origin::default())
+        self.open_from(device, control, SessionOrigin::default())
     }
 
     /// The same, of a session of which is known where it comes from.
@@ -116,7 +116,7 @@ impl Sessions {
         self: &Arc<Self>,
         device: Arc<DeviceHandle>,
         control: Arc<SessionControl>,
-        origin: Origin,
+        origin: SessionOrigin,
     ) -> SessionGuard {
         let id = device.id;
         let lasts = !control.is_one_shot();
@@ -172,21 +172,22 @@ impl Sessions {
     }
 
     /// Waits, as a device that has no session may, for one thing that it wants; it has to be told yet what that is.
-    pub fn poll(self: &Arc<Self>, device: Arc<DeviceHandle>) -> Poll {
-        Poll(self.open(device, Arc::new(SessionControl::one_shot())))
+    pub fn poll(self: &Arc<Self>, device: Arc<DeviceHandle>) -> LongPoll {
+        LongPoll(self.open(device, Arc::new(SessionControl::one_shot())))
     }
 
     /// Sends something to one session. Returns whether it has taken it.
     pub fn send_to(&self, session: &SessionControl, downlink: &Downlink) -> bool {
-        session.post(downlink, &self.budget)
+        session.enqueue(downlink, &self.budget)
     }
 
     /// Whether a device has a session that wants this.
-    pub fn wants(&self, device: DeviceId, wants: Wants) -> bool {
-        self.shard(device)
-            .lock()
-            .get(&device)
-            .is_some_and(|sessions| sessions.iter().any(|session| session.control.wants(wants)))
+    pub fn wants(&self, device: DeviceId, wants: Subscriptions) -> bool {
+        self.shard(device).lock().get(&device).is_some_and(|sessions| {
+            sessions
+                .iter()
+                .any(|session| session.control.is_subscribed(wants))
+        })
     }
 
     /// How many sessions are open.
@@ -247,21 +248,21 @@ impl Sessions {
     }
 }
 
-impl DeviceLink for Sessions {
-    fn send(&self, subject: Subject, downlink: &Downlink) -> usize {
+impl DeviceLink for SessionRegistry {
+    fn send(&self, subject: EntityKey, downlink: &Downlink) -> usize {
         let device = DeviceId(subject.entity.id);
         let shard = self.shard(device).lock();
         let sessions = shard.get(&device).map_or(&[][..], Vec::as_slice);
         sessions
             .iter()
             .filter(|session| {
-                session.device.subject == subject && session.control.post(downlink, &self.budget)
+                session.device.subject == subject && session.control.enqueue(downlink, &self.budget)
             })
             .count()
     }
 }
 
-impl EntityListener for Sessions {
+impl EntityListener for SessionRegistry {
     fn on_change(&self, change: EntityChange) {
         match change {
             EntityChange::DeviceDeleted(_, device) | EntityChange::DeviceCredentialsChanged(_, device) => {
@@ -277,7 +278,7 @@ impl EntityListener for Sessions {
 
 /// Keeps a session registered.
 pub struct SessionGuard {
-    sessions: Arc<Sessions>,
+    sessions: Arc<SessionRegistry>,
     device: Arc<DeviceHandle>,
     control: Arc<SessionControl>,
 }
@@ -294,7 +295,7 @@ impl SessionGuard {
     }
 
     /// Where the session comes from.
-    pub fn origin(&self) -> Origin {
+    pub fn origin(&self) -> SessionOrigin {
         let shard = self.sessions.shard(self.device.id).lock();
         let sessions = shard.get(&self.device.id).map_or(&[][..], Vec::as_slice);
         let own = sessions

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use ::metrics::{Unit, counter, describe_counter};
 use bytes::Bytes;
 use fieldline_model::entity::{SetAsideInfo, SetAsideReason};
-use fieldline_model::record::{Record, RecordBody, diverted};
+use fieldline_model::record::{JournalRecord, RecordBody, diverted};
 use fieldline_model::{SetAsideId, TenantId, fnv};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,14 +15,14 @@ use tracing::{error, info, warn};
 use uuid::Uuid;
 
 use crate::clock::SharedClock;
-use crate::in_hand::{InHand, KeptInHand};
+use crate::in_hand::{InFlightKept, InFlightTracker};
 use crate::options::ByteSize;
 use crate::ports::{
-    Offset, Partition, RecordQueue, SetAsideKept, SetAsideRecord, SetAsideRoom, SetAsideStore, StoreError,
-    StoreErrorKind, StoreResult,
+    Offset, Partition, RecordQueue, SetAsideOutcome, SetAsideQuota, SetAsideRawRecord, SetAsideStore,
+    StoreError, StoreErrorKind, StoreResult,
 };
 
-const KEPT: &str = "fieldline_set_aside_records_total";
+const SET_ASIDE_TOTAL: &str = "fieldline_set_aside_records_total";
 const DROPPED: &str = "fieldline_set_aside_dropped_records_total";
 const REPLAYED: &str = "fieldline_set_aside_replayed_records_total";
 
@@ -47,7 +47,7 @@ impl Default for Options {
 
 /// Where a record was.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct RecordPosition<'a> {
     /// The stored name of its queue.
     pub queue: &'a str,
     /// Its partition.
@@ -57,19 +57,19 @@ pub struct Place<'a> {
 }
 
 /// Sets records aside, and puts them back.
-pub struct SetAside {
+pub struct SetAsideService {
     store: Arc<dyn SetAsideStore>,
     queue: Arc<dyn RecordQueue>,
     clock: SharedClock,
-    room: SetAsideRoom,
+    room: SetAsideQuota,
     /// The database's driver wants its own runtime.
     runtime: Handle,
     /// Two who replay the same record at once would replay it twice.
     replaying: Mutex<()>,
-    in_hand: OnceLock<Arc<InHand>>,
+    in_hand: OnceLock<Arc<InFlightTracker>>,
 }
 
-impl SetAside {
+impl SetAsideService {
     /// Keeps records in a store. To be called on the runtime of its driver.
     pub fn new(
         store: Arc<dyn SetAsideStore>,
@@ -77,7 +77,11 @@ impl SetAside {
         clock: SharedClock,
         options: &Options,
     ) -> Arc<Self> {
-        describe_counter!(KEPT, Unit::Count, "Records that were set aside, by the reason");
+        describe_counter!(
+            SET_ASIDE_TOTAL,
+            Unit::Count,
+            "Records that were set aside, by the reason"
+        );
         describe_counter!(
             DROPPED,
             Unit::Count,
@@ -92,7 +96,7 @@ impl SetAside {
             store,
             queue,
             clock,
-            room: SetAsideRoom {
+            room: SetAsideQuota {
                 of_tenant: options.tenant_bytes.0,
                 in_total: options.total_bytes.0,
             },
@@ -103,7 +107,7 @@ impl SetAside {
     }
 
     /// Has what is replayed suspected no longer.
-    pub fn acquit_in(&self, in_hand: &Arc<InHand>) {
+    pub fn acquit_in(&self, in_hand: &Arc<InFlightTracker>) {
         // The first one stays: there is one in a program.
         let _ = self.in_hand.set(in_hand.clone());
     }
@@ -115,12 +119,12 @@ impl SetAside {
     /// The store failed.
     pub async fn keep(
         &self,
-        place: Place<'_>,
+        place: RecordPosition<'_>,
         bytes: Bytes,
         reason: SetAsideReason,
         (deaths, details): (u32, String),
     ) -> StoreResult<()> {
-        let Ok(record) = Record::decode(&bytes) else {
+        let Ok(record) = JournalRecord::decode(&bytes) else {
             error!(queue = place.queue, partition = %place.partition, offset = place.offset.0, "gave up a record that cannot be decoded");
             return Ok(());
         };
@@ -138,7 +142,7 @@ impl SetAside {
             deaths,
             size: i64::try_from(bytes.len()).unwrap_or(i64::MAX),
         };
-        let record = SetAsideRecord { info, bytes };
+        let record = SetAsideRawRecord { info, bytes };
         let (store, room) = (self.store.clone(), self.room);
         let keeping = self.runtime.spawn(async move {
             let kept = store.keep(&record, room).await;
@@ -178,7 +182,7 @@ impl SetAside {
         let info = &record.info;
         self.acquit(&record.bytes);
         self.queue
-            .put_back(&info.queue_name, info.subject(), &record.bytes)
+            .put_back(&info.queue_name, info.entity_key(), &record.bytes)
             .await?;
         self.store.delete(tenant, id).await?;
         counter!(REPLAYED).increment(1);
@@ -189,18 +193,18 @@ impl SetAside {
     /// A message of a slow lane is suspected by its id, which it keeps.
     fn acquit(&self, record: &[u8]) {
         let Some(in_hand) = self.in_hand.get() else { return };
-        let Ok(record) = Record::decode(record) else {
+        let Ok(record) = JournalRecord::decode(record) else {
             return;
         };
         if let Some(id) = diverted_id(record) {
             let tenant = record.subject.tenant;
-            in_hand.acquit_kept(KeptInHand { tenant, id });
+            in_hand.acquit_kept(InFlightKept { tenant, id });
         }
     }
 }
 
 /// The message that a record of a slow lane holds.
-fn diverted_id(record: Record<'_>) -> Option<Uuid> {
+fn diverted_id(record: JournalRecord<'_>) -> Option<Uuid> {
     let RecordBody::Diverted(body) = record.body else {
         return None;
     };
@@ -216,7 +220,7 @@ fn id_of_message(message: Uuid) -> SetAsideId {
 }
 
 /// The same for the same record, and for nothing else.
-fn id_of(place: Place<'_>, bytes: &[u8]) -> SetAsideId {
+fn id_of(place: RecordPosition<'_>, bytes: &[u8]) -> SetAsideId {
     let begin = fnv::hash(place.offset.0, place.queue.bytes());
     let of_place = begin ^ u64::from(place.partition.index).rotate_left(48);
     let of_bytes = fnv::hash(place.offset.0.rotate_left(7), bytes.iter().copied());
@@ -224,7 +228,7 @@ fn id_of(place: Place<'_>, bytes: &[u8]) -> SetAsideId {
     SetAsideId(uuid::Builder::from_custom_bytes(mixed.into_bytes()).into_uuid())
 }
 
-fn tell(info: &SetAsideInfo, kept: SetAsideKept) {
+fn tell(info: &SetAsideInfo, kept: SetAsideOutcome) {
     if kept.dropped > 0 {
         counter!(DROPPED).increment(kept.dropped);
         warn!(tenant = %info.tenant_id, dropped = kept.dropped, "dropped the oldest records that were set aside, there is no more room");
@@ -232,6 +236,6 @@ fn tell(info: &SetAsideInfo, kept: SetAsideKept) {
     if !kept.is_new {
         return;
     }
-    counter!(KEPT, "reason" => info.reason.name()).increment(1);
+    counter!(SET_ASIDE_TOTAL, "reason" => info.reason.name()).increment(1);
     error!(tenant = %info.tenant_id, entity = %info.entity_id, queue = info.queue_name, partition = info.partition, offset = info.offset, reason = info.reason.name(), deaths = info.deaths, id = %info.id.0, "set a record aside");
 }

@@ -17,7 +17,7 @@ const MAX_WAITING: usize = 1024;
 
 /// See the module.
 #[derive(Debug)]
-pub struct Turns {
+pub struct TenantSemaphore {
     all: Arc<Semaphore>,
     /// How many of one tenant go at the same time.
     part: usize,
@@ -27,14 +27,14 @@ pub struct Turns {
 
 /// A turn, until it is dropped.
 #[derive(Debug)]
-pub struct Turn {
+pub struct TenantPermit {
     own: Option<OwnedSemaphorePermit>,
     _all: Option<OwnedSemaphorePermit>,
-    turns: Arc<Turns>,
+    turns: Arc<TenantSemaphore>,
     tenant: TenantId,
 }
 
-impl Turns {
+impl TenantSemaphore {
     /// So many at the same time, half of them for one tenant.
     pub fn new(count: usize, patience: Duration) -> Arc<Self> {
         Arc::new(Self {
@@ -49,7 +49,7 @@ impl Turns {
     ///
     /// # Errors
     /// The tenant has too many waiting already, or it took too long.
-    pub async fn take(self: &Arc<Self>, tenant: TenantId) -> StoreResult<Turn> {
+    pub async fn take(self: &Arc<Self>, tenant: TenantId) -> StoreResult<TenantPermit> {
         let semaphore = {
             let mut tenants = self.tenants.lock();
             let known = tenants.entry(tenant);
@@ -60,7 +60,7 @@ impl Turns {
             }
             Arc::clone(semaphore)
         };
-        let mut turn = Turn {
+        let mut turn = TenantPermit {
             own: None,
             _all: None,
             turns: Arc::clone(self),
@@ -74,7 +74,7 @@ impl Turns {
     }
 }
 
-impl Drop for Turn {
+impl Drop for TenantPermit {
     fn drop(&mut self) {
         self.own = None;
         let mut tenants = self.turns.tenants.lock();
@@ -107,7 +107,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_tenant_has_half_of_the_turns_and_others_get_theirs_at_once() {
-        let turns = Turns::new(4, Duration::from_secs(10));
+        let turns = TenantSemaphore::new(4, Duration::from_secs(10));
         let (tenant, other) = (TenantId::new(), TenantId::new());
         let held = [
             turns.take(tenant).await.unwrap(),
@@ -125,7 +125,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn where_all_turns_are_taken_who_waits_too_long_is_told_so() {
-        let turns = Turns::new(2, Duration::from_secs(10));
+        let turns = TenantSemaphore::new(2, Duration::from_secs(10));
         let _held = [
             turns.take(TenantId::new()).await.unwrap(),
             turns.take(TenantId::new()).await.unwrap(),
@@ -136,7 +136,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn no_more_than_so_many_wait_and_nothing_is_left_of_those_who_have_gone() {
-        let turns = Turns::new(2, Duration::from_secs(10));
+        let turns = TenantSemaphore::new(2, Duration::from_secs(10));
         let tenant = TenantId::new();
         let held = turns.take(tenant).await.unwrap();
         let waiting: Vec<_> = (0..MAX_WAITING + 10)

@@ -1,6 +1,6 @@
 //! How much of the platform a tenant uses, against what its profile allows.
 //!
-//! Counting is one relaxed addition to a counter that few threads share, asking is one relaxed load. [`Usage::take_report`],
+//! Counting is one relaxed addition to a counter that few threads share, asking is one relaxed load. [`TenantUsage::take_report`],
 //! called from time to time, gathers the counts: it returns the points to store on the tenant's usage entity, and the
 //! features whose state has changed. Counts are of the calendar month in UTC, where a point has the time at which its month
 //! begins; and of the hour, under the key with `Hourly` behind it.
@@ -18,35 +18,35 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use chrono::{DateTime, Datelike as _, NaiveDate};
-use fieldline_model::kv::Value;
+use fieldline_model::kv::KvValue;
 use parking_lot::Mutex;
 
-pub use book::{ApiUsage, Options};
+pub use book::{Options, UsageStore};
 pub use entity::{ApiUsageState, usage_id, usage_subject};
-pub use key::{Feature, UsageKey, UsageState, storage_points};
+pub use key::{ApiFeature, UsageKey, UsageState, storage_points};
 pub use limits::UsageLimits;
-pub use meter::Meter;
+pub use meter::UsageCounter;
 
 const KEYS: usize = UsageKey::ALL.len();
-const FEATURES: usize = Feature::ALL.len();
+const FEATURES: usize = ApiFeature::ALL.len();
 const SHARDS: usize = 8;
 const HOUR_MS: i64 = 3_600_000;
 
 /// Counters that few threads share; on cache lines of their own.
 #[repr(align(128))]
 #[derive(Default)]
-struct Shard([AtomicU64; KEYS]);
+struct CounterShard([AtomicU64; KEYS]);
 
 /// What a tenant uses.
-pub struct Usage {
-    shards: [Shard; SHARDS],
+pub struct TenantUsage {
+    shards: [CounterShard; SHARDS],
     /// The states of all features, two bits each.
     states: AtomicU32,
-    cycle: Mutex<Cycle>,
+    cycle: Mutex<UsageCycle>,
 }
 
 /// The counts of the month and hour that run.
-struct Cycle {
+struct UsageCycle {
     month: i64,
     hour: i64,
     totals: [u64; KEYS],
@@ -65,14 +65,14 @@ pub struct UsagePoint {
     /// Its time, milliseconds.
     pub ts: i64,
     /// Its value.
-    pub value: Value,
+    pub value: KvValue,
 }
 
 /// A feature that has become enabled, close to its limit, or disabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UsageChange {
     /// The feature.
-    pub feature: Feature,
+    pub feature: ApiFeature,
     /// What it is now.
     pub state: UsageState,
     /// What it is for: the most restricting of its counts.
@@ -103,10 +103,10 @@ pub struct StoredUsage {
     pub hour: Option<(i64, u64)>,
 }
 
-impl Usage {
+impl TenantUsage {
     /// Goes on from what is stored; points of an earlier month or hour count nothing.
     pub fn new(stored: &[StoredUsage], limits: UsageLimits, now_ms: i64) -> Self {
-        let mut cycle = Cycle {
+        let mut cycle = UsageCycle {
             month: month_of(now_ms),
             hour: hour_of(now_ms),
             totals: [0; KEYS],
@@ -132,7 +132,7 @@ impl Usage {
     pub fn restore(
         &self,
         stored: &[StoredUsage],
-        states: &[(Feature, UsageState)],
+        states: &[(ApiFeature, UsageState)],
         limits: UsageLimits,
         now_ms: i64,
     ) -> UsageReport {
@@ -150,7 +150,7 @@ impl Usage {
         cycle.limits = limits;
         if is_new {
             cycle.check_states();
-            for (feature, state) in Feature::ALL.into_iter().zip(cycle.states) {
+            for (feature, state) in ApiFeature::ALL.into_iter().zip(cycle.states) {
                 report.points.push(state_point(feature, state, now_ms));
             }
         }
@@ -179,12 +179,12 @@ impl Usage {
     }
 
     /// The state of a feature, as of the last report.
-    pub fn state(&self, feature: Feature) -> UsageState {
+    pub fn state(&self, feature: ApiFeature) -> UsageState {
         UsageState::from_bits(self.states.load(Ordering::Relaxed) >> (2 * feature.index()))
     }
 
     /// Whether a feature may be used.
-    pub fn allows(&self, feature: Feature) -> bool {
+    pub fn allows(&self, feature: ApiFeature) -> bool {
         self.state(feature) != UsageState::Disabled
     }
 
@@ -226,7 +226,7 @@ impl Usage {
         self.finish(&mut cycle, now_ms, report)
     }
 
-    fn finish(&self, cycle: &mut Cycle, now_ms: i64, mut report: UsageReport) -> UsageReport {
+    fn finish(&self, cycle: &mut UsageCycle, now_ms: i64, mut report: UsageReport) -> UsageReport {
         report.changes = cycle.check_states();
         for change in &report.changes {
             report
@@ -237,8 +237,8 @@ impl Usage {
         report
     }
 
-    fn publish(&self, cycle: &Cycle) {
-        let bits = Feature::ALL
+    fn publish(&self, cycle: &UsageCycle) {
+        let bits = ApiFeature::ALL
             .iter()
             .zip(cycle.states)
             .fold(0, |bits, (feature, state)| {
@@ -257,7 +257,7 @@ impl Usage {
     }
 
     /// The counters of this thread.
-    fn shard(&self) -> &Shard {
+    fn shard(&self) -> &CounterShard {
         static THREADS: AtomicUsize = AtomicUsize::new(0);
         thread_local! {
             static SHARD: usize = THREADS.fetch_add(1, Ordering::Relaxed) % SHARDS;
@@ -268,13 +268,13 @@ impl Usage {
     }
 }
 
-impl fmt::Debug for Usage {
+impl fmt::Debug for TenantUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Usage").finish_non_exhaustive()
+        f.debug_struct("TenantUsage").finish_non_exhaustive()
     }
 }
 
-impl Cycle {
+impl UsageCycle {
     /// Adds what is stored of this month and hour.
     fn go_on(&mut self, stored: &[StoredUsage]) {
         for usage in stored {
@@ -345,7 +345,7 @@ impl Cycle {
     /// Brings the states up to date; returns which have changed.
     fn check_states(&mut self) -> Vec<UsageChange> {
         let mut changes = Vec::new();
-        for feature in Feature::ALL {
+        for feature in ApiFeature::ALL {
             let worst = UsageKey::ALL
                 .into_iter()
                 .filter(|key| key.feature() == Some(feature))
@@ -381,15 +381,15 @@ fn point(key: impl Into<Cow<'static, str>>, ts: i64, value: u64) -> UsagePoint {
     UsagePoint {
         key: key.into(),
         ts,
-        value: Value::Long(i64::try_from(value).unwrap_or(i64::MAX)),
+        value: KvValue::Long(i64::try_from(value).unwrap_or(i64::MAX)),
     }
 }
 
-fn state_point(feature: Feature, state: UsageState, now_ms: i64) -> UsagePoint {
+fn state_point(feature: ApiFeature, state: UsageState, now_ms: i64) -> UsagePoint {
     UsagePoint {
         key: feature.state_key().into(),
         ts: now_ms,
-        value: Value::Text(state.name().into()),
+        value: KvValue::Text(state.name().into()),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use fieldline_core::ports::{AppendError, AppendOrigin, Delivery, Journal, Partition, QueueId};
+use fieldline_core::ports::{AppendError, AppendOrigin, ConsumerEvent, Journal, Partition, QueueId};
 use fieldline_journal::{EmbeddedJournal, Options, metrics as names};
 use fieldline_model::record::RecordBatch;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
@@ -122,15 +122,15 @@ fn consume(
             let mut deliveries = 0_u64;
             loop {
                 match member.next(1 << 20).await {
-                    Ok(Delivery::Records(records)) => {
+                    Ok(ConsumerEvent::Records(records)) => {
                         consumed.fetch_add(records.next.0 - records.first.0, Ordering::Relaxed);
                         deliveries += 1;
                         if deliveries.is_multiple_of(100) {
                             let _ = member.commit(records.partition, records.next).await;
                         }
                     }
-                    Ok(Delivery::Closed) => break,
-                    Ok(Delivery::Unreadable(_, error)) => {
+                    Ok(ConsumerEvent::Closed) => break,
+                    Ok(ConsumerEvent::Unreadable(_, error)) => {
                         eprintln!("{error}");
                         break;
                     }

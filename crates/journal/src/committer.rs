@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 use fieldline_core::ports::{AppendError, Partition};
 
 use crate::disk::{DiskFile, is_full, write_all_at};
-use crate::format::{Entry, HEADER_BYTES, Header, MAX_ENTRIES};
+use crate::format::{BlockHeader, HEADER_BYTES, MAX_ENTRIES, SectionEntry};
 use crate::log::segment_name;
 use crate::options::Durability;
-use crate::pending::{Fill, State};
-use crate::registry::Offsets;
-use crate::shared::Shared;
+use crate::pending::{JournalState, WriteBatch};
+use crate::registry::PartitionOffsets;
+use crate::shared::JournalShared;
 
 /// A commit of this many appends is one of many devices that send at once: what is gained by larger groups outweighs a pause.
-const CROWD: u64 = 128;
+const CROWD_APPENDS: u64 = 128;
 /// The pause after a commit of a crowd, in which the next group gathers.
-const GATHER: Duration = Duration::from_millis(1);
+const GATHER_PAUSE: Duration = Duration::from_millis(1);
 /// How often it is tried whether a full disk has room again.
 const PROBE_EVERY: Duration = Duration::from_millis(200);
 /// Without appends for so long, buffers are given back.
@@ -28,7 +28,7 @@ pub(crate) const PROBE_FILE: &str = "probe";
 const PROBE_BYTES: usize = 64 << 10;
 
 /// Why a block was not written.
-enum Trouble {
+enum CommitFailure {
     /// No room; the log is as it was.
     Full(String),
     /// Nobody knows what is on the disk now.
@@ -36,8 +36,8 @@ enum Trouble {
 }
 
 /// Writes blocks; owns the end of the log.
-pub(crate) struct Committer {
-    shared: Arc<Shared>,
+pub(crate) struct JournalCommitter {
+    shared: Arc<JournalShared>,
     segment: u64,
     file: Arc<dyn DiskFile>,
     /// Length up to which the active segment holds good blocks.
@@ -45,8 +45,8 @@ pub(crate) struct Committer {
     next_sequence: u64,
     synced_through: u64,
     last_sync: Instant,
-    offsets: Offsets,
-    spare: Fill,
+    offsets: PartitionOffsets,
+    spare: WriteBatch,
     head: Vec<u8>,
     changed: Vec<(Partition, u64)>,
     partitions: Vec<Partition>,
@@ -59,9 +59,9 @@ pub(crate) struct Committer {
     crowded_until: Option<Instant>,
 }
 
-impl Committer {
+impl JournalCommitter {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<JournalShared>,
         (segment, file, length): (u64, Arc<dyn DiskFile>, u64),
         next_sequence: u64,
     ) -> Self {
@@ -76,7 +76,7 @@ impl Committer {
             synced_through: next_sequence - 1,
             last_sync: Instant::now(),
             offsets,
-            spare: Fill::default(),
+            spare: WriteBatch::default(),
             head: Vec::new(),
             changed: Vec::new(),
             partitions: Vec::new(),
@@ -90,7 +90,7 @@ impl Committer {
     /// Runs until the journal is closed.
     pub(crate) fn run(mut self) {
         while self.wait() {
-            self.turn();
+            self.tick();
         }
         self.end();
     }
@@ -110,7 +110,7 @@ impl Committer {
             return false;
         }
         let due = match self.shared.options.durability {
-            _ if pending.state == State::Full || pending.capped => PROBE_EVERY,
+            _ if pending.state == JournalState::Full || pending.capped => PROBE_EVERY,
             Durability::Interval(every) if self.is_unsynced() => {
                 every.saturating_sub(self.last_sync.elapsed())
             }
@@ -123,7 +123,7 @@ impl Committer {
     }
 
     /// One round: commits what waits, or looks after what is due.
-    pub(crate) fn turn(&mut self) {
+    pub(crate) fn tick(&mut self) {
         let spare = std::mem::take(&mut self.spare);
         let (mut fill, state) = {
             let mut pending = self.shared.pending.lock();
@@ -148,10 +148,10 @@ impl Committer {
     }
 
     /// Writes what waits and answers those who wait for it; returns whether devices are refused.
-    fn commit(&mut self, fill: &mut Fill, state: State) -> bool {
+    fn commit(&mut self, fill: &mut WriteBatch, state: JournalState) -> bool {
         let started = Instant::now();
         let written = match state {
-            State::Failed(why) => Err(Trouble::Failed(why.to_string())),
+            JournalState::Failed(why) => Err(CommitFailure::Failed(why.to_string())),
             _ => self.write(fill),
         };
         let outcome = match written {
@@ -162,25 +162,25 @@ impl Committer {
                 meters.appends.increment(fill.appends);
                 meters.bytes.increment(fill.bytes as u64);
                 meters.commit_seconds.record(started.elapsed());
-                if fill.appends >= CROWD {
-                    self.crowded_until = Some(Instant::now() + GATHER);
+                if fill.appends >= CROWD_APPENDS {
+                    self.crowded_until = Some(Instant::now() + GATHER_PAUSE);
                 }
                 Ok(())
             }
-            Err(Trouble::Full(why)) => {
-                self.refuse(State::Full, &why);
+            Err(CommitFailure::Full(why)) => {
+                self.refuse(JournalState::Full, &why);
                 Err(AppendError::DiskFull)
             }
-            Err(Trouble::Failed(why)) => {
+            Err(CommitFailure::Failed(why)) => {
                 let why: Arc<str> = why.into();
-                self.refuse(State::Failed(Arc::clone(&why)), &why);
+                self.refuse(JournalState::Failed(Arc::clone(&why)), &why);
                 Err(AppendError::Failed(why))
             }
         };
         fill.group.complete(outcome);
         let (woken, waiting, is_tight) = {
             let mut pending = self.shared.pending.lock();
-            let woken = pending.settle(fill.bytes);
+            let woken = pending.release(fill.bytes);
             (woken, pending.waiting, pending.is_tight())
         };
         self.shared.wake(woken);
@@ -190,7 +190,7 @@ impl Committer {
     }
 
     /// What is done when nothing waits to be written.
-    fn maintain(&mut self, fill: &mut Fill, state: State) {
+    fn maintain(&mut self, fill: &mut WriteBatch, state: JournalState) {
         let is_idle = self.last_block.elapsed() >= IDLE;
         let (capped, is_tight) = {
             let mut pending = self.shared.pending.lock();
@@ -207,8 +207,8 @@ impl Committer {
             fill.release();
         }
         let result = match (&state, self.shared.options.durability) {
-            (State::Failed(_), _) => return,
-            (State::Full, _) => self.probe(),
+            (JournalState::Failed(_), _) => return,
+            (JournalState::Full, _) => self.probe(),
             _ if capped => self.make_room(),
             (_, Durability::Interval(every)) if self.is_unsynced() && self.last_sync.elapsed() >= every => {
                 self.sync()
@@ -216,19 +216,19 @@ impl Committer {
             (_, Durability::Fsync | Durability::Interval(_)) if is_idle => self.mark(),
             _ => return,
         };
-        if let Err(Trouble::Failed(why)) = result {
-            self.refuse(State::Failed(why.as_str().into()), &why);
+        if let Err(CommitFailure::Failed(why)) = result {
+            self.refuse(JournalState::Failed(why.as_str().into()), &why);
         }
     }
 
     /// Writes one block with everything of `fill`, durable as far as the durability setting asks for it.
-    fn write(&mut self, fill: &Fill) -> Result<(), Trouble> {
+    fn write(&mut self, fill: &WriteBatch) -> Result<(), CommitFailure> {
         let kept = self.shared.options.min_free_disk.0;
         let kept = if fill.has_devices { kept } else { kept / 2 };
         let needed = kept + fill.bytes as u64;
         match self.shared.disk.free_bytes() {
             Ok(free) if free < needed => {
-                return Err(Trouble::Full(format!(
+                return Err(CommitFailure::Full(format!(
                     "{free} bytes are free, {needed} are needed"
                 )));
             }
@@ -246,7 +246,7 @@ impl Committer {
         }
     }
 
-    fn write_block(&mut self, fill: &Fill) -> Result<(), Trouble> {
+    fn write_block(&mut self, fill: &WriteBatch) -> Result<(), CommitFailure> {
         let ends = self.build_head(fill)?;
         let mut slices = Vec::with_capacity(1 + fill.used.len());
         slices.push(IoSlice::new(&self.head));
@@ -265,17 +265,17 @@ impl Committer {
                 Ok(())
             }
             Err(error) if is_full(&error) => match self.file.set_len(self.length) {
-                Ok(()) => Err(Trouble::Full(error.to_string())),
-                Err(cut) => Err(Trouble::Failed(format!(
+                Ok(()) => Err(CommitFailure::Full(error.to_string())),
+                Err(cut) => Err(CommitFailure::Failed(format!(
                     "could not take back a write that found no room: {cut}"
                 ))),
             },
-            Err(error) => Err(Trouble::Failed(self.context("write", &error))),
+            Err(error) => Err(CommitFailure::Failed(self.context("write", &error))),
         }
     }
 
     /// Puts header and section table into `head`; returns where the block's partitions end.
-    fn build_head(&mut self, fill: &Fill) -> Result<Vec<(Partition, u64)>, Trouble> {
+    fn build_head(&mut self, fill: &WriteBatch) -> Result<Vec<(Partition, u64)>, CommitFailure> {
         let mut ends = Vec::with_capacity(fill.used.len());
         let mut entries = 0_u32;
         self.head.clear();
@@ -285,7 +285,7 @@ impl Committer {
                 self.partitions.get(*slot as usize).copied(),
                 fill.buffers.get(*slot as usize),
             ) else {
-                return Err(Trouble::Failed(
+                return Err(CommitFailure::Failed(
                     "append to a partition without a place".to_owned(),
                 ));
             };
@@ -295,7 +295,7 @@ impl Committer {
             for cut in &buffer.cuts {
                 let (section, after) = rest.split_at(cut.bytes.min(rest.len()));
                 rest = after;
-                let entry = Entry {
+                let entry = SectionEntry {
                     partition,
                     records: cut.records,
                     first,
@@ -325,7 +325,7 @@ impl Committer {
             entries <= MAX_ENTRIES,
             "max-pending bounds the sections of a block"
         );
-        let header = Header {
+        let header = BlockHeader {
             log: self.shared.log_number,
             sequence: self.next_sequence,
             synced_through: self.synced_through,
@@ -358,11 +358,11 @@ impl Committer {
         self.synced_through + 1 < self.next_sequence
     }
 
-    fn sync(&mut self) -> Result<(), Trouble> {
+    fn sync(&mut self) -> Result<(), CommitFailure> {
         let started = Instant::now();
         self.file
             .sync()
-            .map_err(|error| Trouble::Failed(self.context("fdatasync", &error)))?;
+            .map_err(|error| CommitFailure::Failed(self.context("fdatasync", &error)))?;
         self.last_sync = Instant::now();
         self.shared.meters.fsync_seconds.record(self.last_sync - started);
         self.synced_through = self.next_sequence - 1;
@@ -371,7 +371,7 @@ impl Committer {
 
     /// Begins the next segment. All blocks of the one before are durable then, whatever the durability setting, so that
     /// recovery can rely on it.
-    fn roll(&mut self) -> Result<(), Trouble> {
+    fn roll(&mut self) -> Result<(), CommitFailure> {
         if self.is_unsynced() {
             self.sync()?;
         }
@@ -379,13 +379,13 @@ impl Committer {
         let disk = self.shared.disk.as_ref();
         let file = disk.create(&name).map_err(|error| {
             if is_full(&error) {
-                Trouble::Full(error.to_string())
+                CommitFailure::Full(error.to_string())
             } else {
-                Trouble::Failed(self.context("create the file after", &error))
+                CommitFailure::Failed(self.context("create the file after", &error))
             }
         })?;
         disk.sync_directory()
-            .map_err(|error| Trouble::Failed(format!("could not make {name} durable: {error}")))?;
+            .map_err(|error| CommitFailure::Failed(format!("could not make {name} durable: {error}")))?;
         self.segment = self.next_sequence;
         self.file = file;
         self.length = 0;
@@ -393,7 +393,7 @@ impl Committer {
     }
 
     /// Leaves the full state once there is room again, which is tried by writing: a quota shows in no statistics.
-    fn probe(&mut self) -> Result<(), Trouble> {
+    fn probe(&mut self) -> Result<(), CommitFailure> {
         self.make_room()?;
         let needed = self.shared.options.min_free_disk.0;
         let needed = needed + needed / 4 + PROBE_BYTES as u64;
@@ -413,8 +413,8 @@ impl Committer {
             tracing::info!("journal accepts appends again");
             self.shared.meters.refusing.set(0.0);
             let mut pending = self.shared.pending.lock();
-            if pending.state == State::Full {
-                pending.state = State::Open;
+            if pending.state == JournalState::Full {
+                pending.state = JournalState::Open;
             }
             drop(pending);
             self.shared.update_cap();
@@ -423,14 +423,14 @@ impl Committer {
     }
 
     /// Ends a segment early once nobody needs its records, so that its space can be given back.
-    fn make_room(&mut self) -> Result<(), Trouble> {
+    fn make_room(&mut self) -> Result<(), CommitFailure> {
         if !self.has_consumed_bulk() {
             return Ok(());
         }
         let full = |trouble| match trouble {
             // The records of the old segment are safe; it is tried again at the next probe.
-            Trouble::Full(_) => Ok(()),
-            Trouble::Failed(why) => Err(Trouble::Failed(why)),
+            CommitFailure::Full(_) => Ok(()),
+            CommitFailure::Failed(why) => Err(CommitFailure::Failed(why)),
         };
         // The next segment may be there from the last time, when there was no room for its first block.
         if self.length > 0
@@ -438,7 +438,7 @@ impl Committer {
         {
             return full(trouble);
         }
-        if let Err(trouble) = self.write_block(&Fill::default()) {
+        if let Err(trouble) = self.write_block(&WriteBatch::default()) {
             return full(trouble);
         }
         self.sync()?;
@@ -457,16 +457,16 @@ impl Committer {
 
     /// Makes the last block durable and says so in an empty one. Damage to what was written last is then known from an
     /// unfinished write.
-    fn mark(&mut self) -> Result<(), Trouble> {
+    fn mark(&mut self) -> Result<(), CommitFailure> {
         if self.is_unsynced() {
             self.sync()?;
         }
         if self.is_marked {
             return Ok(());
         }
-        match self.write_block(&Fill::default()) {
+        match self.write_block(&WriteBatch::default()) {
             // Nothing is lost without the mark.
-            Err(Trouble::Full(_)) => return Ok(()),
+            Err(CommitFailure::Full(_)) => return Ok(()),
             written => written?,
         }
         self.sync()?;
@@ -474,16 +474,16 @@ impl Committer {
         Ok(())
     }
 
-    fn refuse(&self, state: State, why: &str) {
+    fn refuse(&self, state: JournalState, why: &str) {
         let log_bytes = self.shared.log.lock().bytes();
         let mut pending = self.shared.pending.lock();
         let is_new = match &pending.state {
-            State::Open => true,
-            State::Full => state != State::Full,
-            State::Failed(_) => false,
+            JournalState::Open => true,
+            JournalState::Full => state != JournalState::Full,
+            JournalState::Failed(_) => false,
         };
         if is_new {
-            pending.turn_away(state.clone());
+            pending.reject_appends(state.clone());
             pending.full_from = log_bytes;
         }
         drop(pending);
@@ -492,7 +492,7 @@ impl Committer {
         }
         self.shared.meters.refusing.set(1.0);
         self.shared.wake_all();
-        if state == State::Full {
+        if state == JournalState::Full {
             tracing::warn!(reason = why, "journal refuses appends, the disk is full");
         } else {
             tracing::error!(
@@ -509,8 +509,8 @@ impl Committer {
 
     /// Makes everything durable and lets the consumers finish.
     pub(crate) fn end(mut self) {
-        let has_failed = matches!(self.shared.pending.lock().state, State::Failed(_));
-        if !has_failed && let Err(Trouble::Failed(why)) = self.mark() {
+        let has_failed = matches!(self.shared.pending.lock().state, JournalState::Failed(_));
+        if !has_failed && let Err(CommitFailure::Failed(why)) = self.mark() {
             tracing::error!(reason = why, "the end of the journal may not be on the disk");
         }
         self.shared.log.lock().close();
@@ -519,15 +519,15 @@ impl Committer {
     }
 }
 
-impl Drop for Committer {
+impl Drop for JournalCommitter {
     /// A panic is a failure like any other: who waits is told, and nothing further is taken.
     fn drop(&mut self) {
         if !std::thread::panicking() {
             return;
         }
         let mut pending = self.shared.pending.lock();
-        pending.turn_away(State::Failed("the journal's thread has panicked".into()));
-        let fill = pending.take(Fill::default());
+        pending.reject_appends(JournalState::Failed("the journal's thread has panicked".into()));
+        let fill = pending.take(WriteBatch::default());
         drop(pending);
         drop(fill);
         self.shared.meters.refusing.set(1.0);
@@ -537,8 +537,8 @@ impl Drop for Committer {
     }
 }
 
-const fn empty_entry(partition: Partition, first: u64) -> Entry {
-    Entry {
+const fn empty_entry(partition: Partition, first: u64) -> SectionEntry {
+    SectionEntry {
         partition,
         records: 0,
         first,

@@ -10,30 +10,32 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use fieldline_core::ports::{Consumer, Delivery, JournalError, Offset, Partition, QueueId, Records};
+use fieldline_core::ports::{
+    ConsumerEvent, ConsumerRecords, JournalConsumer, JournalError, Offset, Partition, QueueId,
+};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use crate::error::{Damage, ReadError, failed, invalid};
-use crate::format::{Entry, HEADER_BYTES};
+use crate::error::{DamageReport, ReadError, failed, invalid};
+use crate::format::{HEADER_BYTES, SectionEntry};
 use crate::log::segment_name;
-use crate::shared::Shared;
-use crate::walk::Walk;
+use crate::shared::JournalShared;
+use crate::walk::SegmentReader;
 
 /// One member of a group.
-pub(crate) struct Member {
-    shared: Arc<Shared>,
+pub(crate) struct GroupMember {
+    shared: Arc<JournalShared>,
     queue: QueueId,
     group: String,
     arrivals: watch::Receiver<()>,
-    cursors: Vec<Cursor>,
+    cursors: Vec<PartitionCursor>,
     turn: usize,
     is_assigned: bool,
 }
 
-impl Member {
+impl GroupMember {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<JournalShared>,
         queue: QueueId,
         group: &str,
         arrivals: watch::Receiver<()>,
@@ -45,7 +47,7 @@ impl Member {
             group: group.to_owned(),
             arrivals,
             cursors: positions
-                .map(|(partition, next)| Cursor {
+                .map(|(partition, next)| PartitionCursor {
                     partition,
                     next,
                     place: None,
@@ -60,7 +62,7 @@ impl Member {
     }
 
     /// The next records of any partition, each having its turn.
-    fn poll_records(&mut self, max_bytes: usize) -> Option<Delivery> {
+    fn poll_records(&mut self, max_bytes: usize) -> Option<ConsumerEvent> {
         for _ in 0..self.cursors.len() {
             self.turn = (self.turn + 1) % self.cursors.len();
             let Some(cursor) = self.cursors.get_mut(self.turn) else {
@@ -75,16 +77,16 @@ impl Member {
                         .meters
                         .delivered_bytes
                         .increment(records.bytes.len() as u64);
-                    return Some(Delivery::Records(records));
+                    return Some(ConsumerEvent::Records(records));
                 }
                 Ok(None) => {}
-                Err(error) => return Some(Delivery::Unreadable(cursor.partition, error)),
+                Err(error) => return Some(ConsumerEvent::Unreadable(cursor.partition, error)),
             }
         }
         None
     }
 
-    fn cursor(&mut self, partition: Partition) -> Result<&mut Cursor, JournalError> {
+    fn cursor(&mut self, partition: Partition) -> Result<&mut PartitionCursor, JournalError> {
         self.cursors
             .iter_mut()
             .find(|cursor| cursor.partition == partition)
@@ -93,13 +95,13 @@ impl Member {
 }
 
 #[async_trait]
-impl Consumer for Member {
-    async fn next(&mut self, max_bytes: usize) -> Result<Delivery, JournalError> {
+impl JournalConsumer for GroupMember {
+    async fn next(&mut self, max_bytes: usize) -> Result<ConsumerEvent, JournalError> {
         if !self.is_assigned {
             self.is_assigned = true;
             let positions = self.cursors.iter();
             let positions = positions.map(|cursor| (cursor.partition, Offset(cursor.next)));
-            return Ok(Delivery::Assigned(positions.collect()));
+            return Ok(ConsumerEvent::Assigned(positions.collect()));
         }
         loop {
             self.arrivals.borrow_and_update();
@@ -108,13 +110,13 @@ impl Consumer for Member {
                 return Ok(delivery);
             }
             if closed {
-                return Ok(Delivery::Closed);
+                return Ok(ConsumerEvent::Closed);
             }
             let pause_end = self.cursors.iter().filter_map(|cursor| cursor.paused).min();
             tokio::select! {
                 // The sender lives in `shared`, so waiting fails never.
                 arrived = self.arrivals.changed() => if arrived.is_err() {
-                    return Ok(Delivery::Closed);
+                    return Ok(ConsumerEvent::Closed);
                 },
                 () = sleep_if(pause_end) => {}
             }
@@ -156,37 +158,41 @@ impl Consumer for Member {
 }
 
 /// Position in one partition.
-struct Cursor {
+struct PartitionCursor {
     partition: Partition,
     next: u64,
     /// The block to go on from; `None` until it was looked for.
-    place: Option<Place>,
+    place: Option<SegmentPosition>,
     /// Records that were read already, with the offset after them: what did not fit into the last delivery.
     rest: Option<(Bytes, u64)>,
-    entries: Vec<Entry>,
+    entries: Vec<SectionEntry>,
     paused: Option<Instant>,
 }
 
-struct Place {
+struct SegmentPosition {
     segment: u64,
     position: u64,
-    walk: Walk,
+    walk: SegmentReader,
 }
 
 /// Whether to look at the next block.
-enum Step {
+enum ReadProgress {
     Next,
     Enough,
 }
 
-impl Cursor {
+impl PartitionCursor {
     fn is_paused(&mut self) -> bool {
         self.paused = self.paused.filter(|end| *end > Instant::now());
         self.paused.is_some()
     }
 
     /// Up to `max_bytes` of consecutive durable records; a single larger one comes alone.
-    fn read(&mut self, shared: &Shared, max_bytes: usize) -> Result<Option<Records>, JournalError> {
+    fn read(
+        &mut self,
+        shared: &JournalShared,
+        max_bytes: usize,
+    ) -> Result<Option<ConsumerRecords>, JournalError> {
         let (mut bytes, end) = match self.rest.take() {
             Some(rest) => rest,
             None => self.gather(shared, max_bytes)?,
@@ -212,7 +218,7 @@ impl Cursor {
         let first = Offset(self.next);
         self.next += records;
         self.rest = (!bytes.is_empty()).then_some((bytes, end));
-        Ok(Some(Records {
+        Ok(Some(ConsumerRecords {
             partition: self.partition,
             first,
             next: Offset(self.next),
@@ -222,13 +228,13 @@ impl Cursor {
 
     /// Reads whole sections from `next` on until there are `max_bytes`, and one at least. Returns them with the offset
     /// after them.
-    fn gather(&mut self, shared: &Shared, max_bytes: usize) -> Result<(Bytes, u64), JournalError> {
+    fn gather(&mut self, shared: &JournalShared, max_bytes: usize) -> Result<(Bytes, u64), JournalError> {
         let mut out = Vec::new();
         let mut reached = self.next;
         while reached < shared.log.lock().end(self.partition) {
             match self.step(shared, max_bytes, &mut reached, &mut out) {
-                Ok(Step::Next) => {}
-                Ok(Step::Enough) => break,
+                Ok(ReadProgress::Next) => {}
+                Ok(ReadProgress::Enough) => break,
                 // What was read before is good; the failure will show again.
                 Err(_) if !out.is_empty() => break,
                 Err(error) => return Err(error),
@@ -240,15 +246,15 @@ impl Cursor {
     /// Reads one block, or goes to the next segment.
     fn step(
         &mut self,
-        shared: &Shared,
+        shared: &JournalShared,
         max_bytes: usize,
         reached: &mut u64,
         out: &mut Vec<u8>,
-    ) -> Result<Step, JournalError> {
+    ) -> Result<ReadProgress, JournalError> {
         let Some(place) = &mut self.place else {
             let segment = self.find(shared, *reached)?;
             self.place = open(shared, segment)?;
-            return Ok(Step::Next);
+            return Ok(ReadProgress::Next);
         };
         let (bounds, holder) = {
             let log = shared.log.lock();
@@ -260,17 +266,17 @@ impl Cursor {
         let Some(bounds) = bounds else {
             // Deleted, because it held nothing more of this partition that the group still needs.
             self.place = None;
-            return Ok(Step::Next);
+            return Ok(ReadProgress::Next);
         };
         if place.position >= bounds.length {
             // Segments without records of the partition are left out. Only after damage that was given up no segment
             // claims to hold the position, then the following one is the one to go on with.
             let onward = holder.filter(|holder| *holder > place.segment).or(bounds.next);
             let Some(onward) = onward else {
-                return Ok(Step::Enough);
+                return Ok(ReadProgress::Enough);
             };
             self.place = open(shared, onward)?;
-            return Ok(Step::Next);
+            return Ok(ReadProgress::Next);
         }
         let (segment, position) = (place.segment, place.position);
         let report = |error| report(shared, segment, position, error);
@@ -288,7 +294,7 @@ impl Cursor {
             let fits = out.len() + entry.bytes as usize <= max_bytes;
             // Records of one delivery have consecutive offsets; given-up damage leaves a gap.
             if !out.is_empty() && (!fits || entry.first > *reached) {
-                return Ok(Step::Enough);
+                return Ok(ReadProgress::Enough);
             }
             let before = out.len();
             if let Err(error) = place.walk.section(start, entry, out) {
@@ -303,10 +309,10 @@ impl Cursor {
             *reached = entry.next();
         }
         place.position = position + header.block_bytes();
-        Ok(Step::Next)
+        Ok(ReadProgress::Next)
     }
 
-    fn find(&self, shared: &Shared, offset: u64) -> Result<u64, JournalError> {
+    fn find(&self, shared: &JournalShared, offset: u64) -> Result<u64, JournalError> {
         let log = shared.log.lock();
         log.check(self.partition, offset)?;
         let segment = log.segment_of(self.partition, offset);
@@ -328,13 +334,13 @@ async fn sleep_if(end: Option<Instant>) {
 }
 
 /// Opens a segment at its beginning, `None` if it was deleted in this moment.
-fn open(shared: &Shared, segment: u64) -> Result<Option<Place>, JournalError> {
+fn open(shared: &JournalShared, segment: u64) -> Result<Option<SegmentPosition>, JournalError> {
     let name = segment_name(segment);
     match shared.disk.open(&name) {
-        Ok(file) => Ok(Some(Place {
+        Ok(file) => Ok(Some(SegmentPosition {
             segment,
             position: 0,
-            walk: Walk::new(file, shared.log_number),
+            walk: SegmentReader::new(file, shared.log_number),
         })),
         Err(error) if error.kind() == io::ErrorKind::NotFound && !shared.log.lock().holds(segment) => {
             Ok(None)
@@ -343,11 +349,11 @@ fn open(shared: &Shared, segment: u64) -> Result<Option<Place>, JournalError> {
     }
 }
 
-fn report(shared: &Shared, segment: u64, position: u64, error: ReadError) -> JournalError {
+fn report(shared: &JournalShared, segment: u64, position: u64, error: ReadError) -> JournalError {
     let name = segment_name(segment);
     match error {
         ReadError::Io(error) => failed(format!("read {}", shared.disk.describe(&name)))(error),
-        ReadError::Bad(bad) => Damage {
+        ReadError::Bad(bad) => DamageReport {
             disk: shared.disk.as_ref(),
             file: &name,
             position,

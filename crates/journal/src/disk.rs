@@ -9,7 +9,7 @@ use std::sync::Arc;
 use fieldline_core::directory::create_durably;
 
 /// One directory.
-pub(crate) trait Disk: Send + Sync {
+pub(crate) trait JournalDisk: Send + Sync {
     /// Opens an existing file for reading and writing.
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>>;
     /// Creates a file, emptying one that exists.
@@ -92,13 +92,13 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
 }
 
 /// A directory of the file system, locked against a second process.
-pub(crate) struct Directory {
+pub(crate) struct LockedDirectory {
     path: PathBuf,
     handle: File,
     _lock: File,
 }
 
-impl Directory {
+impl LockedDirectory {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         create_durably(path, 0o777)?;
         let lock = OpenOptions::new()
@@ -120,13 +120,13 @@ impl Directory {
     }
 }
 
-impl Disk for Directory {
+impl JournalDisk for LockedDirectory {
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
             .open(self.path.join(name))?;
-        Ok(Arc::new(RealFile(file)))
+        Ok(Arc::new(SystemFile(file)))
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
@@ -136,7 +136,7 @@ impl Disk for Directory {
             .create(true)
             .truncate(true)
             .open(self.path.join(name))?;
-        Ok(Arc::new(RealFile(file)))
+        Ok(Arc::new(SystemFile(file)))
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
@@ -171,9 +171,9 @@ impl Disk for Directory {
     }
 }
 
-struct RealFile(File);
+struct SystemFile(File);
 
-impl DiskFile for RealFile {
+impl DiskFile for SystemFile {
     fn read_at(&self, buffer: &mut [u8], position: u64) -> io::Result<usize> {
         self.0.read_at(buffer, position)
     }

@@ -7,30 +7,31 @@ use std::thread::JoinHandle;
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    Append, AppendError, AppendOrigin, Consumer, Journal, JournalError, Offset, Partition, QueueId,
+    AppendError, AppendFuture, AppendOrigin, Journal, JournalConsumer, JournalError, Offset, Partition,
+    QueueId,
 };
 use fieldline_model::record::RecordBatch;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Notify, watch};
 
-use crate::committer::{Committer, PROBE_FILE};
-use crate::consumer::Member;
-use crate::disk::{Directory, Disk};
+use crate::committer::{JournalCommitter, PROBE_FILE};
+use crate::consumer::GroupMember;
+use crate::disk::{JournalDisk, LockedDirectory};
 use crate::error::{failed, invalid};
-use crate::log::{Log, segment_id, segment_name};
-use crate::metrics::Meters;
+use crate::log::{DurableLog, segment_id, segment_name};
+use crate::metrics::JournalMetrics;
 use crate::options::Options;
-use crate::pending::Pending;
+use crate::pending::AppendBuffer;
 use crate::pressure::watch;
-use crate::recovery::{Recovered, recover};
-use crate::registry::Registry;
-use crate::shared::Shared;
+use crate::recovery::{RecoveredLog, recover};
+use crate::registry::QueueRegistry;
+use crate::shared::JournalShared;
 
 /// The journal as a file set of this node.
 ///
 /// Dropping it writes what is buffered and stops; [`Journal::close`] does the same without blocking.
 pub struct EmbeddedJournal {
-    shared: Arc<Shared>,
+    shared: Arc<JournalShared>,
     thread: Option<JoinHandle<()>>,
     /// Looks after what is held back, until the sender is gone.
     watcher: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
@@ -45,7 +46,8 @@ impl std::fmt::Debug for EmbeddedJournal {
 impl EmbeddedJournal {
     /// Opens the journal in a directory, creating it if there is none, and recovers from whatever happened to it.
     pub fn open(dir: &Path, options: &Options) -> Result<Self, JournalError> {
-        let disk = Directory::open(dir).map_err(failed(format!("open the journal in {}", dir.display())))?;
+        let disk =
+            LockedDirectory::open(dir).map_err(failed(format!("open the journal in {}", dir.display())))?;
         let (shared, committer) = start(Arc::new(disk), options)?;
         let (stop, told) = mpsc::channel();
         let watched = Arc::clone(&shared);
@@ -60,7 +62,10 @@ impl EmbeddedJournal {
 
     /// A journal whose committer the caller runs.
     #[cfg(test)]
-    pub(crate) fn open_on(disk: Arc<dyn Disk>, options: &Options) -> Result<(Self, Committer), JournalError> {
+    pub(crate) fn open_on(
+        disk: Arc<dyn JournalDisk>,
+        options: &Options,
+    ) -> Result<(Self, JournalCommitter), JournalError> {
         let (shared, committer) = start(disk, options)?;
         let journal = Self {
             shared,
@@ -103,23 +108,26 @@ fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<(
 }
 
 /// Somebody who waits for room.
-struct Waiting<'a>(&'a AtomicUsize);
+struct RoomWaiter<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
+impl<'a> RoomWaiter<'a> {
     fn among(count: &'a AtomicUsize) -> Self {
         count.fetch_add(1, Ordering::Relaxed);
         Self(count)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for RoomWaiter<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// Everything that happens before the first append.
-fn start(disk: Arc<dyn Disk>, options: &Options) -> Result<(Arc<Shared>, Committer), JournalError> {
+fn start(
+    disk: Arc<dyn JournalDisk>,
+    options: &Options,
+) -> Result<(Arc<JournalShared>, JournalCommitter), JournalError> {
     options.check().map_err(invalid)?;
     let mut registry = load_registry(disk.as_ref())?;
     let mut recovered = recover(disk.as_ref(), &registry, options.discard_damaged)?;
@@ -136,23 +144,23 @@ fn start(disk: Arc<dyn Disk>, options: &Options) -> Result<(Arc<Shared>, Committ
         .map_err(failed("make the recovered journal durable".to_owned()))?;
     // Left over from a probe that was interrupted.
     let _ = disk.remove(PROBE_FILE);
-    let Recovered {
+    let RecoveredLog {
         segments,
         ends,
         next_sequence,
         truncated,
         ..
     } = recovered;
-    let mut log = Log::new(segments, ends);
-    let mut pending = Pending::new(options);
+    let mut log = DurableLog::new(segments, ends);
+    let mut pending = AppendBuffer::new(options);
     for queue in &registry.queues {
         pending.slots.add_queue(queue.partitions);
     }
     log.add_queues(registry.queues.len());
-    let meters = Meters::describe();
+    let meters = JournalMetrics::describe();
     meters.truncated_bytes.increment(truncated);
     meters.refusing.set(0.0);
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(JournalShared {
         disk,
         options: options.clone(),
         log_number: registry.log,
@@ -168,12 +176,12 @@ fn start(disk: Arc<dyn Disk>, options: &Options) -> Result<(Arc<Shared>, Committ
     });
     shared.delete_consumed();
     shared.update_cap();
-    let committer = Committer::new(Arc::clone(&shared), active, next_sequence);
+    let committer = JournalCommitter::new(Arc::clone(&shared), active, next_sequence);
     Ok((shared, committer))
 }
 
-fn load_registry(disk: &dyn Disk) -> Result<Registry, JournalError> {
-    if let Some(registry) = Registry::load(disk)? {
+fn load_registry(disk: &dyn JournalDisk) -> Result<QueueRegistry, JournalError> {
+    if let Some(registry) = QueueRegistry::load(disk)? {
         return Ok(registry);
     }
     let names = disk
@@ -185,11 +193,11 @@ fn load_registry(disk: &dyn Disk) -> Result<Registry, JournalError> {
             disk.describe(name)
         )));
     }
-    Registry::create(disk)
+    QueueRegistry::create(disk)
 }
 
 fn first_segment(
-    disk: &dyn Disk,
+    disk: &dyn JournalDisk,
     id: u64,
 ) -> Result<(u64, Arc<dyn crate::disk::DiskFile>, u64), JournalError> {
     let name = segment_name(id);
@@ -230,9 +238,9 @@ impl Journal for EmbeddedJournal {
         partition: Partition,
         records: &RecordBatch,
         origin: AppendOrigin,
-    ) -> Result<Append, AppendError> {
+    ) -> Result<AppendFuture, AppendError> {
         if records.is_empty() {
-            return Ok(Append::durable());
+            return Ok(AppendFuture::durable());
         }
         let limit = self.shared.options.max_append.as_usize();
         if records.as_bytes().len() > limit {
@@ -245,7 +253,7 @@ impl Journal for EmbeddedJournal {
         if wake {
             self.shared.work.notify_one();
         }
-        Ok(Append::of(group))
+        Ok(AppendFuture::of(group))
     }
 
     async fn ready(&self, origin: AppendOrigin) {
@@ -262,9 +270,9 @@ impl Journal for EmbeddedJournal {
                 if pending.is_ready(origin) {
                     return;
                 }
-                pending.hold_back(origin);
+                pending.apply_backpressure(origin);
             }
-            let _waiting = Waiting::among(&self.shared.waiting);
+            let _waiting = RoomWaiter::among(&self.shared.waiting);
             notified.await;
         }
     }
@@ -274,13 +282,13 @@ impl Journal for EmbeddedJournal {
         queue: QueueId,
         group: &str,
         members: u16,
-    ) -> Result<Vec<Box<dyn Consumer>>, JournalError> {
+    ) -> Result<Vec<Box<dyn JournalConsumer>>, JournalError> {
         let mut registry = self.shared.registry.lock();
         let partitions = registry.partitions(queue);
         let positions = registry.join(self.shared.disk.as_ref(), queue, group)?;
         let log = self.shared.log.lock();
         let members = members.max(1);
-        let mut consumers: Vec<Box<dyn Consumer>> = Vec::with_capacity(usize::from(members));
+        let mut consumers: Vec<Box<dyn JournalConsumer>> = Vec::with_capacity(usize::from(members));
         for member in 0..members {
             let Some(arrivals) = log.arrivals(queue) else {
                 return Err(invalid(format!("there is no queue {}", queue.0)));
@@ -292,7 +300,9 @@ impl Journal for EmbeddedJournal {
                 (partition, committed.max(log.first(partition)))
             });
             let shared = Arc::clone(&self.shared);
-            consumers.push(Box::new(Member::new(shared, queue, group, arrivals, positions)));
+            consumers.push(Box::new(GroupMember::new(
+                shared, queue, group, arrivals, positions,
+            )));
         }
         Ok(consumers)
     }

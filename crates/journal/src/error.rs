@@ -4,7 +4,7 @@ use std::io;
 
 use fieldline_core::ports::JournalError;
 
-use crate::disk::Disk;
+use crate::disk::JournalDisk;
 use crate::format::BadBlock;
 
 /// Turns a failed call into the port's error; the context says what was being done.
@@ -40,8 +40,8 @@ impl From<BadBlock> for ReadError {
 }
 
 /// The report on bytes that do not pass their checks.
-pub(crate) struct Damage<'a> {
-    pub(crate) disk: &'a dyn Disk,
+pub(crate) struct DamageReport<'a> {
+    pub(crate) disk: &'a dyn JournalDisk,
     pub(crate) file: &'a str,
     pub(crate) position: u64,
     pub(crate) sequence: Option<u64>,
@@ -49,7 +49,7 @@ pub(crate) struct Damage<'a> {
     pub(crate) next_good: Option<(u64, u64)>,
 }
 
-impl Damage<'_> {
+impl DamageReport<'_> {
     pub(crate) fn report(&self) -> JournalError {
         let file = self.disk.describe(self.file);
         let sequence = self.sequence.map_or(String::new(), |sequence| {

@@ -69,7 +69,7 @@ pub enum BadBlock {
 
 /// A block's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header {
+pub struct BlockHeader {
     /// Number of the log.
     pub log: u64,
     /// Number of the block.
@@ -86,7 +86,7 @@ pub struct Header {
     pub is_void: bool,
 }
 
-impl Header {
+impl BlockHeader {
     /// The header's bytes.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
@@ -159,7 +159,7 @@ impl Header {
 
 /// An entry of a block's section table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
+pub struct SectionEntry {
     /// Whose records the section holds.
     pub partition: Partition,
     /// How many there are.
@@ -172,7 +172,7 @@ pub struct Entry {
     pub crc: u32,
 }
 
-impl Entry {
+impl SectionEntry {
     /// Offset after the last record.
     pub const fn next(&self) -> u64 {
         self.first.saturating_add(self.records as u64)
@@ -212,12 +212,16 @@ impl Entry {
 }
 
 /// Reads and checks a section table into `entries`, replacing what is there.
-pub fn decode_table(header: &Header, table: &[u8], entries: &mut Vec<Entry>) -> Result<(), BadBlock> {
+pub fn decode_table(
+    header: &BlockHeader,
+    table: &[u8],
+    entries: &mut Vec<SectionEntry>,
+) -> Result<(), BadBlock> {
     entries.clear();
     if table.len() != header.table_bytes() || crc32c::crc32c(table) != header.table_crc {
         return Err(BadBlock::Table);
     }
-    entries.extend(table.chunks_exact(ENTRY_BYTES).filter_map(Entry::decode));
+    entries.extend(table.chunks_exact(ENTRY_BYTES).filter_map(SectionEntry::decode));
     let payload: u64 = entries.iter().map(|entry| u64::from(entry.bytes)).sum();
     if !header.is_void && payload != u64::from(header.payload_bytes) {
         return Err(BadBlock::Table);
@@ -226,11 +230,11 @@ pub fn decode_table(header: &Header, table: &[u8], entries: &mut Vec<Entry>) -> 
 }
 
 /// The sections of a block with their entries.
-pub type Sections<'a> = Vec<(Entry, &'a [u8])>;
+pub type BlockSections<'a> = Vec<(SectionEntry, &'a [u8])>;
 
 /// Takes one whole block apart: its header, its entries and each section's bytes.
-pub fn decode_block(bytes: &[u8], log: u64) -> Result<(Header, Sections<'_>), BadBlock> {
-    let header = Header::decode(bytes, log)?;
+pub fn decode_block(bytes: &[u8], log: u64) -> Result<(BlockHeader, BlockSections<'_>), BadBlock> {
+    let header = BlockHeader::decode(bytes, log)?;
     let body = bytes.get(HEADER_BYTES..).unwrap_or_default();
     let (table, mut payload) = body.split_at_checked(header.table_bytes()).ok_or(BadBlock::Cut)?;
     let mut entries = Vec::new();
@@ -277,7 +281,7 @@ mod tests {
     fn block() -> Vec<u8> {
         let records = b"\x03\0\0\0abc";
         let mut table = Vec::new();
-        let entry = Entry {
+        let entry = SectionEntry {
             partition: Partition {
                 queue: QueueId(1),
                 index: 2,
@@ -288,7 +292,7 @@ mod tests {
             crc: crc32c::crc32c(records),
         };
         entry.encode(&mut table);
-        let header = Header {
+        let header = BlockHeader {
             log: 5,
             sequence: 9,
             synced_through: 8,

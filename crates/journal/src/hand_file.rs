@@ -15,9 +15,11 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use fieldline_core::in_hand::{Hand, KeptInHand, LoadInHand, PackInHand, Suspects, Taken};
+use fieldline_core::in_hand::{
+    BatchIsolation, CrashSuspects, InFlightBatch, InFlightKept, InFlightWork, LoadInHand,
+};
 use fieldline_core::ports::{
-    HandNotes, LeftBehind, Offset, Partition, QueueId, StoreError, StoreErrorKind, StoreResult,
+    InFlightNotes, Offset, Partition, PreviousRunNotes, QueueId, StoreError, StoreErrorKind, StoreResult,
 };
 use fieldline_model::TenantId;
 use parking_lot::Mutex;
@@ -40,23 +42,23 @@ const MAX_SLOTS: u64 = 65_536;
 type SlotBytes = [u8; SLOT_BYTES];
 
 /// Notes in two files of a directory.
-pub struct HandFile {
+pub struct InFlightFile {
     suspects: PathBuf,
     folder: PathBuf,
     file: File,
     run: u64,
-    left: Mutex<LeftBehind>,
+    left: Mutex<PreviousRunNotes>,
 }
 
 /// What `suspects.json` holds.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Counted {
+struct SuspectsFile {
     run: u64,
-    suspects: Suspects,
+    suspects: CrashSuspects,
 }
 
-impl HandFile {
+impl InFlightFile {
     /// Opens the notes in a directory, or creates them. What cannot be read is taken for nothing.
     ///
     /// # Errors
@@ -83,15 +85,15 @@ impl HandFile {
             folder: folder.to_owned(),
             file,
             run: run.max(counted.run),
-            left: Mutex::new(LeftBehind {
+            left: Mutex::new(PreviousRunNotes {
                 hands,
                 suspects: counted.suspects,
             }),
         })
     }
 
-    fn replace_suspects(&self, suspects: &Suspects) -> io::Result<()> {
-        let counted = Counted {
+    fn replace_suspects(&self, suspects: &CrashSuspects) -> io::Result<()> {
+        let counted = SuspectsFile {
             run: self.run,
             suspects: suspects.clone(),
         };
@@ -109,17 +111,17 @@ impl HandFile {
     }
 }
 
-impl HandNotes for HandFile {
-    fn left_behind(&self) -> LeftBehind {
+impl InFlightNotes for InFlightFile {
+    fn previous_run(&self) -> PreviousRunNotes {
         self.left.lock().clone()
     }
 
-    fn save(&self, suspects: &Suspects) -> StoreResult<()> {
+    fn save(&self, suspects: &CrashSuspects) -> StoreResult<()> {
         self.replace_suspects(suspects).map_err(failed)
     }
 
     fn begin(&self) -> StoreResult<()> {
-        *self.left.lock() = LeftBehind::default();
+        *self.left.lock() = PreviousRunNotes::default();
         // The slots go before the number of the run does: between the two, the old ones are counted already.
         self.file.set_len(0).map_err(failed)?;
         self.file
@@ -128,7 +130,7 @@ impl HandNotes for HandFile {
         self.file.write_all_at(&header(self.run + 1), 0).map_err(failed)
     }
 
-    fn note(&self, slot: usize, hand: Option<Hand>) -> StoreResult<()> {
+    fn note(&self, slot: usize, hand: Option<InFlightWork>) -> StoreResult<()> {
         let bytes = hand.map_or([0; SLOT_BYTES], encode);
         self.file
             .write_all_at(&bytes, (SLOT_BYTES * (slot + 1)) as u64)
@@ -144,7 +146,7 @@ fn failed(error: io::Error) -> StoreError {
     StoreError::new(kind, "The notes of what is in hand cannot be written").caused_by(error)
 }
 
-fn read_counted(path: &Path) -> Counted {
+fn read_counted(path: &Path) -> SuspectsFile {
     let read = std::fs::read(path).and_then(|bytes| Ok(serde_json::from_slice(&bytes)?));
     match read {
         Ok(counted) => counted,
@@ -152,7 +154,7 @@ fn read_counted(path: &Path) -> Counted {
             if error.kind() != io::ErrorKind::NotFound {
                 warn!(path = %path.display(), %error, "what was suspected cannot be read, nothing is");
             }
-            Counted::default()
+            SuspectsFile::default()
         }
     }
 }
@@ -173,7 +175,7 @@ fn read_run(file: &File) -> Option<u64> {
     take(&mut body).map(u64::from_le_bytes)
 }
 
-fn read_hands(file: &File) -> io::Result<Vec<Hand>> {
+fn read_hands(file: &File) -> io::Result<Vec<InFlightWork>> {
     let slots = file.metadata()?.len() / SLOT_BYTES as u64;
     let mut hands = Vec::new();
     for slot in 1..slots.min(MAX_SLOTS) {
@@ -188,15 +190,15 @@ const KIND_PACK: u8 = 1;
 const KIND_LOAD: u8 = 2;
 const KIND_KEPT: u8 = 3;
 
-fn encode(hand: Hand) -> SlotBytes {
+fn encode(hand: InFlightWork) -> SlotBytes {
     let mut bytes = [0; SLOT_BYTES];
     let mut at = 0;
     match hand {
-        Hand::Pack(pack) => {
+        InFlightWork::Pack(pack) => {
             let taken = match pack.taken {
-                Taken::Usual => 0,
-                Taken::Apart => 1,
-                Taken::Exclusively => 2,
+                BatchIsolation::Usual => 0,
+                BatchIsolation::Apart => 1,
+                BatchIsolation::Exclusively => 2,
             };
             put(&mut bytes, &mut at, &[KIND_PACK, taken]);
             put(&mut bytes, &mut at, &pack.partition.queue.0.to_le_bytes());
@@ -205,11 +207,11 @@ fn encode(hand: Hand) -> SlotBytes {
             put(&mut bytes, &mut at, &pack.first.0.to_le_bytes());
             put(&mut bytes, &mut at, &pack.next.0.to_le_bytes());
         }
-        Hand::Load(load) => {
+        InFlightWork::Load(load) => {
             put(&mut bytes, &mut at, &[KIND_LOAD]);
             put_owned(&mut bytes, load.tenant, load.id, load.version);
         }
-        Hand::Kept(kept) => {
+        InFlightWork::Kept(kept) => {
             put(&mut bytes, &mut at, &[KIND_KEPT]);
             put_owned(&mut bytes, kept.tenant, kept.id, 0);
         }
@@ -226,7 +228,7 @@ fn put_owned(bytes: &mut SlotBytes, tenant: TenantId, id: Uuid, version: i64) {
 }
 
 /// What a slot holds; `None` where that is nothing, or no longer what was written.
-fn decode(bytes: &SlotBytes) -> Option<Hand> {
+fn decode(bytes: &SlotBytes) -> Option<InFlightWork> {
     let mut body = opened(bytes)?;
     let [kind, taken] = take(&mut body)?;
     let queue = u16::from_le_bytes(take(&mut body)?);
@@ -234,7 +236,7 @@ fn decode(bytes: &SlotBytes) -> Option<Hand> {
     let _: [u8; 2] = take(&mut body)?;
     let [first, next] = [take(&mut body)?, take(&mut body)?].map(u64::from_le_bytes);
     match kind {
-        KIND_PACK => Some(Hand::Pack(PackInHand {
+        KIND_PACK => Some(InFlightWork::Pack(InFlightBatch {
             partition: Partition {
                 queue: QueueId(queue),
                 index,
@@ -242,9 +244,9 @@ fn decode(bytes: &SlotBytes) -> Option<Hand> {
             first: Offset(first),
             next: Offset(next),
             taken: match taken {
-                0 => Taken::Usual,
-                1 => Taken::Apart,
-                _ => Taken::Exclusively,
+                0 => BatchIsolation::Usual,
+                1 => BatchIsolation::Apart,
+                _ => BatchIsolation::Exclusively,
             },
         })),
         KIND_LOAD | KIND_KEPT => {
@@ -253,8 +255,8 @@ fn decode(bytes: &SlotBytes) -> Option<Hand> {
             let id = Uuid::from_bytes(take(&mut body)?);
             let version = i64::from_le_bytes(take(&mut body)?);
             Some(match kind {
-                KIND_KEPT => Hand::Kept(KeptInHand { tenant, id }),
-                _ => Hand::Load(LoadInHand { tenant, id, version }),
+                KIND_KEPT => InFlightWork::Kept(InFlightKept { tenant, id }),
+                _ => InFlightWork::Load(LoadInHand { tenant, id, version }),
             })
         }
         _ => None,
@@ -292,8 +294,8 @@ fn opened(bytes: &SlotBytes) -> Option<&[u8]> {
 mod tests {
     use super::*;
 
-    fn pack(first: u64, taken: Taken) -> Hand {
-        Hand::Pack(PackInHand {
+    fn pack(first: u64, taken: BatchIsolation) -> InFlightWork {
+        InFlightWork::Pack(InFlightBatch {
             partition: Partition {
                 queue: QueueId(700),
                 index: 3,
@@ -304,8 +306,8 @@ mod tests {
         })
     }
 
-    fn load(version: i64) -> Hand {
-        Hand::Load(LoadInHand {
+    fn load(version: i64) -> InFlightWork {
+        InFlightWork::Load(LoadInHand {
             tenant: TenantId::new(),
             id: Uuid::from_u128(7),
             version,
@@ -313,9 +315,9 @@ mod tests {
     }
 
     /// Opens the notes, and does what a start does.
-    fn start(folder: &Path) -> (HandFile, LeftBehind) {
-        let file = HandFile::open(folder).unwrap();
-        let left = file.left_behind();
+    fn start(folder: &Path) -> (InFlightFile, PreviousRunNotes) {
+        let file = InFlightFile::open(folder).unwrap();
+        let left = file.previous_run();
         let mut suspects = left.suspects.clone();
         suspects.count(&left.hands);
         file.save(&suspects).unwrap();
@@ -327,17 +329,17 @@ mod tests {
     fn what_was_in_hand_is_found_once() {
         let folder = tempfile::tempdir().unwrap();
         let hands = [
-            pack(1, Taken::Usual),
-            pack(2, Taken::Apart),
-            pack(3, Taken::Exclusively),
+            pack(1, BatchIsolation::Usual),
+            pack(2, BatchIsolation::Apart),
+            pack(3, BatchIsolation::Exclusively),
             load(-4),
-            Hand::Kept(KeptInHand {
+            InFlightWork::Kept(InFlightKept {
                 tenant: TenantId::new(),
                 id: Uuid::from_u128(8),
             }),
         ];
         let (file, left) = start(folder.path());
-        assert!(left.hands.is_empty() && left.suspects == Suspects::default());
+        assert!(left.hands.is_empty() && left.suspects == CrashSuspects::default());
         for (slot, hand) in hands.iter().enumerate() {
             file.note(slot, Some(*hand)).unwrap();
         }
@@ -347,8 +349,8 @@ mod tests {
         file.note(ROOM * 2, Some(hands[0])).unwrap();
         drop(file);
 
-        let file = HandFile::open(folder.path()).unwrap();
-        let left = file.left_behind();
+        let file = InFlightFile::open(folder.path()).unwrap();
+        let left = file.previous_run();
         assert_eq!(left.hands[..5], hands);
         assert_eq!(left.hands[5..], [hands[0]]);
         let mut suspects = left.suspects;
@@ -366,17 +368,17 @@ mod tests {
     fn what_is_damaged_is_taken_for_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let (file, _) = start(folder.path());
-        file.note(0, Some(pack(1, Taken::Usual))).unwrap();
+        file.note(0, Some(pack(1, BatchIsolation::Usual))).unwrap();
         file.note(1, Some(load(1))).unwrap();
         file.file.write_all_at(&[0xff], SLOT_BYTES as u64 + 9).unwrap();
         drop(file);
         let (_, left) = start(folder.path());
-        assert!(matches!(left.hands[..], [Hand::Load(_)]), "{left:?}");
+        assert!(matches!(left.hands[..], [InFlightWork::Load(_)]), "{left:?}");
 
         std::fs::write(folder.path().join("suspects.json"), "{").unwrap();
         std::fs::write(folder.path().join("in-hand"), "something else").unwrap();
         let (file, left) = start(folder.path());
-        assert!(left.hands.is_empty() && left.suspects == Suspects::default());
+        assert!(left.hands.is_empty() && left.suspects == CrashSuspects::default());
         file.note(0, Some(load(1))).unwrap();
         drop(file);
         assert_eq!(start(folder.path()).1.hands.len(), 1);

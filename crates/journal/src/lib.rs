@@ -45,5 +45,5 @@ mod walk;
 mod tests;
 
 pub use embedded::EmbeddedJournal;
-pub use hand_file::HandFile;
+pub use hand_file::InFlightFile;
 pub use options::{Durability, Options};

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use fieldline_core::ports::{JournalError, Partition, QueueId};
 use tokio::sync::watch;
 
-use crate::registry::{Offsets, Registry};
+use crate::registry::{PartitionOffsets, QueueRegistry};
 
 const SUFFIX: &str = ".log";
 
@@ -22,40 +22,40 @@ pub(crate) fn segment_id(name: &str) -> Option<u64> {
 
 /// A segment with at least one durable block.
 #[derive(Debug, Clone)]
-pub(crate) struct Segment {
+pub(crate) struct LogSegment {
     /// Number of its first block.
     pub(crate) id: u64,
     /// Its durable length.
     pub(crate) length: u64,
     /// Where each partition stands before its first block; a missing one stands at 0.
-    pub(crate) starts: Offsets,
+    pub(crate) starts: PartitionOffsets,
 }
 
-impl Segment {
+impl LogSegment {
     fn start(&self, partition: Partition) -> u64 {
         self.starts.get(&partition).copied().unwrap_or(0)
     }
 }
 
 /// The durable log, as consumers see it.
-pub(crate) struct Log {
-    segments: VecDeque<Segment>,
-    ends: Offsets,
+pub(crate) struct DurableLog {
+    segments: VecDeque<LogSegment>,
+    ends: PartitionOffsets,
     arrivals: Vec<watch::Sender<()>>,
     bytes: u64,
     closed: bool,
 }
 
 /// Where to read on.
-pub(crate) struct Bounds {
+pub(crate) struct SegmentBounds {
     /// Durable length of the segment.
     pub(crate) length: u64,
     /// The following segment.
     pub(crate) next: Option<u64>,
 }
 
-impl Log {
-    pub(crate) fn new(segments: VecDeque<Segment>, ends: Offsets) -> Self {
+impl DurableLog {
+    pub(crate) fn new(segments: VecDeque<LogSegment>, ends: PartitionOffsets) -> Self {
         Self {
             bytes: segments.iter().map(|segment| segment.length).sum(),
             segments,
@@ -82,7 +82,7 @@ impl Log {
         self.ends.get(&partition).copied().unwrap_or(0)
     }
 
-    pub(crate) fn ends(&self) -> &Offsets {
+    pub(crate) fn ends(&self) -> &PartitionOffsets {
         &self.ends
     }
 
@@ -138,12 +138,12 @@ impl Log {
     }
 
     /// How far a segment can be read, `None` if it was deleted.
-    pub(crate) fn bounds(&self, id: u64) -> Option<Bounds> {
+    pub(crate) fn bounds(&self, id: u64) -> Option<SegmentBounds> {
         let at = self
             .segments
             .binary_search_by_key(&id, |segment| segment.id)
             .ok()?;
-        Some(Bounds {
+        Some(SegmentBounds {
             length: self.segments.get(at)?.length,
             next: self.segments.get(at + 1).map(|segment| segment.id),
         })
@@ -155,7 +155,13 @@ impl Log {
     }
 
     /// Publishes a durable block: `before` is where partitions stood, `after` the changed ends.
-    pub(crate) fn publish(&mut self, id: u64, length: u64, before: &Offsets, after: &[(Partition, u64)]) {
+    pub(crate) fn publish(
+        &mut self,
+        id: u64,
+        length: u64,
+        before: &PartitionOffsets,
+        after: &[(Partition, u64)],
+    ) {
         match self.segments.back_mut() {
             Some(segment) if segment.id == id => {
                 self.bytes += length - segment.length;
@@ -163,7 +169,7 @@ impl Log {
             }
             _ => {
                 self.bytes += length;
-                self.segments.push_back(Segment {
+                self.segments.push_back(LogSegment {
                     id,
                     length,
                     starts: before.clone(),
@@ -185,7 +191,12 @@ impl Log {
 
     /// Takes out the oldest segment if nobody needs its records and either `retain` bytes of such history remain without
     /// it, or the log has outgrown `max`. The last segment stays: it says where the partitions stand.
-    pub(crate) fn take_consumed(&mut self, registry: &Registry, retain: u64, max: u64) -> Option<Segment> {
+    pub(crate) fn take_consumed(
+        &mut self,
+        registry: &QueueRegistry,
+        retain: u64,
+        max: u64,
+    ) -> Option<LogSegment> {
         let ends = self.segments.iter().skip(1).map(|next| &next.starts);
         let consumed: u64 = self
             .segments
@@ -203,20 +214,20 @@ impl Log {
     }
 
     /// Takes a segment back that could not be deleted.
-    pub(crate) fn put_back(&mut self, segment: Segment) {
+    pub(crate) fn put_back(&mut self, segment: LogSegment) {
         self.bytes += segment.length;
         self.segments.push_front(segment);
     }
 
     /// Whether nobody needs any record of the last segment.
-    pub(crate) fn is_consumed(&self, registry: &Registry) -> bool {
+    pub(crate) fn is_consumed(&self, registry: &QueueRegistry) -> bool {
         self.segments
             .back()
             .is_some_and(|segment| is_consumed(segment, &self.ends, registry))
     }
 }
 
-fn is_consumed(segment: &Segment, ends: &Offsets, registry: &Registry) -> bool {
+fn is_consumed(segment: &LogSegment, ends: &PartitionOffsets, registry: &QueueRegistry) -> bool {
     ends.iter()
         .all(|(partition, end)| segment.start(*partition) >= *end || !registry.needs(*partition, *end))
 }

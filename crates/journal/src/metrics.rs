@@ -2,7 +2,7 @@
 
 use metrics::{Counter, Gauge, Histogram, Unit};
 
-use crate::pressure::Cause;
+use crate::pressure::BackpressureCause;
 
 /// Appends that became durable.
 pub const APPENDS: &str = "fieldline_journal_appends_total";
@@ -34,7 +34,7 @@ pub const TRUNCATED_BYTES: &str = "fieldline_journal_truncated_bytes_total";
 pub const DELIVERED_BYTES: &str = "fieldline_journal_delivered_bytes_total";
 
 /// The handles, looked up once.
-pub(crate) struct Meters {
+pub(crate) struct JournalMetrics {
     pub(crate) appends: Counter,
     pub(crate) bytes: Counter,
     pub(crate) commits: Counter,
@@ -44,15 +44,15 @@ pub(crate) struct Meters {
     pub(crate) log_bytes: Gauge,
     pub(crate) reserve_bytes: Gauge,
     pub(crate) waiting_senders: Gauge,
-    /// In the order of [`Cause::ALL`].
-    pub(crate) held_back: [Counter; Cause::ALL.len()],
+    /// In the order of [`BackpressureCause::ALL`].
+    pub(crate) held_back: [Counter; BackpressureCause::ALL.len()],
     pub(crate) commit_age: Gauge,
     pub(crate) refusing: Gauge,
     pub(crate) truncated_bytes: Counter,
     pub(crate) delivered_bytes: Counter,
 }
 
-impl Meters {
+impl JournalMetrics {
     pub(crate) fn describe() -> Self {
         metrics::describe_counter!(APPENDS, "Appends that became durable");
         metrics::describe_counter!(BYTES, Unit::Bytes, "Bytes of records that became durable");
@@ -110,7 +110,8 @@ impl Meters {
             log_bytes: metrics::gauge!(LOG_BYTES),
             reserve_bytes: metrics::gauge!(RESERVE_BYTES),
             waiting_senders: metrics::gauge!(WAITING_SENDERS),
-            held_back: Cause::ALL.map(|cause| metrics::counter!(HELD_BACK, "setting" => cause.setting())),
+            held_back: BackpressureCause::ALL
+                .map(|cause| metrics::counter!(HELD_BACK, "setting" => cause.setting())),
             commit_age: metrics::gauge!(COMMIT_AGE),
             refusing: metrics::gauge!(REFUSING),
             truncated_bytes: metrics::counter!(TRUNCATED_BYTES),

@@ -7,8 +7,8 @@ use fieldline_core::ports::{AppendError, AppendOrigin, CommitGroup, Partition, Q
 use fieldline_model::record::RecordBatch;
 
 use crate::options::Options;
-use crate::pressure::{Cause, Held};
-use crate::reserve::Reserve;
+use crate::pressure::{BackpressureCause, BackpressureTime};
+use crate::reserve::InternalReserve;
 
 /// A section of the log is ended at this size, so that a reader never has to read much more than it wants.
 const SECTION_BYTES: usize = 256 << 10;
@@ -17,7 +17,7 @@ const KEEP_BYTES: usize = 64 << 10;
 
 /// What the journal does with appends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum JournalState {
     Open,
     Full,
     Failed(Arc<str>),
@@ -25,19 +25,19 @@ pub(crate) enum State {
 
 /// The part of a partition's buffer that becomes one section.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Cut {
+pub(crate) struct Section {
     pub(crate) bytes: usize,
     pub(crate) records: u32,
 }
 
 /// What one partition appends.
 #[derive(Debug, Default)]
-pub(crate) struct Buffer {
+pub(crate) struct PartitionBuffer {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) cuts: Vec<Cut>,
+    pub(crate) cuts: Vec<Section>,
 }
 
-impl Buffer {
+impl PartitionBuffer {
     fn add(&mut self, records: &RecordBatch) {
         let bytes = records.as_bytes();
         self.bytes.extend_from_slice(bytes);
@@ -46,7 +46,7 @@ impl Buffer {
                 cut.bytes += bytes.len();
                 cut.records += records.count();
             }
-            _ => self.cuts.push(Cut {
+            _ => self.cuts.push(Section {
                 bytes: bytes.len(),
                 records: records.count(),
             }),
@@ -66,8 +66,8 @@ impl Buffer {
 
 /// The appends of one commit.
 #[derive(Debug)]
-pub(crate) struct Fill {
-    pub(crate) buffers: Vec<Buffer>,
+pub(crate) struct WriteBatch {
+    pub(crate) buffers: Vec<PartitionBuffer>,
     pub(crate) used: Vec<u32>,
     pub(crate) bytes: usize,
     pub(crate) appends: u64,
@@ -76,7 +76,7 @@ pub(crate) struct Fill {
     pub(crate) group: Arc<CommitGroup>,
 }
 
-impl Default for Fill {
+impl Default for WriteBatch {
     fn default() -> Self {
         Self {
             buffers: Vec::new(),
@@ -89,7 +89,7 @@ impl Default for Fill {
     }
 }
 
-impl Drop for Fill {
+impl Drop for WriteBatch {
     /// Nobody waits for ever, even if the committer fails in a way that nobody thought of.
     fn drop(&mut self) {
         if self.appends > 0 {
@@ -99,7 +99,7 @@ impl Drop for Fill {
     }
 }
 
-impl Fill {
+impl WriteBatch {
     /// Makes it ready for other appends.
     pub(crate) fn clear(&mut self) {
         for slot in self.used.drain(..) {
@@ -124,12 +124,12 @@ impl Fill {
 
 /// Where the buffers of each queue's partitions are.
 #[derive(Debug, Default)]
-pub(crate) struct Slots {
+pub(crate) struct BufferIndex {
     queues: Vec<(u32, u16)>,
     partitions: Vec<Partition>,
 }
 
-impl Slots {
+impl BufferIndex {
     pub(crate) fn add_queue(&mut self, partitions: u16) {
         let queue = QueueId(self.queues.len() as u16);
         self.queues.push((self.partitions.len() as u32, partitions));
@@ -154,19 +154,19 @@ impl Slots {
 /// Who is to try again.
 #[derive(Debug, Clone, Copy, Default)]
 #[must_use = "nobody tries again without being woken"]
-pub(crate) struct Woken {
+pub(crate) struct WakeTargets {
     pub(crate) devices: bool,
     pub(crate) internal: bool,
 }
 
 /// The gate and the buffer of appends.
 #[derive(Debug)]
-pub(crate) struct Pending {
-    pub(crate) state: State,
+pub(crate) struct AppendBuffer {
+    pub(crate) state: JournalState,
     /// No further appends are taken, those taken are still written.
     pub(crate) closing: bool,
-    pub(crate) slots: Slots,
-    pub(crate) fill: Fill,
+    pub(crate) slots: BufferIndex,
+    pub(crate) fill: WriteBatch,
     /// Bytes that wait: those in `fill` and those being written.
     pub(crate) waiting: usize,
     /// The log has reached its largest size.
@@ -174,11 +174,11 @@ pub(crate) struct Pending {
     /// Size of the log when the disk was found full.
     pub(crate) full_from: u64,
     /// What the platform itself may append beyond what devices may.
-    pub(crate) reserve: Reserve,
+    pub(crate) reserve: InternalReserve,
     /// Some device was told to come back later.
     refused: bool,
     /// For how long that is so.
-    pub(crate) held: Held,
+    pub(crate) held: BackpressureTime,
     /// Some append of the platform was told so, because too much waits for the disk.
     refused_for_memory: bool,
     /// The same, because the reserve has no room for it.
@@ -192,19 +192,19 @@ pub(crate) struct Pending {
     max_bytes: u64,
 }
 
-impl Pending {
+impl AppendBuffer {
     pub(crate) fn new(options: &Options) -> Self {
         Self {
-            state: State::Open,
+            state: JournalState::Open,
             closing: false,
-            slots: Slots::default(),
-            fill: Fill::default(),
+            slots: BufferIndex::default(),
+            fill: WriteBatch::default(),
             waiting: 0,
             capped: false,
             full_from: 0,
-            reserve: Reserve::new(options),
+            reserve: InternalReserve::new(options),
             refused: false,
-            held: Held::default(),
+            held: BackpressureTime::default(),
             refused_for_memory: false,
             refused_for_reserve: false,
             committing_since: None,
@@ -218,7 +218,7 @@ impl Pending {
     /// Why no append of a device is taken now.
     pub(crate) fn refusal(&self) -> Option<AppendError> {
         self.closed().or(match self.state {
-            State::Full => Some(AppendError::DiskFull),
+            JournalState::Full => Some(AppendError::DiskFull),
             _ if self.capped => Some(AppendError::Busy),
             _ => None,
         })
@@ -228,8 +228,8 @@ impl Pending {
     fn closed(&self) -> Option<AppendError> {
         match &self.state {
             _ if self.closing => Some(AppendError::Closed),
-            State::Failed(why) => Some(AppendError::Failed(Arc::clone(why))),
-            State::Open | State::Full => None,
+            JournalState::Failed(why) => Some(AppendError::Failed(Arc::clone(why))),
+            JournalState::Open | JournalState::Full => None,
         }
     }
 
@@ -247,13 +247,13 @@ impl Pending {
             _ if !self.is_tight() || self.reserve.has_room(tenant, bytes as u64, self.is_full()) => {
                 (self.waiting + bytes > limit).then_some(AppendError::Busy)
             }
-            State::Full => Some(AppendError::DiskFull),
+            JournalState::Full => Some(AppendError::DiskFull),
             _ => Some(AppendError::Busy),
         })
     }
 
     fn is_full(&self) -> bool {
-        self.state == State::Full
+        self.state == JournalState::Full
     }
 
     /// Whether devices are refused, so that what comes is taken out of the reserve.
@@ -287,7 +287,7 @@ impl Pending {
         let bytes = records.as_bytes().len();
         if let Some(refusal) = self.refusal_of(origin, bytes) {
             if refusal == AppendError::Busy {
-                self.hold_back(origin);
+                self.apply_backpressure(origin);
             }
             return Err(refusal);
         }
@@ -300,7 +300,7 @@ impl Pending {
         let fill = &mut self.fill;
         if fill.buffers.len() <= slot as usize {
             fill.buffers
-                .resize_with(self.slots.partitions.len(), Buffer::default);
+                .resize_with(self.slots.partitions.len(), PartitionBuffer::default);
         }
         if let Some(buffer) = fill.buffers.get_mut(slot as usize) {
             if buffer.cuts.is_empty() {
@@ -320,14 +320,14 @@ impl Pending {
     }
 
     /// Notes that somebody has to wait, who is woken once that is over.
-    pub(crate) fn hold_back(&mut self, origin: AppendOrigin) {
+    pub(crate) fn apply_backpressure(&mut self, origin: AppendOrigin) {
         match origin {
             AppendOrigin::Device => {
                 self.refused = true;
                 self.held.begin(if self.capped {
-                    Cause::Consumers
+                    BackpressureCause::Consumers
                 } else {
-                    Cause::Disk
+                    BackpressureCause::Disk
                 });
             }
             AppendOrigin::Internal(_) => {
@@ -338,15 +338,15 @@ impl Pending {
     }
 
     /// Nobody waits from here on: all are told why not.
-    pub(crate) fn turn_away(&mut self, state: State) {
+    pub(crate) fn reject_appends(&mut self, state: JournalState) {
         self.state = state;
         self.refused = false;
         self.held.end();
     }
 
     /// Takes out everything that waits, leaving an empty buffer in its place. The bytes count as waiting until they are
-    /// [settled](Self::settle).
-    pub(crate) fn take(&mut self, empty: Fill) -> Fill {
+    /// [settled](Self::release).
+    pub(crate) fn take(&mut self, empty: WriteBatch) -> WriteBatch {
         let taken = std::mem::replace(&mut self.fill, empty);
         if taken.appends > 0 {
             self.committing_since = Some(Instant::now());
@@ -355,14 +355,14 @@ impl Pending {
     }
 
     /// Says that so many bytes wait no longer; returns who should be woken.
-    pub(crate) fn settle(&mut self, bytes: usize) -> Woken {
+    pub(crate) fn release(&mut self, bytes: usize) -> WakeTargets {
         self.waiting -= bytes;
         self.committing_since = None;
-        self.wake()
+        self.take_wake_targets()
     }
 
     /// Says how large the log is; returns who should be woken.
-    pub(crate) fn log_is(&mut self, bytes: u64) -> Woken {
+    pub(crate) fn update_log_size(&mut self, bytes: u64) -> WakeTargets {
         self.capped = bytes >= self.max_bytes;
         let from = if self.is_full() {
             self.full_from.min(self.max_bytes)
@@ -377,20 +377,20 @@ impl Pending {
         };
         // Who was refused for want of room is woken when some was given back, not at each write: many may wait.
         let has_more = self.reserve.shrink_to(beyond) || !is_tight;
-        let woken = self.wake();
-        Woken {
+        let woken = self.take_wake_targets();
+        WakeTargets {
             internal: woken.internal || (has_more && std::mem::take(&mut self.refused_for_reserve)),
             ..woken
         }
     }
 
     /// Who of those that were refused should be woken.
-    pub(crate) fn wake(&mut self) -> Woken {
+    pub(crate) fn take_wake_targets(&mut self) -> WakeTargets {
         let is_over = self.is_ready(AppendOrigin::Device);
         if is_over {
             self.held.end();
         }
-        Woken {
+        WakeTargets {
             devices: is_over && std::mem::take(&mut self.refused),
             internal: self.waiting <= self.limit / 2 && std::mem::take(&mut self.refused_for_memory),
         }

@@ -7,16 +7,16 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use crate::metrics::Meters;
+use crate::metrics::JournalMetrics;
 use crate::options::Options;
-use crate::shared::Shared;
+use crate::shared::JournalShared;
 
 /// How often the watcher looks.
 const TICK: Duration = Duration::from_secs(1);
 /// Senders that were held back for a smaller part of a second are not worth a line.
-const NOTABLE: Duration = Duration::from_millis(100);
+const NOTABLE_DELAY: Duration = Duration::from_millis(100);
 /// Without trouble for so long, it is over.
-const QUIET: Duration = Duration::from_secs(5);
+const QUIET_PERIOD: Duration = Duration::from_secs(5);
 /// How often the log is told that trouble goes on.
 const REMIND_EVERY: Duration = Duration::from_secs(60);
 /// Waiting for the disk for longer than this is worth a line.
@@ -24,14 +24,14 @@ const SLOW_COMMIT: Duration = Duration::from_secs(2);
 
 /// Why senders are held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum BackpressureCause {
     /// What waits for the disk has reached `max-pending`.
     Disk,
     /// The log has reached `max-bytes`, because consumers lag behind.
     Consumers,
 }
 
-impl Cause {
+impl BackpressureCause {
     pub(crate) const ALL: [Self; 2] = [Self::Disk, Self::Consumers];
 
     /// The setting that limits what is held, as metrics and log name it.
@@ -45,14 +45,14 @@ impl Cause {
 
 /// For how long senders were held back, by cause.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
-    now: Option<(Cause, Instant)>,
-    totals: [Duration; Cause::ALL.len()],
+pub(crate) struct BackpressureTime {
+    now: Option<(BackpressureCause, Instant)>,
+    totals: [Duration; BackpressureCause::ALL.len()],
 }
 
-impl Held {
+impl BackpressureTime {
     /// Somebody is told to wait.
-    pub(crate) fn begin(&mut self, cause: Cause) {
+    pub(crate) fn begin(&mut self, cause: BackpressureCause) {
         if self.now.is_some_and(|(known, _)| known == cause) {
             return;
         }
@@ -70,8 +70,8 @@ impl Held {
     }
 
     /// The time so far, by cause, what goes on included.
-    pub(crate) fn totals(&self) -> [Duration; Cause::ALL.len()] {
-        Cause::ALL.map(|cause| {
+    pub(crate) fn totals(&self) -> [Duration; BackpressureCause::ALL.len()] {
+        BackpressureCause::ALL.map(|cause| {
             let running = self.now.filter(|(known, _)| *known == cause);
             let before = self.totals.get(cause as usize).copied().unwrap_or_default();
             before + running.map_or(Duration::ZERO, |(_, since)| since.elapsed())
@@ -81,15 +81,15 @@ impl Held {
 
 /// How things stand at one moment.
 #[derive(Debug, Clone, Copy, Default)]
-struct Sight {
-    held: [Duration; Cause::ALL.len()],
+struct PressureSample {
+    held: [Duration; BackpressureCause::ALL.len()],
     /// For how long the block that is being written has kept its appends waiting.
     commit: Duration,
 }
 
 /// Runs until the sender of `stop` is gone.
-pub(crate) fn watch(shared: &Arc<Shared>, stop: &Receiver<()>) {
-    let mut reporter = Reporter::default();
+pub(crate) fn watch(shared: &Arc<JournalShared>, stop: &Receiver<()>) {
+    let mut reporter = PressureReporter::default();
     let mut looked = Instant::now();
     while stop.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
         let mut sight = look(shared);
@@ -105,13 +105,13 @@ pub(crate) fn watch(shared: &Arc<Shared>, stop: &Receiver<()>) {
 }
 
 /// Brings the metrics up to date.
-fn look(shared: &Shared) -> Sight {
+fn look(shared: &JournalShared) -> PressureSample {
     let (held, commit) = {
         let pending = shared.pending.lock();
         (pending.held.totals(), pending.committing_since)
     };
     let commit = commit.map_or(Duration::ZERO, |since| since.elapsed());
-    let Meters {
+    let JournalMetrics {
         held_back,
         waiting_senders,
         commit_age,
@@ -122,28 +122,28 @@ fn look(shared: &Shared) -> Sight {
     }
     waiting_senders.set(shared.waiting.load(Ordering::Relaxed) as f64);
     commit_age.set(commit.as_secs_f64());
-    Sight { held, commit }
+    PressureSample { held, commit }
 }
 
 /// What there is to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Report {
-    HoldingBack(Cause, Duration),
-    NoLonger(Cause, Duration),
+enum PressureReport {
+    HoldingBack(BackpressureCause, Duration),
+    NoLonger(BackpressureCause, Duration),
     DiskIsSilent(Duration),
     DiskAnswers(Duration),
 }
 
-impl Report {
-    fn log(self, shared: &Shared) {
+impl PressureReport {
+    fn log(self, shared: &JournalShared) {
         let waiting_senders = shared.waiting.load(Ordering::Relaxed);
         match self {
             Self::HoldingBack(cause, held) => {
                 let setting = cause.setting();
                 let limit = limit(&shared.options, cause);
                 let why = match cause {
-                    Cause::Disk => "the journal's disk is slower than what they send",
-                    Cause::Consumers => {
+                    BackpressureCause::Disk => "the journal's disk is slower than what they send",
+                    BackpressureCause::Consumers => {
                         "storing is slower than what they send, and the journal has grown to its limit"
                     }
                 };
@@ -172,25 +172,25 @@ impl Report {
     }
 }
 
-fn limit(options: &Options, cause: Cause) -> fieldline_core::options::ByteSize {
+fn limit(options: &Options, cause: BackpressureCause) -> fieldline_core::options::ByteSize {
     match cause {
-        Cause::Disk => options.max_pending,
-        Cause::Consumers => options.max_bytes,
+        BackpressureCause::Disk => options.max_pending,
+        BackpressureCause::Consumers => options.max_bytes,
     }
 }
 
 /// Trouble from its first sign until it has been quiet for a while.
 #[derive(Debug, Default)]
-struct Episode {
+struct BackpressureEpisode {
     told: Option<Instant>,
     last_sign: Option<Instant>,
     /// How much there has been of it.
     amount: Duration,
 }
 
-impl Episode {
+impl BackpressureEpisode {
     /// Whether to tell that it has begun, or goes on.
-    fn sign(&mut self, now: Instant) -> bool {
+    fn note_sign(&mut self, now: Instant) -> bool {
         self.last_sign = Some(now);
         let is_due = self.told.is_none_or(|told| now - told >= REMIND_EVERY);
         if is_due {
@@ -200,47 +200,47 @@ impl Episode {
     }
 
     /// How much there was, once it is over.
-    fn over(&mut self, now: Instant) -> Option<Duration> {
-        self.last_sign.filter(|last| now - *last >= QUIET)?;
+    fn finish_if_quiet(&mut self, now: Instant) -> Option<Duration> {
+        self.last_sign.filter(|last| now - *last >= QUIET_PERIOD)?;
         Some(std::mem::take(self).amount)
     }
 }
 
 /// Decides what is worth a line.
 #[derive(Debug, Default)]
-struct Reporter {
-    last: Sight,
-    holding: [Episode; Cause::ALL.len()],
-    silence: Episode,
+struct PressureReporter {
+    last: PressureSample,
+    holding: [BackpressureEpisode; BackpressureCause::ALL.len()],
+    silence: BackpressureEpisode,
 }
 
-impl Reporter {
-    fn reports(&mut self, now: Instant, sight: Sight) -> Vec<Report> {
+impl PressureReporter {
+    fn reports(&mut self, now: Instant, sight: PressureSample) -> Vec<PressureReport> {
         let mut reports = Vec::new();
-        for (at, cause) in Cause::ALL.into_iter().enumerate() {
-            let total = |sight: &Sight| sight.held.get(at).copied().unwrap_or_default();
+        for (at, cause) in BackpressureCause::ALL.into_iter().enumerate() {
+            let total = |sight: &PressureSample| sight.held.get(at).copied().unwrap_or_default();
             let more = total(&sight).saturating_sub(total(&self.last));
             let Some(episode) = self.holding.get_mut(at) else {
                 continue;
             };
             episode.amount += more;
-            if more >= NOTABLE {
-                if episode.sign(now) {
-                    reports.push(Report::HoldingBack(cause, episode.amount));
+            if more >= NOTABLE_DELAY {
+                if episode.note_sign(now) {
+                    reports.push(PressureReport::HoldingBack(cause, episode.amount));
                 }
-            } else if let Some(amount) = episode.over(now) {
-                reports.push(Report::NoLonger(cause, amount));
+            } else if let Some(amount) = episode.finish_if_quiet(now) {
+                reports.push(PressureReport::NoLonger(cause, amount));
             } else if episode.last_sign.is_none() {
                 episode.amount = Duration::ZERO;
             }
         }
         if sight.commit >= SLOW_COMMIT {
             self.silence.amount = self.silence.amount.max(sight.commit);
-            if self.silence.sign(now) {
-                reports.push(Report::DiskIsSilent(sight.commit));
+            if self.silence.note_sign(now) {
+                reports.push(PressureReport::DiskIsSilent(sight.commit));
             }
-        } else if let Some(longest) = self.silence.over(now) {
-            reports.push(Report::DiskAnswers(longest));
+        } else if let Some(longest) = self.silence.finish_if_quiet(now) {
+            reports.push(PressureReport::DiskAnswers(longest));
         }
         self.last = sight;
         reports
@@ -254,12 +254,17 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     /// What is reported in so many seconds, in each of which senders are held back for so long.
-    fn seconds(reporter: &mut Reporter, from: &mut Instant, count: u32, held: Duration) -> Vec<Report> {
+    fn seconds(
+        reporter: &mut PressureReporter,
+        from: &mut Instant,
+        count: u32,
+        held: Duration,
+    ) -> Vec<PressureReport> {
         let mut found = Vec::new();
         for _ in 0..count {
             *from += SECOND;
             let mut sight = reporter.last;
-            sight.held[Cause::Consumers as usize] += held;
+            sight.held[BackpressureCause::Consumers as usize] += held;
             found.extend(reporter.reports(*from, sight));
         }
         found
@@ -267,15 +272,15 @@ mod tests {
 
     #[test]
     fn trouble_is_told_when_it_begins_once_a_minute_and_when_it_is_over() {
-        let (mut reporter, mut now) = (Reporter::default(), Instant::now());
-        let cause = Cause::Consumers;
+        let (mut reporter, mut now) = (PressureReporter::default(), Instant::now());
+        let cause = BackpressureCause::Consumers;
         assert_eq!(
             seconds(&mut reporter, &mut now, 10, Duration::from_millis(50)),
             []
         );
         assert_eq!(
             seconds(&mut reporter, &mut now, 60, SECOND),
-            [Report::HoldingBack(cause, SECOND)]
+            [PressureReport::HoldingBack(cause, SECOND)]
         );
         // Held back on and off is one trouble, not many.
         let mut told = Vec::new();
@@ -283,43 +288,46 @@ mod tests {
             told.extend(seconds(&mut reporter, &mut now, 1, SECOND));
             told.extend(seconds(&mut reporter, &mut now, 3, Duration::ZERO));
         }
-        assert_eq!(told, [Report::HoldingBack(cause, 61 * SECOND)]);
+        assert_eq!(told, [PressureReport::HoldingBack(cause, 61 * SECOND)]);
         assert_eq!(
             seconds(&mut reporter, &mut now, 100, Duration::ZERO),
-            [Report::NoLonger(cause, 75 * SECOND)]
+            [PressureReport::NoLonger(cause, 75 * SECOND)]
         );
     }
 
     #[test]
     fn a_disk_that_does_not_answer_is_told_while_it_does_not() {
-        let (mut reporter, start) = (Reporter::default(), Instant::now());
+        let (mut reporter, start) = (PressureReporter::default(), Instant::now());
         let mut told = Vec::new();
         for second in 1..40 {
             let silent = second < 30;
-            let sight = Sight {
+            let sight = PressureSample {
                 commit: if silent { second * SECOND } else { Duration::ZERO },
-                ..Sight::default()
+                ..PressureSample::default()
             };
             told.extend(reporter.reports(start + second * SECOND, sight));
         }
         assert_eq!(
             told,
-            [Report::DiskIsSilent(2 * SECOND), Report::DiskAnswers(29 * SECOND)]
+            [
+                PressureReport::DiskIsSilent(2 * SECOND),
+                PressureReport::DiskAnswers(29 * SECOND)
+            ]
         );
     }
 
     #[test]
     fn time_is_counted_for_the_cause_that_holds_senders_back() {
-        let mut held = Held::default();
-        held.begin(Cause::Disk);
+        let mut held = BackpressureTime::default();
+        held.begin(BackpressureCause::Disk);
         std::thread::sleep(Duration::from_millis(5));
-        held.begin(Cause::Consumers);
+        held.begin(BackpressureCause::Consumers);
         let [disk, _] = held.totals();
         assert!(disk >= Duration::from_millis(5));
         held.end();
         let totals = held.totals();
         assert_eq!(
-            totals[Cause::Disk as usize],
+            totals[BackpressureCause::Disk as usize],
             disk,
             "it ended when the other one began"
         );

@@ -15,24 +15,24 @@ use std::sync::Arc;
 
 use fieldline_core::ports::JournalError;
 
-use crate::disk::{Disk, DiskFile, is_full, read_exact_at, write_all_at};
-use crate::error::{Damage, ReadError, failed};
-use crate::format::{BadBlock, Entry, HEADER_BYTES, Header, MAGIC};
-use crate::log::{Segment, segment_id, segment_name};
-use crate::registry::{Offsets, Registry};
-use crate::walk::Walk;
+use crate::disk::{DiskFile, JournalDisk, is_full, read_exact_at, write_all_at};
+use crate::error::{DamageReport, ReadError, failed};
+use crate::format::{BadBlock, BlockHeader, HEADER_BYTES, MAGIC, SectionEntry};
+use crate::log::{LogSegment, segment_id, segment_name};
+use crate::registry::{PartitionOffsets, QueueRegistry};
+use crate::walk::SegmentReader;
 
 /// Read at once when sections are checked or damage is searched through.
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// The log as it was found.
-pub(crate) struct Recovered {
+pub(crate) struct RecoveredLog {
     /// Segments that hold at least one block, oldest first.
-    pub(crate) segments: VecDeque<Segment>,
+    pub(crate) segments: VecDeque<LogSegment>,
     /// The file that appends go to, with its length.
     pub(crate) active: Option<(u64, Arc<dyn DiskFile>, u64)>,
     /// End of every partition.
-    pub(crate) ends: Offsets,
+    pub(crate) ends: PartitionOffsets,
     /// Number of the next block.
     pub(crate) next_sequence: u64,
     /// Bytes that were cut off.
@@ -40,41 +40,41 @@ pub(crate) struct Recovered {
 }
 
 /// A segment file before it was looked into.
-struct Found {
+struct SegmentFile {
     id: u64,
     name: String,
     length: u64,
     /// What its first block says, if that is good.
-    starts: Option<Offsets>,
+    starts: Option<PartitionOffsets>,
 }
 
 /// How far a segment is good.
-struct Scan {
+struct SegmentScan {
     position: u64,
     /// Everything before it was durable when a later block was written.
     proven: u64,
     next_sequence: u64,
-    starts: Option<Offsets>,
+    starts: Option<PartitionOffsets>,
     bad: Option<BadBlock>,
 }
 
 pub(crate) fn recover(
-    disk: &dyn Disk,
-    registry: &Registry,
+    disk: &dyn JournalDisk,
+    registry: &QueueRegistry,
     discard: bool,
-) -> Result<Recovered, JournalError> {
+) -> Result<RecoveredLog, JournalError> {
     let found = find_segments(disk, registry.log)?;
-    let mut recovered = Recovered {
+    let mut recovered = RecoveredLog {
         segments: VecDeque::new(),
         active: None,
-        ends: Offsets::new(),
+        ends: PartitionOffsets::new(),
         next_sequence: found.first().map_or(1, |first| first.id),
         truncated: 0,
     };
     for (index, segment) in found.iter().enumerate() {
         let next = found.get(index + 1);
         if let Some((starts, next)) = skippable(segment, next, found.len() - index, registry, discard) {
-            recovered.segments.push_back(Segment {
+            recovered.segments.push_back(LogSegment {
                 id: segment.id,
                 length: segment.length,
                 starts: starts.clone(),
@@ -84,7 +84,7 @@ pub(crate) fn recover(
         }
         let open = disk.open(&segment.name);
         let file = open.map_err(failed(format!("open {}", disk.describe(&segment.name))))?;
-        Recovery {
+        SegmentRecovery {
             disk,
             registry,
             discard,
@@ -95,7 +95,7 @@ pub(crate) fn recover(
     Ok(recovered)
 }
 
-fn find_segments(disk: &dyn Disk, log: u64) -> Result<Vec<Found>, JournalError> {
+fn find_segments(disk: &dyn JournalDisk, log: u64) -> Result<Vec<SegmentFile>, JournalError> {
     let names = disk
         .list()
         .map_err(failed("list the journal's files".to_owned()))?;
@@ -108,13 +108,13 @@ fn find_segments(disk: &dyn Disk, log: u64) -> Result<Vec<Found>, JournalError> 
         let file = disk.open(&name).map_err(failed(context()))?;
         let length = file.len().map_err(failed(context()))?;
         let mut entries = Vec::new();
-        let first = Walk::new(file, log).head(0, length, &mut entries);
+        let first = SegmentReader::new(file, log).head(0, length, &mut entries);
         let starts = match first {
             Ok(header) if header.sequence == id && !header.is_void => Some(starts_of(&entries)),
             Err(ReadError::Io(error)) => return Err(failed(context())(error)),
             _ => None,
         };
-        found.push(Found {
+        found.push(SegmentFile {
             id,
             name,
             length,
@@ -125,8 +125,8 @@ fn find_segments(disk: &dyn Disk, log: u64) -> Result<Vec<Found>, JournalError> 
 }
 
 /// Where each partition stands before the first block of a segment.
-fn starts_of(entries: &[Entry]) -> Offsets {
-    let mut starts = Offsets::new();
+fn starts_of(entries: &[SectionEntry]) -> PartitionOffsets {
+    let mut starts = PartitionOffsets::new();
     for entry in entries {
         starts.entry(entry.partition).or_insert(entry.first);
     }
@@ -135,12 +135,12 @@ fn starts_of(entries: &[Entry]) -> Offsets {
 
 /// A segment that nobody needs and that is not among the last two need not be read.
 fn skippable<'a>(
-    segment: &'a Found,
-    next: Option<&Found>,
+    segment: &'a SegmentFile,
+    next: Option<&SegmentFile>,
     left: usize,
-    registry: &Registry,
+    registry: &QueueRegistry,
     discard: bool,
-) -> Option<(&'a Offsets, u64)> {
+) -> Option<(&'a PartitionOffsets, u64)> {
     if left <= 2 || discard {
         return None;
     }
@@ -152,25 +152,25 @@ fn skippable<'a>(
     (!needed).then_some((starts, next.id))
 }
 
-struct Recovery<'a> {
-    disk: &'a dyn Disk,
-    registry: &'a Registry,
+struct SegmentRecovery<'a> {
+    disk: &'a dyn JournalDisk,
+    registry: &'a QueueRegistry,
     discard: bool,
     file: Arc<dyn DiskFile>,
 }
 
-impl Recovery<'_> {
+impl SegmentRecovery<'_> {
     /// Reads one segment; `next` is the number of the following one, which the segment must reach.
     fn segment(
         &self,
-        segment: &Found,
+        segment: &SegmentFile,
         next: Option<u64>,
-        recovered: &mut Recovered,
+        recovered: &mut RecoveredLog,
     ) -> Result<(), JournalError> {
         let context = || format!("read {}", self.disk.describe(&segment.name));
         let before = recovered.ends.clone();
         let mut length = segment.length;
-        let mut scan = Scan {
+        let mut scan = SegmentScan {
             position: 0,
             proven: 0,
             next_sequence: segment.id,
@@ -192,7 +192,7 @@ impl Recovery<'_> {
                 Some(bad) => bad,
             };
             let later = self.later_blocks(length, &scan).map_err(failed(context()))?;
-            let damage = Damage {
+            let damage = DamageReport {
                 disk: self.disk,
                 file: &segment.name,
                 position: scan.position,
@@ -214,7 +214,7 @@ impl Recovery<'_> {
         }
         recovered.next_sequence = scan.next_sequence;
         if scan.position > 0 {
-            recovered.segments.push_back(Segment {
+            recovered.segments.push_back(LogSegment {
                 id: segment.id,
                 length: scan.position,
                 starts: scan.starts.unwrap_or(before),
@@ -228,7 +228,7 @@ impl Recovery<'_> {
     }
 
     /// A segment is good to its end, but the next one begins later.
-    fn missing(&self, segment: &Found, expected: u64, next: u64) -> JournalError {
+    fn missing(&self, segment: &SegmentFile, expected: u64, next: u64) -> JournalError {
         JournalError::Corrupt(format!(
             "the journal is damaged: blocks {expected} to {} are missing, at the end of {} or in a file {} of their own. \
              What to do: put the files back from a copy, or set the journal's option discard-damaged for one start, which \
@@ -240,8 +240,8 @@ impl Recovery<'_> {
     }
 
     /// Goes on from `scan.position` to the first bad block or the end, checking every byte.
-    fn scan(&self, length: u64, scan: &mut Scan, ends: &mut Offsets) -> std::io::Result<()> {
-        let mut walk = Walk::new(Arc::clone(&self.file), self.registry.log);
+    fn scan(&self, length: u64, scan: &mut SegmentScan, ends: &mut PartitionOffsets) -> std::io::Result<()> {
+        let mut walk = SegmentReader::new(Arc::clone(&self.file), self.registry.log);
         let mut entries = Vec::new();
         let mut chunk = Vec::new();
         while scan.position < length {
@@ -273,13 +273,13 @@ impl Recovery<'_> {
     /// Checks the block at `scan.position` completely.
     fn block(
         &self,
-        walk: &mut Walk,
-        scan: &Scan,
+        walk: &mut SegmentReader,
+        scan: &SegmentScan,
         length: u64,
-        ends: &Offsets,
-        entries: &mut Vec<Entry>,
+        ends: &PartitionOffsets,
+        entries: &mut Vec<SectionEntry>,
         chunk: &mut Vec<u8>,
-    ) -> Result<Header, ReadError> {
+    ) -> Result<BlockHeader, ReadError> {
         let header = walk.head(scan.position, length, entries)?;
         let expected = scan.next_sequence;
         if header.sequence != expected && !(header.is_void && header.sequence > expected) {
@@ -308,8 +308,8 @@ impl Recovery<'_> {
     }
 
     /// Looks for good headers behind a bad block, in memory of fixed size.
-    fn later_blocks(&self, length: u64, scan: &Scan) -> std::io::Result<Later> {
-        let mut later = Later::default();
+    fn later_blocks(&self, length: u64, scan: &SegmentScan) -> std::io::Result<LaterBlocks> {
+        let mut later = LaterBlocks::default();
         let mut window = Vec::new();
         let mut start = scan.position + 1;
         while start + HEADER_BYTES as u64 <= length {
@@ -320,7 +320,7 @@ impl Recovery<'_> {
                 let Some(bytes) = window.get(at..at + HEADER_BYTES) else {
                     break;
                 };
-                let Ok(header) = Header::decode(bytes, self.registry.log) else {
+                let Ok(header) = BlockHeader::decode(bytes, self.registry.log) else {
                     continue;
                 };
                 if header.sequence <= scan.next_sequence {
@@ -339,7 +339,7 @@ impl Recovery<'_> {
     }
 
     /// Writes good blocks once more as they are, so that the next fsync does not pass them over.
-    fn write_again(&self, segment: &Found, from: u64, to: u64) -> Result<(), JournalError> {
+    fn write_again(&self, segment: &SegmentFile, from: u64, to: u64) -> Result<(), JournalError> {
         let mut chunk = Vec::new();
         let mut position = from;
         while position < to {
@@ -366,10 +366,10 @@ impl Recovery<'_> {
     /// Cuts an unfinished write off.
     fn cut(
         &self,
-        segment: &Found,
+        segment: &SegmentFile,
         length: u64,
-        scan: &Scan,
-        recovered: &mut Recovered,
+        scan: &SegmentScan,
+        recovered: &mut RecoveredLog,
     ) -> Result<(), JournalError> {
         let bytes = length - scan.position;
         recovered.truncated += bytes;
@@ -390,12 +390,12 @@ impl Recovery<'_> {
     /// Covers damage with a void block that reaches to the next good block or the end; returns the file's length.
     fn cover(
         &self,
-        segment: &Found,
+        segment: &SegmentFile,
         length: u64,
-        scan: &mut Scan,
-        good: Option<(u64, Header)>,
+        scan: &mut SegmentScan,
+        good: Option<(u64, BlockHeader)>,
         next: Option<u64>,
-        damage: &Damage<'_>,
+        damage: &DamageReport<'_>,
     ) -> Result<u64, JournalError> {
         let (end, sequence) = match (good, next) {
             (Some((position, header)), _) => (position, header.sequence - 1),
@@ -408,7 +408,7 @@ impl Recovery<'_> {
         let Some(payload_bytes) = payload.filter(|_| sequence >= scan.next_sequence) else {
             return Err(damage.report());
         };
-        let header = Header {
+        let header = BlockHeader {
             log: self.registry.log,
             sequence,
             synced_through: sequence,
@@ -427,8 +427,8 @@ impl Recovery<'_> {
 
 /// Good headers found behind a bad block.
 #[derive(Default)]
-struct Later {
-    first: Option<(u64, Header)>,
+struct LaterBlocks {
+    first: Option<(u64, BlockHeader)>,
     /// One of them says that the bad block was durable.
     proves: bool,
 }
@@ -444,7 +444,7 @@ fn starts_with_magic(window: &[u8]) -> impl Iterator<Item = usize> {
 fn check_section(
     file: &dyn DiskFile,
     mut position: u64,
-    entry: &Entry,
+    entry: &SectionEntry,
     chunk: &mut Vec<u8>,
 ) -> Result<(), ReadError> {
     let mut left = entry.bytes as usize;

@@ -8,9 +8,9 @@ use std::fmt::Write;
 
 use fieldline_core::ports::{JournalError, Partition, QueueId};
 
-use crate::disk::{Disk, is_full};
+use crate::disk::{JournalDisk, is_full};
 use crate::error::invalid;
-use crate::textfile::{self, Care, Contents};
+use crate::textfile::{self, ReplaceDurability, TextFileContents};
 
 const MANIFEST: &str = "manifest";
 const POSITIONS: &str = "positions";
@@ -21,26 +21,26 @@ const MAX_PARTITIONS: u32 = 1 << 16;
 const MAX_NAME_BYTES: usize = 249;
 
 /// Offset of each partition; a missing one stands at 0.
-pub(crate) type Offsets = BTreeMap<Partition, u64>;
+pub(crate) type PartitionOffsets = BTreeMap<Partition, u64>;
 
 /// A queue and its number of partitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Queue {
+pub(crate) struct QueueEntry {
     pub(crate) name: String,
     pub(crate) partitions: u16,
 }
 
 /// Queues, groups and positions, as they are on the disk.
 #[derive(Debug, Default)]
-pub(crate) struct Registry {
+pub(crate) struct QueueRegistry {
     pub(crate) log: u64,
-    pub(crate) queues: Vec<Queue>,
-    groups: BTreeMap<(QueueId, String), Offsets>,
+    pub(crate) queues: Vec<QueueEntry>,
+    groups: BTreeMap<(QueueId, String), PartitionOffsets>,
 }
 
-impl Registry {
+impl QueueRegistry {
     /// Reads the registry, `None` where there was never one.
-    pub(crate) fn load(disk: &dyn Disk) -> Result<Option<Self>, JournalError> {
+    pub(crate) fn load(disk: &dyn JournalDisk) -> Result<Option<Self>, JournalError> {
         let damaged = |name: &str| {
             JournalError::Corrupt(format!(
                 "{} does not pass its checks; put it back from a copy",
@@ -48,21 +48,21 @@ impl Registry {
             ))
         };
         let lines = match textfile::read(disk, MANIFEST)? {
-            Contents::Missing => return Ok(None),
-            Contents::Damaged => return Err(damaged(MANIFEST)),
-            Contents::Lines(lines) => lines,
+            TextFileContents::Missing => return Ok(None),
+            TextFileContents::Damaged => return Err(damaged(MANIFEST)),
+            TextFileContents::Lines(lines) => lines,
         };
         let mut registry = parse_manifest(&lines).ok_or_else(|| damaged(MANIFEST))?;
         match textfile::read(disk, POSITIONS)? {
-            Contents::Lines(lines) if registry.take_positions(&lines).is_some() => {}
-            Contents::Missing => {}
+            TextFileContents::Lines(lines) if registry.take_positions(&lines).is_some() => {}
+            TextFileContents::Missing => {}
             _ => tracing::warn!("the journal's consumer positions were lost, consumers start over"),
         }
         Ok(Some(registry))
     }
 
     /// A registry for a new log, durable.
-    pub(crate) fn create(disk: &dyn Disk) -> Result<Self, JournalError> {
+    pub(crate) fn create(disk: &dyn JournalDisk) -> Result<Self, JournalError> {
         let registry = Self {
             log: rand::random(),
             ..Self::default()
@@ -74,7 +74,7 @@ impl Registry {
     /// Finds a queue or adds it.
     pub(crate) fn open_queue(
         &mut self,
-        disk: &dyn Disk,
+        disk: &dyn JournalDisk,
         name: &str,
         partitions: u16,
     ) -> Result<QueueId, JournalError> {
@@ -92,7 +92,7 @@ impl Registry {
                 "more than {MAX_PARTITIONS} partitions in all queues together"
             )));
         }
-        self.queues.push(Queue {
+        self.queues.push(QueueEntry {
             name: name.to_owned(),
             partitions,
         });
@@ -111,25 +111,25 @@ impl Registry {
     /// Remembers a group for good; returns where it stands.
     pub(crate) fn join(
         &mut self,
-        disk: &dyn Disk,
+        disk: &dyn JournalDisk,
         queue: QueueId,
         group: &str,
-    ) -> Result<Offsets, JournalError> {
+    ) -> Result<PartitionOffsets, JournalError> {
         check_name(group)?;
         let key = (queue, group.to_owned());
         if let Some(positions) = self.groups.get(&key) {
             return Ok(positions.clone());
         }
-        self.groups.insert(key.clone(), Offsets::new());
+        self.groups.insert(key.clone(), PartitionOffsets::new());
         self.store_manifest(disk)
             .inspect_err(|_| drop(self.groups.remove(&key)))?;
-        Ok(Offsets::new())
+        Ok(PartitionOffsets::new())
     }
 
     /// Moves a group's position forward; one that lies behind changes nothing.
     pub(crate) fn commit(
         &mut self,
-        disk: &dyn Disk,
+        disk: &dyn JournalDisk,
         queue: QueueId,
         group: &str,
         partition: Partition,
@@ -166,7 +166,7 @@ impl Registry {
     }
 
     /// Sets back positions that lie beyond the end of the log, which a crash of the machine without `fsync` may cut.
-    pub(crate) fn clamp(&mut self, ends: &Offsets) {
+    pub(crate) fn clamp(&mut self, ends: &PartitionOffsets) {
         for ((_, group), positions) in &mut self.groups {
             for (partition, position) in positions {
                 let end = ends.get(partition).copied().unwrap_or(0);
@@ -178,7 +178,7 @@ impl Registry {
         }
     }
 
-    fn store_manifest(&self, disk: &dyn Disk) -> Result<(), JournalError> {
+    fn store_manifest(&self, disk: &dyn JournalDisk) -> Result<(), JournalError> {
         let mut body = format!("{MANIFEST_TITLE}\nlog {:016x}\n", self.log);
         for queue in &self.queues {
             let _ = writeln!(body, "queue {} {}", queue.partitions, queue.name);
@@ -186,10 +186,10 @@ impl Registry {
         for (queue, group) in self.groups.keys() {
             let _ = writeln!(body, "group {} {group}", queue.0);
         }
-        textfile::replace(disk, MANIFEST, body, Care::Durable)
+        textfile::replace(disk, MANIFEST, body, ReplaceDurability::Durable)
     }
 
-    fn store_positions(&self, disk: &dyn Disk) -> Result<(), JournalError> {
+    fn store_positions(&self, disk: &dyn JournalDisk) -> Result<(), JournalError> {
         let mut body = format!("{POSITIONS_TITLE}\nlog {:016x}\n", self.log);
         for ((_, group), positions) in &self.groups {
             for (partition, position) in positions {
@@ -200,7 +200,7 @@ impl Registry {
                 );
             }
         }
-        textfile::replace(disk, POSITIONS, body, Care::Quick)
+        textfile::replace(disk, POSITIONS, body, ReplaceDurability::Quick)
     }
 
     fn take_positions(&mut self, lines: &[String]) -> Option<()> {
@@ -231,23 +231,23 @@ impl Registry {
     }
 }
 
-fn parse_manifest(lines: &[String]) -> Option<Registry> {
+fn parse_manifest(lines: &[String]) -> Option<QueueRegistry> {
     let mut lines = lines.iter();
     lines.next().filter(|title| *title == MANIFEST_TITLE)?;
-    let mut registry = Registry {
+    let mut registry = QueueRegistry {
         log: u64::from_str_radix(lines.next()?.strip_prefix("log ")?, 16).ok()?,
-        ..Registry::default()
+        ..QueueRegistry::default()
     };
     for line in lines {
         if let Some((partitions, name)) = line.strip_prefix("queue ").and_then(|rest| rest.split_once(' ')) {
-            registry.queues.push(Queue {
+            registry.queues.push(QueueEntry {
                 name: name.to_owned(),
                 partitions: partitions.parse().ok()?,
             });
         } else {
             let (queue, group) = line.strip_prefix("group ")?.split_once(' ')?;
             let key = (QueueId(queue.parse().ok()?), group.to_owned());
-            registry.groups.insert(key, Offsets::new());
+            registry.groups.insert(key, PartitionOffsets::new());
         }
     }
     Some(registry)

@@ -10,11 +10,11 @@ use fieldline_model::TenantId;
 use crate::options::Options;
 
 /// This part of the reserve is left to other tenants, however much one takes: a quarter.
-const OTHERS: u64 = 4;
+const OTHERS_DIVISOR: u64 = 4;
 
 /// Who has taken how much of the reserve.
 #[derive(Debug)]
-pub(crate) struct Reserve {
+pub(crate) struct InternalReserve {
     /// Of a log that has reached its largest size.
     limit: u64,
     /// Of a full disk: the stores keep the other half of the room that devices leave.
@@ -23,7 +23,7 @@ pub(crate) struct Reserve {
     used: u64,
 }
 
-impl Reserve {
+impl InternalReserve {
     pub(crate) fn new(options: &Options) -> Self {
         let limit = options.reserve_bytes();
         Self {
@@ -37,7 +37,7 @@ impl Reserve {
     /// Whether a tenant may take so much.
     pub(crate) fn has_room(&self, tenant: TenantId, bytes: u64, is_full: bool) -> bool {
         let limit = if is_full { self.limit_when_full } else { self.limit };
-        let share = limit - limit / OTHERS;
+        let share = limit - limit / OTHERS_DIVISOR;
         let mine = self.charges.get(&tenant).copied().unwrap_or(0);
         self.used + bytes <= limit && mine + bytes <= share
     }
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn no_tenant_gets_all_of_it_and_what_is_given_back_is_given_back_to_all() {
         let (greedy, modest) = (TenantId::new(), TenantId::new());
-        let mut reserve = Reserve::new(&Options {
+        let mut reserve = InternalReserve::new(&Options {
             internal_reserve: Some(ByteSize(1000)),
             min_free_disk: ByteSize(200),
             ..Options::default()

@@ -9,20 +9,20 @@ use std::sync::atomic::AtomicUsize;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Notify, watch};
 
-use crate::disk::Disk;
-use crate::log::{Log, segment_name};
-use crate::metrics::Meters;
+use crate::disk::JournalDisk;
+use crate::log::{DurableLog, segment_name};
+use crate::metrics::JournalMetrics;
 use crate::options::Options;
-use crate::pending::{Pending, Woken};
-use crate::registry::Registry;
+use crate::pending::{AppendBuffer, WakeTargets};
+use crate::registry::QueueRegistry;
 
-pub(crate) struct Shared {
-    pub(crate) disk: Arc<dyn Disk>,
+pub(crate) struct JournalShared {
+    pub(crate) disk: Arc<dyn JournalDisk>,
     pub(crate) options: Options,
     pub(crate) log_number: u64,
-    pub(crate) registry: Mutex<Registry>,
-    pub(crate) log: Mutex<Log>,
-    pub(crate) pending: Mutex<Pending>,
+    pub(crate) registry: Mutex<QueueRegistry>,
+    pub(crate) log: Mutex<DurableLog>,
+    pub(crate) pending: Mutex<AppendBuffer>,
     /// Wakes the committer.
     pub(crate) work: Condvar,
     /// Wakes devices whose append was refused as busy.
@@ -33,10 +33,10 @@ pub(crate) struct Shared {
     pub(crate) waiting: AtomicUsize,
     /// True once the committer has ended.
     pub(crate) ended: watch::Sender<bool>,
-    pub(crate) meters: Meters,
+    pub(crate) meters: JournalMetrics,
 }
 
-impl Shared {
+impl JournalShared {
     /// Deletes segments that nobody needs. Runs where consumers commit, so that no append waits for a deletion.
     ///
     /// They go one by one, oldest first, each durably: a crash must never leave a hole in the log.
@@ -75,7 +75,7 @@ impl Shared {
         let log = self.log.lock();
         self.meters.log_bytes.set(log.bytes() as f64);
         let mut pending = self.pending.lock();
-        let woken = pending.log_is(log.bytes());
+        let woken = pending.update_log_size(log.bytes());
         self.meters.reserve_bytes.set(pending.reserve.used() as f64);
         drop(pending);
         drop(log);
@@ -83,7 +83,7 @@ impl Shared {
     }
 
     /// Lets those try again whose append was refused as busy.
-    pub(crate) fn wake(&self, woken: Woken) {
+    pub(crate) fn wake(&self, woken: WakeTargets) {
         if woken.devices {
             self.room.notify_waiters();
         }
@@ -94,7 +94,7 @@ impl Shared {
 
     /// Lets all try again, who are told then why they cannot.
     pub(crate) fn wake_all(&self) {
-        self.wake(Woken {
+        self.wake(WakeTargets {
             devices: true,
             internal: true,
         });

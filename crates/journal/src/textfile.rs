@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 
 use fieldline_core::ports::JournalError;
 
-use crate::disk::{Disk, read_exact_at, write_all_at};
+use crate::disk::{JournalDisk, read_exact_at, write_all_at};
 use crate::error::failed;
 
 /// Larger files are not ours.
@@ -12,7 +12,7 @@ const MAX_BYTES: u64 = 64 << 20;
 
 /// How far a replacement of a file goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Care {
+pub(crate) enum ReplaceDurability {
     /// The new contents are durable afterwards.
     Durable,
     /// A crash of the machine may bring the old contents back, or leave contents that fail their checksum.
@@ -20,26 +20,26 @@ pub(crate) enum Care {
 }
 
 /// What a file holds.
-pub(crate) enum Contents {
+pub(crate) enum TextFileContents {
     Missing,
     Damaged,
     Lines(Vec<String>),
 }
 
-pub(crate) fn read(disk: &dyn Disk, name: &str) -> Result<Contents, JournalError> {
+pub(crate) fn read(disk: &dyn JournalDisk, name: &str) -> Result<TextFileContents, JournalError> {
     let context = || format!("read {}", disk.describe(name));
     let file = match disk.open(name) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Contents::Missing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(TextFileContents::Missing),
         Err(error) => return Err(failed(context())(error)),
     };
     let length = file.len().map_err(failed(context()))?;
     if length > MAX_BYTES {
-        return Ok(Contents::Damaged);
+        return Ok(TextFileContents::Damaged);
     }
     let mut bytes = vec![0; length as usize];
     read_exact_at(file.as_ref(), &mut bytes, 0).map_err(failed(context()))?;
-    Ok(parse(bytes).map_or(Contents::Damaged, Contents::Lines))
+    Ok(parse(bytes).map_or(TextFileContents::Damaged, TextFileContents::Lines))
 }
 
 fn parse(bytes: Vec<u8>) -> Option<Vec<String>> {
@@ -52,18 +52,23 @@ fn parse(bytes: Vec<u8>) -> Option<Vec<String>> {
     Some(body.lines().map(str::to_owned).collect())
 }
 
-pub(crate) fn replace(disk: &dyn Disk, name: &str, mut body: String, care: Care) -> Result<(), JournalError> {
+pub(crate) fn replace(
+    disk: &dyn JournalDisk,
+    name: &str,
+    mut body: String,
+    care: ReplaceDurability,
+) -> Result<(), JournalError> {
     let crc = crc32c::crc32c(body.as_bytes());
     body.push_str(&format!("checksum {crc:08x}\n"));
     let temporary = format!("{name}.tmp");
     let write = || -> io::Result<()> {
         let file = disk.create(&temporary)?;
         write_all_at(file.as_ref(), &mut [IoSlice::new(body.as_bytes())], 0)?;
-        if care == Care::Durable {
+        if care == ReplaceDurability::Durable {
             file.sync()?;
         }
         disk.rename(&temporary, name)?;
-        if care == Care::Durable {
+        if care == ReplaceDurability::Durable {
             disk.sync_directory()?;
         }
         Ok(())

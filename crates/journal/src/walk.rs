@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use crate::disk::{DiskFile, read_exact_at};
 use crate::error::ReadError;
-use crate::format::{BadBlock, Entry, HEADER_BYTES, Header, decode_table};
+use crate::format::{BadBlock, BlockHeader, HEADER_BYTES, SectionEntry, decode_table};
 
 /// Read at once: most heads of small blocks come several to a read, bodies of large blocks are jumped over.
 const WINDOW_BYTES: usize = 16 << 10;
 
 /// A place in one segment file.
-pub(crate) struct Walk {
+pub(crate) struct SegmentReader {
     pub(crate) file: Arc<dyn DiskFile>,
     log: u64,
     window: Vec<u8>,
     window_start: u64,
 }
 
-impl Walk {
+impl SegmentReader {
     pub(crate) fn new(file: Arc<dyn DiskFile>, log: u64) -> Self {
         Self {
             file,
@@ -33,12 +33,12 @@ impl Walk {
         &mut self,
         position: u64,
         limit: u64,
-        entries: &mut Vec<Entry>,
-    ) -> Result<Header, ReadError> {
+        entries: &mut Vec<SectionEntry>,
+    ) -> Result<BlockHeader, ReadError> {
         let log = self.log;
         let room = limit.saturating_sub(position);
         let bytes = self.bytes(position, HEADER_BYTES.min(room as usize), limit)?;
-        let header = Header::decode(bytes, log)?;
+        let header = BlockHeader::decode(bytes, log)?;
         if header.block_bytes() > room {
             return Err(BadBlock::Cut.into());
         }
@@ -51,7 +51,7 @@ impl Walk {
     pub(crate) fn section(
         &mut self,
         position: u64,
-        entry: &Entry,
+        entry: &SectionEntry,
         out: &mut Vec<u8>,
     ) -> Result<(), ReadError> {
         let start = out.len();

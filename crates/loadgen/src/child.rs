@@ -14,27 +14,27 @@ use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_dea
 
 use crate::cli::WithParentArgs;
 use crate::error::{LoadError, LoadResult};
-use crate::leftovers::{look_after, note_child};
+use crate::leftovers::{register_child, try_wait_child};
 
-const START_WITHIN: Duration = Duration::from_secs(30);
-const STOP_WITHIN: Duration = Duration::from_secs(15);
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+const STOP_TIMEOUT: Duration = Duration::from_secs(15);
+const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Lines of the log that are shown when a server does not start.
 const SHOWN_LINES: usize = 10;
 
 /// A process that is stopped when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Child {
+pub(crate) struct ChildProcess {
     process: std::process::Child,
     pid: Pid,
 }
 
-impl Child {
+impl ChildProcess {
     /// Runs this program with these arguments.
     fn start(arguments: &mut Command) -> LoadResult<Self> {
         let process = arguments.spawn().map_err(cannot_start)?;
         let pid = Pid::from_child(&process);
-        note_child(pid);
+        register_child(pid);
         Ok(Self { process, pid })
     }
 
@@ -44,22 +44,22 @@ impl Child {
     }
 
     fn has_ended(&mut self) -> bool {
-        !matches!(look_after(self.pid, &mut self.process), Ok(None))
+        !matches!(try_wait_child(self.pid, &mut self.process), Ok(None))
     }
 }
 
-impl Drop for Child {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         // It may have ended by itself.
         let _ = kill_process(self.pid, Signal::TERM);
         let asked = Instant::now();
         let mut is_killed = false;
         while !self.has_ended() {
-            if !is_killed && asked.elapsed() > STOP_WITHIN {
+            if !is_killed && asked.elapsed() > STOP_TIMEOUT {
                 is_killed = true;
                 let _ = self.process.kill();
             }
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(EXIT_POLL_INTERVAL);
         }
     }
 }
@@ -90,7 +90,7 @@ pub(crate) fn run_with_parent(args: &WithParentArgs) -> LoadResult<bool> {
 /// The platform with its demo tenant on a directory of its own.
 #[derive(Debug)]
 pub(crate) struct OwnServer {
-    pub(crate) process: Child,
+    pub(crate) process: ChildProcess,
     /// Address of REST and HTTP devices.
     pub(crate) url: String,
     /// Address of MQTT devices.
@@ -113,14 +113,14 @@ pub(crate) fn own_server(home: &Path) -> LoadResult<OwnServer> {
         .env("FIELDLINE_MQTT_LISTEN", "127.0.0.1:0")
         .stdout(Stdio::null())
         .stderr(log);
-    let mut process = Child::start(&mut command)?;
+    let mut process = ChildProcess::start(&mut command)?;
     let asked = Instant::now();
     let listening: BTreeMap<String, SocketAddr> = loop {
         let found = std::fs::read(data.join("listening.json")).ok();
         if let Some(found) = found.and_then(|text| serde_json::from_slice(&text).ok()) {
             break found;
         }
-        if process.has_ended() || asked.elapsed() > START_WITHIN {
+        if process.has_ended() || asked.elapsed() > START_TIMEOUT {
             let text = std::fs::read_to_string(&log_path).unwrap_or_default();
             let lines: Vec<_> = text.lines().rev().take(SHOWN_LINES).collect();
             let lines: Vec<_> = lines.into_iter().rev().collect();
@@ -129,7 +129,7 @@ pub(crate) fn own_server(home: &Path) -> LoadResult<OwnServer> {
                 lines.join("\n")
             )));
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(EXIT_POLL_INTERVAL);
     };
     match (listening.get("http"), listening.get("mqtt")) {
         (Some(http), Some(mqtt)) => Ok(OwnServer {
@@ -145,7 +145,7 @@ pub(crate) fn own_server(home: &Path) -> LoadResult<OwnServer> {
 
 /// Which limit server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LimitServer {
+pub(crate) enum LimitServerKind {
     /// Parses and acknowledges MQTT.
     Plain,
     /// Appends and commits first.
@@ -154,7 +154,7 @@ pub(crate) enum LimitServer {
     Http,
 }
 
-impl LimitServer {
+impl LimitServerKind {
     /// What it does, for the report.
     pub(crate) fn what(self) -> &'static str {
         match self {
@@ -166,17 +166,17 @@ impl LimitServer {
 }
 
 /// Starts a limit server whose file, if any, is in `home`.
-pub(crate) fn limit_server(kind: LimitServer, home: &Path) -> LoadResult<(Child, SocketAddr)> {
+pub(crate) fn limit_server(kind: LimitServerKind, home: &Path) -> LoadResult<(ChildProcess, SocketAddr)> {
     let mut command = program()?;
     command
         .args(["bench", "limit", "--listen", "127.0.0.1:0", "--dir"])
         .arg(home.join("limit"));
     match kind {
-        LimitServer::Plain => &mut command,
-        LimitServer::Fsync => command.arg("--fsync"),
-        LimitServer::Http => command.arg("--http"),
+        LimitServerKind::Plain => &mut command,
+        LimitServerKind::Fsync => command.arg("--fsync"),
+        LimitServerKind::Http => command.arg("--http"),
     };
-    let mut child = Child::start(command.stdout(Stdio::piped()))?;
+    let mut child = ChildProcess::start(command.stdout(Stdio::piped()))?;
     let mut line = String::new();
     if let Some(output) = child.process.stdout.take() {
         // An empty line fails below.

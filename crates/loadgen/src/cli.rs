@@ -66,7 +66,7 @@ pub struct LimitArgs {
 
 /// Which limit server the result is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LimitKind {
+pub(crate) enum LimitComparison {
     /// None.
     None,
     /// One that parses and acknowledges.
@@ -112,7 +112,7 @@ pub struct ScenarioArgs {
     pub(crate) password: String,
     /// What the result is compared with.
     #[arg(long, value_enum, default_value = "fsync")]
-    pub(crate) limit: LimitKind,
+    pub(crate) limit: LimitComparison,
     /// Writes everything measured to a file.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

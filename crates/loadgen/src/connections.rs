@@ -5,27 +5,27 @@ use std::time::Duration;
 use fieldline_codec::QoS;
 use serde::Serialize;
 
-use crate::child::{LimitServer, limit_server};
+use crate::child::{LimitServerKind, limit_server};
 use crate::cli::ConnectionsArgs;
 use crate::devices::{DeviceRange, ProfileSpec, create_devices, ensure_profile};
-use crate::engine::{Alarms, Engine, Pace, Plan, Protocol};
+use crate::engine::{AlarmLoad, DeviceProtocol, LoadEngine, LoadPace, LoadPlan};
 use crate::error::{LoadError, LoadResult};
 use crate::payload::PayloadKind;
 use crate::process::{CpuTime, ProcessSample};
-use crate::target::Target;
+use crate::target::LoadTarget;
 use crate::telemetry::check_files;
 
 /// Looking whether the server has come to rest.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-const LOOKS: usize = 30;
+const IDLE_POLL_INTERVAL: Duration = Duration::from_secs(1);
+const MAX_IDLE_POLLS: usize = 30;
 /// A process that uses less processor time than this between two looks has nothing to do.
 const IDLE_US: u64 = 50_000;
 
 /// What was measured.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Measured {
-    steps: Vec<Step>,
+struct IdleConnectionReport {
+    steps: Vec<IdleConnectionStep>,
     /// Bytes of anonymous memory a connection, between the first and the last step.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_connection: Option<f64>,
@@ -36,7 +36,7 @@ struct Measured {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Step {
+struct IdleConnectionStep {
     connections: usize,
     /// None for a step that opens none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ConnectionsArgs) -> LoadResult<bool> {
     let counts = &args.counts;
     let most = counts.last().copied().unwrap_or_default();
     check_files(most as usize)?;
-    let target = Target::find(&args.target)?;
+    let target = LoadTarget::find(&args.target)?;
     let pid = target.pid.ok_or_else(|| {
         LoadError::InvalidOption(
             "the server's process was not found on this machine; give --server-pid".to_owned(),
@@ -73,18 +73,18 @@ pub(crate) fn run(args: &ConnectionsArgs) -> LoadResult<bool> {
             created.failures.join("; ")
         )));
     }
-    let plan = |target| Plan {
+    let plan = |target| LoadPlan {
         target,
-        protocol: Protocol::Mqtt {
+        protocol: DeviceProtocol::Mqtt {
             qos: QoS::AtLeastOnce,
             tls: None,
         },
         tokens: (0..range.len()).map(|position| range.name(position)).collect(),
         payload: PayloadKind::SmartMeter,
         attributes: false,
-        pace: Pace::Open { per_second: 1.0 },
+        pace: LoadPace::Open { per_second: 1.0 },
         duration: Duration::from_secs(1),
-        alarms: Alarms {
+        alarms: AlarmLoad {
             per_second: 0.0,
             from: 0.0,
             until: 0.0,
@@ -96,12 +96,12 @@ pub(crate) fn run(args: &ConnectionsArgs) -> LoadResult<bool> {
         patience: Duration::from_secs(30),
     };
     let settle = Duration::from_secs_f64(args.settle);
-    rest(pid, settle)?;
+    wait_until_idle(pid, settle)?;
     let mut plan_of_server = plan(target.mqtt);
-    if let Protocol::Mqtt { tls, .. } = &mut plan_of_server.protocol {
+    if let DeviceProtocol::Mqtt { tls, .. } = &mut plan_of_server.protocol {
         tls.clone_from(&target.tls);
     }
-    let mut engine = Engine::new(plan_of_server)?;
+    let mut engine = LoadEngine::new(plan_of_server)?;
     let mut steps = Vec::new();
     let mut before = 0;
     println!("connections  opened/s  resident MiB  anonymous MiB");
@@ -113,8 +113,8 @@ pub(crate) fn run(args: &ConnectionsArgs) -> LoadResult<bool> {
                 500,
             )?;
         }
-        let sample = rest(pid, settle)?;
-        let step = Step {
+        let sample = wait_until_idle(pid, settle)?;
+        let step = IdleConnectionStep {
             connections: count,
             connections_per_second: (count > before)
                 .then(|| (count - before) as f64 / took.as_secs_f64().max(1e-9)),
@@ -136,7 +136,7 @@ pub(crate) fn run(args: &ConnectionsArgs) -> LoadResult<bool> {
     }
     let all = refused == 0;
     engine.disconnect();
-    let mut measured = Measured {
+    let mut measured = IdleConnectionReport {
         bytes_per_connection: slope(&steps),
         limit_connections_per_second: None,
         steps,
@@ -145,8 +145,8 @@ pub(crate) fn run(args: &ConnectionsArgs) -> LoadResult<bool> {
         println!("{:.2} KiB of anonymous memory a connection", bytes / 1024.0);
     }
     if args.limit {
-        let (_process, address) = limit_server(LimitServer::Plain, target.home.path())?;
-        let mut engine = Engine::new(plan(address))?;
+        let (_process, address) = limit_server(LimitServerKind::Plain, target.home.path())?;
+        let mut engine = LoadEngine::new(plan(address))?;
         let took = engine.connect(most as usize, &mut |_| {})?;
         let rate = f64::from(most) / took.as_secs_f64().max(1e-9);
         println!("{rate:.0} connections/s of a server that only acknowledges");
@@ -159,12 +159,12 @@ pub(crate) fn run(args: &ConnectionsArgs) -> LoadResult<bool> {
 }
 
 /// Waits for so long, and then until the process has nothing to do, and looks at it.
-fn rest(pid: u32, settle: Duration) -> LoadResult<ProcessSample> {
+fn wait_until_idle(pid: u32, settle: Duration) -> LoadResult<ProcessSample> {
     let ended = || LoadError::Engine(format!("the server, process {pid}, has ended"));
     std::thread::sleep(settle);
     let mut before = CpuTime::of(pid).ok_or_else(ended)?;
-    for _ in 0..LOOKS {
-        std::thread::sleep(LOOK_EVERY);
+    for _ in 0..MAX_IDLE_POLLS {
+        std::thread::sleep(IDLE_POLL_INTERVAL);
         let now = CpuTime::of(pid).ok_or_else(ended)?;
         if now.since(&before).is_some_and(|used| used < IDLE_US) {
             break;
@@ -174,7 +174,7 @@ fn rest(pid: u32, settle: Duration) -> LoadResult<ProcessSample> {
     ProcessSample::of(pid).ok_or_else(ended)
 }
 
-fn slope(steps: &[Step]) -> Option<f64> {
+fn slope(steps: &[IdleConnectionStep]) -> Option<f64> {
     let (first, last) = (steps.first()?, steps.last()?);
     let connections = last
         .connections

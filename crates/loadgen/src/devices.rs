@@ -23,13 +23,13 @@ const NAME_PREFIX: &str = "DW";
 const NAME_DIGITS: usize = 8;
 
 /// Devices of this many are looked up one by one, of more in pages.
-const LOOK_UP_EACH: usize = 64;
+const MAX_SINGLE_LOOKUPS: usize = 64;
 
 /// Pages are not worth reading where they hold this many times the devices that are looked for.
 const MAX_PAGED_SHARE: usize = 20;
 
 /// Failures in a row after which the rest is not tried any more.
-const HOPELESS: usize = 50;
+const MAX_CONSECUTIVE_FAILURES: usize = 50;
 
 /// Reasons of failures that are kept.
 const MAX_FAILURES: usize = 5;
@@ -101,7 +101,7 @@ impl DeviceRange {
 
 /// What came of making devices.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Created {
+pub struct CreateDevicesResult {
     /// Devices that were made.
     pub created: usize,
     /// Devices that were there.
@@ -127,24 +127,30 @@ pub fn create_devices(
     profile_id: &str,
     workers: usize,
     progress: &(dyn Fn(usize) + Sync),
-) -> LoadResult<Created> {
+) -> LoadResult<CreateDevicesResult> {
     let begin = Instant::now();
     let known = list_devices(client, range);
     let counts = [const { AtomicUsize::new(0) }; 2];
     let [created, found] = &counts;
-    let outcome = run(range.len(), workers, HOPELESS, progress, |position| {
-        if let Some(id) = known.as_ref().and_then(|known| known.get(&position)) {
-            found.fetch_add(1, Ordering::Relaxed);
-            return Ok(Some(id.clone()));
-        }
-        let name = range.name(position);
-        let (id, is_new) = create_device(client, &name, profile_id, known.is_some())?;
-        let counter = if is_new { created } else { found };
-        counter.fetch_add(1, Ordering::Relaxed);
-        Ok(Some(id))
-    })?;
+    let outcome = run(
+        range.len(),
+        workers,
+        MAX_CONSECUTIVE_FAILURES,
+        progress,
+        |position| {
+            if let Some(id) = known.as_ref().and_then(|known| known.get(&position)) {
+                found.fetch_add(1, Ordering::Relaxed);
+                return Ok(Some(id.clone()));
+            }
+            let name = range.name(position);
+            let (id, is_new) = create_device(client, &name, profile_id, known.is_some())?;
+            let counter = if is_new { created } else { found };
+            counter.fetch_add(1, Ordering::Relaxed);
+            Ok(Some(id))
+        },
+    )?;
     let [created, found] = counts.map(AtomicUsize::into_inner);
-    Ok(Created {
+    Ok(CreateDevicesResult {
         created,
         found,
         failed: outcome.failed,
@@ -203,7 +209,7 @@ pub fn find_devices(
 
 /// What came of deleting devices.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Deleted {
+pub struct DeleteDevicesResult {
     /// Devices that were deleted.
     pub deleted: usize,
     /// Devices that were not there.
@@ -226,20 +232,24 @@ pub fn delete_devices(
     ids: &[String],
     workers: usize,
     progress: &(dyn Fn(usize) + Sync),
-) -> LoadResult<Deleted> {
+) -> LoadResult<DeleteDevicesResult> {
     let begin = Instant::now();
-    let outcome = run(ids.len(), workers, HOPELESS, progress, |position| {
-        match client.delete(&format!("/api/device/{}", ids[position])) {
+    let outcome = run(
+        ids.len(),
+        workers,
+        MAX_CONSECUTIVE_FAILURES,
+        progress,
+        |position| match client.delete(&format!("/api/device/{}", ids[position])) {
             Ok(()) => Ok(Some(true)),
             Err(LoadError::Refused { status: 404, .. }) => Ok(Some(false)),
             Err(error) => Err(error),
-        }
-    })?;
+        },
+    )?;
     let count = |wanted: bool| {
         let results = outcome.results.iter();
         results.filter(|was_there| **was_there == Some(wanted)).count()
     };
-    Ok(Deleted {
+    Ok(DeleteDevicesResult {
         deleted: count(true),
         absent: count(false),
         failed: outcome.failed,
@@ -259,7 +269,7 @@ fn find_device(client: &RestClient, name: &str) -> LoadResult<Option<String>> {
 /// Ids of the devices of a range by position, read in pages; `None` where pages are not worth it or not to be had, so that
 /// devices have to be looked up one by one.
 fn list_devices(client: &RestClient, range: DeviceRange) -> Option<HashMap<usize, String>> {
-    if range.len() <= LOOK_UP_EACH {
+    if range.len() <= MAX_SINGLE_LOOKUPS {
         return None;
     }
     let limit = range.len() * MAX_PAGED_SHARE;
@@ -279,7 +289,7 @@ fn list_devices(client: &RestClient, range: DeviceRange) -> Option<HashMap<usize
 }
 
 /// What came of many requests.
-struct Outcome<T> {
+struct BulkResult<T> {
     results: Vec<Option<T>>,
     failed: usize,
     failures: Vec<String>,
@@ -292,15 +302,15 @@ fn run<T: Send>(
     hopeless: usize,
     progress: &(dyn Fn(usize) + Sync),
     job: impl Fn(usize) -> LoadResult<Option<T>> + Sync,
-) -> LoadResult<Outcome<T>> {
-    struct State<T> {
-        outcome: Outcome<T>,
+) -> LoadResult<BulkResult<T>> {
+    struct BulkState<T> {
+        outcome: BulkResult<T>,
         failed_in_a_row: usize,
         fatal: Option<LoadError>,
     }
     let done = AtomicUsize::new(0);
-    let state = Mutex::new(State {
-        outcome: Outcome {
+    let state = Mutex::new(BulkState {
+        outcome: BulkResult {
             results: (0..count).map(|_| None).collect(),
             failed: 0,
             failures: Vec::new(),

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use mio::{Events, Poll, Token};
 
 use crate::error::LoadError;
-use client::{Client, Stage};
-use timer::Timer;
-use world::{Phase, World};
+use client::{ClientStage, SimulatedClient};
+use timer::TimerFd;
+use world::{LoadPhase, LoadState};
 
 mod client;
 mod http;
@@ -21,9 +21,9 @@ mod timer;
 mod traffic;
 mod world;
 
-pub use link::Tls;
-pub use plan::{Alarms, Pace, Plan, Protocol};
-pub use tally::{DeviceTally, Interval, Totals};
+pub use link::ClientTls;
+pub use plan::{AlarmLoad, DeviceProtocol, LoadPace, LoadPlan};
+pub use tally::{DeviceTally, LoadInterval, LoadTotals};
 
 /// Messages in flight on a connection in open loop, at most.
 const OPEN_WINDOW: usize = 64;
@@ -32,7 +32,7 @@ const EVENTS: usize = 1_024;
 const TIMER: Token = Token(usize::MAX);
 
 /// What an answer of the server means.
-enum Heard<'a> {
+enum ServerReply<'a> {
     /// The device was let in.
     Accepted,
     /// It was not, for this reason.
@@ -44,31 +44,31 @@ enum Heard<'a> {
 }
 
 /// Simulated devices and their connections.
-pub struct Engine {
-    plan: Plan,
+pub struct LoadEngine {
+    plan: LoadPlan,
     poll: Poll,
-    timer: Timer,
-    clients: Vec<Client>,
-    world: World,
+    timer: TimerFd,
+    clients: Vec<SimulatedClient>,
+    world: LoadState,
 }
 
-impl Engine {
+impl LoadEngine {
     /// Prepares a load without opening connections.
     ///
     /// # Errors
     /// The system gives no event queue.
-    pub fn new(plan: Plan) -> Result<Self, LoadError> {
+    pub fn new(plan: LoadPlan) -> Result<Self, LoadError> {
         let poll = Poll::new().map_err(|error| LoadError::Engine(format!("epoll: {error}")))?;
-        let timer = Timer::new(&poll, TIMER)?;
+        let timer = TimerFd::new(&poll, TIMER)?;
         let window = match (plan.pace, &plan.protocol) {
-            (_, Protocol::Http { .. }) => 1,
-            (Pace::Closed { in_flight }, _) => usize::from(in_flight.max(1)),
-            (Pace::Open { .. }, _) => OPEN_WINDOW,
+            (_, DeviceProtocol::Http { .. }) => 1,
+            (LoadPace::Closed { in_flight }, _) => usize::from(in_flight.max(1)),
+            (LoadPace::Open { .. }, _) => OPEN_WINDOW,
         };
         let clients = (0..plan.connections())
-            .map(|index| Client::new(index as u32, window))
+            .map(|index| SimulatedClient::new(index as u32, window))
             .collect();
-        let world = World::new(&plan);
+        let world = LoadState::new(&plan);
         Ok(Self {
             plan,
             poll,
@@ -142,7 +142,7 @@ impl Engine {
     /// # Errors
     /// An acknowledgement did not come within the plan's patience.
     pub fn warm_up(&mut self, message: &[u8], pack: usize) -> Result<(), LoadError> {
-        let Protocol::Mqtt { qos, .. } = self.plan.protocol else {
+        let DeviceProtocol::Mqtt { qos, .. } = self.plan.protocol else {
             return Ok(());
         };
         let mut events = Events::with_capacity(EVENTS);
@@ -170,7 +170,7 @@ impl Engine {
     }
 
     /// The plan it runs.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &LoadPlan {
         &self.plan
     }
 
@@ -183,13 +183,13 @@ impl Engine {
 
     /// Ends all connections as devices do.
     pub fn disconnect(&mut self) {
-        self.world.phase = Phase::Quiet;
-        let mqtt = matches!(self.plan.protocol, Protocol::Mqtt { .. });
+        self.world.phase = LoadPhase::Quiet;
+        let mqtt = matches!(self.plan.protocol, DeviceProtocol::Mqtt { .. });
         self.world.output.clear();
         mqtt::put_disconnect(&mut self.world.output);
         for client in &mut self.clients {
             // A packet that is half written cannot be followed by another.
-            if let (true, Stage::Ready, false, Some(link)) =
+            if let (true, ClientStage::Ready, false, Some(link)) =
                 (mqtt, client.stage, client.is_blocked, client.link.as_mut())
             {
                 // The connection is closed in any case.
@@ -201,7 +201,7 @@ impl Engine {
     }
 
     fn in_flight(&self) -> u64 {
-        self.clients.iter().map(Client::in_flight).sum()
+        self.clients.iter().map(SimulatedClient::in_flight).sum()
     }
 
     /// Waits for events, at most so long, and handles them.

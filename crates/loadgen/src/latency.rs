@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::report::Latency;
+use crate::report::LatencySummary;
 
 /// Longer times count as this long: an hour.
 const LONGEST_US: u64 = 3_600_000_000;
@@ -14,11 +14,11 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// What a report says about a distribution of microseconds.
 #[must_use]
-pub fn latency_of(histogram: &Histogram<u64>) -> Latency {
+pub fn latency_of(histogram: &Histogram<u64>) -> LatencySummary {
     if histogram.is_empty() {
-        return Latency::default();
+        return LatencySummary::default();
     }
-    Latency {
+    LatencySummary {
         count: histogram.len(),
         mean: histogram.mean(),
         p50: histogram.value_at_quantile(0.5),
@@ -67,7 +67,7 @@ impl LatencyRecorder {
     }
 
     /// The times since the last call of this.
-    pub fn take_interval(&mut self) -> Latency {
+    pub fn take_interval(&mut self) -> LatencySummary {
         let latency = latency_of(&self.interval);
         add(&mut self.taken, &self.interval);
         self.interval.reset();
@@ -76,7 +76,7 @@ impl LatencyRecorder {
 
     /// All times.
     #[must_use]
-    pub fn total(&self) -> Latency {
+    pub fn total(&self) -> LatencySummary {
         if self.interval.is_empty() {
             return latency_of(&self.taken);
         }
@@ -133,7 +133,7 @@ mod tests {
         recorder.record_duration(Duration::from_micros(20));
         let first = recorder.take_interval();
         assert_eq!((first.count, first.p50, first.max), (2, 10, 20));
-        assert_eq!(recorder.take_interval(), Latency::default());
+        assert_eq!(recorder.take_interval(), LatencySummary::default());
         recorder.record(30);
         assert_eq!(recorder.total().count, 3);
         assert_eq!((recorder.take_interval().p50, recorder.total().max), (30, 30));

@@ -11,24 +11,24 @@ use tempfile::TempDir;
 use crate::error::{LoadError, LoadResult};
 
 #[derive(Default)]
-struct Leftovers {
+struct CleanupRegistry {
     children: Vec<Pid>,
     paths: Vec<PathBuf>,
 }
 
-static LEFTOVERS: Mutex<Leftovers> = Mutex::new(Leftovers {
+static CLEANUP_REGISTRY: Mutex<CleanupRegistry> = Mutex::new(CleanupRegistry {
     children: Vec::new(),
     paths: Vec::new(),
 });
 
-fn leftovers() -> MutexGuard<'static, Leftovers> {
-    LEFTOVERS.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock_registry() -> MutexGuard<'static, CleanupRegistry> {
+    CLEANUP_REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Ends this process with an exit code, after it has ended the servers that it started and removed what they kept. For
 /// whoever is told by a signal to end.
-pub fn abandon(code: i32) -> ! {
-    let left = leftovers();
+pub fn clean_up_and_exit(code: i32) -> ! {
+    let left = lock_registry();
     for child in &left.children {
         // It may have ended by itself, and has nothing to lose.
         let _ = kill_process(*child, Signal::KILL);
@@ -51,12 +51,12 @@ fn remove(path: &Path) {
 
 /// A file or directory that is removed with this.
 #[derive(Debug)]
-pub(crate) struct Litter(PathBuf);
+pub(crate) struct CleanupPath(PathBuf);
 
-impl Litter {
+impl CleanupPath {
     /// Takes over a path.
     pub(crate) fn new(path: PathBuf) -> Self {
-        leftovers().paths.push(path.clone());
+        lock_registry().paths.push(path.clone());
         Self(path)
     }
 
@@ -75,22 +75,25 @@ impl Litter {
     }
 }
 
-impl Drop for Litter {
+impl Drop for CleanupPath {
     fn drop(&mut self) {
-        let mut left = leftovers();
+        let mut left = lock_registry();
         left.paths.retain(|path| *path != self.0);
         remove(&self.0);
     }
 }
 
 /// Notes a process that was started.
-pub(crate) fn note_child(pid: Pid) {
-    leftovers().children.push(pid);
+pub(crate) fn register_child(pid: Pid) {
+    lock_registry().children.push(pid);
 }
 
 /// Looks whether a process that was noted has ended, and forgets it if so: nobody may signal its number any more.
-pub(crate) fn look_after(pid: Pid, child: &mut std::process::Child) -> std::io::Result<Option<ExitStatus>> {
-    let mut left = leftovers();
+pub(crate) fn try_wait_child(
+    pid: Pid,
+    child: &mut std::process::Child,
+) -> std::io::Result<Option<ExitStatus>> {
+    let mut left = lock_registry();
     let ended = child.try_wait();
     if !matches!(ended, Ok(None)) {
         left.children.retain(|other| *other != pid);
@@ -104,15 +107,15 @@ mod tests {
 
     #[test]
     fn litter_is_removed_with_all_that_is_in_it() {
-        let litter = Litter::directory().unwrap();
+        let litter = CleanupPath::directory().unwrap();
         let path = litter.path().to_owned();
         std::fs::create_dir(path.join("data")).unwrap();
         std::fs::write(path.join("data/file"), "x").unwrap();
-        let file = Litter::new(path.join("file"));
+        let file = CleanupPath::new(path.join("file"));
         std::fs::write(file.path(), "x").unwrap();
         drop(file);
         assert!(path.exists() && !path.join("file").exists());
         drop(litter);
-        assert!(!path.exists() && !leftovers().paths.contains(&path));
+        assert!(!path.exists() && !lock_registry().paths.contains(&path));
     }
 }

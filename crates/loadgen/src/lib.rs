@@ -31,18 +31,18 @@ mod workers;
 
 pub use cli::{BenchCommand, ConnectionsArgs, LimitArgs, ScenarioArgs, TelemetryArgs, WithParentArgs};
 use error::{LoadError, LoadResult};
-use leftovers::Litter;
-pub use leftovers::abandon;
+use leftovers::CleanupPath;
+pub use leftovers::clean_up_and_exit;
 
 /// A bare HTTP handler that appends to the journal, which only the platform can give: listens on the address, keeps its
 /// journal in the directory, tells where it listens and serves until the process ends.
-pub type HttpLimit = fn(SocketAddr, &Path, &mut dyn FnMut(SocketAddr)) -> Result<(), String>;
+pub type HttpLimitServer = fn(SocketAddr, &Path, &mut dyn FnMut(SocketAddr)) -> Result<(), String>;
 
 /// Runs a command of `bench`. False if the run came to its end and what it checked was not right.
 ///
 /// # Errors
 /// An option makes no sense, or the run could not come to its end.
-pub fn run(command: &BenchCommand, http_limit: HttpLimit) -> LoadResult<bool> {
+pub fn run(command: &BenchCommand, http_limit: HttpLimitServer) -> LoadResult<bool> {
     match command {
         BenchCommand::Telemetry(args) => telemetry::run(args),
         BenchCommand::Scenario(args) => scenario::run(args),
@@ -52,7 +52,7 @@ pub fn run(command: &BenchCommand, http_limit: HttpLimit) -> LoadResult<bool> {
     }
 }
 
-fn run_limit(args: &LimitArgs, http_limit: HttpLimit) -> LoadResult<bool> {
+fn run_limit(args: &LimitArgs, http_limit: HttpLimitServer) -> LoadResult<bool> {
     if args.http && args.fsync {
         return Err(LoadError::InvalidOption(
             "--fsync is for MQTT: the bare handler of --http always appends to the journal".to_owned(),
@@ -64,10 +64,10 @@ fn run_limit(args: &LimitArgs, http_limit: HttpLimit) -> LoadResult<bool> {
         let _ = writeln!(std::io::stdout(), "listening on {address}");
     };
     let own = match args.dir {
-        None if args.http || args.fsync => Some(Litter::directory()?),
+        None if args.http || args.fsync => Some(CleanupPath::directory()?),
         _ => None,
     };
-    let dir = own.as_ref().map(Litter::path).or(args.dir.as_deref());
+    let dir = own.as_ref().map(CleanupPath::path).or(args.dir.as_deref());
     if args.http {
         http_limit(args.listen, dir.unwrap_or(Path::new(".")), &mut ready).map_err(LoadError::Engine)?;
     } else {

@@ -13,8 +13,8 @@ use socket2::{Domain, Socket, Type};
 
 use crate::error::LoadError;
 use crate::process::raise_file_limit;
-use commit::Committer;
-use peer::{Peer, put_acknowledgement};
+use commit::GroupCommitter;
+use peer::{LimitPeer, put_acknowledgement};
 
 mod commit;
 mod peer;
@@ -26,7 +26,7 @@ const BACKLOG: i32 = 4_096;
 const READ_BYTES: usize = 256 << 10;
 const EVENTS: usize = 1_024;
 /// Pause before connections are accepted again, once the system had no room for one.
-const ACCEPT_AGAIN_AFTER: Duration = Duration::from_millis(10);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(10);
 
 /// What the limit server is asked to do.
 #[derive(Debug, Clone)]
@@ -37,19 +37,19 @@ pub struct LimitOptions {
     pub fsync: Option<PathBuf>,
 }
 
-struct Server {
+struct LimitServerLoop {
     poll: Poll,
     listener: TcpListener,
     /// The last connection could not be accepted, so that no event will tell of those behind it.
     is_accepting_late: bool,
-    peers: Vec<Option<Peer>>,
+    peers: Vec<Option<LimitPeer>>,
     free: Vec<usize>,
     /// Slots that were left in this turn; events that are still to be handled may mean them.
     left: Vec<usize>,
     /// Slots that were not read from because too much waits for the disk.
     held: Vec<usize>,
     generation: u32,
-    committer: Option<Committer>,
+    committer: Option<GroupCommitter>,
     input: Vec<u8>,
     output: Vec<u8>,
 }
@@ -62,7 +62,7 @@ struct Server {
 pub fn serve(options: &LimitOptions, ready: impl FnOnce(SocketAddr)) -> Result<(), LoadError> {
     // What is allowed is asked for, whether it is enough will show.
     let _ = raise_file_limit();
-    let mut server = Server::bind(options)?;
+    let mut server = LimitServerLoop::bind(options)?;
     ready(
         server
             .listener
@@ -71,8 +71,8 @@ pub fn serve(options: &LimitOptions, ready: impl FnOnce(SocketAddr)) -> Result<(
     );
     let mut events = Events::with_capacity(EVENTS);
     loop {
-        let wait = server.is_accepting_late.then_some(ACCEPT_AGAIN_AFTER);
-        server.turn(&mut events, wait)?;
+        let wait = server.is_accepting_late.then_some(ACCEPT_RETRY_DELAY);
+        server.poll_once(&mut events, wait)?;
     }
 }
 
@@ -80,7 +80,7 @@ fn failed(what: &str, error: &std::io::Error) -> LoadError {
     LoadError::Engine(format!("{what}: {error}"))
 }
 
-impl Server {
+impl LimitServerLoop {
     fn bind(options: &LimitOptions) -> Result<Self, LoadError> {
         let epoll = |error| failed("epoll", &error);
         let poll = Poll::new().map_err(epoll)?;
@@ -92,7 +92,7 @@ impl Server {
         let committer = match &options.fsync {
             Some(directory) => {
                 let waker = Waker::new(poll.registry(), WAKER).map_err(epoll)?;
-                Some(Committer::start(directory, waker)?)
+                Some(GroupCommitter::start(directory, waker)?)
             }
             None => None,
         };
@@ -112,7 +112,7 @@ impl Server {
     }
 
     /// Handles the events that are there; where there are none, waits so long for some, or until there are.
-    fn turn(&mut self, events: &mut Events, wait: Option<Duration>) -> Result<(), LoadError> {
+    fn poll_once(&mut self, events: &mut Events, wait: Option<Duration>) -> Result<(), LoadError> {
         match self.poll.poll(events, wait) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
@@ -173,7 +173,7 @@ impl Server {
             }
             self.generation = self.generation.wrapping_add(1);
             if let Some(kept) = self.peers.get_mut(slot) {
-                *kept = Some(Peer::new(stream, slot as u32, self.generation));
+                *kept = Some(LimitPeer::new(stream, slot as u32, self.generation));
             }
         }
     }
@@ -189,7 +189,7 @@ impl Server {
                 peer.is_unread = true;
                 return;
             }
-            if self.committer.as_ref().is_some_and(Committer::is_full) {
+            if self.committer.as_ref().is_some_and(GroupCommitter::is_full) {
                 if !std::mem::replace(&mut peer.is_held, true) {
                     self.held.push(slot);
                 }
@@ -204,7 +204,7 @@ impl Server {
             };
             self.output.clear();
             let input = self.input.get(..read).unwrap_or_default();
-            let goes_on = peer.hear(input, &mut self.output, self.committer.as_mut());
+            let goes_on = peer.handle_packets(input, &mut self.output, self.committer.as_mut());
             if !peer.write(&self.output) || !goes_on {
                 return self.close(slot);
             }
@@ -240,7 +240,7 @@ impl Server {
             }
         }
         if let Some(committer) = &mut self.committer {
-            committer.give_back(done);
+            committer.recycle(done);
         }
         for slot in std::mem::take(&mut self.held) {
             if let Some(Some(peer)) = self.peers.get_mut(slot) {

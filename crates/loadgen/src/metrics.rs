@@ -18,12 +18,12 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The metrics of one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Metrics {
+pub struct MetricsScrape {
     /// Sums over all labels.
     sums: HashMap<String, f64>,
 }
 
-impl Metrics {
+impl MetricsScrape {
     /// Reads the text format; lines that make no sense are left out.
     #[must_use]
     pub fn parse(text: &str) -> Self {
@@ -84,14 +84,14 @@ fn end_of_labels(labels: &str) -> Option<usize> {
 
 /// Asks a server for its metrics again and again.
 #[derive(Debug)]
-pub struct MetricsSource {
+pub struct MetricsScraper {
     agent: Agent,
     url: String,
     /// The server has none: it said so, and is not asked again.
     is_absent: bool,
 }
 
-impl MetricsSource {
+impl MetricsScraper {
     /// A source at an address, for example `http://127.0.0.1:8080/metrics`.
     #[must_use]
     pub fn new(url: &str) -> Self {
@@ -103,7 +103,7 @@ impl MetricsSource {
     }
 
     /// The metrics of now; `None` where the server has none, or does not answer in time.
-    pub fn scrape(&mut self) -> Option<Metrics> {
+    pub fn scrape(&mut self) -> Option<MetricsScrape> {
         if self.is_absent {
             return None;
         }
@@ -117,7 +117,7 @@ impl MetricsSource {
             .with_config()
             .limit(MAX_TEXT_BYTES)
             .lossy_utf8(true);
-        body.read_to_string().ok().map(|text| Metrics::parse(&text))
+        body.read_to_string().ok().map(|text| MetricsScrape::parse(&text))
     }
 }
 
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn values_of_all_labels_add_up() {
-        let metrics = Metrics::parse(
+        let metrics = MetricsScrape::parse(
             "# HELP fieldline_ingest_lag_records records not stored yet\n\
              # TYPE fieldline_ingest_lag_records gauge\n\
              fieldline_ingest_lag_records{partition=\"0\"} 12\n\
@@ -155,7 +155,7 @@ mod tests {
             "{} 1",
             "",
         ] {
-            assert_eq!(Metrics::parse(text), Metrics::default(), "{text}");
+            assert_eq!(MetricsScrape::parse(text), MetricsScrape::default(), "{text}");
         }
     }
 }

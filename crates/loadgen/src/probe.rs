@@ -10,13 +10,13 @@ use ureq::http::header::CONTENT_TYPE;
 
 use crate::error::{LoadError, LoadResult};
 use crate::latency::LatencyRecorder;
-use crate::report::Latency;
+use crate::report::LatencySummary;
 use crate::rest::{RestClient, agent, base_url, connection_error, message_of};
 
 const KEY: &str = "fieldlineProbe";
 
 /// A point that no query shows by then is given up.
-const GIVE_UP: Duration = Duration::from_secs(30);
+const VISIBILITY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A post or a query that is not answered by then has failed.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -30,10 +30,10 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 
 /// What a probe measured.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Probed {
+pub struct ProbeResult {
     /// From the receipt of the acknowledgement to the answer of the first query that shows the point. Those that were given
     /// up are not in it.
-    pub latency: Latency,
+    pub latency: LatencySummary,
     /// Points that no query showed in time.
     pub given_up: u64,
     /// Posts that were refused, and points whose queries failed.
@@ -44,13 +44,13 @@ pub struct Probed {
 
 /// The thread that measures. Dropping it ends the thread as well.
 #[derive(Debug)]
-pub struct Probe {
+pub struct VisibilityProbe {
     /// Nothing is sent; that it is dropped ends the thread.
     stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<Probed>>,
+    thread: Option<JoinHandle<ProbeResult>>,
 }
 
-impl Probe {
+impl VisibilityProbe {
     /// Begins to post, as the device of that token and id, `per_second` points a second to the device API at `http_base`. A
     /// point whose predecessor is not visible yet waits for it.
     ///
@@ -69,13 +69,13 @@ impl Probe {
             .ok_or_else(|| {
                 LoadError::InvalidOption(format!("{per_second} points a second cannot be sent"))
             })?;
-        let worker = Worker {
+        let worker = ProbeWorker {
             client: client.clone(),
             agent: agent(1, TIMEOUT),
             post_url: format!("{}/api/v1/{token}/telemetry", base_url(http_base)?),
             query_path: format!("/api/plugins/telemetry/DEVICE/{device_id}/values/timeseries"),
             recorder: LatencyRecorder::new(),
-            probed: Probed::default(),
+            probed: ProbeResult::default(),
             last_ts: 0,
         };
         let (stop, stopped) = channel::<()>();
@@ -93,7 +93,7 @@ impl Probe {
     ///
     /// # Errors
     /// The thread has panicked.
-    pub fn stop(mut self) -> LoadResult<Probed> {
+    pub fn stop(mut self) -> LoadResult<ProbeResult> {
         self.stop = None;
         let ended = self.thread.take().map(JoinHandle::join);
         match ended {
@@ -105,18 +105,18 @@ impl Probe {
     }
 }
 
-struct Worker {
+struct ProbeWorker {
     client: RestClient,
     agent: Agent,
     post_url: String,
     query_path: String,
     recorder: LatencyRecorder,
-    probed: Probed,
+    probed: ProbeResult,
     last_ts: i64,
 }
 
-impl Worker {
-    fn run(mut self, interval: Duration, stopped: &Receiver<()>) -> Probed {
+impl ProbeWorker {
+    fn run(mut self, interval: Duration, stopped: &Receiver<()>) -> ProbeResult {
         let mut due = Instant::now();
         loop {
             let wait = due.saturating_duration_since(Instant::now());
@@ -133,7 +133,7 @@ impl Worker {
             }
             due = (due + interval).max(Instant::now());
         }
-        Probed {
+        ProbeResult {
             latency: self.recorder.total(),
             ..self.probed
         }
@@ -148,7 +148,7 @@ impl Worker {
             if self.is_visible(ts)? {
                 return Ok(Some(acknowledged_at.elapsed()));
             }
-            if acknowledged_at.elapsed() >= GIVE_UP {
+            if acknowledged_at.elapsed() >= VISIBILITY_TIMEOUT {
                 return Ok(None);
             }
             thread::sleep(pause);

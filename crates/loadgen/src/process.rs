@@ -7,7 +7,7 @@ use std::thread;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::report::Machine;
+use crate::report::MachineSpec;
 
 pub use cpu::CpuTime;
 
@@ -77,7 +77,7 @@ pub fn pid_listening_on(port: u16) -> Option<u32> {
 
 /// The machine that this runs on.
 #[must_use]
-pub fn machine() -> Machine {
+pub fn machine() -> MachineSpec {
     let text = |path: &str| read(Path::new(path)).unwrap_or_default();
     let unknown = || "unknown".to_owned();
     let (kernel, release) = (
@@ -85,7 +85,7 @@ pub fn machine() -> Machine {
         text("/proc/sys/kernel/osrelease"),
     );
     let system = format!("{} {}", kernel.trim(), release.trim());
-    Machine {
+    MachineSpec {
         cores: thread::available_parallelism().map_or(1, usize::from),
         memory_bytes: parse_kib(&text("/proc/meminfo"), "MemTotal:").unwrap_or(0),
         processor: parse_processor(&text("/proc/cpuinfo")).unwrap_or_else(unknown),

@@ -18,7 +18,7 @@ pub use files::{check_writable, write_html, write_json};
 /// Everything one run measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+pub struct LoadReport {
     /// What was run, for example `scenario B, scale 0.1`.
     pub title: String,
     /// Version of the program.
@@ -26,27 +26,27 @@ pub struct Report {
     /// When the load began, in milliseconds since 1970.
     pub started_at: i64,
     /// The machine of the load generator.
-    pub machine: Machine,
+    pub machine: MachineSpec,
     /// What was asked for.
-    pub load: Load,
+    pub load: LoadSpec,
     /// Devices made through REST before the load.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub provisioning: Option<Provisioning>,
+    pub provisioning: Option<LoadProvisioning>,
     /// Opening of the connections.
-    pub connecting: Connecting,
+    pub connecting: ConnectResult,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: LoadOutcome,
     /// The same load against a server that only parses and acknowledges, in the same run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<Limit>,
+    pub limit: Option<LimitServerResult>,
     /// Time from the acknowledgement's receipt until a query shows the point.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub queryable: Option<Latency>,
+    pub queryable: Option<LatencySummary>,
     /// Whether everything acknowledged is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub verification: Option<Verification>,
+    pub verification: Option<VerificationResult>,
     /// One entry a second of the load.
-    pub seconds: Vec<Second>,
+    pub seconds: Vec<LoadSecond>,
     /// What a reader has to know about these figures, one sentence each.
     pub remarks: Vec<String>,
 }
@@ -54,7 +54,7 @@ pub struct Report {
 /// The machine that a run used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Machine {
+pub struct MachineSpec {
     /// Cores that the process may use.
     pub cores: usize,
     /// Memory in bytes.
@@ -68,7 +68,7 @@ pub struct Machine {
 /// The load that was asked for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Load {
+pub struct LoadSpec {
     /// `mqtt`, `mqtts` or `http`.
     pub protocol: String,
     /// Host and port.
@@ -103,7 +103,7 @@ pub struct Load {
 /// Devices made through REST.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Provisioning {
+pub struct LoadProvisioning {
     /// Devices that were made.
     pub created: usize,
     /// Devices that were there.
@@ -116,7 +116,7 @@ pub struct Provisioning {
 /// Opening of connections, log-in included.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Connecting {
+pub struct ConnectResult {
     /// Connections that were accepted.
     pub connected: usize,
     /// Connections that were refused or lost.
@@ -129,7 +129,7 @@ pub struct Connecting {
 /// What the load achieved.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Outcome {
+pub struct LoadOutcome {
     /// Messages sent: acknowledged or failed.
     pub sent: u64,
     /// Messages acknowledged (or, with QoS 0, written).
@@ -144,7 +144,7 @@ pub struct Outcome {
     #[serde(deserialize_with = "files::number")]
     pub rate: f64,
     /// From the scheduled time (open loop) or the sending (closed loop) to the acknowledgement.
-    pub latency: Latency,
+    pub latency: LatencySummary,
     /// Processor time of the server a message, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_us_per_message: Option<f64>,
@@ -165,7 +165,7 @@ pub struct Outcome {
 /// A distribution of times in microseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Latency {
+pub struct LatencySummary {
     /// How many were taken.
     pub count: u64,
     /// Their mean.
@@ -186,14 +186,14 @@ pub struct Latency {
 /// What the limit server reached under the same load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Limit {
+pub struct LimitServerResult {
     /// What it does: `parse and acknowledge`, or `append, group commit and acknowledge`.
     pub what: String,
     /// Acknowledged messages a second; in open loop about what was asked for.
     #[serde(deserialize_with = "files::number")]
     pub rate: f64,
     /// From the scheduled time (open loop) or the sending (closed loop) to the acknowledgement.
-    pub latency: Latency,
+    pub latency: LatencySummary,
     /// Processor time of the limit server a message, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_us_per_message: Option<f64>,
@@ -205,7 +205,7 @@ pub struct Limit {
 /// Whether what was acknowledged is stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Verification {
+pub struct VerificationResult {
     /// Devices that were looked at.
     pub devices: usize,
     /// Messages acknowledged to them; with QoS 0, those written since a connection was last lost.
@@ -226,7 +226,7 @@ pub struct Verification {
 /// One second of the load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Second {
+pub struct LoadSecond {
     /// Seconds since the load began, at the end of the interval.
     #[serde(deserialize_with = "files::number")]
     pub at: f64,
@@ -240,7 +240,7 @@ pub struct Second {
     #[serde(deserialize_with = "files::number")]
     pub failed: f64,
     /// Times of the acknowledgements of this interval.
-    pub latency: Latency,
+    pub latency: LatencySummary,
     /// Processor time of the server, in cores.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_cores: Option<f64>,

@@ -11,7 +11,7 @@ use ureq::http::header::CONTENT_TYPE;
 
 use crate::error::{LoadError, LoadResult};
 
-use self::exchange::{Answer, Call, Method};
+use self::exchange::{RestClientMethod, RestClientRequest, RestClientResponse};
 pub(crate) use self::exchange::{agent, base_url, connection_error, message_of};
 
 mod exchange;
@@ -56,17 +56,17 @@ impl fmt::Debug for RestTarget {
 
 /// Sends requests as one user; clones share connections and log-in.
 #[derive(Clone)]
-pub struct RestClient(Arc<Shared>);
+pub struct RestClient(Arc<RestClientShared>);
 
-struct Shared {
+struct RestClientShared {
     agent: Agent,
     target: RestTarget,
-    login: Mutex<Login>,
+    login: Mutex<RestLoginState>,
 }
 
 /// How the user is known to the server.
 #[derive(Clone)]
-enum Login {
+enum RestLoginState {
     /// Not yet.
     None,
     /// By this value of the header that proves who asks.
@@ -96,10 +96,10 @@ impl RestClient {
     /// The address is not one of an HTTP server.
     pub fn with_timeout(target: RestTarget, timeout: Duration) -> LoadResult<Self> {
         let url = base_url(&target.url)?;
-        Ok(Self(Arc::new(Shared {
+        Ok(Self(Arc::new(RestClientShared {
             agent: agent(target.pool_size, timeout),
             target: RestTarget { url, ..target },
-            login: Mutex::new(Login::None),
+            login: Mutex::new(RestLoginState::None),
         })))
     }
 
@@ -116,7 +116,7 @@ impl RestClient {
     /// The server did not come up in time, or refuses the log-in.
     pub fn wait_until_up(&self, patience: Duration) -> LoadResult<()> {
         let stale = match &*self.login() {
-            Login::Accepted(header) => Some(header.clone()),
+            RestLoginState::Accepted(header) => Some(header.clone()),
             _ => None,
         };
         let begin = Instant::now();
@@ -137,8 +137,8 @@ impl RestClient {
     /// # Errors
     /// The server is out of reach, refuses, or answers with something else than JSON.
     pub fn get(&self, path: &str, query: &[(&str, &str)]) -> LoadResult<Value> {
-        self.call(Call {
-            method: Method::Get,
+        self.call(RestClientRequest {
+            method: RestClientMethod::Get,
             path,
             query,
         })
@@ -160,8 +160,8 @@ impl RestClient {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn post(&self, path: &str, query: &[(&str, &str)], body: &Value) -> LoadResult<Value> {
-        self.call(Call {
-            method: Method::Post(body),
+        self.call(RestClientRequest {
+            method: RestClientMethod::Post(body),
             path,
             query,
         })
@@ -172,8 +172,8 @@ impl RestClient {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn delete(&self, path: &str) -> LoadResult<()> {
-        self.call(Call {
-            method: Method::Delete,
+        self.call(RestClientRequest {
+            method: RestClientMethod::Delete,
             path,
             query: &[],
         })
@@ -214,7 +214,7 @@ impl RestClient {
     }
 
     /// Sends a request as the user; logs in again, once, where the log-in has run out.
-    fn call(&self, call: Call<'_>) -> LoadResult<Value> {
+    fn call(&self, call: RestClientRequest<'_>) -> LoadResult<Value> {
         let authorization = self.authorization(None)?;
         let mut answer = self.exchange(call, Some(&authorization))?;
         if answer.status == 401 {
@@ -224,7 +224,7 @@ impl RestClient {
         answer.into_value(call)
     }
 
-    fn login(&self) -> MutexGuard<'_, Login> {
+    fn login(&self) -> MutexGuard<'_, RestLoginState> {
         self.0.login.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -233,8 +233,8 @@ impl RestClient {
     fn authorization(&self, refused: Option<&HeaderValue>) -> LoadResult<HeaderValue> {
         let mut login = self.login();
         match &*login {
-            Login::Accepted(header) if Some(header) != refused => return Ok(header.clone()),
-            Login::Refused(status, message) => {
+            RestLoginState::Accepted(header) if Some(header) != refused => return Ok(header.clone()),
+            RestLoginState::Refused(status, message) => {
                 return Err(LoadError::Refused {
                     method: "POST",
                     path: LOGIN.to_owned(),
@@ -242,15 +242,15 @@ impl RestClient {
                     message: message.clone(),
                 });
             }
-            Login::Accepted(_) | Login::None => {}
+            RestLoginState::Accepted(_) | RestLoginState::None => {}
         }
         let result = self.log_in();
         *login = match &result {
-            Ok(header) => Login::Accepted(header.clone()),
+            Ok(header) => RestLoginState::Accepted(header.clone()),
             Err(LoadError::Refused { status, message, .. }) if matches!(status, 401 | 403) => {
-                Login::Refused(*status, message.clone())
+                RestLoginState::Refused(*status, message.clone())
             }
-            Err(_) => Login::None,
+            Err(_) => RestLoginState::None,
         };
         result
     }
@@ -259,8 +259,8 @@ impl RestClient {
         let RestTarget {
             username, password, ..
         } = &self.0.target;
-        let call = Call {
-            method: Method::Post(&json!({"username": username, "password": password})),
+        let call = RestClientRequest {
+            method: RestClientMethod::Post(&json!({"username": username, "password": password})),
             path: LOGIN,
             query: &[],
         };
@@ -274,22 +274,26 @@ impl RestClient {
         Ok(header)
     }
 
-    fn exchange(&self, call: Call<'_>, authorization: Option<&HeaderValue>) -> LoadResult<Answer> {
-        let Shared { agent, target, .. } = &*self.0;
+    fn exchange(
+        &self,
+        call: RestClientRequest<'_>,
+        authorization: Option<&HeaderValue>,
+    ) -> LoadResult<RestClientResponse> {
+        let RestClientShared { agent, target, .. } = &*self.0;
         let url = format!("{}{}", target.url, call.path_and_query());
         let result = match call.method {
-            Method::Get => authorized(agent.get(&url), authorization).call(),
-            Method::Delete => authorized(agent.delete(&url), authorization).call(),
-            Method::Post(body) => authorized(agent.post(&url), authorization)
+            RestClientMethod::Get => authorized(agent.get(&url), authorization).call(),
+            RestClientMethod::Delete => authorized(agent.delete(&url), authorization).call(),
+            RestClientMethod::Post(body) => authorized(agent.post(&url), authorization)
                 .header(CONTENT_TYPE, "application/json")
                 .send(body.to_string()),
         };
         result
-            .and_then(Answer::read)
+            .and_then(RestClientResponse::read)
             .map_err(|error| self.failure(call, error))
     }
 
-    fn failure(&self, call: Call<'_>, error: ureq::Error) -> LoadError {
+    fn failure(&self, call: RestClientRequest<'_>, error: ureq::Error) -> LoadError {
         match connection_error(error) {
             Ok(error) => LoadError::Unreachable {
                 url: self.url().to_owned(),

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::error::{LoadError, LoadResult};
-use crate::metrics::MetricsSource;
+use crate::metrics::MetricsScraper;
 use crate::process::{CpuTime, ProcessSample};
 
 /// Samples are not further apart.
@@ -14,7 +14,7 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What to watch.
 #[derive(Debug, Clone)]
-pub struct SamplerOptions {
+pub struct ResourceSamplerOptions {
     /// The server's process, where it runs on this machine.
     pub pid: Option<u32>,
     /// Address of the server's metrics, where it has them.
@@ -23,7 +23,7 @@ pub struct SamplerOptions {
     pub interval: Duration,
 }
 
-impl Default for SamplerOptions {
+impl Default for ResourceSamplerOptions {
     /// Only this process, twice a second, so that each second of a load has a sample of its own.
     fn default() -> Self {
         Self {
@@ -36,7 +36,7 @@ impl Default for SamplerOptions {
 
 /// What was seen at one moment; `None` is what could not be.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sample {
+pub struct ResourceSample {
     /// When.
     pub at: Instant,
     /// Processor time of the server since the first sample, in microseconds.
@@ -51,12 +51,12 @@ pub struct Sample {
 
 /// All samples, and what follows from them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Series {
+pub struct ResourceSeries {
     /// In the order of time; the first was taken at the start, the last at the stop.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<ResourceSample>,
 }
 
-impl Series {
+impl ResourceSeries {
     /// Resident memory of the server at most, in bytes.
     #[must_use]
     pub fn rss_peak(&self) -> Option<u64> {
@@ -81,16 +81,16 @@ impl Series {
     /// Processor time of the server from the first to the last sample, in microseconds.
     #[must_use]
     pub fn server_cpu_us(&self) -> Option<u64> {
-        self.spent(|sample| sample.server_cpu_us)
+        self.counter_delta(|sample| sample.server_cpu_us)
     }
 
     /// Processor time of this process from the first to the last sample, in microseconds.
     #[must_use]
     pub fn generator_cpu_us(&self) -> Option<u64> {
-        self.spent(|sample| sample.generator_cpu_us)
+        self.counter_delta(|sample| sample.generator_cpu_us)
     }
 
-    fn spent(&self, counter: impl Fn(&Sample) -> Option<u64>) -> Option<u64> {
+    fn counter_delta(&self, counter: impl Fn(&ResourceSample) -> Option<u64>) -> Option<u64> {
         let (first, last) = (self.samples.first()?, self.samples.last()?);
         counter(last)?.checked_sub(counter(first)?)
     }
@@ -98,31 +98,31 @@ impl Series {
 
 /// The thread that watches. Dropping it ends the thread as well.
 #[derive(Debug)]
-pub struct Sampler {
-    samples: Arc<Mutex<Vec<Sample>>>,
+pub struct ResourceSampler {
+    samples: Arc<Mutex<Vec<ResourceSample>>>,
     /// Nothing is sent; that it is dropped ends the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Sampler {
+impl ResourceSampler {
     /// Takes the first sample and begins to take the others.
     ///
     /// # Errors
     /// The interval is zero, or the system has no thread left.
-    pub fn start(options: SamplerOptions) -> LoadResult<Self> {
+    pub fn start(options: ResourceSamplerOptions) -> LoadResult<Self> {
         if options.interval.is_zero() || options.interval > LONGEST_INTERVAL {
             return Err(LoadError::InvalidOption(
                 "there must be time between samples, a day at most".to_owned(),
             ));
         }
-        let mut watch = Watch {
+        let mut watch = SampleSource {
             pid: options.pid,
-            server: Meter::default(),
-            own: Meter::default(),
-            metrics: options.metrics_url.as_deref().map(MetricsSource::new),
+            server: CpuMeter::default(),
+            own: CpuMeter::default(),
+            metrics: options.metrics_url.as_deref().map(MetricsScraper::new),
         };
-        let samples = Arc::new(Mutex::new(vec![watch.look()]));
+        let samples = Arc::new(Mutex::new(vec![watch.take_sample()]));
         let (stop, stopped) = channel::<()>();
         let shared = Arc::clone(&samples);
         let thread = thread::Builder::new()
@@ -132,7 +132,7 @@ impl Sampler {
                 loop {
                     let wait = due.saturating_duration_since(Instant::now());
                     let is_over = stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout);
-                    let sample = watch.look();
+                    let sample = watch.take_sample();
                     lock(&shared).push(sample);
                     if is_over {
                         return;
@@ -151,22 +151,22 @@ impl Sampler {
 
     /// The last sample.
     #[must_use]
-    pub fn latest(&self) -> Option<Sample> {
+    pub fn latest(&self) -> Option<ResourceSample> {
         lock(&self.samples).last().copied()
     }
 
     /// All samples until now.
     #[must_use]
-    pub fn history(&self) -> Vec<Sample> {
+    pub fn history(&self) -> Vec<ResourceSample> {
         lock(&self.samples).clone()
     }
 
     /// Takes a last sample and gives all.
     #[must_use]
-    pub fn stop(mut self) -> Series {
+    pub fn stop(mut self) -> ResourceSeries {
         self.end();
         let samples = std::mem::take(&mut *lock(&self.samples));
-        Series { samples }
+        ResourceSeries { samples }
     }
 
     fn end(&mut self) {
@@ -178,24 +178,24 @@ impl Sampler {
     }
 }
 
-impl Drop for Sampler {
+impl Drop for ResourceSampler {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-fn lock(samples: &Mutex<Vec<Sample>>) -> MutexGuard<'_, Vec<Sample>> {
+fn lock(samples: &Mutex<Vec<ResourceSample>>) -> MutexGuard<'_, Vec<ResourceSample>> {
     samples.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Adds up the processor time of a process.
 #[derive(Default)]
-struct Meter {
+struct CpuMeter {
     last: Option<CpuTime>,
     used_us: u64,
 }
 
-impl Meter {
+impl CpuMeter {
     /// Microseconds since the first reading; `None` where the process is not there, or not the same any more.
     fn read(&mut self, now: Option<CpuTime>) -> Option<u64> {
         let now = now?;
@@ -208,21 +208,21 @@ impl Meter {
 }
 
 /// Where samples come from.
-struct Watch {
+struct SampleSource {
     pid: Option<u32>,
-    server: Meter,
-    own: Meter,
-    metrics: Option<MetricsSource>,
+    server: CpuMeter,
+    own: CpuMeter,
+    metrics: Option<MetricsScraper>,
 }
 
-impl Watch {
-    fn look(&mut self) -> Sample {
+impl SampleSource {
+    fn take_sample(&mut self) -> ResourceSample {
         let at = Instant::now();
         let server = self.pid.and_then(ProcessSample::of);
         let server_cpu_us = self.server.read(self.pid.and_then(CpuTime::of));
         let generator_cpu_us = self.own.read(CpuTime::own());
-        let metrics = self.metrics.as_mut().and_then(MetricsSource::scrape);
-        Sample {
+        let metrics = self.metrics.as_mut().and_then(MetricsScraper::scrape);
+        ResourceSample {
             at,
             server_cpu_us,
             server_rss_bytes: server.map(|server| server.rss_bytes),
@@ -236,8 +236,12 @@ impl Watch {
 mod tests {
     use super::*;
 
-    fn sample(server_cpu_us: Option<u64>, server_rss_bytes: Option<u64>, lag_records: Option<u64>) -> Sample {
-        Sample {
+    fn sample(
+        server_cpu_us: Option<u64>,
+        server_rss_bytes: Option<u64>,
+        lag_records: Option<u64>,
+    ) -> ResourceSample {
+        ResourceSample {
             at: Instant::now(),
             server_cpu_us,
             server_rss_bytes,
@@ -248,7 +252,7 @@ mod tests {
 
     #[test]
     fn peaks_and_spent_time_follow_from_the_samples() {
-        let series = Series {
+        let series = ResourceSeries {
             samples: vec![
                 sample(Some(100), Some(10), None),
                 sample(Some(150), Some(30), Some(9)),
@@ -263,7 +267,7 @@ mod tests {
             (series.server_cpu_us(), series.generator_cpu_us()),
             (Some(300), Some(0))
         );
-        let blind = Series {
+        let blind = ResourceSeries {
             samples: vec![sample(None, None, None), sample(Some(7), None, None)],
         };
         assert_eq!(
@@ -274,12 +278,12 @@ mod tests {
 
     #[test]
     fn the_first_sample_is_there_at_once_and_the_last_at_the_stop() {
-        let options = SamplerOptions {
+        let options = ResourceSamplerOptions {
             pid: Some(std::process::id()),
             interval: Duration::from_secs(3600),
-            ..SamplerOptions::default()
+            ..ResourceSamplerOptions::default()
         };
-        let sampler = Sampler::start(options).unwrap();
+        let sampler = ResourceSampler::start(options).unwrap();
         let first = sampler.latest().unwrap();
         assert!(first.server_rss_bytes.is_some_and(|bytes| bytes > 0), "{first:?}");
         assert_eq!(sampler.history(), [first]);
@@ -291,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_process_that_has_ended_leaves_gaps() {
-        let mut meter = Meter::default();
+        let mut meter = CpuMeter::default();
         let now = CpuTime::own();
         assert_eq!(meter.read(now.clone()), Some(0));
         assert_eq!(meter.read(None), None);
@@ -301,12 +305,12 @@ mod tests {
     #[test]
     fn samples_need_an_interval() {
         for interval in [Duration::ZERO, Duration::MAX] {
-            let options = SamplerOptions {
+            let options = ResourceSamplerOptions {
                 interval,
-                ..SamplerOptions::default()
+                ..ResourceSamplerOptions::default()
             };
             assert!(matches!(
-                Sampler::start(options),
+                ResourceSampler::start(options),
                 Err(LoadError::InvalidOption(_))
             ));
         }

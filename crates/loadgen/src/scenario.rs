@@ -221,7 +221,7 @@ mod tests {
             mqtt: "localhost:1883".to_owned(),
             username: String::new(),
             password: String::new(),
-            limit: crate::cli::LimitKind::None,
+            limit: crate::cli::LimitComparison::None,
             json: None,
             html: None,
             quiet: true,

@@ -11,9 +11,9 @@ use ureq::http::Uri;
 
 use crate::child::{OwnServer, own_server};
 use crate::cli::TargetArgs;
-use crate::engine::Tls;
+use crate::engine::ClientTls;
 use crate::error::{LoadError, LoadResult};
-use crate::leftovers::Litter;
+use crate::leftovers::CleanupPath;
 use crate::process::pid_listening_on;
 use crate::rest::{RestClient, RestTarget};
 
@@ -28,18 +28,18 @@ const SYSTEM_CERTIFICATES: [&str; 3] = [
 ];
 
 /// The server under load.
-pub(crate) struct Target {
+pub(crate) struct LoadTarget {
     pub(crate) client: RestClient,
     /// Address of REST and of HTTP devices, without a slash at the end.
     pub(crate) url: String,
     pub(crate) mqtt: SocketAddr,
-    pub(crate) tls: Option<Tls>,
+    pub(crate) tls: Option<ClientTls>,
     /// Its process, if it runs on this machine.
     pub(crate) pid: Option<u32>,
     // Ends before its files are removed.
     own: Option<OwnServer>,
     /// Where servers that were started for this run keep their files.
-    pub(crate) home: Litter,
+    pub(crate) home: CleanupPath,
 }
 
 /// Where HTTP devices post to.
@@ -51,10 +51,10 @@ pub(crate) struct HttpTarget {
     pub(crate) prefix: String,
 }
 
-impl Target {
+impl LoadTarget {
     /// Finds the server, or starts one.
     pub(crate) fn find(args: &TargetArgs) -> LoadResult<Self> {
-        let home = Litter::directory()?;
+        let home = CleanupPath::directory()?;
         let own = args.own_server.then(|| own_server(home.path())).transpose()?;
         let (url, mqtt, user) = match &own {
             Some(own) => (own.url.clone(), own.mqtt, DEMO_TENANT),
@@ -137,7 +137,7 @@ fn resolve(option: &str, host: &str, port: u16) -> LoadResult<SocketAddr> {
         .ok_or_else(|| LoadError::InvalidOption(format!("{option} {host} has no address")))
 }
 
-fn tls(host: &str, ca: Option<&Path>) -> LoadResult<Tls> {
+fn tls(host: &str, ca: Option<&Path>) -> LoadResult<ClientTls> {
     let roots = match ca.filter(|path| !path.as_os_str().is_empty()) {
         Some(path) => trusted_in(path)?,
         None => system_roots()?,
@@ -151,7 +151,7 @@ fn tls(host: &str, ca: Option<&Path>) -> LoadResult<Tls> {
         .with_no_client_auth();
     let name = ServerName::try_from(host.to_owned())
         .map_err(|_| refuse(format!("--mqtt-host {host} cannot be the name of a certificate")))?;
-    Ok(Tls {
+    Ok(ClientTls {
         config: Arc::new(config),
         name,
     })

@@ -8,12 +8,12 @@ use crate::cli::{DeviceApi, TelemetryArgs};
 use crate::devices::{
     DeviceRange, ProfileSpec, create_devices, delete_devices, ensure_profile, find_devices,
 };
-use crate::engine::{Alarms, Engine, Pace, Plan, Protocol};
+use crate::engine::{AlarmLoad, DeviceProtocol, LoadEngine, LoadPace, LoadPlan};
 use crate::error::{LoadError, LoadResult};
 use crate::process::{machine, raise_file_limit};
-use crate::report::{self, Report, text};
-use crate::target::{HttpTarget, Target};
-use crate::verify::{Check, Expected, newest_ms, verify};
+use crate::report::{self, LoadReport, text};
+use crate::target::{HttpTarget, LoadTarget};
+use crate::verify::{CountFilter, DeviceExpectation, newest_ms, verify};
 
 mod comparison;
 mod load;
@@ -21,7 +21,7 @@ mod load;
 /// Files beside the connections.
 const OTHER_FILES: u64 = 64;
 /// Longest wait for answers of the engine's.
-const LONGEST_PATIENCE: Duration = Duration::from_secs(60);
+const MAX_REPLY_TIMEOUT: Duration = Duration::from_secs(60);
 const WARM_UP: &[u8] = b"{\"t1\":73}";
 
 /// Runs a telemetry load. Whether everything that was acknowledged is stored, as far as it was checked.
@@ -30,7 +30,7 @@ const WARM_UP: &[u8] = b"{\"t1\":73}";
 /// An option makes no sense, or the run could not come to its end. What was measured until then is still reported.
 pub(crate) fn run(args: &TelemetryArgs) -> LoadResult<bool> {
     args.check()?;
-    let mut run = Run::prepare(args)?;
+    let mut run = TelemetryRun::prepare(args)?;
     let mut report = run.measure()?;
     run.clean_up();
     report.remarks = std::mem::take(&mut run.remarks);
@@ -51,12 +51,12 @@ pub(crate) fn run(args: &TelemetryArgs) -> LoadResult<bool> {
     Ok(is_stored && (report.outcome.acknowledged > 0 || !args.load.enabled))
 }
 
-struct Run<'a> {
+struct TelemetryRun<'a> {
     args: &'a TelemetryArgs,
-    target: Target,
+    target: LoadTarget,
     range: DeviceRange,
     ids: Vec<Option<String>>,
-    provisioning: Option<report::Provisioning>,
+    provisioning: Option<report::LoadProvisioning>,
     /// Where the times of the messages begin at the earliest.
     not_before_ms: i64,
     remarks: Vec<String>,
@@ -64,7 +64,7 @@ struct Run<'a> {
     failure: Option<LoadError>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> TelemetryRun<'a> {
     fn prepare(args: &'a TelemetryArgs) -> LoadResult<Self> {
         let range = args.devices.range()?;
         let connections = match args.load.device_api {
@@ -72,7 +72,7 @@ impl<'a> Run<'a> {
             DeviceApi::Http => args.load.users,
         };
         check_files(connections)?;
-        let target = Target::find(&args.target)?;
+        let target = LoadTarget::find(&args.target)?;
         target.client.wait_until_up(Duration::from_secs(10))?;
         let mut run = Self {
             args,
@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
             return Ok(());
         };
         let ids: Vec<_> = self.ids.iter().flatten().cloned().collect();
-        self.say(&format!(
+        self.print_line(&format!(
             "looking for what {} devices have sent before",
             ids.len()
         ));
@@ -133,7 +133,7 @@ impl<'a> Run<'a> {
                     created.failures.join("; ")
                 )));
             }
-            self.provisioning = Some(report::Provisioning {
+            self.provisioning = Some(report::LoadProvisioning {
                 created: created.created,
                 found: created.found,
                 seconds: created.seconds,
@@ -152,27 +152,27 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn say(&self, line: &str) {
+    fn print_line(&self, line: &str) {
         if !self.args.report.quiet {
             eprintln!("{line}");
         }
     }
 
-    fn measure(&mut self) -> LoadResult<Report> {
+    fn measure(&mut self) -> LoadResult<LoadReport> {
         let args = self.args;
-        let mut report = Report {
+        let mut report = LoadReport {
             title: args.title.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             machine: machine(),
             provisioning: self.provisioning.clone(),
             started_at: now_ms(),
-            ..Report::default()
+            ..LoadReport::default()
         };
         if !args.load.enabled {
             return Ok(report);
         }
         let before = self.limit()?;
-        let mut engine = Engine::new(self.plan()?)?;
+        let mut engine = LoadEngine::new(self.plan()?)?;
         let took = self.connect(&mut engine)?;
         if args.load.warm_up {
             engine.warm_up(WARM_UP, args.load.warm_up_pack)?;
@@ -183,7 +183,7 @@ impl<'a> Run<'a> {
                 "{failed} connections were not accepted or not kept, the first with: {refusal}."
             ));
         }
-        report.connecting = report::Connecting {
+        report.connecting = report::ConnectResult {
             connected,
             failed,
             seconds: took.as_secs_f64(),
@@ -217,12 +217,12 @@ impl<'a> Run<'a> {
         self.failure.get_or_insert(error);
     }
 
-    fn plan(&self) -> LoadResult<Plan> {
+    fn plan(&self) -> LoadResult<LoadPlan> {
         let load = &self.args.load;
         let (target, protocol) = match load.device_api {
             DeviceApi::Mqtt => (
                 self.target.mqtt,
-                Protocol::Mqtt {
+                DeviceProtocol::Mqtt {
                     qos: match load.qos {
                         0 => QoS::AtMostOnce,
                         1 => QoS::AtLeastOnce,
@@ -238,10 +238,10 @@ impl<'a> Run<'a> {
                     prefix,
                 } = self.target.http()?;
                 let users = load.users;
-                (address, Protocol::Http { host, prefix, users })
+                (address, DeviceProtocol::Http { host, prefix, users })
             }
         };
-        Ok(Plan {
+        Ok(LoadPlan {
             target,
             protocol,
             tokens: (0..self.range.len())
@@ -250,13 +250,13 @@ impl<'a> Run<'a> {
             payload: self.args.payload(),
             attributes: !load.telemetry,
             pace: match load.in_flight {
-                Some(in_flight) => Pace::Closed { in_flight },
-                None => Pace::Open {
+                Some(in_flight) => LoadPace::Closed { in_flight },
+                None => LoadPace::Open {
                     per_second: load.rate,
                 },
             },
             duration: Duration::from_secs_f64(load.duration),
-            alarms: Alarms {
+            alarms: AlarmLoad {
                 per_second: load.alarms,
                 from: load.alarms_from,
                 until: load.alarms_until,
@@ -265,11 +265,11 @@ impl<'a> Run<'a> {
             seed: load.seed,
             opening: load.warm_up_pack,
             not_before_ms: self.not_before_ms,
-            patience: self.args.report.patience().min(LONGEST_PATIENCE),
+            patience: self.args.report.patience().min(MAX_REPLY_TIMEOUT),
         })
     }
 
-    fn connect(&mut self, engine: &mut Engine) -> LoadResult<Duration> {
+    fn connect(&mut self, engine: &mut LoadEngine) -> LoadResult<Duration> {
         let total = engine.plan().connections();
         let quiet = self.args.report.quiet;
         engine.connect(total, &mut |open| {
@@ -279,7 +279,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn verify(&mut self, engine: &Engine) -> LoadResult<Option<report::Verification>> {
+    fn verify(&mut self, engine: &LoadEngine) -> LoadResult<Option<report::VerificationResult>> {
         let args = self.args;
         if !args.report.verify {
             return Ok(None);
@@ -294,7 +294,7 @@ impl<'a> Run<'a> {
         let mut expected = Vec::new();
         for (position, (tally, id)) in engine.devices().iter().zip(&self.ids).enumerate() {
             if let Some(id) = id {
-                expected.push(Expected {
+                expected.push(DeviceExpectation {
                     name: self.range.name(position),
                     id: id.clone(),
                     acknowledged: tally.acknowledged.into(),
@@ -302,8 +302,8 @@ impl<'a> Run<'a> {
                 });
             }
         }
-        self.say(&format!("counting what is stored of {} devices", expected.len()));
-        let check = Check {
+        self.print_line(&format!("counting what is stored of {} devices", expected.len()));
+        let check = CountFilter {
             key: key.to_owned(),
             from_ms,
             to_ms,
@@ -319,7 +319,7 @@ impl<'a> Run<'a> {
             return;
         }
         let ids: Vec<_> = self.ids.iter().flatten().cloned().collect();
-        self.say(&format!("deleting {} devices", ids.len()));
+        self.print_line(&format!("deleting {} devices", ids.len()));
         let workers = self.args.target.rest_pool_size;
         match delete_devices(&self.target.client, &ids, workers, &|_| {}) {
             Ok(deleted) if deleted.failed > 0 => self.remarks.push(format!(

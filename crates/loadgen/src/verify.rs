@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::error::{LoadError, LoadResult};
-use crate::report::Verification;
+use crate::report::VerificationResult;
 use crate::rest::RestClient;
 use crate::workers::for_each_index;
 
@@ -29,7 +29,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
 /// Which points count.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
+pub struct CountFilter {
     /// A key that every message has.
     pub key: String,
     /// The earliest time of a message, in milliseconds since 1970.
@@ -40,7 +40,7 @@ pub struct Check {
 
 /// What a device sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Expected {
+pub struct DeviceExpectation {
     /// Name of the device.
     pub name: String,
     /// Id of the device.
@@ -59,12 +59,12 @@ pub struct Expected {
 /// The time range is empty, the server refuses, or it is still out of reach or overloaded after `patience`.
 pub fn verify(
     client: &RestClient,
-    check: &Check,
-    expected: &[Expected],
+    check: &CountFilter,
+    expected: &[DeviceExpectation],
     patience: Duration,
     workers: usize,
     progress: &(dyn Fn(usize) + Sync),
-) -> LoadResult<Verification> {
+) -> LoadResult<VerificationResult> {
     let query = CountQuery::new(check)?;
     let begin = Instant::now();
     let mut stored = vec![0; expected.len()];
@@ -133,8 +133,8 @@ struct CountQuery {
 }
 
 impl CountQuery {
-    fn new(check: &Check) -> LoadResult<Self> {
-        let Check { key, from_ms, to_ms } = check;
+    fn new(check: &CountFilter) -> LoadResult<Self> {
+        let CountFilter { key, from_ms, to_ms } = check;
         let length = to_ms.checked_sub(*from_ms).filter(|length| *length > 0);
         let length = length.ok_or_else(|| {
             LoadError::InvalidOption(format!("there is no time from {from_ms} ms up to {to_ms} ms"))
@@ -184,7 +184,7 @@ fn count_of(answer: &Value, key: &str) -> Option<u64> {
 
 /// What a walk over the devices found.
 #[derive(Default)]
-struct Round {
+struct CountRound {
     /// Devices and what they have.
     counts: Vec<(usize, u64)>,
     /// Devices that miss messages or were not reached; those that were not reached are first.
@@ -196,14 +196,14 @@ struct Round {
 fn count_round(
     client: &RestClient,
     query: &CountQuery,
-    expected: &[Expected],
+    expected: &[DeviceExpectation],
     devices: &[usize],
     workers: usize,
     enough: usize,
     progress: &(dyn Fn(usize) + Sync),
-) -> Round {
+) -> CountRound {
     let complete = AtomicUsize::new(0);
-    let round = Mutex::new(Round::default());
+    let round = Mutex::new(CountRound::default());
     let was_asked: Vec<_> = devices.iter().map(|_| AtomicBool::new(false)).collect();
     for_each_index(devices.len(), workers, |index| {
         let device = devices[index];
@@ -237,14 +237,14 @@ fn count_round(
         .filter(|(_, was_asked)| !was_asked.load(Ordering::Relaxed));
     let mut short: Vec<_> = not_asked.map(|(device, _)| *device).collect();
     short.append(&mut round.short);
-    Round { short, ..round }
+    CountRound { short, ..round }
 }
 
-fn verdict(expected: &[Expected], stored: &[u64], seconds: f64) -> Verification {
-    let mut verification = Verification {
+fn verdict(expected: &[DeviceExpectation], stored: &[u64], seconds: f64) -> VerificationResult {
+    let mut verification = VerificationResult {
         devices: expected.len(),
         seconds,
-        ..Verification::default()
+        ..VerificationResult::default()
     };
     for (device, &stored) in expected.iter().zip(stored) {
         let missing = device.acknowledged.saturating_sub(stored);
@@ -265,8 +265,8 @@ mod tests {
 
     use super::*;
 
-    fn expected(name: &str, acknowledged: u64, sent: u64) -> Expected {
-        Expected {
+    fn expected(name: &str, acknowledged: u64, sent: u64) -> DeviceExpectation {
+        DeviceExpectation {
             name: name.to_owned(),
             id: format!("id-{name}"),
             acknowledged,
@@ -299,7 +299,7 @@ mod tests {
         let verification = verdict(&devices, &[3, 5], 1.5);
         assert_eq!(
             verification,
-            Verification {
+            VerificationResult {
                 devices: 2,
                 acknowledged: 6,
                 stored: 8,
@@ -333,7 +333,7 @@ mod tests {
     fn an_empty_time_range_is_refused() {
         for (from_ms, to_ms) in [(5, 5), (6, 5), (i64::MIN, i64::MAX)] {
             let key = "k".to_owned();
-            let query = CountQuery::new(&Check { key, from_ms, to_ms });
+            let query = CountQuery::new(&CountFilter { key, from_ms, to_ms });
             assert!(
                 matches!(query, Err(LoadError::InvalidOption(_))),
                 "{from_ms} {to_ms}"

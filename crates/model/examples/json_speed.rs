@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use fieldline_model::json::{JsonRules, telemetry};
 use fieldline_model::record::RecordBatch;
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
 use uuid::Uuid;
 
 fn main() {
@@ -81,10 +81,10 @@ thread_local! {
 }
 
 fn packed_length(payload: &[u8]) -> usize {
-    let subject = Subject::device(TenantId(Uuid::from_u128(1)), DeviceId(Uuid::from_u128(2)));
+    let subject = EntityKey::device(TenantId(Uuid::from_u128(1)), DeviceId(Uuid::from_u128(2)));
     BATCH.with_borrow_mut(|batch| {
         batch.clear();
-        let mut writer = batch.telemetry(subject, 0, 0);
+        let mut writer = batch.begin_telemetry(subject, 0, 0);
         let read = telemetry(payload, &JsonRules::default(), || 0, &mut writer);
         writer.finish();
         usize::from(read.is_ok()) + batch.as_bytes().len()

@@ -44,7 +44,9 @@ pub use device::{
     CredentialsType, Device, DeviceCredentials, DeviceInfo, DeviceProfile, DeviceProfileInfo, TransportType,
 };
 pub use entity_view::{AttributeKeys, EntityView, EntityViewInfo, ViewKeys};
-pub use event::{CalculatedFieldDebug, EVENT_IN, EVENT_OUT, Event, EventBody, EventKind, RuleNodeDebug};
+pub use event::{
+    CalculatedFieldDebug, EVENT_IN, EVENT_OUT, EntityEvent, EventBody, EventKind, RuleNodeDebug,
+};
 pub use import::{ImportColumn, ImportColumnType, ImportMapping, ImportRequest, ImportResult};
 pub use ota::{ChecksumAlgorithm, OtaKind, OtaPackageInfo, SaveOtaPackageInfoRequest, UnknownOtaName};
 pub use owner::{Contact, Customer, Tenant, TenantInfo, TenantProfile, TenantProfileInfo};

@@ -48,7 +48,7 @@ impl std::error::Error for ExpressionError {}
 
 /// Why an expression has no value for these variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Undefined {
+pub enum EvaluationError {
     /// The right side of `/` or `%`, or what a reciprocal function divides by, is zero.
     #[error("Division by zero!")]
     DivisionByZero,
@@ -58,7 +58,7 @@ pub enum Undefined {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Op {
+enum MathOp {
     Number(f64),
     Variable(u16),
     Negate,
@@ -68,15 +68,15 @@ enum Op {
     Divide,
     Modulo,
     Power,
-    Call(Function),
+    Call(MathFunction),
 }
 
 macro_rules! functions {
     ($($variant:ident $name:literal $arguments:literal;)*) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        enum Function { $($variant,)* }
+        enum MathFunction { $($variant,)* }
 
-        impl Function {
+        impl MathFunction {
             const ALL: &[Self] = &[$(Self::$variant,)*];
 
             fn from_name(name: &str) -> Option<Self> {
@@ -106,17 +106,17 @@ functions! {
 
 /// Whether a variable cannot have this name, because a function has it.
 pub fn is_function(name: &str) -> bool {
-    Function::from_name(name).is_some()
+    MathFunction::from_name(name).is_some()
 }
 
 /// A compiled expression.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Expression {
-    program: Box<[Op]>,
+pub struct MathExpression {
+    program: Box<[MathOp]>,
     stack: usize,
 }
 
-impl Expression {
+impl MathExpression {
     /// Compiles an expression of these variables.
     ///
     /// # Errors
@@ -146,7 +146,7 @@ impl Expression {
     ///
     /// # Errors
     /// It divides by zero, or there are too few values.
-    pub fn evaluate(&self, variables: &[f64]) -> Result<f64, Undefined> {
+    pub fn evaluate(&self, variables: &[f64]) -> Result<f64, EvaluationError> {
         // Most expressions need few places; clearing all of them would cost more than the expression.
         if self.stack <= 8 {
             self.run(&mut [0.0; 8], variables)
@@ -155,16 +155,16 @@ impl Expression {
         }
     }
 
-    fn run(&self, stack: &mut [f64], variables: &[f64]) -> Result<f64, Undefined> {
+    fn run(&self, stack: &mut [f64], variables: &[f64]) -> Result<f64, EvaluationError> {
         let mut top = 0usize;
         for op in &self.program {
             let value = match *op {
-                Op::Number(number) => number,
-                Op::Variable(index) => *variables
+                MathOp::Number(number) => number,
+                MathOp::Variable(index) => *variables
                     .get(usize::from(index))
-                    .ok_or(Undefined::MissingVariable)?,
-                Op::Negate => -pop(stack, &mut top),
-                Op::Call(function) => {
+                    .ok_or(EvaluationError::MissingVariable)?,
+                MathOp::Negate => -pop(stack, &mut top),
+                MathOp::Call(function) => {
                     let second = if function.arguments() == 2 {
                         pop(stack, &mut top)
                     } else {
@@ -194,14 +194,14 @@ fn pop(stack: &[f64], top: &mut usize) -> f64 {
     stack.get(*top).copied().unwrap_or(f64::NAN)
 }
 
-fn combine(op: Op, left: f64, right: f64) -> Result<f64, Undefined> {
+fn combine(op: MathOp, left: f64, right: f64) -> Result<f64, EvaluationError> {
     Ok(match op {
-        Op::Add => left + right,
-        Op::Subtract => left - right,
-        Op::Multiply => left * right,
-        Op::Divide | Op::Modulo if right == 0.0 => return Err(Undefined::DivisionByZero),
-        Op::Divide => left / right,
-        Op::Modulo => left % right,
+        MathOp::Add => left + right,
+        MathOp::Subtract => left - right,
+        MathOp::Multiply => left * right,
+        MathOp::Divide | MathOp::Modulo if right == 0.0 => return Err(EvaluationError::DivisionByZero),
+        MathOp::Divide => left / right,
+        MathOp::Modulo => left % right,
         _ => power(left, right),
     })
 }
@@ -214,15 +214,15 @@ fn power(base: f64, exponent: f64) -> f64 {
     base.powf(exponent)
 }
 
-fn reciprocal(value: f64) -> Result<f64, Undefined> {
+fn reciprocal(value: f64) -> Result<f64, EvaluationError> {
     if value == 0.0 {
-        return Err(Undefined::DivisionByZero);
+        return Err(EvaluationError::DivisionByZero);
     }
     Ok(1.0 / value)
 }
 
-fn call(function: Function, x: f64, y: f64) -> Result<f64, Undefined> {
-    use Function as F;
+fn call(function: MathFunction, x: f64, y: f64) -> Result<f64, EvaluationError> {
+    use MathFunction as F;
     Ok(match function {
         F::Sin => x.sin(),
         F::Cos => x.cos(),
@@ -261,14 +261,14 @@ fn call(function: Function, x: f64, y: f64) -> Result<f64, Undefined> {
 }
 
 /// How many values a program has on its stack at most.
-fn depth(program: &[Op]) -> usize {
+fn depth(program: &[MathOp]) -> usize {
     let mut now = 0usize;
     let mut most = 0;
     for op in program {
         now = match op {
-            Op::Number(_) | Op::Variable(_) => now + 1,
-            Op::Negate => now,
-            Op::Call(function) => now + 1 - function.arguments(),
+            MathOp::Number(_) | MathOp::Variable(_) => now + 1,
+            MathOp::Negate => now,
+            MathOp::Call(function) => now + 1 - function.arguments(),
             _ => now - 1,
         };
         most = most.max(now);

@@ -123,14 +123,14 @@ impl fmt::Display for EntityId {
 
 /// An entity within its tenant: what every read and write of data is addressed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Subject {
+pub struct EntityKey {
     /// The tenant that owns the entity.
     pub tenant: TenantId,
     /// The entity itself.
     pub entity: EntityId,
 }
 
-impl Subject {
+impl EntityKey {
     /// A device of a tenant.
     pub const fn device(tenant: TenantId, device: DeviceId) -> Self {
         Self {
@@ -196,12 +196,12 @@ macro_rules! typed_ids {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 // The entity type is often left out by hand-written clients; where given it must fit.
                 #[derive(Deserialize)]
-                struct Shape {
+                struct TypedIdJson {
                     #[serde(rename = "entityType")]
                     entity_type: Option<EntityType>,
                     id: Uuid,
                 }
-                let shape = Shape::deserialize(deserializer)?;
+                let shape = TypedIdJson::deserialize(deserializer)?;
                 match shape.entity_type {
                     Some(other) if other != EntityType::$type => Err(serde::de::Error::custom(format_args!(
                         "expected an id of entity type {}, got {other}", EntityType::$type
@@ -252,23 +252,23 @@ macro_rules! row_ids {
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 #[derive(Serialize)]
-                struct Shape {
+                struct RowIdJson {
                     #[serde(rename = "entityType", skip_serializing_if = "Option::is_none")]
                     entity_type: Option<&'static str>,
                     id: Uuid,
                 }
                 let entity_type: Option<&'static str> = $entity_type;
-                Shape { entity_type, id: self.0 }.serialize(serializer)
+                RowIdJson { entity_type, id: self.0 }.serialize(serializer)
             }
         }
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 #[derive(Deserialize)]
-                struct Shape {
+                struct RowIdInput {
                     id: Uuid,
                 }
-                Shape::deserialize(deserializer).map(|shape| Self(shape.id))
+                RowIdInput::deserialize(deserializer).map(|shape| Self(shape.id))
             }
         }
 

@@ -32,8 +32,8 @@ mod tests;
 
 pub use escape::write_string;
 
-use reader::Reader;
-use row::Row;
+use reader::JsonReader;
+use row::RowBuilder;
 
 /// How deep objects and arrays may nest, the outermost included.
 pub const MAX_DEPTH: u32 = 127;
@@ -47,7 +47,7 @@ pub struct JsonRules {
     /// Longest string value, in UTF-16 units; 0 is no limit.
     pub max_string_length: usize,
     /// What becomes of a key whose value is null.
-    pub nulls: Nulls,
+    pub nulls: NullPolicy,
 }
 
 impl Default for JsonRules {
@@ -55,14 +55,14 @@ impl Default for JsonRules {
         Self {
             type_cast: true,
             max_string_length: 0,
-            nulls: Nulls::Skip,
+            nulls: NullPolicy::Skip,
         }
     }
 }
 
 /// What becomes of a key whose value is null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Nulls {
+pub enum NullPolicy {
     /// It is left out, as devices expect.
     Skip,
     /// The payload is refused, as on the REST API.
@@ -93,7 +93,7 @@ impl std::error::Error for JsonError {}
 
 /// The keys that a device asks for; `None` where the request does not name the scope.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AttributeRequest {
+pub struct AttributeKeysRequest {
     /// Client attributes.
     pub client_keys: Option<Vec<String>>,
     /// Shared attributes.
@@ -116,9 +116,9 @@ pub fn telemetry(
         server_ts
     };
     let text = decode(payload);
-    let mut reader = Reader::new(&text);
+    let mut reader = JsonReader::new(&text);
     match reader.first_token()? {
-        b'{' => row::element(&mut reader, rules, &mut server_ts, out)?,
+        b'{' => row::write_element(&mut reader, rules, &mut server_ts, out)?,
         b'[' => elements(&mut reader, rules, &mut server_ts, out)?,
         _ => return Err(reader.error("expected an object or an array")),
     }
@@ -126,7 +126,7 @@ pub fn telemetry(
 }
 
 fn elements(
-    reader: &mut Reader<'_>,
+    reader: &mut JsonReader<'_>,
     rules: &JsonRules,
     server_ts: &mut dyn FnMut() -> i64,
     out: &mut TelemetryWriter<'_>,
@@ -140,7 +140,7 @@ fn elements(
         if reader.token()? != b'{' {
             return Err(reader.error("expected an object"));
         }
-        row::element(reader, rules, server_ts, out)?;
+        row::write_element(reader, rules, server_ts, out)?;
         match reader.token()? {
             b',' | b';' => reader.skip_byte(),
             b']' => {
@@ -156,7 +156,7 @@ fn elements(
 /// error `out` is as it was.
 pub fn attributes(payload: &[u8], rules: &JsonRules, out: &mut Vec<u8>) -> Result<u32, JsonError> {
     let text = decode(payload);
-    let mut reader = Reader::new(&text);
+    let mut reader = JsonReader::new(&text);
     let base = out.len();
     let packed = pack_object(&mut reader, rules, out);
     if packed.is_err() {
@@ -165,11 +165,11 @@ pub fn attributes(payload: &[u8], rules: &JsonRules, out: &mut Vec<u8>) -> Resul
     packed
 }
 
-fn pack_object(reader: &mut Reader<'_>, rules: &JsonRules, out: &mut Vec<u8>) -> Result<u32, JsonError> {
+fn pack_object(reader: &mut JsonReader<'_>, rules: &JsonRules, out: &mut Vec<u8>) -> Result<u32, JsonError> {
     if reader.first_token()? != b'{' {
         return Err(reader.error("expected an object"));
     }
-    let mut row = Row::new(out.len());
+    let mut row = RowBuilder::new(out.len());
     row.read(reader, rules, out)?;
     reader.finish()?;
     row.finish(out)
@@ -189,7 +189,7 @@ pub fn pack_text(text: &str, rules: &JsonRules, out: &mut Vec<u8>) -> Result<(),
 /// It is no value, or more than one.
 pub fn compact(payload: &[u8]) -> Result<String, JsonError> {
     let text = decode(payload);
-    let mut reader = Reader::new(&text);
+    let mut reader = JsonReader::new(&text);
     reader.first_token()?;
     let mut strict = Vec::new();
     nested::compact(&mut reader, &mut strict)?;
@@ -201,32 +201,33 @@ pub fn compact(payload: &[u8]) -> Result<String, JsonError> {
 }
 
 /// Reads a request for attributes: `{"clientKeys":"a,b","sharedKeys":"c"}`, either key optional.
-pub fn attribute_request(payload: &[u8]) -> Result<AttributeRequest, JsonError> {
+pub fn attribute_request(payload: &[u8]) -> Result<AttributeKeysRequest, JsonError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Body {
-        #[serde(default, deserialize_with = "present")]
+    struct AttributeRequestBody {
+        #[serde(default, deserialize_with = "deserialize_present")]
         client_keys: Option<Box<RawValue>>,
-        #[serde(default, deserialize_with = "present")]
+        #[serde(default, deserialize_with = "deserialize_present")]
         shared_keys: Option<Box<RawValue>>,
     }
 
     let text = decode(payload);
-    let mut reader = Reader::new(&text);
+    let mut reader = JsonReader::new(&text);
     if reader.first_token()? != b'{' {
         return Err(reader.error("expected an object"));
     }
     let mut strict = Vec::new();
     nested::compact(&mut reader, &mut strict)?;
     reader.finish()?;
-    let body: Body = serde_json::from_slice(&strict).map_err(|_| reader.error("expected an object"))?;
+    let body: AttributeRequestBody =
+        serde_json::from_slice(&strict).map_err(|_| reader.error("expected an object"))?;
     let keys = |raw: Option<Box<RawValue>>| match raw {
         Some(raw) => key_list(raw.get())
             .map(Some)
             .ok_or_else(|| reader.error("expected keys as text, separated by commas")),
         None => Ok(None),
     };
-    Ok(AttributeRequest {
+    Ok(AttributeKeysRequest {
         client_keys: keys(body.client_keys)?,
         shared_keys: keys(body.shared_keys)?,
     })
@@ -234,7 +235,7 @@ pub fn attribute_request(payload: &[u8]) -> Result<AttributeRequest, JsonError> 
 
 /// A call that a device makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub struct ClientRpcRequest {
     /// Name of the method.
     pub method: String,
     /// JSON text of the parameters.
@@ -242,16 +243,16 @@ pub struct Call {
 }
 
 /// Reads a call: `{"method":"m","params":…}`. Without parameters they are an empty object.
-pub fn call(payload: &[u8]) -> Result<Call, JsonError> {
+pub fn client_rpc(payload: &[u8]) -> Result<ClientRpcRequest, JsonError> {
     #[derive(Deserialize)]
-    struct Body {
+    struct ClientRpcBody {
         #[serde(deserialize_with = "lenient::text")]
         method: String,
         params: Option<Box<RawValue>>,
     }
 
-    let body: Body = read(payload, "expected `method` and `params`")?;
-    Ok(Call {
+    let body: ClientRpcBody = read(payload, "expected `method` and `params`")?;
+    Ok(ClientRpcRequest {
         method: body.method,
         params: body
             .params
@@ -262,7 +263,7 @@ pub fn call(payload: &[u8]) -> Result<Call, JsonError> {
 /// What a device that lets itself be claimed says.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Claim {
+pub struct ClaimPayload {
     /// What whoever claims it has to know; empty for nothing.
     #[serde(deserialize_with = "lenient::text")]
     pub secret_key: String,
@@ -272,23 +273,23 @@ pub struct Claim {
 }
 
 /// Reads a claim: `{"secretKey":"s","durationMs":60000}`, both optional; nothing at all is one, too.
-pub fn claim(payload: &[u8]) -> Result<Claim, JsonError> {
+pub fn claim(payload: &[u8]) -> Result<ClaimPayload, JsonError> {
     if payload.trim_ascii().is_empty() {
-        return Ok(Claim::default());
+        return Ok(ClaimPayload::default());
     }
     read(payload, "expected `secretKey` and `durationMs`")
 }
 
 /// Reads the object of a lenient payload; `expected` says what it should have been.
 pub fn read<T: serde::de::DeserializeOwned>(payload: &[u8], expected: &'static str) -> Result<T, JsonError> {
-    serde_json::from_str(&strict(payload)?).map_err(|_| JsonError {
+    serde_json::from_str(&to_strict_json(payload)?).map_err(|_| JsonError {
         problem: expected,
         at: 0,
     })
 }
 
 /// The object of a lenient payload, as JSON that every parser reads.
-fn strict(payload: &[u8]) -> Result<String, JsonError> {
+fn to_strict_json(payload: &[u8]) -> Result<String, JsonError> {
     let strict = compact(payload)?;
     if !strict.starts_with('{') {
         return Err(JsonError {
@@ -301,9 +302,9 @@ fn strict(payload: &[u8]) -> Result<String, JsonError> {
 
 /// The entries of an object, each with the text of its value, in their order.
 pub fn entries(payload: &[u8]) -> Result<Vec<(String, Box<RawValue>)>, JsonError> {
-    struct Entries;
+    struct EntriesVisitor;
 
-    impl<'de> serde::de::Visitor<'de> for Entries {
+    impl<'de> serde::de::Visitor<'de> for EntriesVisitor {
         type Value = Vec<(String, Box<RawValue>)>;
 
         fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -319,16 +320,18 @@ pub fn entries(payload: &[u8]) -> Result<Vec<(String, Box<RawValue>)>, JsonError
         }
     }
 
-    let strict = strict(payload)?;
+    let strict = to_strict_json(payload)?;
     let mut reader = serde_json::Deserializer::from_str(&strict);
-    serde::Deserializer::deserialize_map(&mut reader, Entries).map_err(|_| JsonError {
+    serde::Deserializer::deserialize_map(&mut reader, EntriesVisitor).map_err(|_| JsonError {
         problem: "expected an object",
         at: 0,
     })
 }
 
 /// Tells a key that is null, which is an error, from one that is absent.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
+fn deserialize_present<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 

@@ -13,7 +13,7 @@ pub const MAX_KEY_BYTES: usize = 1024;
 /// A value as a device, a person or a rule produced it. The numbers of the variants are stored and sent
 /// (`KeyValueType` of the Protobuf transport API).
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum KvValue {
     /// True or false.
     Bool(bool),
     /// A whole number.
@@ -26,9 +26,9 @@ pub enum Value {
     Json(Box<str>),
 }
 
-/// A [`Value`] borrowed from packed bytes.
+/// A [`KvValue`] borrowed from packed bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ValueRef<'a> {
+pub enum KvValueRef<'a> {
     /// True or false.
     Bool(bool),
     /// A whole number.
@@ -44,17 +44,17 @@ pub enum ValueRef<'a> {
 /// Packed bytes that do not follow the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("packed key-values are corrupt: {0}")]
-pub struct Corrupt(pub &'static str);
+pub struct CorruptData(pub &'static str);
 
-impl Value {
+impl KvValue {
     /// The same value, borrowed.
-    pub fn as_ref(&self) -> ValueRef<'_> {
+    pub fn as_ref(&self) -> KvValueRef<'_> {
         match self {
-            Self::Bool(value) => ValueRef::Bool(*value),
-            Self::Long(value) => ValueRef::Long(*value),
-            Self::Double(value) => ValueRef::Double(*value),
-            Self::Text(value) => ValueRef::Text(value),
-            Self::Json(value) => ValueRef::Json(value),
+            Self::Bool(value) => KvValueRef::Bool(*value),
+            Self::Long(value) => KvValueRef::Long(*value),
+            Self::Double(value) => KvValueRef::Double(*value),
+            Self::Text(value) => KvValueRef::Text(value),
+            Self::Json(value) => KvValueRef::Json(value),
         }
     }
 
@@ -93,7 +93,7 @@ impl Value {
     }
 }
 
-impl<'a> ValueRef<'a> {
+impl<'a> KvValueRef<'a> {
     /// Code of the type, as stored and as in the Protobuf transport API.
     pub const fn type_code(self) -> u8 {
         match self {
@@ -106,13 +106,13 @@ impl<'a> ValueRef<'a> {
     }
 
     /// An owned copy.
-    pub fn to_value(self) -> Value {
+    pub fn to_value(self) -> KvValue {
         match self {
-            Self::Bool(value) => Value::Bool(value),
-            Self::Long(value) => Value::Long(value),
-            Self::Double(value) => Value::Double(value),
-            Self::Text(value) => Value::Text(value.into()),
-            Self::Json(value) => Value::Json(value.into()),
+            Self::Bool(value) => KvValue::Bool(value),
+            Self::Long(value) => KvValue::Long(value),
+            Self::Double(value) => KvValue::Double(value),
+            Self::Text(value) => KvValue::Text(value.into()),
+            Self::Json(value) => KvValue::Json(value.into()),
         }
     }
 
@@ -174,10 +174,10 @@ pub fn write_varint(mut value: u64, out: &mut Vec<u8>) {
 }
 
 /// Takes an unsigned LEB128 number off the front of `bytes`.
-pub fn read_varint(bytes: &mut &[u8]) -> Result<u64, Corrupt> {
+pub fn read_varint(bytes: &mut &[u8]) -> Result<u64, CorruptData> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first().ok_or(Corrupt("number cut short"))?;
+        let (&byte, rest) = bytes.split_first().ok_or(CorruptData("number cut short"))?;
         *bytes = rest;
         if shift == 63 && byte > 1 {
             break;
@@ -187,26 +187,30 @@ pub fn read_varint(bytes: &mut &[u8]) -> Result<u64, Corrupt> {
             return Ok(value);
         }
     }
-    Err(Corrupt("number too long"))
+    Err(CorruptData("number too long"))
 }
 
 /// Takes `count` bytes off the front of `bytes`.
-pub fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], Corrupt> {
-    let (taken, rest) = bytes.split_at_checked(count).ok_or(Corrupt("value cut short"))?;
+pub fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], CorruptData> {
+    let (taken, rest) = bytes
+        .split_at_checked(count)
+        .ok_or(CorruptData("value cut short"))?;
     *bytes = rest;
     Ok(taken)
 }
 
 /// Takes a fixed number of bytes off the front of `bytes`.
-pub fn take_array<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], Corrupt> {
-    let (taken, rest) = bytes.split_first_chunk::<N>().ok_or(Corrupt("value cut short"))?;
+pub fn take_array<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], CorruptData> {
+    let (taken, rest) = bytes
+        .split_first_chunk::<N>()
+        .ok_or(CorruptData("value cut short"))?;
     *bytes = rest;
     Ok(*taken)
 }
 
-fn take_text<'a>(bytes: &mut &'a [u8]) -> Result<&'a str, Corrupt> {
-    let length = usize::try_from(read_varint(bytes)?).map_err(|_| Corrupt("text too long"))?;
-    std::str::from_utf8(take(bytes, length)?).map_err(|_| Corrupt("text is not UTF-8"))
+fn take_text<'a>(bytes: &mut &'a [u8]) -> Result<&'a str, CorruptData> {
+    let length = usize::try_from(read_varint(bytes)?).map_err(|_| CorruptData("text too long"))?;
+    std::str::from_utf8(take(bytes, length)?).map_err(|_| CorruptData("text is not UTF-8"))
 }
 
 const fn zigzag(value: i64) -> u64 {
@@ -218,7 +222,7 @@ const fn unzigzag(value: u64) -> i64 {
 }
 
 /// Appends one packed key-value.
-pub fn pack(key: &str, value: ValueRef<'_>, out: &mut Vec<u8>) {
+pub fn pack(key: &str, value: KvValueRef<'_>, out: &mut Vec<u8>) {
     pack_key(key, out);
     pack_value(value, out);
 }
@@ -230,13 +234,13 @@ pub fn pack_key(key: &str, out: &mut Vec<u8>) {
 }
 
 /// Appends the value part of a packed key-value.
-pub fn pack_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
+pub fn pack_value(value: KvValueRef<'_>, out: &mut Vec<u8>) {
     out.push(value.type_code());
     match value {
-        ValueRef::Bool(value) => out.push(u8::from(value)),
-        ValueRef::Long(value) => write_varint(zigzag(value), out),
-        ValueRef::Double(value) => out.extend_from_slice(&value.to_le_bytes()),
-        ValueRef::Text(text) | ValueRef::Json(text) => {
+        KvValueRef::Bool(value) => out.push(u8::from(value)),
+        KvValueRef::Long(value) => write_varint(zigzag(value), out),
+        KvValueRef::Double(value) => out.extend_from_slice(&value.to_le_bytes()),
+        KvValueRef::Text(text) | KvValueRef::Json(text) => {
             write_varint(text.len() as u64, out);
             out.extend_from_slice(text.as_bytes());
         }
@@ -244,15 +248,15 @@ pub fn pack_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
 }
 
 /// Takes one packed value (without a key) off the front of `bytes`.
-pub fn unpack_value<'a>(bytes: &mut &'a [u8]) -> Result<ValueRef<'a>, Corrupt> {
+pub fn unpack_value<'a>(bytes: &mut &'a [u8]) -> Result<KvValueRef<'a>, CorruptData> {
     let [code] = take_array::<1>(bytes)?;
     Ok(match code {
-        0 => ValueRef::Bool(take_array::<1>(bytes)? != [0]),
-        1 => ValueRef::Long(unzigzag(read_varint(bytes)?)),
-        2 => ValueRef::Double(f64::from_le_bytes(take_array(bytes)?)),
-        3 => ValueRef::Text(take_text(bytes)?),
-        4 => ValueRef::Json(take_text(bytes)?),
-        _ => return Err(Corrupt("unknown value type")),
+        0 => KvValueRef::Bool(take_array::<1>(bytes)? != [0]),
+        1 => KvValueRef::Long(unzigzag(read_varint(bytes)?)),
+        2 => KvValueRef::Double(f64::from_le_bytes(take_array(bytes)?)),
+        3 => KvValueRef::Text(take_text(bytes)?),
+        4 => KvValueRef::Json(take_text(bytes)?),
+        _ => return Err(CorruptData("unknown value type")),
     })
 }
 
@@ -284,7 +288,7 @@ pub fn count(mut bytes: &[u8]) -> u32 {
 ///
 /// # Errors
 /// The bytes are no packed key-values; what was readable of them is appended.
-pub fn write_object(bytes: &[u8], out: &mut String) -> Result<(), Corrupt> {
+pub fn write_object(bytes: &[u8], out: &mut String) -> Result<(), CorruptData> {
     out.push('{');
     for (index, item) in unpack(bytes).enumerate() {
         let (name, value) = item?;
@@ -300,25 +304,25 @@ pub fn write_object(bytes: &[u8], out: &mut String) -> Result<(), Corrupt> {
 }
 
 /// The packed key-values of `bytes`, in order. A name that stands twice counts with its later value.
-pub fn unpack(bytes: &[u8]) -> Unpack<'_> {
-    Unpack { rest: bytes }
+pub fn unpack(bytes: &[u8]) -> KeyValueIter<'_> {
+    KeyValueIter { rest: bytes }
 }
 
 /// Iterator over packed key-values; ends after the first corrupt one.
 #[derive(Debug, Clone)]
-pub struct Unpack<'a> {
+pub struct KeyValueIter<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Unpack<'a> {
+impl<'a> KeyValueIter<'a> {
     /// The bytes behind the last key-value given out.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 }
 
-impl<'a> Iterator for Unpack<'a> {
-    type Item = Result<(&'a str, ValueRef<'a>), Corrupt>;
+impl<'a> Iterator for KeyValueIter<'a> {
+    type Item = Result<(&'a str, KvValueRef<'a>), CorruptData>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
@@ -339,12 +343,12 @@ mod tests {
     #[test]
     fn packed_key_values_come_back_as_they_were() {
         let values = [
-            ("b", ValueRef::Bool(true)),
-            ("min", ValueRef::Long(i64::MIN)),
-            ("max", ValueRef::Long(i64::MAX)),
-            ("d", ValueRef::Double(-0.5)),
-            ("s", ValueRef::Text("grüße")),
-            ("j", ValueRef::Json("{\"a\":[1]}")),
+            ("b", KvValueRef::Bool(true)),
+            ("min", KvValueRef::Long(i64::MIN)),
+            ("max", KvValueRef::Long(i64::MAX)),
+            ("d", KvValueRef::Double(-0.5)),
+            ("s", KvValueRef::Text("grüße")),
+            ("j", KvValueRef::Json("{\"a\":[1]}")),
         ];
         let mut bytes = Vec::new();
         for (key, value) in values {
@@ -370,7 +374,7 @@ mod tests {
             (-0.0, "-0.0"),
             (9_999_999.5, "9999999.5"),
         ] {
-            assert_eq!(Value::Double(value).to_text(), text);
+            assert_eq!(KvValue::Double(value).to_text(), text);
         }
     }
 }

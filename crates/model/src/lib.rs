@@ -19,6 +19,6 @@ pub mod timeseries;
 pub use id::{
     AdminSettingsId, AlarmId, ApiKeyId, ApiUsageStateId, AssetId, AssetProfileId, AuditLogId,
     CalculatedFieldId, CustomerId, DashboardId, DeviceCredentialsId, DeviceId, DeviceProfileId, EntityId,
-    EntityType, EntityViewId, NULL_UUID, OtaPackageId, QueueId, QueueStatsId, RpcId, RuleChainId, RuleNodeId,
-    SetAsideId, Subject, TenantId, TenantProfileId, UnknownEntityType, UserId, new_uuid,
+    EntityKey, EntityType, EntityViewId, NULL_UUID, OtaPackageId, QueueId, QueueStatsId, RpcId, RuleChainId,
+    RuleNodeId, SetAsideId, TenantId, TenantProfileId, UnknownEntityType, UserId, new_uuid,
 };

@@ -112,9 +112,9 @@ pub enum DataType {
 
 /// Texts by name, in the order in which they were first set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Metadata(Vec<(String, String)>);
+pub struct MetadataMap(Vec<(String, String)>);
 
-impl Metadata {
+impl MetadataMap {
     /// No entry.
     pub const fn new() -> Self {
         Self(Vec::new())
@@ -169,7 +169,7 @@ impl Metadata {
     }
 }
 
-impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Metadata {
+impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for MetadataMap {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut metadata = Self::new();
         metadata.extend(entries);
@@ -180,7 +180,7 @@ impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Metadata {
 /// Entries from which on names are looked up by their hash when many are set.
 const MANY_ENTRIES: usize = 32;
 
-impl<K: Into<String>, V: Into<String>> Extend<(K, V)> for Metadata {
+impl<K: Into<String>, V: Into<String>> Extend<(K, V)> for MetadataMap {
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
         let mut entries = entries.into_iter();
         while self.0.len() < MANY_ENTRIES {
@@ -206,7 +206,7 @@ impl<K: Into<String>, V: Into<String>> Extend<(K, V)> for Metadata {
 
 /// A message as it waits in a queue: everything of it is its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
+pub struct QueueMessage {
     /// Identity; keeps across queues.
     pub id: Uuid,
     /// Time it was made, milliseconds.
@@ -218,7 +218,7 @@ pub struct Message {
     /// The customer of the originator.
     pub customer: Option<CustomerId>,
     /// Texts beside the body.
-    pub metadata: Metadata,
+    pub metadata: MetadataMap,
     /// How the body is to be read.
     pub data_type: DataType,
     /// The body.
@@ -231,9 +231,15 @@ pub struct Message {
     pub from: Option<(RuleNodeId, String)>,
 }
 
-impl Message {
+impl QueueMessage {
     /// A new message about an entity, with a JSON body.
-    pub fn new(msg_type: MsgType, originator: EntityId, ts: i64, metadata: Metadata, data: String) -> Self {
+    pub fn new(
+        msg_type: MsgType,
+        originator: EntityId,
+        ts: i64,
+        metadata: MetadataMap,
+        data: String,
+    ) -> Self {
         Self {
             id: crate::new_uuid(),
             ts,

@@ -39,7 +39,7 @@ impl PageLink {
     }
 
     /// How many entities stand before this page.
-    pub fn skipped(&self) -> u64 {
+    pub fn offset(&self) -> u64 {
         u64::from(self.page) * u64::from(self.page_size)
     }
 }
@@ -63,7 +63,7 @@ impl<T> PageData<T> {
     pub fn new(data: Vec<T>, total: u64, link: &PageLink) -> Self {
         let size = u64::from(link.page_size.max(1));
         Self {
-            has_next: link.skipped() + (data.len() as u64) < total,
+            has_next: link.offset() + (data.len() as u64) < total,
             data,
             total_pages: total.div_ceil(size),
             total_elements: total,

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::EntityId;
 use crate::page::SortOrder;
 
-pub use filter::{AliasId, EntityFilter, SearchFilter, TypeFilter, Types};
+pub use filter::{AliasId, EntityFilter, EntityTypeNames, SearchFilter, TypeFilter};
 pub use predicate::{
-    BooleanOperation, ComplexOperation, DynamicSource, DynamicValue, KeyFilter, NumericOperation, Predicate,
-    PredicateValue, StringOperation,
+    BooleanOperation, ComplexOperation, DynamicSource, DynamicValue, KeyFilter, KeyFilterPredicate,
+    NumericOperation, PredicateValue, StringOperation,
 };
 
 /// What a key names.
@@ -40,7 +40,7 @@ pub enum KeyType {
 
 /// Something of an entity that has a name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct EntityKey {
+pub struct EntityQueryKey {
     /// What it is.
     #[serde(rename = "type")]
     pub key_type: KeyType,
@@ -48,7 +48,7 @@ pub struct EntityKey {
     pub key: String,
 }
 
-impl EntityKey {
+impl EntityQueryKey {
     /// A key of this type and name.
     pub fn new(key_type: KeyType, key: impl Into<String>) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl EntityKey {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct DataSortOrder {
     /// The field or value.
-    pub key: EntityKey,
+    pub key: EntityQueryKey,
     /// In which direction.
     #[serde(default, deserialize_with = "crate::entity::null_as_default")]
     pub direction: SortOrder,
@@ -115,17 +115,17 @@ pub struct EntityDataQuery {
     pub key_filters_operation: ComplexOperation,
     /// Fields that are shown.
     #[serde(default, deserialize_with = "crate::entity::null_as_default")]
-    pub entity_fields: Vec<EntityKey>,
+    pub entity_fields: Vec<EntityQueryKey>,
     /// Attributes and latest values that are shown.
     #[serde(default, deserialize_with = "crate::entity::null_as_default")]
-    pub latest_values: Vec<EntityKey>,
+    pub latest_values: Vec<EntityQueryKey>,
     /// Which page.
     pub page_link: DataPageLink,
 }
 
 impl EntityDataQuery {
     /// The conditions alone.
-    pub fn counting(&self) -> EntityCountQuery {
+    pub fn to_count_query(&self) -> EntityCountQuery {
         EntityCountQuery {
             entity_filter: self.entity_filter.clone(),
             key_filters: self.key_filters.clone(),

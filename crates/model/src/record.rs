@@ -17,10 +17,10 @@ pub mod message;
 
 use uuid::Uuid;
 
-pub use self::cut::{Cut, CutError};
-use crate::kv::{Corrupt, count, take, take_array};
+pub use self::cut::{BatchSplitError, BatchSplitter};
+use crate::kv::{CorruptData, count, take, take_array};
 use crate::timeseries::AttributeScope;
-use crate::{EntityId, EntityType, Subject, TenantId};
+use crate::{EntityId, EntityKey, EntityType, TenantId};
 
 const VERSION: u8 = 1;
 /// Messages came later; what holds none can still be read by programs that know only the first version.
@@ -79,7 +79,7 @@ impl RecordBatch {
         self.points = 0;
     }
 
-    /// Where it ends now, to go [`back_to`](Self::back_to).
+    /// Where it ends now, to go [`truncate_to`](Self::truncate_to).
     pub const fn mark(&self) -> BatchMark {
         BatchMark {
             bytes: self.bytes.len(),
@@ -89,7 +89,7 @@ impl RecordBatch {
     }
 
     /// Takes back what was added after a mark.
-    pub fn back_to(&mut self, mark: BatchMark) {
+    pub fn truncate_to(&mut self, mark: BatchMark) {
         self.bytes.truncate(mark.bytes);
         self.count = self.count.min(mark.count);
         self.points = self.points.min(mark.points);
@@ -114,7 +114,12 @@ impl RecordBatch {
 
     /// Begins a telemetry record; it is added when [`TelemetryWriter::finish`] is called, and else taken back.
     /// `ttl_seconds` of 0 keeps the points for ever.
-    pub fn telemetry(&mut self, subject: Subject, received_ms: i64, ttl_seconds: u32) -> TelemetryWriter<'_> {
+    pub fn begin_telemetry(
+        &mut self,
+        subject: EntityKey,
+        received_ms: i64,
+        ttl_seconds: u32,
+    ) -> TelemetryWriter<'_> {
         let start = self.begin(KIND_TELEMETRY, subject, received_ms);
         self.bytes.extend_from_slice(&ttl_seconds.to_le_bytes());
         TelemetryWriter {
@@ -127,9 +132,9 @@ impl RecordBatch {
     }
 
     /// Begins an attributes record; it is added when [`AttributesWriter::finish`] is called, and else taken back.
-    pub fn attributes(
+    pub fn begin_attributes(
         &mut self,
-        subject: Subject,
+        subject: EntityKey,
         received_ms: i64,
         scope: AttributeScope,
     ) -> AttributesWriter<'_> {
@@ -142,11 +147,11 @@ impl RecordBatch {
         }
     }
 
-    fn begin(&mut self, kind: u8, subject: Subject, received_ms: i64) -> usize {
+    fn begin(&mut self, kind: u8, subject: EntityKey, received_ms: i64) -> usize {
         self.begin_version(VERSION, kind, subject, received_ms)
     }
 
-    fn begin_version(&mut self, version: u8, kind: u8, subject: Subject, received_ms: i64) -> usize {
+    fn begin_version(&mut self, version: u8, kind: u8, subject: EntityKey, received_ms: i64) -> usize {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&[0; 4]);
         self.bytes
@@ -179,7 +184,7 @@ pub struct BatchMark {
 }
 
 /// Splits the bytes of a batch into its records.
-pub fn split(mut bytes: &[u8]) -> impl Iterator<Item = Result<&[u8], Corrupt>> {
+pub fn split(mut bytes: &[u8]) -> impl Iterator<Item = Result<&[u8], CorruptData>> {
     std::iter::from_fn(move || {
         if bytes.is_empty() {
             return None;
@@ -198,13 +203,13 @@ pub fn split(mut bytes: &[u8]) -> impl Iterator<Item = Result<&[u8], Corrupt>> {
 pub struct TelemetryWriter<'a> {
     batch: &'a mut RecordBatch,
     start: usize,
-    row: Option<Row>,
+    row: Option<OpenRow>,
     points: u32,
     finished: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Row {
+struct OpenRow {
     header: usize,
     count: u32,
 }
@@ -213,7 +218,7 @@ impl TelemetryWriter<'_> {
     /// Begins a row: the values of one time.
     pub fn begin_row(&mut self, ts: i64) {
         self.end_row();
-        self.row = Some(Row {
+        self.row = Some(OpenRow {
             header: self.batch.bytes.len(),
             count: 0,
         });
@@ -307,9 +312,9 @@ impl Drop for AttributesWriter<'_> {
 
 /// A decoded record, borrowed from its bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Record<'a> {
+pub struct JournalRecord<'a> {
     /// The entity it is about.
-    pub subject: Subject,
+    pub subject: EntityKey,
     /// When the platform received it, milliseconds.
     pub received_ms: i64,
     /// What it carries.
@@ -350,19 +355,19 @@ pub struct RecordRow<'a> {
     pub values: &'a [u8],
 }
 
-impl<'a> Record<'a> {
+impl<'a> JournalRecord<'a> {
     /// Decodes a record.
-    pub fn decode(mut bytes: &'a [u8]) -> Result<Self, Corrupt> {
+    pub fn decode(mut bytes: &'a [u8]) -> Result<Self, CorruptData> {
         let [version, kind, entity_type] = take_array::<3>(&mut bytes)?;
         if version != version_of(kind) {
-            return Err(Corrupt("unknown record version"));
+            return Err(CorruptData("unknown record version"));
         }
-        let entity_type = EntityType::from_code(entity_type).ok_or(Corrupt("unknown entity type"))?;
+        let entity_type = EntityType::from_code(entity_type).ok_or(CorruptData("unknown entity type"))?;
         let tenant = TenantId(Uuid::from_bytes(take_array(&mut bytes)?));
         let entity = EntityId::new(entity_type, Uuid::from_bytes(take_array(&mut bytes)?));
         let received_ms = i64::from_le_bytes(take_array(&mut bytes)?);
         Ok(Self {
-            subject: Subject { tenant, entity },
+            subject: EntityKey { tenant, entity },
             received_ms,
             body: RecordBody::decode(kind, bytes)?,
         })
@@ -370,7 +375,7 @@ impl<'a> Record<'a> {
 }
 
 impl<'a> RecordBody<'a> {
-    fn decode(kind: u8, mut bytes: &'a [u8]) -> Result<Self, Corrupt> {
+    fn decode(kind: u8, mut bytes: &'a [u8]) -> Result<Self, CorruptData> {
         Ok(match kind {
             KIND_TELEMETRY => Self::Telemetry {
                 ttl_seconds: u32::from_le_bytes(take_array(&mut bytes)?),
@@ -378,12 +383,12 @@ impl<'a> RecordBody<'a> {
             },
             KIND_ATTRIBUTES => {
                 let [scope] = take_array::<1>(&mut bytes)?;
-                let scope = AttributeScope::from_code(scope).ok_or(Corrupt("unknown attribute scope"))?;
+                let scope = AttributeScope::from_code(scope).ok_or(CorruptData("unknown attribute scope"))?;
                 Self::Attributes { scope, values: bytes }
             }
             KIND_MESSAGE => Self::Message(bytes),
             KIND_DIVERTED => Self::Diverted(bytes),
-            _ => return Err(Corrupt("unknown record kind")),
+            _ => return Err(CorruptData("unknown record kind")),
         })
     }
 }
@@ -407,7 +412,7 @@ const fn is_known(version: u8) -> bool {
 }
 
 /// The rows of a telemetry record.
-pub fn rows(mut bytes: &[u8]) -> impl Iterator<Item = Result<RecordRow<'_>, Corrupt>> {
+pub fn rows(mut bytes: &[u8]) -> impl Iterator<Item = Result<RecordRow<'_>, CorruptData>> {
     std::iter::from_fn(move || {
         if bytes.is_empty() {
             return None;
@@ -420,7 +425,7 @@ pub fn rows(mut bytes: &[u8]) -> impl Iterator<Item = Result<RecordRow<'_>, Corr
     })
 }
 
-fn next_row<'a>(bytes: &mut &'a [u8]) -> Result<RecordRow<'a>, Corrupt> {
+fn next_row<'a>(bytes: &mut &'a [u8]) -> Result<RecordRow<'a>, CorruptData> {
     let ts = i64::from_le_bytes(take_array(bytes)?);
     let count = u32::from_le_bytes(take_array(bytes)?);
     let length = u32::from_le_bytes(take_array(bytes)?) as usize;
@@ -434,30 +439,30 @@ fn next_row<'a>(bytes: &mut &'a [u8]) -> Result<RecordRow<'a>, Corrupt> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kv::{ValueRef, pack, unpack};
+    use crate::kv::{KvValueRef, pack, unpack};
     use crate::{DeviceId, TenantId};
 
-    fn subject() -> Subject {
-        Subject::device(TenantId(Uuid::from_u128(1)), DeviceId(Uuid::from_u128(2)))
+    fn subject() -> EntityKey {
+        EntityKey::device(TenantId(Uuid::from_u128(1)), DeviceId(Uuid::from_u128(2)))
     }
 
     #[test]
     fn a_batch_comes_apart_into_the_records_it_was_made_of() {
         let mut batch = RecordBatch::new();
-        let mut telemetry = batch.telemetry(subject(), 17, 60);
+        let mut telemetry = batch.begin_telemetry(subject(), 17, 60);
         for ts in [1, 2] {
             telemetry.begin_row(ts);
-            pack("a", ValueRef::Long(ts), telemetry.buffer());
+            pack("a", KvValueRef::Long(ts), telemetry.buffer());
             telemetry.count_point();
         }
         telemetry.begin_row(3);
         assert_eq!(telemetry.finish(), 2);
-        let mut attributes = batch.attributes(subject(), 18, AttributeScope::Client);
-        pack("v", ValueRef::Text("x"), attributes.buffer());
+        let mut attributes = batch.begin_attributes(subject(), 18, AttributeScope::Client);
+        pack("v", KvValueRef::Text("x"), attributes.buffer());
         assert!(attributes.finish());
 
         let records: Vec<_> = split(batch.as_bytes())
-            .map(|record| Record::decode(record.unwrap()).unwrap())
+            .map(|record| JournalRecord::decode(record.unwrap()).unwrap())
             .collect();
         assert_eq!(records.len(), batch.count() as usize);
         let RecordBody::Telemetry {
@@ -478,19 +483,23 @@ mod tests {
         else {
             panic!()
         };
-        assert_eq!(unpack(values).next(), Some(Ok(("v", ValueRef::Text("x")))));
+        assert_eq!(unpack(values).next(), Some(Ok(("v", KvValueRef::Text("x")))));
         assert_eq!((records[0].received_ms, records[1].subject), (17, subject()));
     }
 
     #[test]
     fn a_record_that_is_not_finished_leaves_no_trace() {
         let mut batch = RecordBatch::new();
-        let mut telemetry = batch.telemetry(subject(), 17, 0);
+        let mut telemetry = batch.begin_telemetry(subject(), 17, 0);
         telemetry.begin_row(1);
-        pack("a", ValueRef::Long(1), telemetry.buffer());
+        pack("a", KvValueRef::Long(1), telemetry.buffer());
         drop(telemetry);
-        assert_eq!(batch.telemetry(subject(), 17, 0).finish(), 0);
-        assert!(!batch.attributes(subject(), 1, AttributeScope::Client).finish());
+        assert_eq!(batch.begin_telemetry(subject(), 17, 0).finish(), 0);
+        assert!(
+            !batch
+                .begin_attributes(subject(), 1, AttributeScope::Client)
+                .finish()
+        );
         assert!(batch.is_empty() && batch.as_bytes().is_empty());
     }
 }

@@ -1,17 +1,17 @@
 //! Queries over time series and attributes, and their answers.
 
-use crate::kv::Value;
+use crate::kv::KvValue;
 
 /// A value of a series at a time (milliseconds since 1970, UTC).
 #[derive(Debug, Clone, PartialEq)]
-pub struct Point {
+pub struct DataPoint {
     /// Time of the value, milliseconds.
     pub ts: i64,
     /// The value.
-    pub value: Value,
+    pub value: KvValue,
 }
 
-impl Point {
+impl DataPoint {
     /// Bytes that it takes in memory, its text included.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.value.heap_bytes()
@@ -24,12 +24,12 @@ pub struct LatestValue {
     /// Name of the series.
     pub key: String,
     /// Its newest value.
-    pub point: Point,
+    pub point: DataPoint,
 }
 
 /// Order of raw points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum PointOrder {
     /// Oldest first.
     Ascending,
     /// Newest first.
@@ -46,7 +46,7 @@ pub struct RangeQuery {
     /// At most this many points.
     pub limit: usize,
     /// Which end comes first, and is kept where `limit` cuts.
-    pub order: Order,
+    pub order: PointOrder,
 }
 
 /// How the values of a bucket become one.
@@ -66,14 +66,14 @@ pub enum Aggregation {
 
 /// One bucket of an aggregation: points with `start <= ts < end` become one point at `ts`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bucket {
+pub struct AggregationBucket {
     /// First time included, milliseconds.
     pub start: i64,
     /// First time no longer included, milliseconds.
     pub end: i64,
 }
 
-impl Bucket {
+impl AggregationBucket {
     /// Time of the result: the start plus half the width.
     pub fn middle(self) -> i64 {
         self.start + (self.end - self.start) / 2
@@ -131,7 +131,7 @@ pub struct Attribute {
     /// Name.
     pub key: String,
     /// Value.
-    pub value: Value,
+    pub value: KvValue,
     /// Time of the last write, milliseconds.
     pub last_update_ts: i64,
 }

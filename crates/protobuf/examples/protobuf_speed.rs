@@ -9,12 +9,12 @@ use std::time::Instant;
 
 use fieldline_model::json::{self, JsonRules};
 use fieldline_model::record::{RecordBatch, TelemetryWriter};
-use fieldline_model::{DeviceId, Subject, TenantId};
-use fieldline_protobuf::{Schema, reference};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
+use fieldline_protobuf::{ProtobufSchema, reference};
 use prost::encoding::{WireType, double, encode_key, encode_varint, int64, string};
 use uuid::Uuid;
 
-struct Payload {
+struct BenchPayload {
     name: &'static str,
     schema: String,
     bytes: Vec<u8>,
@@ -51,7 +51,7 @@ fn many(count: u32) -> (String, Vec<u8>, String) {
     (fields, bytes, format!("{{{}}}", members.join(",")))
 }
 
-fn payloads() -> Vec<Payload> {
+fn payloads() -> Vec<BenchPayload> {
     let schema = |body: &str| format!("syntax = \"proto3\"; message M {{ {body} }}");
     let (fields, bytes, json) = three();
     let mut timed = Vec::new();
@@ -65,13 +65,13 @@ fn payloads() -> Vec<Payload> {
     within(2, &(1..20).collect::<Vec<u8>>(), &mut nested);
     let list: Vec<String> = (1..20).map(|n| n.to_string()).collect();
     let mut payloads = vec![
-        Payload {
+        BenchPayload {
             name: "flat, 3 points",
             schema: schema(fields),
             bytes,
             json: json.to_owned(),
         },
-        Payload {
+        BenchPayload {
             name: "ts and values, 3 points",
             schema: schema(&format!(
                 "optional int64 ts = 1; Values values = 2; message Values {{ {fields} }}"
@@ -79,7 +79,7 @@ fn payloads() -> Vec<Payload> {
             bytes: timed,
             json: format!("{{\"ts\":1700000000000,\"values\":{json}}}"),
         },
-        Payload {
+        BenchPayload {
             name: "nested message and list",
             schema: schema(
                 "Position position = 1; repeated int32 list = 2; message Position { double lat = 1; double lon = 2; }",
@@ -93,7 +93,7 @@ fn payloads() -> Vec<Payload> {
     ];
     for (name, count) in [("10 points", 10), ("100 points", 100), ("500 points", 500)] {
         let (fields, bytes, json) = many(count);
-        payloads.push(Payload {
+        payloads.push(BenchPayload {
             name,
             schema: schema(&fields),
             bytes,
@@ -109,14 +109,14 @@ fn main() -> Result<(), fieldline_protobuf::SchemaError> {
         "payload", "bytes", "ns", "reflection, ns", "JSON, ns", "reflection", "JSON"
     );
     let rules = JsonRules::default();
-    for Payload {
+    for BenchPayload {
         name,
         schema,
         bytes,
         json,
     } in payloads()
     {
-        let schema = Schema::compile(&schema, "schema")?;
+        let schema = ProtobufSchema::compile(&schema, "schema")?;
         let plan = best_of(bytes.len(), || {
             packed_length(|out| schema.telemetry(black_box(&bytes), &rules, || 0, out).is_ok())
         });
@@ -141,10 +141,10 @@ thread_local! {
 }
 
 fn packed_length(write: impl FnOnce(&mut TelemetryWriter<'_>) -> bool) -> usize {
-    let subject = Subject::device(TenantId(Uuid::from_u128(1)), DeviceId(Uuid::from_u128(2)));
+    let subject = EntityKey::device(TenantId(Uuid::from_u128(1)), DeviceId(Uuid::from_u128(2)));
     BATCH.with_borrow_mut(|batch| {
         batch.clear();
-        let mut writer = batch.telemetry(subject, 0, 0);
+        let mut writer = batch.begin_telemetry(subject, 0, 0);
         let written = write(&mut writer);
         writer.finish();
         usize::from(written) + batch.as_bytes().len()

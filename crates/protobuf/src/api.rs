@@ -1,7 +1,7 @@
 //! The messages that the platform defines itself, with the field numbers of ThingsBoard's transport API.
 
 use fieldline_model::json;
-use fieldline_model::kv::{self, ValueRef};
+use fieldline_model::kv::{self, KvValueRef};
 use fieldline_model::record::TelemetryWriter;
 use fieldline_model::timeseries::Attribute;
 use prost::{Enumeration, Message};
@@ -143,7 +143,7 @@ pub struct AttributeUpdateNotificationMsg {
 
 /// A call by a device.
 #[derive(Clone, PartialEq, Message)]
-pub struct RpcRequest {
+pub struct RpcRequestProto {
     /// Name of the method.
     #[prost(string, tag = "1")]
     pub method: String,
@@ -344,25 +344,25 @@ pub struct GatewayDeviceRpcRequestMsg {
 mod provisioning;
 
 pub use provisioning::{
-    CredentialsDataProto, CredentialsType, ProvisionDeviceCredentialsMsg, ProvisionDeviceRequestMsg,
+    CredentialsDataProto, CredentialsTypeProto, ProvisionDeviceCredentialsMsg, ProvisionDeviceRequestMsg,
     ProvisionDeviceResponseMsg, ResponseStatus, ValidateBasicMqttCredRequestMsg,
     ValidateDeviceTokenRequestMsg, ValidateDeviceX509CertRequestMsg,
 };
 
 impl KeyValueProto {
     /// A value with its name.
-    pub fn of(key: &str, value: ValueRef<'_>) -> Self {
+    pub fn of(key: &str, value: KvValueRef<'_>) -> Self {
         let mut out = Self {
             key: key.to_owned(),
             r#type: value.type_code().into(),
             ..Self::default()
         };
         match value {
-            ValueRef::Bool(value) => out.bool_v = value,
-            ValueRef::Long(value) => out.long_v = value,
-            ValueRef::Double(value) => out.double_v = value,
-            ValueRef::Text(text) => out.string_v = text.to_owned(),
-            ValueRef::Json(text) => out.json_v = text.to_owned(),
+            KvValueRef::Bool(value) => out.bool_v = value,
+            KvValueRef::Long(value) => out.long_v = value,
+            KvValueRef::Double(value) => out.double_v = value,
+            KvValueRef::Text(text) => out.string_v = text.to_owned(),
+            KvValueRef::Json(text) => out.json_v = text.to_owned(),
         }
         out
     }
@@ -380,14 +380,14 @@ impl KeyValueProto {
         }
         let json;
         let value = match KeyValueType::try_from(self.r#type) {
-            Ok(KeyValueType::Boolean) => ValueRef::Bool(self.bool_v),
-            Ok(KeyValueType::Long) => ValueRef::Long(self.long_v),
-            Ok(KeyValueType::Double) if self.double_v.is_finite() => ValueRef::Double(self.double_v),
+            Ok(KeyValueType::Boolean) => KvValueRef::Bool(self.bool_v),
+            Ok(KeyValueType::Long) => KvValueRef::Long(self.long_v),
+            Ok(KeyValueType::Double) if self.double_v.is_finite() => KvValueRef::Double(self.double_v),
             Ok(KeyValueType::Double) => return Err(MessageError::Invalid("number is not finite")),
-            Ok(KeyValueType::String) => ValueRef::Text(&self.string_v),
+            Ok(KeyValueType::String) => KvValueRef::Text(&self.string_v),
             Ok(KeyValueType::Json) => {
                 json = json::compact(self.json_v.as_bytes())?;
-                ValueRef::Json(&json)
+                KvValueRef::Json(&json)
             }
             Err(_) => return Err(MessageError::Invalid("unknown type of a value")),
         };

@@ -3,34 +3,34 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use fieldline_model::json::{self, JsonRules};
-use fieldline_model::kv::{ValueRef, pack_key, pack_value};
+use fieldline_model::kv::{KvValueRef, pack_key, pack_value};
 use fieldline_model::record::TelemetryWriter;
 
-use crate::message::{Chain, EachPiece, Entries, Gathered, Slot, gathered};
-use crate::plan::{Field, Kind, MessageAt, Plan, Shape, check_key};
-use crate::text::{JsonWriter, not_finite};
-use crate::{MAX_MESSAGE_BYTES, MessageError, Schema};
+use crate::message::{FieldContent, MapEntries, MessageFields, PieceChain, PieceIter, with_message_fields};
+use crate::plan::{DecodePlan, FieldCardinality, FieldKind, FieldPlan, MessageIndex, check_key};
+use crate::text::{ProtobufJsonWriter, not_finite};
+use crate::{MAX_MESSAGE_BYTES, MessageError, ProtobufSchema};
 
 /// What any message may grow to, and what each of its bytes adds.
 const BASE_GROWTH: usize = 64 << 10;
-const GROWTH: usize = 16;
+const GROWTH_PER_BYTE: usize = 16;
 
 /// What is left to a message of the work and the output that its size allows.
-pub(crate) struct Budget(usize);
+pub(crate) struct DecodeBudget(usize);
 
-impl Budget {
+impl DecodeBudget {
     pub(crate) const fn of(payload: &[u8]) -> Self {
-        Self(BASE_GROWTH + GROWTH * payload.len())
+        Self(BASE_GROWTH + GROWTH_PER_BYTE * payload.len())
     }
 
     /// Takes one step, and the bytes that it writes.
-    pub(crate) fn take(&mut self, bytes: usize) -> Result<(), MessageError> {
+    pub(crate) fn spend(&mut self, bytes: usize) -> Result<(), MessageError> {
         self.0 = self.0.checked_sub(bytes + 1).ok_or(MessageError::Grows)?;
         Ok(())
     }
 }
 
-impl Schema {
+impl ProtobufSchema {
     /// Writes a telemetry message as a row: the message, or the values of one with `ts` and `values`. `now` gives the time of
     /// one that carries none.
     ///
@@ -47,7 +47,7 @@ impl Schema {
             let timed = self
                 .timed
                 .and_then(|(ts, values)| message.field(ts).zip(message.field(values)));
-            let mut packer = Packer::new(&self.plan, payload, rules);
+            let mut packer = KeyValuePacker::new(&self.plan, payload, rules);
             let Some(((ts, at), (values, slot))) = timed else {
                 out.begin_row(now());
                 return packer.fields(message, out.buffer());
@@ -73,7 +73,7 @@ impl Schema {
     ) -> Result<u32, MessageError> {
         let base = out.len();
         let packed = self.read(payload, |message| {
-            Packer::new(&self.plan, payload, rules).fields(message, out)
+            KeyValuePacker::new(&self.plan, payload, rules).fields(message, out)
         });
         if packed.is_err() {
             out.truncate(base);
@@ -88,22 +88,28 @@ impl Schema {
     pub fn to_json(&self, payload: &[u8]) -> Result<String, MessageError> {
         check_size(payload)?;
         let mut out = String::new();
-        let mut writer = JsonWriter {
+        let mut writer = ProtobufJsonWriter {
             plan: &self.plan,
-            budget: &mut Budget::of(payload),
+            budget: &mut DecodeBudget::of(payload),
             out: &mut out,
         };
-        writer.message(MessageAt::ROOT, EachPiece::one(payload), true)?;
+        writer.message(MessageIndex::ROOT, PieceIter::one(payload), true)?;
         Ok(out)
     }
 
     fn read<'p, T>(
         &self,
         payload: &'p [u8],
-        work: impl FnOnce(&Gathered<'_, 'p>) -> Result<T, MessageError>,
+        work: impl FnOnce(&MessageFields<'_, 'p>) -> Result<T, MessageError>,
     ) -> Result<T, MessageError> {
         check_size(payload)?;
-        gathered(&self.plan, MessageAt::ROOT, EachPiece::one(payload), true, work)
+        with_message_fields(
+            &self.plan,
+            MessageIndex::ROOT,
+            PieceIter::one(payload),
+            true,
+            work,
+        )
     }
 }
 
@@ -115,36 +121,36 @@ const fn check_size(payload: &[u8]) -> Result<(), MessageError> {
 }
 
 /// Packs key-values within what a message may become.
-struct Packer<'s> {
-    plan: &'s Plan,
+struct KeyValuePacker<'s> {
+    plan: &'s DecodePlan,
     rules: &'s JsonRules,
-    budget: Budget,
+    budget: DecodeBudget,
 }
 
-impl<'s> Packer<'s> {
-    const fn new(plan: &'s Plan, payload: &[u8], rules: &'s JsonRules) -> Self {
+impl<'s> KeyValuePacker<'s> {
+    const fn new(plan: &'s DecodePlan, payload: &[u8], rules: &'s JsonRules) -> Self {
         Self {
             plan,
             rules,
-            budget: Budget::of(payload),
+            budget: DecodeBudget::of(payload),
         }
     }
 
     /// The fields of a message; returns how many there are.
-    fn fields(&mut self, message: &Gathered<'_, '_>, out: &mut Vec<u8>) -> Result<u32, MessageError> {
+    fn fields(&mut self, message: &MessageFields<'_, '_>, out: &mut Vec<u8>) -> Result<u32, MessageError> {
         let mut count = 0;
         for (field, slot) in message.fields() {
-            self.budget.take(0)?;
+            self.budget.spend(0)?;
             let Some(slot) = slot else { continue };
             let key = field
                 .key
                 .packed
                 .as_deref()
                 .map_err(|problem| MessageError::Invalid(problem))?;
-            self.budget.take(field.key.bytes)?;
+            self.budget.spend(field.key.bytes)?;
             out.extend_from_slice(key);
             match field.shape {
-                Shape::Single { .. } if !matches!(field.kind, Kind::Message(_)) => {
+                FieldCardinality::Single { .. } if !matches!(field.kind, FieldKind::Message(_)) => {
                     self.value(field.kind, slot, out)?;
                 }
                 _ => self.nested(out, |json| json.field(field, slot, message.chain))?,
@@ -157,26 +163,28 @@ impl<'s> Packer<'s> {
     /// The fields of a message within another one, or the entries of a map.
     fn members<'p>(
         &mut self,
-        field: &Field,
-        slot: &Slot<'p>,
-        chain: &Chain<'p>,
+        field: &FieldPlan,
+        slot: &FieldContent<'p>,
+        chain: &PieceChain<'p>,
         out: &mut Vec<u8>,
     ) -> Result<u32, MessageError> {
         match (field.shape, field.kind) {
-            (Shape::Single { .. }, Kind::Message(at)) => {
-                gathered(self.plan, at, chain.pieces(slot), false, |message| {
+            (FieldCardinality::Single { .. }, FieldKind::Message(at)) => {
+                with_message_fields(self.plan, at, chain.pieces(slot), false, |message| {
                     self.fields(message, out)
                 })
             }
-            (Shape::Map(key), kind) => {
-                let map = Entries::of(self.plan, (key, kind), chain.pieces(slot))?;
+            (FieldCardinality::Map(key), kind) => {
+                let map = MapEntries::of(self.plan, (key, kind), chain.pieces(slot))?;
                 for (key, value) in &map.entries {
                     let key = key.text();
                     check_key(&key).map_err(MessageError::Invalid)?;
-                    self.budget.take(key.len())?;
+                    self.budget.spend(key.len())?;
                     pack_key(&key, out);
                     match kind {
-                        Kind::Message(_) => self.nested(out, |json| json.value(kind, value, &map.chain))?,
+                        FieldKind::Message(_) => {
+                            self.nested(out, |json| json.value(kind, value, &map.chain))?;
+                        }
                         _ => self.value(kind, value, out)?,
                     }
                 }
@@ -187,17 +195,22 @@ impl<'s> Packer<'s> {
     }
 
     /// One value that is no message.
-    fn value(&mut self, kind: Kind, slot: &Slot<'_>, out: &mut Vec<u8>) -> Result<(), MessageError> {
+    fn value(
+        &mut self,
+        kind: FieldKind,
+        slot: &FieldContent<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), MessageError> {
         match kind {
-            Kind::String => {
+            FieldKind::String => {
                 let text = slot.text();
-                self.budget.take(text.len())?;
+                self.budget.spend(text.len())?;
                 json::pack_text(text, self.rules, out)?;
             }
-            Kind::Bytes => {
+            FieldKind::Bytes => {
                 let bytes = slot.bytes();
-                self.budget.take(bytes.len() * 2)?;
-                pack_value(ValueRef::Text(&BASE64_STANDARD.encode(bytes)), out);
+                self.budget.spend(bytes.len() * 2)?;
+                pack_value(KvValueRef::Text(&BASE64_STANDARD.encode(bytes)), out);
             }
             _ => pack_number(self.plan, kind, slot.number(self.plan, kind), out),
         }
@@ -208,40 +221,40 @@ impl<'s> Packer<'s> {
     fn nested(
         &mut self,
         out: &mut Vec<u8>,
-        write: impl FnOnce(&mut JsonWriter<'_>) -> Result<(), MessageError>,
+        write: impl FnOnce(&mut ProtobufJsonWriter<'_>) -> Result<(), MessageError>,
     ) -> Result<(), MessageError> {
         let mut text = String::new();
-        write(&mut JsonWriter {
+        write(&mut ProtobufJsonWriter {
             plan: self.plan,
             budget: &mut self.budget,
             out: &mut text,
         })?;
-        pack_value(ValueRef::Json(&text), out);
+        pack_value(KvValueRef::Json(&text), out);
         Ok(())
     }
 }
 
-fn pack_number(plan: &Plan, kind: Kind, number: u64, out: &mut Vec<u8>) {
-    let long = ValueRef::Long(number as i64);
+fn pack_number(plan: &DecodePlan, kind: FieldKind, number: u64, out: &mut Vec<u8>) {
+    let long = KvValueRef::Long(number as i64);
     match kind {
-        Kind::Bool => pack_value(ValueRef::Bool(number != 0), out),
-        Kind::Float => pack_value(double(shortest(f32::from_bits(number as u32))), out),
-        Kind::Double => pack_value(double(f64::from_bits(number)), out),
-        Kind::Enum(at) => pack_value(plan.name(at, number as i32).map_or(long, ValueRef::Text), out),
-        Kind::Uint64 | Kind::Fixed64 if i64::try_from(number).is_err() => {
-            pack_value(ValueRef::Text(&number.to_string()), out);
+        FieldKind::Bool => pack_value(KvValueRef::Bool(number != 0), out),
+        FieldKind::Float => pack_value(finite_or_text(widen_float(f32::from_bits(number as u32))), out),
+        FieldKind::Double => pack_value(finite_or_text(f64::from_bits(number)), out),
+        FieldKind::Enum(at) => pack_value(plan.name(at, number as i32).map_or(long, KvValueRef::Text), out),
+        FieldKind::Uint64 | FieldKind::Fixed64 if i64::try_from(number).is_err() => {
+            pack_value(KvValueRef::Text(&number.to_string()), out);
         }
         _ => pack_value(long, out),
     }
 }
 
 /// A number, or what stands for it where it is none.
-fn double(value: f64) -> ValueRef<'static> {
-    not_finite(value).map_or(ValueRef::Double(value), ValueRef::Text)
+fn finite_or_text(value: f64) -> KvValueRef<'static> {
+    not_finite(value).map_or(KvValueRef::Double(value), KvValueRef::Text)
 }
 
 /// The number that a `float` reads as: 3.6, not 3.5999999046325684.
-pub(crate) fn shortest(value: f32) -> f64 {
+pub(crate) fn widen_float(value: f32) -> f64 {
     if !value.is_finite() {
         return value.into();
     }
@@ -253,18 +266,18 @@ pub(crate) fn shortest(value: f32) -> f64 {
 }
 
 /// The time that a field holds, milliseconds.
-fn time(field: &Field, slot: &Slot<'_>) -> Result<i64, MessageError> {
+fn time(field: &FieldPlan, slot: &FieldContent<'_>) -> Result<i64, MessageError> {
     let number = match slot {
-        Slot::Number(number) => *number,
+        FieldContent::Number(number) => *number,
         _ => 0,
     };
     let found = match (field.shape, field.kind) {
-        (Shape::List | Shape::Map(_), _) => None,
-        (_, Kind::Uint64 | Kind::Fixed64) => i64::try_from(number).ok(),
-        (_, Kind::Float) => Some(f32::from_bits(number as u32) as i64),
-        (_, Kind::Double) => Some(f64::from_bits(number) as i64),
-        (_, Kind::String) => slot.text().parse().ok(),
-        (_, Kind::Bool | Kind::Enum(_) | Kind::Bytes | Kind::Message(_)) => None,
+        (FieldCardinality::List | FieldCardinality::Map(_), _) => None,
+        (_, FieldKind::Uint64 | FieldKind::Fixed64) => i64::try_from(number).ok(),
+        (_, FieldKind::Float) => Some(f32::from_bits(number as u32) as i64),
+        (_, FieldKind::Double) => Some(f64::from_bits(number) as i64),
+        (_, FieldKind::String) => slot.text().parse().ok(),
+        (_, FieldKind::Bool | FieldKind::Enum(_) | FieldKind::Bytes | FieldKind::Message(_)) => None,
         _ => Some(number as i64),
     };
     found.ok_or(MessageError::Invalid("`ts` is no time in milliseconds"))

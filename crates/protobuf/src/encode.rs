@@ -6,15 +6,15 @@ use prost::Message as _;
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, Value};
 use serde_json::{Map, Value as Json};
 
-use crate::{MessageError, Schema};
+use crate::{MessageError, ProtobufSchema};
 
-impl Schema {
+impl ProtobufSchema {
     /// A call as a message of this schema, which has `method`, `requestId` and `params`. `params` is JSON text; where the field
     /// is a string, an object or a list goes there as its text.
     ///
     /// # Errors
     /// The parameters do not fit the schema.
-    pub fn call(&self, method: &str, number: i32, params: &str) -> Result<Vec<u8>, MessageError> {
+    pub fn encode_rpc(&self, method: &str, number: i32, params: &str) -> Result<Vec<u8>, MessageError> {
         let params = serde_json::from_str(params).unwrap_or_else(|_| Json::String(params.to_owned()));
         let mut message = DynamicMessage::new(self.root.clone());
         for (name, value) in [
@@ -59,7 +59,7 @@ fn set(message: &mut DynamicMessage, field: &FieldDescriptor, json: &Json) -> Re
         map(field, json)?
     } else if field.is_list() {
         let Json::Array(items) = json else {
-            return Err(misfit(field, "a list"));
+            return Err(type_mismatch(field, "a list"));
         };
         let items = items.iter().map(|item| single(field, &field.kind(), item));
         Value::List(items.collect::<Result<_, _>>()?)
@@ -68,12 +68,12 @@ fn set(message: &mut DynamicMessage, field: &FieldDescriptor, json: &Json) -> Re
     };
     message
         .try_set_field(field, value)
-        .map_err(|_| misfit(field, "another type"))
+        .map_err(|_| type_mismatch(field, "another type"))
 }
 
 fn map(field: &FieldDescriptor, json: &Json) -> Result<Value, MessageError> {
     let (Json::Object(members), Kind::Message(entry)) = (json, field.kind()) else {
-        return Err(misfit(field, "an object"));
+        return Err(type_mismatch(field, "an object"));
     };
     let (key_field, value_kind) = (entry.map_entry_key_field(), entry.map_entry_value_field().kind());
     let entries = members.iter().map(|(key, value)| {
@@ -84,7 +84,7 @@ fn map(field: &FieldDescriptor, json: &Json) -> Result<Value, MessageError> {
             Value::U32(key) => MapKey::U32(key),
             Value::U64(key) => MapKey::U64(key),
             Value::String(key) => MapKey::String(key),
-            _ => return Err(misfit(field, "other keys")),
+            _ => return Err(type_mismatch(field, "other keys")),
         };
         Ok((key, single(field, &value_kind, value)?))
     });
@@ -95,24 +95,24 @@ fn single(field: &FieldDescriptor, kind: &Kind, json: &Json) -> Result<Value, Me
     let (value, expected) = match kind {
         Kind::Bool => (boolean(json).map(Value::Bool), "true or false"),
         Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => (
-            whole(json).and_then(|n| n.try_into().ok()).map(Value::I32),
+            as_integer(json).and_then(|n| n.try_into().ok()).map(Value::I32),
             "a whole number of 32 bits",
         ),
         Kind::Uint32 | Kind::Fixed32 => (
-            whole(json).and_then(|n| n.try_into().ok()).map(Value::U32),
+            as_integer(json).and_then(|n| n.try_into().ok()).map(Value::U32),
             "a positive whole number of 32 bits",
         ),
         Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => (
-            whole(json).and_then(|n| n.try_into().ok()).map(Value::I64),
+            as_integer(json).and_then(|n| n.try_into().ok()).map(Value::I64),
             "a whole number of 64 bits",
         ),
         Kind::Uint64 | Kind::Fixed64 => (
-            whole(json).and_then(|n| n.try_into().ok()).map(Value::U64),
+            as_integer(json).and_then(|n| n.try_into().ok()).map(Value::U64),
             "a positive whole number of 64 bits",
         ),
         Kind::Float => (double(json).map(|value| Value::F32(value as f32)), "a number"),
         Kind::Double => (double(json).map(Value::F64), "a number"),
-        Kind::String => (plain(json).map(Value::String), "text"),
+        Kind::String => (as_text(json).map(Value::String), "text"),
         Kind::Bytes => {
             let bytes = json.as_str().and_then(|text| BASE64_STANDARD.decode(text).ok());
             (bytes.map(|bytes| Value::Bytes(bytes.into())), "text in base64")
@@ -120,7 +120,7 @@ fn single(field: &FieldDescriptor, kind: &Kind, json: &Json) -> Result<Value, Me
         Kind::Enum(known) => {
             let by_name = json.as_str().and_then(|name| known.get_value_by_name(name));
             let number = by_name.map(|value| value.number());
-            let number = number.or_else(|| whole(json)?.try_into().ok());
+            let number = number.or_else(|| as_integer(json)?.try_into().ok());
             (
                 number.map(Value::EnumNumber),
                 "a name or number of its enumeration",
@@ -128,7 +128,7 @@ fn single(field: &FieldDescriptor, kind: &Kind, json: &Json) -> Result<Value, Me
         }
         Kind::Message(descriptor) => {
             let Json::Object(members) = json else {
-                return Err(misfit(field, "an object"));
+                return Err(type_mismatch(field, "an object"));
             };
             (
                 Some(Value::Message(message(descriptor.clone(), members)?)),
@@ -136,10 +136,10 @@ fn single(field: &FieldDescriptor, kind: &Kind, json: &Json) -> Result<Value, Me
             )
         }
     };
-    value.ok_or_else(|| misfit(field, expected))
+    value.ok_or_else(|| type_mismatch(field, expected))
 }
 
-fn misfit(field: &FieldDescriptor, expected: &'static str) -> MessageError {
+fn type_mismatch(field: &FieldDescriptor, expected: &'static str) -> MessageError {
     MessageError::Misfit {
         field: field.name().to_owned(),
         expected,
@@ -155,7 +155,7 @@ fn boolean(json: &Json) -> Option<bool> {
 }
 
 /// A whole number, also as text or written with decimals that are zero.
-fn whole(json: &Json) -> Option<i128> {
+fn as_integer(json: &Json) -> Option<i128> {
     let exact = |value: f64| (value.fract() == 0.0 && value.abs() < 1e19).then_some(value as i128);
     match json {
         Json::Number(number) => match (number.as_i64(), number.as_u64()) {
@@ -181,7 +181,7 @@ fn double(json: &Json) -> Option<f64> {
     }
 }
 
-fn plain(json: &Json) -> Option<String> {
+fn as_text(json: &Json) -> Option<String> {
     match json {
         Json::String(text) => Some(text.clone()),
         Json::Number(_) | Json::Bool(_) => Some(json.to_string()),

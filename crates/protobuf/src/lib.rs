@@ -1,7 +1,7 @@
 //! Protobuf payloads of devices: the schemas of device profiles, and what their messages become.
 //!
 //! Knows no transport: bytes go in and key-values come out, values go in and bytes come out. A device's own messages
-//! follow the schemas of its profile ([`Payloads`]); what the platform defines itself is in [`api`]. A message becomes what
+//! follow the schemas of its profile ([`PayloadSchemas`]); what the platform defines itself is in [`api`]. A message becomes what
 //! its JSON mapping would become if the device had sent that, but without writing and reading the text, and with numbers
 //! that keep the type of their field.
 //!
@@ -26,8 +26,8 @@ mod wire;
 
 use fieldline_model::json::JsonError;
 
-pub use payloads::Payloads;
-pub use schema::{MAX_SCHEMA_BYTES, Schema, SchemaError};
+pub use payloads::PayloadSchemas;
+pub use schema::{MAX_SCHEMA_BYTES, ProtobufSchema, SchemaError};
 pub use wire::WireError;
 
 /// Largest message that is decoded, bytes. A decoded value takes up to some seventy times the bytes that carried it.

@@ -6,28 +6,28 @@
 
 use std::borrow::Cow;
 
-use crate::plan::{Field, Kind, Message, MessageAt, Plan, Shape};
+use crate::plan::{DecodePlan, FieldCardinality, FieldKind, FieldPlan, MessageIndex, MessagePlan};
 use crate::wire::{self, BYTES, TOO_DEEP, WRONG_MAP, WRONG_TYPE, WireError};
 
 /// Fields that a message gathers without an allocation.
-const FEW: usize = 16;
+const INLINE_FIELDS: usize = 16;
 
 /// What a message has of a field.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Slot<'p> {
+pub(crate) enum FieldContent<'p> {
     Absent,
     /// See [`wire::number`].
     Number(u64),
     Text(&'p str),
     Bytes(&'p [u8]),
     /// Messages, elements of a list (one behind the other where they can be), entries of a map.
-    Pieces(Pieces<'p>),
+    Pieces(PieceList<'p>),
 }
 
-impl<'p> Slot<'p> {
+impl<'p> FieldContent<'p> {
     /// One piece.
-    pub(crate) const fn one(first: &'p [u8]) -> Self {
-        Self::Pieces(Pieces {
+    pub(crate) const fn single_piece(first: &'p [u8]) -> Self {
+        Self::Pieces(PieceList {
             first,
             next: 0,
             last: 0,
@@ -51,7 +51,7 @@ impl<'p> Slot<'p> {
     }
 
     /// The number, or its default.
-    pub(crate) fn number(&self, plan: &Plan, kind: Kind) -> u64 {
+    pub(crate) fn number(&self, plan: &DecodePlan, kind: FieldKind) -> u64 {
         match self {
             Self::Number(number) => *number,
             _ => plan.default(kind),
@@ -59,9 +59,9 @@ impl<'p> Slot<'p> {
     }
 }
 
-/// A piece, and where in a [`Chain`] the others are.
+/// A piece, and where in a [`PieceChain`] the others are.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pieces<'p> {
+pub(crate) struct PieceList<'p> {
     first: &'p [u8],
     /// The place of the next one and 1, or 0.
     next: u32,
@@ -70,17 +70,17 @@ pub(crate) struct Pieces<'p> {
 
 /// Pieces of all fields of a message but the first of each, and the place of the next one of each.
 #[derive(Debug, Default)]
-pub(crate) struct Chain<'p>(Vec<(&'p [u8], u32)>);
+pub(crate) struct PieceChain<'p>(Vec<(&'p [u8], u32)>);
 
 /// Goes through pieces.
 #[derive(Debug, Clone)]
-pub(crate) struct EachPiece<'c, 'p> {
+pub(crate) struct PieceIter<'c, 'p> {
     chain: &'c [(&'p [u8], u32)],
     piece: Option<&'p [u8]>,
     next: u32,
 }
 
-impl<'p> Iterator for EachPiece<'_, 'p> {
+impl<'p> Iterator for PieceIter<'_, 'p> {
     type Item = &'p [u8];
 
     fn next(&mut self) -> Option<&'p [u8]> {
@@ -93,7 +93,7 @@ impl<'p> Iterator for EachPiece<'_, 'p> {
     }
 }
 
-impl<'p> EachPiece<'_, 'p> {
+impl<'p> PieceIter<'_, 'p> {
     /// One piece.
     pub(crate) const fn one(piece: &'p [u8]) -> Self {
         Self {
@@ -104,26 +104,26 @@ impl<'p> EachPiece<'_, 'p> {
     }
 }
 
-impl<'p> Chain<'p> {
+impl<'p> PieceChain<'p> {
     /// The pieces of a slot.
-    pub(crate) fn pieces(&self, slot: &Slot<'p>) -> EachPiece<'_, 'p> {
+    pub(crate) fn pieces(&self, slot: &FieldContent<'p>) -> PieceIter<'_, 'p> {
         let (piece, next) = match slot {
-            Slot::Pieces(pieces) => (Some(pieces.first), pieces.next),
+            FieldContent::Pieces(pieces) => (Some(pieces.first), pieces.next),
             _ => (None, 0),
         };
-        EachPiece {
+        PieceIter {
             chain: &self.0,
             piece,
             next,
         }
     }
 
-    fn put(&mut self, slot: &mut Slot<'p>, item: Item<'p>) {
+    fn put(&mut self, slot: &mut FieldContent<'p>, item: WireValue<'p>) {
         *slot = match (item, &mut *slot) {
-            (Item::Number(number), _) => Slot::Number(number),
-            (Item::Text(text), _) => Slot::Text(text),
-            (Item::Bytes(bytes), _) => Slot::Bytes(bytes),
-            (Item::Piece(piece), Slot::Pieces(pieces)) => {
+            (WireValue::Number(number), _) => FieldContent::Number(number),
+            (WireValue::Text(text), _) => FieldContent::Text(text),
+            (WireValue::Bytes(bytes), _) => FieldContent::Bytes(bytes),
+            (WireValue::Piece(piece), FieldContent::Pieces(pieces)) => {
                 self.0.push((piece, 0));
                 // A message has far fewer bytes than places would need more bits.
                 let place = self.0.len() as u32;
@@ -137,30 +137,30 @@ impl<'p> Chain<'p> {
                 pieces.last = place;
                 return;
             }
-            (Item::Piece(first), _) => Slot::one(first),
+            (WireValue::Piece(first), _) => FieldContent::single_piece(first),
         };
     }
 }
 
 /// What a message has of its fields, in their order.
-pub(crate) struct Gathered<'g, 'p> {
-    pub(crate) message: &'g Message,
-    pub(crate) slots: &'g [Slot<'p>],
-    pub(crate) chain: &'g Chain<'p>,
+pub(crate) struct MessageFields<'g, 'p> {
+    pub(crate) message: &'g MessagePlan,
+    pub(crate) slots: &'g [FieldContent<'p>],
+    pub(crate) chain: &'g PieceChain<'p>,
 }
 
-impl<'p> Gathered<'_, 'p> {
+impl<'p> MessageFields<'_, 'p> {
     /// The fields with what there is of them: not those that can be absent, and are.
-    pub(crate) fn fields(&self) -> impl Iterator<Item = (&Field, Option<&Slot<'p>>)> {
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&FieldPlan, Option<&FieldContent<'p>>)> {
         self.message.fields.iter().zip(self.slots).map(|(field, slot)| {
             let is_absent = matches!(
                 (field.shape, slot),
                 (
-                    Shape::Single {
+                    FieldCardinality::Single {
                         can_be_absent: true,
                         ..
                     },
-                    Slot::Absent
+                    FieldContent::Absent
                 )
             );
             (field, (!is_absent).then_some(slot))
@@ -168,7 +168,7 @@ impl<'p> Gathered<'_, 'p> {
     }
 
     /// A field with what there is of it.
-    pub(crate) fn field(&self, place: usize) -> Option<(&Field, &Slot<'p>)> {
+    pub(crate) fn field(&self, place: usize) -> Option<(&FieldPlan, &FieldContent<'p>)> {
         match self.fields().nth(place)? {
             (field, Some(slot)) => Some((field, slot)),
             _ => None,
@@ -177,26 +177,26 @@ impl<'p> Gathered<'_, 'p> {
 }
 
 /// Gathers a message that is in these pieces, and does something with it. `check` is for one that has not been walked yet.
-pub(crate) fn gathered<'p, T, E: From<WireError>>(
-    plan: &Plan,
-    at: MessageAt,
-    pieces: EachPiece<'_, 'p>,
+pub(crate) fn with_message_fields<'p, T, E: From<WireError>>(
+    plan: &DecodePlan,
+    at: MessageIndex,
+    pieces: PieceIter<'_, 'p>,
     check: bool,
-    work: impl FnOnce(&Gathered<'_, 'p>) -> Result<T, E>,
+    work: impl FnOnce(&MessageFields<'_, 'p>) -> Result<T, E>,
 ) -> Result<T, E> {
     let message = plan.message(at);
     // Behind the fields: which field of a group is set.
     let count = message.fields.len() + message.oneofs;
     let (mut few, mut many);
-    let slots = if count <= FEW {
-        few = [Slot::Absent; FEW];
+    let slots = if count <= INLINE_FIELDS {
+        few = [FieldContent::Absent; INLINE_FIELDS];
         few.get_mut(..count).unwrap_or_default()
     } else {
-        many = vec![Slot::Absent; count];
+        many = vec![FieldContent::Absent; count];
         many.as_mut_slice()
     };
     let (slots, set) = slots.split_at_mut(message.fields.len());
-    let mut chain = Chain::default();
+    let mut chain = PieceChain::default();
     for piece in pieces {
         walk(
             plan,
@@ -205,18 +205,18 @@ pub(crate) fn gathered<'p, T, E: From<WireError>>(
             wire::MAX_DEPTH,
             check,
             &mut |place, field, item| {
-                if let Shape::Single {
+                if let FieldCardinality::Single {
                     oneof: Some(oneof), ..
                 } = field.shape
                     && let Some(set) = set.get_mut(oneof)
                 {
-                    if let Slot::Number(other) = *set
+                    if let FieldContent::Number(other) = *set
                         && other != place as u64
                         && let Some(other) = slots.get_mut(other as usize)
                     {
-                        *other = Slot::Absent;
+                        *other = FieldContent::Absent;
                     }
-                    *set = Slot::Number(place as u64);
+                    *set = FieldContent::Number(place as u64);
                 }
                 if let Some(slot) = slots.get_mut(place) {
                     chain.put(slot, item);
@@ -224,7 +224,7 @@ pub(crate) fn gathered<'p, T, E: From<WireError>>(
             },
         )?;
     }
-    work(&Gathered {
+    work(&MessageFields {
         message,
         slots,
         chain: &chain,
@@ -233,7 +233,7 @@ pub(crate) fn gathered<'p, T, E: From<WireError>>(
 
 /// Something of a field.
 #[derive(Clone, Copy)]
-enum Item<'p> {
+enum WireValue<'p> {
     Number(u64),
     Text(&'p str),
     Bytes(&'p [u8]),
@@ -242,12 +242,12 @@ enum Item<'p> {
 
 /// Goes through the fields of a message, below which so many levels may be.
 fn walk<'p>(
-    plan: &Plan,
-    message: &Message,
+    plan: &DecodePlan,
+    message: &MessagePlan,
     mut bytes: &'p [u8],
     depth: u32,
     check: bool,
-    found: &mut impl FnMut(usize, &Field, Item<'p>),
+    found: &mut impl FnMut(usize, &FieldPlan, WireValue<'p>),
 ) -> Result<(), WireError> {
     while !bytes.is_empty() {
         let key @ (number, wire) = wire::key(&mut bytes)?;
@@ -255,19 +255,19 @@ fn walk<'p>(
             wire::skip(key, &mut bytes, depth, false)?;
             continue;
         };
-        let within = Within { plan, depth, check };
+        let within = WireContext { plan, depth, check };
         let item = match field.shape {
-            Shape::Single { .. } => within.single(field.kind, wire, &mut bytes)?,
-            Shape::List => Item::Piece(within.elements(field.kind, wire, &mut bytes)?),
-            Shape::Map(key) => {
+            FieldCardinality::Single { .. } => within.single(field.kind, wire, &mut bytes)?,
+            FieldCardinality::List => WireValue::Piece(within.elements(field.kind, wire, &mut bytes)?),
+            FieldCardinality::Map(key) => {
                 if wire != BYTES {
                     return Err(WRONG_MAP);
                 }
                 let piece = wire::chunk(&mut bytes)?;
                 if check {
-                    within.entry(key, field.kind, piece, &mut Chain::default())?;
+                    within.entry(key, field.kind, piece, &mut PieceChain::default())?;
                 }
-                Item::Piece(piece)
+                WireValue::Piece(piece)
             }
         };
         found(place, field, item);
@@ -277,36 +277,36 @@ fn walk<'p>(
 
 /// Where values are read.
 #[derive(Clone, Copy)]
-struct Within<'s> {
-    plan: &'s Plan,
+struct WireContext<'s> {
+    plan: &'s DecodePlan,
     depth: u32,
     check: bool,
 }
 
-impl Within<'_> {
+impl WireContext<'_> {
     #[inline]
-    fn single<'p>(self, kind: Kind, wire: u8, bytes: &mut &'p [u8]) -> Result<Item<'p>, WireError> {
+    fn single<'p>(self, kind: FieldKind, wire: u8, bytes: &mut &'p [u8]) -> Result<WireValue<'p>, WireError> {
         if wire != kind.wire() {
             return Err(WRONG_TYPE);
         }
         match kind {
-            Kind::String => wire::text(wire::chunk(bytes)?).map(Item::Text),
-            Kind::Bytes => wire::chunk(bytes).map(Item::Bytes),
-            Kind::Message(at) => {
+            FieldKind::String => wire::text(wire::chunk(bytes)?).map(WireValue::Text),
+            FieldKind::Bytes => wire::chunk(bytes).map(WireValue::Bytes),
+            FieldKind::Message(at) => {
                 let piece = wire::chunk(bytes)?;
                 if self.check {
                     let depth = self.depth.checked_sub(1).ok_or(TOO_DEEP)?;
                     let message = self.plan.message(at);
                     walk(self.plan, message, piece, depth, true, &mut |_, _, _| {})?;
                 }
-                Ok(Item::Piece(piece))
+                Ok(WireValue::Piece(piece))
             }
-            _ => wire::number(kind, bytes).map(Item::Number),
+            _ => wire::number(kind, bytes).map(WireValue::Number),
         }
     }
 
     /// The bytes of one element of a list, or of all that are one behind the other.
-    fn elements<'p>(self, kind: Kind, wire: u8, bytes: &mut &'p [u8]) -> Result<&'p [u8], WireError> {
+    fn elements<'p>(self, kind: FieldKind, wire: u8, bytes: &mut &'p [u8]) -> Result<&'p [u8], WireError> {
         if wire == BYTES && kind.is_packable() {
             let piece = wire::chunk(bytes)?;
             let mut left = piece;
@@ -317,23 +317,23 @@ impl Within<'_> {
         }
         let before = *bytes;
         Ok(match self.single(kind, wire, bytes)? {
-            Item::Number(_) => before.get(..before.len() - bytes.len()).unwrap_or_default(),
-            Item::Text(text) => text.as_bytes(),
-            Item::Bytes(piece) | Item::Piece(piece) => piece,
+            WireValue::Number(_) => before.get(..before.len() - bytes.len()).unwrap_or_default(),
+            WireValue::Text(text) => text.as_bytes(),
+            WireValue::Bytes(piece) | WireValue::Piece(piece) => piece,
         })
     }
 
     /// An entry of a map. Either part may be missing, and have its default.
     fn entry<'p>(
         self,
-        key_kind: Kind,
-        value_kind: Kind,
+        key_kind: FieldKind,
+        value_kind: FieldKind,
         mut bytes: &'p [u8],
-        chain: &mut Chain<'p>,
-    ) -> Result<(EntryKey<'p>, Slot<'p>), WireError> {
+        chain: &mut PieceChain<'p>,
+    ) -> Result<(EntryKey<'p>, FieldContent<'p>), WireError> {
         const KEY: u32 = 1;
         const VALUE: u32 = 2;
-        let (mut key, mut value) = (Slot::Absent, Slot::Absent);
+        let (mut key, mut value) = (FieldContent::Absent, FieldContent::Absent);
         while !bytes.is_empty() {
             let found @ (number, wire) = wire::key(&mut bytes)?;
             match number {
@@ -343,14 +343,16 @@ impl Within<'_> {
             }
         }
         let number = match key {
-            Slot::Number(number) => number,
+            FieldContent::Number(number) => number,
             _ => 0,
         };
         let key = match (key_kind, key) {
-            (Kind::String, Slot::Text(text)) => EntryKey::Text(text),
-            (Kind::String, _) => EntryKey::Text(""),
-            (Kind::Bool, _) => EntryKey::Bool(number != 0),
-            (Kind::Uint32 | Kind::Uint64 | Kind::Fixed32 | Kind::Fixed64, _) => EntryKey::Unsigned(number),
+            (FieldKind::String, FieldContent::Text(text)) => EntryKey::Text(text),
+            (FieldKind::String, _) => EntryKey::Text(""),
+            (FieldKind::Bool, _) => EntryKey::Bool(number != 0),
+            (FieldKind::Uint32 | FieldKind::Uint64 | FieldKind::Fixed32 | FieldKind::Fixed64, _) => {
+                EntryKey::Unsigned(number)
+            }
             _ => EntryKey::Signed(number as i64),
         };
         Ok((key, value))
@@ -379,19 +381,23 @@ impl<'p> EntryKey<'p> {
 }
 
 /// The entries of a map.
-pub(crate) struct Entries<'p> {
+pub(crate) struct MapEntries<'p> {
     /// In the order of the keys, so that the same message always becomes the same text. Of entries with the same key the last
     /// counts.
-    pub(crate) entries: Vec<(EntryKey<'p>, Slot<'p>)>,
+    pub(crate) entries: Vec<(EntryKey<'p>, FieldContent<'p>)>,
     /// What their values refer to.
-    pub(crate) chain: Chain<'p>,
+    pub(crate) chain: PieceChain<'p>,
 }
 
-impl<'p> Entries<'p> {
+impl<'p> MapEntries<'p> {
     /// Of a map that has been walked.
-    pub(crate) fn of(plan: &Plan, kinds: (Kind, Kind), pieces: EachPiece<'_, 'p>) -> Result<Self, WireError> {
-        let (mut entries, mut chain) = (Vec::new(), Chain::default());
-        let within = Within {
+    pub(crate) fn of(
+        plan: &DecodePlan,
+        kinds: (FieldKind, FieldKind),
+        pieces: PieceIter<'_, 'p>,
+    ) -> Result<Self, WireError> {
+        let (mut entries, mut chain) = (Vec::new(), PieceChain::default());
+        let within = WireContext {
             plan,
             depth: wire::MAX_DEPTH,
             check: false,

@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::schema::{Schema, SchemaError, invalid, unknown_type};
+use crate::schema::{ProtobufSchema, SchemaError, invalid, unknown_type};
 
 /// `transportPayloadTypeConfiguration` of a device profile.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Configuration {
+struct PayloadTypeConfiguration {
     device_telemetry_proto_schema: Option<String>,
     device_attributes_proto_schema: Option<String>,
     device_rpc_request_proto_schema: Option<String>,
@@ -18,24 +18,24 @@ struct Configuration {
 }
 
 /// Calls to the device of a profile that says nothing about them.
-const CALL: &str = "syntax = \"proto3\";\npackage rpc;\nmessage RpcRequestMsg {\n  optional string method = 1;\n  \
+const DEFAULT_RPC_REQUEST_SCHEMA: &str = "syntax = \"proto3\";\npackage rpc;\nmessage RpcRequestMsg {\n  optional string method = 1;\n  \
                     optional int32 requestId = 2;\n  optional string params = 3;\n}\n";
 /// Answers to them.
-const ANSWER: &str =
+const DEFAULT_RPC_RESPONSE_SCHEMA: &str =
     "syntax = \"proto3\";\npackage rpc;\nmessage RpcResponseMsg {\n  optional string payload = 1;\n}\n";
 
 /// The compiled schemas of a device profile whose payloads are Protobuf.
 #[derive(Debug)]
-pub struct Payloads {
-    configuration: Configuration,
+pub struct PayloadSchemas {
+    configuration: PayloadTypeConfiguration,
     /// What devices send as telemetry.
-    pub telemetry: Schema,
+    pub telemetry: ProtobufSchema,
     /// What they send as client attributes.
-    pub attributes: Schema,
+    pub attributes: ProtobufSchema,
     /// Calls to them.
-    pub call: Schema,
+    pub call: ProtobufSchema,
     /// Their answers to these.
-    pub answer: Schema,
+    pub answer: ProtobufSchema,
     /// What is no Protobuf may be JSON.
     pub json_too: bool,
     /// What goes to devices on the topics that name no format is JSON.
@@ -43,15 +43,15 @@ pub struct Payloads {
 }
 
 /// The same profile, however often it was compiled.
-impl PartialEq for Payloads {
+impl PartialEq for PayloadSchemas {
     fn eq(&self, other: &Self) -> bool {
         self.configuration == other.configuration
     }
 }
 
-impl Eq for Payloads {}
+impl Eq for PayloadSchemas {}
 
-impl Payloads {
+impl PayloadSchemas {
     /// Compiles the schemas of a `transportPayloadTypeConfiguration`; `None` where payloads are JSON.
     ///
     /// # Errors
@@ -63,12 +63,12 @@ impl Payloads {
             Some(Value::String(kind)) if kind == "PROTOBUF" => {}
             Some(other) => return Err(unknown_type(other.as_str().unwrap_or("no text"))),
         }
-        let configuration = Configuration::deserialize(configuration)
+        let configuration = PayloadTypeConfiguration::deserialize(configuration)
             .map_err(|error| invalid("transport payload type configuration", &format!("{error}!")))?;
         let schema =
             |source: &Option<String>, name: &str, default: Option<&str>| match (source.as_deref(), default) {
-                (Some(source), _) if !source.is_empty() => Schema::compile(source, name),
-                (_, Some(default)) => Schema::compile(default, name),
+                (Some(source), _) if !source.is_empty() => ProtobufSchema::compile(source, name),
+                (_, Some(default)) => ProtobufSchema::compile(default, name),
                 _ => Err(invalid(name, "Schema should be specified!")),
             };
         let attributes = schema(
@@ -80,12 +80,16 @@ impl Payloads {
         let telemetry = schema(&configuration.device_telemetry_proto_schema, name, None)?;
         telemetry.check_telemetry(name)?;
         let name = "rpc request proto schema";
-        let call = schema(&configuration.device_rpc_request_proto_schema, name, Some(CALL))?;
-        call.check_call(name)?;
+        let call = schema(
+            &configuration.device_rpc_request_proto_schema,
+            name,
+            Some(DEFAULT_RPC_REQUEST_SCHEMA),
+        )?;
+        call.check_rpc(name)?;
         let answer = schema(
             &configuration.device_rpc_response_proto_schema,
             "rpc response proto schema",
-            Some(ANSWER),
+            Some(DEFAULT_RPC_RESPONSE_SCHEMA),
         )?;
         let json_too = configuration
             .enable_compatibility_with_json_payload_format
@@ -105,7 +109,7 @@ impl Payloads {
     }
 
     /// Whether these are the schemas of that configuration.
-    pub fn are_of(&self, configuration: &Value) -> bool {
-        Configuration::deserialize(configuration).is_ok_and(|other| other == self.configuration)
+    pub fn is_compiled_from(&self, configuration: &Value) -> bool {
+        PayloadTypeConfiguration::deserialize(configuration).is_ok_and(|other| other == self.configuration)
     }
 }

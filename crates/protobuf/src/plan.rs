@@ -10,48 +10,48 @@ use crate::wire;
 
 /// The messages of a schema, the one that is sent first, and its enumerations.
 #[derive(Debug)]
-pub(crate) struct Plan {
-    messages: Vec<Message>,
-    enums: Vec<Enum>,
+pub(crate) struct DecodePlan {
+    messages: Vec<MessagePlan>,
+    enums: Vec<EnumPlan>,
 }
 
 /// Which of the messages of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct MessageAt(usize);
+pub(crate) struct MessageIndex(usize);
 
 /// Which of the enumerations of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct EnumAt(usize);
+pub(crate) struct EnumIndex(usize);
 
-impl MessageAt {
+impl MessageIndex {
     /// The message that is sent.
     pub(crate) const ROOT: Self = Self(0);
 }
 
 /// A message.
 #[derive(Debug, Default)]
-pub(crate) struct Message {
+pub(crate) struct MessagePlan {
     /// In the order of their numbers.
-    pub(crate) fields: Vec<Field>,
+    pub(crate) fields: Vec<FieldPlan>,
     /// How many groups of fields there are of which one at a time is set.
     pub(crate) oneofs: usize,
 }
 
 /// A field of a message.
 #[derive(Debug)]
-pub(crate) struct Field {
+pub(crate) struct FieldPlan {
     pub(crate) number: u32,
     /// Its name in JSON.
-    pub(crate) key: Key,
+    pub(crate) key: FieldKey,
     /// The name and the colon behind it, as they stand in JSON.
     pub(crate) member: String,
-    pub(crate) shape: Shape,
-    pub(crate) kind: Kind,
+    pub(crate) shape: FieldCardinality,
+    pub(crate) kind: FieldKind,
 }
 
 /// The key that a field becomes.
 #[derive(Debug)]
-pub(crate) struct Key {
+pub(crate) struct FieldKey {
     pub(crate) bytes: usize,
     /// It with its length, or why it cannot be one.
     pub(crate) packed: Result<Vec<u8>, &'static str>,
@@ -59,7 +59,7 @@ pub(crate) struct Key {
 
 /// How often a field may be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum FieldCardinality {
     /// Once: the last counts, and messages are joined.
     Single {
         /// Otherwise it has a default.
@@ -70,12 +70,12 @@ pub(crate) enum Shape {
     /// Any number of times.
     List,
     /// Any number of entries, with keys of this kind.
-    Map(Kind),
+    Map(FieldKind),
 }
 
 /// What a value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FieldKind {
     Bool,
     Int32,
     Int64,
@@ -89,21 +89,21 @@ pub(crate) enum Kind {
     Sfixed64,
     Float,
     Double,
-    Enum(EnumAt),
+    Enum(EnumIndex),
     String,
     Bytes,
-    Message(MessageAt),
+    Message(MessageIndex),
 }
 
 /// An enumeration.
 #[derive(Debug, Default)]
-struct Enum {
+struct EnumPlan {
     default: i32,
     /// In the order of the numbers.
     names: Vec<(i32, String)>,
 }
 
-impl Kind {
+impl FieldKind {
     /// The wire type of one value.
     pub(crate) const fn wire(self) -> u8 {
         match self {
@@ -127,19 +127,19 @@ impl Kind {
     }
 }
 
-impl Plan {
+impl DecodePlan {
     /// The plan for a message and all that it refers to.
     pub(crate) fn of(root: &MessageDescriptor) -> Self {
         let mut plan = Self {
             messages: Vec::new(),
             enums: Vec::new(),
         };
-        let mut names = Names {
+        let mut names = DescriptorIndex {
             messages: vec![root.clone()],
             places: HashMap::from([(root.full_name().to_owned(), 0)]),
         };
         while let Some(next) = names.messages.get(plan.messages.len()).cloned() {
-            let mut message = Message::default();
+            let mut message = MessagePlan::default();
             for field in next.fields() {
                 message.fields.push(plan.field(&field, &mut names));
             }
@@ -150,8 +150,8 @@ impl Plan {
     }
 
     /// A message of the plan.
-    pub(crate) fn message(&self, at: MessageAt) -> &Message {
-        const NONE: &Message = &Message {
+    pub(crate) fn message(&self, at: MessageIndex) -> &MessagePlan {
+        const NONE: &MessagePlan = &MessagePlan {
             fields: Vec::new(),
             oneofs: 0,
         };
@@ -159,16 +159,16 @@ impl Plan {
     }
 
     /// The name of a value of an enumeration, if it has one.
-    pub(crate) fn name(&self, at: EnumAt, number: i32) -> Option<&str> {
+    pub(crate) fn name(&self, at: EnumIndex, number: i32) -> Option<&str> {
         let names = &self.enums.get(at.0)?.names;
         let place = names.binary_search_by_key(&number, |(number, _)| *number).ok()?;
         names.get(place).map(|(_, name)| name.as_str())
     }
 
     /// The number that stands for a value of this kind that was not sent.
-    pub(crate) fn default(&self, kind: Kind) -> u64 {
+    pub(crate) fn default(&self, kind: FieldKind) -> u64 {
         match kind {
-            Kind::Enum(at) => self
+            FieldKind::Enum(at) => self
                 .enums
                 .get(at.0)
                 .map_or(0, |found| i64::from(found.default) as u64),
@@ -176,62 +176,62 @@ impl Plan {
         }
     }
 
-    fn field(&mut self, field: &FieldDescriptor, names: &mut Names) -> Field {
+    fn field(&mut self, field: &FieldDescriptor, names: &mut DescriptorIndex) -> FieldPlan {
         let key = field.json_name();
         let mut member = String::with_capacity(key.len() + 3);
         write_string(key, &mut member);
         member.push(':');
         let (shape, kind) = match field.kind() {
             Described::Message(entry) if field.is_map() => (
-                Shape::Map(self.kind(&entry.map_entry_key_field().kind(), names)),
+                FieldCardinality::Map(self.kind(&entry.map_entry_key_field().kind(), names)),
                 entry.map_entry_value_field().kind(),
             ),
-            kind if field.is_list() => (Shape::List, kind),
+            kind if field.is_list() => (FieldCardinality::List, kind),
             kind => {
                 let of_message = field.parent_message();
                 let oneof = field
                     .containing_oneof()
                     .and_then(|oneof| oneofs(of_message).position(|other| other == oneof));
-                let shape = Shape::Single {
+                let shape = FieldCardinality::Single {
                     can_be_absent: field.supports_presence(),
                     oneof,
                 };
                 (shape, kind)
             }
         };
-        Field {
+        FieldPlan {
             number: field.number(),
-            key: Key::new(key),
+            key: FieldKey::new(key),
             member,
             shape,
             kind: self.kind(&kind, names),
         }
     }
 
-    fn kind(&mut self, kind: &Described, names: &mut Names) -> Kind {
+    fn kind(&mut self, kind: &Described, names: &mut DescriptorIndex) -> FieldKind {
         match kind {
-            Described::Bool => Kind::Bool,
-            Described::Int32 => Kind::Int32,
-            Described::Int64 => Kind::Int64,
-            Described::Uint32 => Kind::Uint32,
-            Described::Uint64 => Kind::Uint64,
-            Described::Sint32 => Kind::Sint32,
-            Described::Sint64 => Kind::Sint64,
-            Described::Fixed32 => Kind::Fixed32,
-            Described::Fixed64 => Kind::Fixed64,
-            Described::Sfixed32 => Kind::Sfixed32,
-            Described::Sfixed64 => Kind::Sfixed64,
-            Described::Float => Kind::Float,
-            Described::Double => Kind::Double,
-            Described::String => Kind::String,
-            Described::Bytes => Kind::Bytes,
+            Described::Bool => FieldKind::Bool,
+            Described::Int32 => FieldKind::Int32,
+            Described::Int64 => FieldKind::Int64,
+            Described::Uint32 => FieldKind::Uint32,
+            Described::Uint64 => FieldKind::Uint64,
+            Described::Sint32 => FieldKind::Sint32,
+            Described::Sint64 => FieldKind::Sint64,
+            Described::Fixed32 => FieldKind::Fixed32,
+            Described::Fixed64 => FieldKind::Fixed64,
+            Described::Sfixed32 => FieldKind::Sfixed32,
+            Described::Sfixed64 => FieldKind::Sfixed64,
+            Described::Float => FieldKind::Float,
+            Described::Double => FieldKind::Double,
+            Described::String => FieldKind::String,
+            Described::Bytes => FieldKind::Bytes,
             Described::Message(message) => {
                 let next = names.messages.len();
                 let place = *names.places.entry(message.full_name().to_owned()).or_insert(next);
                 if place == next {
                     names.messages.push(message.clone());
                 }
-                Kind::Message(MessageAt(place))
+                FieldKind::Message(MessageIndex(place))
             }
             Described::Enum(found) => {
                 let next = self.enums.len();
@@ -243,12 +243,12 @@ impl Plan {
                         .map(|value| (value.number(), value.name().to_owned()))
                         .collect();
                     known.sort_unstable_by_key(|(number, _)| *number);
-                    self.enums.push(Enum {
+                    self.enums.push(EnumPlan {
                         default: found.default_value().number(),
                         names: known,
                     });
                 }
-                Kind::Enum(EnumAt(place))
+                FieldKind::Enum(EnumIndex(place))
             }
         }
     }
@@ -260,12 +260,12 @@ fn oneofs(message: &MessageDescriptor) -> impl Iterator<Item = OneofDescriptor> 
 }
 
 /// What a plan has a place for.
-struct Names {
+struct DescriptorIndex {
     messages: Vec<MessageDescriptor>,
     places: HashMap<String, usize>,
 }
 
-impl Key {
+impl FieldKey {
     fn new(key: &str) -> Self {
         let mut packed = Vec::with_capacity(key.len() + 2);
         kv::pack_key(key, &mut packed);
@@ -287,9 +287,9 @@ pub(crate) fn check_key(key: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-impl Message {
+impl MessagePlan {
     /// The field of a number, and its place.
-    pub(crate) fn field(&self, number: u32) -> Option<(usize, &Field)> {
+    pub(crate) fn field(&self, number: u32) -> Option<(usize, &FieldPlan)> {
         // Most messages number their fields from 1 on.
         let likely = (number as usize).wrapping_sub(1);
         if let Some(field) = self.fields.get(likely)

@@ -8,10 +8,10 @@ mod text;
 
 use fieldline_model::json::JsonRules;
 use fieldline_model::record::{RecordBatch, TelemetryWriter};
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
 
 use crate::wire::WRONG_MAP;
-use crate::{MessageError, Schema};
+use crate::{MessageError, ProtobufSchema};
 
 pub use decode::{attributes, telemetry, to_json};
 
@@ -19,7 +19,7 @@ pub use decode::{attributes, telemetry, to_json};
 ///
 /// # Errors
 /// They do not agree: what each of them says.
-pub fn agree(schema: &Schema, payload: &[u8]) -> Result<(), String> {
+pub fn check_agreement(schema: &ProtobufSchema, payload: &[u8]) -> Result<(), String> {
     let rules = JsonRules::default();
     compare(
         packed(|out| schema.attributes(payload, &rules, out)),
@@ -42,9 +42,9 @@ fn packed(
 fn row(
     write: impl FnOnce(&mut TelemetryWriter<'_>) -> Result<(), MessageError>,
 ) -> Result<Vec<u8>, MessageError> {
-    let subject = Subject::device(TenantId::NULL, DeviceId::default());
+    let subject = EntityKey::device(TenantId::NULL, DeviceId::default());
     let mut batch = RecordBatch::new();
-    let mut writer = batch.telemetry(subject, 0, 0);
+    let mut writer = batch.begin_telemetry(subject, 0, 0);
     write(&mut writer)?;
     writer.finish();
     Ok(batch.as_bytes().to_vec())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use prost_reflect::prost_types::{DescriptorProto, EnumDescriptorProto, FileDescriptorProto};
 use prost_reflect::{DescriptorPool, Kind, MessageDescriptor};
 
-use crate::plan::Plan;
+use crate::plan::DecodePlan;
 
 /// Longest schema, bytes.
 pub const MAX_SCHEMA_BYTES: usize = 32 << 10;
@@ -19,15 +19,15 @@ pub struct SchemaError(String);
 
 /// A compiled schema. Cheap to copy.
 #[derive(Debug, Clone)]
-pub struct Schema {
+pub struct ProtobufSchema {
     pub(crate) root: MessageDescriptor,
     /// How its messages are decoded.
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) plan: Arc<DecodePlan>,
     /// The places of the fields that together make a message carry its own time.
     pub(crate) timed: Option<(usize, usize)>,
 }
 
-impl Schema {
+impl ProtobufSchema {
     /// Compiles a schema; its last message is the one that is sent. `name` is what errors call it.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl Schema {
         let root = root.ok_or_else(|| invalid(name, "At least one Message definition should exists!"))?;
         let place = |name: &str| root.fields().position(|field| field.json_name() == name);
         let timed = place("ts").zip(place("values"));
-        let plan = Arc::new(Plan::of(&root));
+        let plan = Arc::new(DecodePlan::of(&root));
         Ok(Self { root, plan, timed })
     }
 
@@ -101,7 +101,7 @@ impl Schema {
     ///
     /// # Errors
     /// The message has other fields, or they have other types.
-    pub(crate) fn check_call(&self, name: &str) -> Result<(), SchemaError> {
+    pub(crate) fn check_rpc(&self, name: &str) -> Result<(), SchemaError> {
         if self.root.fields().len() != 3 {
             let message = self.root.name();
             let rule = "message should always contains 3 fields: method, requestId and params!";

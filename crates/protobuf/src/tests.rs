@@ -1,9 +1,9 @@
 mod agreement;
 
 use fieldline_model::json::JsonRules;
-use fieldline_model::kv::{Value, unpack};
-use fieldline_model::record::{Record, RecordBatch, RecordBody, rows, split};
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_model::kv::{KvValue, unpack};
+use fieldline_model::record::{JournalRecord, RecordBatch, RecordBody, rows, split};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
 use prost::Message as _;
 use serde_json::json;
 use uuid::Uuid;
@@ -20,42 +20,42 @@ fn chunk(number: u8, bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-fn compile(body: &str) -> Schema {
-    Schema::compile(&format!("{HEADER}{body}"), "attributes proto schema").expect("a valid schema")
+fn compile(body: &str) -> ProtobufSchema {
+    ProtobufSchema::compile(&format!("{HEADER}{body}"), "attributes proto schema").expect("a valid schema")
 }
 
 fn refusal(schema: &str) -> String {
-    Schema::compile(schema, "attributes proto schema")
+    ProtobufSchema::compile(schema, "attributes proto schema")
         .expect_err("a wrong schema")
         .to_string()
 }
 
-fn attributes(schema: &Schema, payload: &[u8]) -> Result<Vec<(String, Value)>, MessageError> {
+fn attributes(schema: &ProtobufSchema, payload: &[u8]) -> Result<Vec<(String, KvValue)>, MessageError> {
     let mut out = Vec::new();
     schema.attributes(payload, &JsonRules::default(), &mut out)?;
     Ok(pairs(&out))
 }
 
-fn pairs(packed: &[u8]) -> Vec<(String, Value)> {
+fn pairs(packed: &[u8]) -> Vec<(String, KvValue)> {
     unpack(packed)
         .map(|item| item.map(|(key, value)| (key.to_owned(), value.to_value())))
         .collect::<Result<_, _>>()
         .expect("packed values")
 }
 
-type Rows = Vec<(i64, Vec<(String, Value)>)>;
+type Rows = Vec<(i64, Vec<(String, KvValue)>)>;
 
 fn written(
     write: impl FnOnce(&mut fieldline_model::record::TelemetryWriter<'_>) -> Result<(), MessageError>,
 ) -> Result<Rows, MessageError> {
-    let subject = Subject::device(TenantId(Uuid::nil()), DeviceId(Uuid::nil()));
+    let subject = EntityKey::device(TenantId(Uuid::nil()), DeviceId(Uuid::nil()));
     let mut batch = RecordBatch::new();
-    let mut writer = batch.telemetry(subject, 0, 0);
+    let mut writer = batch.begin_telemetry(subject, 0, 0);
     write(&mut writer)?;
     writer.finish();
     let mut out = Vec::new();
     for record in split(batch.as_bytes()) {
-        let record = Record::decode(record.expect("a record")).expect("a decodable record");
+        let record = JournalRecord::decode(record.expect("a record")).expect("a decodable record");
         let RecordBody::Telemetry { rows: packed, .. } = record.body else {
             panic!("it is telemetry");
         };
@@ -69,16 +69,16 @@ fn written(
     Ok(out)
 }
 
-fn telemetry(schema: &Schema, payload: &[u8]) -> Result<Rows, MessageError> {
+fn telemetry(schema: &ProtobufSchema, payload: &[u8]) -> Result<Rows, MessageError> {
     written(|out| schema.telemetry(payload, &JsonRules::default(), || 77, out))
 }
 
-fn text(value: &str) -> Value {
-    Value::Text(value.into())
+fn text(value: &str) -> KvValue {
+    KvValue::Text(value.into())
 }
 
-fn json_of(value: &str) -> Value {
-    Value::Json(value.into())
+fn json_of(value: &str) -> KvValue {
+    KvValue::Json(value.into())
 }
 
 #[test]
@@ -108,18 +108,18 @@ fn fields_become_values_of_their_types() {
     let found = attributes(&schema, &payload).expect("it follows the schema");
     let expected = [
         ("name", text("meter")),
-        ("on", Value::Bool(true)),
-        ("level", Value::Double(25.0)),
-        ("count", Value::Long(-7)),
+        ("on", KvValue::Bool(true)),
+        ("level", KvValue::Double(25.0)),
+        ("count", KvValue::Long(-7)),
         ("large", text("18446744073709551615")),
-        ("warmDegrees", Value::Double(3.6)),
+        ("warmDegrees", KvValue::Double(3.6)),
         ("raw", text("AP8=")),
         ("mode", text("ECO")),
         ("list", json_of("[\"1\",\"2\"]")),
         ("map", json_of("{\"a\":5}")),
         ("inner", json_of("{\"big\":\"9\",\"d\":0.0,\"inner\":[]}")),
         // A text that holds a number is one, as in JSON.
-        ("right", Value::Long(12)),
+        ("right", KvValue::Long(12)),
     ]
     .map(|(key, value)| (key.to_owned(), value));
     assert_eq!(found, expected);
@@ -132,9 +132,9 @@ fn what_was_not_sent_has_its_default_unless_it_can_be_absent() {
     );
     let expected = [
         ("s", text("")),
-        ("b", Value::Bool(false)),
-        ("n", Value::Long(0)),
-        ("d", Value::Double(0.0)),
+        ("b", KvValue::Bool(false)),
+        ("n", KvValue::Long(0)),
+        ("d", KvValue::Double(0.0)),
         ("list", json_of("[]")),
     ]
     .map(|(key, value)| (key.to_owned(), value));
@@ -150,7 +150,7 @@ fn a_message_with_ts_and_values_carries_its_time() {
     values.extend(1.5f64.to_le_bytes());
     let mut payload = vec![1 << 3, 0x90, 0x4e];
     payload.extend(chunk(2, &values));
-    let row = vec![("a".to_owned(), Value::Double(1.5))];
+    let row = vec![("a".to_owned(), KvValue::Double(1.5))];
     assert_eq!(telemetry(&schema, &payload).expect("telemetry"), [(10_000, row)]);
     // Without a time it is a message like any other.
     let row = vec![("values".to_owned(), json_of("{\"a\":1.5}"))];
@@ -161,7 +161,7 @@ fn a_message_with_ts_and_values_carries_its_time() {
     let mut entry = chunk(1, b"any key");
     entry.push(2 << 3 | 1);
     entry.extend(2.0f64.to_le_bytes());
-    let row = vec![("any key".to_owned(), Value::Double(2.0))];
+    let row = vec![("any key".to_owned(), KvValue::Double(2.0))];
     assert_eq!(
         telemetry(&keyed, &chunk(2, &entry)).expect("telemetry"),
         [(0, row)]
@@ -275,7 +275,7 @@ fn schemas_are_refused_in_the_words_of_the_field() {
     assert_eq!(wrong(&long), invalid("Schema exceeds 32768 bytes!"));
 }
 
-fn payloads(more: serde_json::Value) -> Result<Option<Payloads>, SchemaError> {
+fn payloads(more: serde_json::Value) -> Result<Option<PayloadSchemas>, SchemaError> {
     let body = format!("{HEADER}message A {{ optional string a = 1; }}");
     let mut configuration = json!({
         "transportPayloadType": "PROTOBUF",
@@ -287,7 +287,7 @@ fn payloads(more: serde_json::Value) -> Result<Option<Payloads>, SchemaError> {
     for (key, value) in more.as_object().expect("an object") {
         configuration[key] = value.clone();
     }
-    Payloads::compile(&configuration)
+    PayloadSchemas::compile(&configuration)
 }
 
 #[test]
@@ -367,10 +367,10 @@ fn telemetry_and_calls_have_rules_of_their_own() {
 #[test]
 fn calls_are_written_by_the_schema_of_the_profile() {
     let default = payloads(json!({})).expect("valid").expect("Protobuf");
-    let call = default.call.call("set", 7, "{\"pin\":1}").expect("a call");
+    let call = default.call.encode_rpc("set", 7, "{\"pin\":1}").expect("a call");
     assert_eq!(call, b"\x0a\x03set\x10\x07\x1a\x09{\"pin\":1}");
     assert_eq!(
-        default.call.call("set", 7, "on").expect("a call"),
+        default.call.encode_rpc("set", 7, "on").expect("a call"),
         b"\x0a\x03set\x10\x07\x1a\x02on"
     );
     assert_eq!(
@@ -384,7 +384,7 @@ fn calls_are_written_by_the_schema_of_the_profile() {
              float f = 6; bytes b = 7; uint64 u = 8; } }",
     );
     let params = r#"{"pin":26,"value":"1","list":[1,"2.5"],"level":"HIGH","map":{"3":true},"other":{},"f":null,"b":"AP8=","u":5.0}"#;
-    let bytes = schema.call("set", 7, params).expect("a call");
+    let bytes = schema.encode_rpc("set", 7, params).expect("a call");
     let back: serde_json::Value =
         serde_json::from_str(&schema.to_json(&bytes).expect("a message")).expect("JSON");
     assert_eq!(
@@ -399,7 +399,7 @@ fn calls_are_written_by_the_schema_of_the_profile() {
         ("[]", "params"),
         ("1", "params"),
     ] {
-        let error = schema.call("set", 7, params).expect_err("it does not fit");
+        let error = schema.encode_rpc("set", 7, params).expect_err("it does not fit");
         assert!(
             matches!(&error, MessageError::Misfit { field: found, .. } if found == field),
             "{error}"
@@ -426,7 +426,7 @@ fn messages_of_gateways_are_checked_like_any_other() {
     let found = rows(message(0, vec![value("a", 4), value("b", 1)])).expect("telemetry");
     let row = vec![
         ("a".to_owned(), json_of("{\"a\":1}")),
-        ("b".to_owned(), Value::Long(0)),
+        ("b".to_owned(), KvValue::Long(0)),
     ];
     assert_eq!(found, [(77, row)]);
     for wrong in [

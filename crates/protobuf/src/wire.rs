@@ -4,7 +4,7 @@
 
 use fieldline_model::kv;
 
-use crate::plan::Kind;
+use crate::plan::FieldKind;
 
 pub(crate) const VARINT: u8 = 0;
 pub(crate) const FIXED64: u8 = 1;
@@ -67,13 +67,13 @@ pub(crate) fn text(bytes: &[u8]) -> Result<&str, WireError> {
 
 /// A number of a kind that is none of text, bytes and message: whole numbers with their sign extended, the bits of others.
 #[inline]
-pub(crate) fn number(kind: Kind, bytes: &mut &[u8]) -> Result<u64, WireError> {
+pub(crate) fn number(kind: FieldKind, bytes: &mut &[u8]) -> Result<u64, WireError> {
     let signed = |value: i32| i64::from(value) as u64;
     match kind.wire() {
         FIXED32 => {
             let bits = u32::from_le_bytes(kv::take_array(bytes).map_err(|_| CUT_SHORT)?);
             Ok(match kind {
-                Kind::Sfixed32 => signed(bits as i32),
+                FieldKind::Sfixed32 => signed(bits as i32),
                 _ => bits.into(),
             })
         }
@@ -81,15 +81,15 @@ pub(crate) fn number(kind: Kind, bytes: &mut &[u8]) -> Result<u64, WireError> {
         _ => {
             let value = varint(bytes)?;
             Ok(match kind {
-                Kind::Bool => (value != 0).into(),
+                FieldKind::Bool => (value != 0).into(),
                 // What is too long loses its upper bits.
-                Kind::Int32 | Kind::Enum(_) => signed(value as i32),
-                Kind::Uint32 => (value as u32).into(),
-                Kind::Sint32 => {
+                FieldKind::Int32 | FieldKind::Enum(_) => signed(value as i32),
+                FieldKind::Uint32 => (value as u32).into(),
+                FieldKind::Sint32 => {
                     let value = value as u32;
                     signed((value >> 1) as i32 ^ -((value & 1) as i32))
                 }
-                Kind::Sint64 => ((value >> 1) as i64 ^ -((value & 1) as i64)) as u64,
+                FieldKind::Sint64 => ((value >> 1) as i64 ^ -((value & 1) as i64)) as u64,
                 _ => value,
             })
         }

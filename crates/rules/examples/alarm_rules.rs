@@ -8,8 +8,11 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fieldline_model::kv::ValueRef;
-use fieldline_rules::alarm_rules::{Changes, Event, NeedKind, Rules, State, Values, evaluate};
+use fieldline_model::kv::KvValueRef;
+use fieldline_rules::alarm_rules::{
+    AlarmInputChanges, AlarmInputKind, AlarmRuleEvent, AlarmRuleSet, AlarmRuleState, AlarmValueSource,
+    evaluate,
+};
 use serde_json::{Value as Json, json};
 
 const START: i64 = 1_750_075_200_000;
@@ -17,15 +20,15 @@ const KEYS: [&str; 3] = ["voltage", "current", "energy"];
 
 struct NothingStored;
 
-impl Values for NothingStored {
-    fn get(&self, _: usize) -> Option<(i64, ValueRef<'_>)> {
+impl AlarmValueSource for NothingStored {
+    fn get(&self, _: usize) -> Option<(i64, KvValueRef<'_>)> {
         None
     }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let one = [profile(0)?];
-    let thousand: Vec<Arc<Rules>> = (0..1000).map(profile).collect::<Result<_, _>>()?;
+    let thousand: Vec<Arc<AlarmRuleSet>> = (0..1000).map(profile).collect::<Result<_, _>>()?;
     for (what, profiles, devices, voltage) in [
         ("1 profile, 1 device, nothing matches", &one[..], 1, 230.0),
         (
@@ -58,24 +61,30 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn measure(what: &str, profiles: &[Arc<Rules>], devices: usize, voltage: f64) {
-    let mut fleet: Vec<(&Arc<Rules>, State)> = profiles
+fn measure(what: &str, profiles: &[Arc<AlarmRuleSet>], devices: usize, voltage: f64) {
+    let mut fleet: Vec<(&Arc<AlarmRuleSet>, AlarmRuleState)> = profiles
         .iter()
         .cycle()
         .take(devices)
         .map(|rules| (rules, known(rules)))
         .collect();
-    let round = |fleet: &mut Vec<(&Arc<Rules>, State)>, number: i64| {
+    let round = |fleet: &mut Vec<(&Arc<AlarmRuleSet>, AlarmRuleState)>, number: i64| {
         for (rules, state) in fleet {
             let now = START + number * 1000;
-            let mut changes = Changes::default();
+            let mut changes = AlarmInputChanges::default();
             for (key, value) in KEYS.into_iter().zip([voltage, 4.2, 1000.0 + number as f64]) {
-                changes.add(rules, NeedKind::TimeSeries, key, now, ValueRef::Double(value));
+                changes.add(
+                    rules,
+                    AlarmInputKind::TimeSeries,
+                    key,
+                    now,
+                    KvValueRef::Double(value),
+                );
             }
             black_box(evaluate(
                 rules,
                 state,
-                &Event::Update(changes.as_slice()),
+                &AlarmRuleEvent::Update(changes.as_slice()),
                 &NothingStored,
                 now,
             ));
@@ -93,7 +102,7 @@ fn measure(what: &str, profiles: &[Arc<Rules>], devices: usize, voltage: f64) {
     let a_second = evaluations as f64 / began.elapsed().as_secs_f64();
     let bytes: usize = fleet
         .iter()
-        .map(|(_, state)| size_of::<State>() + state.heap_bytes())
+        .map(|(_, state)| size_of::<AlarmRuleState>() + state.heap_bytes())
         .sum();
     let mut stored = Vec::new();
     fleet.iter().for_each(|(_, state)| state.encode(&mut stored));
@@ -106,8 +115,8 @@ fn measure(what: &str, profiles: &[Arc<Rules>], devices: usize, voltage: f64) {
 }
 
 /// A state whose alarms are known to be inactive.
-fn known(rules: &Rules) -> State {
-    let mut state = State::new(rules, START);
+fn known(rules: &AlarmRuleSet) -> AlarmRuleState {
+    let mut state = AlarmRuleState::new(rules, START);
     for alarm in state.unresolved(rules) {
         state.set_alarm(rules, alarm, None);
     }
@@ -115,7 +124,7 @@ fn known(rules: &Rules) -> State {
 }
 
 /// Five alarm types; the number makes the profile its own.
-fn profile(number: i64) -> Result<Arc<Rules>, Box<dyn std::error::Error>> {
+fn profile(number: i64) -> Result<Arc<AlarmRuleSet>, Box<dyn std::error::Error>> {
     let simple = json!({"type": "SIMPLE"});
     let lasting = json!({"type": "DURATION", "unit": "MINUTES", "predicate": {"defaultValue": 10 + number}});
     let repeated = json!({"type": "REPEATING", "predicate": {"defaultValue": 5}});
@@ -134,7 +143,7 @@ fn profile(number: i64) -> Result<Arc<Rules>, Box<dyn std::error::Error>> {
             "clearRule": rule(key, back, clear, &simple),
         })
     });
-    Ok(Rules::from_device_profile(&json!({"alarms": alarms}))?)
+    Ok(AlarmRuleSet::from_device_profile(&json!({"alarms": alarms}))?)
 }
 
 fn rule(key: &str, operation: &str, limit: f64, spec: &Json) -> Json {

@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 
 use fieldline_model::DeviceId;
 use fieldline_model::entity::{CalculatedField, CalculatedFieldType};
-use fieldline_model::kv::ValueRef;
-use fieldline_rules::calculated_fields::{CalculatedFieldLimits, Field, NoScripts, State, Update};
+use fieldline_model::kv::KvValueRef;
+use fieldline_rules::calculated_fields::{
+    ArgumentUpdate, CalculatedFieldLimits, CalculatedFieldState, CompiledField, NoScriptRunner,
+};
 use serde_json::json;
 
 const NOW: i64 = 1_700_000_000_000;
@@ -48,7 +50,7 @@ fn main() -> Result<(), AnyError> {
     Ok(())
 }
 
-fn field(expression: &str) -> Result<std::sync::Arc<Field>, AnyError> {
+fn field(expression: &str) -> Result<std::sync::Arc<CompiledField>, AnyError> {
     let latest = |key: &str| json!({ "refEntityKey": { "key": key, "type": "TS_LATEST" } });
     let field = CalculatedField {
         field_type: CalculatedFieldType::Simple,
@@ -61,17 +63,17 @@ fn field(expression: &str) -> Result<std::sync::Arc<Field>, AnyError> {
         }),
         ..CalculatedField::default()
     };
-    Ok(Field::compile(&field, &CalculatedFieldLimits::default())?)
+    Ok(CompiledField::compile(&field, &CalculatedFieldLimits::default())?)
 }
 
-fn states(field: &Field, count: usize) -> Result<Vec<State>, AnyError> {
+fn states(field: &CompiledField, count: usize) -> Result<Vec<CalculatedFieldState>, AnyError> {
     let mut states = Vec::with_capacity(count);
     for _ in 0..count {
         let entity = DeviceId::new().into();
         let mut state = field.new_state(entity);
         for argument in 0..2 {
-            let value = ValueRef::Double(21.5);
-            let update = Update::Value {
+            let value = KvValueRef::Double(21.5);
+            let update = ArgumentUpdate::Value {
                 argument,
                 entity,
                 ts: NOW,
@@ -98,14 +100,14 @@ fn rate(expression: &str, entities: usize, span: Duration) -> Result<f64, AnyErr
                 continue;
             };
             let ts = NOW + rounds as i64;
-            let update = Update::Value {
+            let update = ArgumentUpdate::Value {
                 argument: rounds % 2,
                 entity: state.entity(),
                 ts,
-                value: ValueRef::Double((rounds % 1_000) as f64 / 10.0),
+                value: KvValueRef::Double((rounds % 1_000) as f64 / 10.0),
             };
             if field.update(state, &[update], &[], ts)? {
-                black_box(field.evaluate(state, &mut NoScripts, ts)?);
+                black_box(field.evaluate(state, &mut NoScriptRunner, ts)?);
             }
         }
     }

@@ -14,20 +14,22 @@ use fieldline_core::activity::ActivityTracker;
 use fieldline_core::clock::SystemClock;
 use fieldline_core::downlink::NoDeviceLink;
 use fieldline_core::events::EntityEvents;
-use fieldline_core::ingest::{Direct, IngestService, IngestStores, Options, Processors, Uplink};
-use fieldline_core::ports::{EntityStores, Journal as _, NoDeviceRpc, NoRestCalls};
-use fieldline_core::usage::ApiUsage;
+use fieldline_core::ingest::{
+    DirectProcessor, IngestService, IngestStores, Options, ProcessorFactory, QueueProducer,
+};
+use fieldline_core::ports::{EntityStores, Journal as _, NoDeviceRpc, NoRestApiResponder};
+use fieldline_core::usage::UsageStore;
 use fieldline_journal::EmbeddedJournal;
 use fieldline_model::entity::{
     Device, DeviceCredentials, DeviceProfile, NodeConnection, RuleChain, RuleChainMetaData, RuleNode, Tenant,
     TenantProfile,
 };
-use fieldline_model::kv::{ValueRef, pack};
+use fieldline_model::kv::{KvValueRef, pack};
 use fieldline_model::record::RecordBatch;
 use fieldline_model::{
-    DeviceId, DeviceProfileId, RuleChainId, RuleNodeId, Subject, TenantId, TenantProfileId,
+    DeviceId, DeviceProfileId, EntityKey, RuleChainId, RuleNodeId, TenantId, TenantProfileId,
 };
-use fieldline_rules::engine::{Deps, Engine};
+use fieldline_rules::engine::{EngineDependencies, RuleEngineService};
 use fieldline_storage::series::SeriesStore;
 use fieldline_storage::sql;
 use serde_json::{Value, json};
@@ -36,15 +38,15 @@ const DEVICES: usize = 1_000;
 const BATCH: usize = 64;
 
 /// A node: class, configuration, label to the next one.
-type Part = (&'static str, Value, &'static str);
+type ChainPart = (&'static str, Value, &'static str);
 
-fn save() -> Part {
+fn save() -> ChainPart {
     let settings =
         json!({"defaultTTL": 0, "useServerTs": false, "processingSettings": {"type": "ON_EVERY_MESSAGE"}});
     ("telemetry.TbMsgTimeseriesNode", settings, "Success")
 }
 
-fn switch() -> Part {
+fn switch() -> ChainPart {
     (
         "filter.TbMsgTypeSwitchNode",
         json!({"version": 0}),
@@ -52,18 +54,18 @@ fn switch() -> Part {
     )
 }
 
-fn script(lang: &str) -> Part {
+fn script(lang: &str) -> ChainPart {
     let body = "msg.energy = msg.energy * 1.8 + 32; return {msg: msg, metadata: metadata, msgType: msgType};";
     let settings = json!({"scriptLang": lang, "jsScript": body, "tbelScript": body});
     ("transform.TbTransformMsgNode", settings, "Success")
 }
 
-fn filter() -> Part {
+fn filter() -> ChainPart {
     let settings = json!({"messageTypes": ["POST_TELEMETRY_REQUEST"]});
     ("filter.TbMsgTypeFilterNode", settings, "True")
 }
 
-fn alarms() -> Part {
+fn alarms() -> ChainPart {
     let settings = json!({"persistAlarmRulesState": false, "fetchAlarmRulesStateOnStart": false});
     ("profile.TbDeviceProfileNode", settings, "Success")
 }
@@ -90,13 +92,13 @@ fn alarm_rules() -> Value {
     json!({"configuration": {"type": "DEFAULT"}, "transportConfiguration": {"type": "DEFAULT"}, "alarms": alarms})
 }
 
-struct World {
+struct EngineFixture {
     stores: EntityStores,
     tenant: TenantId,
-    devices: Vec<Subject>,
+    devices: Vec<EntityKey>,
 }
 
-impl World {
+impl EngineFixture {
     /// A tenant with devices and as many profiles.
     async fn new(dir: &Path, profiles: usize) -> Self {
         let stores = sql::open_sqlite(&dir.join("entities.db"), &sql::Options::default())
@@ -149,7 +151,7 @@ impl World {
             let id = device.id.unwrap();
             let credentials = DeviceCredentials::access_token(id, format!("token {n}"), 0);
             stores.devices.create(device, credentials).await.unwrap();
-            devices.push(Subject::device(tenant, id));
+            devices.push(EntityKey::device(tenant, id));
         }
         Self {
             stores,
@@ -159,7 +161,7 @@ impl World {
     }
 
     /// A root chain of these nodes, one behind the other.
-    async fn chain(&self, parts: &[Part]) {
+    async fn chain(&self, parts: &[ChainPart]) {
         let chain = RuleChain {
             id: Some(RuleChainId::new()),
             tenant_id: self.tenant,
@@ -221,24 +223,24 @@ fn cpu_of(thread: &str) -> Duration {
     Duration::from_nanos(ticks)
 }
 
-async fn measure(name: &str, messages: usize, profiles: usize, parts: Option<Vec<Part>>) {
+async fn measure(name: &str, messages: usize, profiles: usize, parts: Option<Vec<ChainPart>>) {
     let dir = tempfile::tempdir().unwrap();
-    let world = World::new(dir.path(), profiles).await;
+    let world = EngineFixture::new(dir.path(), profiles).await;
     let clock = Arc::new(SystemClock);
     let journal = Arc::new(EmbeddedJournal::open(&dir.path().join("journal"), &Default::default()).unwrap());
     let series = SeriesStore::open(&dir.path().join("series"), &Default::default(), clock.clone()).unwrap();
-    let uplink = Uplink::open(journal.clone(), 1).unwrap();
+    let uplink = QueueProducer::open(journal.clone(), 1).unwrap();
     let mut last = None;
     for first in (0..messages).step_by(BATCH) {
         let mut batch = RecordBatch::new();
         for n in first..(first + BATCH).min(messages) {
-            let mut telemetry = batch.telemetry(world.devices[n % DEVICES], n as i64, 0);
+            let mut telemetry = batch.begin_telemetry(world.devices[n % DEVICES], n as i64, 0);
             telemetry.begin_row(1_700_000_000_000 + n as i64);
-            pack("energy", ValueRef::Double(n as f64 / 7.0), telemetry.buffer());
+            pack("energy", KvValueRef::Double(n as f64 / 7.0), telemetry.buffer());
             telemetry.count_point();
-            pack("power", ValueRef::Long(n as i64 % 1000), telemetry.buffer());
+            pack("power", KvValueRef::Long(n as i64 % 1000), telemetry.buffer());
             telemetry.count_point();
-            pack("voltage", ValueRef::Double(230.0), telemetry.buffer());
+            pack("voltage", KvValueRef::Double(230.0), telemetry.buffer());
             telemetry.count_point();
             telemetry.finish();
         }
@@ -253,11 +255,11 @@ async fn measure(name: &str, messages: usize, profiles: usize, parts: Option<Vec
         clock.clone(),
         &Default::default(),
     );
-    let (processors, engine): (Processors, _) = match parts {
-        None => (Direct::processors(), None),
+    let (processors, engine): (ProcessorFactory, _) = match parts {
+        None => (DirectProcessor::processors(), None),
         Some(parts) => {
             world.chain(&parts).await;
-            let deps = Deps {
+            let deps = EngineDependencies {
                 stores: world.stores.clone(),
                 series: series.clone(),
                 attributes: series.clone(),
@@ -265,15 +267,15 @@ async fn measure(name: &str, messages: usize, profiles: usize, parts: Option<Vec
                 clock: clock.clone(),
                 devices: Arc::new(NoDeviceLink),
                 rpc: Arc::new(NoDeviceRpc),
-                rest_calls: Arc::new(NoRestCalls),
+                rest_calls: Arc::new(NoRestApiResponder),
                 activity: activity.clone(),
-                usage: ApiUsage::new(world.stores.clone(), series.clone(), clock.clone()),
+                usage: UsageStore::new(world.stores.clone(), series.clone(), clock.clone()),
                 uplink: uplink.clone(),
                 egress: Default::default(),
                 runtime: tokio::runtime::Handle::current(),
                 service_id: "bench".into(),
             };
-            let engine = Engine::new(deps, &Default::default());
+            let engine = RuleEngineService::new(deps, &Default::default());
             (engine.main_processors(), Some(engine))
         }
     };

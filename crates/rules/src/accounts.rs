@@ -5,28 +5,28 @@ mod mail_tokens;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fieldline_connectors::NodeConfig as _;
+use fieldline_connectors::ConnectorConfig as _;
 use fieldline_connectors::egress::Egress;
-use fieldline_connectors::mail::{Email, MailAccess, MailClient, SmtpConfig};
+use fieldline_connectors::mail::{MailClient, MailOauth2Config, OutgoingEmail, SmtpConfig};
 use fieldline_connectors::sms::{SmsClient, SmsProviderConfig};
 use fieldline_core::ports::{
-    Mail, MailSender, SettingsStore, SmsSender, StoreError, StoreErrorKind, StoreResult,
+    MailMessage, MailSender, SettingsStore, SmsSender, StoreError, StoreErrorKind, StoreResult,
 };
 use fieldline_model::TenantId;
 use serde_json::Value;
 use uuid::Uuid;
 
-pub use self::mail_tokens::MailTokens;
-use crate::external::{Accounts, Resource};
+pub use self::mail_tokens::MailTokenCache;
+use crate::external::{AiResource, ServiceAccounts};
 
 /// Accounts in the settings of the installation, which all tenants share.
-pub(crate) struct StoredAccounts {
+pub(crate) struct StoredServiceAccounts {
     pub(crate) settings: Arc<dyn SettingsStore>,
-    pub(crate) tokens: Arc<MailTokens>,
+    pub(crate) tokens: Arc<MailTokenCache>,
 }
 
 #[async_trait]
-impl Accounts for StoredAccounts {
+impl ServiceAccounts for StoredServiceAccounts {
     async fn settings(&self, _: TenantId, key: &str) -> StoreResult<Option<Value>> {
         let Some(stored) = self.settings.admin(key).await? else {
             return Ok(None);
@@ -44,25 +44,25 @@ impl Accounts for StoredAccounts {
         Ok(None)
     }
 
-    async fn resource(&self, _: TenantId, _: Uuid) -> StoreResult<Option<Resource>> {
+    async fn resource(&self, _: TenantId, _: Uuid) -> StoreResult<Option<AiResource>> {
         Ok(None)
     }
 }
 
 /// Sends the platform's mails over SMTP, each over a connection of its own.
-pub struct SmtpMails(pub Arc<MailTokens>);
+pub struct SmtpMailSender(pub Arc<MailTokenCache>);
 
 #[async_trait]
-impl MailSender for SmtpMails {
-    async fn send(&self, server: &Value, mail: &Mail) -> Result<(), String> {
+impl MailSender for SmtpMailSender {
+    async fn send(&self, server: &Value, mail: &MailMessage) -> Result<(), String> {
         let server = self.0.with_password(server).await?;
         let config = SmtpConfig::from_json(&server).map_err(|error| error.to_string())?;
         let client = MailClient::new(&config, &Egress::open()).map_err(|error| error.to_string())?;
-        let email = Email {
+        let email = OutgoingEmail {
             to: mail.to.clone(),
             subject: mail.subject.clone(),
             body: mail.body.clone(),
-            ..Email::default()
+            ..OutgoingEmail::default()
         };
         match client.send(&email).await {
             Ok(_) => Ok(()),
@@ -71,14 +71,14 @@ impl MailSender for SmtpMails {
     }
 
     fn consent_url(&self, server: &Value, state: &str) -> Result<String, String> {
-        MailAccess::from_json(server)
+        MailOauth2Config::from_json(server)
             .and_then(|access| access.consent_url(state))
             .map_err(|error| error.to_string())
     }
 
-    async fn redeem(&self, server: &Value, code: &str) -> Result<String, String> {
-        let access = MailAccess::from_json(server).map_err(|error| error.to_string())?;
-        let refresh_token = access.redeem(code).await?.refresh_token;
+    async fn exchange_code(&self, server: &Value, code: &str) -> Result<String, String> {
+        let access = MailOauth2Config::from_json(server).map_err(|error| error.to_string())?;
+        let refresh_token = access.exchange_code(code).await?.refresh_token;
         refresh_token
             .map(|token| token.expose().to_owned())
             .ok_or_else(|| "The provider gave no refresh token".to_owned())
@@ -87,13 +87,13 @@ impl MailSender for SmtpMails {
 
 /// Sends the platform's text messages.
 #[derive(Default)]
-pub struct ProviderSms {
+pub struct ProviderSmsSender {
     /// Base URL of the providers that are reached over HTTP, if they are not at their own addresses.
     pub endpoint: Option<String>,
 }
 
 #[async_trait]
-impl SmsSender for ProviderSms {
+impl SmsSender for ProviderSmsSender {
     fn check(&self, provider: &Value) -> Result<(), String> {
         let checked = SmsProviderConfig::from_json(provider);
         checked.map(|_| ()).map_err(|error| error.to_string())

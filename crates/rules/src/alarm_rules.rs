@@ -1,9 +1,9 @@
 //! Alarm rules: one evaluator for both forms of the field, `profileData.alarms` of a device profile and calculated
 //! fields of type ALARM.
 //!
-//! [`Rules`] is a configuration, checked and compiled once. [`State`] is what one originator has under one rule set:
-//! counters, running durations and active alarms; a few bytes while nothing goes on. [`evaluate`] applies one [`Event`]
-//! and says what to do with alarms and when to look again. There is no I/O here: current values come through [`Values`],
+//! [`AlarmRuleSet`] is a configuration, checked and compiled once. [`AlarmRuleState`] is what one originator has under one rule set:
+//! counters, running durations and active alarms; a few bytes while nothing goes on. [`evaluate`] applies one [`AlarmRuleEvent`]
+//! and says what to do with alarms and when to look again. There is no I/O here: current values come through [`AlarmValueSource`],
 //! time through a parameter.
 //!
 //! What the two forms do differently:
@@ -16,8 +16,8 @@
 //! | re-check | running durations, every minute once true, which updates the alarm | reports once |
 //! | late data | counts as any other | dropped when older than the stored value |
 //!
-//! The caller applies the [`Action`]s, corrects the state with [`State::set_alarm`] where the store knew better, stores the
-//! state when [`Outcome::changed`] says so, and calls again with [`Event::Timer`] at [`Outcome::next_check`].
+//! The caller applies the [`AlarmAction`]s, corrects the state with [`AlarmRuleState::set_alarm`] where the store knew better, stores the
+//! state when [`AlarmRuleOutcome::changed`] says so, and calls again with [`AlarmRuleEvent::Timer`] at [`AlarmRuleOutcome::next_check`].
 
 mod calculated_field;
 mod codec;
@@ -36,8 +36,9 @@ mod state;
 mod tests;
 
 pub use evaluate::{
-    Action, ActionKind, Arguments, Change, Changes, EvalError, Event, Outcome, RECHECK_MS, Values, evaluate,
+    AlarmAction, AlarmActionKind, AlarmInputChange, AlarmInputChanges, AlarmRuleError, AlarmRuleEvent,
+    AlarmRuleOutcome, AlarmScriptArguments, AlarmValueSource, RECHECK_MS, evaluate,
 };
-pub use parse::ConfigError;
-pub use rules::{Form, Need, NeedKind, NeedOf, Rules};
-pub use state::{ActiveAlarm, State};
+pub use parse::AlarmConfigError;
+pub use rules::{AlarmInput, AlarmInputKind, AlarmInputSource, AlarmRuleSet, RuleSetForm};
+pub use state::{ActiveAlarm, AlarmRuleState};

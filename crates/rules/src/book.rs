@@ -8,23 +8,23 @@ use std::task::Poll;
 
 use async_trait::async_trait;
 use fieldline_core::events::{EntityChange, EntityListener};
-use fieldline_core::in_hand::{InHand, LoadInHand, LoadNote};
+use fieldline_core::in_hand::{InFlightTracker, LoadInHand, LoadNote};
 use fieldline_core::ports::StoreResult;
 use fieldline_model::entity::{RuleChain, RuleChainType};
 use fieldline_model::page::PageLink;
-use fieldline_model::{EntityId, RuleChainId, RuleNodeId, Subject, TenantId};
+use fieldline_model::{EntityId, EntityKey, RuleChainId, RuleNodeId, TenantId};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
-use crate::chain::Chain;
-use crate::events::{Events, Life};
-use crate::fields::FieldBook;
-use crate::gone::{Gone, GoneLog};
-use crate::node::Source;
-use crate::services::Services;
-use crate::tenants::{Epoch, Load, Stale, Tenants};
+use crate::chain::CompiledChain;
+use crate::events::{EventRecorder, LifecycleChange};
+use crate::fields::FieldRegistry;
+use crate::gone::{Deletion, DeletionLog};
+use crate::node::NodeEmitter;
+use crate::services::NodeServices;
+use crate::tenants::{StaleParts, TenantCache, TenantEpoch, TenantLoader};
 
 const PAGE: u32 = 1000;
 
@@ -33,7 +33,7 @@ const PAGE: u32 = 1000;
 pub struct TenantChains {
     /// The chain of messages that no profile sends elsewhere.
     pub root: Option<RuleChainId>,
-    chains: FxHashMap<RuleChainId, Arc<Chain>>,
+    chains: FxHashMap<RuleChainId, Arc<CompiledChain>>,
     nodes: FxHashMap<RuleNodeId, (RuleChainId, usize)>,
     /// At most so many nodes a message; 0 for no limit of the tenant's own.
     pub max_hops: u32,
@@ -43,30 +43,30 @@ pub struct TenantChains {
 
 impl TenantChains {
     /// A chain.
-    pub fn chain(&self, id: RuleChainId) -> Option<&Arc<Chain>> {
+    pub fn chain(&self, id: RuleChainId) -> Option<&Arc<CompiledChain>> {
         self.chains.get(&id)
     }
 
     /// The root chain.
-    pub fn root(&self) -> Option<&Arc<Chain>> {
+    pub fn root(&self) -> Option<&Arc<CompiledChain>> {
         self.chain(self.root?)
     }
 
     /// A node of any chain.
-    pub fn node(&self, id: RuleNodeId) -> Option<(&Arc<Chain>, usize)> {
+    pub fn node(&self, id: RuleNodeId) -> Option<(&Arc<CompiledChain>, usize)> {
         let (chain, at) = self.nodes.get(&id)?;
         Some((self.chain(*chain)?, *at))
     }
 
     /// All chains.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Chain>> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<CompiledChain>> {
         self.chains.values()
     }
 
     /// Chains that belong together, as they are when put in force.
     pub fn of(
         root: Option<RuleChainId>,
-        chains: impl IntoIterator<Item = Arc<Chain>>,
+        chains: impl IntoIterator<Item = Arc<CompiledChain>>,
         max_hops: u32,
     ) -> Self {
         let chains: FxHashMap<_, _> = chains.into_iter().map(|chain| (chain.id, chain)).collect();
@@ -91,27 +91,27 @@ impl TenantChains {
 }
 
 /// The chains of all tenants. They are compiled when first needed and whenever they are saved, and swapped as a whole.
-pub struct Book {
-    services: Arc<Services>,
-    events: Arc<Events>,
-    tenants: Tenants<TenantChains, RuleChainId>,
+pub struct ChainRegistry {
+    services: Arc<NodeServices>,
+    events: Arc<EventRecorder>,
+    tenants: TenantCache<TenantChains, RuleChainId>,
     sources: Mutex<HashMap<RuleNodeId, (usize, JoinHandle<()>)>>,
-    fields: Arc<FieldBook>,
-    gone: Arc<GoneLog>,
-    in_hand: OnceLock<Arc<InHand>>,
+    fields: Arc<FieldRegistry>,
+    gone: Arc<DeletionLog>,
+    in_hand: OnceLock<Arc<InFlightTracker>>,
 }
 
-impl Book {
+impl ChainRegistry {
     /// An empty book; register it as a listener of entity events.
-    pub fn new(services: Arc<Services>, events: Arc<Events>) -> Arc<Self> {
-        let gone = Arc::<GoneLog>::default();
-        let fields = FieldBook::new(services.clone(), events.clone(), gone.clone());
+    pub fn new(services: Arc<NodeServices>, events: Arc<EventRecorder>) -> Arc<Self> {
+        let gone = Arc::<DeletionLog>::default();
+        let fields = FieldRegistry::new(services.clone(), events.clone(), gone.clone());
         Arc::new(Self {
             services,
             events,
             fields,
             gone,
-            tenants: Tenants::default(),
+            tenants: TenantCache::default(),
             sources: Mutex::default(),
             in_hand: OnceLock::new(),
         })
@@ -119,7 +119,7 @@ impl Book {
 
     /// Has it noted what is compiled and started, and leaves out what the process has died of. To be called before
     /// anything is.
-    pub fn note_loads(&self, in_hand: &Arc<InHand>) {
+    pub fn note_loads(&self, in_hand: &Arc<InFlightTracker>) {
         // Whoever calls it twice changes nothing.
         let _ = self.in_hand.set(in_hand.clone());
         self.fields.note_loads(in_hand);
@@ -127,17 +127,17 @@ impl Book {
     }
 
     /// The calculated fields in force.
-    pub fn fields(&self) -> &Arc<FieldBook> {
+    pub fn fields(&self) -> &Arc<FieldRegistry> {
         &self.fields
     }
 
     /// Nodes, fields and entities that are no more.
-    pub fn gone(&self) -> &GoneLog {
+    pub fn gone(&self) -> &DeletionLog {
         &self.gone
     }
 
     /// What is known of a tenant's chains now; whoever keeps them asks again once it no longer holds.
-    pub fn epoch(&self, tenant: TenantId) -> Epoch {
+    pub fn epoch(&self, tenant: TenantId) -> TenantEpoch {
         self.tenants.epoch(tenant)
     }
 
@@ -160,7 +160,7 @@ impl Book {
     fn note_gone(&self, before: Option<&TenantChains>, now: &TenantChains) {
         for id in before.into_iter().flat_map(|before| before.nodes.keys()) {
             if !now.nodes.contains_key(id) {
-                self.gone.note(Gone::Keeper(id.0));
+                self.gone.note(Deletion::Keeper(id.0));
             }
         }
     }
@@ -193,7 +193,7 @@ impl Book {
         for id in before.into_iter().flat_map(|before| before.nodes.keys()) {
             let was = before.and_then(|before| address(before, *id));
             if was.is_some() && was != address(now, *id) {
-                self.services.scripts.end_owner(tenant, (*id).into());
+                self.services.scripts.cancel_owner(tenant, (*id).into());
             }
         }
     }
@@ -240,9 +240,13 @@ impl Book {
         ))
     }
 
-    fn tell(&self, tenant: TenantId, chain: &Chain, is_update: bool) {
+    fn record_lifecycle(&self, tenant: TenantId, chain: &CompiledChain, is_update: bool) {
         info!(%tenant, chain = %chain.id, name = %chain.name, nodes = chain.nodes.len(), "rule chain in force");
-        let life = if is_update { Life::Updated } else { Life::Started };
+        let life = if is_update {
+            LifecycleChange::Updated
+        } else {
+            LifecycleChange::Started
+        };
         self.events.lifecycle(tenant, chain.id.into(), life, None);
         for node in &chain.nodes {
             if let Err(error) = &node.node {
@@ -276,7 +280,7 @@ impl Book {
                 if sources.contains_key(&node.id) {
                     continue;
                 }
-                let source = Source {
+                let source = NodeEmitter {
                     services: self.services.clone(),
                     tenant,
                     chain: chain.id,
@@ -342,21 +346,21 @@ impl Book {
             self.end_scripts(tenant, Some(&known), &TenantChains::default());
         }
         self.services.scripts.ledger().forget(tenant);
-        self.gone.note(Gone::Tenant(tenant));
+        self.gone.note(Deletion::Tenant(tenant));
     }
 
     fn note_entity(&self, tenant: TenantId, entity: EntityId) {
-        self.gone.note(Gone::Entity(Subject { tenant, entity }));
+        self.gone.note(Deletion::Entity(EntityKey { tenant, entity }));
     }
 }
 
 #[async_trait]
-impl Load<TenantChains, RuleChainId> for Book {
+impl TenantLoader<TenantChains, RuleChainId> for ChainRegistry {
     async fn load(
         &self,
         tenant: TenantId,
         before: Option<&TenantChains>,
-        stale: Option<&Stale<RuleChainId>>,
+        stale: Option<&StaleParts<RuleChainId>>,
     ) -> StoreResult<TenantChains> {
         let stores = &self.services.stores;
         let mut chains = Vec::new();
@@ -378,15 +382,15 @@ impl Load<TenantChains, RuleChainId> for Book {
             let before = before.map(Arc::as_ref);
             let compiled = match self.begin_load(tenant, id, metadata.version).await {
                 Ok(note) => {
-                    let compiled = Chain::compile(&self.services, tenant, &chain, &metadata, before);
+                    let compiled = CompiledChain::compile(&self.services, tenant, &chain, &metadata, before);
                     if let Some(note) = note {
                         note.done();
                     }
                     compiled
                 }
-                Err(why) => Chain::inactive(&chain, &metadata, &why),
+                Err(why) => CompiledChain::inactive(&chain, &metadata, &why),
             };
-            self.tell(tenant, &compiled, before.is_some());
+            self.record_lifecycle(tenant, &compiled, before.is_some());
             chains.push(Arc::new(compiled));
         }
         let (max_hops, ttl_seconds) = self.limits(tenant).await?;
@@ -414,9 +418,9 @@ async fn noted_first(work: impl Future<Output = ()>, note: Option<LoadNote>) {
 }
 
 /// Listens to entity events for a book.
-pub struct BookListener(pub Arc<Book>);
+pub struct ChainRegistryListener(pub Arc<ChainRegistry>);
 
-impl EntityListener for BookListener {
+impl EntityListener for ChainRegistryListener {
     fn on_change(&self, change: EntityChange) {
         self.0.fields.on_change(change);
         match change {

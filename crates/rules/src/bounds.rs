@@ -6,7 +6,7 @@ use std::cell::Cell;
 
 use serde_json::Value;
 
-use crate::node::{CONFIGURATION, ConfigError};
+use crate::node::{CONFIGURATION, NodeConfigError};
 use crate::nodes::regex::RegexAllowance;
 
 /// Longest configuration of a node, bytes.
@@ -58,12 +58,12 @@ impl CompileAllowance {
     ///
     /// # Errors
     /// It is beyond a bound of a node, or together with those before beyond that of a chain; names the field.
-    pub(crate) fn take(&self, configuration: &Value) -> Result<(), ConfigError> {
+    pub(crate) fn take(&self, configuration: &Value) -> Result<(), NodeConfigError> {
         let size = ConfigurationSize::of(configuration, MAX_NODE_BYTES, MAX_NODE_VALUES)
-            .map_err(|(path, problem)| ConfigError::new(path, problem))?;
+            .map_err(|(path, problem)| NodeConfigError::new(path, problem))?;
         let bytes = self.bytes.get().saturating_add(size);
         if bytes > MAX_CHAIN_BYTES {
-            return Err(ConfigError::new(
+            return Err(NodeConfigError::new(
                 CONFIGURATION,
                 format!(
                     "the configurations of the rule chain have {bytes} bytes, allowed are {MAX_CHAIN_BYTES}"
@@ -85,7 +85,7 @@ fn field(mut path: Vec<String>) -> String {
 }
 
 /// The way to what is beyond a bound, innermost part first, and the bound.
-type Beyond = (Vec<String>, String);
+type BoundViolation = (Vec<String>, String);
 
 struct ConfigurationSize {
     bytes: usize,
@@ -108,7 +108,7 @@ impl ConfigurationSize {
         Ok(size.bytes)
     }
 
-    fn add(&mut self, value: &Value) -> Result<(), Beyond> {
+    fn add(&mut self, value: &Value) -> Result<(), BoundViolation> {
         self.values += 1;
         self.bytes += 4;
         if self.values > self.max_values {
@@ -116,7 +116,7 @@ impl ConfigurationSize {
             return Err((Vec::new(), problem));
         }
         let within = |part: String| {
-            move |(mut path, problem): Beyond| {
+            move |(mut path, problem): BoundViolation| {
                 path.push(part);
                 (path, problem)
             }
@@ -140,7 +140,7 @@ impl ConfigurationSize {
         Ok(())
     }
 
-    fn add_text(&mut self, text: &str) -> Result<(), Beyond> {
+    fn add_text(&mut self, text: &str) -> Result<(), BoundViolation> {
         let beyond = |problem| Err((Vec::new(), problem));
         if text.len() > MAX_TEXT_BYTES {
             return beyond(format!("has {} bytes, allowed are {MAX_TEXT_BYTES}", text.len()));

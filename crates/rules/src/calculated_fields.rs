@@ -1,9 +1,9 @@
 //! Calculated fields: values that are derived from others.
 //!
-//! A [`Field`] is a configuration, compiled once. [`State`] is what one entity has under one field: the values of the
-//! arguments, windows of points, zones, open intervals. [`Field::update`] takes new values, [`Field::evaluate`] makes the
-//! results. There is no I/O here: values come in as [`Update`]s, scripts are called through [`ScriptCalls`], time is a
-//! parameter, and what has to be done is told by an [`Outcome`].
+//! A [`CompiledField`] is a configuration, compiled once. [`CalculatedFieldState`] is what one entity has under one field: the values of the
+//! arguments, windows of points, zones, open intervals. [`CompiledField::update`] takes new values, [`CompiledField::evaluate`] makes the
+//! results. There is no I/O here: values come in as [`ArgumentUpdate`]s, scripts are called through [`ScriptRunner`], time is a
+//! parameter, and what has to be done is told by an [`FieldOutcome`].
 //!
 //! | type | results |
 //! |---|---|
@@ -48,18 +48,19 @@ mod update;
 mod tests;
 
 pub use check::check;
-pub use codec::DecodeError;
-pub use field::Field;
+pub use codec::FieldStateError;
+pub use field::CompiledField;
 pub use fieldline_model::entity::calculated_field::{
-    AggregationFunction, CalculatedFieldLimits, ConfigError, OutputStrategy, OutputStrategyType,
+    AggregationFunction, CalculatedFieldLimits, FieldConfigError, OutputStrategy, OutputStrategyType,
     RelationLevel,
 };
-pub use need::{Need, NeedKind, NeedSource, Role};
+pub use need::{FieldInput, FieldInputKind, FieldInputRole, FieldInputSource};
 pub use number::rolling_number;
 pub use outcome::{
-    EvalError, IntervalAnswer, IntervalQuery, Outcome, Output, OutputKind, RelationChange, Row, Targets,
+    FieldEvaluationError, FieldOutcome, IntervalAnswer, IntervalQuery, Output, OutputKind, OutputRow,
+    OutputTargets, RelationChange,
 };
-pub use script::{NoScripts, ScriptCalls};
-pub use state::State;
+pub use script::{NoScriptRunner, ScriptRunner};
+pub use state::CalculatedFieldState;
 pub use tester::test_script;
-pub use update::Update;
+pub use update::ArgumentUpdate;

@@ -12,25 +12,25 @@ use fieldline_model::entity::{
     CalculatedField, ComponentDescriptor, ComponentDescriptorId, ComponentScope, ConfigurationDescriptor,
     NodeDefinition, RuleChainMetaData, RuleNode,
 };
-use fieldline_script::{Arg, Host, Lang, Script};
+use fieldline_script::{Script, ScriptArg, ScriptHost, ScriptLang};
 use serde_json::Value;
 
 use crate::bounds::CompileAllowance;
 use crate::calculated_fields;
 use crate::chain;
 use crate::registry::{self, NodeType};
-use crate::script_pool::{Refusal, ScriptPool};
-use crate::services::Services;
+use crate::script_pool::{ScriptPool, ScriptRefusal};
+use crate::services::NodeServices;
 
 /// The node types of the engine.
-pub struct Catalog {
-    services: Arc<Services>,
+pub struct NodeTypeCatalog {
+    services: Arc<NodeServices>,
     descriptors: Vec<ComponentDescriptor>,
 }
 
-impl Catalog {
+impl NodeTypeCatalog {
     /// A catalog of all node types.
-    pub fn new(services: Arc<Services>) -> Self {
+    pub fn new(services: Arc<NodeServices>) -> Self {
         Self {
             services,
             descriptors: registry::all().map(describe).collect(),
@@ -38,7 +38,7 @@ impl Catalog {
     }
 }
 
-impl RuleNodeCatalog for Catalog {
+impl RuleNodeCatalog for NodeTypeCatalog {
     fn descriptors(&self) -> &[ComponentDescriptor] {
         &self.descriptors
     }
@@ -108,11 +108,11 @@ fn describe(node: &NodeType) -> ComponentDescriptor {
 }
 
 /// Tries scripts out, in their tenants' turns.
-pub struct Tester {
+pub struct ScriptTestRunner {
     pool: Arc<ScriptPool>,
 }
 
-impl Tester {
+impl ScriptTestRunner {
     /// A tester that has scripts run by a pool.
     pub const fn new(pool: Arc<ScriptPool>) -> Self {
         Self { pool }
@@ -122,12 +122,12 @@ impl Tester {
         &self,
         tenant: TenantId,
         bytes: usize,
-        test: impl FnOnce(&mut Host) -> Result<R, String> + Send + 'static,
+        test: impl FnOnce(&mut ScriptHost) -> Result<R, String> + Send + 'static,
     ) -> Result<R, ScriptTestError> {
         match self.pool.test(tenant, bytes, test).await {
             Ok(tested) => tested.map_err(ScriptTestError::Script),
             Err(refusal) if refusal.is_own_limit() => Err(ScriptTestError::TooMany(refusal.to_string())),
-            Err(refusal @ (Refusal::Full { .. } | Refusal::Stopped)) => {
+            Err(refusal @ (ScriptRefusal::Full { .. } | ScriptRefusal::Stopped)) => {
                 Err(ScriptTestError::Unavailable(refusal.to_string()))
             }
             Err(refusal) => Err(ScriptTestError::Script(refusal.to_string())),
@@ -136,7 +136,7 @@ impl Tester {
 }
 
 #[async_trait]
-impl ScriptTester for Tester {
+impl ScriptTester for ScriptTestRunner {
     async fn test(&self, request: ScriptTest) -> Result<String, ScriptTestError> {
         let metadata: usize = request
             .metadata
@@ -156,15 +156,15 @@ impl ScriptTester for Tester {
             .sum::<usize>();
         let bytes = request.expression.len() + arguments;
         let tenant = request.tenant;
-        let work = move |host: &mut Host| calculated_fields::test_script(&request, host);
+        let work = move |host: &mut ScriptHost| calculated_fields::test_script(&request, host);
         self.run(tenant, bytes, work).await
     }
 }
 
-fn test(request: &ScriptTest, host: &mut Host) -> Result<String, String> {
+fn test(request: &ScriptTest, host: &mut ScriptHost) -> Result<String, String> {
     let lang = match request.language {
-        ScriptLanguage::Js => Lang::JavaScript,
-        ScriptLanguage::Tbel => Lang::Tbel,
+        ScriptLanguage::Js => ScriptLang::JavaScript,
+        ScriptLanguage::Tbel => ScriptLang::Tbel,
     };
     let params: Vec<&str> = request.arg_names.iter().map(String::as_str).collect();
     let script = Script::new(lang, &params, &request.script).map_err(|error| error.to_string())?;
@@ -174,13 +174,13 @@ fn test(request: &ScriptTest, host: &mut Host) -> Result<String, String> {
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
     let args = [
-        Arg::Json(&request.msg),
-        Arg::Map(&metadata),
-        Arg::Text(&request.msg_type),
+        ScriptArg::Json(&request.msg),
+        ScriptArg::Map(&metadata),
+        ScriptArg::Text(&request.msg_type),
     ];
     let output = host.call(&script, &args).map_err(|error| error.to_string());
     // It is not called again.
-    host.forget(script.id());
+    host.evict_script(script.id());
     let output = output?;
     let value = output.to_value();
     let wrong = |wanted: &str| {

@@ -8,15 +8,15 @@ use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
 use serde_json::{Map, Value};
 
 use crate::bounds::CompileAllowance;
-use crate::node::{CONFIGURATION, Label, Node, NodeConfig};
+use crate::node::{CONFIGURATION, ConnectionLabel, Node, NodeInitContext};
 use crate::registry::{self, NodeType};
-use crate::services::Services;
+use crate::services::NodeServices;
 
 /// Makes a node of a chain, or says why it cannot run.
-pub(crate) type MakeNode<'a> = dyn Fn(&RuleNode) -> Result<Arc<dyn Node>, Box<str>> + 'a;
+pub(crate) type ChainNodeFactory<'a> = dyn Fn(&RuleNode) -> Result<Arc<dyn Node>, Box<str>> + 'a;
 
 /// A compiled chain.
-pub struct Chain {
+pub struct CompiledChain {
     /// Its id.
     pub id: RuleChainId,
     /// Version that it was compiled from.
@@ -26,11 +26,11 @@ pub struct Chain {
     /// Where messages enter.
     pub first: Option<usize>,
     /// Its nodes; edges name them by their positions.
-    pub nodes: Vec<Compiled>,
+    pub nodes: Vec<CompiledNode>,
 }
 
 /// A node within its chain.
-pub struct Compiled {
+pub struct CompiledNode {
     /// Its id.
     pub id: RuleNodeId,
     /// Name that a person gave it.
@@ -42,21 +42,21 @@ pub struct Compiled {
     /// Queue set on it.
     pub queue: Option<Box<str>>,
     /// Which debug events are stored.
-    pub debug: Debug,
+    pub debug: DebugEventPolicy,
     edges: Vec<(Box<str>, usize)>,
     source: RuleNode,
 }
 
 /// Which debug events of a node are stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Debug {
+pub struct DebugEventPolicy {
     /// Failures.
     pub failures: bool,
     /// Everything until this time, milliseconds.
     pub all_until: i64,
 }
 
-impl Debug {
+impl DebugEventPolicy {
     fn of(settings: Option<&DebugSettings>) -> Self {
         let Some(settings) = settings else {
             return Self::default();
@@ -78,9 +78,9 @@ impl Debug {
     }
 }
 
-impl Compiled {
+impl CompiledNode {
     /// The nodes that a label leads to.
-    pub fn targets(&self, label: &Label) -> impl Iterator<Item = usize> {
+    pub fn targets(&self, label: &ConnectionLabel) -> impl Iterator<Item = usize> {
         self.edges
             .iter()
             .filter(|(name, _)| name.eq_ignore_ascii_case(&label.0))
@@ -104,11 +104,11 @@ impl Compiled {
     }
 }
 
-impl Chain {
+impl CompiledChain {
     /// Compiles a chain. A node that cannot run is kept with the reason; nodes that have not changed are taken over from
     /// the chain as it was before, with whatever they hold.
     pub fn compile(
-        services: &Arc<Services>,
+        services: &Arc<NodeServices>,
         tenant: TenantId,
         chain: &RuleChain,
         metadata: &RuleChainMetaData,
@@ -129,14 +129,14 @@ impl Chain {
         chain: &RuleChain,
         metadata: &RuleChainMetaData,
         before: Option<&Self>,
-        make: &MakeNode<'_>,
+        make: &ChainNodeFactory<'_>,
     ) -> Self {
-        let before: HashMap<RuleNodeId, &Compiled> = before
+        let before: HashMap<RuleNodeId, &CompiledNode> = before
             .into_iter()
             .flat_map(|before| &before.nodes)
             .map(|node| (node.id, node))
             .collect();
-        let mut nodes: Vec<Compiled> = metadata
+        let mut nodes: Vec<CompiledNode> = metadata
             .nodes
             .iter()
             .map(|node| {
@@ -144,7 +144,7 @@ impl Chain {
                 let kept = before
                     .get(&id)
                     .filter(|kept| kept.is_same(node) && kept.node.is_ok());
-                Compiled {
+                CompiledNode {
                     id,
                     name: node.name.as_str().into(),
                     class: node
@@ -161,7 +161,7 @@ impl Chain {
                         .as_deref()
                         .filter(|name| !name.is_empty())
                         .map(Into::into),
-                    debug: Debug::of(node.debug_settings.as_ref()),
+                    debug: DebugEventPolicy::of(node.debug_settings.as_ref()),
                     edges: Vec::new(),
                     source: node.clone(),
                 }
@@ -195,20 +195,23 @@ impl Chain {
         nodes: Vec<(RuleNodeId, Arc<dyn Node>)>,
         edges: &[(usize, usize, &str)],
     ) -> Self {
-        let nodes = nodes.into_iter().enumerate().map(|(at, (id, node))| Compiled {
-            id,
-            name: format!("node {at}").into(),
-            class: "".into(),
-            node: Ok(node),
-            queue: None,
-            debug: Debug::default(),
-            edges: edges
-                .iter()
-                .filter(|(from, ..)| *from == at)
-                .map(|(_, to, label)| ((*label).into(), *to))
-                .collect(),
-            source: RuleNode::default(),
-        });
+        let nodes = nodes
+            .into_iter()
+            .enumerate()
+            .map(|(at, (id, node))| CompiledNode {
+                id,
+                name: format!("node {at}").into(),
+                class: "".into(),
+                node: Ok(node),
+                queue: None,
+                debug: DebugEventPolicy::default(),
+                edges: edges
+                    .iter()
+                    .filter(|(from, ..)| *from == at)
+                    .map(|(_, to, label)| ((*label).into(), *to))
+                    .collect(),
+                source: RuleNode::default(),
+            });
         Self {
             id,
             version: 0,
@@ -238,7 +241,7 @@ pub fn upgrade(node_type: &NodeType, version: i32, configuration: &Value) -> Val
 /// # Errors
 /// Why it cannot run, with the field's name.
 pub(crate) fn make(
-    services: &Arc<Services>,
+    services: &Arc<NodeServices>,
     tenant: TenantId,
     node: &RuleNode,
     allowance: &CompileAllowance,
@@ -253,7 +256,7 @@ pub(crate) fn make(
         configuration @ Value::Object(_) => configuration,
         _ => return Err(format!("{CONFIGURATION}: must be a JSON object")),
     };
-    let config = NodeConfig {
+    let config = NodeInitContext {
         value: &configuration,
         name: &node.name,
         id: node.id.unwrap_or_default().0,
@@ -269,7 +272,7 @@ pub(crate) fn make(
 ///
 /// # Errors
 /// The first mistake, with the node's name.
-pub fn check(services: &Arc<Services>, metadata: &RuleChainMetaData) -> Result<(), String> {
+pub fn check(services: &Arc<NodeServices>, metadata: &RuleChainMetaData) -> Result<(), String> {
     let count = metadata.nodes.len();
     if let Some(first) = metadata.first_node_index.filter(|first| *first as usize >= count) {
         return Err(format!(

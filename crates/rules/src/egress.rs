@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fieldline_connectors::egress::{Awaited, Egress, EgressRules, EgressSource};
+use fieldline_connectors::egress::{Egress, EgressFuture, EgressRules, EgressSource};
 use fieldline_core::events::{EntityChange, EntityListener};
 use fieldline_core::ports::{EntityStores, StoreResult};
 use fieldline_core::services::ALLOWED_EGRESS;
@@ -44,20 +44,20 @@ impl Options {
 }
 
 /// The rules of all tenants that have connected to something, read again when tenant or profile have changed.
-pub struct EgressBook {
+pub struct EgressRegistry {
     operator: EgressRules,
     stores: EntityStores,
-    known: Mutex<KnownRules>,
+    known: Mutex<EgressRuleCache>,
 }
 
 #[derive(Default)]
-struct KnownRules {
+struct EgressRuleCache {
     of: HashMap<TenantId, Arc<EgressRules>>,
     /// Grows with every change: what was read before it is not kept.
     changes: u64,
 }
 
-impl EgressBook {
+impl EgressRegistry {
     /// A book that knows only what the operator allows.
     pub fn new(operator: EgressRules, stores: EntityStores) -> Arc<Self> {
         Arc::new(Self {
@@ -68,8 +68,8 @@ impl EgressBook {
     }
 
     /// The way out for a tenant.
-    pub fn way_out(self: &Arc<Self>, tenant: TenantId) -> Egress {
-        Egress::guarded(Arc::new(TenantRules {
+    pub fn tenant_egress(self: &Arc<Self>, tenant: TenantId) -> Egress {
+        Egress::guarded(Arc::new(TenantEgressSource {
             book: Arc::clone(self),
             tenant,
         }))
@@ -112,7 +112,7 @@ impl EgressBook {
     }
 }
 
-impl EntityListener for EgressBook {
+impl EntityListener for EgressRegistry {
     fn on_change(&self, change: EntityChange) {
         let mut known = match change {
             EntityChange::TenantSaved(_)
@@ -131,13 +131,13 @@ impl EntityListener for EgressBook {
     }
 }
 
-struct TenantRules {
-    book: Arc<EgressBook>,
+struct TenantEgressSource {
+    book: Arc<EgressRegistry>,
     tenant: TenantId,
 }
 
-impl EgressSource for TenantRules {
-    fn rules(&self) -> Awaited<'_, Result<Arc<EgressRules>, String>> {
+impl EgressSource for TenantEgressSource {
+    fn rules(&self) -> EgressFuture<'_, Result<Arc<EgressRules>, String>> {
         Box::pin(self.book.rules(self.tenant))
     }
 }
@@ -157,11 +157,11 @@ mod tests {
             allow: vec!["127.0.0.1".into()],
             ..Options::default()
         };
-        let book = EgressBook::new(operator.rules().unwrap(), stores.clone());
+        let book = EgressRegistry::new(operator.rules().unwrap(), stores.clone());
         let mut profile = stores.tenant_profiles.default_profile().await.unwrap().unwrap();
         let id = profile.id.unwrap();
         let reached = async |tenant: TenantId, address: &str| {
-            let error = book.way_out(tenant).connect(address, 9).await.unwrap_err();
+            let error = book.tenant_egress(tenant).connect(address, 9).await.unwrap_err();
             error.kind() != std::io::ErrorKind::PermissionDenied
         };
         assert!(reached(world.tenant, "127.0.0.1").await, "of the operator");
@@ -178,7 +178,7 @@ mod tests {
         stores.tenant_profiles.save(profile, false).await.unwrap();
         book.on_change(EntityChange::TenantProfileChanged(id));
         let error = book
-            .way_out(world.tenant)
+            .tenant_egress(world.tenant)
             .connect("127.0.0.2", 9)
             .await
             .unwrap_err();

@@ -9,13 +9,13 @@ use fieldline_core::activity::ActivityTracker;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::downlink::DeviceLink;
 use fieldline_core::events::{EntityChange, EntityEvents, EntityListener};
-use fieldline_core::ingest::{IngestService, MAIN_QUEUE, Processors, StartError, Uplink};
-use fieldline_core::options::{ByteSize, Span};
+use fieldline_core::ingest::{IngestService, IngestStartError, MAIN_QUEUE, ProcessorFactory, QueueProducer};
+use fieldline_core::options::{ByteSize, HumanDuration};
 use fieldline_core::ports::{
-    AttributeStore, DeviceRpc, EntityStores, NoRuleNodes, Partition, RestCalls, TimeSeriesStore,
+    AttributeStore, DeviceRpc, EntityStores, NoRuleNodes, Partition, RestApiResponder, TimeSeriesStore,
 };
-use fieldline_core::services::{Context, Services as Rules};
-use fieldline_core::usage::ApiUsage;
+use fieldline_core::services::{ServiceContext, Services as Rules};
+use fieldline_core::usage::UsageStore;
 use fieldline_model::TenantId;
 use fieldline_model::entity::{ProcessingStrategyType, Queue};
 use parking_lot::{Mutex, RwLock};
@@ -24,19 +24,19 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 use tracing::{error, info};
 
-use crate::accounts::{MailTokens, StoredAccounts};
-use crate::book::{Book, BookListener};
-use crate::egress::EgressBook;
-use crate::events::{DebugLimit, Events};
-use crate::external::External;
-use crate::lanes::{LANE_QUEUE, LaneOptions, Lanes};
-use crate::originators::Originators;
-use crate::push::Pusher;
+use crate::accounts::{MailTokenCache, StoredServiceAccounts};
+use crate::book::{ChainRegistry, ChainRegistryListener};
+use crate::egress::EgressRegistry;
+use crate::events::{DebugLimit, EventRecorder};
+use crate::external::ExternalNodeSettings;
+use crate::lanes::{LANE_QUEUE, LaneOptions, SlowLanes};
+use crate::originators::OriginatorCache;
+use crate::push::RuleMessageProducer;
 use crate::script_pool::ScriptPool;
-use crate::services::Services;
+use crate::services::NodeServices;
 use crate::stats::QueueCounts;
-use crate::strategy::Strategy;
-use crate::worker::Worker;
+use crate::strategy::QueueStrategy;
+use crate::worker::RuleWorker;
 
 /// Settings of the rule engine.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -49,11 +49,11 @@ pub struct Options {
     /// Debug events that a tenant may store in an hour.
     pub debug_events_per_hour: u32,
     /// How often the statistics of queues are written.
-    pub statistics_interval: Span,
+    pub statistics_interval: HumanDuration,
     /// Threads that scripts run on; a tenant may use all but one. 0 stands for one more than the machine has processors.
     pub script_threads: u16,
     /// Longest run of a script of JavaScript, and of all scripts of one evaluation together.
-    pub script_time_limit: Span,
+    pub script_time_limit: HumanDuration,
     /// Memory that a script of JavaScript may take. Together they take at most this for each thread, and for each of the
     /// four at most that may have been abandoned.
     pub script_memory: ByteSize,
@@ -79,9 +79,9 @@ impl Default for Options {
             cached_originators: 100_000,
             queue_workers: 1,
             debug_events_per_hour: 50_000,
-            statistics_interval: Span::secs(60),
+            statistics_interval: HumanDuration::secs(60),
             script_threads: 0,
-            script_time_limit: Span::secs(8),
+            script_time_limit: HumanDuration::secs(8),
             script_memory: ByteSize::mib(64),
             script_waiting: 16_384,
             script_waiting_bytes: ByteSize::mib(64),
@@ -95,7 +95,7 @@ impl Default for Options {
 }
 
 /// What the engine is wired to.
-pub struct Deps {
+pub struct EngineDependencies {
     /// Entities.
     pub stores: EntityStores,
     /// Time series and latest values.
@@ -111,15 +111,15 @@ pub struct Deps {
     /// Calls devices.
     pub rpc: Arc<dyn DeviceRpc>,
     /// Answers clients of the REST API.
-    pub rest_calls: Arc<dyn RestCalls>,
+    pub rest_calls: Arc<dyn RestApiResponder>,
     /// Whether devices are alive.
     pub activity: Arc<ActivityTracker>,
     /// How much tenants use, and may use.
-    pub usage: Arc<ApiUsage>,
+    pub usage: Arc<UsageStore>,
     /// What external nodes of all tenants may connect to beyond public addresses.
     pub egress: EgressRules,
     /// The journal's queues.
-    pub uplink: Uplink,
+    pub uplink: QueueProducer,
     /// Where what waits is run.
     pub runtime: Handle,
     /// Name of this server.
@@ -127,27 +127,27 @@ pub struct Deps {
 }
 
 /// What all workers share.
-pub struct Common {
+pub struct EngineShared {
     /// What nodes work with.
-    pub services: Arc<Services>,
+    pub services: Arc<NodeServices>,
     /// The chains.
-    pub book: Arc<Book>,
+    pub book: Arc<ChainRegistry>,
     /// Takes events.
-    pub events: Arc<Events>,
+    pub events: Arc<EventRecorder>,
 }
 
 /// Whose messages a queue holds.
 #[derive(Clone)]
-pub enum Role {
+pub enum QueueRole {
     /// One tenant's: nobody else waits for them.
     Own,
     /// Those of all tenants; what would hold up others goes to the lanes.
-    Shared(Arc<Lanes>),
+    Shared(Arc<SlowLanes>),
     /// It is the queue of the lanes.
-    Lane(Arc<Lanes>),
+    Lane(Arc<SlowLanes>),
 }
 
-impl Role {
+impl QueueRole {
     /// Whether all messages are one tenant's.
     pub const fn is_own(&self) -> bool {
         matches!(self, Self::Own)
@@ -166,36 +166,36 @@ pub struct QueueHandle {
     /// How many partitions it has.
     pub partitions: u16,
     /// Its strategies, which may be changed while it works.
-    pub strategy: RwLock<Strategy>,
+    pub strategy: RwLock<QueueStrategy>,
     /// What has happened since the statistics were last written.
     pub counts: Mutex<QueueCounts>,
-    pub(crate) role: Role,
+    pub(crate) role: QueueRole,
 }
 
 impl QueueHandle {
     /// A queue of one tenant.
-    pub fn new(name: &str, partitions: u16, strategy: Strategy) -> Arc<Self> {
-        Self::of(name, partitions, strategy, Role::Own)
+    pub fn new(name: &str, partitions: u16, strategy: QueueStrategy) -> Arc<Self> {
+        Self::of(name, partitions, strategy, QueueRole::Own)
     }
 
     /// A queue that tenants share.
-    pub fn shared(name: &str, partitions: u16, strategy: Strategy, lanes: &Arc<Lanes>) -> Arc<Self> {
-        let queue = Self::of(name, partitions, strategy, Role::Shared(lanes.clone()));
+    pub fn shared(name: &str, partitions: u16, strategy: QueueStrategy, lanes: &Arc<SlowLanes>) -> Arc<Self> {
+        let queue = Self::of(name, partitions, strategy, QueueRole::Shared(lanes.clone()));
         lanes.know_queue(&queue);
         queue
     }
 
     /// The queue of the lanes.
-    pub fn lane(partitions: u16, lanes: &Arc<Lanes>) -> Arc<Self> {
+    pub fn lane(partitions: u16, lanes: &Arc<SlowLanes>) -> Arc<Self> {
         // Strategies are those of the queues that its messages come from; what is late is over.
-        let strategy = Strategy {
+        let strategy = QueueStrategy {
             processing: ProcessingStrategyType::SkipAllFailuresAndTimedOut,
-            ..Strategy::default()
+            ..QueueStrategy::default()
         };
-        Self::of(LANE_QUEUE, partitions, strategy, Role::Lane(lanes.clone()))
+        Self::of(LANE_QUEUE, partitions, strategy, QueueRole::Lane(lanes.clone()))
     }
 
-    fn of(name: &str, partitions: u16, strategy: Strategy, role: Role) -> Arc<Self> {
+    fn of(name: &str, partitions: u16, strategy: QueueStrategy, role: QueueRole) -> Arc<Self> {
         Arc::new(Self {
             name: name.into(),
             partitions: partitions.max(1),
@@ -206,46 +206,46 @@ impl QueueHandle {
     }
 
     /// The workers of the queue, each made on its own thread.
-    pub fn processors(self: &Arc<Self>, common: &Arc<Common>) -> Processors {
+    pub fn processors(self: &Arc<Self>, common: &Arc<EngineShared>) -> ProcessorFactory {
         let (queue, common) = (Arc::clone(self), Arc::clone(common));
-        Arc::new(move || Box::new(Worker::new(common.clone(), queue.clone())))
+        Arc::new(move || Box::new(RuleWorker::new(common.clone(), queue.clone())))
     }
 }
 
 type QueueKey = (TenantId, String);
 
 /// The rule engine.
-pub struct Engine {
-    common: Arc<Common>,
-    pusher: Arc<Pusher>,
-    uplink: Uplink,
+pub struct RuleEngineService {
+    common: Arc<EngineShared>,
+    pusher: Arc<RuleMessageProducer>,
+    uplink: QueueProducer,
     main: Arc<QueueHandle>,
     queues: Mutex<HashMap<QueueKey, Arc<QueueHandle>>>,
     /// Queues that were deleted: their workers go on with what is in them, and with what comes if they return.
     retired: Mutex<HashMap<QueueKey, Arc<QueueHandle>>>,
     opening: tokio::sync::Mutex<()>,
-    lanes: Arc<Lanes>,
-    mail_tokens: Arc<MailTokens>,
+    lanes: Arc<SlowLanes>,
+    mail_tokens: Arc<MailTokenCache>,
     options: Options,
 }
 
-impl Engine {
+impl RuleEngineService {
     /// An engine that does nothing yet. It listens to entity events from here on.
-    pub fn new(deps: Deps, options: &Options) -> Arc<Self> {
-        let originators = Originators::new(deps.stores.clone(), options.cached_originators);
-        let lanes = Lanes::new(&options.lanes);
-        let pusher = Arc::new(Pusher::new(
+    pub fn new(deps: EngineDependencies, options: &Options) -> Arc<Self> {
+        let originators = OriginatorCache::new(deps.stores.clone(), options.cached_originators);
+        let lanes = SlowLanes::new(&options.lanes);
+        let pusher = Arc::new(RuleMessageProducer::new(
             deps.uplink.clone(),
             originators.clone(),
             lanes.clone(),
         ));
-        let mut rules = Rules::new(Context {
+        let mut rules = Rules::new(ServiceContext {
             stores: deps.stores.clone(),
             series: deps.series.clone(),
             attributes: deps.attributes.clone(),
             events: deps.events.clone(),
             clock: deps.clock.clone(),
-            passwords: fieldline_core::password::Passwords::new(1),
+            passwords: fieldline_core::password::PasswordHashPool::new(1),
             rule_engine: pusher.clone(),
             rule_nodes: Arc::new(NoRuleNodes),
         });
@@ -255,25 +255,25 @@ impl Engine {
             ..DebugLimit::default()
         };
         let server = deps.service_id.clone();
-        let events = Events::start(
+        let events = EventRecorder::start(
             deps.stores.events.clone(),
             deps.clock.clone(),
             &server,
             limit,
             &deps.runtime,
         );
-        let mail_tokens = MailTokens::new(deps.stores.settings.clone(), deps.clock.clone());
-        let egress = EgressBook::new(deps.egress, deps.stores.clone());
+        let mail_tokens = MailTokenCache::new(deps.stores.settings.clone(), deps.clock.clone());
+        let egress = EgressRegistry::new(deps.egress, deps.stores.clone());
         deps.events.listen(egress.clone());
-        let external = External {
-            accounts: Arc::new(StoredAccounts {
+        let external = ExternalNodeSettings {
+            accounts: Arc::new(StoredServiceAccounts {
                 settings: deps.stores.settings.clone(),
                 tokens: mail_tokens.clone(),
             }),
             egress: Some(egress),
-            ..External::default()
+            ..ExternalNodeSettings::default()
         };
-        let services = Arc::new(Services {
+        let services = Arc::new(NodeServices {
             stores: deps.stores,
             rules,
             series: deps.series,
@@ -291,13 +291,13 @@ impl Engine {
             runtime: deps.runtime,
             service_id: deps.service_id,
         });
-        let book = Book::new(services.clone(), events.clone());
+        let book = ChainRegistry::new(services.clone(), events.clone());
         deps.events.listen(originators);
-        deps.events.listen(Arc::new(BookListener(book.clone())));
+        deps.events.listen(Arc::new(ChainRegistryListener(book.clone())));
         let partitions = deps.uplink.partitions();
-        let main = QueueHandle::shared(MAIN_QUEUE, partitions, Strategy::default(), &lanes);
+        let main = QueueHandle::shared(MAIN_QUEUE, partitions, QueueStrategy::default(), &lanes);
         Arc::new(Self {
-            common: Arc::new(Common {
+            common: Arc::new(EngineShared {
                 services,
                 book,
                 events,
@@ -318,22 +318,22 @@ impl Engine {
     }
 
     /// What its workers share.
-    pub fn common(&self) -> &Arc<Common> {
+    pub fn common(&self) -> &Arc<EngineShared> {
         &self.common
     }
 
     /// Access to the mail account in the settings.
-    pub fn mail_tokens(&self) -> Arc<MailTokens> {
+    pub fn mail_tokens(&self) -> Arc<MailTokenCache> {
         self.mail_tokens.clone()
     }
 
     /// Takes messages.
-    pub fn pusher(&self) -> Arc<Pusher> {
+    pub fn pusher(&self) -> Arc<RuleMessageProducer> {
         self.pusher.clone()
     }
 
     /// The workers of the main queue.
-    pub fn main_processors(&self) -> Processors {
+    pub fn main_processors(&self) -> ProcessorFactory {
         self.main.processors(&self.common)
     }
 
@@ -342,7 +342,7 @@ impl Engine {
     ///
     /// # Errors
     /// The stores or the journal failed.
-    pub async fn open_queues(&self, ingest: &IngestService) -> Result<(), StartError> {
+    pub async fn open_queues(&self, ingest: &IngestService) -> Result<(), IngestStartError> {
         let _one = self.opening.lock().await;
         self.open_lanes(ingest).await?;
         let configured = self.common.services.stores.queues.of_all_tenants().await?;
@@ -352,7 +352,7 @@ impl Engine {
             gone.retain(|other| *other != key);
             let known = self.queues.lock().get(&key).cloned();
             match known {
-                Some(known) => *known.strategy.write() = Strategy::of(&queue),
+                Some(known) => *known.strategy.write() = QueueStrategy::of(&queue),
                 None => self.open_queue(key, &queue, ingest).await?,
             }
         }
@@ -370,12 +370,12 @@ impl Engine {
     }
 
     /// What the lanes know of tenants.
-    pub fn lanes(&self) -> &Arc<Lanes> {
+    pub fn lanes(&self) -> &Arc<SlowLanes> {
         &self.lanes
     }
 
     /// Starts the lanes, if there are to be any or there is something in them, and lets messages be diverted from here on.
-    async fn open_lanes(&self, ingest: &IngestService) -> Result<(), StartError> {
+    async fn open_lanes(&self, ingest: &IngestService) -> Result<(), IngestStartError> {
         let count = self.options.lanes.count;
         let is_stored = self.uplink.stored().iter().any(|key| *key == lane_key());
         if self.lanes.are_open() || (count == 0 && !is_stored) {
@@ -407,7 +407,7 @@ impl Engine {
     ///
     /// # Errors
     /// The stores or the journal failed.
-    pub async fn route_queues(&self) -> Result<(), StartError> {
+    pub async fn route_queues(&self) -> Result<(), IngestStartError> {
         for queue in self.common.services.stores.queues.of_all_tenants().await? {
             self.uplink
                 .open_other(queue.tenant_id, &queue.name, partitions_of(&queue))?;
@@ -420,7 +420,7 @@ impl Engine {
     ///
     /// # Errors
     /// The stores or the journal failed.
-    pub async fn drain_deleted_queues(&self, ingest: &IngestService) -> Result<(), StartError> {
+    pub async fn drain_deleted_queues(&self, ingest: &IngestService) -> Result<(), IngestStartError> {
         let _one = self.opening.lock().await;
         for key in self.uplink.stored() {
             if key == lane_key() || self.queues.lock().contains_key(&key) {
@@ -432,7 +432,7 @@ impl Engine {
                 continue;
             }
             info!(tenant = %key.0, queue = key.1, "queue is gone and not empty, it is emptied");
-            let handle = self.handle(&key, uplink.partitions(), Strategy::default());
+            let handle = self.handle(&key, uplink.partitions(), QueueStrategy::default());
             let processors = handle.processors(&self.common);
             ingest
                 .add_queue(&key.1, &uplink, processors, self.options.queue_workers)
@@ -442,7 +442,12 @@ impl Engine {
         Ok(())
     }
 
-    fn handle(&self, (tenant, name): &QueueKey, partitions: u16, strategy: Strategy) -> Arc<QueueHandle> {
+    fn handle(
+        &self,
+        (tenant, name): &QueueKey,
+        partitions: u16,
+        strategy: QueueStrategy,
+    ) -> Arc<QueueHandle> {
         if tenant.is_null() {
             QueueHandle::shared(name, partitions, strategy, &self.lanes)
         } else {
@@ -455,14 +460,14 @@ impl Engine {
         key: QueueKey,
         queue: &Queue,
         ingest: &IngestService,
-    ) -> Result<(), StartError> {
+    ) -> Result<(), IngestStartError> {
         let uplink = self.uplink.open_other(key.0, &key.1, partitions_of(queue))?;
         if let Some(handle) = self.retired.lock().remove(&key) {
-            *handle.strategy.write() = Strategy::of(queue);
+            *handle.strategy.write() = QueueStrategy::of(queue);
             self.queues.lock().insert(key, handle);
             return Ok(());
         }
-        let handle = self.handle(&key, uplink.partitions(), Strategy::of(queue));
+        let handle = self.handle(&key, uplink.partitions(), QueueStrategy::of(queue));
         let processors = handle.processors(&self.common);
         ingest
             .add_queue(&key.1, &uplink, processors, self.options.queue_workers)
@@ -492,7 +497,7 @@ impl Engine {
     }
 }
 
-fn script_pool(options: &Options, events: &Arc<Events>) -> Arc<ScriptPool> {
+fn script_pool(options: &Options, events: &Arc<EventRecorder>) -> Arc<ScriptPool> {
     let events = events.clone();
     let switched_off = move |tenant, owner, time| events.switched_off(tenant, owner, time);
     ScriptPool::start(options, Arc::default(), Box::new(switched_off))
@@ -510,7 +515,7 @@ fn partitions_of(queue: &Queue) -> u16 {
 /// Opens and changes queues when they are saved.
 pub struct QueueListener {
     /// The engine.
-    pub engine: Arc<Engine>,
+    pub engine: Arc<RuleEngineService>,
     /// Where its workers are.
     pub ingest: Arc<IngestService>,
 }

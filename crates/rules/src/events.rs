@@ -8,21 +8,21 @@ use std::time::Duration;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::EventStore;
-use fieldline_model::entity::{Event, EventBody, RuleNodeDebug};
+use fieldline_model::entity::{EntityEvent, EventBody, RuleNodeDebug};
 use fieldline_model::{EntityId, TenantId};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tracing::warn;
 
-use crate::message::Msg;
+use crate::message::RuleMessage;
 use fieldline_model::message::DataType;
 
 /// Longest text of an event, characters.
 pub const MAX_TEXT: usize = 4096;
 /// Events that wait to be written.
-const WAITING: usize = 10_000;
+const QUEUE_CAPACITY: usize = 10_000;
 const BATCH: usize = 500;
-const PATIENCE: Duration = Duration::from_millis(200);
+const WRITE_INTERVAL: Duration = Duration::from_millis(200);
 static WRITE_GATE: LogGate = LogGate::new(1);
 
 /// How many debug events a tenant may store in a window.
@@ -45,7 +45,7 @@ impl Default for DebugLimit {
 
 /// A change in the life of a chain or node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Life {
+pub enum LifecycleChange {
     /// It came into force.
     Started,
     /// It replaced what was in force.
@@ -53,15 +53,15 @@ pub enum Life {
 }
 
 /// Takes events.
-pub struct Events {
-    sender: mpsc::Sender<Event>,
+pub struct EventRecorder {
+    sender: mpsc::Sender<EntityEvent>,
     clock: SharedClock,
     server: String,
     limit: DebugLimit,
     windows: Mutex<HashMap<TenantId, (i64, u32)>>,
 }
 
-impl Events {
+impl EventRecorder {
     /// Starts the task that writes them.
     pub fn start(
         store: Arc<dyn EventStore>,
@@ -70,7 +70,7 @@ impl Events {
         limit: DebugLimit,
         runtime: &tokio::runtime::Handle,
     ) -> Arc<Self> {
-        let (sender, receiver) = mpsc::channel(WAITING);
+        let (sender, receiver) = mpsc::channel(QUEUE_CAPACITY);
         runtime.spawn(write(store, receiver));
         Arc::new(Self {
             sender,
@@ -87,11 +87,11 @@ impl Events {
         direction: &str,
         chain: EntityId,
         node: EntityId,
-        msg: &Msg,
+        msg: &RuleMessage,
         label: Option<&str>,
         error: Option<&str>,
     ) {
-        if !self.may_debug(msg.tenant, chain) {
+        if !self.try_acquire_debug(msg.tenant, chain) {
             return;
         }
         let metadata: serde_json::Map<_, _> = msg
@@ -122,10 +122,10 @@ impl Events {
     }
 
     /// A chain or node came into force, or could not.
-    pub fn lifecycle(&self, tenant: TenantId, entity: EntityId, life: Life, error: Option<&str>) {
+    pub fn lifecycle(&self, tenant: TenantId, entity: EntityId, life: LifecycleChange, error: Option<&str>) {
         let event = match life {
-            Life::Started => "STARTED",
-            Life::Updated => "UPDATED",
+            LifecycleChange::Started => "STARTED",
+            LifecycleChange::Updated => "UPDATED",
         };
         let body = EventBody::Lifecycle {
             event: event.to_owned(),
@@ -156,14 +156,14 @@ impl Events {
 
     /// Any event.
     pub fn record(&self, tenant: TenantId, entity: EntityId, body: EventBody) {
-        let event = Event::new(tenant, entity, self.server.clone(), self.clock.now_ms(), body);
+        let event = EntityEvent::new(tenant, entity, self.server.clone(), self.clock.now_ms(), body);
         if self.sender.try_send(event).is_err() {
             metrics::counter!("fieldline_rules_events_left_out_total").increment(1);
         }
     }
 
     /// Whether a tenant may store another debug event; when it may no longer, its chain says so once.
-    pub fn may_debug(&self, tenant: TenantId, chain: EntityId) -> bool {
+    pub fn try_acquire_debug(&self, tenant: TenantId, chain: EntityId) -> bool {
         let now = self.clock.now_ms();
         let mut windows = self.windows.lock();
         let (since, count) = windows.entry(tenant).or_insert((now, 0));
@@ -193,7 +193,7 @@ pub fn cut(mut text: String) -> String {
     text
 }
 
-async fn write(store: Arc<dyn EventStore>, mut receiver: mpsc::Receiver<Event>) {
+async fn write(store: Arc<dyn EventStore>, mut receiver: mpsc::Receiver<EntityEvent>) {
     let mut batch = Vec::new();
     while receiver.recv_many(&mut batch, BATCH).await > 0 {
         if let Err(error) = store.append(&batch).await
@@ -203,6 +203,6 @@ async fn write(store: Arc<dyn EventStore>, mut receiver: mpsc::Receiver<Event>) 
         }
         batch.clear();
         // What comes meanwhile is written together.
-        tokio::time::sleep(PATIENCE).await;
+        tokio::time::sleep(WRITE_INTERVAL).await;
     }
 }

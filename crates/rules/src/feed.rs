@@ -1,24 +1,24 @@
 //! What calculated fields and alarm rules are told.
 
-use fieldline_model::Subject;
+use fieldline_model::EntityKey;
 use fieldline_model::timeseries::AttributeScope;
 
-use crate::message::Msg;
+use crate::message::RuleMessage;
 
 /// Values that have changed.
 #[derive(Debug, Clone, Copy)]
-pub struct Update<'a> {
+pub struct ValueUpdate<'a> {
     /// Whose they are.
-    pub subject: Subject,
+    pub subject: EntityKey,
     /// What they are.
-    pub what: What<'a>,
+    pub what: UpdatedValues<'a>,
     /// The message that has changed them.
-    pub msg: &'a Msg,
+    pub msg: &'a RuleMessage,
 }
 
 /// Which values have changed.
 #[derive(Debug, Clone, Copy)]
-pub enum What<'a> {
+pub enum UpdatedValues<'a> {
     /// Values of one time, packed.
     Telemetry {
         /// Their time, milliseconds.

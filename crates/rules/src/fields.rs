@@ -2,7 +2,7 @@
 //!
 //! A field belongs to an entity, or to a profile and so to all entities of it. What one entity has under a field is kept
 //! in the entity's own partition: news about it, or about other entities that the field looks at, goes there as a
-//! message of its own ([`Task`]).
+//! message of its own ([`FieldTask`]).
 
 pub mod entry;
 pub mod news;
@@ -11,23 +11,23 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use fieldline_core::events::EntityChange;
-use fieldline_core::in_hand::{InHand, LoadInHand, LoadNote};
+use fieldline_core::in_hand::{InFlightTracker, LoadInHand, LoadNote};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{CalculatedFieldFilter, StoreError, StoreErrorKind, StoreResult};
 use fieldline_model::entity::CalculatedField;
 use fieldline_model::entity::calculated_field::CalculatedFieldLimits;
 use fieldline_model::page::PageLink;
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{CalculatedFieldId, EntityId, EntityType, Subject, TenantId, new_uuid};
+use fieldline_model::{CalculatedFieldId, EntityId, EntityKey, EntityType, TenantId, new_uuid};
 use rustc_hash::{FxHashMap, FxHashSet};
 use tracing::warn;
 
-pub use self::entry::{Entry, Kind, Of, Watch};
-pub use self::news::{Change, FIELD_MESSAGE, News, Page, Task};
-use crate::events::{Events, Life};
-use crate::gone::{Gone, GoneLog};
-use crate::services::Services;
-use crate::tenants::{Epoch, Load, Stale, Tenants};
+pub use self::entry::{DependencySource, FieldDependency, FieldLogic, RegisteredField};
+pub use self::news::{FIELD_MESSAGE, FieldEvent, FieldEventKind, FieldTask, ProfilePage};
+use crate::events::{EventRecorder, LifecycleChange};
+use crate::gone::{Deletion, DeletionLog};
+use crate::services::NodeServices;
+use crate::tenants::{StaleParts, TenantCache, TenantEpoch, TenantLoader};
 
 const PAGE: u32 = 1000;
 static GATE: LogGate = LogGate::new(1);
@@ -35,11 +35,11 @@ static GATE: LogGate = LogGate::new(1);
 /// The fields of one tenant.
 #[derive(Debug, Default)]
 pub struct TenantFields {
-    fields: FxHashMap<CalculatedFieldId, Arc<Entry>>,
-    by_entity: FxHashMap<EntityId, Vec<Arc<Entry>>>,
-    by_source: FxHashMap<EntityId, Vec<Arc<Entry>>>,
-    of_owners: Vec<Arc<Entry>>,
-    of_relations: Vec<Arc<Entry>>,
+    fields: FxHashMap<CalculatedFieldId, Arc<RegisteredField>>,
+    by_entity: FxHashMap<EntityId, Vec<Arc<RegisteredField>>>,
+    by_source: FxHashMap<EntityId, Vec<Arc<RegisteredField>>>,
+    of_owners: Vec<Arc<RegisteredField>>,
+    of_relations: Vec<Arc<RegisteredField>>,
     series: FxHashSet<Box<str>>,
     attributes: FxHashMap<Box<str>, u8>,
     /// How long points are kept that a field makes without saying how long, seconds; 0 for ever.
@@ -47,7 +47,7 @@ pub struct TenantFields {
 }
 
 impl TenantFields {
-    fn of(fields: FxHashMap<CalculatedFieldId, Arc<Entry>>, ttl_seconds: u32) -> Self {
+    fn of(fields: FxHashMap<CalculatedFieldId, Arc<RegisteredField>>, ttl_seconds: u32) -> Self {
         let mut index = Self {
             ttl_seconds,
             ..Self::default()
@@ -62,12 +62,12 @@ impl TenantFields {
             let mut sources = FxHashSet::default();
             for watch in &entry.watches {
                 match &watch.of {
-                    Of::Own => {}
-                    Of::Entity(entity) => {
+                    DependencySource::Own => {}
+                    DependencySource::Entity(entity) => {
                         sources.insert(*entity);
                     }
-                    Of::Owner => owner = true,
-                    Of::Path(_) | Of::Related => relations = true,
+                    DependencySource::Owner => owner = true,
+                    DependencySource::Path(_) | DependencySource::Related => relations = true,
                 }
                 match watch.scope {
                     None => {
@@ -98,12 +98,12 @@ impl TenantFields {
     }
 
     /// A field.
-    pub fn get(&self, id: CalculatedFieldId) -> Option<&Arc<Entry>> {
+    pub fn get(&self, id: CalculatedFieldId) -> Option<&Arc<RegisteredField>> {
         self.fields.get(&id)
     }
 
     /// All fields.
-    pub fn all(&self) -> impl Iterator<Item = &Arc<Entry>> {
+    pub fn all(&self) -> impl Iterator<Item = &Arc<RegisteredField>> {
         self.fields.values()
     }
 
@@ -123,7 +123,7 @@ impl TenantFields {
         &self,
         entity: EntityId,
         profile: Option<EntityId>,
-    ) -> impl Iterator<Item = &Arc<Entry>> {
+    ) -> impl Iterator<Item = &Arc<RegisteredField>> {
         let of_profile = profile.and_then(|profile| self.by_entity.get(&profile));
         self.by_entity
             .get(&entity)
@@ -133,50 +133,50 @@ impl TenantFields {
     }
 
     /// The fields that name an entity in an argument.
-    pub fn naming(&self, entity: EntityId) -> &[Arc<Entry>] {
+    pub fn naming(&self, entity: EntityId) -> &[Arc<RegisteredField>] {
         self.by_source.get(&entity).map_or(&[], Vec::as_slice)
     }
 
     /// The fields that look at values of owners.
-    pub fn of_owners(&self) -> &[Arc<Entry>] {
+    pub fn of_owners(&self) -> &[Arc<RegisteredField>] {
         &self.of_owners
     }
 
     /// The fields that look at values of related entities.
-    pub fn of_relations(&self) -> &[Arc<Entry>] {
+    pub fn of_relations(&self) -> &[Arc<RegisteredField>] {
         &self.of_relations
     }
 }
 
 /// The fields of all tenants. They are compiled when first needed and whenever they are saved.
-pub struct FieldBook {
-    services: Arc<Services>,
-    events: Arc<Events>,
-    tenants: Tenants<TenantFields, CalculatedFieldId>,
-    gone: Arc<GoneLog>,
-    in_hand: OnceLock<Arc<InHand>>,
+pub struct FieldRegistry {
+    services: Arc<NodeServices>,
+    events: Arc<EventRecorder>,
+    tenants: TenantCache<TenantFields, CalculatedFieldId>,
+    gone: Arc<DeletionLog>,
+    in_hand: OnceLock<Arc<InFlightTracker>>,
 }
 
-impl FieldBook {
+impl FieldRegistry {
     /// An empty book, which notes fields that are no more.
-    pub fn new(services: Arc<Services>, events: Arc<Events>, gone: Arc<GoneLog>) -> Arc<Self> {
+    pub fn new(services: Arc<NodeServices>, events: Arc<EventRecorder>, gone: Arc<DeletionLog>) -> Arc<Self> {
         Arc::new(Self {
             services,
             events,
-            tenants: Tenants::default(),
+            tenants: TenantCache::default(),
             gone,
             in_hand: OnceLock::new(),
         })
     }
 
     /// Has it noted what is compiled, and leaves out what the process has died of.
-    pub(crate) fn note_loads(&self, in_hand: &Arc<InHand>) {
+    pub(crate) fn note_loads(&self, in_hand: &Arc<InFlightTracker>) {
         // Whoever calls it twice changes nothing.
         let _ = self.in_hand.set(in_hand.clone());
     }
 
     /// What is known of a tenant's fields now; whoever keeps them asks again once it no longer holds.
-    pub fn epoch(&self, tenant: TenantId) -> Epoch {
+    pub fn epoch(&self, tenant: TenantId) -> TenantEpoch {
         self.tenants.epoch(tenant)
     }
 
@@ -192,7 +192,7 @@ impl FieldBook {
     fn note_gone(&self, before: Option<&TenantFields>, now: &TenantFields) {
         for entry in before.into_iter().flat_map(TenantFields::all) {
             if now.get(entry.id).is_none() {
-                self.gone.note(Gone::Keeper(entry.id.0));
+                self.gone.note(Deletion::Keeper(entry.id.0));
             }
         }
     }
@@ -203,11 +203,11 @@ impl FieldBook {
         field: &CalculatedField,
         limits: &CalculatedFieldLimits,
         is_new: bool,
-        fields: &mut FxHashMap<CalculatedFieldId, Arc<Entry>>,
+        fields: &mut FxHashMap<CalculatedFieldId, Arc<RegisteredField>>,
     ) {
         let entry = match self.begin_load(tenant, field).await {
             Ok(note) => {
-                let entry = Entry::new(field, limits);
+                let entry = RegisteredField::new(field, limits);
                 if let Some(note) = note {
                     note.done();
                 }
@@ -220,7 +220,11 @@ impl FieldBook {
         };
         if let Some(problem) = entry.problem() {
             warn!(%tenant, field = %entry.id, name = %entry.name, problem, "calculated field cannot be used");
-            let life = if is_new { Life::Started } else { Life::Updated };
+            let life = if is_new {
+                LifecycleChange::Started
+            } else {
+                LifecycleChange::Updated
+            };
             self.events
                 .lifecycle(tenant, entry.id.into(), life, Some(problem));
         }
@@ -247,7 +251,8 @@ impl FieldBook {
     fn leave_out(&self, tenant: TenantId, field: &CalculatedField, why: &str) {
         let Some(id) = field.id else { return };
         warn!(%tenant, field = %id, name = %field.name, why, "calculated field is left out");
-        self.events.lifecycle(tenant, id.into(), Life::Started, Some(why));
+        self.events
+            .lifecycle(tenant, id.into(), LifecycleChange::Started, Some(why));
     }
 
     async fn limits(&self, tenant: TenantId) -> StoreResult<(CalculatedFieldLimits, u32)> {
@@ -298,16 +303,16 @@ impl FieldBook {
         if fields.get(field).is_none_or(|entry| entry.problem().is_some()) {
             return Ok(());
         }
-        let task = Task {
+        let task = FieldTask {
             field: Some(field),
-            news: News {
-                subject: Subject { tenant, entity },
-                change: Change::Started,
+            news: FieldEvent {
+                subject: EntityKey { tenant, entity },
+                change: FieldEventKind::Started,
                 msg: new_uuid(),
                 kind: "CALCULATED_FIELD".into(),
                 previous: Arc::default(),
             },
-            page: is_profile(entity).then_some(Page {
+            page: is_profile(entity).then_some(ProfilePage {
                 number: 0,
                 owner: None,
             }),
@@ -318,12 +323,12 @@ impl FieldBook {
 }
 
 #[async_trait]
-impl Load<TenantFields, CalculatedFieldId> for FieldBook {
+impl TenantLoader<TenantFields, CalculatedFieldId> for FieldRegistry {
     async fn load(
         &self,
         tenant: TenantId,
         before: Option<&TenantFields>,
-        stale: Option<&Stale<CalculatedFieldId>>,
+        stale: Option<&StaleParts<CalculatedFieldId>>,
     ) -> StoreResult<TenantFields> {
         let (limits, ttl_seconds) = self.limits(tenant).await?;
         let stores = &self.services.stores;
@@ -363,7 +368,7 @@ impl Load<TenantFields, CalculatedFieldId> for FieldBook {
         self.note_gone(before, now);
         for entry in before.into_iter().flat_map(TenantFields::all) {
             if now.get(entry.id).is_none_or(|other| !Arc::ptr_eq(entry, other)) {
-                self.services.scripts.end_owner(tenant, entry.id.into());
+                self.services.scripts.cancel_owner(tenant, entry.id.into());
             }
         }
     }
@@ -382,16 +387,16 @@ pub fn is_profile(entity: EntityId) -> bool {
 /// # Errors
 /// The queues have taken none for too long.
 pub async fn push(
-    services: &Arc<Services>,
+    services: &Arc<NodeServices>,
     tenant: TenantId,
-    messages: Vec<fieldline_model::message::Message>,
+    messages: Vec<fieldline_model::message::QueueMessage>,
 ) -> StoreResult<()> {
     use futures::{StreamExt as _, TryStreamExt as _};
     const AT_ONCE: usize = 64;
     const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
     const PAUSE: std::time::Duration = std::time::Duration::from_millis(200);
     let deadline = tokio::time::Instant::now() + PATIENCE;
-    let one = |message: fieldline_model::message::Message| async move {
+    let one = |message: fieldline_model::message::QueueMessage| async move {
         loop {
             match services.engine.push(tenant, message.clone()).await {
                 Ok(()) => return Ok::<(), StoreError>(()),

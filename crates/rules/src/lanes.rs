@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use fieldline_core::ingest::Uplink;
-use fieldline_core::options::{ByteSize, Span};
-use fieldline_core::ports::{Append, AppendError, Offset, Partition};
-use fieldline_model::message::Message;
-use fieldline_model::record::diverted::Diverted;
-use fieldline_model::record::{Record, RecordBatch, split};
-use fieldline_model::{Subject, TenantId};
+use fieldline_core::ingest::QueueProducer;
+use fieldline_core::options::{ByteSize, HumanDuration};
+use fieldline_core::ports::{AppendError, AppendFuture, Offset, Partition};
+use fieldline_model::message::QueueMessage;
+use fieldline_model::record::diverted::DivertedRecord;
+use fieldline_model::record::{JournalRecord, RecordBatch, split};
+use fieldline_model::{EntityKey, TenantId};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -30,7 +30,7 @@ pub const LANE_QUEUE: &str = "~slow";
 const FIRST_SLOWNESS: Duration = Duration::from_secs(10);
 const LONGEST_SLOWNESS: Duration = Duration::from_secs(600);
 /// How often a tenant is told at most that messages were given up.
-const TELL_EVERY: Duration = Duration::from_secs(10);
+const NOTIFY_INTERVAL: Duration = Duration::from_secs(10);
 /// What a message takes in memory beside its bytes.
 pub(crate) const MESSAGE_BYTES: u64 = 256;
 /// All lanes together hold so many times what they hold of one tenant; beyond it a tenant may have this fraction.
@@ -44,14 +44,14 @@ pub struct LaneOptions {
     /// that a journal has already stay, whatever is set.
     pub count: u16,
     /// How long a message may wait in a queue that tenants share before it is diverted, if others are there.
-    pub patience: Span,
+    pub patience: HumanDuration,
     /// Bytes of one tenant that its lane holds, with 256 for each message; all lanes together hold 8 times as many. Beyond it
     /// the tenant's messages are given up.
     pub backlog: ByteSize,
     /// How long a message may take in a lane before it counts as late.
-    pub timeout: Span,
+    pub timeout: HumanDuration,
     /// How long a message is tried again in a lane where its queue tries for ever.
-    pub retry_time: Span,
+    pub retry_time: HumanDuration,
 }
 
 impl LaneOptions {
@@ -65,10 +65,10 @@ impl Default for LaneOptions {
     fn default() -> Self {
         Self {
             count: 8,
-            patience: Span::millis(250),
+            patience: HumanDuration::millis(250),
             backlog: ByteSize::mib(32),
-            timeout: Span::secs(60),
-            retry_time: Span::secs(3600),
+            timeout: HumanDuration::secs(60),
+            retry_time: HumanDuration::secs(3600),
         }
     }
 }
@@ -123,16 +123,16 @@ pub enum DivertError {
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
 /// Room in the lanes for a message that is not there yet.
-struct LaneRoom<'a> {
-    lanes: &'a Lanes,
+struct LaneReservation<'a> {
+    lanes: &'a SlowLanes,
     tenant: TenantId,
     bytes: u64,
     is_used: bool,
 }
 
-impl LaneRoom<'_> {
+impl LaneReservation<'_> {
     /// From here on the lane gives it back, also where nobody waits for the append any more, unless that fails.
-    async fn go_to(&mut self, appending: Append) -> Result<(), AppendError> {
+    async fn go_to(&mut self, appending: AppendFuture) -> Result<(), AppendError> {
         self.is_used = true;
         let appended = appending.await;
         self.is_used = appended.is_ok();
@@ -140,41 +140,41 @@ impl LaneRoom<'_> {
     }
 }
 
-impl Drop for LaneRoom<'_> {
+impl Drop for LaneReservation<'_> {
     fn drop(&mut self) {
         if !self.is_used {
-            self.lanes.left(self.tenant, self.bytes);
+            self.lanes.release(self.tenant, self.bytes);
         }
     }
 }
 
 /// All of a tenant goes to the same lane.
-fn lane_subject(tenant: TenantId) -> Subject {
-    Subject {
+fn lane_subject(tenant: TenantId) -> EntityKey {
+    EntityKey {
         tenant,
         entity: tenant.into(),
     }
 }
 
 #[derive(Default)]
-struct Book {
+struct LaneAccounting {
     tenants: FxHashMap<TenantId, TenantLane>,
     bytes: u64,
 }
 
 /// What workers of shared queues and of lanes know of each other.
-pub struct Lanes {
+pub struct SlowLanes {
     /// The settings.
     pub options: LaneOptions,
     /// Where messages go, and where each lane ended when it was opened.
-    uplink: OnceLock<(Uplink, Vec<Offset>)>,
-    book: Mutex<Book>,
+    uplink: OnceLock<(QueueProducer, Vec<Offset>)>,
+    book: Mutex<LaneAccounting>,
     /// Tenants that are slow, or were when somebody last looked.
     slow: AtomicUsize,
     queues: RwLock<FxHashMap<Arc<str>, Weak<QueueHandle>>>,
 }
 
-impl Lanes {
+impl SlowLanes {
     /// Lanes that take nothing yet.
     pub fn new(options: &LaneOptions) -> Arc<Self> {
         Arc::new(Self {
@@ -187,7 +187,7 @@ impl Lanes {
     }
 
     /// Lets messages be diverted from here on.
-    pub fn open(&self, uplink: Uplink, ends: Vec<Offset>) {
+    pub fn open(&self, uplink: QueueProducer, ends: Vec<Offset>) {
         // Whoever opens them twice opens the same queue.
         let _ = self.uplink.set((uplink, ends));
     }
@@ -242,7 +242,7 @@ impl Lanes {
     }
 
     /// A tenant is slow from here on for a while.
-    pub fn mark(&self, tenant: TenantId) {
+    pub fn mark_slow(&self, tenant: TenantId) {
         let now = Instant::now();
         let mut book = self.book.lock();
         let lane = book.tenants.entry(tenant).or_default();
@@ -268,7 +268,7 @@ impl Lanes {
 
     /// Room for a message of so many bytes; returns whether there is some.
     #[must_use]
-    pub fn admit(&self, tenant: TenantId, bytes: u64) -> bool {
+    pub fn try_reserve(&self, tenant: TenantId, bytes: u64) -> bool {
         let bytes = bytes + MESSAGE_BYTES;
         let mut book = self.book.lock();
         let has_room = self.has_room(&mut book, tenant, bytes);
@@ -278,7 +278,7 @@ impl Lanes {
         has_room
     }
 
-    fn has_room(&self, book: &mut Book, tenant: TenantId, bytes: u64) -> bool {
+    fn has_room(&self, book: &mut LaneAccounting, tenant: TenantId, bytes: u64) -> bool {
         let most = self.options.backlog.0;
         let is_full = book.bytes + bytes > self.options.total_backlog();
         let limit = if is_full { most / ALL_TENANTS } else { most };
@@ -288,7 +288,7 @@ impl Lanes {
     /// Room for the note of a message that goes on in the background of its queue; returns whether there is some. It takes
     /// what messages in the lane may take, but the tenant is not slow for that.
     #[must_use]
-    pub fn admit_note(&self, tenant: TenantId, bytes: u64) -> bool {
+    pub fn try_reserve_note(&self, tenant: TenantId, bytes: u64) -> bool {
         let bytes = bytes + MESSAGE_BYTES;
         let mut book = self.book.lock();
         let has_room = self.has_room(&mut book, tenant, bytes);
@@ -300,7 +300,7 @@ impl Lanes {
     }
 
     /// A message that went on in the background has ended.
-    pub fn note_left(&self, tenant: TenantId, bytes: u64) {
+    pub fn release_note(&self, tenant: TenantId, bytes: u64) {
         let bytes = bytes + MESSAGE_BYTES;
         let mut book = self.book.lock();
         book.bytes = book.bytes.saturating_sub(bytes);
@@ -309,7 +309,7 @@ impl Lanes {
         }
     }
 
-    fn add(&self, book: &mut Book, tenant: TenantId, bytes: u64) {
+    fn add(&self, book: &mut LaneAccounting, tenant: TenantId, bytes: u64) {
         book.bytes += bytes;
         let lane = book.tenants.entry(tenant).or_default();
         lane.messages += 1;
@@ -323,12 +323,12 @@ impl Lanes {
     }
 
     /// Notes a message that a lane held when the program started.
-    pub fn found(&self, tenant: TenantId, bytes: u64) {
+    pub fn count_existing(&self, tenant: TenantId, bytes: u64) {
         self.add(&mut self.book.lock(), tenant, bytes + MESSAGE_BYTES);
     }
 
     /// A message has left its lane, or never came there.
-    pub fn left(&self, tenant: TenantId, bytes: u64) {
+    pub fn release(&self, tenant: TenantId, bytes: u64) {
         let bytes = bytes + MESSAGE_BYTES;
         let mut book = self.book.lock();
         book.bytes = book.bytes.saturating_sub(bytes);
@@ -355,7 +355,7 @@ impl Lanes {
         tenant: TenantId,
         records: &RecordBatch,
         patience: Duration,
-    ) -> Result<Append, AppendError> {
+    ) -> Result<AppendFuture, AppendError> {
         let Some((uplink, _)) = self.uplink.get() else {
             return Err(AppendError::Closed);
         };
@@ -370,28 +370,28 @@ impl Lanes {
     pub async fn divert(
         &self,
         tenant: TenantId,
-        message: &Message,
+        message: &QueueMessage,
         queue: &str,
         patience: Duration,
     ) -> Result<(), DivertError> {
         let mut inner = RecordBatch::new();
-        inner.message(tenant, message);
+        inner.push_message(tenant, message);
         let record = split(inner.as_bytes()).next().and_then(Result::ok);
-        let Some(Ok(record)) = record.map(Record::decode) else {
+        let Some(Ok(record)) = record.map(JournalRecord::decode) else {
             return Err(DivertError::Unwritable);
         };
-        let subject = Subject {
+        let subject = EntityKey {
             tenant,
             entity: message.originator,
         };
-        let diverted = Diverted {
+        let diverted = DivertedRecord {
             id: message.id,
             queue,
-            record: Record { subject, ..record },
+            record: JournalRecord { subject, ..record },
         };
         let bytes = diverted.body_len() as u64;
         let mut records = RecordBatch::new();
-        if !records.diverted(&diverted) {
+        if !records.push_diverted(&diverted) {
             return Err(DivertError::Unwritable);
         }
         let mut room = self.room(tenant, bytes)?;
@@ -407,12 +407,16 @@ impl Lanes {
     ///
     /// # Errors
     /// Those of [`divert`](Self::divert).
-    pub async fn put_back(&self, diverted: &Diverted<'_>, patience: Duration) -> Result<(), DivertError> {
+    pub async fn put_back(
+        &self,
+        diverted: &DivertedRecord<'_>,
+        patience: Duration,
+    ) -> Result<(), DivertError> {
         let Some((uplink, _)) = self.uplink.get() else {
             return Err(AppendError::Closed.into());
         };
         let mut records = RecordBatch::new();
-        if !records.diverted(diverted) {
+        if !records.push_diverted(diverted) {
             return Err(DivertError::Unwritable);
         }
         let (tenant, bytes) = (diverted.record.subject.tenant, diverted.body_len() as u64);
@@ -430,11 +434,11 @@ impl Lanes {
     }
 
     /// Room for a message that is about to come.
-    fn room(&self, tenant: TenantId, bytes: u64) -> Result<LaneRoom<'_>, DivertError> {
-        if !self.admit(tenant, bytes) {
+    fn room(&self, tenant: TenantId, bytes: u64) -> Result<LaneReservation<'_>, DivertError> {
+        if !self.try_reserve(tenant, bytes) {
             return Err(DivertError::Full);
         }
-        Ok(LaneRoom {
+        Ok(LaneReservation {
             lanes: self,
             tenant,
             bytes,
@@ -454,7 +458,7 @@ impl Lanes {
         let mut book = self.book.lock();
         let lane = book.tenants.entry(tenant).or_default();
         lane.counts.given_up += 1;
-        let is_due = lane.told.is_none_or(|told| now - told >= TELL_EVERY);
+        let is_due = lane.told.is_none_or(|told| now - told >= NOTIFY_INTERVAL);
         if is_due {
             lane.told = Some(now);
         }
@@ -485,15 +489,15 @@ mod tests {
 
     #[test]
     fn a_tenant_is_slow_while_its_lane_holds_something_and_no_longer() {
-        let lanes = Lanes::new(&LaneOptions::default());
+        let lanes = SlowLanes::new(&LaneOptions::default());
         let [tenant, other] = [TenantId::new(), TenantId::new()];
         assert!(!lanes.has_slow());
-        assert!(lanes.admit(tenant, 10));
+        assert!(lanes.try_reserve(tenant, 10));
         assert!(lanes.is_slow(tenant) && !lanes.is_slow(other));
-        lanes.left(tenant, 10);
+        lanes.release(tenant, 10);
         assert!(!lanes.is_slow(tenant) && !lanes.has_slow());
-        lanes.mark(tenant);
-        lanes.mark(tenant);
+        lanes.mark_slow(tenant);
+        lanes.mark_slow(tenant);
         assert!(lanes.is_slow(tenant) && !lanes.is_slow(other));
         lanes.forget(tenant);
         assert!(!lanes.has_slow());
@@ -505,18 +509,18 @@ mod tests {
             backlog: ByteSize(8 * (MESSAGE_BYTES + 44)),
             ..LaneOptions::default()
         };
-        let lanes = Lanes::new(&options);
+        let lanes = SlowLanes::new(&options);
         let greedy = TenantId::new();
-        let takes = |tenant| (0..20).take_while(|_| lanes.admit(tenant, 44)).count();
+        let takes = |tenant| (0..20).take_while(|_| lanes.try_reserve(tenant, 44)).count();
         assert_eq!(takes(greedy), 8);
-        lanes.left(greedy, 44);
-        assert!(lanes.admit(greedy, 44));
-        assert!(!lanes.admit(greedy, 44));
+        lanes.release(greedy, 44);
+        assert!(lanes.try_reserve(greedy, 44));
+        assert!(!lanes.try_reserve(greedy, 44));
         for _ in 1..ALL_TENANTS {
             assert_eq!(takes(TenantId::new()), 8);
         }
         // All lanes are full: whoever has nothing there may still have a little.
         assert_eq!(takes(TenantId::new()), 1);
-        assert!(!lanes.admit(greedy, 44));
+        assert!(!lanes.try_reserve(greedy, 44));
     }
 }

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fieldline_model::kv::{self, ValueRef, unpack};
-use fieldline_model::message::{DataType, Message, Metadata, MsgType};
-use fieldline_model::{CustomerId, EntityId, RuleChainId, RuleNodeId, Subject, TenantId};
+use fieldline_model::kv::{self, KvValueRef, unpack};
+use fieldline_model::message::{DataType, MetadataMap, MsgType, QueueMessage};
+use fieldline_model::{CustomerId, EntityId, EntityKey, RuleChainId, RuleNodeId, TenantId};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -15,14 +15,14 @@ use crate::node::NodeError;
 use crate::originators::Originator;
 
 /// Name under which the fields that have led to a message go through queues; no rule node sees it.
-const FIELDS: &str = "\u{1}previousCalculatedFieldIds";
+const PREVIOUS_FIELDS_KEY: &str = "\u{1}previousCalculatedFieldIds";
 /// Name in the metadata of a queued message, which no other name can be: nodes gone through, time to keep, the nodes that
 /// have called the chain it is in, and moves between queues.
-const WAY: &str = "\u{1}way";
+const ROUTING_HEADER_KEY: &str = "\u{1}way";
 
 /// A message on its way.
 #[derive(Debug, Clone)]
-pub struct Msg {
+pub struct RuleMessage {
     /// Identity: the same after a restart that reads the same record again.
     pub id: Uuid,
     /// Time it was made, milliseconds.
@@ -36,11 +36,11 @@ pub struct Msg {
     /// The customer of the originator.
     pub customer: Option<CustomerId>,
     /// Texts beside the body.
-    pub meta: Meta,
+    pub meta: MessageMetadata,
     /// How the body is to be read.
     pub data_type: DataType,
     /// The body.
-    pub data: Data,
+    pub data: MessageBody,
     /// Seconds that its points are kept unless a node or the metadata says otherwise; 0 keeps them for ever.
     pub ttl_seconds: u32,
     /// How many nodes it has gone through.
@@ -48,7 +48,7 @@ pub struct Msg {
     /// How often a node has put it into a queue.
     pub moves: u32,
     /// Where the output nodes of the chain it is in lead back to.
-    pub callers: Option<Arc<Caller>>,
+    pub callers: Option<Arc<ChainCaller>>,
     /// Calculated fields that have led to it, so that they do not go round in circles.
     pub fields: Option<Arc<[Uuid]>>,
     /// What the node that it is at has used for it.
@@ -57,29 +57,29 @@ pub struct Msg {
 
 /// Where a chain was called from.
 #[derive(Debug, Clone)]
-pub struct Caller {
+pub struct ChainCaller {
     /// Chain of the node that called.
     pub chain: RuleChainId,
     /// The node that called.
     pub node: RuleNodeId,
     /// Where that chain was called from.
-    pub callers: Option<Arc<Caller>>,
+    pub callers: Option<Arc<ChainCaller>>,
 }
 
-impl Msg {
+impl RuleMessage {
     /// The originator within the tenant.
-    pub fn subject(&self) -> Subject {
-        Subject {
+    pub fn subject(&self) -> EntityKey {
+        EntityKey {
             tenant: self.tenant,
             entity: self.originator,
         }
     }
 
     /// A message from a queue.
-    pub fn of(tenant: TenantId, mut message: Message) -> Self {
-        let fields = message.metadata.remove(FIELDS);
-        let way = message.metadata.remove(WAY);
-        let Way {
+    pub fn of(tenant: TenantId, mut message: QueueMessage) -> Self {
+        let fields = message.metadata.remove(PREVIOUS_FIELDS_KEY);
+        let way = message.metadata.remove(ROUTING_HEADER_KEY);
+        let RoutingHeader {
             hops,
             ttl_seconds,
             callers,
@@ -92,9 +92,9 @@ impl Msg {
             kind: message.msg_type,
             originator: message.originator,
             customer: message.customer,
-            meta: Meta::Own(Arc::new(message.metadata)),
+            meta: MessageMetadata::Own(Arc::new(message.metadata)),
             data_type: message.data_type,
-            data: Data::text(message.data),
+            data: MessageBody::text(message.data),
             ttl_seconds,
             hops,
             moves,
@@ -110,13 +110,13 @@ impl Msg {
     /// It is larger than [`MAX_MESSAGE_BYTES`].
     pub(crate) fn check_size(&self) -> Result<(), BudgetOverrun> {
         let meta = match &self.meta {
-            Meta::Device { .. } => 0,
-            Meta::Own(own) => own.iter().map(|(key, value)| key.len() + value.len()).sum(),
+            MessageMetadata::Device { .. } => 0,
+            MessageMetadata::Own(own) => own.iter().map(|(key, value)| key.len() + value.len()).sum(),
         };
         let body = match &self.data {
-            Data::Packed(bytes) => bytes.len(),
-            Data::Text(text) => text.len(),
-            Data::Json(_) => 0,
+            MessageBody::Packed(bytes) => bytes.len(),
+            MessageBody::Text(text) => text.len(),
+            MessageBody::Json(_) => 0,
         };
         within(
             "bytes of a message",
@@ -126,16 +126,16 @@ impl Msg {
     }
 
     /// The message as it waits in a queue.
-    pub fn to_message(&self) -> Message {
+    pub fn to_message(&self) -> QueueMessage {
         let mut metadata = self.meta.to_metadata();
         if let Some(fields) = &self.fields {
             let ids: Vec<String> = fields.iter().map(Uuid::to_string).collect();
-            metadata.set(FIELDS, ids.join(","));
+            metadata.set(PREVIOUS_FIELDS_KEY, ids.join(","));
         }
         if self.hops > 0 || self.moves > 0 || self.ttl_seconds > 0 || self.callers.is_some() {
-            metadata.set(WAY, write_way(self));
+            metadata.set(ROUTING_HEADER_KEY, write_way(self));
         }
-        Message {
+        QueueMessage {
             id: self.id,
             ts: self.ts,
             msg_type: self.kind.clone(),
@@ -153,8 +153,8 @@ impl Msg {
     /// The time of its values: `ts` of the metadata where that is a number, else its own.
     pub fn values_ts(&self) -> i64 {
         match &self.meta {
-            Meta::Device { ts, .. } => ts.unwrap_or(self.ts),
-            Meta::Own(own) => own.get("ts").and_then(|ts| ts.parse().ok()).unwrap_or(self.ts),
+            MessageMetadata::Device { ts, .. } => ts.unwrap_or(self.ts),
+            MessageMetadata::Own(own) => own.get("ts").and_then(|ts| ts.parse().ok()).unwrap_or(self.ts),
         }
     }
 
@@ -170,7 +170,7 @@ impl Msg {
 /// Most callers that a queued message remembers.
 const MAX_CALLERS: usize = 64;
 
-fn write_way(msg: &Msg) -> String {
+fn write_way(msg: &RuleMessage) -> String {
     let mut way = format!("{};{};", msg.hops, msg.ttl_seconds);
     let callers = std::iter::successors(msg.callers.as_deref(), |caller| caller.callers.as_deref());
     for caller in callers.take(MAX_CALLERS) {
@@ -184,20 +184,20 @@ fn write_way(msg: &Msg) -> String {
 
 /// What a queued message remembers of its way.
 #[derive(Default)]
-struct Way {
+struct RoutingHeader {
     hops: u32,
     ttl_seconds: u32,
-    callers: Option<Arc<Caller>>,
+    callers: Option<Arc<ChainCaller>>,
     moves: u32,
 }
 
 /// How often nodes have put a queued message into a queue.
-pub(crate) fn moves_of(message: &Message) -> u32 {
-    let way = message.metadata.get(WAY);
+pub(crate) fn moves_of(message: &QueueMessage) -> u32 {
+    let way = message.metadata.get(ROUTING_HEADER_KEY);
     way.and_then(read_way).map_or(0, |way| way.moves)
 }
 
-fn read_way(way: &str) -> Option<Way> {
+fn read_way(way: &str) -> Option<RoutingHeader> {
     let mut parts = way.split(';');
     let hops = parts.next()?.parse().ok()?;
     let ttl_seconds = parts.next()?.parse().ok()?;
@@ -212,13 +212,13 @@ fn read_way(way: &str) -> Option<Way> {
         .rev()
     {
         let (chain, node) = caller.split_once('/')?;
-        callers = Some(Arc::new(Caller {
+        callers = Some(Arc::new(ChainCaller {
             chain: RuleChainId(chain.parse().ok()?),
             node: RuleNodeId(node.parse().ok()?),
             callers,
         }));
     }
-    Some(Way {
+    Some(RoutingHeader {
         hops,
         ttl_seconds,
         callers,
@@ -242,7 +242,7 @@ pub fn derive_id(id: Uuid, salt: u64) -> Uuid {
 
 /// Texts beside a body. Those of a device's message are only written out where somebody looks.
 #[derive(Debug, Clone)]
-pub enum Meta {
+pub enum MessageMetadata {
     /// What every message of a device carries: its name, its type, and the time of its values.
     Device {
         /// The device.
@@ -251,10 +251,10 @@ pub enum Meta {
         ts: Option<i64>,
     },
     /// Any other.
-    Own(Arc<Metadata>),
+    Own(Arc<MetadataMap>),
 }
 
-impl Meta {
+impl MessageMetadata {
     /// The value of a name.
     pub fn get(&self, key: &str) -> Option<Cow<'_, str>> {
         match self {
@@ -283,7 +283,7 @@ impl Meta {
     }
 
     /// The entries, to be changed.
-    pub fn make_mut(&mut self) -> &mut Metadata {
+    pub fn make_mut(&mut self) -> &mut MetadataMap {
         if let Self::Device { .. } = self {
             *self = Self::Own(Arc::new(self.to_metadata()));
         }
@@ -299,7 +299,7 @@ impl Meta {
     }
 
     /// All entries.
-    pub fn to_metadata(&self) -> Metadata {
+    pub fn to_metadata(&self) -> MetadataMap {
         match self {
             Self::Device { device, ts } => [
                 ("deviceName", device.name.to_string()),
@@ -311,20 +311,20 @@ impl Meta {
             ]
             .into_iter()
             .collect(),
-            Self::Own(own) => Metadata::clone(own),
+            Self::Own(own) => MetadataMap::clone(own),
         }
     }
 }
 
-impl From<Metadata> for Meta {
-    fn from(metadata: Metadata) -> Self {
+impl From<MetadataMap> for MessageMetadata {
+    fn from(metadata: MetadataMap) -> Self {
         Self::Own(Arc::new(metadata))
     }
 }
 
 /// The body of a message.
 #[derive(Debug, Clone)]
-pub enum Data {
+pub enum MessageBody {
     /// Key-values of one time, packed as in [`fieldline_model::kv`].
     Packed(Bytes),
     /// Text that nobody has parsed yet.
@@ -333,7 +333,7 @@ pub enum Data {
     Json(Arc<Value>),
 }
 
-impl Data {
+impl MessageBody {
     /// A body of text.
     pub fn text(text: impl Into<Arc<str>>) -> Self {
         Self::Text(text.into())
@@ -396,7 +396,7 @@ impl Data {
     }
 }
 
-fn json_of(value: ValueRef<'_>) -> Value {
+fn json_of(value: KvValueRef<'_>) -> Value {
     value.to_value().to_json()
 }
 
@@ -423,20 +423,20 @@ mod tests {
 
     #[test]
     fn a_message_that_waits_in_a_queue_keeps_its_way() {
-        let plain = Message::new(
+        let plain = QueueMessage::new(
             MsgType::PostTelemetry,
             DeviceId::new().into(),
             1,
-            Metadata::new(),
+            MetadataMap::new(),
             "{}".to_owned(),
         );
-        let mut msg = Msg::of(TenantId::new(), plain);
+        let mut msg = RuleMessage::of(TenantId::new(), plain);
         assert!(
             msg.to_message().metadata.is_empty(),
             "nothing is added where there is nothing to keep"
         );
         let caller = |callers| {
-            Some(Arc::new(Caller {
+            Some(Arc::new(ChainCaller {
                 chain: RuleChainId::new(),
                 node: RuleNodeId::new(),
                 callers,
@@ -445,8 +445,8 @@ mod tests {
         msg.callers = caller(caller(None));
         (msg.hops, msg.ttl_seconds, msg.moves) = (7, 60, 3);
         assert_eq!(moves_of(&msg.to_message()), 3);
-        let back = Msg::of(msg.tenant, msg.to_message());
-        let nodes = |msg: &Msg| -> Vec<_> {
+        let back = RuleMessage::of(msg.tenant, msg.to_message());
+        let nodes = |msg: &RuleMessage| -> Vec<_> {
             std::iter::successors(msg.callers.clone(), |caller| caller.callers.clone())
                 .map(|caller| (caller.chain, caller.node))
                 .collect()

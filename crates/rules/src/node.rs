@@ -8,29 +8,29 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fieldline_core::ports::StateKey;
-use fieldline_core::usage::{Feature, UsageKey, storage_points};
+use fieldline_core::usage::{ApiFeature, UsageKey, storage_points};
 use fieldline_model::kv;
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{EntityId, RuleChainId, RuleNodeId, Subject, TenantId};
-use fieldline_script::Host;
+use fieldline_model::{EntityId, EntityKey, RuleChainId, RuleNodeId, TenantId};
+use fieldline_script::ScriptHost;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::budget::BudgetOverrun;
-use crate::message::Msg;
+use crate::message::RuleMessage;
 use crate::nodes::regex::RegexAllowance;
-use crate::script_pool::{Caller, Refusal, ScriptPool};
-use crate::services::Services;
+use crate::script_pool::{ScriptCaller, ScriptPool, ScriptRefusal};
+use crate::services::NodeServices;
 pub use crate::worker::effects::{AttributeValues, TelemetryValues};
 use crate::worker::marks::EffectSource;
-use crate::worker::parts::Parts;
+use crate::worker::parts::WorkerState;
 
 /// Name of the connection that a message leaves a node through. Compared regardless of case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Label(pub Cow<'static, str>);
+pub struct ConnectionLabel(pub Cow<'static, str>);
 
-impl Label {
+impl ConnectionLabel {
     /// The node did what it does.
     pub const SUCCESS: Self = Self(Cow::Borrowed("Success"));
     /// The node could not do what it does.
@@ -53,13 +53,13 @@ impl Label {
     }
 }
 
-impl From<&'static str> for Label {
+impl From<&'static str> for ConnectionLabel {
     fn from(name: &'static str) -> Self {
         Self(Cow::Borrowed(name))
     }
 }
 
-impl From<String> for Label {
+impl From<String> for ConnectionLabel {
     fn from(name: String) -> Self {
         Self(Cow::Owned(name))
     }
@@ -121,24 +121,24 @@ impl From<fieldline_core::services::ServiceError> for NodeError {
 }
 
 /// Work that waits for something.
-pub type Waiting = Pin<Box<dyn Future<Output = Step> + Send>>;
+pub type NodeFuture = Pin<Box<dyn Future<Output = NodeResult> + Send>>;
 
 /// Work of a node's own.
-pub type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub type NodeBackgroundTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Work that needs the context of the worker.
-pub type Then = Box<dyn FnOnce(&mut Ctx<'_>) -> Step + Send>;
+pub type NodeContinuation = Box<dyn FnOnce(&mut NodeContext<'_>) -> NodeResult + Send>;
 
 /// What a script makes of a message.
-type CallWork = Box<dyn FnOnce(&mut Host, Msg) -> Step + Send>;
+type ScriptEvaluation = Box<dyn FnOnce(&mut ScriptHost, RuleMessage) -> NodeResult + Send>;
 
 /// A call of a script on a message.
 pub struct ScriptCall {
     /// The message; it fails where the call is refused.
-    pub(crate) msg: Msg,
+    pub(crate) msg: RuleMessage,
     /// Bytes of the arguments.
     pub(crate) bytes: usize,
-    pub(crate) work: CallWork,
+    pub(crate) work: ScriptEvaluation,
 }
 
 impl ScriptCall {
@@ -146,14 +146,14 @@ impl ScriptCall {
     pub(crate) fn submit(
         self,
         pool: &ScriptPool,
-        caller: Caller,
-        deliver: impl FnOnce(Result<Step, Refusal>) + Send + 'static,
+        caller: ScriptCaller,
+        deliver: impl FnOnce(Result<NodeResult, ScriptRefusal>) + Send + 'static,
     ) {
         let Self { msg, bytes, work } = self;
         pool.submit(caller, bytes, msg, work, move |result| {
             deliver(match result {
                 Ok(step) => Ok(step),
-                Err((refusal, Some(msg))) => Ok(Step::Fail(msg, refusal.into())),
+                Err((refusal, Some(msg))) => Ok(NodeResult::Fail(msg, refusal.into())),
                 Err((refusal, None)) => Err(refusal),
             });
         });
@@ -163,94 +163,102 @@ impl ScriptCall {
     ///
     /// # Errors
     /// The message is lost in a call that was abandoned or has panicked.
-    pub(crate) async fn wait(self, pool: &ScriptPool, caller: Caller) -> Result<Step, Refusal> {
+    pub(crate) async fn wait(
+        self,
+        pool: &ScriptPool,
+        caller: ScriptCaller,
+    ) -> Result<NodeResult, ScriptRefusal> {
         let (answer, answered) = oneshot::channel();
         self.submit(pool, caller, move |result| {
             // Whoever asked may be gone.
             let _ = answer.send(result);
         });
-        answered.await.unwrap_or(Err(Refusal::Stopped))
+        answered.await.unwrap_or(Err(ScriptRefusal::Stopped))
     }
 }
 
 /// What a node makes of a message.
-pub enum Step {
+pub enum NodeResult {
     /// It goes on through a connection.
-    Next(Msg, Label),
+    Next(RuleMessage, ConnectionLabel),
     /// Several go on; the one they came from is acknowledged when all of them are.
-    Many(Vec<(Msg, Label)>),
+    Many(Vec<(RuleMessage, ConnectionLabel)>),
     /// It ends here, acknowledged.
     Done,
     /// It is acknowledged, and goes on through `Success`: what becomes of it no longer matters to its queue.
-    Acknowledge(Msg),
+    Acknowledge(RuleMessage),
     /// It goes on through `Failure`.
-    Fail(Msg, NodeError),
+    Fail(RuleMessage, NodeError),
     /// The rest has to wait. What is ready at once is not suspended.
-    Wait(Waiting),
+    Wait(NodeFuture),
     /// The same for what must not be done twice lightly, such as a call of another service: it is not begun anew elsewhere
     /// because it takes its time.
-    Outside(Waiting),
+    Outside(NodeFuture),
     /// The rest is made by a script, on a thread for scripts.
     Call(Box<ScriptCall>),
     /// The rest needs the context again: what a wait leads to where the node then saves or keeps something.
-    Then(Then),
+    Then(NodeContinuation),
     /// The rest has to wait, and nothing that comes after it may overtake it: the worker does nothing else meanwhile. For
     /// short reads of what a later message will change.
-    InOrder(Waiting),
+    InOrder(NodeFuture),
     /// It belongs to another partition, that of its originator: it comes to this node again there.
-    Home(Msg),
+    Home(RuleMessage),
     /// It goes to the first node of another chain.
-    Enter(Msg, RuleChainId),
+    Enter(RuleMessage, RuleChainId),
     /// It goes to the first node of the chain of its originator's profile, or of the root chain where `root`.
-    EnterDefault(Msg),
+    EnterDefault(RuleMessage),
     /// The alarm rules of its originator's profile are evaluated for it; alarms go through `Alarm Created` and the like, and
     /// then it goes on through `Success`.
-    AlarmRules(Msg),
+    AlarmRules(RuleMessage),
     /// The same because time has passed, with what the rules have kept.
     AlarmRulesDue(StateKey, Bytes),
     /// It goes back to the node that has called this chain, through its connection of that name.
-    Return(Msg, Label),
+    Return(RuleMessage, ConnectionLabel),
 }
 
-impl Step {
+impl NodeResult {
     /// It goes on through `Success`.
-    pub const fn success(msg: Msg) -> Self {
-        Self::Next(msg, Label::SUCCESS)
+    pub const fn success(msg: RuleMessage) -> Self {
+        Self::Next(msg, ConnectionLabel::SUCCESS)
     }
 
     /// It goes on through `Failure`.
-    pub fn fail(msg: Msg, text: impl Into<Cow<'static, str>>) -> Self {
+    pub fn fail(msg: RuleMessage, text: impl Into<Cow<'static, str>>) -> Self {
         Self::Fail(msg, NodeError::new(text))
     }
 
     /// Waits for a future, and lets nothing overtake it.
-    pub fn in_order(work: impl Future<Output = Step> + Send + 'static) -> Self {
+    pub fn in_order(work: impl Future<Output = NodeResult> + Send + 'static) -> Self {
         Self::InOrder(Box::pin(work))
     }
 
     /// Waits for a future.
-    pub fn wait(work: impl Future<Output = Step> + Send + 'static) -> Self {
+    pub fn wait(work: impl Future<Output = NodeResult> + Send + 'static) -> Self {
         Self::Wait(Box::pin(work))
     }
 
     /// Has a script called on a message, with arguments of so many bytes.
-    pub fn call(msg: Msg, bytes: usize, work: impl FnOnce(&mut Host, Msg) -> Self + Send + 'static) -> Self {
+    pub fn call(
+        msg: RuleMessage,
+        bytes: usize,
+        work: impl FnOnce(&mut ScriptHost, RuleMessage) -> Self + Send + 'static,
+    ) -> Self {
         let work = Box::new(work);
         Self::Call(Box::new(ScriptCall { msg, bytes, work }))
     }
 
     /// Waits for a future that must not be begun anew lightly.
-    pub fn outside(work: impl Future<Output = Step> + Send + 'static) -> Self {
+    pub fn outside(work: impl Future<Output = NodeResult> + Send + 'static) -> Self {
         Self::Outside(Box::pin(work))
     }
 
     /// Goes on with the context of the worker.
-    pub fn then(work: impl FnOnce(&mut Ctx<'_>) -> Self + Send + 'static) -> Self {
+    pub fn then(work: impl FnOnce(&mut NodeContext<'_>) -> Self + Send + 'static) -> Self {
         Self::Then(Box::new(work))
     }
 }
 
-impl fmt::Debug for Step {
+impl fmt::Debug for NodeResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Next(msg, label) => write!(f, "Next({}, {})", msg.kind, label.0),
@@ -274,25 +282,25 @@ impl fmt::Debug for Step {
 
 /// A node of a rule chain, compiled from its configuration. All workers share it.
 pub trait Node: Send + Sync {
-    /// Handles a message. Must not block; what has to wait is returned as [`Step::Wait`].
-    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step;
+    /// Handles a message. Must not block; what has to wait is returned as [`NodeResult::Wait`].
+    fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult;
 
     /// What it kept with a time has come due, and is kept no longer.
-    fn due(&self, _ctx: &mut Ctx<'_>, _key: StateKey, _value: Bytes) -> Step {
-        Step::Done
+    fn handle_due(&self, _ctx: &mut NodeContext<'_>, _key: StateKey, _value: Bytes) -> NodeResult {
+        NodeResult::Done
     }
 
     /// Work of its own, such as making messages at intervals. It runs while the chain is in force, on one server.
-    fn run(self: Arc<Self>, _source: Source) -> Option<Work> {
+    fn run(self: Arc<Self>, _source: NodeEmitter) -> Option<NodeBackgroundTask> {
         None
     }
 }
 
 /// What a node that works by itself has.
 #[derive(Clone)]
-pub struct Source {
+pub struct NodeEmitter {
     /// Everything it may need.
-    pub services: Arc<Services>,
+    pub services: Arc<NodeServices>,
     /// Its tenant.
     pub tenant: TenantId,
     /// Its chain.
@@ -303,12 +311,12 @@ pub struct Source {
     pub queue: Option<String>,
 }
 
-impl Source {
+impl NodeEmitter {
     /// Sends a message on from the node, through a connection; durable when it returns.
     ///
     /// # Errors
     /// The queue does not take it.
-    pub async fn emit(&self, msg: &Msg, label: &Label) -> Result<(), NodeError> {
+    pub async fn emit(&self, msg: &RuleMessage, label: &ConnectionLabel) -> Result<(), NodeError> {
         let mut message = msg.to_message();
         message.queue.clone_from(&self.queue);
         message.rule_chain = Some(self.chain);
@@ -318,9 +326,9 @@ impl Source {
 }
 
 /// What a node may use while it handles a message.
-pub struct Ctx<'a> {
+pub struct NodeContext<'a> {
     /// Everything that is the same for all nodes.
-    pub services: &'a Arc<Services>,
+    pub services: &'a Arc<NodeServices>,
     /// The tenant.
     pub tenant: TenantId,
     /// The chain.
@@ -329,16 +337,16 @@ pub struct Ctx<'a> {
     pub node: RuleNodeId,
     /// Now, milliseconds.
     pub now_ms: i64,
-    pub(crate) parts: &'a mut Parts,
+    pub(crate) parts: &'a mut WorkerState,
 }
 
 /// What becomes of what is saved.
-pub use fieldline_core::ports::{AttributeParts, RowParts};
+pub use fieldline_core::ports::{AttributeSaveStrategy, TelemetrySaveStrategy};
 
-impl Ctx<'_> {
+impl NodeContext<'_> {
     /// Stores or shows values of one time because of a message. What was stored before the message was done again is not
     /// stored again.
-    pub fn save_telemetry(&mut self, msg: &Msg, row: TelemetryValues) {
+    pub fn save_telemetry(&mut self, msg: &RuleMessage, row: TelemetryValues) {
         let points = match row.parts.history {
             true => storage_points(kv::count(&row.values).into(), row.ttl_seconds.into()),
             false => 0,
@@ -350,18 +358,18 @@ impl Ctx<'_> {
     }
 
     /// The same for attributes.
-    pub fn save_attributes(&mut self, msg: &Msg, values: AttributeValues) {
+    pub fn save_attributes(&mut self, msg: &RuleMessage, values: AttributeValues) {
         self.parts
             .save_attributes(EffectSource::of(msg, self.node.0), values);
     }
 
     /// Tells the device of shared attributes that it saves, once they are stored.
-    pub fn tell_device(&mut self, subject: Subject, scope: AttributeScope, values: Bytes) {
-        self.parts.effects.tell_device(subject, scope, values);
+    pub fn notify_device(&mut self, subject: EntityKey, scope: AttributeScope, values: Bytes) {
+        self.parts.effects.notify_device(subject, scope, values);
     }
 
     /// Whether the tenant may use a feature.
-    pub fn may_use(&mut self, feature: Feature) -> bool {
+    pub fn may_use(&mut self, feature: ApiFeature) -> bool {
         self.parts.meter.allows(self.tenant, feature)
     }
 
@@ -371,35 +379,35 @@ impl Ctx<'_> {
     }
 
     /// What the node keeps under a number for an entity.
-    pub fn kept(&self, subject: Subject, number: u64) -> Option<Bytes> {
+    pub fn state(&self, subject: EntityKey, number: u64) -> Option<Bytes> {
         self.parts.states.get(&self.key(subject, number))
     }
 
-    /// Keeps something for an entity, durable together with what the message does. Where `due_ms` is given, [`Node::due`] is
+    /// Keeps something for an entity, durable together with what the message does. Where `due_ms` is given, [`Node::handle_due`] is
     /// called at that time. At most 1 MiB; together with the entity's other ones bounded by the caller.
-    pub fn keep(&mut self, subject: Subject, number: u64, due_ms: Option<i64>, value: &[u8]) {
+    pub fn set_state(&mut self, subject: EntityKey, number: u64, due_ms: Option<i64>, value: &[u8]) {
         let key = self.key(subject, number);
-        self.parts.keep(key, due_ms, value);
+        self.parts.set_state(key, due_ms, value);
     }
 
     /// Keeps it no longer.
-    pub fn forget(&mut self, subject: Subject, number: u64) {
+    pub fn clear_state(&mut self, subject: EntityKey, number: u64) {
         let key = self.key(subject, number);
-        self.parts.forget(&key);
+        self.parts.clear_state(&key);
     }
 
     /// Whether what is kept for the entity is kept in the partition that is being worked on. Where not, a node that keeps
-    /// something returns [`Step::Home`].
-    pub fn is_home(&self, subject: Subject) -> bool {
-        self.parts.is_home(subject)
+    /// something returns [`NodeResult::Home`].
+    pub fn owns(&self, subject: EntityKey) -> bool {
+        self.parts.owns(subject)
     }
 
     /// Tells calculated fields and alarm rules that values have changed.
-    pub fn feed(&mut self, update: crate::feed::Update<'_>) {
-        self.parts.feed(update);
+    pub fn notify_fields(&mut self, update: crate::feed::ValueUpdate<'_>) {
+        self.parts.notify_fields(update);
     }
 
-    fn key(&self, subject: Subject, number: u64) -> StateKey {
+    fn key(&self, subject: EntityKey, number: u64) -> StateKey {
         StateKey {
             subject,
             keeper: self.node.0,
@@ -411,14 +419,14 @@ impl Ctx<'_> {
 /// A wrong configuration: which field, and what is wrong with it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
-pub struct ConfigError {
+pub struct NodeConfigError {
     /// Name of the field; dots lead into objects.
     pub field: String,
     /// What is wrong.
     pub problem: String,
 }
 
-impl ConfigError {
+impl NodeConfigError {
     /// An error about a field.
     pub fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
         Self {
@@ -432,7 +440,7 @@ impl ConfigError {
 pub(crate) const CONFIGURATION: &str = "configuration";
 
 /// What a node is made from.
-pub struct NodeConfig<'a> {
+pub struct NodeInitContext<'a> {
     /// Its configuration, upgraded to the newest version.
     pub value: &'a Value,
     /// Name that a person gave it.
@@ -442,19 +450,19 @@ pub struct NodeConfig<'a> {
     /// Queue set on the node.
     pub queue: Option<&'a str>,
     /// Everything it may need.
-    pub services: &'a Arc<Services>,
+    pub services: &'a Arc<NodeServices>,
     /// Its tenant.
     pub tenant: TenantId,
     /// Regular expressions that its chain may still compile.
     pub(crate) regexes: &'a RegexAllowance,
 }
 
-impl NodeConfig<'_> {
+impl NodeInitContext<'_> {
     /// Reads the configuration into its type; the error names the field.
     ///
     /// # Errors
     /// A field is missing or of another type.
-    pub fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, ConfigError> {
+    pub fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, NodeConfigError> {
         serde_path_to_error::deserialize(self.value).map_err(|error| {
             let path = error.path().to_string();
             let problem = error.into_inner().to_string();
@@ -468,15 +476,15 @@ impl NodeConfig<'_> {
                 (".", None) => CONFIGURATION.to_owned(),
                 _ => path,
             };
-            ConfigError::new(field, problem)
+            NodeConfigError::new(field, problem)
         })
     }
 }
 
 /// Makes a node.
-pub type Factory = fn(&NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError>;
+pub type NodeFactory = fn(&NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError>;
 
 /// Whom a message is about after a node has changed it.
-pub fn move_to(msg: &mut Msg, originator: EntityId) {
+pub fn set_originator(msg: &mut RuleMessage, originator: EntityId) {
     msg.originator = originator;
 }

@@ -3,18 +3,18 @@
 use std::sync::{Arc, OnceLock};
 
 use fieldline_core::events::{EntityChange, EntityListener};
-use fieldline_core::in_hand::{InHand, LoadInHand};
+use fieldline_core::in_hand::{InFlightTracker, LoadInHand};
 use fieldline_core::ports::{EntityStores, StoreResult};
 use fieldline_model::{
-    AssetId, AssetProfileId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityType, RuleChainId,
-    Subject, TenantId,
+    AssetId, AssetProfileId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityKey, EntityType,
+    RuleChainId, TenantId,
 };
 use quick_cache::sync::Cache;
 use serde_json::Value;
 use tracing::warn;
 use uuid::Uuid;
 
-use crate::alarm_rules::Rules;
+use crate::alarm_rules::AlarmRuleSet;
 
 /// What the engine knows of an originator.
 #[derive(Debug)]
@@ -30,12 +30,12 @@ pub struct Originator {
     /// Its customer.
     pub customer: Option<CustomerId>,
     /// Its profile, where it has one.
-    pub profile: Option<Arc<Profile>>,
+    pub profile: Option<Arc<OriginatorProfile>>,
 }
 
 /// What the engine knows of a profile.
 #[derive(Debug)]
-pub struct Profile {
+pub struct OriginatorProfile {
     /// Its id.
     pub id: EntityId,
     /// Chain that messages start in; the root chain where absent.
@@ -44,14 +44,14 @@ pub struct Profile {
     pub queue: Option<Box<str>>,
     /// Alarm rules and whatever else the profile says, as JSON.
     pub data: Value,
-    alarm_rules: OnceLock<Option<Arc<Rules>>>,
+    alarm_rules: OnceLock<Option<Arc<AlarmRuleSet>>>,
     /// Where it is noted that they are compiled.
-    load: Option<(Arc<InHand>, LoadInHand)>,
+    load: Option<(Arc<InFlightTracker>, LoadInHand)>,
 }
 
-impl Profile {
+impl OriginatorProfile {
     /// The alarm rules of the profile, compiled when first asked for; `None` where it has none that work.
-    pub fn alarm_rules(&self) -> Option<&Arc<Rules>> {
+    pub fn alarm_rules(&self) -> Option<&Arc<AlarmRuleSet>> {
         let compile = || {
             if self
                 .data
@@ -69,7 +69,7 @@ impl Profile {
             let Ok(note) = noted.transpose() else {
                 return None;
             };
-            let compiled = Rules::from_device_profile(&self.data);
+            let compiled = AlarmRuleSet::from_device_profile(&self.data);
             if let Some(note) = note {
                 note.done();
             }
@@ -84,14 +84,14 @@ impl Profile {
 }
 
 /// Looks originators up.
-pub struct Originators {
+pub struct OriginatorCache {
     stores: EntityStores,
-    known: Cache<Subject, Arc<Originator>>,
-    profiles: Cache<(TenantId, Uuid), (Arc<str>, Arc<Profile>)>,
-    in_hand: OnceLock<Arc<InHand>>,
+    known: Cache<EntityKey, Arc<Originator>>,
+    profiles: Cache<(TenantId, Uuid), (Arc<str>, Arc<OriginatorProfile>)>,
+    in_hand: OnceLock<Arc<InFlightTracker>>,
 }
 
-impl Originators {
+impl OriginatorCache {
     /// A cache of that many originators; register it as a listener of entity events.
     pub fn new(stores: EntityStores, cached: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -103,13 +103,13 @@ impl Originators {
     }
 
     /// Has it noted whose alarm rules are compiled, and leaves out those that the process has died of.
-    pub(crate) fn note_loads(&self, in_hand: &Arc<InHand>) {
+    pub(crate) fn note_loads(&self, in_hand: &Arc<InFlightTracker>) {
         // Whoever calls it twice changes nothing.
         let _ = self.in_hand.set(in_hand.clone());
     }
 
     /// The originator, if it is in memory.
-    pub fn peek(&self, subject: Subject) -> Option<Arc<Originator>> {
+    pub fn peek(&self, subject: EntityKey) -> Option<Arc<Originator>> {
         self.known.get(&subject)
     }
 
@@ -117,7 +117,7 @@ impl Originators {
     ///
     /// # Errors
     /// The store failed.
-    pub async fn get(&self, subject: Subject) -> StoreResult<Option<Arc<Originator>>> {
+    pub async fn get(&self, subject: EntityKey) -> StoreResult<Option<Arc<Originator>>> {
         if let Some(known) = self.known.get(&subject) {
             return Ok(Some(known));
         }
@@ -136,7 +136,7 @@ impl Originators {
     pub async fn load_devices(&self, tenant: TenantId, ids: &[DeviceId]) -> StoreResult<()> {
         for device in self.stores.devices.by_ids(tenant, ids).await? {
             let Some(id) = device.id else { continue };
-            let subject = Subject::device(tenant, id);
+            let subject = EntityKey::device(tenant, id);
             let originator = self.of_device(tenant, id, device).await?;
             self.known.insert(subject, Arc::new(originator));
         }
@@ -169,7 +169,7 @@ impl Originators {
         &self,
         tenant: TenantId,
         id: DeviceProfileId,
-    ) -> StoreResult<Option<(Arc<str>, Arc<Profile>)>> {
+    ) -> StoreResult<Option<(Arc<str>, Arc<OriginatorProfile>)>> {
         if let Some(known) = self.profiles.get(&(tenant, id.0)) {
             return Ok(Some(known));
         }
@@ -178,7 +178,7 @@ impl Originators {
         };
         let found = (
             Arc::from(profile.name.as_str()),
-            Arc::new(Profile {
+            Arc::new(OriginatorProfile {
                 id: id.into(),
                 rule_chain: profile.default_rule_chain_id.map(|id| RuleChainId(id.id)),
                 queue: profile
@@ -201,14 +201,18 @@ impl Originators {
         Ok(Some(found))
     }
 
-    async fn asset_profile(&self, tenant: TenantId, id: AssetProfileId) -> StoreResult<Option<Arc<Profile>>> {
+    async fn asset_profile(
+        &self,
+        tenant: TenantId,
+        id: AssetProfileId,
+    ) -> StoreResult<Option<Arc<OriginatorProfile>>> {
         if let Some((_, known)) = self.profiles.get(&(tenant, id.0)) {
             return Ok(Some(known));
         }
         let Some(profile) = self.stores.asset_profiles.get(tenant, id).await? else {
             return Ok(None);
         };
-        let found = Arc::new(Profile {
+        let found = Arc::new(OriginatorProfile {
             id: id.into(),
             rule_chain: profile.default_rule_chain_id.map(|id| RuleChainId(id.id)),
             queue: profile
@@ -224,7 +228,7 @@ impl Originators {
         Ok(Some(found))
     }
 
-    async fn load(&self, subject: Subject) -> StoreResult<Option<Originator>> {
+    async fn load(&self, subject: EntityKey) -> StoreResult<Option<Originator>> {
         let (tenant, id) = (subject.tenant, subject.entity.id);
         let plain = |name: String| Originator {
             id: subject.entity,
@@ -286,14 +290,14 @@ impl Originators {
     }
 }
 
-impl EntityListener for Originators {
+impl EntityListener for OriginatorCache {
     fn on_change(&self, change: EntityChange) {
         match change {
             EntityChange::DeviceSaved(tenant, id) | EntityChange::DeviceDeleted(tenant, id) => {
-                self.known.remove(&Subject::device(tenant, id));
+                self.known.remove(&EntityKey::device(tenant, id));
             }
             EntityChange::AssetSaved(tenant, id) | EntityChange::AssetDeleted(tenant, id) => {
-                self.known.remove(&Subject {
+                self.known.remove(&EntityKey {
                     tenant,
                     entity: id.into(),
                 });

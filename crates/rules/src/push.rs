@@ -6,34 +6,34 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use fieldline_core::ingest::{PUSH_PATIENCE, Uplink};
+use fieldline_core::ingest::{PUSH_TIMEOUT, QueueProducer};
 use fieldline_core::ports::{
-    Append, AppendError, RecordQueue, RuleEngine, StoreError, StoreErrorKind, StoreResult,
+    AppendError, AppendFuture, RecordQueue, RuleEngine, StoreError, StoreErrorKind, StoreResult,
 };
-use fieldline_model::message::Message;
-use fieldline_model::record::{Record, RecordBatch, RecordBody, diverted, split};
-use fieldline_model::{DeviceId, EntityType, Subject, TenantId};
+use fieldline_model::message::QueueMessage;
+use fieldline_model::record::{JournalRecord, RecordBatch, RecordBody, diverted, split};
+use fieldline_model::{DeviceId, EntityKey, EntityType, TenantId};
 use tokio::time::Instant;
 
-use crate::lanes::{DivertError, Lanes};
+use crate::lanes::{DivertError, SlowLanes};
 use crate::message::moves_of;
-use crate::originators::Originators;
+use crate::originators::OriginatorCache;
 
 /// How often nodes may put a message into queues that tenants share; from then on it goes through its tenant's lane, so that
 /// chains that hand it to each other for ever take their tenant's turns alone.
 const FREE_MOVES: u32 = 8;
 
 /// Queues messages: in the queue they name, or in that of their originator's profile.
-pub struct Pusher {
-    uplink: Uplink,
-    originators: Arc<Originators>,
-    lanes: Arc<Lanes>,
+pub struct RuleMessageProducer {
+    uplink: QueueProducer,
+    originators: Arc<OriginatorCache>,
+    lanes: Arc<SlowLanes>,
     closed: AtomicBool,
 }
 
-impl Pusher {
+impl RuleMessageProducer {
     /// A pusher to the journal.
-    pub fn new(uplink: Uplink, originators: Arc<Originators>, lanes: Arc<Lanes>) -> Self {
+    pub fn new(uplink: QueueProducer, originators: Arc<OriginatorCache>, lanes: Arc<SlowLanes>) -> Self {
         Self {
             uplink,
             originators,
@@ -46,9 +46,9 @@ impl Pusher {
     async fn address(
         &self,
         tenant: TenantId,
-        message: &Message,
-    ) -> StoreResult<(Cow<'_, Uplink>, Subject, RecordBatch)> {
-        let subject = Subject {
+        message: &QueueMessage,
+    ) -> StoreResult<(Cow<'_, QueueProducer>, EntityKey, RecordBatch)> {
+        let subject = EntityKey {
             tenant,
             entity: message.originator,
         };
@@ -61,19 +61,24 @@ impl Pusher {
             .and_then(|found| found.profile.as_ref()?.queue.as_deref());
         let queue = message.queue.as_deref().or(of_profile);
         let mut batch = RecordBatch::new();
-        batch.message(tenant, message);
-        Ok((self.uplink.to(tenant, queue), subject, batch))
+        batch.push_message(tenant, message);
+        Ok((self.uplink.queue_for(tenant, queue), subject, batch))
     }
 
     /// Hands a message to the journal; the result resolves when it is durable.
-    async fn append(&self, deadline: Instant, tenant: TenantId, message: &Message) -> StoreResult<Append> {
+    async fn append(
+        &self,
+        deadline: Instant,
+        tenant: TenantId,
+        message: &QueueMessage,
+    ) -> StoreResult<AppendFuture> {
         let (uplink, subject, record) = self.address(tenant, message).await?;
         let taken = uplink.push(deadline, subject, &record).await;
         taken.map_err(|error| self.refused(error))
     }
 
     /// The queue that a message is to go to by the lane, where it has been moved often and tenants share that queue.
-    fn leaves_shared<'a>(&self, uplink: &'a Uplink, message: &Message) -> Option<&'a str> {
+    fn leaves_shared<'a>(&self, uplink: &'a QueueProducer, message: &QueueMessage) -> Option<&'a str> {
         let queue = uplink.stored_name();
         let leaves =
             moves_of(message) > FREE_MOVES && self.lanes.are_open() && self.lanes.queue(queue).is_some();
@@ -101,14 +106,14 @@ impl Pusher {
     }
 
     /// Brings the originators of many messages into memory, as far as one query does it for many.
-    async fn load_devices(&self, messages: &[(TenantId, Message)]) -> StoreResult<()> {
+    async fn load_devices(&self, messages: &[(TenantId, QueueMessage)]) -> StoreResult<()> {
         let mut unknown: HashMap<TenantId, Vec<DeviceId>> = HashMap::new();
         for (tenant, message) in messages {
             let (tenant, entity) = (*tenant, message.originator);
             let is_device = entity.entity_type == EntityType::Device;
             if is_device
                 && message.queue.is_none()
-                && self.originators.peek(Subject { tenant, entity }).is_none()
+                && self.originators.peek(EntityKey { tenant, entity }).is_none()
             {
                 unknown.entry(tenant).or_default().push(DeviceId(entity.id));
             }
@@ -121,14 +126,14 @@ impl Pusher {
 }
 
 #[async_trait]
-impl RuleEngine for Pusher {
-    async fn push(&self, tenant: TenantId, message: Message) -> StoreResult<()> {
+impl RuleEngine for RuleMessageProducer {
+    async fn push(&self, tenant: TenantId, message: QueueMessage) -> StoreResult<()> {
         let (uplink, subject, record) = self.address(tenant, &message).await?;
         if let Some(queue) = self.leaves_shared(&uplink, &message) {
-            let diverted = self.lanes.divert(tenant, &message, queue, PUSH_PATIENCE).await;
+            let diverted = self.lanes.divert(tenant, &message, queue, PUSH_TIMEOUT).await;
             return diverted.map_err(|error| self.not_diverted(error));
         }
-        let deadline = Instant::now() + PUSH_PATIENCE;
+        let deadline = Instant::now() + PUSH_TIMEOUT;
         let done = uplink.push_durably(deadline, subject, &record).await;
         done.map_err(|error| self.refused(error))
     }
@@ -137,12 +142,12 @@ impl RuleEngine for Pusher {
         self.closed.load(Ordering::Acquire)
     }
 
-    async fn push_all(&self, messages: Vec<(TenantId, Message)>) -> StoreResult<()> {
+    async fn push_all(&self, messages: Vec<(TenantId, QueueMessage)>) -> StoreResult<()> {
         let mut result = self.load_devices(&messages).await;
         // The journal gathers what is appended while it writes: all of them wait for few syncs.
         let mut appends = Vec::with_capacity(messages.len());
         // All of them together are as patient as one.
-        let deadline = Instant::now() + PUSH_PATIENCE;
+        let deadline = Instant::now() + PUSH_TIMEOUT;
         for (tenant, message) in &messages {
             match self.append(deadline, *tenant, message).await {
                 Ok(append) => appends.push((append, *tenant, message)),
@@ -161,20 +166,20 @@ impl RuleEngine for Pusher {
 }
 
 #[async_trait]
-impl RecordQueue for Pusher {
-    async fn put_back(&self, queue: &str, subject: Subject, record: &[u8]) -> StoreResult<()> {
-        let Ok(Record {
+impl RecordQueue for RuleMessageProducer {
+    async fn put_back(&self, queue: &str, subject: EntityKey, record: &[u8]) -> StoreResult<()> {
+        let Ok(JournalRecord {
             received_ms,
             body: RecordBody::Diverted(body),
             ..
-        }) = Record::decode(record)
+        }) = JournalRecord::decode(record)
         else {
             return self.uplink.put_back(queue, subject, record).await;
         };
         let diverted = diverted::decode(subject, received_ms, body)
             .map_err(|error| StoreError::new(StoreErrorKind::Invalid, error.to_string()))?;
         if self.lanes.are_open() {
-            let back = self.lanes.put_back(&diverted, PUSH_PATIENCE).await;
+            let back = self.lanes.put_back(&diverted, PUSH_TIMEOUT).await;
             return back.map_err(|error| self.not_diverted(error));
         }
         // No lanes are wanted any more. It begins anew where it came from.
@@ -195,7 +200,7 @@ mod tests {
     use fieldline_core::options::ByteSize;
     use fieldline_core::ports::{Journal as _, Partition};
     use fieldline_journal::EmbeddedJournal;
-    use fieldline_model::message::{Metadata, MsgType};
+    use fieldline_model::message::{MetadataMap, MsgType};
     use serde_json::json;
 
     use super::*;
@@ -209,7 +214,7 @@ mod tests {
         let options = fieldline_journal::Options::default();
         let largest = options.max_append.as_usize();
         let journal = Arc::new(EmbeddedJournal::open(dir.path(), &options).unwrap());
-        let main = Uplink::open(journal.clone(), 2).unwrap();
+        let main = QueueProducer::open(journal.clone(), 2).unwrap();
         let fast = main.open_other(TenantId::NULL, "Fast", 2).unwrap();
         let profile = world
             .device_profile("fast", json!({ "defaultQueueName": "Fast" }))
@@ -223,10 +228,11 @@ mod tests {
             };
             devices.push(world.device(&n.to_string(), patch).await);
         }
-        let originators = Originators::new(world.services.stores.clone(), 64);
-        let pusher = Pusher::new(main.clone(), originators, Lanes::new(&LaneOptions::default()));
+        let originators = OriginatorCache::new(world.services.stores.clone(), 64);
+        let pusher =
+            RuleMessageProducer::new(main.clone(), originators, SlowLanes::new(&LaneOptions::default()));
         let message = |originator, body: String| {
-            let message = Message::new(MsgType::Connect, originator, 1, Metadata::new(), body);
+            let message = QueueMessage::new(MsgType::Connect, originator, 1, MetadataMap::new(), body);
             (world.tenant, message)
         };
         let mut messages: Vec<_> = devices
@@ -238,7 +244,7 @@ mod tests {
         }
         let refused = pusher.push_all(messages).await.unwrap_err();
         assert_eq!(refused.kind(), StoreErrorKind::Invalid);
-        let held = |uplink: &Uplink| {
+        let held = |uplink: &QueueProducer| {
             let queue = uplink.queue();
             (0..2)
                 .map(|index| journal.end(Partition { queue, index }).0)
@@ -254,28 +260,28 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let journal = EmbeddedJournal::open(dir.path(), &fieldline_journal::Options::default()).unwrap();
         let journal = Arc::new(journal);
-        let main = Uplink::open(journal.clone(), 1).unwrap();
+        let main = QueueProducer::open(journal.clone(), 1).unwrap();
         let device = world.device("slow", json!(null)).await;
         let subject = world.subject(device);
-        let message = Message::new(MsgType::Connect, device, 1, Metadata::new(), "{}".to_owned());
+        let message = QueueMessage::new(MsgType::Connect, device, 1, MetadataMap::new(), "{}".to_owned());
         let mut inner = RecordBatch::new();
-        inner.message(world.tenant, &message);
+        inner.push_message(world.tenant, &message);
         let record = split(inner.as_bytes()).next().unwrap().unwrap();
         let mut batch = RecordBatch::new();
-        batch.diverted(&diverted::Diverted {
+        batch.push_diverted(&diverted::DivertedRecord {
             id: message.id,
             queue: "Main",
-            record: Record::decode(record).unwrap(),
+            record: JournalRecord::decode(record).unwrap(),
         });
         let diverted = split(batch.as_bytes()).next().unwrap().unwrap();
 
-        let lanes = Lanes::new(&LaneOptions {
+        let lanes = SlowLanes::new(&LaneOptions {
             backlog: ByteSize(2048),
             ..LaneOptions::default()
         });
-        let originators = Originators::new(world.services.stores.clone(), 64);
-        let pusher = Pusher::new(main.clone(), originators, lanes.clone());
-        let end = |uplink: &Uplink| {
+        let originators = OriginatorCache::new(world.services.stores.clone(), 64);
+        let pusher = RuleMessageProducer::new(main.clone(), originators, lanes.clone());
+        let end = |uplink: &QueueProducer| {
             let queue = uplink.queue();
             journal.end(Partition { queue, index: 0 }).0
         };

@@ -3,7 +3,7 @@
 use fieldline_model::entity::{ClusteringMode, RuleChainType};
 use serde_json::Value;
 
-use crate::node::Factory;
+use crate::node::NodeFactory;
 
 /// Where the editor of rule chains shows a node.
 pub use fieldline_model::entity::ComponentType;
@@ -41,7 +41,7 @@ pub struct NodeType {
     /// Brings a configuration of an older version up to date.
     pub upgrade: fn(from_version: i32, configuration: Value) -> Value,
     /// Makes a node.
-    pub make: Factory,
+    pub make: NodeFactory,
 }
 
 impl NodeType {
@@ -50,7 +50,7 @@ impl NodeType {
         class: &'static str,
         name: &'static str,
         category: ComponentType,
-        make: Factory,
+        make: NodeFactory,
     ) -> Self {
         Self {
             class,

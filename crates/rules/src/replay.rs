@@ -33,25 +33,25 @@ use fieldline_model::{RuleChainId, TenantId};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use self::dry::{Dry, Setup};
-use self::entities::Drafts;
-use self::history::{History, Source};
-use self::plan::Plan;
-use self::play::{Play, PlayError, Progress};
-use self::record::Record;
-pub use self::reprocess::Reprocessor;
+use self::dry::{DryEngine, ReplaySetup};
+use self::entities::ReplayDrafts;
+use self::history::{HistoryReader, HistorySource};
+use self::plan::ReplayPlan;
+use self::play::{ReplayError, ReplayProgress, ReplayRun};
+use self::record::ReplayRecord;
+pub use self::reprocess::FieldReprocessor;
 use crate::book::TenantChains;
 use crate::bounds::CompileAllowance;
-use crate::chain::{self, Chain};
-use crate::engine::Common;
-use crate::message::Msg;
-use crate::node::{Ctx, Node, Step};
+use crate::chain::{self, CompiledChain};
+use crate::engine::EngineShared;
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeContext, NodeResult};
 use crate::registry::{self, ComponentType};
-use crate::services::Services;
-use crate::worker::watch::Watch;
+use crate::services::NodeServices;
+use crate::worker::watch::NodeActivityLog;
 
 /// Replays that run at the same time.
-const AT_ONCE: usize = 2;
+const MAX_CONCURRENT_REPLAYS: usize = 2;
 
 /// Nodes besides the external ones that reach out of the platform, or write the log.
 const NOT_EXECUTED: [&str; 4] = [
@@ -68,32 +68,32 @@ fn is_executed(class: &str) -> bool {
 }
 
 /// A node that is not executed.
-struct Passes;
+struct PassThroughNode;
 
-impl Node for Passes {
-    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
-        Step::success(msg)
+impl Node for PassThroughNode {
+    fn handle(&self, _: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
+        NodeResult::success(msg)
     }
 }
 
 /// Plays stored telemetry.
-pub struct Replayer {
-    common: Arc<Common>,
+pub struct ChainReplayer {
+    common: Arc<EngineShared>,
     permits: Semaphore,
 }
 
-impl Replayer {
+impl ChainReplayer {
     /// A replayer beside an engine.
-    pub fn new(common: Arc<Common>) -> Self {
+    pub fn new(common: Arc<EngineShared>) -> Self {
         Self {
             common,
-            permits: Semaphore::new(AT_ONCE),
+            permits: Semaphore::new(MAX_CONCURRENT_REPLAYS),
         }
     }
 }
 
 #[async_trait]
-impl RuleReplay for Replayer {
+impl RuleReplay for ChainReplayer {
     async fn replay(
         &self,
         tenant: TenantId,
@@ -101,21 +101,23 @@ impl RuleReplay for Replayer {
         request: ReplayRequest,
     ) -> ServiceResult<ReplayReport> {
         let _permit = self.permits.try_acquire().map_err(|_| {
-            let text = format!("{AT_ONCE} replays are running already, try again when one has ended!");
+            let text = format!(
+                "{MAX_CONCURRENT_REPLAYS} replays are running already, try again when one has ended!"
+            );
             ServiceError::new(ServiceErrorKind::TooManyRequests, text)
         })?;
         let begun = Instant::now();
         let real = &self.common.services;
-        let plan = Plan::make(real, tenant, chain, request).await?;
+        let plan = ReplayPlan::make(real, tenant, chain, request).await?;
         let devices = plan.device_ids();
         let bounds = (plan.start, plan.end);
         let (active, begun_alarms, is_cut) =
             difference::stored_alarms(&real.stores.alarms, tenant, &devices, bounds).await?;
-        let dry = Dry::new(
+        let dry = DryEngine::new(
             real,
-            Setup {
+            ReplaySetup {
                 start: plan.start,
-                drafts: Drafts {
+                drafts: ReplayDrafts {
                     profiles: plan.profiles(),
                     alarms: plan.alarm_rules.clone(),
                     fields: plan.fields.clone(),
@@ -130,29 +132,29 @@ impl RuleReplay for Replayer {
         let shown = report::nodes_of(&chains, plan.chain_id());
         dry.common.book.put(tenant, chains);
         let names = plan.names();
-        let played = Played {
+        let played = ReplayOutput {
             record: dry.record.clone(),
             watch: Arc::default(),
-            progress: Arc::new(Mutex::new(Progress {
+            progress: Arc::new(Mutex::new(ReplayProgress {
                 until: plan.start,
-                ..Progress::default()
+                ..ReplayProgress::default()
             })),
         };
         let mut sources = Vec::with_capacity(plan.devices.len());
         for (subject, keys) in &plan.series {
             if let Some(originator) = dry.common.services.originators.get(*subject).await? {
-                sources.push(Source {
+                sources.push(HistorySource {
                     subject: *subject,
                     originator,
                     keys: keys.clone(),
                 });
             }
         }
-        let play = Play {
+        let play = ReplayRun {
             common: dry.common.clone(),
             store: dry.series.clone(),
             chain: plan.chain_id(),
-            history: History::new(real.series.clone(), sources, plan.start, plan.end),
+            history: HistoryReader::new(real.series.clone(), sources, plan.start, plan.end),
             clock: dry.clock.clone(),
             pushes: dry.pushes.clone(),
             record: played.record.clone(),
@@ -170,7 +172,7 @@ impl RuleReplay for Replayer {
         let compared = (plan.start, progress.until);
         let samples = plan.limits.samples;
         let points = difference::points(&real.series, &record, &plan.series, compared, samples).await?;
-        let (courses, updates) = dry.alarms.courses();
+        let (courses, updates) = dry.alarms.timelines();
         let begun_alarms: Vec<_> = begun_alarms
             .into_iter()
             .filter(|alarm| alarm.start_ts < progress.until)
@@ -196,25 +198,25 @@ impl RuleReplay for Replayer {
     }
 }
 
-impl From<PlayError> for ServiceError {
-    fn from(error: PlayError) -> Self {
+impl From<ReplayError> for ServiceError {
+    fn from(error: ReplayError) -> Self {
         match error {
-            PlayError::Store(error) => error.into(),
-            PlayError::Thread(error) => Self::new(ServiceErrorKind::Internal, error),
+            ReplayError::Store(error) => error.into(),
+            ReplayError::Thread(error) => Self::new(ServiceErrorKind::Internal, error),
         }
     }
 }
 
 /// What a replay leaves behind.
-struct Played {
-    record: Arc<Mutex<Record>>,
-    watch: Arc<Mutex<Watch>>,
-    progress: Arc<Mutex<Progress>>,
+struct ReplayOutput {
+    record: Arc<Mutex<ReplayRecord>>,
+    watch: Arc<Mutex<NodeActivityLog>>,
+    progress: Arc<Mutex<ReplayProgress>>,
 }
 
-impl Replayer {
+impl ChainReplayer {
     /// The chains of the tenant, compiled for a replay, with the draft in its place.
-    async fn chains(&self, plan: &Plan, services: &Arc<Services>) -> ServiceResult<TenantChains> {
+    async fn chains(&self, plan: &ReplayPlan, services: &Arc<NodeServices>) -> ServiceResult<TenantChains> {
         let tenant = plan.tenant;
         let compile = |chain: &RuleChain, metadata: &RuleChainMetaData| {
             let allowance = CompileAllowance::default();
@@ -222,10 +224,10 @@ impl Replayer {
                 if is_executed(&node.node_type) {
                     chain::make(services, tenant, node, &allowance).map_err(Into::into)
                 } else {
-                    Ok(Arc::new(Passes))
+                    Ok(Arc::new(PassThroughNode))
                 }
             };
-            Arc::new(Chain::compile_with(chain, metadata, None, &make))
+            Arc::new(CompiledChain::compile_with(chain, metadata, None, &make))
         };
         if plan.is_draft {
             chain::check(services, &plan.metadata)

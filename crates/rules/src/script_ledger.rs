@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use fieldline_core::ports::{RuleUsage, RuleUse, RuleUseOf, RuleUseReport};
+use fieldline_core::ports::{EntityRuleUsage, RuleUsageCounters, RuleUsageReport, RuleUsageSource};
 use fieldline_model::{EntityId, TenantId};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -13,16 +13,16 @@ pub const MAX_OWNERS: usize = 256;
 
 #[derive(Default)]
 struct TenantUse {
-    owners: FxHashMap<EntityId, RuleUse>,
+    owners: FxHashMap<EntityId, RuleUsageCounters>,
     /// What nodes have used that are not counted apart any more.
-    others: RuleUse,
-    total: RuleUse,
+    others: RuleUsageCounters,
+    total: RuleUsageCounters,
     /// What was written as time series already.
-    written: RuleUse,
+    written: RuleUsageCounters,
 }
 
 impl TenantUse {
-    fn add(&mut self, owner: Option<EntityId>, more: &RuleUse) {
+    fn add(&mut self, owner: Option<EntityId>, more: &RuleUsageCounters) {
         self.total.add(more);
         let Some(owner) = owner else {
             self.others.add(more);
@@ -49,61 +49,68 @@ pub struct ScriptLedger {
 }
 
 impl ScriptLedger {
-    fn add(&self, tenant: TenantId, owner: Option<EntityId>, more: &RuleUse) {
+    fn add(&self, tenant: TenantId, owner: Option<EntityId>, more: &RuleUsageCounters) {
         self.tenants.lock().entry(tenant).or_default().add(owner, more);
     }
 
     /// A script was run, after it had waited.
-    pub fn called(&self, tenant: TenantId, owner: EntityId, time: Duration, waited: Duration, bytes: usize) {
+    pub fn count_call(
+        &self,
+        tenant: TenantId,
+        owner: EntityId,
+        time: Duration,
+        waited: Duration,
+        bytes: usize,
+    ) {
         let time_us = micros(time);
         self.micros.fetch_add(time_us, Ordering::Relaxed);
-        let more = RuleUse {
+        let more = RuleUsageCounters {
             calls: 1,
             time_us,
             waited_us: micros(waited),
             bytes: bytes as u64,
-            ..RuleUse::default()
+            ..RuleUsageCounters::default()
         };
         self.add(tenant, Some(owner), &more);
     }
 
     /// An evaluation has gone beyond one of its limits.
-    pub fn overrun(&self, tenant: TenantId, owner: EntityId) {
-        let more = RuleUse {
+    pub fn count_overrun(&self, tenant: TenantId, owner: EntityId) {
+        let more = RuleUsageCounters {
             overruns: 1,
-            ..RuleUse::default()
+            ..RuleUsageCounters::default()
         };
         self.add(tenant, Some(owner), &more);
     }
 
     /// A call was refused because too much waited already, or because what it belongs to is switched off.
-    pub fn refused(&self, tenant: TenantId, owner: EntityId) {
+    pub fn count_refusal(&self, tenant: TenantId, owner: EntityId) {
         self.refused.fetch_add(1, Ordering::Relaxed);
-        let more = RuleUse {
+        let more = RuleUsageCounters {
             refused: 1,
-            ..RuleUse::default()
+            ..RuleUsageCounters::default()
         };
         self.add(tenant, Some(owner), &more);
     }
 
     /// Messages of a tenant have taken so long on the thread of a worker, scripts aside.
     pub fn note_inline(&self, tenant: TenantId, time: Duration) {
-        let more = RuleUse {
+        let more = RuleUsageCounters {
             inline_us: micros(time),
-            ..RuleUse::default()
+            ..RuleUsageCounters::default()
         };
         self.add(tenant, None, &more);
     }
 
     /// What tenants have used since this was last asked.
-    pub(crate) fn take_new(&self) -> Vec<(TenantId, RuleUse)> {
+    pub(crate) fn take_new(&self) -> Vec<(TenantId, RuleUsageCounters)> {
         let mut tenants = self.tenants.lock();
         tenants
             .iter_mut()
             .filter_map(|(tenant, used)| {
                 let new = used.total.since(&used.written);
                 used.written = used.total;
-                (new != RuleUse::default()).then_some((*tenant, new))
+                (new != RuleUsageCounters::default()).then_some((*tenant, new))
             })
             .collect()
     }
@@ -122,33 +129,33 @@ impl ScriptLedger {
     }
 }
 
-impl RuleUsage for ScriptLedger {
-    fn of_tenant(&self, tenant: TenantId) -> RuleUseReport {
+impl RuleUsageSource for ScriptLedger {
+    fn of_tenant(&self, tenant: TenantId) -> RuleUsageReport {
         let tenants = self.tenants.lock();
         let Some(used) = tenants.get(&tenant) else {
-            return RuleUseReport::default();
+            return RuleUsageReport::default();
         };
-        let mut parts: Vec<RuleUseOf> = used
+        let mut parts: Vec<EntityRuleUsage> = used
             .owners
             .iter()
-            .map(|(owner, used)| RuleUseOf {
+            .map(|(owner, used)| EntityRuleUsage {
                 entity: *owner,
                 used: *used,
             })
             .collect();
         sort(&mut parts);
-        RuleUseReport {
+        RuleUsageReport {
             total: used.total,
             parts,
         }
     }
 
-    fn of_tenants(&self, limit: usize) -> RuleUseReport {
+    fn of_tenants(&self, limit: usize) -> RuleUsageReport {
         let tenants = self.tenants.lock();
-        let mut report = RuleUseReport::default();
+        let mut report = RuleUsageReport::default();
         for (tenant, used) in tenants.iter() {
             report.total.add(&used.total);
-            report.parts.push(RuleUseOf {
+            report.parts.push(EntityRuleUsage {
                 entity: (*tenant).into(),
                 used: used.total,
             });
@@ -160,7 +167,7 @@ impl RuleUsage for ScriptLedger {
     }
 }
 
-fn sort(parts: &mut [RuleUseOf]) {
+fn sort(parts: &mut [EntityRuleUsage]) {
     parts.sort_by_key(|part| (std::cmp::Reverse(part.used.weight()), part.entity.id));
 }
 
@@ -180,9 +187,9 @@ mod tests {
     fn only_the_largest_are_told_apart_and_nothing_is_lost() {
         let (ledger, tenant) = (ScriptLedger::default(), TenantId::new());
         let large = EntityId::from(RuleNodeId::new());
-        ledger.called(tenant, large, TIME * 100, TIME, 10);
+        ledger.count_call(tenant, large, TIME * 100, TIME, 10);
         for _ in 0..MAX_OWNERS + 50 {
-            ledger.called(tenant, RuleNodeId::new().into(), TIME, TIME, 10);
+            ledger.count_call(tenant, RuleNodeId::new().into(), TIME, TIME, 10);
         }
         let report = ledger.of_tenant(tenant);
         assert_eq!(report.parts.len(), MAX_OWNERS);
@@ -195,10 +202,10 @@ mod tests {
     fn what_is_written_is_what_is_new() {
         let (ledger, tenant) = (ScriptLedger::default(), TenantId::new());
         let node = EntityId::from(RuleNodeId::new());
-        ledger.refused(tenant, node);
+        ledger.count_refusal(tenant, node);
         assert_eq!(ledger.take_new().len(), 1);
         assert!(ledger.take_new().is_empty());
-        ledger.overrun(tenant, node);
+        ledger.count_overrun(tenant, node);
         ledger.note_inline(tenant, TIME);
         let [(of, new)] = ledger.take_new()[..] else {
             panic!("one tenant");
@@ -208,6 +215,6 @@ mod tests {
             (tenant, 0, 1, 2000)
         );
         ledger.forget(tenant);
-        assert_eq!(ledger.of_tenants(10), RuleUseReport::default());
+        assert_eq!(ledger.of_tenants(10), RuleUsageReport::default());
     }
 }

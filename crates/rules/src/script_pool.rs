@@ -1,6 +1,6 @@
 //! Scripts of all tenants on threads of their own, apart from those that move partitions.
 //!
-//! Each thread has a [`Host`]. The next call is that of the tenant that has used the least time; a tenant never has all
+//! Each thread has a [`ScriptHost`]. The next call is that of the tenant that has used the least time; a tenant never has all
 //! threads, and those whose calls take long leave one to the others. Calls about one originator run one after the other, in
 //! their order. What waits is bounded, and what waits or runs can be ended: by whoever made the call, when the chain of its
 //! node is replaced, when its pack's time is up, and when the program stops. A call that cannot be stopped at its limit,
@@ -19,19 +19,19 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use fieldline_model::{EntityId, TenantId};
-use fieldline_script::{Host, Limits};
+use fieldline_script::{ScriptHost, ScriptLimits};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use self::threads::{MAX_ABANDONED, Shared};
-use self::turns::{Bounds, Job};
-pub use self::work::Refusal;
-use self::work::{Call, Work};
+use self::threads::{MAX_ABANDONED, ScriptPoolShared};
+use self::turns::{ScriptJob, ScriptPoolLimits};
+pub use self::work::ScriptRefusal;
+use self::work::{ScriptTask, TypedScriptCall};
 use crate::engine::Options;
 use crate::script_ledger::ScriptLedger;
 
 /// How long a call may go on after its time limit before it is abandoned.
-const GRACE: Duration = Duration::from_secs(2);
+const ABANDON_GRACE: Duration = Duration::from_secs(2);
 /// Fewest threads: a tenant is to have one and leave one.
 const FEWEST_THREADS: usize = 2;
 
@@ -46,8 +46,8 @@ impl Options {
         .max(FEWEST_THREADS)
     }
 
-    fn limits(&self) -> Limits {
-        let mut limits = Limits::default();
+    fn limits(&self) -> ScriptLimits {
+        let mut limits = ScriptLimits::default();
         limits.javascript.time = self.script_time_limit.0.max(Duration::from_millis(1));
         limits.javascript.memory = self.script_memory.as_usize();
         limits.tbel.time = limits.tbel.time.min(limits.javascript.time);
@@ -61,8 +61,8 @@ impl Options {
         ((self.threads() + MAX_ABANDONED) * of_thread) as u64
     }
 
-    fn bounds(&self) -> Bounds {
-        Bounds {
+    fn bounds(&self) -> ScriptPoolLimits {
+        ScriptPoolLimits {
             threads: self.threads(),
             waiting: self.script_waiting,
             waiting_bytes: self.script_waiting_bytes.as_usize(),
@@ -76,11 +76,11 @@ impl Options {
 
 /// What calls belong to that are ended together, such as a round of a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Scope(u64);
+pub struct ScriptCancelScope(u64);
 
 static NEXT_SCOPE: AtomicU64 = AtomicU64::new(1);
 
-impl Scope {
+impl ScriptCancelScope {
     /// Of calls that are ended one by one.
     pub const NONE: Self = Self(0);
 
@@ -92,7 +92,7 @@ impl Scope {
 
 /// Whose call it is.
 #[derive(Debug, Clone, Copy)]
-pub struct Caller {
+pub struct ScriptCaller {
     /// The tenant.
     pub tenant: TenantId,
     /// The rule node or calculated field.
@@ -100,47 +100,47 @@ pub struct Caller {
     /// Its calls about this one run in their order; the nil id where there is no order.
     pub turn: Uuid,
     /// What it is ended with.
-    pub scope: Scope,
+    pub scope: ScriptCancelScope,
 }
 
-impl Caller {
+impl ScriptCaller {
     /// A node or field whose calls have no order and no scope.
     pub const fn of(tenant: TenantId, owner: EntityId) -> Self {
         Self {
             tenant,
             owner,
             turn: Uuid::nil(),
-            scope: Scope::NONE,
+            scope: ScriptCancelScope::NONE,
         }
     }
 }
 
 /// Told when something is switched off: whose it is, and for how long.
-pub type SwitchedOff = Box<dyn Fn(TenantId, EntityId, Duration) + Send + Sync>;
+pub type SwitchOffListener = Box<dyn Fn(TenantId, EntityId, Duration) + Send + Sync>;
 
 /// See the module.
-pub struct ScriptPool(Arc<Shared>);
+pub struct ScriptPool(Arc<ScriptPoolShared>);
 
 impl ScriptPool {
     /// Starts the threads. They end when the pool is stopped or dropped.
-    pub fn start(options: &Options, ledger: Arc<ScriptLedger>, switched_off: SwitchedOff) -> Arc<Self> {
-        Self::with_limits(options, options.limits(), GRACE, ledger, switched_off)
+    pub fn start(options: &Options, ledger: Arc<ScriptLedger>, switched_off: SwitchOffListener) -> Arc<Self> {
+        Self::with_limits(options, options.limits(), ABANDON_GRACE, ledger, switched_off)
     }
 
     fn with_limits(
         options: &Options,
-        limits: Limits,
+        limits: ScriptLimits,
         grace: Duration,
         ledger: Arc<ScriptLedger>,
-        switched_off: SwitchedOff,
+        switched_off: SwitchOffListener,
     ) -> Arc<Self> {
-        let shared = Shared::start(options.bounds(), limits, grace, ledger, switched_off);
+        let shared = ScriptPoolShared::start(options.bounds(), limits, grace, ledger, switched_off);
         Arc::new(Self(shared))
     }
 
     /// A pool of two threads.
     #[cfg(test)]
-    pub(crate) fn small(switched_off: SwitchedOff) -> Arc<Self> {
+    pub(crate) fn small(switched_off: SwitchOffListener) -> Arc<Self> {
         let options = Options {
             script_threads: 2,
             ..Options::default()
@@ -154,7 +154,7 @@ impl ScriptPool {
     }
 
     /// Limits of each call.
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &ScriptLimits {
         &self.0.limits
     }
 
@@ -162,13 +162,13 @@ impl ScriptPool {
     /// never once the pool has stopped.
     pub fn submit<I: Send + 'static, R: Send + 'static>(
         &self,
-        caller: Caller,
+        caller: ScriptCaller,
         bytes: usize,
         input: I,
-        made: impl FnOnce(&mut Host, I) -> R + Send + 'static,
-        deliver: impl FnOnce(Result<R, (Refusal, Option<I>)>) + Send + 'static,
+        made: impl FnOnce(&mut ScriptHost, I) -> R + Send + 'static,
+        deliver: impl FnOnce(Result<R, (ScriptRefusal, Option<I>)>) + Send + 'static,
     ) {
-        let work = Arc::new(Call::new(input, made, deliver));
+        let work = Arc::new(TypedScriptCall::new(input, made, deliver));
         self.0.submit(self.job(caller, bytes, false, work));
     }
 
@@ -178,10 +178,10 @@ impl ScriptPool {
     /// The call was refused, or ended from outside.
     pub async fn call<R: Send + 'static>(
         &self,
-        caller: Caller,
+        caller: ScriptCaller,
         bytes: usize,
-        made: impl FnOnce(&mut Host) -> R + Send + 'static,
-    ) -> Result<R, Refusal> {
+        made: impl FnOnce(&mut ScriptHost) -> R + Send + 'static,
+    ) -> Result<R, ScriptRefusal> {
         self.wait(caller, bytes, false, made).await
     }
 
@@ -193,27 +193,31 @@ impl ScriptPool {
         &self,
         tenant: TenantId,
         bytes: usize,
-        made: impl FnOnce(&mut Host) -> R + Send + 'static,
-    ) -> Result<R, Refusal> {
-        self.wait(Caller::of(tenant, tenant.into()), bytes, true, made)
+        made: impl FnOnce(&mut ScriptHost) -> R + Send + 'static,
+    ) -> Result<R, ScriptRefusal> {
+        self.wait(ScriptCaller::of(tenant, tenant.into()), bytes, true, made)
             .await
     }
 
     async fn wait<R: Send + 'static>(
         &self,
-        caller: Caller,
+        caller: ScriptCaller,
         bytes: usize,
         is_test: bool,
-        made: impl FnOnce(&mut Host) -> R + Send + 'static,
-    ) -> Result<R, Refusal> {
+        made: impl FnOnce(&mut ScriptHost) -> R + Send + 'static,
+    ) -> Result<R, ScriptRefusal> {
         let (answer, answered) = oneshot::channel();
-        let deliver = move |result: Result<R, (Refusal, Option<()>)>| {
+        let deliver = move |result: Result<R, (ScriptRefusal, Option<()>)>| {
             // Whoever asked may be gone.
             let _ = answer.send(result.map_err(|(refusal, _)| refusal));
         };
-        let work = Arc::new(Call::new((), move |host: &mut Host, ()| made(host), deliver));
+        let work = Arc::new(TypedScriptCall::new(
+            (),
+            move |host: &mut ScriptHost, ()| made(host),
+            deliver,
+        ));
         let job = self.job(caller, bytes, is_test, work);
-        let waits = Waits {
+        let waits = ScriptCallFuture {
             shared: self.0.clone(),
             tenant: job.tenant,
             job: job.id,
@@ -224,9 +228,9 @@ impl ScriptPool {
         waits.await
     }
 
-    fn job(&self, caller: Caller, bytes: usize, is_test: bool, work: Arc<dyn Work>) -> Job {
+    fn job(&self, caller: ScriptCaller, bytes: usize, is_test: bool, work: Arc<dyn ScriptTask>) -> ScriptJob {
         let id = self.0.next_id();
-        Job {
+        ScriptJob {
             id,
             tenant: caller.tenant,
             owner: caller.owner,
@@ -245,17 +249,17 @@ impl ScriptPool {
 
     /// Ends what waits or runs for a node or field that is no longer in force, and lets it run again where it was switched
     /// off.
-    pub fn end_owner(&self, tenant: TenantId, owner: EntityId) {
+    pub fn cancel_owner(&self, tenant: TenantId, owner: EntityId) {
         self.0.switch_on(owner);
-        let is_meant = |job: &Job| job.owner == owner && !job.is_test;
+        let is_meant = |job: &ScriptJob| job.owner == owner && !job.is_test;
         self.0
-            .end(Some(tenant), is_meant, "what it belongs to was changed");
+            .cancel(Some(tenant), is_meant, "what it belongs to was changed");
     }
 
     /// Ends what waits or runs of a scope: of one tenant, or of all.
-    pub fn end_scope(&self, scope: Scope, tenant: Option<TenantId>) {
-        if scope != Scope::NONE {
-            self.0.end(
+    pub fn cancel_scope(&self, scope: ScriptCancelScope, tenant: Option<TenantId>) {
+        if scope != ScriptCancelScope::NONE {
+            self.0.cancel(
                 tenant,
                 |job| job.scope == scope.0,
                 "the time of its messages is up",
@@ -281,33 +285,33 @@ impl Drop for ScriptPool {
 }
 
 /// Waits for a call, and ends it when dropped.
-struct Waits<R> {
-    shared: Arc<Shared>,
+struct ScriptCallFuture<R> {
+    shared: Arc<ScriptPoolShared>,
     tenant: TenantId,
     job: u64,
-    answered: oneshot::Receiver<Result<R, Refusal>>,
+    answered: oneshot::Receiver<Result<R, ScriptRefusal>>,
     is_done: bool,
 }
 
-impl<R> Future for Waits<R> {
-    type Output = Result<R, Refusal>;
+impl<R> Future for ScriptCallFuture<R> {
+    type Output = Result<R, ScriptRefusal>;
 
     fn poll(mut self: std::pin::Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         std::pin::Pin::new(&mut self.answered)
             .poll(context)
             .map(|answered| {
                 self.is_done = true;
-                answered.unwrap_or(Err(Refusal::Stopped))
+                answered.unwrap_or(Err(ScriptRefusal::Stopped))
             })
     }
 }
 
-impl<R> Drop for Waits<R> {
+impl<R> Drop for ScriptCallFuture<R> {
     fn drop(&mut self) {
         if !self.is_done {
             let job = self.job;
             self.shared
-                .end(Some(self.tenant), |it| it.id == job, "nobody waits for it");
+                .cancel(Some(self.tenant), |it| it.id == job, "nobody waits for it");
         }
     }
 }

@@ -6,19 +6,19 @@ use fieldline_core::activity::ActivityTracker;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::downlink::DeviceLink;
 use fieldline_core::ports::{
-    AttributeStore, DeviceRpc, EntityStores, RestCalls, RuleEngine, TimeSeriesStore,
+    AttributeStore, DeviceRpc, EntityStores, RestApiResponder, RuleEngine, TimeSeriesStore,
 };
 use fieldline_core::services::Services as Rules;
-use fieldline_core::usage::ApiUsage;
+use fieldline_core::usage::UsageStore;
 use tokio::runtime::Handle;
 
-use crate::external::External;
-use crate::originators::Originators;
+use crate::external::ExternalNodeSettings;
+use crate::originators::OriginatorCache;
 use crate::script_pool::ScriptPool;
 
 /// Everything that is the same for all nodes of the program.
 #[derive(Clone)]
-pub struct Services {
+pub struct NodeServices {
     /// Entities as they are stored.
     pub stores: EntityStores,
     /// The business rules about entities, for nodes that change them.
@@ -34,17 +34,17 @@ pub struct Services {
     /// Calls devices.
     pub rpc: Arc<dyn DeviceRpc>,
     /// Answers clients of the REST API that wait for a rule chain.
-    pub rest_calls: Arc<dyn RestCalls>,
+    pub rest_calls: Arc<dyn RestApiResponder>,
     /// Whether devices are alive.
     pub activity: Arc<ActivityTracker>,
     /// How much tenants use, and may use.
-    pub usage: Arc<ApiUsage>,
+    pub usage: Arc<UsageStore>,
     /// What nodes need that send messages out.
-    pub external: External,
+    pub external: ExternalNodeSettings,
     /// Runs scripts.
     pub scripts: Arc<ScriptPool>,
     /// Names, profiles and customers of originators.
-    pub originators: Arc<Originators>,
+    pub originators: Arc<OriginatorCache>,
     /// The time.
     pub clock: SharedClock,
     /// Where what waits is run.
@@ -53,7 +53,7 @@ pub struct Services {
     pub service_id: Arc<str>,
 }
 
-impl Services {
+impl NodeServices {
     /// Now, milliseconds.
     pub fn now_ms(&self) -> i64 {
         self.clock.now_ms()

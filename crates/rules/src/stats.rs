@@ -3,21 +3,21 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fieldline_core::ports::{EntityStores, RowParts, StoreResult, TelemetryRow};
+use fieldline_core::ports::{EntityStores, StoreResult, TelemetryRow, TelemetrySaveStrategy};
 use fieldline_core::queue_stats::stats_id;
 use fieldline_core::usage::usage_subject;
-use fieldline_model::kv::{ValueRef, pack};
-use fieldline_model::{Subject, TenantId};
+use fieldline_model::kv::{KvValueRef, pack};
+use fieldline_model::{EntityKey, TenantId};
 use serde_json::json;
 use tracing::warn;
 
-use crate::engine::Engine;
-use crate::strategy::Outcome;
+use crate::engine::RuleEngineService;
+use crate::strategy::MessageOutcome;
 
 /// Counts of one tenant in one queue since they were last taken. The names are those of the stored series.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
-pub struct Counts {
+pub struct MessageCounts {
     pub total: u64,
     pub successful: u64,
     pub tmp_timeout: u64,
@@ -28,7 +28,7 @@ pub struct Counts {
     pub failed_iterations: u64,
 }
 
-impl Counts {
+impl MessageCounts {
     /// Name and value of each series.
     pub fn series(&self) -> [(&'static str, u64); 8] {
         [
@@ -71,12 +71,12 @@ pub struct LastFailure {
 #[derive(Debug, Default)]
 pub struct QueueCounts {
     /// By tenant.
-    pub tenants: HashMap<TenantId, (Counts, Option<LastFailure>)>,
+    pub tenants: HashMap<TenantId, (MessageCounts, Option<LastFailure>)>,
 }
 
 impl QueueCounts {
     /// Counts of a tenant, to be added to.
-    pub fn of(&mut self, tenant: TenantId) -> &mut (Counts, Option<LastFailure>) {
+    pub fn of(&mut self, tenant: TenantId) -> &mut (MessageCounts, Option<LastFailure>) {
         self.tenants.entry(tenant).or_default()
     }
 }
@@ -86,18 +86,18 @@ impl QueueCounts {
     pub fn count_one(
         &mut self,
         tenant: TenantId,
-        outcome: Outcome,
+        outcome: MessageOutcome,
         again: bool,
         failure: Option<&LastFailure>,
     ) {
         let (counts, last) = self.of(tenant);
         counts.total += u64::from(!again);
         let count = match (outcome, again) {
-            (Outcome::Done, _) => &mut counts.successful,
-            (Outcome::Failed, false) => &mut counts.failed,
-            (Outcome::Open, false) => &mut counts.timeout,
-            (Outcome::Failed, true) => &mut counts.tmp_failed,
-            (Outcome::Open, true) => &mut counts.tmp_timeout,
+            (MessageOutcome::Done, _) => &mut counts.successful,
+            (MessageOutcome::Failed, false) => &mut counts.failed,
+            (MessageOutcome::Open, false) => &mut counts.timeout,
+            (MessageOutcome::Failed, true) => &mut counts.tmp_failed,
+            (MessageOutcome::Open, true) => &mut counts.tmp_timeout,
         };
         *count += 1;
         if let Some(failure) = failure {
@@ -110,7 +110,7 @@ impl QueueCounts {
 const MAX_FAILURE: usize = 4096;
 
 /// Writes the statistics of all queues from time to time, for as long as the program runs.
-pub async fn report(engine: Arc<Engine>) {
+pub async fn report(engine: Arc<RuleEngineService>) {
     loop {
         tokio::time::sleep(engine.statistics_interval()).await;
         write(&engine).await;
@@ -118,7 +118,7 @@ pub async fn report(engine: Arc<Engine>) {
 }
 
 /// Writes what was counted since the last time.
-pub async fn write(engine: &Engine) {
+pub async fn write(engine: &RuleEngineService) {
     write_use(engine).await;
     for (_, queue) in engine.queues() {
         let counted = std::mem::take(&mut queue.counts.lock().tenants);
@@ -131,7 +131,7 @@ pub async fn write(engine: &Engine) {
 }
 
 /// What tenants have used of the rule engine, as time series beside the rest of their usage.
-async fn write_use(engine: &Engine) {
+async fn write_use(engine: &RuleEngineService) {
     let services = &engine.common().services;
     let ts = services.now_ms();
     for (tenant, used) in services.scripts.ledger().take_new() {
@@ -144,14 +144,14 @@ async fn write_use(engine: &Engine) {
         };
         let mut values = Vec::new();
         for (name, count) in used.series() {
-            let count = ValueRef::Long(i64::try_from(count).unwrap_or(i64::MAX));
+            let count = KvValueRef::Long(i64::try_from(count).unwrap_or(i64::MAX));
             pack(name, count, &mut values);
         }
         let row = TelemetryRow {
             subject: usage_subject(tenant),
             ts,
             ttl_seconds,
-            parts: RowParts::ALL,
+            parts: TelemetrySaveStrategy::ALL,
             values: values.as_slice(),
         };
         if let Err(error) = services.series.save(&[row]).await {
@@ -161,14 +161,14 @@ async fn write_use(engine: &Engine) {
 }
 
 async fn write_tenant(
-    engine: &Engine,
+    engine: &RuleEngineService,
     tenant: TenantId,
     queue: &str,
-    counts: &Counts,
+    counts: &MessageCounts,
     failure: Option<LastFailure>,
 ) -> StoreResult<()> {
     let services = &engine.common().services;
-    let subject = Subject {
+    let subject = EntityKey {
         tenant,
         entity: stats_id(tenant, queue, &services.service_id).into(),
     };
@@ -178,7 +178,7 @@ async fn write_tenant(
     for (name, count) in counts.series() {
         pack(
             name,
-            ValueRef::Long(i64::try_from(count).unwrap_or(i64::MAX)),
+            KvValueRef::Long(i64::try_from(count).unwrap_or(i64::MAX)),
             &mut values,
         );
     }
@@ -186,7 +186,7 @@ async fn write_tenant(
         subject,
         ts,
         ttl_seconds,
-        parts: RowParts::ALL,
+        parts: TelemetrySaveStrategy::ALL,
         values,
     };
     let mut last = Vec::new();
@@ -194,7 +194,7 @@ async fn write_tenant(
         let error: String = failure.error.chars().take(MAX_FAILURE).collect();
         let text = json!({"ruleChainName": failure.chain, "ruleNodeName": failure.node, "message": error})
             .to_string();
-        pack("ruleEngineException", ValueRef::Json(&text), &mut last);
+        pack("ruleEngineException", KvValueRef::Json(&text), &mut last);
     }
     let mut rows = vec![row(values.as_slice(), stats_ttl)];
     if !last.is_empty() {

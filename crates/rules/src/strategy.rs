@@ -6,7 +6,7 @@ use fieldline_model::entity::{ProcessingStrategyType, Queue, SubmitStrategyType}
 
 /// The strategies of a queue.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Strategy {
+pub struct QueueStrategy {
     /// Which messages are processed at the same time.
     pub submit: SubmitStrategyType,
     /// Messages a batch.
@@ -25,7 +25,7 @@ pub struct Strategy {
     pub timeout: Duration,
 }
 
-impl Default for Strategy {
+impl Default for QueueStrategy {
     fn default() -> Self {
         Self {
             submit: SubmitStrategyType::Burst,
@@ -40,7 +40,7 @@ impl Default for Strategy {
     }
 }
 
-impl Strategy {
+impl QueueStrategy {
     /// The strategies of a queue as it is configured.
     pub fn of(queue: &Queue) -> Self {
         let default = Self::default();
@@ -67,7 +67,7 @@ impl Strategy {
     }
 
     /// Whether messages that ended so are tried again; `Open` means too late.
-    pub fn retries_of(&self, outcome: Outcome) -> bool {
+    pub fn retries_of(&self, outcome: MessageOutcome) -> bool {
         use ProcessingStrategyType as Type;
         let (failed, late) = match self.processing {
             Type::SkipAllFailures | Type::SkipAllFailuresAndTimedOut => (false, false),
@@ -76,9 +76,9 @@ impl Strategy {
             Type::RetryAll | Type::RetryFailedAndTimedOut => (true, true),
         };
         match outcome {
-            Outcome::Open => late,
-            Outcome::Failed => failed,
-            Outcome::Done => false,
+            MessageOutcome::Open => late,
+            MessageOutcome::Failed => failed,
+            MessageOutcome::Done => false,
         }
     }
 
@@ -104,7 +104,7 @@ impl Strategy {
 
 /// How it stands with a message of a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum MessageOutcome {
     /// Not submitted yet, or on its way.
     Open,
     /// Acknowledged.
@@ -115,7 +115,7 @@ pub enum Outcome {
 
 /// What happens next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RetryDecision {
     /// The pack is done with.
     Commit,
     /// These messages are processed again, after a pause.
@@ -124,15 +124,15 @@ pub enum Verdict {
 
 /// How often a pack was tried.
 #[derive(Debug)]
-pub struct Attempts {
+pub struct BatchAttempts {
     made: u32,
     initial: usize,
     pause: Duration,
 }
 
-impl Attempts {
+impl BatchAttempts {
     /// Before the first one, of so many messages.
-    pub fn new(strategy: &Strategy, initial: usize) -> Self {
+    pub fn new(strategy: &QueueStrategy, initial: usize) -> Self {
         Self {
             made: 0,
             initial,
@@ -143,25 +143,25 @@ impl Attempts {
     /// Decides what becomes of a pack whose time is up or whose messages are all done; `Open` means too late.
     pub fn decide(
         &mut self,
-        strategy: &Strategy,
-        outcomes: impl Iterator<Item = Outcome> + Clone,
-    ) -> Verdict {
+        strategy: &QueueStrategy,
+        outcomes: impl Iterator<Item = MessageOutcome> + Clone,
+    ) -> RetryDecision {
         use ProcessingStrategyType as Type;
         let is_wanted = |outcome| strategy.retries_of(outcome);
         let unsuccessful = outcomes
             .clone()
-            .filter(|outcome| *outcome != Outcome::Done)
+            .filter(|outcome| *outcome != MessageOutcome::Done)
             .count();
         let wanted = outcomes.clone().filter(|outcome| is_wanted(*outcome)).count();
         if wanted == 0 {
-            return Verdict::Commit;
+            return RetryDecision::Commit;
         }
         if strategy.retries > 0 && self.made >= strategy.retries {
-            return Verdict::Commit;
+            return RetryDecision::Commit;
         }
         let fraction = unsuccessful as f64 / self.initial.max(1) as f64;
         if strategy.failure_fraction > 0.0 && fraction > strategy.failure_fraction {
-            return Verdict::Commit;
+            return RetryDecision::Commit;
         }
         self.made += 1;
         let pause = self.pause;
@@ -171,7 +171,7 @@ impl Attempts {
             .filter(|(_, outcome)| strategy.processing == Type::RetryAll || is_wanted(*outcome))
             .map(|(index, _)| index)
             .collect();
-        Verdict::Retry(again, pause)
+        RetryDecision::Retry(again, pause)
     }
 
     /// How often it was tried again.
@@ -183,17 +183,17 @@ impl Attempts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Outcome::{Done, Failed, Open};
+    use MessageOutcome::{Done, Failed, Open};
     use ProcessingStrategyType as Type;
 
-    fn strategy(processing: Type, retries: u32, failure_fraction: f64) -> Strategy {
-        Strategy {
+    fn strategy(processing: Type, retries: u32, failure_fraction: f64) -> QueueStrategy {
+        QueueStrategy {
             processing,
             retries,
             failure_fraction,
             pause: Duration::from_secs(1),
             max_pause: Duration::from_secs(4),
-            ..Strategy::default()
+            ..QueueStrategy::default()
         }
     }
 
@@ -209,9 +209,9 @@ mod tests {
             (Type::RetryFailedAndTimedOut, Some(vec![1, 2])),
         ] {
             let strategy = strategy(processing, 3, 0.0);
-            let verdict = Attempts::new(&strategy, 4).decide(&strategy, outcomes.into_iter());
-            let expected = expected.map_or(Verdict::Commit, |again| {
-                Verdict::Retry(again, Duration::from_secs(1))
+            let verdict = BatchAttempts::new(&strategy, 4).decide(&strategy, outcomes.into_iter());
+            let expected = expected.map_or(RetryDecision::Commit, |again| {
+                RetryDecision::Retry(again, Duration::from_secs(1))
             });
             assert_eq!(verdict, expected, "{processing:?}");
         }
@@ -220,19 +220,20 @@ mod tests {
     #[test]
     fn retries_end_by_number_and_by_the_fraction_of_failures_and_the_pause_grows() {
         let limited = strategy(Type::RetryFailed, 4, 0.0);
-        let mut attempts = Attempts::new(&limited, 2);
+        let mut attempts = BatchAttempts::new(&limited, 2);
         let pauses: Vec<_> =
             std::iter::from_fn(|| match attempts.decide(&limited, [Failed, Done].into_iter()) {
-                Verdict::Retry(_, pause) => Some(pause.as_secs()),
-                Verdict::Commit => None,
+                RetryDecision::Retry(_, pause) => Some(pause.as_secs()),
+                RetryDecision::Commit => None,
             })
             .collect();
         assert_eq!(pauses, [1, 2, 4, 4]);
 
         let tolerant = strategy(Type::RetryFailed, 0, 0.5);
-        let decide =
-            |outcomes: [Outcome; 4]| Attempts::new(&tolerant, 4).decide(&tolerant, outcomes.into_iter());
-        assert_ne!(decide([Failed, Failed, Done, Done]), Verdict::Commit);
-        assert_eq!(decide([Failed, Failed, Failed, Done]), Verdict::Commit);
+        let decide = |outcomes: [MessageOutcome; 4]| {
+            BatchAttempts::new(&tolerant, 4).decide(&tolerant, outcomes.into_iter())
+        };
+        assert_ne!(decide([Failed, Failed, Done, Done]), RetryDecision::Commit);
+        assert_eq!(decide([Failed, Failed, Failed, Done]), RetryDecision::Commit);
     }
 }

@@ -18,19 +18,19 @@ use parking_lot::{Mutex, RwLock};
 ///   is loaded once more.
 /// - A mark outlives a load that fails.
 /// - What is loaded of a tenant that was forgotten meanwhile does not come into force.
-pub(crate) struct Tenants<T, P> {
-    slots: RwLock<HashMap<TenantId, Arc<Slot<T, P>>>>,
+pub(crate) struct TenantCache<T, P> {
+    slots: RwLock<HashMap<TenantId, Arc<TenantSlot<T, P>>>>,
 }
 
 /// What was known of a tenant's value at a time: whoever keeps the value keeps this with it, and asks again once it no longer
 /// holds. Changes of other tenants do not touch it.
 #[derive(Debug, Clone)]
-pub struct Epoch {
+pub struct TenantEpoch {
     of: Arc<AtomicU64>,
     seen: u64,
 }
 
-impl Epoch {
+impl TenantEpoch {
     /// Whether nothing has changed since.
     pub fn is_current(&self) -> bool {
         self.of.load(Ordering::Acquire) == self.seen
@@ -39,14 +39,14 @@ impl Epoch {
 
 /// What of a tenant's value is no longer true.
 #[derive(Debug, Clone)]
-pub(crate) struct Stale<P> {
+pub(crate) struct StaleParts<P> {
     /// All of it.
     pub(crate) everything: bool,
     /// These parts.
     pub(crate) parts: HashSet<P>,
 }
 
-impl<P> Default for Stale<P> {
+impl<P> Default for StaleParts<P> {
     fn default() -> Self {
         Self {
             everything: false,
@@ -57,37 +57,42 @@ impl<P> Default for Stale<P> {
 
 /// Where the values of a kind come from.
 #[async_trait]
-pub(crate) trait Load<T, P>: Send + Sync {
+pub(crate) trait TenantLoader<T, P>: Send + Sync {
     /// Makes the value of a tenant, of the one before and what of that is stale, all where that is absent.
     ///
     /// # Errors
     /// The store failed.
-    async fn load(&self, tenant: TenantId, before: Option<&T>, stale: Option<&Stale<P>>) -> StoreResult<T>;
+    async fn load(
+        &self,
+        tenant: TenantId,
+        before: Option<&T>,
+        stale: Option<&StaleParts<P>>,
+    ) -> StoreResult<T>;
 
     /// A value is about to come into force in the place of another one; nobody has seen it yet.
     fn in_force(&self, tenant: TenantId, before: Option<&T>, now: &Arc<T>);
 }
 
-struct Slot<T, P> {
-    state: Mutex<State<T, P>>,
+struct TenantSlot<T, P> {
+    state: Mutex<TenantSlotState<T, P>>,
     loading: tokio::sync::Mutex<()>,
     /// Grows with every change.
     epoch: Arc<AtomicU64>,
 }
 
-struct State<T, P> {
+struct TenantSlotState<T, P> {
     value: Option<Arc<T>>,
-    stale: Option<Stale<P>>,
+    stale: Option<StaleParts<P>>,
     /// Grows with every mark.
     marks: u64,
     /// The tenant was forgotten.
     is_gone: bool,
 }
 
-impl<T, P> Default for Slot<T, P> {
+impl<T, P> Default for TenantSlot<T, P> {
     fn default() -> Self {
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(TenantSlotState {
                 value: None,
                 stale: None,
                 marks: 0,
@@ -99,20 +104,20 @@ impl<T, P> Default for Slot<T, P> {
     }
 }
 
-impl<T, P> Slot<T, P> {
+impl<T, P> TenantSlot<T, P> {
     /// Lets those who keep the value ask again.
-    fn turn(&self) {
+    fn advance_epoch(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
     }
 }
 
-impl<T, P> State<T, P> {
+impl<T, P> TenantSlotState<T, P> {
     fn known(&self) -> Option<Arc<T>> {
         self.value.clone().filter(|_| self.stale.is_none())
     }
 }
 
-impl<T, P> Default for Tenants<T, P> {
+impl<T, P> Default for TenantCache<T, P> {
     fn default() -> Self {
         Self {
             slots: RwLock::default(),
@@ -120,19 +125,23 @@ impl<T, P> Default for Tenants<T, P> {
     }
 }
 
-impl<T, P: Clone + Eq + Hash> Tenants<T, P> {
+impl<T, P: Clone + Eq + Hash> TenantCache<T, P> {
     /// What is known of a tenant's value now. To be asked for before the value is: a change in between is then noticed.
-    pub(crate) fn epoch(&self, tenant: TenantId) -> Epoch {
+    pub(crate) fn epoch(&self, tenant: TenantId) -> TenantEpoch {
         let of = self.slot(tenant).epoch.clone();
         let seen = of.load(Ordering::Acquire);
-        Epoch { of, seen }
+        TenantEpoch { of, seen }
     }
 
     /// The value of a tenant as it is now.
     ///
     /// # Errors
     /// It cannot be loaded.
-    pub(crate) async fn get(&self, tenant: TenantId, loader: &impl Load<T, P>) -> StoreResult<Arc<T>> {
+    pub(crate) async fn get(
+        &self,
+        tenant: TenantId,
+        loader: &impl TenantLoader<T, P>,
+    ) -> StoreResult<Arc<T>> {
         loop {
             let slot = self.slot(tenant);
             if let Some(known) = slot.state.lock().known() {
@@ -175,7 +184,7 @@ impl<T, P: Clone + Eq + Hash> Tenants<T, P> {
             state.stale = None;
             state.value.replace(value)
         };
-        slot.turn();
+        slot.advance_epoch();
         before
     }
 
@@ -193,7 +202,7 @@ impl<T, P: Clone + Eq + Hash> Tenants<T, P> {
                 None => stale.everything = true,
             }
         }
-        slot.turn();
+        slot.advance_epoch();
     }
 
     /// The tenants whose values have been asked for.
@@ -209,11 +218,11 @@ impl<T, P: Clone + Eq + Hash> Tenants<T, P> {
             state.is_gone = true;
             state.value.take()
         };
-        slot.turn();
+        slot.advance_epoch();
         value
     }
 
-    fn slot(&self, tenant: TenantId) -> Arc<Slot<T, P>> {
+    fn slot(&self, tenant: TenantId) -> Arc<TenantSlot<T, P>> {
         if let Some(slot) = self.slots.read().get(&tenant) {
             return slot.clone();
         }
@@ -231,7 +240,7 @@ mod tests {
 
     use super::*;
 
-    type Numbers = Tenants<u32, u8>;
+    type Numbers = TenantCache<u32, u8>;
     /// What a load was given, and what answers it.
     struct Asked {
         tenant: TenantId,
@@ -273,14 +282,14 @@ mod tests {
     }
 
     #[async_trait]
-    impl Load<u32, u8> for Loader {
+    impl TenantLoader<u32, u8> for Loader {
         async fn load(
             &self,
             tenant: TenantId,
             before: Option<&u32>,
-            stale: Option<&Stale<u8>>,
+            stale: Option<&StaleParts<u8>>,
         ) -> StoreResult<u32> {
-            let parts = |stale: &Stale<u8>| {
+            let parts = |stale: &StaleParts<u8>| {
                 let mut parts: Vec<u8> = stale.parts.iter().copied().collect();
                 parts.sort_unstable();
                 (stale.everything, parts)

@@ -44,9 +44,9 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use fieldline_core::in_hand::{KeptNote, KeptProof, KeptTurn};
-use fieldline_core::ingest::{Applier, Delivered, Processor, Stopping};
+use fieldline_core::ingest::{DeliveredBatch, EffectWriter, IngestShutdown, RecordProcessor};
 use fieldline_core::logging::LogGate;
-use fieldline_core::ports::{AlarmTouch, Offset, Partition, QueueId, StoreResult};
+use fieldline_core::ports::{AlarmEndUpdate, Offset, Partition, QueueId, StoreResult};
 use fieldline_model::TenantId;
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -54,26 +54,26 @@ use tokio::sync::mpsc;
 use tracing::{error, warn};
 use uuid::Uuid;
 
-use self::field_calls::FieldCalls;
-use self::lane_book::LaneBook;
-use self::late::LateBook;
+use self::field_calls::RunningFieldScripts;
+use self::lane_book::LaneScheduler;
+use self::late::LateMessageTable;
 use self::marks::DUE;
-use self::pack::{Due, Origin, Pack};
-use self::parts::Parts;
-use self::shares::Shares;
-use self::suspended::Suspended;
-use self::waits::Resumed;
-use self::walk::Move;
-use self::watch::Watch;
-use crate::book::{Book, TenantChains};
-use crate::engine::{Common, QueueHandle, Role};
-use crate::gone::Gone;
-use crate::tenants::Epoch;
+use self::pack::{DueTimer, MessageBatch, MessageOrigin};
+use self::parts::WorkerState;
+use self::shares::TimeShares;
+use self::suspended::SuspendedWaits;
+use self::waits::WaitCompletion;
+use self::walk::WalkTask;
+use self::watch::NodeActivityLog;
+use crate::book::{ChainRegistry, TenantChains};
+use crate::engine::{EngineShared, QueueHandle, QueueRole};
+use crate::gone::Deletion;
+use crate::tenants::TenantEpoch;
 
 /// Nodes that a message may go through, whatever its tenant's profile says.
 const MAX_HOPS: u32 = 10_000;
 /// What takes less to store is not worth being divided among tenants.
-const STORES_LONG: Duration = Duration::from_millis(1);
+const MIN_CHARGED_STORE_TIME: Duration = Duration::from_millis(1);
 /// Timers that are handled together.
 const MAX_DUE: usize = 1000;
 /// How much later what is suspected and has come due tries again whether it is its turn, milliseconds.
@@ -81,32 +81,32 @@ const SUSPECT_PAUSE_MS: i64 = 50;
 static LOAD_GATE: LogGate = LogGate::new(1);
 
 /// See the module.
-pub struct Worker {
-    common: Arc<Common>,
+pub struct RuleWorker {
+    common: Arc<EngineShared>,
     queue: Arc<QueueHandle>,
-    parts: Parts,
-    tenants: FxHashMap<TenantId, (Epoch, Arc<TenantChains>)>,
-    inbox: mpsc::UnboundedReceiver<Resumed>,
-    outbox: mpsc::UnboundedSender<Resumed>,
+    parts: WorkerState,
+    tenants: FxHashMap<TenantId, (TenantEpoch, Arc<TenantChains>)>,
+    inbox: mpsc::UnboundedReceiver<WaitCompletion>,
+    outbox: mpsc::UnboundedSender<WaitCompletion>,
     /// What has come back while nobody was processing.
-    ready: VecDeque<Resumed>,
-    suspended: Suspended,
+    ready: VecDeque<WaitCompletion>,
+    suspended: SuspendedWaits,
     /// More may wait than usually do, until one of those that have come back goes on.
     is_crowded: bool,
-    pack: Pack,
+    pack: MessageBatch,
     /// Nothing leaves the pack any more: the journal has not taken it.
     refuses_to_leave: bool,
     /// The message that walks was taken away.
     is_cut: bool,
     /// How tenants share its time.
-    shares: Shares,
+    shares: TimeShares,
     /// What its lane holds, if it works on one.
-    lane: LaneBook,
-    due: Vec<(Partition, Due)>,
+    lane: LaneScheduler,
+    due: Vec<(Partition, DueTimer)>,
     /// What goes on although its pack does not wait for it any more.
-    late: LateBook,
+    late: LateMessageTable,
     /// Alarms whose end has moved, until that is stored.
-    touches: FxHashMap<Uuid, AlarmTouch>,
+    touches: FxHashMap<Uuid, AlarmEndUpdate>,
     /// Those that it works on.
     partitions: Vec<Partition>,
     /// When the walk that goes on began, or last waited, milliseconds: nodes need no clock of their own.
@@ -114,7 +114,7 @@ pub struct Worker {
     /// Nodes that a message of this tenant may go through, the one whose chains were last asked for.
     max_hops: (TenantId, u32),
     /// Memory for the moves of the next message.
-    moves: Vec<Move>,
+    moves: Vec<WalkTask>,
     /// How much of what has gone is swept out.
     swept: u64,
     /// A pack has begun and not come to its end: what is kept is ahead of the stored position.
@@ -122,16 +122,16 @@ pub struct Worker {
     /// Messages of the lane that have come to their end, until what they do is stored.
     lane_notes: Vec<KeptNote>,
     /// Calculated fields whose scripts run.
-    field_calls: FieldCalls,
+    field_calls: RunningFieldScripts,
     /// Who watches the nodes, in a replay.
-    watch: Option<Arc<Mutex<Watch>>>,
+    watch: Option<Arc<Mutex<NodeActivityLog>>>,
 }
 
-impl Worker {
+impl RuleWorker {
     /// A worker of a queue.
-    pub fn new(common: Arc<Common>, queue: Arc<QueueHandle>) -> Self {
+    pub fn new(common: Arc<EngineShared>, queue: Arc<QueueHandle>) -> Self {
         let (outbox, inbox) = mpsc::unbounded_channel();
-        let mut parts = Parts::new(
+        let mut parts = WorkerState::new(
             queue.partitions,
             Partition {
                 queue: QueueId(0),
@@ -149,15 +149,15 @@ impl Worker {
             inbox,
             outbox,
             ready: VecDeque::new(),
-            suspended: Suspended::default(),
+            suspended: SuspendedWaits::default(),
             is_crowded: false,
-            pack: Pack::default(),
+            pack: MessageBatch::default(),
             refuses_to_leave: false,
             is_cut: false,
-            shares: Shares::new(),
-            lane: LaneBook::default(),
+            shares: TimeShares::new(),
+            lane: LaneScheduler::default(),
             due: Vec::new(),
-            late: LateBook::default(),
+            late: LateMessageTable::default(),
             touches: FxHashMap::default(),
             partitions: Vec::new(),
             now: 0,
@@ -166,7 +166,7 @@ impl Worker {
             swept,
             is_midway: false,
             lane_notes: Vec::new(),
-            field_calls: FieldCalls::default(),
+            field_calls: RunningFieldScripts::default(),
             watch: None,
         }
     }
@@ -176,8 +176,12 @@ impl Worker {
     }
 
     /// The chains of a tenant that a message now goes through.
-    async fn chains(&mut self, tenant: TenantId, store: &Applier) -> Result<Arc<TenantChains>, Stopping> {
-        self.know_fields(tenant, store).await?;
+    async fn chains(
+        &mut self,
+        tenant: TenantId,
+        store: &EffectWriter,
+    ) -> Result<Arc<TenantChains>, IngestShutdown> {
+        self.refresh_fields(tenant, store).await?;
         let chains = self.load_chains(tenant, store).await?;
         self.max_hops = (tenant, max_hops_of(&chains));
         Ok(chains)
@@ -197,15 +201,15 @@ impl Worker {
     async fn load_chains(
         &mut self,
         tenant: TenantId,
-        store: &Applier,
-    ) -> Result<Arc<TenantChains>, Stopping> {
+        store: &EffectWriter,
+    ) -> Result<Arc<TenantChains>, IngestShutdown> {
         if let Some((epoch, chains)) = self.tenants.get(&tenant)
             && epoch.is_current()
         {
             return Ok(chains.clone());
         }
         let epoch = self.common.book.epoch(tenant);
-        let load = |book: Arc<Book>| async move { book.tenant(tenant).await };
+        let load = |book: Arc<ChainRegistry>| async move { book.tenant(tenant).await };
         let loaded = self.load(tenant, "rule chains", load, store).await?;
         // Without them, the tenant's messages fail.
         let chains = loaded.unwrap_or_default();
@@ -219,9 +223,9 @@ impl Worker {
         &self,
         tenant: TenantId,
         what: &'static str,
-        load: impl Fn(Arc<Book>) -> F,
-        store: &Applier,
-    ) -> Result<Option<T>, Stopping>
+        load: impl Fn(Arc<ChainRegistry>) -> F,
+        store: &EffectWriter,
+    ) -> Result<Option<T>, IngestShutdown>
     where
         T: Send + 'static,
         F: Future<Output = StoreResult<T>> + Send + 'static,
@@ -247,7 +251,12 @@ impl Worker {
     }
 
     /// Applies what waits, with what is kept, as of a position.
-    async fn apply(&mut self, partition: Partition, next: Offset, store: &Applier) -> Result<(), Stopping> {
+    async fn apply(
+        &mut self,
+        partition: Partition,
+        next: Offset,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         self.parts.meter.flush();
         if !self.queue.role.is_lane() {
             let states = &mut self.parts.states;
@@ -264,7 +273,11 @@ impl Worker {
     }
 
     /// The same between records.
-    async fn amend(&mut self, partition: Partition, store: &Applier) -> Result<(), Stopping> {
+    async fn apply_between_records(
+        &mut self,
+        partition: Partition,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         self.parts.meter.flush();
         let mut states = self.parts.states.take_changes(partition);
         if self.queue.role.is_lane() {
@@ -273,7 +286,7 @@ impl Worker {
         }
         let effects = self.parts.effects.with(states);
         let began = Instant::now();
-        store.amend(partition, &effects).await?;
+        store.apply_between_records(partition, &effects).await?;
         self.charge_storing(began.elapsed());
         self.parts.effects.settle(&*self.common.services.devices);
         Ok(())
@@ -281,7 +294,7 @@ impl Worker {
 
     /// What takes long to store has cost its tenants that time, as if their messages had taken it.
     fn charge_storing(&mut self, took: Duration) {
-        if took >= STORES_LONG {
+        if took >= MIN_CHARGED_STORE_TIME {
             let bytes = self.parts.effects.bytes_of_tenants();
             self.shares.charge(took, &bytes);
         }
@@ -289,18 +302,24 @@ impl Worker {
 
     /// Applies what messages have done so far, so that what is read next is as they left it. What is kept waits for the end
     /// of the pack: it belongs to the position behind it.
-    async fn apply_pending(&mut self, partition: Partition, store: &Applier) -> Result<(), Stopping> {
+    async fn apply_pending(
+        &mut self,
+        partition: Partition,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         if self.parts.effects.is_empty() {
             return Ok(());
         }
         let marks = self.parts.mark_pending(partition);
-        store.amend(partition, &self.parts.effects.with(marks)).await?;
+        store
+            .apply_between_records(partition, &self.parts.effects.with(marks))
+            .await?;
         self.parts.effects.settle(&*self.common.services.devices);
         Ok(())
     }
 
     /// Handles what was kept and has come due, as a pack of its own.
-    async fn run_due(&mut self, store: &Applier) -> Result<(), Stopping> {
+    async fn run_due(&mut self, store: &EffectWriter) -> Result<(), IngestShutdown> {
         let now = self.now_ms();
         let (mut notes, mut proofs) = (Vec::new(), Vec::new());
         self.due.clear();
@@ -342,7 +361,7 @@ impl Worker {
         }
         self.pack.begin();
         for record in 0..self.due.len() as u32 {
-            self.pack.add(Origin { record, row: 0 });
+            self.pack.add(MessageOrigin { record, row: 0 });
         }
         self.pack.record = DUE;
         self.run_pack(None, store).await?;
@@ -359,29 +378,29 @@ impl Worker {
     }
 
     /// Applies what waits where the partitions stand.
-    async fn apply_everywhere(&mut self, store: &Applier) -> Result<(), Stopping> {
+    async fn apply_everywhere(&mut self, store: &EffectWriter) -> Result<(), IngestShutdown> {
         self.parts.meter.flush();
         for partition in self.partitions.clone() {
             if !self.parts.effects.is_empty() || self.parts.states.has_changes(partition) {
-                self.amend(partition, store).await?;
+                self.apply_between_records(partition, store).await?;
             }
         }
         Ok(())
     }
 
     /// Drops what was kept for nodes, fields and entities that are no more.
-    async fn sweep(&mut self, store: &Applier) -> Result<(), Stopping> {
+    async fn purge_deleted(&mut self, store: &EffectWriter) -> Result<(), IngestShutdown> {
         let log = self.common.book.gone();
         let count = log.count();
         if count == self.swept {
             return Ok(());
         }
-        let gone: FxHashSet<Gone> = log.since(self.swept).into_iter().collect();
+        let gone: FxHashSet<Deletion> = log.since(self.swept).into_iter().collect();
         self.swept = count;
-        let stays = |tenant: &TenantId| !gone.contains(&Gone::Tenant(*tenant));
+        let stays = |tenant: &TenantId| !gone.contains(&Deletion::Tenant(*tenant));
         self.tenants.retain(|tenant, _| stays(tenant));
         self.parts.feeding.tenants.retain(|tenant, _| stays(tenant));
-        self.parts.states.sweep(&gone);
+        self.parts.states.purge(&gone);
         self.apply_everywhere(store).await
     }
 
@@ -401,8 +420,12 @@ fn max_hops_of(chains: &TenantChains) -> u32 {
 }
 
 #[async_trait(?Send)]
-impl Processor for Worker {
-    async fn assigned(&mut self, partition: Partition, store: &Applier) -> Result<(), Stopping> {
+impl RecordProcessor for RuleWorker {
+    async fn assign_partition(
+        &mut self,
+        partition: Partition,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         let states = store.states(partition).await?;
         self.parts.states.load(partition, states);
         self.parts.marks.load(partition, &mut self.parts.states);
@@ -412,7 +435,7 @@ impl Processor for Worker {
         Ok(())
     }
 
-    fn revoked(&mut self, partition: Partition) {
+    fn revoke_partition(&mut self, partition: Partition) {
         self.leave_lane(partition);
         self.parts.marks.drop_partition(partition);
         self.leave_late(partition);
@@ -420,7 +443,11 @@ impl Processor for Worker {
         self.partitions.retain(|it| *it != partition);
     }
 
-    async fn process(&mut self, delivered: Delivered<'_>, store: &Applier) -> Result<(), Stopping> {
+    async fn process(
+        &mut self,
+        delivered: DeliveredBatch<'_>,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         let partition = delivered.records.partition;
         self.parts.partition = partition;
         if self.queue.role.is_lane() {
@@ -446,7 +473,7 @@ impl Processor for Worker {
             return;
         }
         let due = match self.queue.role {
-            Role::Lane(_) => self.next_of_lane(),
+            QueueRole::Lane(_) => self.next_of_lane(),
             _ => self.next_due_in(),
         };
         if due.is_some_and(|left| left.is_zero()) {
@@ -464,7 +491,7 @@ impl Processor for Worker {
         }
     }
 
-    async fn work(&mut self, store: &Applier) -> Result<(), Stopping> {
+    async fn work(&mut self, store: &EffectWriter) -> Result<(), IngestShutdown> {
         self.is_midway = true;
         while let Some(resumed) = self.ready.pop_front() {
             self.resume(resumed, store).await?;
@@ -481,11 +508,11 @@ impl Processor for Worker {
         Ok(())
     }
 
-    async fn flush(&mut self, store: &Applier) {
+    async fn flush(&mut self, store: &EffectWriter) {
         self.store_touches().await;
         // When the program stops in the midst of a pack, what that keeps is left to the next start, with what has gone.
         if !self.is_midway {
-            let _ = self.sweep(store).await;
+            let _ = self.purge_deleted(store).await;
         }
     }
 }

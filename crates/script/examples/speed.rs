@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fieldline_script::{Arg, Host, Lang, Limits, Script};
+use fieldline_script::{Script, ScriptArg, ScriptHost, ScriptLang, ScriptLimits};
 
 const PARAMS: &[&str] = &["msg", "metadata", "msgType"];
 const TRANSFORM: &str = "msg.temperature = msg.temperature * 1.8 + 32;\n\
@@ -19,8 +19,8 @@ fn main() {
     .into();
     let body = r#"{"temperature":21.5,"humidity":40,"active":true}"#;
     let only = std::env::args().nth(1);
-    for lang in [Lang::JavaScript, Lang::Tbel] {
-        let mut host = Host::new(Limits::default());
+    for lang in [ScriptLang::JavaScript, ScriptLang::Tbel] {
+        let mut host = ScriptHost::new(ScriptLimits::default());
         let Ok(transform) = Script::new(lang, PARAMS, TRANSFORM) else {
             continue;
         };
@@ -28,9 +28,9 @@ fn main() {
             continue;
         };
         let args = [
-            Arg::Json(body),
-            Arg::Map(&metadata),
-            Arg::Text("POST_TELEMETRY_REQUEST"),
+            ScriptArg::Json(body),
+            ScriptArg::Map(&metadata),
+            ScriptArg::Text("POST_TELEMETRY_REQUEST"),
         ];
         let run = |name: &str| only.as_deref().is_none_or(|only| only == name);
         println!("{:?}", host.transform(&transform, &args));
@@ -54,9 +54,9 @@ fn main() {
                 object.bool("active", true);
             };
             let args = [
-                Arg::Object(&fields),
-                Arg::Map(&metadata),
-                Arg::Text("POST_TELEMETRY_REQUEST"),
+                ScriptArg::Object(&fields),
+                ScriptArg::Map(&metadata),
+                ScriptArg::Text("POST_TELEMETRY_REQUEST"),
             ];
             measure(&format!("{lang:?} filter of a built object"), || {
                 host.filter(&filter, &args).is_ok()
@@ -86,12 +86,12 @@ fn measure(name: &str, mut call: impl FnMut() -> bool) {
     println!("{name}: {best:.0} calls/s");
 }
 
-fn memory(lang: Lang) {
-    let mut host = Host::new(Limits {
+fn memory(lang: ScriptLang) {
+    let mut host = ScriptHost::new(ScriptLimits {
         cached_scripts: 2000,
-        ..Limits::default()
+        ..ScriptLimits::default()
     });
-    let args = [Arg::Json("{}"), Arg::Json("{}"), Arg::Text("")];
+    let args = [ScriptArg::Json("{}"), ScriptArg::Json("{}"), ScriptArg::Text("")];
     let script = |n: u32| Script::new(lang, PARAMS, &format!("msg.n = {n};\n{TRANSFORM}"));
     let Ok(first) = script(0) else { return };
     let _ = host.call(&first, &args);

@@ -2,12 +2,12 @@
 
 use rquickjs::{Array, Ctx, Object, Value};
 
-use crate::engine::Hooks;
+use crate::engine::RealmFunctions;
 use crate::values;
 
 /// An argument. Borrows everything; what it holds becomes a value of the script at the call.
 #[derive(Clone, Copy)]
-pub enum Arg<'a> {
+pub enum ScriptArg<'a> {
     /// Nothing.
     Null,
     /// True or false.
@@ -31,7 +31,7 @@ pub enum Arg<'a> {
         /// Time of the value, milliseconds.
         ts: i64,
         /// The value.
-        value: &'a Arg<'a>,
+        value: &'a ScriptArg<'a>,
     },
     /// Values of a calculated field within a window of time.
     Rolling {
@@ -45,7 +45,7 @@ pub enum Arg<'a> {
     /// What a calculated field gives as `ctx`: `{args, latestTs}`.
     Context {
         /// Arguments by name.
-        args: &'a [(&'a str, Arg<'a>)],
+        args: &'a [(&'a str, ScriptArg<'a>)],
         /// Time of the newest argument, milliseconds.
         latest_ts: i64,
     },
@@ -54,7 +54,7 @@ pub enum Arg<'a> {
 /// Objects that were built cost this much of the argument limit beside their texts; as in ThingsBoard.
 const OBJECT_SIZE: usize = 32;
 
-impl Arg<'_> {
+impl ScriptArg<'_> {
     /// Characters that count towards the limit of arguments; a closure's object counts when it is built.
     pub fn size(&self) -> usize {
         match self {
@@ -77,7 +77,11 @@ impl Arg<'_> {
         }
     }
 
-    pub(crate) fn build<'js>(&self, ctx: &Ctx<'js>, hooks: &Hooks) -> Result<Value<'js>, BuildError> {
+    pub(crate) fn build<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        hooks: &RealmFunctions,
+    ) -> Result<Value<'js>, ArgBuildError> {
         let ctx_of = || ctx.clone();
         Ok(match self {
             Self::Null => hooks.dialect.null(ctx),
@@ -85,7 +89,7 @@ impl Arg<'_> {
             Self::Long(value) => values::long(ctx, &hooks.dialect, *value),
             Self::Double(value) => values::double(ctx, &hooks.dialect, *value)?,
             Self::Text(text) => rquickjs::String::from_str(ctx_of(), text)?.into_value(),
-            Self::Json(text) => values::parse(ctx, &hooks.dialect, text).map_err(BuildError::from)?,
+            Self::Json(text) => values::parse(ctx, &hooks.dialect, text).map_err(ArgBuildError::from)?,
             Self::Value(value) => values::from_json(ctx, &hooks.dialect, value)?,
             Self::Map(entries) => {
                 let object = Object::new(ctx_of())?;
@@ -147,36 +151,36 @@ fn chars(text: &str) -> usize {
 /// Fills an object argument without a detour by JSON text.
 pub struct ObjectBuilder<'js, 'h> {
     object: Object<'js>,
-    hooks: &'h Hooks,
-    error: Option<BuildError>,
+    hooks: &'h RealmFunctions,
+    error: Option<ArgBuildError>,
 }
 
 /// Why an argument could not be made.
 #[derive(Debug)]
-pub(crate) enum BuildError {
+pub(crate) enum ArgBuildError {
     /// The engine refused, as when memory is used up.
     Engine(rquickjs::Error),
     /// The JSON text is none.
     Json(String),
 }
 
-impl From<rquickjs::Error> for BuildError {
+impl From<rquickjs::Error> for ArgBuildError {
     fn from(error: rquickjs::Error) -> Self {
         Self::Engine(error)
     }
 }
 
-impl From<values::ParseError> for BuildError {
-    fn from(error: values::ParseError) -> Self {
+impl From<values::ValueParseError> for ArgBuildError {
+    fn from(error: values::ValueParseError) -> Self {
         match error {
-            values::ParseError::Engine(error) => Self::Engine(error),
-            values::ParseError::Json(message) => Self::Json(message),
+            values::ValueParseError::Engine(error) => Self::Engine(error),
+            values::ValueParseError::Json(message) => Self::Json(message),
         }
     }
 }
 
 impl<'js, 'h> ObjectBuilder<'js, 'h> {
-    fn new(ctx: &Ctx<'js>, hooks: &'h Hooks) -> Result<Self, BuildError> {
+    fn new(ctx: &Ctx<'js>, hooks: &'h RealmFunctions) -> Result<Self, ArgBuildError> {
         Ok(Self {
             object: Object::new(ctx.clone())?,
             hooks,
@@ -184,14 +188,14 @@ impl<'js, 'h> ObjectBuilder<'js, 'h> {
         })
     }
 
-    fn finish(self) -> Result<Value<'js>, BuildError> {
+    fn finish(self) -> Result<Value<'js>, ArgBuildError> {
         match self.error {
             None => Ok(self.object.into_value()),
             Some(error) => Err(error),
         }
     }
 
-    fn set(&mut self, key: &str, value: Result<Value<'js>, BuildError>) {
+    fn set(&mut self, key: &str, value: Result<Value<'js>, ArgBuildError>) {
         let done = value.and_then(|value| Ok(self.object.set(key, value)?));
         if let Err(error) = done {
             self.error.get_or_insert(error);
@@ -199,43 +203,43 @@ impl<'js, 'h> ObjectBuilder<'js, 'h> {
     }
 
     /// Sets a key to any argument.
-    pub fn arg(&mut self, key: &str, arg: Arg<'_>) {
+    pub fn arg(&mut self, key: &str, arg: ScriptArg<'_>) {
         let value = arg.build(self.object.ctx(), self.hooks);
         self.set(key, value);
     }
 
     /// Sets a key to true or false.
     pub fn bool(&mut self, key: &str, value: bool) {
-        self.arg(key, Arg::Bool(value));
+        self.arg(key, ScriptArg::Bool(value));
     }
 
     /// Sets a key to a whole number.
     pub fn long(&mut self, key: &str, value: i64) {
-        self.arg(key, Arg::Long(value));
+        self.arg(key, ScriptArg::Long(value));
     }
 
     /// Sets a key to a number.
     pub fn double(&mut self, key: &str, value: f64) {
-        self.arg(key, Arg::Double(value));
+        self.arg(key, ScriptArg::Double(value));
     }
 
     /// Sets a key to a text.
     pub fn text(&mut self, key: &str, value: &str) {
-        self.arg(key, Arg::Text(value));
+        self.arg(key, ScriptArg::Text(value));
     }
 
     /// Sets a key to what JSON text says; text that is no JSON fails the call.
     pub fn json(&mut self, key: &str, text: &str) {
-        self.arg(key, Arg::Json(text));
+        self.arg(key, ScriptArg::Json(text));
     }
 
     /// Sets a key to null.
     pub fn null(&mut self, key: &str) {
-        self.arg(key, Arg::Null);
+        self.arg(key, ScriptArg::Null);
     }
 
     /// Sets a key to an object that `fill` fills.
     pub fn object(&mut self, key: &str, fill: &dyn Fn(&mut ObjectBuilder<'_, '_>)) {
-        self.arg(key, Arg::Object(fill));
+        self.arg(key, ScriptArg::Object(fill));
     }
 }

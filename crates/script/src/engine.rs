@@ -9,23 +9,23 @@ use rquickjs::context::{EvalOptions, intrinsic};
 use rquickjs::function::Args;
 use rquickjs::{Array, Context, Ctx, Function, Object, Persistent, Runtime, Value};
 
-use crate::arg::{Arg, BuildError};
+use crate::arg::{ArgBuildError, ScriptArg};
 use crate::error::{ScriptError, SyntaxError};
 use crate::globals;
 use crate::json;
-use crate::limits::{Clock, Interrupt, LangLimits};
-use crate::script::{Lang, Script};
+use crate::limits::{LangLimits, ScriptClock, ScriptInterrupt};
+use crate::script::{Script, ScriptLang};
 use crate::tbel;
-use crate::values::Dialect;
+use crate::values::ValueDialect;
 
 /// Native stack that a script may use, bytes; well below what threads have.
 const STACK: usize = 384 << 10;
 /// Memory beyond that of the realm at which cycles are looked for, bytes.
-const GARBAGE: usize = 512 << 10;
+const GC_THRESHOLD: usize = 512 << 10;
 /// Compilations after which the memory of the realm and its functions is measured again.
 const MEASURE_EVERY: u32 = 64;
 
-type Realm = (
+type RealmIntrinsics = (
     intrinsic::Date,
     intrinsic::Eval,
     intrinsic::RegExpCompiler,
@@ -35,20 +35,20 @@ type Realm = (
     intrinsic::TypedArrays,
     intrinsic::Promise,
 );
-type CheckRealm = (intrinsic::Eval, intrinsic::RegExpCompiler, intrinsic::RegExp);
+type CheckIntrinsics = (intrinsic::Eval, intrinsic::RegExpCompiler, intrinsic::RegExp);
 
 /// Functions of the realm that the host calls.
-pub(crate) struct Hooks {
+pub(crate) struct RealmFunctions {
     single: Persistent<Function<'static>>,
     rolling: Persistent<Function<'static>>,
     well_formed: Persistent<Function<'static>>,
     /// That of the realm, which can be interrupted; the library of TBEL has none.
     stringify: Option<Persistent<Function<'static>>>,
-    pub(crate) dialect: Rc<Dialect>,
+    pub(crate) dialect: Rc<ValueDialect>,
 }
 
-impl Hooks {
-    fn new<'js>(ctx: &Ctx<'js>, dialect: Rc<Dialect>, made: &Object<'js>) -> rquickjs::Result<Self> {
+impl RealmFunctions {
+    fn new<'js>(ctx: &Ctx<'js>, dialect: Rc<ValueDialect>, made: &Object<'js>) -> rquickjs::Result<Self> {
         let save = |name: &str| -> rquickjs::Result<_> {
             Ok(Persistent::save(ctx, made.get::<_, Function<'js>>(name)?))
         };
@@ -108,16 +108,16 @@ impl Hooks {
 }
 
 /// What the interrupt handler looks at.
-struct Watch {
-    clock: Clock,
-    interrupt: Interrupt,
+struct InterruptState {
+    clock: ScriptClock,
+    interrupt: ScriptInterrupt,
     time: Cell<Duration>,
     deadline: Cell<Option<Instant>>,
     fired: Cell<bool>,
     ended: Cell<bool>,
 }
 
-impl Watch {
+impl InterruptState {
     fn start(&self, time: Duration) {
         self.fired.set(false);
         self.ended.set(false);
@@ -141,7 +141,7 @@ impl Watch {
     }
 
     /// Why it has stopped the script, where it has.
-    fn stopped(&self) -> Option<ScriptError> {
+    fn stop_reason(&self) -> Option<ScriptError> {
         if self.ended.get() {
             return Some(ScriptError::Ended);
         }
@@ -150,18 +150,18 @@ impl Watch {
     }
 }
 
-struct Compiled {
+struct CachedFunction {
     function: Persistent<Function<'static>>,
     used: u64,
 }
 
 /// Fields are in the order in which they must go: functions before the context, the runtime last.
-pub(crate) struct Engine {
-    cache: HashMap<u64, Compiled>,
-    hooks: Hooks,
+pub(crate) struct ScriptEngine {
+    cache: HashMap<u64, CachedFunction>,
+    hooks: RealmFunctions,
     context: Context,
     runtime: Runtime,
-    watch: Rc<Watch>,
+    watch: Rc<InterruptState>,
     limits: LangLimits,
     capacity: usize,
     calls: u64,
@@ -170,32 +170,32 @@ pub(crate) struct Engine {
     base: usize,
 }
 
-impl Engine {
+impl ScriptEngine {
     pub(crate) fn new(
-        lang: Lang,
+        lang: ScriptLang,
         limits: LangLimits,
         capacity: usize,
-        watched: (Clock, Interrupt),
+        watched: (ScriptClock, ScriptInterrupt),
     ) -> Result<Self, ScriptError> {
         Self::make(lang, limits, capacity, watched)
             .map_err(|error| ScriptError::runtime(format!("the script engine cannot start: {error}")))
     }
 
     fn make(
-        lang: Lang,
+        lang: ScriptLang,
         limits: LangLimits,
         capacity: usize,
-        (clock, interrupt): (Clock, Interrupt),
+        (clock, interrupt): (ScriptClock, ScriptInterrupt),
     ) -> rquickjs::Result<Self> {
         let runtime = Runtime::new()?;
         runtime.set_max_stack_size(STACK);
-        let context = Context::custom::<Realm>(&runtime)?;
+        let context = Context::custom::<RealmIntrinsics>(&runtime)?;
         let hooks = context.with(|ctx| {
-            let dialect = Rc::new(Dialect::new(lang));
+            let dialect = Rc::new(ValueDialect::new(lang));
             let made = globals::prepare(&ctx, &dialect)?;
-            Hooks::new(&ctx, dialect, &made)
+            RealmFunctions::new(&ctx, dialect, &made)
         })?;
-        let watch = Rc::new(Watch {
+        let watch = Rc::new(InterruptState {
             clock,
             interrupt,
             time: Cell::new(limits.time),
@@ -223,15 +223,15 @@ impl Engine {
 
     fn measure(&mut self) {
         self.base = usize::try_from(self.runtime.memory_usage().malloc_size).unwrap_or(0);
-        self.bound();
+        self.apply_memory_limit();
     }
 
-    fn bound(&self) {
+    fn apply_memory_limit(&self) {
         self.runtime
             .set_memory_limit(self.base.saturating_add(self.limits.memory));
     }
 
-    pub(crate) fn forget(&mut self, id: u64) {
+    pub(crate) fn remove_cached(&mut self, id: u64) {
         self.cache.remove(&id);
     }
 
@@ -258,7 +258,7 @@ impl Engine {
         })?;
         self.cache.insert(
             script.id(),
-            Compiled {
+            CachedFunction {
                 function: made.clone(),
                 used: self.calls,
             },
@@ -268,7 +268,7 @@ impl Engine {
             self.measure();
         } else {
             self.base += 4096 + script.source().len() * 8;
-            self.bound();
+            self.apply_memory_limit();
         }
         Ok(made)
     }
@@ -285,27 +285,28 @@ impl Engine {
     pub(crate) fn call<R>(
         &mut self,
         script: &Script,
-        args: &[Arg<'_>],
+        args: &[ScriptArg<'_>],
         time: Duration,
-        finish: impl for<'js> FnOnce(&Ctx<'js>, &Hooks, Value<'js>) -> Result<R, Stop>,
+        finish: impl for<'js> FnOnce(&Ctx<'js>, &RealmFunctions, Value<'js>) -> Result<R, CallFailure>,
     ) -> Result<R, ScriptError> {
         self.watch.start(time);
         // A call that is over before it begins needs no look at the clock by the script.
         if self.watch.check()
-            && let Some(stopped) = self.watch.stopped()
+            && let Some(stopped) = self.watch.stop_reason()
         {
             self.watch.deadline.set(None);
             return Err(stopped);
         }
         // Cycles that the call before left must be collected before they cost this one its memory.
-        self.runtime.set_gc_threshold(self.base + self.base / 2 + GARBAGE);
+        self.runtime
+            .set_gc_threshold(self.base + self.base / 2 + GC_THRESHOLD);
         let result = self.function(script).and_then(|function| {
             self.context.with(|ctx| {
                 let done =
                     run(&ctx, &self.hooks, function, args).and_then(|value| finish(&ctx, &self.hooks, value));
                 done.map_err(|stop| match stop {
-                    Stop::Engine(error) => self.failure(&ctx, &error),
-                    Stop::Script(error) => error,
+                    CallFailure::Engine(error) => self.failure(&ctx, &error),
+                    CallFailure::Script(error) => error,
                 })
             })
         });
@@ -318,53 +319,55 @@ impl Engine {
     fn drain(&self) -> Result<(), ScriptError> {
         while self.runtime.is_job_pending() {
             if self.watch.check()
-                && let Some(stopped) = self.watch.stopped()
+                && let Some(stopped) = self.watch.stop_reason()
             {
                 return Err(stopped);
             }
             // What a job throws reaches nobody; only running out of time or memory matters.
             if self.runtime.execute_pending_job().is_err() {
-                let thrown = self.context.with(|ctx| thrown(&ctx, &self.hooks));
-                if matches!(thrown, Thrown::OutOfMemory) && self.watch.stopped().is_none() {
+                let thrown = self.context.with(|ctx| take_exception(&ctx, &self.hooks));
+                if matches!(thrown, ScriptException::OutOfMemory) && self.watch.stop_reason().is_none() {
                     return Err(ScriptError::Memory {
                         limit: self.limits.memory,
                     });
                 }
             }
         }
-        self.watch.stopped().map_or(Ok(()), Err)
+        self.watch.stop_reason().map_or(Ok(()), Err)
     }
 
     fn failure(&self, ctx: &Ctx<'_>, error: &rquickjs::Error) -> ScriptError {
-        let thrown = matches!(error, rquickjs::Error::Exception).then(|| thrown(ctx, &self.hooks));
-        if let Some(stopped) = self.watch.stopped() {
+        let thrown = matches!(error, rquickjs::Error::Exception).then(|| take_exception(ctx, &self.hooks));
+        if let Some(stopped) = self.watch.stop_reason() {
             return stopped;
         }
         match (thrown, error) {
-            (Some(Thrown::OutOfMemory), _) | (None, rquickjs::Error::Allocation) => ScriptError::Memory {
-                limit: self.limits.memory,
-            },
-            (Some(Thrown::Other { message, line }), _) => ScriptError::Runtime { message, line },
+            (Some(ScriptException::OutOfMemory), _) | (None, rquickjs::Error::Allocation) => {
+                ScriptError::Memory {
+                    limit: self.limits.memory,
+                }
+            }
+            (Some(ScriptException::Other { message, line }), _) => ScriptError::Runtime { message, line },
             (None, error) => ScriptError::runtime(error.to_string()),
         }
     }
 }
 
 /// Why a call stopped.
-pub(crate) enum Stop {
+pub(crate) enum CallFailure {
     /// The engine said so; what was thrown waits in the context.
     Engine(rquickjs::Error),
     /// Known already.
     Script(ScriptError),
 }
 
-impl From<rquickjs::Error> for Stop {
+impl From<rquickjs::Error> for CallFailure {
     fn from(error: rquickjs::Error) -> Self {
         Self::Engine(error)
     }
 }
 
-impl From<ScriptError> for Stop {
+impl From<ScriptError> for CallFailure {
     fn from(error: ScriptError) -> Self {
         Self::Script(error)
     }
@@ -372,17 +375,17 @@ impl From<ScriptError> for Stop {
 
 fn run<'js>(
     ctx: &Ctx<'js>,
-    hooks: &Hooks,
+    hooks: &RealmFunctions,
     function: Persistent<Function<'static>>,
-    args: &[Arg<'_>],
-) -> Result<Value<'js>, Stop> {
+    args: &[ScriptArg<'_>],
+) -> Result<Value<'js>, CallFailure> {
     hooks.dialect.exact.clear();
     let function = function.restore(ctx)?;
     let mut call = Args::new(ctx.clone(), args.len());
     for (at, arg) in args.iter().enumerate() {
         let value = arg.build(ctx, hooks).map_err(|error| match error {
-            BuildError::Engine(error) => Stop::Engine(error),
-            BuildError::Json(message) => {
+            ArgBuildError::Engine(error) => CallFailure::Engine(error),
+            ArgBuildError::Json(message) => {
                 ScriptError::runtime(format!("argument {} is not valid JSON: {message}", at + 1)).into()
             }
         })?;
@@ -398,39 +401,39 @@ fn options() -> EvalOptions {
     options
 }
 
-enum Thrown {
+enum ScriptException {
     OutOfMemory,
     Other { message: String, line: Option<u32> },
 }
 
 /// Takes what was thrown out of the context.
-fn thrown(ctx: &Ctx<'_>, hooks: &Hooks) -> Thrown {
+fn take_exception(ctx: &Ctx<'_>, hooks: &RealmFunctions) -> ScriptException {
     let value = ctx.catch();
     if let Some(error) = value.as_object().filter(|object| object.is_error()) {
         let name = error.get::<_, String>("name").unwrap_or_default();
         let message = error.get::<_, String>("message").unwrap_or_default();
         // A rope of texts takes no memory until it is too long.
         if name == "InternalError" && matches!(message.as_str(), "out of memory" | "string too long") {
-            return Thrown::OutOfMemory;
+            return ScriptException::OutOfMemory;
         }
         let stack = error.get::<_, String>("stack").unwrap_or_default();
         let message = match name.as_str() {
             "Error" | "" => message,
-            _ if hooks.dialect.lang == Lang::Tbel => globals::readable(&message),
+            _ if hooks.dialect.lang == ScriptLang::Tbel => globals::explain_message(&message),
             _ => format!("{name}: {message}"),
         };
-        return Thrown::Other {
+        return ScriptException::Other {
             message,
             line: place(&stack).map(|(line, _)| line),
         };
     }
     if value.is_null() {
         // Nothing at all waits when the engine could not even make an error.
-        return Thrown::OutOfMemory;
+        return ScriptException::OutOfMemory;
     }
     let message =
         json::display(ctx, hooks, &value, 1000).unwrap_or_else(|_| "an object was thrown".to_owned());
-    Thrown::Other { message, line: None }
+    ScriptException::Other { message, line: None }
 }
 
 /// Line and column of the body, from the innermost frame that is the script's.
@@ -445,15 +448,15 @@ fn place(stack: &str) -> Option<(u32, u32)> {
 }
 
 /// The expression that makes the function of a body; its lines start at the second line.
-pub(crate) fn source(lang: Lang, params: &[&str], body: &str) -> Result<String, SyntaxError> {
+pub(crate) fn source(lang: ScriptLang, params: &[&str], body: &str) -> Result<String, SyntaxError> {
     match lang {
-        Lang::JavaScript => Ok(globals::javascript(params, body)),
-        Lang::Tbel => tbel::translate(params, body),
+        ScriptLang::JavaScript => Ok(globals::javascript(params, body)),
+        ScriptLang::Tbel => tbel::translate(params, body),
     }
 }
 
 /// Compiles an expression in a realm of its own, to see whether it is a program.
-pub(crate) fn check(lang: Lang, source: &str) -> Result<(), SyntaxError> {
+pub(crate) fn check(lang: ScriptLang, source: &str) -> Result<(), SyntaxError> {
     let fail = |error: &dyn std::fmt::Display| SyntaxError {
         line: 1,
         column: 1,
@@ -464,9 +467,9 @@ pub(crate) fn check(lang: Lang, source: &str) -> Result<(), SyntaxError> {
     runtime.set_memory_limit(32 << 20);
     let deadline = Instant::now() + Duration::from_secs(2);
     runtime.set_interrupt_handler(Some(Box::new(move || Instant::now() >= deadline)));
-    let context = Context::custom::<CheckRealm>(&runtime).map_err(|error| fail(&error))?;
+    let context = Context::custom::<CheckIntrinsics>(&runtime).map_err(|error| fail(&error))?;
     context.with(|ctx| {
-        if lang == Lang::Tbel {
+        if lang == ScriptLang::Tbel {
             ctx.eval::<(), _>(globals::CHECK_TBEL)
                 .map_err(|error| fail(&error))?;
         }
@@ -484,8 +487,8 @@ pub(crate) fn check(lang: Lang, source: &str) -> Result<(), SyntaxError> {
         let stack = error.get::<_, String>("stack").unwrap_or_default();
         let (line, column) = place(&stack).unwrap_or((1, 1));
         let message = match lang {
-            Lang::JavaScript => message,
-            Lang::Tbel => globals::readable(&message),
+            ScriptLang::JavaScript => message,
+            ScriptLang::Tbel => globals::explain_message(&message),
         };
         Err(SyntaxError {
             line,

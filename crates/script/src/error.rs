@@ -72,7 +72,7 @@ impl ScriptError {
     }
 
     /// Whether the error counts towards blocking the script: everything that costs the host more than a throw.
-    pub fn counts(&self) -> bool {
+    pub fn counts_towards_block(&self) -> bool {
         matches!(
             self,
             Self::Time { .. } | Self::Memory { .. } | Self::ResultTooLarge { .. } | Self::ArgsTooLarge { .. }

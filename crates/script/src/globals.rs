@@ -6,8 +6,8 @@ use rquickjs::context::EvalOptions;
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 
 use crate::implicit;
-use crate::script::Lang;
-use crate::values::{self, Dialect};
+use crate::script::ScriptLang;
+use crate::values::{self, ValueDialect};
 use crate::zones;
 
 /// Name of the file that frames of scripts show.
@@ -32,9 +32,9 @@ const TBEL: &str = concat!(
 );
 
 /// Prepares a fresh realm; returns the functions the host calls.
-pub(crate) fn prepare<'js>(ctx: &Ctx<'js>, dialect: &Rc<Dialect>) -> rquickjs::Result<Object<'js>> {
+pub(crate) fn prepare<'js>(ctx: &Ctx<'js>, dialect: &Rc<ValueDialect>) -> rquickjs::Result<Object<'js>> {
     let native = Object::new(ctx.clone())?;
-    if dialect.lang == Lang::Tbel {
+    if dialect.lang == ScriptLang::Tbel {
         natives(ctx, dialect, &native)?;
         let library: Function<'js> = ctx.eval_with_options(TBEL, options("<library>"))?;
         library.call::<_, ()>((native.clone(),))?;
@@ -50,7 +50,7 @@ fn options(file: &str) -> EvalOptions {
 }
 
 /// What the library cannot do in JavaScript.
-fn natives<'js>(ctx: &Ctx<'js>, dialect: &Rc<Dialect>, native: &Object<'js>) -> rquickjs::Result<()> {
+fn natives<'js>(ctx: &Ctx<'js>, dialect: &Rc<ValueDialect>, native: &Object<'js>) -> rquickjs::Result<()> {
     let function = |name: &str, function: Function<'js>| native.set(name, function);
     // Whether QuickJS keeps a number as a double, though it may be whole.
     function(
@@ -69,8 +69,8 @@ fn natives<'js>(ctx: &Ctx<'js>, dialect: &Rc<Dialect>, native: &Object<'js>) -> 
     let reads = Rc::clone(dialect);
     let parse = move |ctx: Ctx<'js>, text: String| {
         values::parse(&ctx, &reads, &text).map_err(|error| match error {
-            values::ParseError::Engine(error) => error,
-            values::ParseError::Json(message) => {
+            values::ValueParseError::Engine(error) => error,
+            values::ValueParseError::Json(message) => {
                 Exception::throw_message(&ctx, &format!("not valid JSON: {message}"))
             }
         })
@@ -108,7 +108,7 @@ pub(crate) fn javascript(params_list: &[&str], body: &str) -> String {
 }
 
 /// What an engine's message means to somebody who wrote TBEL.
-pub(crate) fn readable(message: &str) -> String {
+pub(crate) fn explain_message(message: &str) -> String {
     let property = |message: &str| -> Option<String> {
         let name = message.split('\'').nth(1)?;
         let name = name.strip_prefix("$_").unwrap_or(name);

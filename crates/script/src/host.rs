@@ -4,34 +4,34 @@ use std::time::{Duration, Instant};
 
 use rquickjs::{Ctx, Value};
 
-use crate::arg::Arg;
-use crate::engine::{Engine, Hooks, Stop};
+use crate::arg::ScriptArg;
+use crate::engine::{CallFailure, RealmFunctions, ScriptEngine};
 use crate::error::ScriptError;
-use crate::limits::{Clock, Interrupt, Limits};
-use crate::output::{self, Output, Parts};
-use crate::script::{Lang, Script};
+use crate::limits::{ScriptClock, ScriptInterrupt, ScriptLimits};
+use crate::output::{self, ScriptOutput, TransformedMessage};
+use crate::script::{Script, ScriptLang};
 
 /// Runs scripts. Stays on the thread that made it.
-pub struct Host {
-    limits: Limits,
-    clock: Clock,
-    javascript: Option<Engine>,
-    tbel: Option<Engine>,
+pub struct ScriptHost {
+    limits: ScriptLimits,
+    clock: ScriptClock,
+    javascript: Option<ScriptEngine>,
+    tbel: Option<ScriptEngine>,
     has_blocked: bool,
     overruns: u32,
-    interrupt: Interrupt,
+    interrupt: ScriptInterrupt,
     /// When all calls have to have ended, whatever time each of them has.
     deadline: Option<Instant>,
 }
 
-impl Host {
+impl ScriptHost {
     /// A host without compiled scripts.
-    pub fn new(limits: Limits) -> Self {
-        Self::with_clock(limits, Clock::default())
+    pub fn new(limits: ScriptLimits) -> Self {
+        Self::with_clock(limits, ScriptClock::default())
     }
 
     /// A host that takes the time from `clock`.
-    pub fn with_clock(limits: Limits, clock: Clock) -> Self {
+    pub fn with_clock(limits: ScriptLimits, clock: ScriptClock) -> Self {
         Self {
             limits,
             clock,
@@ -39,19 +39,19 @@ impl Host {
             tbel: None,
             has_blocked: false,
             overruns: 0,
-            interrupt: Interrupt::default(),
+            interrupt: ScriptInterrupt::default(),
             deadline: None,
         }
     }
 
     /// What ends its calls from another thread.
-    pub fn interrupt(&self) -> Interrupt {
+    pub fn interrupt(&self) -> ScriptInterrupt {
         self.interrupt.clone()
     }
 
     /// Lets the calls from here on last that long together, besides the time that each of them has; `None` for as long as
     /// they like.
-    pub fn allow(&mut self, time: Option<Duration>) {
+    pub fn limit_total_time(&mut self, time: Option<Duration>) {
         self.deadline = time.map(|time| self.clock.now() + time);
     }
 
@@ -67,7 +67,7 @@ impl Host {
     }
 
     /// The limits.
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &ScriptLimits {
         &self.limits
     }
 
@@ -75,7 +75,7 @@ impl Host {
     ///
     /// # Errors
     /// If the script is blocked, throws, breaks a limit, or an argument is no JSON though it says so.
-    pub fn call(&mut self, script: &Script, args: &[Arg<'_>]) -> Result<Output, ScriptError> {
+    pub fn call(&mut self, script: &Script, args: &[ScriptArg<'_>]) -> Result<ScriptOutput, ScriptError> {
         let max = self.limits.max_result;
         self.run(script, args, |ctx, hooks, value| {
             output::output(ctx, hooks, &value, max)
@@ -87,7 +87,11 @@ impl Host {
     ///
     /// # Errors
     /// As [`Self::call`], and if the result has another form.
-    pub fn transform(&mut self, script: &Script, args: &[Arg<'_>]) -> Result<Vec<Parts>, ScriptError> {
+    pub fn transform(
+        &mut self,
+        script: &Script,
+        args: &[ScriptArg<'_>],
+    ) -> Result<Vec<TransformedMessage>, ScriptError> {
         let max = self.limits.max_result;
         self.run(script, args, |ctx, hooks, value| {
             output::messages(ctx, hooks, &value, max)
@@ -98,11 +102,11 @@ impl Host {
     ///
     /// # Errors
     /// As [`Self::call`], and if the result is something else.
-    pub fn filter(&mut self, script: &Script, args: &[Arg<'_>]) -> Result<bool, ScriptError> {
+    pub fn filter(&mut self, script: &Script, args: &[ScriptArg<'_>]) -> Result<bool, ScriptError> {
         self.run(script, args, |_, _, value| {
             value
                 .as_bool()
-                .ok_or_else(|| output::wrong("boolean", &value).into())
+                .ok_or_else(|| output::wrong_type_error("boolean", &value).into())
         })
     }
 
@@ -110,7 +114,7 @@ impl Host {
     ///
     /// # Errors
     /// As [`Self::call`], and if the result is something else.
-    pub fn labels(&mut self, script: &Script, args: &[Arg<'_>]) -> Result<Vec<String>, ScriptError> {
+    pub fn labels(&mut self, script: &Script, args: &[ScriptArg<'_>]) -> Result<Vec<String>, ScriptError> {
         let max = self.limits.max_result;
         self.run(script, args, |ctx, hooks, value| {
             output::labels(ctx, hooks, &value, max)
@@ -118,9 +122,9 @@ impl Host {
     }
 
     /// Drops what is compiled of a script.
-    pub fn forget(&mut self, id: u64) {
+    pub fn evict_script(&mut self, id: u64) {
         for engine in [&mut self.javascript, &mut self.tbel].into_iter().flatten() {
-            engine.forget(id);
+            engine.remove_cached(id);
         }
     }
 
@@ -129,22 +133,22 @@ impl Host {
         [&self.javascript, &self.tbel]
             .into_iter()
             .flatten()
-            .map(Engine::memory)
+            .map(ScriptEngine::memory)
             .sum()
     }
 
     fn run<R>(
         &mut self,
         script: &Script,
-        args: &[Arg<'_>],
-        finish: impl for<'js> FnOnce(&Ctx<'js>, &Hooks, Value<'js>) -> Result<R, Stop>,
+        args: &[ScriptArg<'_>],
+        finish: impl for<'js> FnOnce(&Ctx<'js>, &RealmFunctions, Value<'js>) -> Result<R, CallFailure>,
     ) -> Result<R, ScriptError> {
         if let Some(until) = script.blocked_until_by(&self.clock) {
             return Err(ScriptError::Blocked { until });
         }
         let result = self.limited(script, args, finish);
         if let Err(error) = &result
-            && error.counts()
+            && error.counts_towards_block()
         {
             self.overruns = self.overruns.saturating_add(1);
             self.has_blocked |= script.count_error(self.clock.now(), &self.limits);
@@ -159,11 +163,11 @@ impl Host {
     fn limited<R>(
         &mut self,
         script: &Script,
-        args: &[Arg<'_>],
-        finish: impl for<'js> FnOnce(&Ctx<'js>, &Hooks, Value<'js>) -> Result<R, Stop>,
+        args: &[ScriptArg<'_>],
+        finish: impl for<'js> FnOnce(&Ctx<'js>, &RealmFunctions, Value<'js>) -> Result<R, CallFailure>,
     ) -> Result<R, ScriptError> {
         let limit = self.limits.max_args;
-        if args.iter().map(Arg::size).sum::<usize>() > limit {
+        if args.iter().map(ScriptArg::size).sum::<usize>() > limit {
             return Err(ScriptError::ArgsTooLarge { limit });
         }
         let lang = script.lang();
@@ -172,7 +176,7 @@ impl Host {
             time = time.min(deadline.saturating_duration_since(self.clock.now()));
         }
         if self.slot(lang).is_none() {
-            let made = Engine::new(
+            let made = ScriptEngine::new(
                 lang,
                 self.limits.of(lang),
                 self.limits.cached_scripts,
@@ -186,10 +190,10 @@ impl Host {
         }
     }
 
-    fn slot(&mut self, lang: Lang) -> &mut Option<Engine> {
+    fn slot(&mut self, lang: ScriptLang) -> &mut Option<ScriptEngine> {
         match lang {
-            Lang::JavaScript => &mut self.javascript,
-            Lang::Tbel => &mut self.tbel,
+            ScriptLang::JavaScript => &mut self.javascript,
+            ScriptLang::Tbel => &mut self.tbel,
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 /// Globals that an assignment must not hide.
-const KEPT: &[&str] = &[
+const PROTECTED_GLOBALS: &[&str] = &[
     "undefined",
     "NaN",
     "Infinity",
@@ -79,7 +79,7 @@ pub(crate) fn names<'a>(params: &[&str], body: &'a str) -> Vec<&'a str> {
                     .take_while(|b| b.is_ascii_alphanumeric() || **b == b'_' || **b == b'$')
                     .count();
             let name = &body[at..end];
-            let known = params.contains(&name) || WORDS.contains(&name) || KEPT.contains(&name);
+            let known = params.contains(&name) || WORDS.contains(&name) || PROTECTED_GLOBALS.contains(&name);
             if before != b'.' && !known && !declares && is_assigned(&bytes[end..], before) {
                 found.insert(name);
             }

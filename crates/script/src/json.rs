@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use rquickjs::{Array, Ctx, Function, Object, Type, Value};
 
-use crate::engine::{Hooks, Stop};
+use crate::engine::{CallFailure, RealmFunctions};
 use crate::error::ScriptError;
-use crate::script::Lang;
-use crate::values::Dialect;
+use crate::script::ScriptLang;
+use crate::values::ValueDialect;
 
 /// Objects within objects; deeper ones are taken for a cycle.
 const MAX_DEPTH: usize = 256;
@@ -15,7 +15,11 @@ const MAX_DEPTH: usize = 256;
 const LARGEST_INT: f64 = 2_147_483_648.0;
 
 /// The text of a string value.
-pub(crate) fn text<'js>(ctx: &Ctx<'js>, hooks: &Hooks, value: &Value<'js>) -> Result<String, Stop> {
+pub(crate) fn text<'js>(
+    ctx: &Ctx<'js>,
+    hooks: &RealmFunctions,
+    value: &Value<'js>,
+) -> Result<String, CallFailure> {
     let Some(string) = value.as_string() else {
         return Ok(String::new());
     };
@@ -26,7 +30,11 @@ pub(crate) fn text<'js>(ctx: &Ctx<'js>, hooks: &Hooks, value: &Value<'js>) -> Re
 }
 
 /// The text of a key.
-pub(crate) fn key<'js>(ctx: &Ctx<'js>, hooks: &Hooks, key: &rquickjs::Atom<'js>) -> Result<String, Stop> {
+pub(crate) fn key<'js>(
+    ctx: &Ctx<'js>,
+    hooks: &RealmFunctions,
+    key: &rquickjs::Atom<'js>,
+) -> Result<String, CallFailure> {
     match key.to_string() {
         Err(rquickjs::Error::Utf8(_)) => Ok(hooks.well_formed(ctx, &key.to_js_string()?)?),
         other => Ok(other?),
@@ -36,10 +44,10 @@ pub(crate) fn key<'js>(ctx: &Ctx<'js>, hooks: &Hooks, key: &rquickjs::Atom<'js>)
 /// A value as people read it: a text as it is, anything else as JSON.
 pub(crate) fn display<'js>(
     ctx: &Ctx<'js>,
-    hooks: &Hooks,
+    hooks: &RealmFunctions,
     value: &Value<'js>,
     max: usize,
-) -> Result<String, Stop> {
+) -> Result<String, CallFailure> {
     if value.is_string() {
         text(ctx, hooks, value)
     } else {
@@ -50,18 +58,18 @@ pub(crate) fn display<'js>(
 /// A value as JSON text; what JSON cannot say is null.
 pub(crate) fn stringify<'js>(
     ctx: &Ctx<'js>,
-    hooks: &Hooks,
+    hooks: &RealmFunctions,
     value: &Value<'js>,
     max: usize,
-) -> Result<String, Stop> {
-    if hooks.dialect.lang == Lang::JavaScript && hooks.dialect.exact.is_empty() {
+) -> Result<String, CallFailure> {
+    if hooks.dialect.lang == ScriptLang::JavaScript && hooks.dialect.exact.is_empty() {
         let json = hooks.stringify(ctx, value.clone())?;
         return match json.is_string() {
             true => text(ctx, hooks, &json),
             false => Ok("null".to_owned()),
         };
     }
-    let mut writer = Writer {
+    let mut writer = ScriptJsonWriter {
         ctx,
         hooks,
         out: String::with_capacity(128),
@@ -72,16 +80,16 @@ pub(crate) fn stringify<'js>(
     Ok(writer.out)
 }
 
-struct Writer<'a, 'js> {
+struct ScriptJsonWriter<'a, 'js> {
     ctx: &'a Ctx<'js>,
-    hooks: &'a Hooks,
+    hooks: &'a RealmFunctions,
     out: String,
     max: usize,
     depth: usize,
 }
 
-impl<'js> Writer<'_, 'js> {
-    fn value(&mut self, value: &Value<'js>) -> Result<(), Stop> {
+impl<'js> ScriptJsonWriter<'_, 'js> {
+    fn value(&mut self, value: &Value<'js>) -> Result<(), CallFailure> {
         match value.type_of() {
             Type::Bool => self.out.push_str(if value.as_bool() == Some(true) {
                 "true"
@@ -115,7 +123,10 @@ impl<'js> Writer<'_, 'js> {
         Ok(())
     }
 
-    fn nested(&mut self, write: impl FnOnce(&mut Self) -> Result<(), Stop>) -> Result<(), Stop> {
+    fn nested(
+        &mut self,
+        write: impl FnOnce(&mut Self) -> Result<(), CallFailure>,
+    ) -> Result<(), CallFailure> {
         if self.depth == MAX_DEPTH {
             return Err(ScriptError::runtime("the result is nested too deeply or contains itself").into());
         }
@@ -129,13 +140,13 @@ impl<'js> Writer<'_, 'js> {
         if !value.is_finite() {
             // TBEL's JSON has NaN as text, as Java's mapper writes it; JSON itself has no word for it.
             match self.hooks.dialect.lang {
-                Lang::Tbel if value.is_nan() => self.out.push_str("\"NaN\""),
-                Lang::Tbel => self.out.push_str(if value > 0.0 {
+                ScriptLang::Tbel if value.is_nan() => self.out.push_str("\"NaN\""),
+                ScriptLang::Tbel => self.out.push_str(if value > 0.0 {
                     "\"Infinity\""
                 } else {
                     "\"-Infinity\""
                 }),
-                Lang::JavaScript => self.out.push_str("null"),
+                ScriptLang::JavaScript => self.out.push_str("null"),
             }
             return;
         }
@@ -146,7 +157,7 @@ impl<'js> Writer<'_, 'js> {
         quote(text, &mut self.out);
     }
 
-    fn array(&mut self, array: &Array<'js>) -> Result<(), Stop> {
+    fn array(&mut self, array: &Array<'js>) -> Result<(), CallFailure> {
         if array.len() > self.max {
             return Err(ScriptError::ResultTooLarge { limit: self.max }.into());
         }
@@ -161,7 +172,7 @@ impl<'js> Writer<'_, 'js> {
         Ok(())
     }
 
-    fn object(&mut self, object: &Object<'js>) -> Result<(), Stop> {
+    fn object(&mut self, object: &Object<'js>) -> Result<(), CallFailure> {
         let to_json: Value<'js> = object.get("toJSON")?;
         if let Some(function) = to_json.as_function() {
             let plain: Value<'js> = call_method(self.ctx, function, object)?;
@@ -199,7 +210,7 @@ fn call_method<'js>(
 }
 
 /// Writes a number: a long that came through untouched with all its digits, in TBEL a whole double as one.
-fn number(dialect: &Dialect, value: f64, out: &mut String) {
+fn number(dialect: &ValueDialect, value: f64, out: &mut String) {
     if value.fract() != 0.0 || value.abs() >= 1e21 {
         let mut buffer = ryu_js::Buffer::new();
         out.push_str(buffer.format_finite(value));
@@ -207,7 +218,7 @@ fn number(dialect: &Dialect, value: f64, out: &mut String) {
     }
     if let Some(exact) = dialect.exact.restore(value) {
         let _ = write!(out, "{exact}");
-    } else if dialect.lang == Lang::Tbel && value.abs() < LARGEST_INT {
+    } else if dialect.lang == ScriptLang::Tbel && value.abs() < LARGEST_INT {
         let _ = write!(out, "{value:.1}");
     } else {
         let _ = write!(out, "{value:.0}");

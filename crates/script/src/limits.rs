@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::script::Lang;
+use crate::script::ScriptLang;
 
 /// Longest script body, characters.
 pub const MAX_BODY: usize = 50_000;
@@ -21,7 +21,7 @@ pub struct LangLimits {
 
 /// Limits of the calls of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct ScriptLimits {
     /// Time and memory of JavaScript.
     pub javascript: LangLimits,
     /// Time and memory of TBEL.
@@ -38,7 +38,7 @@ pub struct Limits {
     pub cached_scripts: usize,
 }
 
-impl Default for Limits {
+impl Default for ScriptLimits {
     fn default() -> Self {
         Self {
             javascript: LangLimits {
@@ -58,20 +58,20 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
-    pub(crate) fn of(&self, lang: Lang) -> LangLimits {
+impl ScriptLimits {
+    pub(crate) fn of(&self, lang: ScriptLang) -> LangLimits {
         match lang {
-            Lang::JavaScript => self.javascript,
-            Lang::Tbel => self.tbel,
+            ScriptLang::JavaScript => self.javascript,
+            ScriptLang::Tbel => self.tbel,
         }
     }
 }
 
 /// Ends the call that a host is at, from another thread. Clones share the switch.
 #[derive(Debug, Clone, Default)]
-pub struct Interrupt(Arc<AtomicBool>);
+pub struct ScriptInterrupt(Arc<AtomicBool>);
 
-impl Interrupt {
+impl ScriptInterrupt {
     /// Ends the call that is under way, and every one that is begun before [`Self::clear`].
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
@@ -90,9 +90,9 @@ impl Interrupt {
 
 /// Where a host gets the time from.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> Instant + Send + Sync>);
+pub struct ScriptClock(Arc<dyn Fn() -> Instant + Send + Sync>);
 
-impl Clock {
+impl ScriptClock {
     /// A clock that asks `now`.
     pub fn new(now: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
@@ -104,13 +104,13 @@ impl Clock {
     }
 }
 
-impl Default for Clock {
+impl Default for ScriptClock {
     fn default() -> Self {
         Self::new(Instant::now)
     }
 }
 
-impl fmt::Debug for Clock {
+impl fmt::Debug for ScriptClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Clock")
     }

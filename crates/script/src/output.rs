@@ -2,13 +2,13 @@
 
 use rquickjs::{Array, Ctx, Object, Type, Value};
 
-use crate::engine::{Hooks, Stop};
+use crate::engine::{CallFailure, RealmFunctions};
 use crate::error::ScriptError;
 use crate::json;
 
 /// What a script returned.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Output {
+pub enum ScriptOutput {
     /// Nothing.
     Null,
     /// True or false.
@@ -19,7 +19,7 @@ pub enum Output {
     Json(String),
 }
 
-impl Output {
+impl ScriptOutput {
     /// The boolean, if it is one.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
@@ -59,7 +59,7 @@ impl Output {
 
 /// One message that a transformation returned; `None` is what it left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Parts {
+pub struct TransformedMessage {
     /// The body, as JSON text.
     pub msg: Option<String>,
     /// Names and texts; null values are left out.
@@ -69,7 +69,7 @@ pub struct Parts {
 }
 
 /// The error of a result that has another type than the caller needs.
-pub(crate) fn wrong(expected: &str, value: &Value<'_>) -> ScriptError {
+pub(crate) fn wrong_type_error(expected: &str, value: &Value<'_>) -> ScriptError {
     let got = match value.type_of() {
         Type::Uninitialized | Type::Undefined | Type::Null => "nothing",
         Type::Bool => "a boolean",
@@ -85,17 +85,17 @@ pub(crate) fn wrong(expected: &str, value: &Value<'_>) -> ScriptError {
 }
 
 /// Room that is left for a result.
-struct Room {
+struct ResultBudget {
     left: usize,
     limit: usize,
 }
 
-impl Room {
+impl ResultBudget {
     fn new(limit: usize) -> Self {
         Self { left: limit, limit }
     }
 
-    fn take(&mut self, text: &str) -> Result<(), Stop> {
+    fn take(&mut self, text: &str) -> Result<(), CallFailure> {
         // Bytes are never fewer than characters; only long results are counted twice.
         let length = if text.len() <= self.left {
             text.len()
@@ -112,26 +112,26 @@ impl Room {
 
 pub(crate) fn output<'js>(
     ctx: &Ctx<'js>,
-    hooks: &Hooks,
+    hooks: &RealmFunctions,
     value: &Value<'js>,
     max: usize,
-) -> Result<Output, Stop> {
-    let mut room = Room::new(max);
+) -> Result<ScriptOutput, CallFailure> {
+    let mut room = ResultBudget::new(max);
     Ok(match value.type_of() {
-        Type::Uninitialized | Type::Undefined | Type::Null => Output::Null,
-        Type::Bool => Output::Bool(value.as_bool().unwrap_or_default()),
+        Type::Uninitialized | Type::Undefined | Type::Null => ScriptOutput::Null,
+        Type::Bool => ScriptOutput::Bool(value.as_bool().unwrap_or_default()),
         Type::String => {
             let text = json::text(ctx, hooks, value)?;
             room.take(&text)?;
-            Output::Text(text)
+            ScriptOutput::Text(text)
         }
         _ => {
             let text = json::stringify(ctx, hooks, value, max)?;
             room.take(&text)?;
             if text == "null" {
-                Output::Null
+                ScriptOutput::Null
             } else {
-                Output::Json(text)
+                ScriptOutput::Json(text)
             }
         }
     })
@@ -139,12 +139,12 @@ pub(crate) fn output<'js>(
 
 pub(crate) fn labels<'js>(
     ctx: &Ctx<'js>,
-    hooks: &Hooks,
+    hooks: &RealmFunctions,
     value: &Value<'js>,
     max: usize,
-) -> Result<Vec<String>, Stop> {
+) -> Result<Vec<String>, CallFailure> {
     const EXPECTED: &str = "a text or an array of texts";
-    let mut room = Room::new(max);
+    let mut room = ResultBudget::new(max);
     let items: Vec<Value<'js>> = match list(value) {
         Some(array) => {
             if array.len() > max {
@@ -157,7 +157,7 @@ pub(crate) fn labels<'js>(
     let mut labels: Vec<String> = Vec::with_capacity(items.len());
     for item in &items {
         if !item.is_string() {
-            return Err(wrong(EXPECTED, item).into());
+            return Err(wrong_type_error(EXPECTED, item).into());
         }
         let label = json::text(ctx, hooks, item)?;
         room.take(&label)?;
@@ -170,15 +170,15 @@ pub(crate) fn labels<'js>(
 
 pub(crate) fn messages<'js>(
     ctx: &Ctx<'js>,
-    hooks: &Hooks,
+    hooks: &RealmFunctions,
     value: &Value<'js>,
     max: usize,
-) -> Result<Vec<Parts>, Stop> {
+) -> Result<Vec<TransformedMessage>, CallFailure> {
     const EXPECTED: &str = "an object or an array of objects";
-    let mut room = Room::new(max);
-    let one = |value: &Value<'js>, room: &mut Room| match value.as_object() {
+    let mut room = ResultBudget::new(max);
+    let one = |value: &Value<'js>, room: &mut ResultBudget| match value.as_object() {
         Some(object) if !value.is_array() && !value.is_function() => parts(ctx, hooks, object, room, max),
-        _ => Err(wrong(EXPECTED, value).into()),
+        _ => Err(wrong_type_error(EXPECTED, value).into()),
     };
     match list(value) {
         Some(array) => {
@@ -200,12 +200,12 @@ fn list<'js>(value: &Value<'js>) -> Option<Array<'js>> {
 
 fn parts<'js>(
     ctx: &Ctx<'js>,
-    hooks: &Hooks,
+    hooks: &RealmFunctions,
     object: &Object<'js>,
-    room: &mut Room,
+    room: &mut ResultBudget,
     max: usize,
-) -> Result<Parts, Stop> {
-    let mut parts = Parts::default();
+) -> Result<TransformedMessage, CallFailure> {
+    let mut parts = TransformedMessage::default();
     let msg: Value<'js> = object.get("msg")?;
     if !msg.is_undefined() {
         let text = json::stringify(ctx, hooks, &msg, max)?;
@@ -230,12 +230,16 @@ fn parts<'js>(
     Ok(parts)
 }
 
-fn entries<'js>(ctx: &Ctx<'js>, hooks: &Hooks, value: &Value<'js>) -> Result<Vec<(String, String)>, Stop> {
+fn entries<'js>(
+    ctx: &Ctx<'js>,
+    hooks: &RealmFunctions,
+    value: &Value<'js>,
+) -> Result<Vec<(String, String)>, CallFailure> {
     let Some(object) = value
         .as_object()
         .filter(|_| !value.is_array() && !value.is_function())
     else {
-        return Err(wrong("metadata to be an object of texts", value).into());
+        return Err(wrong_type_error("metadata to be an object of texts", value).into());
     };
     let mut all = Vec::new();
     for entry in object.props::<rquickjs::Atom<'js>, Value<'js>>() {

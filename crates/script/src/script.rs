@@ -8,11 +8,11 @@ use parking_lot::Mutex;
 
 use crate::engine;
 use crate::error::SyntaxError;
-use crate::limits::{Clock, Limits, MAX_BODY};
+use crate::limits::{MAX_BODY, ScriptClock, ScriptLimits};
 
 /// Language of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Lang {
+pub enum ScriptLang {
     /// ECMAScript.
     JavaScript,
     /// The expression language of ThingsBoard.
@@ -21,22 +21,22 @@ pub enum Lang {
 
 /// A script: a function body with named parameters. Clones share everything.
 #[derive(Debug, Clone)]
-pub struct Script(Arc<Inner>);
+pub struct Script(Arc<ScriptInner>);
 
 #[derive(Debug)]
-struct Inner {
+struct ScriptInner {
     id: u64,
-    lang: Lang,
+    lang: ScriptLang,
     params: Vec<String>,
     /// An expression that makes the function; the body's lines start at its second line.
     source: String,
-    errors: Mutex<Errors>,
+    errors: Mutex<ScriptErrorCounter>,
     /// Whether there was an error that counts; spares the others the lock.
     suspect: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Errors {
+struct ScriptErrorCounter {
     count: u32,
     /// When the errors are forgotten, and the script runs again if it is blocked.
     expire: Option<Instant>,
@@ -50,7 +50,7 @@ impl Script {
     ///
     /// # Errors
     /// If the body is longer than [`MAX_BODY`], or is no program of the language.
-    pub fn new(lang: Lang, params: &[&str], body: &str) -> Result<Self, SyntaxError> {
+    pub fn new(lang: ScriptLang, params: &[&str], body: &str) -> Result<Self, SyntaxError> {
         let whole = |message: String| SyntaxError {
             line: 1,
             column: 1,
@@ -64,7 +64,7 @@ impl Script {
         }
         let source = engine::source(lang, params, body)?;
         engine::check(lang, &source)?;
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(ScriptInner {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             lang,
             params: params.iter().map(|&name| name.to_owned()).collect(),
@@ -80,7 +80,7 @@ impl Script {
     }
 
     /// The language.
-    pub fn lang(&self) -> Lang {
+    pub fn lang(&self) -> ScriptLang {
         self.0.lang
     }
 
@@ -96,7 +96,7 @@ impl Script {
     }
 
     /// As [`Self::blocked_until`], but asks the clock only if there was an error.
-    pub(crate) fn blocked_until_by(&self, clock: &Clock) -> Option<Instant> {
+    pub(crate) fn blocked_until_by(&self, clock: &ScriptClock) -> Option<Instant> {
         if !self.0.suspect.load(Ordering::Relaxed) {
             return None;
         }
@@ -108,7 +108,7 @@ impl Script {
     }
 
     /// Counts an error of a call. Returns whether the script is blocked because of this one.
-    pub(crate) fn count_error(&self, now: Instant, limits: &Limits) -> bool {
+    pub(crate) fn count_error(&self, now: Instant, limits: &ScriptLimits) -> bool {
         let mut errors = self.0.errors.lock();
         if errors.expire.is_some_and(|until| until <= now) {
             (errors.count, errors.blocked) = (0, false);

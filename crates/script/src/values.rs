@@ -6,7 +6,7 @@ use std::fmt;
 use rquickjs::{Array, Ctx, Object, Value};
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 
-use crate::script::Lang;
+use crate::script::ScriptLang;
 
 /// Numbers of a script are exact up to here.
 const EXACT: u64 = 1 << 53;
@@ -16,9 +16,9 @@ const MAX_REMEMBERED: usize = 64;
 /// Longs of the arguments that a number of a script cannot hold: where the number comes back untouched, its
 /// digits do too.
 #[derive(Debug, Default)]
-pub(crate) struct Exact(RefCell<Vec<(u64, i128)>>);
+pub(crate) struct ExactLongs(RefCell<Vec<(u64, i128)>>);
 
-impl Exact {
+impl ExactLongs {
     pub(crate) fn clear(&self) {
         self.0.borrow_mut().clear();
     }
@@ -54,30 +54,30 @@ impl Exact {
 
 /// How numbers and nulls of a realm are to be taken.
 #[derive(Debug)]
-pub(crate) struct Dialect {
-    pub(crate) lang: Lang,
-    pub(crate) exact: Exact,
+pub(crate) struct ValueDialect {
+    pub(crate) lang: ScriptLang,
+    pub(crate) exact: ExactLongs,
 }
 
-impl Dialect {
-    pub(crate) fn new(lang: Lang) -> Self {
+impl ValueDialect {
+    pub(crate) fn new(lang: ScriptLang) -> Self {
         Self {
             lang,
-            exact: Exact::default(),
+            exact: ExactLongs::default(),
         }
     }
 
     /// Null; TBEL does not tell it from a value that is not there.
     pub(crate) fn null<'js>(&self, ctx: &Ctx<'js>) -> Value<'js> {
         match self.lang {
-            Lang::JavaScript => Value::new_null(ctx.clone()),
-            Lang::Tbel => Value::new_undefined(ctx.clone()),
+            ScriptLang::JavaScript => Value::new_null(ctx.clone()),
+            ScriptLang::Tbel => Value::new_undefined(ctx.clone()),
         }
     }
 }
 
 /// A whole number as a value.
-pub(crate) fn long<'js>(ctx: &Ctx<'js>, dialect: &Dialect, value: i64) -> Value<'js> {
+pub(crate) fn long<'js>(ctx: &Ctx<'js>, dialect: &ValueDialect, value: i64) -> Value<'js> {
     match i32::try_from(value) {
         Ok(value) => Value::new_int(ctx.clone(), value),
         Err(_) => {
@@ -93,8 +93,12 @@ pub(crate) fn long<'js>(ctx: &Ctx<'js>, dialect: &Dialect, value: i64) -> Value<
 }
 
 /// A double as a value. `Value::new_float` makes an int of one that is whole; the engine's own JSON does not.
-pub(crate) fn double<'js>(ctx: &Ctx<'js>, dialect: &Dialect, value: f64) -> rquickjs::Result<Value<'js>> {
-    if dialect.lang == Lang::Tbel && value.fract() == 0.0 && value.abs() < f64::from(i32::MAX) {
+pub(crate) fn double<'js>(
+    ctx: &Ctx<'js>,
+    dialect: &ValueDialect,
+    value: f64,
+) -> rquickjs::Result<Value<'js>> {
+    if dialect.lang == ScriptLang::Tbel && value.fract() == 0.0 && value.abs() < f64::from(i32::MAX) {
         return ctx.json_parse(format!("{value:.1}"));
     }
     Ok(Value::new_float(ctx.clone(), value))
@@ -102,15 +106,19 @@ pub(crate) fn double<'js>(ctx: &Ctx<'js>, dialect: &Dialect, value: f64) -> rqui
 
 /// Why a JSON text became no value.
 #[derive(Debug)]
-pub(crate) enum ParseError {
+pub(crate) enum ValueParseError {
     Engine(rquickjs::Error),
     Json(String),
 }
 
 /// Parses JSON text.
-pub(crate) fn parse<'js>(ctx: &Ctx<'js>, dialect: &Dialect, text: &str) -> Result<Value<'js>, ParseError> {
+pub(crate) fn parse<'js>(
+    ctx: &Ctx<'js>,
+    dialect: &ValueDialect,
+    text: &str,
+) -> Result<Value<'js>, ValueParseError> {
     let failed = RefCell::new(None);
-    let seed = Seed {
+    let seed = ValueSeed {
         ctx,
         dialect,
         failed: &failed,
@@ -120,20 +128,20 @@ pub(crate) fn parse<'js>(ctx: &Ctx<'js>, dialect: &Dialect, text: &str) -> Resul
         .deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value));
     value.map_err(|error| match failed.into_inner() {
-        Some(error) => ParseError::Engine(error),
-        None => ParseError::Json(error.to_string()),
+        Some(error) => ValueParseError::Engine(error),
+        None => ValueParseError::Json(error.to_string()),
     })
 }
 
 #[derive(Clone, Copy)]
-struct Seed<'a, 'js> {
+struct ValueSeed<'a, 'js> {
     ctx: &'a Ctx<'js>,
-    dialect: &'a Dialect,
+    dialect: &'a ValueDialect,
     /// An error of the engine, which serde's error type cannot carry.
     failed: &'a RefCell<Option<rquickjs::Error>>,
 }
 
-impl<'js> Seed<'_, 'js> {
+impl<'js> ValueSeed<'_, 'js> {
     fn engine<T, E: serde::de::Error>(&self, result: rquickjs::Result<T>) -> Result<T, E> {
         result.map_err(|error| {
             *self.failed.borrow_mut() = Some(error);
@@ -142,7 +150,7 @@ impl<'js> Seed<'_, 'js> {
     }
 }
 
-impl<'de, 'js> DeserializeSeed<'de> for Seed<'_, 'js> {
+impl<'de, 'js> DeserializeSeed<'de> for ValueSeed<'_, 'js> {
     type Value = Value<'js>;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -150,7 +158,7 @@ impl<'de, 'js> DeserializeSeed<'de> for Seed<'_, 'js> {
     }
 }
 
-struct KeySeed<'a, 'js>(Seed<'a, 'js>);
+struct KeySeed<'a, 'js>(ValueSeed<'a, 'js>);
 
 impl<'de, 'js> DeserializeSeed<'de> for KeySeed<'_, 'js> {
     type Value = rquickjs::Atom<'js>;
@@ -172,7 +180,7 @@ impl<'js> Visitor<'_> for KeySeed<'_, 'js> {
     }
 }
 
-impl<'de, 'js> Visitor<'de> for Seed<'_, 'js> {
+impl<'de, 'js> Visitor<'de> for ValueSeed<'_, 'js> {
     type Value = Value<'js>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -238,7 +246,7 @@ impl<'de, 'js> Visitor<'de> for Seed<'_, 'js> {
 /// A JSON value as a script's value.
 pub(crate) fn from_json<'js>(
     ctx: &Ctx<'js>,
-    dialect: &Dialect,
+    dialect: &ValueDialect,
     json: &serde_json::Value,
 ) -> rquickjs::Result<Value<'js>> {
     Ok(match json {
@@ -266,7 +274,7 @@ pub(crate) fn from_json<'js>(
         serde_json::Value::Object(entries) => {
             let object = Object::new(ctx.clone())?;
             for (key, value) in entries {
-                if value.is_null() && dialect.lang == Lang::Tbel {
+                if value.is_null() && dialect.lang == ScriptLang::Tbel {
                     continue;
                 }
                 object.set(key.as_str(), from_json(ctx, dialect, value)?)?;

@@ -1,12 +1,12 @@
 //! Arguments of calculated fields.
 
-use fieldline_script::{Arg, Host, Lang, Limits, Script};
+use fieldline_script::{Script, ScriptArg, ScriptHost, ScriptLang, ScriptLimits};
 
 const TEMPERATURE: &[(i64, f64)] = &[(1000, 20.0), (2000, f64::NAN), (3000, 24.0), (4000, 22.0)];
 const HUMIDITY: &[(i64, f64)] = &[(2000, 50.0), (3500, 60.0)];
 
-fn rolling(values: &[(i64, f64)]) -> Arg<'_> {
-    Arg::Rolling {
+fn rolling(values: &[(i64, f64)]) -> ScriptArg<'_> {
+    ScriptArg::Rolling {
         start_ts: 0,
         end_ts: 5000,
         values,
@@ -16,17 +16,18 @@ fn rolling(values: &[(i64, f64)]) -> Arg<'_> {
 #[track_caller]
 fn gives(body: &str, json: &str) {
     let params = ["ctx", "temperature", "humidity", "limit"];
-    let script = Script::new(Lang::Tbel, &params, body).unwrap_or_else(|error| panic!("{body}\n{error}"));
-    let limit = Arg::Single {
+    let script =
+        Script::new(ScriptLang::Tbel, &params, body).unwrap_or_else(|error| panic!("{body}\n{error}"));
+    let limit = ScriptArg::Single {
         ts: 4500,
-        value: &Arg::Double(23.0),
+        value: &ScriptArg::Double(23.0),
     };
     let args = [
         ("temperature", rolling(TEMPERATURE)),
         ("humidity", rolling(HUMIDITY)),
         ("limit", limit),
     ];
-    let context = Arg::Context {
+    let context = ScriptArg::Context {
         args: &args,
         latest_ts: 4500,
     };
@@ -34,9 +35,9 @@ fn gives(body: &str, json: &str) {
         context,
         rolling(TEMPERATURE),
         rolling(HUMIDITY),
-        Arg::Double(23.0),
+        ScriptArg::Double(23.0),
     ];
-    match Host::new(Limits::default()).call(&script, &all) {
+    match ScriptHost::new(ScriptLimits::default()).call(&script, &all) {
         Ok(output) => assert_eq!(output.into_json(), json, "{body}"),
         Err(error) => assert!(error.to_string().contains(json), "{body}\n{error}"),
     }

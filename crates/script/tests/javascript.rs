@@ -1,11 +1,14 @@
 //! JavaScript of rule nodes: arguments in, results out.
 
-use fieldline_script::{Arg, Host, Lang, Limits, ObjectBuilder, Output, Parts, Script, ScriptError};
+use fieldline_script::{
+    ObjectBuilder, Script, ScriptArg, ScriptError, ScriptHost, ScriptLang, ScriptLimits, ScriptOutput,
+    TransformedMessage,
+};
 
 const PARAMS: &[&str] = &["msg", "metadata", "msgType"];
 
 fn script(body: &str) -> Script {
-    Script::new(Lang::JavaScript, PARAMS, body).unwrap_or_else(|error| panic!("{body}\n{error}"))
+    Script::new(ScriptLang::JavaScript, PARAMS, body).unwrap_or_else(|error| panic!("{body}\n{error}"))
 }
 
 fn metadata() -> Vec<(String, String)> {
@@ -16,27 +19,31 @@ fn metadata() -> Vec<(String, String)> {
 }
 
 #[track_caller]
-fn call(body: &str, msg: &str) -> Result<Output, ScriptError> {
+fn call(body: &str, msg: &str) -> Result<ScriptOutput, ScriptError> {
     let metadata = metadata();
-    Host::new(Limits::default()).call(
+    ScriptHost::new(ScriptLimits::default()).call(
         &script(body),
-        &[Arg::Json(msg), Arg::Map(&metadata), Arg::Text("T")],
+        &[
+            ScriptArg::Json(msg),
+            ScriptArg::Map(&metadata),
+            ScriptArg::Text("T"),
+        ],
     )
 }
 
 #[test]
 fn a_transformation_gives_the_parts_of_messages() {
     let metadata = metadata();
-    let mut host = Host::new(Limits::default());
+    let mut host = ScriptHost::new(ScriptLimits::default());
     let args = [
-        Arg::Json(r#"{"z":1,"t":20.5,"a":[1,"x",null]}"#),
-        Arg::Map(&metadata),
-        Arg::Text("T"),
+        ScriptArg::Json(r#"{"z":1,"t":20.5,"a":[1,"x",null]}"#),
+        ScriptArg::Map(&metadata),
+        ScriptArg::Text("T"),
     ];
     let body = "msg.t = msg.t * 2; metadata.n = 5; metadata.none = null; metadata.flag = true;
         return {msg: msg, metadata: metadata, msgType: msgType};";
     let text = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-    let parts = Parts {
+    let parts = TransformedMessage {
         msg: Some(r#"{"z":1,"t":41,"a":[1,"x",null]}"#.to_owned()),
         metadata: Some(vec![
             text("deviceName", "Pump \"1\"\n"),
@@ -56,23 +63,23 @@ fn a_transformation_gives_the_parts_of_messages() {
     assert_eq!(some.len(), 3);
     assert_eq!(
         some[0],
-        Parts {
+        TransformedMessage {
             msg: Some("1".to_owned()),
-            ..Parts::default()
+            ..TransformedMessage::default()
         }
     );
     assert_eq!(
         some[1],
-        Parts {
+        TransformedMessage {
             metadata: Some(Vec::new()),
-            ..Parts::default()
+            ..TransformedMessage::default()
         }
     );
     assert_eq!(
         some[2],
-        Parts {
+        TransformedMessage {
             msg_type: Some("X".to_owned()),
-            ..Parts::default()
+            ..TransformedMessage::default()
         }
     );
     for wrong in ["return 5;", "return;", "return [1];", "return {metadata: 5};"] {
@@ -83,8 +90,12 @@ fn a_transformation_gives_the_parts_of_messages() {
 
 #[test]
 fn filters_and_switches_have_their_types() {
-    let mut host = Host::new(Limits::default());
-    let args = [Arg::Json(r#"{"t":25}"#), Arg::Null, Arg::Text("T")];
+    let mut host = ScriptHost::new(ScriptLimits::default());
+    let args = [
+        ScriptArg::Json(r#"{"t":25}"#),
+        ScriptArg::Null,
+        ScriptArg::Text("T"),
+    ];
     assert_eq!(host.filter(&script("return msg.t > 20;"), &args), Ok(true));
     let error = host.filter(&script("return msg.t;"), &args).unwrap_err();
     assert_eq!(
@@ -105,15 +116,15 @@ fn filters_and_switches_have_their_types() {
 #[test]
 fn values_come_back_as_they_are() {
     let output = |body: &str, msg: &str| call(body, msg).unwrap();
-    assert_eq!(output("return msg;", "true"), Output::Bool(true));
-    assert_eq!(output("return null;", "1"), Output::Null);
+    assert_eq!(output("return msg;", "true"), ScriptOutput::Bool(true));
+    assert_eq!(output("return null;", "1"), ScriptOutput::Null);
     assert_eq!(
         output("return 'ä😀' + msg.length;", "\"x\""),
-        Output::Text("ä😀1".to_owned())
+        ScriptOutput::Text("ä😀1".to_owned())
     );
     assert_eq!(
         output("return '\\ud800';", "1"),
-        Output::Text("\u{fffd}".to_owned())
+        ScriptOutput::Text("\u{fffd}".to_owned())
     );
     let long = r#"{"id":9007199254740993,"other":9007199254740995,"u":18446744073709551615}"#;
     assert_eq!(output("return msg;", long).into_json(), long);
@@ -153,11 +164,11 @@ fn objects_are_built_without_json() {
         object.object("o", &|inner| inner.long("i", 1));
     };
     let value = serde_json::json!({"k": [1, 2.5, null, "x"]});
-    let mut host = Host::new(Limits::default());
+    let mut host = ScriptHost::new(ScriptLimits::default());
     let result = host
         .call(
             &script("return [msg, metadata];"),
-            &[Arg::Object(&fill), Arg::Value(&value)],
+            &[ScriptArg::Object(&fill), ScriptArg::Value(&value)],
         )
         .unwrap();
     assert_eq!(
@@ -165,13 +176,15 @@ fn objects_are_built_without_json() {
         r#"[{"b":true,"l":9223372036854775807,"d":0.5,"t":"x","j":[1],"n":null,"o":{"i":1}},{"k":[1,2.5,null,"x"]}]"#
     );
     let bad = |object: &mut ObjectBuilder<'_, '_>| object.json("j", "[1");
-    let error = host.call(&script("return 1;"), &[Arg::Object(&bad)]).unwrap_err();
+    let error = host
+        .call(&script("return 1;"), &[ScriptArg::Object(&bad)])
+        .unwrap_err();
     assert!(error.to_string().contains("not valid JSON"), "{error}");
 }
 
 #[test]
 fn errors_name_the_line() {
-    let error = Script::new(Lang::JavaScript, PARAMS, "var a = 1;\nvar b = ;\nreturn b;").unwrap_err();
+    let error = Script::new(ScriptLang::JavaScript, PARAMS, "var a = 1;\nvar b = ;\nreturn b;").unwrap_err();
     assert_eq!((error.line, error.column), (2, 9), "{error}");
     let error = call("var a = 1;\n\nreturn msg.a.b;", "{}").unwrap_err();
     assert!(
@@ -184,7 +197,7 @@ fn errors_name_the_line() {
         call("throw {code: 5};", "{}").unwrap_err().to_string(),
         r#"{"code":5}"#
     );
-    assert!(Script::new(Lang::JavaScript, &["a b"], "return 1;").is_err());
+    assert!(Script::new(ScriptLang::JavaScript, &["a b"], "return 1;").is_err());
 }
 
 #[test]

@@ -4,38 +4,41 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use fieldline_script::{Arg, Clock, Host, Lang, LangLimits, Limits, MAX_BODY, Output, Script, ScriptError};
+use fieldline_script::{
+    LangLimits, MAX_BODY, Script, ScriptArg, ScriptClock, ScriptError, ScriptHost, ScriptLang, ScriptLimits,
+    ScriptOutput,
+};
 
-const LANGS: [Lang; 2] = [Lang::JavaScript, Lang::Tbel];
+const LANGS: [ScriptLang; 2] = [ScriptLang::JavaScript, ScriptLang::Tbel];
 
-fn script(lang: Lang, body: &str) -> Script {
+fn script(lang: ScriptLang, body: &str) -> Script {
     Script::new(lang, &["msg"], body).unwrap_or_else(|error| panic!("{body}\n{error}"))
 }
 
 /// Limits that a test reaches soon.
-fn tight() -> Limits {
+fn tight() -> ScriptLimits {
     let lang = LangLimits {
         time: Duration::from_millis(100),
         memory: 4 << 20,
     };
-    Limits {
+    ScriptLimits {
         javascript: lang,
         tbel: lang,
-        ..Limits::default()
+        ..ScriptLimits::default()
     }
 }
 
-fn one(host: &mut Host, lang: Lang) {
+fn one(host: &mut ScriptHost, lang: ScriptLang) {
     assert_eq!(
         host.call(&script(lang, "return 1;"), &[]),
-        Ok(Output::Json("1".to_owned()))
+        Ok(ScriptOutput::Json("1".to_owned()))
     );
 }
 
 #[test]
 fn an_endless_loop_is_stopped_and_the_host_goes_on() {
     for lang in LANGS {
-        let mut host = Host::new(tight());
+        let mut host = ScriptHost::new(tight());
         let body = "var n = 0; while (true) { n++; } return n;";
         let start = Instant::now();
         assert!(
@@ -50,8 +53,8 @@ fn an_endless_loop_is_stopped_and_the_host_goes_on() {
 #[test]
 fn catching_everything_does_not_keep_a_script_running() {
     let body = "for (;;) { try { for (;;) {} } catch (e) {} finally { continue; } }";
-    let mut host = Host::new(tight());
-    let result = host.call(&script(Lang::JavaScript, body), &[]);
+    let mut host = ScriptHost::new(tight());
+    let result = host.call(&script(ScriptLang::JavaScript, body), &[]);
     assert!(matches!(result, Err(ScriptError::Time { .. })), "{result:?}");
 }
 
@@ -67,8 +70,8 @@ fn built_in_loops_end_too() {
         "Promise.resolve().then(function again() { Promise.resolve().then(again); }); return 1;",
         "var s = 'a'.repeat(1000000); return s.indexOf(s.slice(500000) + 'b');",
     ];
-    let ends = |lang: Lang, body: &str| {
-        let mut host = Host::new(tight());
+    let ends = |lang: ScriptLang, body: &str| {
+        let mut host = ScriptHost::new(tight());
         let start = Instant::now();
         let result = host.call(&script(lang, body), &[]);
         assert!(result.is_err(), "{body} {result:?}");
@@ -79,34 +82,34 @@ fn built_in_loops_end_too() {
         );
         one(&mut host, lang);
     };
-    bodies.iter().for_each(|body| ends(Lang::JavaScript, body));
+    bodies.iter().for_each(|body| ends(ScriptLang::JavaScript, body));
     let bodies = [
         "return 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab'.matches('(a+)+');",
         "var l = []; l[4294967294] = 1; return l.indexOf(2);",
         "return new int[2000000000];",
     ];
-    bodies.iter().for_each(|body| ends(Lang::Tbel, body));
+    bodies.iter().for_each(|body| ends(ScriptLang::Tbel, body));
 }
 
 #[test]
 fn a_memory_bomb_costs_its_call_only() {
     let bodies = [
-        (Lang::JavaScript, "var t = 'abc'; while (true) { t += t; }"),
+        (ScriptLang::JavaScript, "var t = 'abc'; while (true) { t += t; }"),
         (
-            Lang::JavaScript,
+            ScriptLang::JavaScript,
             "var all = []; while (true) { all.push(new Array(1000).fill('x' + all.length)); }",
         ),
-        (Lang::Tbel, "t = 'abc'; while(true) { t += t}; t"),
+        (ScriptLang::Tbel, "t = 'abc'; while(true) { t += t}; t"),
         (
-            Lang::Tbel,
+            ScriptLang::Tbel,
             "m = []; while(true) { m.add('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' + Math.random())}; m",
         ),
         (
-            Lang::Tbel,
+            ScriptLang::Tbel,
             "m = {}; m.a = {}; i = 0; while(true) { m.a[i++] = 'aaaaaaaaaaaaaaaaaa' + i;}; m",
         ),
         (
-            Lang::Tbel,
+            ScriptLang::Tbel,
             "a = ['aaaaaaaaaaaaa']; b = []; while(true) { b.addAll(a); b.addAll(b)}; m",
         ),
     ];
@@ -115,10 +118,10 @@ fn a_memory_bomb_costs_its_call_only() {
             time: Duration::from_secs(20),
             memory: 4 << 20,
         };
-        let mut host = Host::new(Limits {
+        let mut host = ScriptHost::new(ScriptLimits {
             javascript: slow,
             tbel: slow,
-            ..Limits::default()
+            ..ScriptLimits::default()
         });
         one(&mut host, lang);
         let result = host.call(&script(lang, body), &[]);
@@ -139,16 +142,16 @@ fn garbage_of_one_call_does_not_cost_the_next_one() {
             time: Duration::from_secs(20),
             memory: 4 << 20,
         };
-        let mut host = Host::new(Limits {
+        let mut host = ScriptHost::new(ScriptLimits {
             javascript: slow,
             tbel: slow,
-            ..Limits::default()
+            ..ScriptLimits::default()
         });
         let script = script(lang, body);
         for round in 0..5 {
             assert_eq!(
                 host.call(&script, &[]),
-                Ok(Output::Json("12000".to_owned())),
+                Ok(ScriptOutput::Json("12000".to_owned())),
                 "{lang:?} {round}"
             );
         }
@@ -158,7 +161,7 @@ fn garbage_of_one_call_does_not_cost_the_next_one() {
 #[test]
 fn deep_recursion_is_an_error() {
     for lang in LANGS {
-        let mut host = Host::new(Limits::default());
+        let mut host = ScriptHost::new(ScriptLimits::default());
         let body = "function deeper(n) { return deeper(n + 1) + 1; } return deeper(0);";
         let result = host.call(&script(lang, body), &[]);
         assert!(
@@ -172,10 +175,10 @@ fn deep_recursion_is_an_error() {
 #[test]
 fn results_and_arguments_have_a_size() {
     for lang in LANGS {
-        let mut host = Host::new(Limits {
+        let mut host = ScriptHost::new(ScriptLimits {
             max_args: 1000,
             max_result: 1000,
-            ..Limits::default()
+            ..ScriptLimits::default()
         });
         let long = script(
             lang,
@@ -196,10 +199,10 @@ fn results_and_arguments_have_a_size() {
         let text = "x".repeat(1001);
         let echo = script(lang, "return 1;");
         assert_eq!(
-            host.call(&echo, &[Arg::Text(&text)]),
+            host.call(&echo, &[ScriptArg::Text(&text)]),
             Err(ScriptError::ArgsTooLarge { limit: 1000 })
         );
-        assert!(host.call(&echo, &[Arg::Text(&text[..1000])]).is_ok());
+        assert!(host.call(&echo, &[ScriptArg::Text(&text[..1000])]).is_ok());
         let cycle = script(lang, "var a = {}; a.a = a; return a;");
         assert!(host.call(&cycle, &[]).is_err());
         assert!(Script::new(lang, &[], &format!("return '{}';", "x".repeat(MAX_BODY))).is_err());
@@ -212,14 +215,14 @@ fn offenders_are_blocked_on_all_hosts_for_a_while() {
         let (start, ms) = (Instant::now(), Arc::new(AtomicU64::new(0)));
         let clock = {
             let ms = Arc::clone(&ms);
-            Clock::new(move || start + Duration::from_millis(ms.load(Ordering::Relaxed)))
+            ScriptClock::new(move || start + Duration::from_millis(ms.load(Ordering::Relaxed)))
         };
-        let limits = Limits {
+        let limits = ScriptLimits {
             max_result: 10,
-            ..Limits::default()
+            ..ScriptLimits::default()
         };
-        let mut first = Host::with_clock(limits.clone(), clock.clone());
-        let mut second = Host::with_clock(limits, clock.clone());
+        let mut first = ScriptHost::with_clock(limits.clone(), clock.clone());
+        let mut second = ScriptHost::with_clock(limits, clock.clone());
         let bad = script(lang, "return '01234567890';");
         let throws = script(lang, "return msg.none.none;");
         for _ in 0..2 {
@@ -248,7 +251,7 @@ fn offenders_are_blocked_on_all_hosts_for_a_while() {
         );
         for _ in 0..5 {
             assert!(matches!(
-                first.call(&throws, &[Arg::Json("{}")]),
+                first.call(&throws, &[ScriptArg::Json("{}")]),
                 Err(ScriptError::Runtime { .. })
             ));
         }
@@ -270,8 +273,9 @@ fn offenders_are_blocked_on_all_hosts_for_a_while() {
 fn the_clock_of_the_host_decides_when_time_is_over() {
     for lang in LANGS {
         let (start, asked) = (Instant::now(), AtomicU64::new(0));
-        let clock = Clock::new(move || start + Duration::from_secs(asked.fetch_add(1, Ordering::Relaxed)));
-        let mut host = Host::with_clock(Limits::default(), clock);
+        let clock =
+            ScriptClock::new(move || start + Duration::from_secs(asked.fetch_add(1, Ordering::Relaxed)));
+        let mut host = ScriptHost::with_clock(ScriptLimits::default(), clock);
         let result = host.call(&script(lang, "while (true) {}"), &[]);
         assert!(matches!(result, Err(ScriptError::Time { .. })), "{result:?}");
     }
@@ -301,23 +305,23 @@ fn scripts_do_not_see_each_other() {
     ];
     let probe = "var a = [1]; a.push(2); return [typeof leak, ({}).polluted, a.length, Math.max(1, 2), \
         JSON.stringify({a: 1}), ' x '.trim(), Date.now() > 5, /a/.test('a'), [...a].length, arguments.callee.leak];";
-    let mut host = Host::new(Limits::default());
-    let probe = script(Lang::JavaScript, probe);
+    let mut host = ScriptHost::new(ScriptLimits::default());
+    let probe = script(ScriptLang::JavaScript, probe);
     let expected = host.call(&probe, &[]).unwrap();
     assert_eq!(
         expected.clone().into_json(),
         r#"["undefined",null,2,2,"{\"a\":1}","x",true,true,2,null]"#
     );
     for attempt in attempts {
-        let _ = host.call(&script(Lang::JavaScript, attempt), &[]);
+        let _ = host.call(&script(ScriptLang::JavaScript, attempt), &[]);
         assert_eq!(host.call(&probe, &[]).unwrap(), expected, "{attempt}");
     }
-    let mut host = Host::new(Limits::default());
+    let mut host = ScriptHost::new(ScriptLimits::default());
     let probe = script(
-        Lang::Tbel,
+        ScriptLang::Tbel,
         "[{}.leak, [1].size(), Math.max(1, 2), parseInt('5'), ' x '.trim(), msg.leak]",
     );
-    let expected = host.call(&probe, &[Arg::Json("{}")]).unwrap();
+    let expected = host.call(&probe, &[ScriptArg::Json("{}")]).unwrap();
     assert_eq!(expected.clone().into_json(), r#"[null,1,2,5,"x",null]"#);
     for attempt in [
         "Math.leak = 1;",
@@ -328,9 +332,9 @@ fn scripts_do_not_see_each_other() {
         "globalThis.leak = 1;",
         "var f = ''.constructor.constructor; f('leak = 1')",
     ] {
-        let _ = host.call(&script(Lang::Tbel, attempt), &[Arg::Json("{}")]);
+        let _ = host.call(&script(ScriptLang::Tbel, attempt), &[ScriptArg::Json("{}")]);
         assert_eq!(
-            host.call(&probe, &[Arg::Json("{}")]).unwrap(),
+            host.call(&probe, &[ScriptArg::Json("{}")]).unwrap(),
             expected,
             "{attempt}"
         );
@@ -339,9 +343,9 @@ fn scripts_do_not_see_each_other() {
 
 #[test]
 fn nothing_of_a_call_outlives_it() {
-    let mut host = Host::new(Limits::default());
+    let mut host = ScriptHost::new(ScriptLimits::default());
     let counts = script(
-        Lang::JavaScript,
+        ScriptLang::JavaScript,
         "if (typeof n === 'undefined') n = 0; n++; return n;",
     );
     assert_eq!(host.call(&counts, &[]).unwrap().into_json(), "1");
@@ -350,18 +354,18 @@ fn nothing_of_a_call_outlives_it() {
 
 #[test]
 fn hosts_forget_and_evict() {
-    let mut host = Host::new(Limits {
+    let mut host = ScriptHost::new(ScriptLimits {
         cached_scripts: 10,
-        ..Limits::default()
+        ..ScriptLimits::default()
     });
     let scripts: Vec<Script> = (0..50)
-        .map(|n| script(Lang::Tbel, &format!("return {n};")))
+        .map(|n| script(ScriptLang::Tbel, &format!("return {n};")))
         .collect();
     for _ in 0..2 {
         for (n, script) in scripts.iter().enumerate() {
             assert_eq!(host.call(script, &[]).unwrap().into_json(), n.to_string());
         }
     }
-    host.forget(scripts[0].id());
+    host.evict_script(scripts[0].id());
     assert_eq!(host.call(&scripts[0], &[]).unwrap().into_json(), "0");
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fieldline_script::{Host, Lang, Limits, Script};
+use fieldline_script::{Script, ScriptHost, ScriptLang, ScriptLimits};
 
 /// Each of these would run for minutes, or for ever, if it were not for a bound.
 const BODIES: &[&str] = &[
@@ -64,12 +64,12 @@ const HEAVY: &[&str] = &[
 ];
 
 fn took(body: &str) -> Duration {
-    let mut limits = Limits::default();
+    let mut limits = ScriptLimits::default();
     limits.javascript.time = Duration::from_millis(300);
     limits.javascript.memory = 64 << 20;
-    let mut host = Host::new(limits);
+    let mut host = ScriptHost::new(limits);
     let script =
-        Script::new(Lang::JavaScript, &["msg"], body).unwrap_or_else(|error| panic!("{body}\n{error}"));
+        Script::new(ScriptLang::JavaScript, &["msg"], body).unwrap_or_else(|error| panic!("{body}\n{error}"));
     let begun = Instant::now();
     let result = host.call(&script, &[]);
     let took = begun.elapsed();

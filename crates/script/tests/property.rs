@@ -1,6 +1,6 @@
 //! Whatever is given to the translator, it answers; whatever it accepts, the engine can compile.
 
-use fieldline_script::{Arg, Host, Lang, Limits, Script};
+use fieldline_script::{Script, ScriptArg, ScriptHost, ScriptLang, ScriptLimits};
 use proptest::prelude::{ProptestConfig, Strategy, prop, prop_oneof, proptest};
 
 const PIECES: &[&str] = &[
@@ -88,12 +88,15 @@ const PIECES: &[&str] = &[
     "(int)",
 ];
 
-fn accepted_means_compiled(lang: Lang, body: &str) {
+fn accepted_means_compiled(lang: ScriptLang, body: &str) {
     if let Ok(script) = Script::new(lang, &["msg", "metadata", "msgType"], body) {
-        let mut limits = Limits::default();
+        let mut limits = ScriptLimits::default();
         limits.tbel.time = std::time::Duration::from_millis(50);
         limits.javascript.time = limits.tbel.time;
-        let result = Host::new(limits).call(&script, &[Arg::Json("{}"), Arg::Json("{}"), Arg::Text("T")]);
+        let result = ScriptHost::new(limits).call(
+            &script,
+            &[ScriptArg::Json("{}"), ScriptArg::Json("{}"), ScriptArg::Text("T")],
+        );
         assert!(
             !matches!(result, Err(fieldline_script::ScriptError::Syntax(_))),
             "{body}"
@@ -114,17 +117,17 @@ proptest! {
 
     #[test]
     fn the_translator_never_panics(body in soup()) {
-        accepted_means_compiled(Lang::Tbel, &body);
+        accepted_means_compiled(ScriptLang::Tbel, &body);
     }
 
     #[test]
     fn nor_does_javascript(body in soup()) {
-        accepted_means_compiled(Lang::JavaScript, &body);
+        accepted_means_compiled(ScriptLang::JavaScript, &body);
     }
 
     #[test]
     fn any_text_at_all(body in ".{0,200}") {
-        accepted_means_compiled(Lang::Tbel, &body);
+        accepted_means_compiled(ScriptLang::Tbel, &body);
     }
 }
 
@@ -144,11 +147,11 @@ fn nesting_is_bounded() {
         "new int[",
         "a.b[",
     ] {
-        let _ = Script::new(Lang::Tbel, &["msg"], &piece.repeat(49_000 / piece.len()));
+        let _ = Script::new(ScriptLang::Tbel, &["msg"], &piece.repeat(49_000 / piece.len()));
     }
     for chain in ["+1", ".a", "[0]", ".b()", "||1", "?1:1", " is String", "&&(1)"] {
         let _ = Script::new(
-            Lang::Tbel,
+            ScriptLang::Tbel,
             &["msg"],
             &format!("msg{}", chain.repeat(49_000 / chain.len())),
         );
@@ -156,5 +159,5 @@ fn nesting_is_bounded() {
     let nested: String = (0..60).fold("msg".to_owned(), |inner, _| {
         format!("({inner}{})", "+1".repeat(100))
     });
-    let _ = Script::new(Lang::Tbel, &["msg"], &nested);
+    let _ = Script::new(ScriptLang::Tbel, &["msg"], &nested);
 }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use fieldline_script::{Lang, Script};
+use fieldline_script::{Script, ScriptLang};
 use support::{fails, gives, gives_with};
 
 #[test]
@@ -205,7 +205,7 @@ fn collections() {
 
 #[test]
 fn errors_name_the_line_of_the_source() {
-    let fail = |body: &str| Script::new(Lang::Tbel, support::PARAMS, body).unwrap_err();
+    let fail = |body: &str| Script::new(ScriptLang::Tbel, support::PARAMS, body).unwrap_err();
     assert_eq!(
         fail("var a = 1;\nvar b = [1, 2;").to_string(),
         "line 2, column 9: unbalanced braces [ ... ]"
@@ -265,7 +265,7 @@ fn scripts_of_the_greatest_length_are_translated_in_one_go() {
         "'".repeat(most),
     ] {
         // Whether it is a script or not.
-        let _ = Script::new(Lang::Tbel, &["a"], &body);
+        let _ = Script::new(ScriptLang::Tbel, &["a"], &body);
     }
 }
 
@@ -276,7 +276,7 @@ fn places_of_mistakes_are_counted_in_characters_of_their_line() {
         ("var a = 1;\n  é = 'x'; §", (2, 12)),
         ("/* é\n é */ §", (2, 7)),
     ] {
-        let error = Script::new(Lang::Tbel, &[], body).unwrap_err();
+        let error = Script::new(ScriptLang::Tbel, &[], body).unwrap_err();
         assert_eq!((error.line, error.column), place, "{body}: {error}");
     }
 }

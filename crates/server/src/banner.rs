@@ -3,17 +3,17 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use crate::data_dir::Listening;
+use crate::data_dir::BoundAddresses;
 
 /// Prints the log-in that the first start creates.
 pub(crate) fn print_admin(email: &str, password: &str) {
-    say(&format!(
+    write_stdout(&format!(
         "System administrator, shown this once:\n  {email} / {password}\n"
     ));
 }
 
 /// Prints where the servers listen and what to try.
-pub(crate) fn print(listening: &Listening, demo: bool) {
+pub(crate) fn print(listening: &BoundAddresses, demo: bool) {
     let mut text = String::new();
     let mut line = |content: String| {
         // Writing to a string cannot fail.
@@ -58,11 +58,11 @@ pub(crate) fn print(listening: &Listening, demo: bool) {
             ));
         }
     }
-    say(&text);
+    write_stdout(&text);
 }
 
 /// A closed standard output is no reason not to serve.
-fn say(text: &str) {
+fn write_stdout(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }

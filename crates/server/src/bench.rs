@@ -12,7 +12,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
-use fieldline_core::ports::{AppendError, AppendOrigin, Consumer, Journal, Partition};
+use fieldline_core::ports::{AppendError, AppendOrigin, Journal, JournalConsumer, Partition};
 use fieldline_journal::{EmbeddedJournal, Options};
 use fieldline_loadgen::BenchCommand;
 use fieldline_loadgen::error::LoadError;
@@ -24,25 +24,25 @@ use crate::logging;
 /// Exit code for options that make no sense, as for those that do not exist.
 const EXIT_USAGE: u8 = 2;
 /// Exit code where a run came to its end and what it checked was wrong.
-const EXIT_WRONG: u8 = 3;
+const EXIT_CHECK_FAILED: u8 = 3;
 /// Exit codes of what a signal ended are this and its number.
 const EXIT_SIGNAL: i32 = 128;
 /// How often the journal of the bare handler is told that nobody needs what is in it.
-const FORGET_EVERY: Duration = Duration::from_secs(1);
+const TRIM_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs a command of `bench`.
 pub(crate) fn run(command: &BenchCommand) -> ExitCode {
     // What becomes another program has nothing to leave behind.
     let is_passing = matches!(command, BenchCommand::WithParent(_));
     if !is_passing && let Err(error) = end_at_signals() {
-        logging::complain(format_args!("fieldline bench: waiting for signals: {error}"));
+        logging::print_error(format_args!("fieldline bench: waiting for signals: {error}"));
         return ExitCode::FAILURE;
     }
     match fieldline_loadgen::run(command, serve_bare) {
         Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(EXIT_WRONG),
+        Ok(false) => ExitCode::from(EXIT_CHECK_FAILED),
         Err(error) => {
-            logging::complain(format_args!("fieldline bench: {error}"));
+            logging::print_error(format_args!("fieldline bench: {error}"));
             match error {
                 LoadError::InvalidOption(_) => ExitCode::from(EXIT_USAGE),
                 _ => ExitCode::FAILURE,
@@ -72,7 +72,7 @@ fn end_at_signals() -> io::Result<()> {
                 _ = hang_up.recv() => SignalKind::hangup(),
             }
         });
-        fieldline_loadgen::abandon(EXIT_SIGNAL + received.as_raw_value());
+        fieldline_loadgen::clean_up_and_exit(EXIT_SIGNAL + received.as_raw_value());
     };
     std::thread::Builder::new()
         .name("signals".to_owned())
@@ -88,7 +88,7 @@ fn serve_bare(listen: SocketAddr, dir: &Path, ready: &mut dyn FnMut(SocketAddr))
     let consumers = journal
         .subscribe(queue, "nobody", 1)
         .map_err(|error| error.to_string())?;
-    let bare = Bare {
+    let bare = BareHandler {
         journal,
         partition: Partition { queue, index: 0 },
     };
@@ -105,7 +105,7 @@ fn serve_bare(listen: SocketAddr, dir: &Path, ready: &mut dyn FnMut(SocketAddr))
             .await
             .map_err(|error| error.to_string())?;
         ready(listener.local_addr().map_err(|error| error.to_string())?);
-        tokio::spawn(forget(bare, consumers));
+        tokio::spawn(trim_journal(bare, consumers));
         axum::serve(listener, routes)
             .await
             .map_err(|error| error.to_string())
@@ -113,12 +113,12 @@ fn serve_bare(listen: SocketAddr, dir: &Path, ready: &mut dyn FnMut(SocketAddr))
 }
 
 #[derive(Clone)]
-struct Bare {
+struct BareHandler {
     journal: Arc<dyn Journal>,
     partition: Partition,
 }
 
-async fn append(State(bare): State<Bare>, body: Bytes) -> StatusCode {
+async fn append(State(bare): State<BareHandler>, body: Bytes) -> StatusCode {
     let mut batch = RecordBatch::new();
     batch.push(&body);
     loop {
@@ -134,13 +134,13 @@ async fn append(State(bare): State<Bare>, body: Bytes) -> StatusCode {
 }
 
 /// Gives up what was appended, so that the journal does not fill the disk.
-async fn forget(bare: Bare, mut consumers: Vec<Box<dyn Consumer>>) {
+async fn trim_journal(bare: BareHandler, mut consumers: Vec<Box<dyn JournalConsumer>>) {
     loop {
-        tokio::time::sleep(FORGET_EVERY).await;
+        tokio::time::sleep(TRIM_INTERVAL).await;
         for consumer in &mut consumers {
             let end = bare.journal.end(bare.partition);
             if let Err(error) = consumer.commit(bare.partition, end).await {
-                logging::complain(format_args!("the journal of the bare handler: {error}"));
+                logging::print_error(format_args!("the journal of the bare handler: {error}"));
                 return;
             }
         }

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
-use fieldline_api::Access;
+use fieldline_api::EndpointAccess;
 use fieldline_loadgen::BenchCommand;
 
-use crate::config::{self, Loaded};
+use crate::config::{self, EffectiveConfig};
 use crate::{bench, logging, rules, serve};
 
 /// An IoT platform in one program.
@@ -17,15 +17,15 @@ use crate::{bench, logging, rules, serve};
 #[command(name = "fieldline", version, about = "An IoT platform in one program")]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum CliCommand {
     /// Runs the platform.
     Serve {
         #[command(flatten)]
-        settings: Settings,
+        settings: CliSettings,
         /// Creates the demo tenant with its accounts and devices in a new data directory, or starts one that has them.
         /// Listens on this machine only unless told otherwise.
         #[arg(long)]
@@ -34,7 +34,7 @@ enum Command {
     /// Prints the effective configuration with the documentation, the value and the source of each key.
     Config {
         #[command(flatten)]
-        settings: Settings,
+        settings: CliSettings,
     },
     /// Prints the REST endpoints, each with the roles that may call it.
     Endpoints,
@@ -47,7 +47,7 @@ enum Command {
 }
 
 #[derive(Args)]
-struct Settings {
+struct CliSettings {
     /// Configuration file in TOML.
     #[arg(long, value_name = "FILE", env = "FIELDLINE_CONFIG")]
     config: Option<PathBuf>,
@@ -56,8 +56,8 @@ struct Settings {
     data_dir: Option<PathBuf>,
 }
 
-impl Settings {
-    fn load(&self) -> Result<Loaded, ExitCode> {
+impl CliSettings {
+    fn load(&self) -> Result<EffectiveConfig, ExitCode> {
         let flags: Vec<_> = self
             .data_dir
             .iter()
@@ -65,7 +65,7 @@ impl Settings {
             .collect();
         let environment = std::env::vars_os().filter(|(name, _)| name != "FIELDLINE_CONFIG");
         config::load(self.config.as_deref(), environment, &flags).map_err(|error| {
-            logging::complain(format_args!("fieldline: {error}"));
+            logging::print_error(format_args!("fieldline: {error}"));
             ExitCode::from(EXIT_CONFIG)
         })
     }
@@ -75,21 +75,21 @@ impl Settings {
 const EXIT_CONFIG: u8 = 2;
 
 /// How long the end of the program waits for its last lines to be written.
-const LAST_LINES: Duration = Duration::from_secs(1);
+const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Runs the program.
 pub(crate) fn run() -> ExitCode {
     let done = match Cli::parse().command {
-        Command::Serve { settings, demo } => settings.load().map(|loaded| run_platform(&loaded, demo)),
-        Command::Config { settings } => settings.load().map(|loaded| print_config(&loaded)),
-        Command::Endpoints => Ok(print_endpoints()),
-        Command::Bench(command) => Ok(bench::run(&command)),
-        Command::Rules(command) => Ok(rules::run(&command)),
+        CliCommand::Serve { settings, demo } => settings.load().map(|loaded| run_platform(&loaded, demo)),
+        CliCommand::Config { settings } => settings.load().map(|loaded| print_config(&loaded)),
+        CliCommand::Endpoints => Ok(print_endpoints()),
+        CliCommand::Bench(command) => Ok(bench::run(&command)),
+        CliCommand::Rules(command) => Ok(rules::run(&command)),
     };
     done.unwrap_or_else(|refused| refused)
 }
 
-fn run_platform(loaded: &Loaded, demo: bool) -> ExitCode {
+fn run_platform(loaded: &EffectiveConfig, demo: bool) -> ExitCode {
     logging::start(&loaded.config);
     let code = match serve::run(loaded, demo) {
         Ok(()) => ExitCode::SUCCESS,
@@ -98,11 +98,11 @@ fn run_platform(loaded: &Loaded, demo: bool) -> ExitCode {
             ExitCode::FAILURE
         }
     };
-    logging::flush(LAST_LINES);
+    logging::flush(LOG_FLUSH_TIMEOUT);
     code
 }
 
-fn print_config(loaded: &Loaded) -> ExitCode {
+fn print_config(loaded: &EffectiveConfig) -> ExitCode {
     let mut out = std::io::stdout().lock();
     // A reader that has seen enough closes the pipe.
     let _ = config::print(loaded, &mut out).and_then(|()| out.flush());
@@ -113,8 +113,10 @@ fn print_endpoints() -> ExitCode {
     let mut out = std::io::stdout().lock();
     for endpoint in fieldline_api::endpoints() {
         let callers = match endpoint.access {
-            Access::Public => "anybody".to_owned(),
-            Access::Roles(roles) => roles.iter().map(|role| role.name()).collect::<Vec<_>>().join(" "),
+            EndpointAccess::Public => "anybody".to_owned(),
+            EndpointAccess::Roles(roles) => {
+                roles.iter().map(|role| role.name()).collect::<Vec<_>>().join(" ")
+            }
         };
         if writeln!(out, "{:7} {} {callers}", endpoint.method, endpoint.path).is_err() {
             break;

@@ -11,7 +11,7 @@ mod schema;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use fieldline_core::options::{ByteSize, Span};
+use fieldline_core::options::{ByteSize, HumanDuration};
 use fieldline_core::services::ClaimOptions;
 use fieldline_core::{activity, address_guard, calls, devices, ingest, ota};
 use fieldline_rules::engine as rules;
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::housekeeping;
 
-pub(crate) use layers::{Loaded, Source, load};
+pub(crate) use layers::{ConfigSource, EffectiveConfig, load};
 pub(crate) use print::print;
 
 /// All settings of `fieldline serve`.
@@ -40,7 +40,7 @@ pub(crate) struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin_password: Option<String>,
     /// How long a stop may take, whatever hangs; what is not stored by then is left to the next start.
-    pub shutdown_timeout: Span,
+    pub shutdown_timeout: HumanDuration,
     /// The HTTP server: REST, device API, health, metrics.
     pub http: HttpOptions,
     /// The MQTT device server.
@@ -92,7 +92,7 @@ impl Default for Config {
             log: "info".to_owned(),
             log_format: LogFormat::Text,
             admin_password: None,
-            shutdown_timeout: Span::secs(9),
+            shutdown_timeout: HumanDuration::secs(9),
             http: HttpOptions::default(),
             mqtt: mqtt::Options::default(),
             mqtts: mqtts::Options::default(),
@@ -154,14 +154,14 @@ pub(crate) struct HttpOptions {
     /// proxy on another machine, where all come from one address. This machine's loopback addresses have no limit.
     pub max_connections_per_address: usize,
     /// A client that has not sent the head of its request by then is cut off; idle connections too.
-    pub header_timeout: Span,
+    pub header_timeout: HumanDuration,
     /// A client that sends nothing of its request's body for this long is cut off.
-    pub body_timeout: Span,
+    pub body_timeout: HumanDuration,
     /// A client that has not sent the whole body of its request by then is cut off, however steadily it sends. The answer
     /// may take as long as it takes. Raise it where large bodies come over slow links.
-    pub request_timeout: Span,
+    pub request_timeout: HumanDuration,
     /// A client that takes nothing of its answer for this long is cut off.
-    pub write_timeout: Span,
+    pub write_timeout: HumanDuration,
     /// Largest body of a telemetry or attributes post of a device.
     pub max_device_body: ByteSize,
     /// Memory that all device posts being read may take together, three eighths of it those of one tenant that is alone;
@@ -179,10 +179,10 @@ impl Default for HttpOptions {
             cors_origins: "*".to_owned(),
             max_connections: 4_096,
             max_connections_per_address: 1_024,
-            header_timeout: Span::secs(15),
-            body_timeout: Span::secs(30),
-            request_timeout: Span::secs(60),
-            write_timeout: Span::secs(30),
+            header_timeout: HumanDuration::secs(15),
+            body_timeout: HumanDuration::secs(30),
+            request_timeout: HumanDuration::secs(60),
+            write_timeout: HumanDuration::secs(30),
             max_device_body: ByteSize(52_428_800),
             device_body_memory: ByteSize::mib(256),
         }

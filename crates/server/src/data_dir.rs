@@ -16,7 +16,7 @@ pub(crate) struct DataDir {
 
 /// Addresses the servers have bound, for whoever started the program with port 0.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Listening {
+pub(crate) struct BoundAddresses {
     pub(crate) http: SocketAddr,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) probes: Option<SocketAddr>,
@@ -116,7 +116,7 @@ impl DataDir {
     }
 
     /// Writes down where the servers listen; whoever reads the file sees all of it or nothing.
-    pub(crate) fn write_listening(&self, listening: &Listening) -> io::Result<()> {
+    pub(crate) fn write_listening(&self, listening: &BoundAddresses) -> io::Result<()> {
         let draft = self.root.join("listening.json.new");
         std::fs::write(&draft, serde_json::to_vec(listening)?)?;
         std::fs::rename(draft, self.listening_file())

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fieldline_core::clock::SharedClock;
-use fieldline_core::options::Span;
+use fieldline_core::options::HumanDuration;
 use fieldline_core::ports::{AuditStore, EventStore, StoreResult};
-use fieldline_core::services::{Alarms, OtaPackages, StoredCalls};
+use fieldline_core::services::{AlarmService, OtaPackageService, RpcCleanupService};
 use fieldline_model::entity::EventKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use tracing::{info, warn};
 const PERIOD: Duration = Duration::from_secs(2 * 3_600);
 /// Nothing is deleted before the clock has gone on as it should for so long: one that was wrong and comes back must not
 /// cost data.
-const TRUSTED_AFTER: Duration = Duration::from_secs(3_600);
+const CLOCK_STEADY_TIME: Duration = Duration::from_secs(3_600);
 /// A clock that is off by more than this after that time was set.
 const STEP: Duration = Duration::from_secs(60);
 
@@ -25,51 +25,51 @@ const STEP: Duration = Duration::from_secs(60);
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Options {
     /// How long debug events of rule nodes, rule chains and calculated fields are kept; 0 for ever.
-    pub(crate) debug_ttl: Span,
+    pub(crate) debug_ttl: HumanDuration,
     /// How long all other events are kept: starts and stops, errors, statistics; 0 for ever.
-    pub(crate) ttl: Span,
+    pub(crate) ttl: HumanDuration,
     /// How long the audit log keeps what people did; 0 for ever.
-    pub(crate) audit_ttl: Span,
+    pub(crate) audit_ttl: HumanDuration,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
-            debug_ttl: Span::secs(604_800),
-            ttl: Span::secs(0),
-            audit_ttl: Span::secs(31_536_000),
+            debug_ttl: HumanDuration::secs(604_800),
+            ttl: HumanDuration::secs(0),
+            audit_ttl: HumanDuration::secs(31_536_000),
         }
     }
 }
 
 /// Works on these.
-pub(crate) struct Housekeeping {
-    pub(crate) alarms: Alarms,
-    pub(crate) calls: StoredCalls,
-    pub(crate) packages: OtaPackages,
+pub(crate) struct RetentionWorker {
+    pub(crate) alarms: AlarmService,
+    pub(crate) calls: RpcCleanupService,
+    pub(crate) packages: OtaPackageService,
     pub(crate) events: Arc<dyn EventStore>,
     pub(crate) audit: Arc<dyn AuditStore>,
     pub(crate) clock: SharedClock,
     pub(crate) options: Options,
 }
 
-impl Housekeeping {
+impl RetentionWorker {
     /// Deletes what is old, every two hours, for as long as the program runs.
     pub(crate) async fn run(self) {
         loop {
             let (began, began_ms) = (Instant::now(), self.clock.now_ms());
-            tokio::time::sleep(TRUSTED_AFTER).await;
-            if !goes_on(began.elapsed(), began_ms, self.clock.now_ms()) {
+            tokio::time::sleep(CLOCK_STEADY_TIME).await;
+            if !is_clock_steady(began.elapsed(), began_ms, self.clock.now_ms()) {
                 warn!("the clock was set: what is old is deleted once it has stood for an hour");
                 continue;
             }
-            self.round(self.clock.now_ms()).await;
-            tokio::time::sleep(PERIOD.saturating_sub(TRUSTED_AFTER)).await;
+            self.delete_expired(self.clock.now_ms()).await;
+            tokio::time::sleep(PERIOD.saturating_sub(CLOCK_STEADY_TIME)).await;
         }
     }
 
     /// Deletes what is old now, milliseconds.
-    async fn round(&self, now_ms: i64) {
+    async fn delete_expired(&self, now_ms: i64) {
         match self.alarms.expire().await {
             Ok(0) => {}
             Ok(alarms) => info!(alarms, "deleted old alarms"),
@@ -123,12 +123,12 @@ impl Housekeeping {
     }
 }
 
-fn millis(span: Span) -> i64 {
+fn millis(span: HumanDuration) -> i64 {
     i64::try_from(span.0.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Whether the clock went on as it should in a time.
-fn goes_on(passed: Duration, began_ms: i64, now_ms: i64) -> bool {
+fn is_clock_steady(passed: Duration, began_ms: i64, now_ms: i64) -> bool {
     let passed_ms = i64::try_from(passed.as_millis()).unwrap_or(i64::MAX);
     let by_the_clock = now_ms.saturating_sub(began_ms);
     Duration::from_millis(by_the_clock.abs_diff(passed_ms)) <= STEP
@@ -138,10 +138,10 @@ fn goes_on(passed: Duration, began_ms: i64, now_ms: i64) -> bool {
 mod tests {
     use fieldline_core::clock::SystemClock;
     use fieldline_core::events::EntityEvents;
-    use fieldline_core::password::Passwords;
+    use fieldline_core::password::PasswordHashPool;
     use fieldline_core::ports::{EventFilter, NoRuleEngine, NoRuleNodes};
-    use fieldline_core::services::{Context, Services};
-    use fieldline_model::entity::{Event, EventBody, RuleNodeDebug};
+    use fieldline_core::services::{ServiceContext, Services};
+    use fieldline_model::entity::{EntityEvent, EventBody, RuleNodeDebug};
     use fieldline_model::page::PageLink;
     use fieldline_model::{RuleNodeId, TenantId};
     use fieldline_storage::series::SeriesStore;
@@ -155,8 +155,8 @@ mod tests {
     #[test]
     fn a_clock_that_was_set_is_noticed() {
         let hour = Duration::from_secs(3_600);
-        assert!(goes_on(hour, NOW, NOW + 3_600_000) && goes_on(hour, NOW, NOW + 3_601_000));
-        assert!(!goes_on(hour, NOW, NOW + DAY_MS) && !goes_on(hour, NOW, NOW - DAY_MS));
+        assert!(is_clock_steady(hour, NOW, NOW + 3_600_000) && is_clock_steady(hour, NOW, NOW + 3_601_000));
+        assert!(!is_clock_steady(hour, NOW, NOW + DAY_MS) && !is_clock_steady(hour, NOW, NOW - DAY_MS));
     }
 
     #[tokio::test]
@@ -172,18 +172,18 @@ mod tests {
             clock.clone(),
         )
         .expect("a store");
-        let context = Context {
+        let context = ServiceContext {
             stores: stores.clone(),
             series: series.clone(),
             attributes: series,
             events: Arc::new(EntityEvents::default()),
             clock: clock.clone(),
-            passwords: Passwords::new(1),
+            passwords: PasswordHashPool::new(1),
             rule_engine: Arc::new(NoRuleEngine),
             rule_nodes: Arc::new(NoRuleNodes),
         };
         let services = Services::new(context);
-        let mut housekeeping = Housekeeping {
+        let mut housekeeping = RetentionWorker {
             alarms: services.alarms,
             calls: services.calls,
             packages: services.ota_packages,
@@ -205,13 +205,15 @@ mod tests {
         let written: Vec<_> = [6, 8]
             .into_iter()
             .flat_map(|days| bodies().map(|body| (days, body)))
-            .map(|(days, body)| Event::new(tenant, node, "fieldline".to_owned(), NOW - days * DAY_MS, body))
+            .map(|(days, body)| {
+                EntityEvent::new(tenant, node, "fieldline".to_owned(), NOW - days * DAY_MS, body)
+            })
             .collect();
         stores.events.append(&written).await.expect("events are stored");
 
         for (ttl, left) in [(0, [1, 2]), (7, [1, 1]), (5, [1, 0])] {
-            housekeeping.options.ttl = Span::secs(ttl * 86_400);
-            housekeeping.round(NOW).await;
+            housekeeping.options.ttl = HumanDuration::secs(ttl * 86_400);
+            housekeeping.delete_expired(NOW).await;
             for (kind, left) in [EventKind::DebugRuleNode, EventKind::LcEvent]
                 .into_iter()
                 .zip(left)

@@ -33,10 +33,10 @@ use tokio::task::JoinHandle;
 use tower::ServiceExt as _;
 use tracing::{debug, warn};
 
-use self::addresses::{Addresses, Visit};
-use self::body::{Patience, TimedBody};
-use self::stream::MustRead;
-use self::timer::Timeouts;
+use self::addresses::{AddressLimiter, AddressPermit};
+use self::body::{BodyTimeouts, TimedBody};
+use self::stream::WriteTimeoutStream;
+use self::timer::PeerTimer;
 use crate::config::HttpOptions;
 
 const CONNECTIONS: &str = "fieldline_http_connections";
@@ -59,18 +59,18 @@ const PROBE_CONNECTIONS: usize = 64;
 
 /// Limits of one HTTP server.
 #[derive(Debug, Clone)]
-pub(crate) struct Limits {
+pub(crate) struct HttpLimits {
     max_connections: usize,
     max_connections_per_address: usize,
     header_timeout: Duration,
     write_timeout: Duration,
-    body: Patience,
+    body: BodyTimeouts,
     proxies: TrustedProxies,
     /// Whether they begin with a header of the PROXY protocol.
     proxy_protocol: bool,
 }
 
-impl Limits {
+impl HttpLimits {
     /// The limits that are configured.
     pub(crate) fn of(options: &HttpOptions) -> Self {
         Self {
@@ -78,7 +78,7 @@ impl Limits {
             max_connections_per_address: options.max_connections_per_address,
             header_timeout: options.header_timeout.0,
             write_timeout: options.write_timeout.0,
-            body: Patience {
+            body: BodyTimeouts {
                 silence: options.body_timeout.0,
                 whole: options.request_timeout.0,
             },
@@ -111,16 +111,16 @@ pub(crate) fn describe_metrics() {
 pub(crate) struct HttpServer {
     pub(crate) address: SocketAddr,
     stop: watch::Sender<bool>,
-    accepting: JoinHandle<Open>,
+    accepting: JoinHandle<OpenConnections>,
 }
 
 impl HttpServer {
     /// Binds the address and serves the routes on it.
-    pub(crate) fn start(address: SocketAddr, routes: Router, limits: Limits) -> io::Result<Self> {
+    pub(crate) fn start(address: SocketAddr, routes: Router, limits: HttpLimits) -> io::Result<Self> {
         let listener = bind(address)?;
         let address = listener.local_addr()?;
         let stop = watch::Sender::new(false);
-        let acceptor = Acceptor::new(routes, &limits);
+        let acceptor = HttpAcceptor::new(routes, &limits);
         let accepting = tokio::spawn(acceptor.accept(listener, stop.subscribe()));
         Ok(Self {
             address,
@@ -158,14 +158,14 @@ pub(crate) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// The connections that are open.
-struct Open {
+struct OpenConnections {
     /// Tells them to end after the request that is being served.
     ending: watch::Sender<bool>,
     /// Each connection has a sender, and nothing is sent.
     left: mpsc::Receiver<()>,
 }
 
-impl Open {
+impl OpenConnections {
     /// Waits until all have ended. What was upgraded to another protocol counts no longer.
     async fn end(mut self) {
         self.ending.send_replace(true);
@@ -174,52 +174,52 @@ impl Open {
 }
 
 /// What an open connection holds until it ends, however it ends, and whatever protocol it has gone over to.
-struct Held {
+struct HttpConnectionGuard {
     _permit: Option<OwnedSemaphorePermit>,
-    _visit: Visit,
+    _visit: AddressPermit,
     open: Gauge,
 }
 
-impl Drop for Held {
+impl Drop for HttpConnectionGuard {
     fn drop(&mut self) {
         self.open.decrement(1);
     }
 }
 
 /// What serves the connections of a listener.
-struct Serving {
+struct HttpConnectionHandler {
     routes: Router,
     protocol: http1::Builder,
-    addresses: Arc<Addresses>,
+    addresses: Arc<AddressLimiter>,
     proxies: TrustedProxies,
     proxy_protocol: bool,
     header_timeout: Duration,
     write_timeout: Duration,
-    body: Patience,
+    body: BodyTimeouts,
     ending: watch::Sender<bool>,
     /// Ends with the last connection.
     _alive: mpsc::Sender<()>,
     open: Gauge,
 }
 
-struct Acceptor {
-    serving: Arc<Serving>,
+struct HttpAcceptor {
+    serving: Arc<HttpConnectionHandler>,
     permits: Arc<Semaphore>,
     left: mpsc::Receiver<()>,
 }
 
-impl Acceptor {
-    fn new(routes: Router, limits: &Limits) -> Self {
+impl HttpAcceptor {
+    fn new(routes: Router, limits: &HttpLimits) -> Self {
         let mut protocol = http1::Builder::new();
         protocol
-            .timer(Timeouts)
+            .timer(PeerTimer)
             .header_read_timeout(limits.header_timeout)
             .max_buf_size(CONNECTION_BUFFER);
         let (alive, left) = mpsc::channel(1);
-        let serving = Serving {
+        let serving = HttpConnectionHandler {
             routes,
             protocol,
-            addresses: Addresses::new(limits.max_connections_per_address),
+            addresses: AddressLimiter::new(limits.max_connections_per_address),
             proxies: limits.proxies.clone(),
             proxy_protocol: limits.proxy_protocol,
             header_timeout: limits.header_timeout,
@@ -236,7 +236,7 @@ impl Acceptor {
         }
     }
 
-    async fn accept(self, listener: TcpListener, mut stop: watch::Receiver<bool>) -> Open {
+    async fn accept(self, listener: TcpListener, mut stop: watch::Receiver<bool>) -> OpenConnections {
         loop {
             // The permit first: what cannot be served is left to the operating system's queue.
             let accepted = async {
@@ -246,14 +246,14 @@ impl Acceptor {
             let (accepted, permit) = tokio::select! {
                 accepted = accepted => accepted,
                 _ = stop.wait_for(|stop| *stop) => {
-                    return Open {
+                    return OpenConnections {
                         ending: self.serving.ending.clone(),
                         left: self.left,
                     };
                 }
             };
             match accepted {
-                Ok((socket, peer)) => self.serving.clone().admit(socket, peer, permit.ok()),
+                Ok((socket, peer)) => self.serving.clone().accept_connection(socket, peer, permit.ok()),
                 Err(error) => {
                     if let Some(suppressed) = ACCEPT_GATE.open() {
                         warn!(%error, suppressed, "cannot accept a connection");
@@ -265,10 +265,15 @@ impl Acceptor {
     }
 }
 
-impl Serving {
-    fn admit(self: Arc<Self>, mut socket: TcpStream, peer: SocketAddr, permit: Option<OwnedSemaphorePermit>) {
+impl HttpConnectionHandler {
+    fn accept_connection(
+        self: Arc<Self>,
+        mut socket: TcpStream,
+        peer: SocketAddr,
+        permit: Option<OwnedSemaphorePermit>,
+    ) {
         if !self.proxy_protocol || !self.proxies.hold(peer.ip()) {
-            if let Some(visit) = self.enter(peer) {
+            if let Some(visit) = self.acquire_address_permit(peer) {
                 let held = self.hold(visit, permit);
                 tokio::spawn(self.serve(socket, peer, held));
             }
@@ -276,15 +281,17 @@ impl Serving {
         }
         tokio::spawn(async move {
             let mut ending = self.ending.subscribe();
-            let introduced =
-                tokio::time::timeout(self.header_timeout, self.proxies.introduce(&mut socket, peer));
+            let introduced = tokio::time::timeout(
+                self.header_timeout,
+                self.proxies.resolve_client(&mut socket, peer),
+            );
             let introduced = tokio::select! {
                 introduced = introduced => introduced.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
                 _ = ending.wait_for(|ending| *ending) => return,
             };
             match introduced {
                 Ok(caller) => {
-                    if let Some(visit) = self.enter(caller) {
+                    if let Some(visit) = self.acquire_address_permit(caller) {
                         let held = self.hold(visit, permit);
                         self.serve(socket, caller, held).await;
                     }
@@ -299,8 +306,10 @@ impl Serving {
     }
 
     /// Counts a connection of an address, unless it has as many as it may have. Behind a trusted proxy is everybody.
-    fn enter(&self, peer: SocketAddr) -> Option<Visit> {
-        let visit = self.addresses.enter(peer.ip(), self.proxies.hold(peer.ip()));
+    fn acquire_address_permit(&self, peer: SocketAddr) -> Option<AddressPermit> {
+        let visit = self
+            .addresses
+            .try_acquire(peer.ip(), self.proxies.hold(peer.ip()));
         if visit.is_none() {
             counter!(REFUSED).increment(1);
             if let Some(suppressed) = ADDRESS_GATE.open() {
@@ -310,21 +319,21 @@ impl Serving {
         visit
     }
 
-    fn hold(&self, visit: Visit, permit: Option<OwnedSemaphorePermit>) -> Held {
+    fn hold(&self, visit: AddressPermit, permit: Option<OwnedSemaphorePermit>) -> HttpConnectionGuard {
         self.open.increment(1);
-        Held {
+        HttpConnectionGuard {
             _permit: permit,
             _visit: visit,
             open: self.open.clone(),
         }
     }
 
-    async fn serve(self: Arc<Self>, socket: TcpStream, peer: SocketAddr, held: Held) {
+    async fn serve(self: Arc<Self>, socket: TcpStream, peer: SocketAddr, held: HttpConnectionGuard) {
         let _ = socket.set_nodelay(true);
         let (routes, patience, proxies) = (self.routes.clone(), self.body, self.proxies.clone());
         let service = TowerToHyperService::new(tower::service_fn(move |request: Request<Incoming>| {
             let mut request = request.map(|body| TimedBody::new(body, patience));
-            let caller = forwarded::caller(&proxies, peer, request.headers_mut());
+            let caller = forwarded::resolve_client(&proxies, peer, request.headers_mut());
             request.extensions_mut().insert(ConnectInfo(caller));
             // Who asks first whether to send the body is told to send it by reading it.
             let unread = match request.headers().contains_key(EXPECT) {
@@ -343,7 +352,7 @@ impl Serving {
                 Ok::<_, Infallible>(answer)
             }
         }));
-        let socket = TokioIo::new(MustRead::new(socket, self.write_timeout, held));
+        let socket = TokioIo::new(WriteTimeoutStream::new(socket, self.write_timeout, held));
         let connection = self.protocol.serve_connection(socket, service).with_upgrades();
         let mut ending = self.ending.subscribe();
         let mut connection = std::pin::pin!(connection);

@@ -9,12 +9,12 @@ use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{Config, LogFormat};
-use lines::Lines;
+use lines::LogThread;
 
 /// The lines of this process, once logging has started.
-static LINES: OnceLock<Lines> = OnceLock::new();
+static LINES: OnceLock<LogThread> = OnceLock::new();
 /// How long a thread that panics waits for the lines before, in case that the process ends with it.
-const LAST_LINES: Duration = Duration::from_millis(50);
+const PANIC_FLUSH_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Starts logging as configured. The configuration was checked, so its directives can be read.
 ///
@@ -26,7 +26,7 @@ pub(crate) fn start(config: &Config) {
         // Without standard error there is nobody to tell anything.
         return;
     };
-    let lines = LINES.get_or_init(|| Lines::start(out));
+    let lines = LINES.get_or_init(|| LogThread::start(out));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         // It would be told on standard error, by a macro that panics where that cannot be written.
@@ -41,7 +41,7 @@ pub(crate) fn start(config: &Config) {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         let message = panic.payload_as_str().unwrap_or("without a message");
         tracing::error!(thread = thread.name(), place, "panicked: {message}");
-        flush(LAST_LINES);
+        flush(PANIC_FLUSH_TIMEOUT);
     }));
 }
 
@@ -53,6 +53,6 @@ pub(crate) fn flush(patience: Duration) {
 }
 
 /// Tells whoever has called a command what went wrong. Where he has closed standard error, nobody is told.
-pub(crate) fn complain(message: impl std::fmt::Display) {
+pub(crate) fn print_error(message: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "{message}");
 }

@@ -4,24 +4,24 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fieldline_core::ports::{Machine, MachineFigures};
+use fieldline_core::ports::{SystemInfoSource, SystemResources};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 /// How long the processors are watched.
-const WATCHED: Duration = Duration::from_millis(200);
+const CPU_SAMPLE_TIME: Duration = Duration::from_millis(200);
 /// How long figures are given again, so that nobody keeps the machine busy by asking how busy it is.
-const KEPT: Duration = Duration::from_secs(1);
+const FIGURES_TTL: Duration = Duration::from_secs(1);
 /// Limits of the container, where there is one (control groups, version 2).
 const CONTAINER: &str = "/sys/fs/cgroup";
 
 /// The machine that this program runs on.
-pub(crate) struct LocalMachine {
+pub(crate) struct LocalSystemInfo {
     data: PathBuf,
-    last: Mutex<Option<(Instant, MachineFigures)>>,
+    last: Mutex<Option<(Instant, SystemResources)>>,
 }
 
-impl LocalMachine {
+impl LocalSystemInfo {
     /// The machine; data is kept in that directory.
     pub(crate) fn new(data: &Path) -> Self {
         Self {
@@ -32,29 +32,29 @@ impl LocalMachine {
 }
 
 #[async_trait]
-impl Machine for LocalMachine {
-    async fn figures(&self) -> MachineFigures {
+impl SystemInfoSource for LocalSystemInfo {
+    async fn figures(&self) -> SystemResources {
         let mut last = self.last.lock().await;
         if let Some((at, figures)) = &*last
-            && at.elapsed() < KEPT
+            && at.elapsed() < FIGURES_TTL
         {
             return *figures;
         }
         let before = cpu_times();
-        tokio::time::sleep(WATCHED).await;
+        tokio::time::sleep(CPU_SAMPLE_TIME).await;
         let data = self.data.clone();
         // A file system on the network may let its callers wait.
         let read = tokio::task::spawn_blocking(move || (cpu_times(), memory(), disk(&data))).await;
         let (after, memory, disk) = read.unwrap_or_default();
-        let figures = MachineFigures {
+        let figures = SystemResources {
             cpu_count: std::thread::available_parallelism()
                 .ok()
                 .and_then(|count| u64::try_from(count.get()).ok()),
             cpu_usage: before.zip(after).map(|(before, after)| after.since(before)),
             total_memory: memory.map(|memory| memory.total),
-            memory_usage: memory.map(Usage::percent),
+            memory_usage: memory.map(ResourceUsage::percent),
             total_disk: disk.map(|disk| disk.total),
-            disk_usage: disk.map(Usage::percent),
+            disk_usage: disk.map(ResourceUsage::percent),
         };
         *last = Some((Instant::now(), figures));
         figures
@@ -63,12 +63,12 @@ impl Machine for LocalMachine {
 
 /// Something of which there is so much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Usage {
+struct ResourceUsage {
     total: u64,
     used: u64,
 }
 
-impl Usage {
+impl ResourceUsage {
     fn percent(self) -> u64 {
         percent(self.used, self.total)
     }
@@ -117,7 +117,7 @@ fn parse_cpu_times(stat: &str) -> Option<CpuTimes> {
 }
 
 /// The memory of the container, where it has a limit, else that of the machine.
-fn memory() -> Option<Usage> {
+fn memory() -> Option<ResourceUsage> {
     let machine = parse_memory(&std::fs::read_to_string("/proc/meminfo").ok()?)?;
     let container = container_memory(Path::new(CONTAINER));
     Some(
@@ -127,7 +127,7 @@ fn memory() -> Option<Usage> {
     )
 }
 
-fn parse_memory(info: &str) -> Option<Usage> {
+fn parse_memory(info: &str) -> Option<ResourceUsage> {
     let bytes = |name: &str| -> Option<u64> {
         let line = info.lines().find_map(|line| line.strip_prefix(name))?;
         let kib: u64 = line
@@ -139,13 +139,13 @@ fn parse_memory(info: &str) -> Option<Usage> {
         kib.checked_mul(1_024)
     };
     let total = bytes("MemTotal")?;
-    Some(Usage {
+    Some(ResourceUsage {
         total,
         used: total.saturating_sub(bytes("MemAvailable")?),
     })
 }
 
-fn container_memory(root: &Path) -> Option<Usage> {
+fn container_memory(root: &Path) -> Option<ResourceUsage> {
     let read = |name: &str| std::fs::read_to_string(root.join(name)).ok();
     // `max` where there is no limit.
     let total = read("memory.max")?.trim().parse().ok()?;
@@ -157,17 +157,17 @@ fn container_memory(root: &Path) -> Option<Usage> {
         .find_map(|line| line.strip_prefix("inactive_file "))
         .and_then(|bytes| bytes.trim().parse().ok())
         .unwrap_or(0);
-    Some(Usage {
+    Some(ResourceUsage {
         total,
         used: used.saturating_sub(cached),
     })
 }
 
-fn disk(data: &Path) -> Option<Usage> {
+fn disk(data: &Path) -> Option<ResourceUsage> {
     let state = rustix::fs::statvfs(data).ok()?;
     let total = state.f_blocks.checked_mul(state.f_frsize)?;
     let free = state.f_bfree.checked_mul(state.f_frsize)?;
-    Some(Usage {
+    Some(ResourceUsage {
         total,
         used: total.saturating_sub(free),
     })
@@ -197,6 +197,6 @@ mod tests {
         write("memory.max", "max\n");
         assert_eq!(container_memory(dir.path()), None);
         write("memory.max", "1000\n");
-        assert_eq!(container_memory(dir.path()).map(Usage::percent), Some(50));
+        assert_eq!(container_memory(dir.path()).map(ResourceUsage::percent), Some(50));
     }
 }

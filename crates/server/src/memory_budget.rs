@@ -13,13 +13,13 @@ const MEMTABLES: u64 = 5 * 3;
 /// The connection that writes entities, besides those that read.
 const WRITERS: u64 = 1;
 /// What the connection of a person may have of an answer that is not counted, as it is short.
-const OF_CONNECTION: u64 = 64 << 10;
+const CONNECTION_ANSWER_BYTES: u64 = 64 << 10;
 
 /// A part of the memory, by the setting that sizes it.
-type Part = (&'static str, u64);
+type BudgetPart = (&'static str, u64);
 
 /// The parts that the settings size.
-fn parts(config: &Config) -> Vec<Part> {
+fn parts(config: &Config) -> Vec<BudgetPart> {
     let api = &config.api;
     let series = &config.series;
     let connections = u64::from(config.sql.readers + config.sql.list_readers) + WRITERS;
@@ -32,7 +32,7 @@ fn parts(config: &Config) -> Vec<Part> {
         ("http.device-body-memory", 2 * config.http.device_body_memory.0),
         (
             "http.max-connections",
-            config.http.max_connections as u64 * OF_CONNECTION,
+            config.http.max_connections as u64 * CONNECTION_ANSWER_BYTES,
         ),
         ("mqtt.partial-memory", config.mqtt.partial_memory.0),
         ("mqtt.chunk-memory", config.mqtt.chunk_memory.0),

@@ -9,7 +9,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use fieldline_core::ports::Journal;
-use fieldline_core::sessions::Sessions;
+use fieldline_core::sessions::SessionRegistry;
 use fieldline_storage::series::SeriesStore;
 use metrics::{Unit, describe_gauge, gauge};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
@@ -23,9 +23,9 @@ const SESSIONS: &str = "fieldline_sessions";
 const UPKEEP: Duration = Duration::from_secs(5);
 
 /// What the probes look at.
-pub(crate) struct Probes {
+pub(crate) struct ProbeState {
     pub(crate) journal: Arc<dyn Journal>,
-    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) sessions: Arc<SessionRegistry>,
     pub(crate) metrics: PrometheusHandle,
     pub(crate) started: Instant,
     pub(crate) stopping: watch::Receiver<bool>,
@@ -58,7 +58,7 @@ pub(crate) fn install_metrics() -> Result<PrometheusHandle, metrics_exporter_pro
 }
 
 /// The routes of the probes.
-pub(crate) fn router(probes: Arc<Probes>) -> Router {
+pub(crate) fn router(probes: Arc<ProbeState>) -> Router {
     Router::new()
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready))
@@ -67,7 +67,7 @@ pub(crate) fn router(probes: Arc<Probes>) -> Router {
 }
 
 /// Ready as long as device messages can be taken, once a short replay is over.
-async fn ready(State(probes): State<Arc<Probes>>) -> Response {
+async fn ready(State(probes): State<Arc<ProbeState>>) -> Response {
     if *probes.stopping.borrow() {
         return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response();
     }
@@ -91,7 +91,7 @@ async fn ready(State(probes): State<Arc<Probes>>) -> Response {
     "ready\n".into_response()
 }
 
-async fn render(State(probes): State<Arc<Probes>>) -> Response {
+async fn render(State(probes): State<Arc<ProbeState>>) -> Response {
     gauge!(UPTIME).set(probes.started.elapsed().as_secs_f64());
     gauge!(SESSIONS).set(probes.sessions.count() as f64);
     // With thousands of connections the list of open files takes a while.

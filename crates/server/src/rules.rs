@@ -113,7 +113,7 @@ pub(crate) fn run(command: &RulesCommand) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            logging::complain(format_args!("fieldline rules: {error}"));
+            logging::print_error(format_args!("fieldline rules: {error}"));
             match error {
                 RulesError::Usage(_) => ExitCode::from(EXIT_USAGE),
                 RulesError::Server(_) | RulesError::Answer(_) => ExitCode::FAILURE,

@@ -11,15 +11,15 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::config::Loaded;
-use crate::data_dir::{DataDir, Listening};
-use crate::servers::{self, Addresses, Certificates, Servers};
-use crate::shutdown::{self, Stop};
-use crate::wiring::{Core, Stores};
+use crate::config::EffectiveConfig;
+use crate::data_dir::{BoundAddresses, DataDir};
+use crate::servers::{self, ListenAddresses, RunningServers, ServerCertificates};
+use crate::shutdown::{self, StopSignal};
+use crate::wiring::{PlatformCore, PlatformStores};
 use crate::{banner, limits, memory_budget, probes};
 
 /// What is left to calls that block a thread when everything else has stopped.
-const LAST_CALLS: Duration = Duration::from_millis(200);
+const BLOCKING_CALLS_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Why the platform did not start, or did not stop cleanly.
 #[derive(Debug, thiserror::Error)]
@@ -39,11 +39,11 @@ pub(crate) enum ServeError {
         source: std::io::Error,
     },
     #[error("cannot start to store what devices send: {0}")]
-    Ingest(#[from] ingest::StartError),
+    Ingest(#[from] ingest::IngestStartError),
     #[error("{0}")]
     Tls(#[from] mqtts::TlsError),
     #[error("{0}")]
-    Dtls(#[from] coap::SecureError),
+    Dtls(#[from] coap::DtlsSetupError),
     #[error("cannot start: {0}")]
     Start(Box<dyn std::error::Error + Send + Sync>),
 }
@@ -55,7 +55,7 @@ impl ServeError {
 }
 
 /// Runs the platform until it is told to stop.
-pub(crate) fn run(loaded: &Loaded, demo: bool) -> Result<(), ServeError> {
+pub(crate) fn run(loaded: &EffectiveConfig, demo: bool) -> Result<(), ServeError> {
     let stop = shutdown::listen(loaded.config.shutdown_timeout.0).map_err(ServeError::start)?;
     limits::raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -63,15 +63,15 @@ pub(crate) fn run(loaded: &Loaded, demo: bool) -> Result<(), ServeError> {
         .build()
         .map_err(ServeError::start)?;
     let result = runtime.block_on(serve(loaded, demo, &stop));
-    runtime.shutdown_timeout(LAST_CALLS);
+    runtime.shutdown_timeout(BLOCKING_CALLS_TIMEOUT);
     result
 }
 
-async fn serve(loaded: &Loaded, demo: bool, stop: &Stop) -> Result<(), ServeError> {
+async fn serve(loaded: &EffectiveConfig, demo: bool, stop: &StopSignal) -> Result<(), ServeError> {
     let started = Instant::now();
     let config = &loaded.config;
     // Before anything is created: a wrong path is found by the first try.
-    let certificates = Certificates {
+    let certificates = ServerCertificates {
         mqtts: servers::tls(&config.mqtts)?,
         coaps: servers::dtls(&config.coaps)?,
     };
@@ -86,12 +86,12 @@ async fn serve(loaded: &Loaded, demo: bool, stop: &Stop) -> Result<(), ServeErro
             "the data directory has the demo's accounts with well-known passwords, listening on this machine only unless told otherwise"
         );
     }
-    let addresses = Addresses::of(loaded, is_demo, certificates);
+    let addresses = ListenAddresses::of(loaded, is_demo, certificates);
     let metrics = probes::install_metrics().map_err(ServeError::start)?;
     memory_budget::announce(config);
 
-    let stores = Stores::open(&dir, config).await?;
-    let platform = Platform {
+    let stores = PlatformStores::open(&dir, config).await?;
+    let platform = PlatformContext {
         loaded,
         dir: &dir,
         stores: &stores,
@@ -109,32 +109,32 @@ async fn serve(loaded: &Loaded, demo: bool, stop: &Stop) -> Result<(), ServeErro
 }
 
 /// What all of the steps need.
-struct Platform<'a> {
-    loaded: &'a Loaded,
+struct PlatformContext<'a> {
+    loaded: &'a EffectiveConfig,
     dir: &'a DataDir,
-    stores: &'a Stores,
-    stop: &'a Stop,
+    stores: &'a PlatformStores,
+    stop: &'a StopSignal,
     demo: bool,
     metrics: PrometheusHandle,
     started: Instant,
 }
 
-impl Platform<'_> {
+impl PlatformContext<'_> {
     /// Runs what works on the stores; when this returns, nothing does any more.
-    async fn run(&self, addresses: Addresses) -> Result<(), ServeError> {
+    async fn run(&self, addresses: ListenAddresses) -> Result<(), ServeError> {
         let config = &self.loaded.config;
         self.stores.seed(config, self.demo).await?;
-        let core = Core::start(self.stores, config).await?;
+        let core = PlatformCore::start(self.stores, config).await?;
         let result = self.serve(&core, addresses).await;
         core.finish(self.stores, self.stop.deadline()).await;
         result
     }
 
     /// Serves until told to stop; when this returns, nobody is connected any more.
-    async fn serve(&self, core: &Core, addresses: Addresses) -> Result<(), ServeError> {
+    async fn serve(&self, core: &PlatformCore, addresses: ListenAddresses) -> Result<(), ServeError> {
         let config = &self.loaded.config;
         let stopping = watch::Sender::new(false);
-        let probes = probes::Probes {
+        let probes = probes::ProbeState {
             journal: self.stores.journal.clone(),
             sessions: core.sessions.clone(),
             metrics: self.metrics.clone(),
@@ -145,13 +145,13 @@ impl Platform<'_> {
             replaying: Box::new(core.replaying()),
         };
         let api = self.stores.api(core, self.dir, config).await?;
-        let mut servers = Servers::new(core.device_services(self.stores, config), config);
+        let mut servers = RunningServers::new(core.device_services(self.stores, config), config);
         let opened = servers.open(addresses, api, probes, config).await;
         let result = match opened.and_then(|listening| self.announce(&listening)) {
             Ok(()) => {
                 // Not before: whatever the journal holds, people can get at what is broken meanwhile.
                 core.begin_ingest();
-                let signal = self.stop.requested().await;
+                let signal = self.stop.wait().await;
                 info!(signal, "stopping");
                 Ok(())
             }
@@ -166,7 +166,7 @@ impl Platform<'_> {
         result
     }
 
-    fn announce(&self, listening: &Listening) -> Result<(), ServeError> {
+    fn announce(&self, listening: &BoundAddresses) -> Result<(), ServeError> {
         self.dir
             .write_listening(listening)
             .map_err(|source| ServeError::DataDir {

@@ -8,15 +8,15 @@ use std::time::Duration;
 use axum::Router;
 use axum::response::Redirect;
 use axum::routing::get;
-use fieldline_transport::{Services, coap, http as device_http, mqtt, mqtts};
+use fieldline_transport::{TransportServices, coap, http as device_http, mqtt, mqtts};
 use tokio_rustls::TlsAcceptor;
 use tracing::warn;
 
-use crate::config::{Config, Loaded, Source};
-use crate::data_dir::Listening;
-use crate::http::cors::{self, Origins};
-use crate::http::{HttpServer, Limits};
-use crate::probes::{self, Probes};
+use crate::config::{Config, ConfigSource, EffectiveConfig};
+use crate::data_dir::BoundAddresses;
+use crate::http::cors::{self, AllowedOrigins};
+use crate::http::{HttpLimits, HttpServer};
+use crate::probes::{self, ProbeState};
 use crate::serve::ServeError;
 
 /// Reads certificate and key where there is a listener with TLS.
@@ -30,33 +30,33 @@ pub(crate) fn tls(options: &mqtts::Options) -> Result<Option<(SocketAddr, TlsAcc
 }
 
 /// The same of CoAP.
-pub(crate) fn dtls(options: &coap::SecureOptions) -> Result<Option<coap::Credentials>, ServeError> {
+pub(crate) fn dtls(options: &coap::SecureOptions) -> Result<Option<coap::DtlsCredentials>, ServeError> {
     match options.listen {
-        Some(_) => Ok(Some(coap::Credentials::read(options)?)),
+        Some(_) => Ok(Some(coap::DtlsCredentials::read(options)?)),
         None => Ok(None),
     }
 }
 
 /// What listeners with TLS and DTLS show.
-pub(crate) struct Certificates {
+pub(crate) struct ServerCertificates {
     pub(crate) mqtts: Option<(SocketAddr, TlsAcceptor)>,
-    pub(crate) coaps: Option<coap::Credentials>,
+    pub(crate) coaps: Option<coap::DtlsCredentials>,
 }
 
 /// The addresses to listen on, and whose pages may use that of HTTP.
-pub(crate) struct Addresses {
+pub(crate) struct ListenAddresses {
     http: SocketAddr,
-    origins: Origins,
+    origins: AllowedOrigins,
     probes: Option<SocketAddr>,
     mqtt: SocketAddr,
-    certificates: Certificates,
+    certificates: ServerCertificates,
 }
 
-impl Addresses {
+impl ListenAddresses {
     /// Those of the configuration. The demo's passwords are known to everybody: it is for this machine only, unless
     /// somebody says otherwise.
-    pub(crate) fn of(loaded: &Loaded, demo: bool, certificates: Certificates) -> Self {
-        let is_kept_here = |key: &str| demo && *loaded.source(key) == Source::Default;
+    pub(crate) fn of(loaded: &EffectiveConfig, demo: bool, certificates: ServerCertificates) -> Self {
+        let is_kept_here = |key: &str| demo && *loaded.source(key) == ConfigSource::Default;
         let public = |key: &str, address: SocketAddr| {
             if is_kept_here(key) {
                 SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port())
@@ -68,9 +68,9 @@ impl Addresses {
         Self {
             http: public("http.listen", config.http.listen),
             origins: if is_kept_here("http.cors-origins") {
-                Origins::ThisMachine
+                AllowedOrigins::ThisMachine
             } else {
-                Origins::parse(&config.http.cors_origins)
+                AllowedOrigins::parse(&config.http.cors_origins)
             },
             probes: config.http.probe_listen,
             mqtt: public("mqtt.listen", config.mqtt.listen),
@@ -80,16 +80,16 @@ impl Addresses {
 }
 
 /// The servers that run. To be stopped, also when some of them did not start.
-pub(crate) struct Servers {
-    services: Arc<Services>,
+pub(crate) struct RunningServers {
+    services: Arc<TransportServices>,
     mqtt: Arc<mqtt::MqttServer>,
     coap: coap::CoapServer,
     http: Vec<HttpServer>,
 }
 
-impl Servers {
+impl RunningServers {
     /// Servers that listen nowhere yet.
-    pub(crate) fn new(services: Services, config: &Config) -> Self {
+    pub(crate) fn new(services: TransportServices, config: &Config) -> Self {
         crate::http::describe_metrics();
         let services = Arc::new(services);
         Self {
@@ -107,15 +107,15 @@ impl Servers {
     /// Serves on all addresses: the API with the device API and the probes, the probes alone, MQTT and CoAP.
     pub(crate) async fn open(
         &mut self,
-        addresses: Addresses,
+        addresses: ListenAddresses,
         api: Router,
-        probes: Probes,
+        probes: ProbeState,
         config: &Config,
-    ) -> Result<Listening, ServeError> {
+    ) -> Result<BoundAddresses, ServeError> {
         let options = &config.http;
-        let limits = Limits::of(options);
+        let limits = HttpLimits::of(options);
         let probes = probes::router(Arc::new(probes));
-        let device_limits = device_http::Limits {
+        let device_limits = device_http::DeviceHttpLimits {
             max_body: options.max_device_body.as_usize(),
             body_memory: options.device_body_memory.as_usize(),
             max_append: config.journal.max_append.as_usize(),
@@ -144,7 +144,7 @@ impl Servers {
             None => None,
         };
         let (coap, coaps) = self.open_coap(addresses.certificates.coaps, config).await?;
-        Ok(Listening {
+        Ok(BoundAddresses {
             http,
             probes: probe_address,
             mqtt,
@@ -156,7 +156,7 @@ impl Servers {
 
     async fn open_coap(
         &self,
-        credentials: Option<coap::Credentials>,
+        credentials: Option<coap::DtlsCredentials>,
         config: &Config,
     ) -> Result<(Option<SocketAddr>, Option<SocketAddr>), ServeError> {
         let plain = match config.coap.listen {
@@ -181,7 +181,7 @@ impl Servers {
         key: &'static str,
         address: SocketAddr,
         routes: Router,
-        limits: Limits,
+        limits: HttpLimits,
     ) -> Result<SocketAddr, ServeError> {
         let server = HttpServer::start(address, routes, limits).map_err(|source| ServeError::Listen {
             key,

@@ -13,33 +13,33 @@ use crate::logging;
 /// Exit code of a stop that was cut short.
 const EXIT_CUT_SHORT: i32 = 1;
 /// How long the last word may take: whoever reads the log may be what hangs.
-const LAST_WORD: Duration = Duration::from_millis(50);
+const FINAL_LOG_TIMEOUT: Duration = Duration::from_millis(50);
 /// What of the patience the steps of a stop may use; the rest is for the end of the process.
-const USABLE: f64 = 0.9;
+const STEPS_SHARE: f64 = 0.9;
 
 /// Whether the program was told to stop.
 #[derive(Clone)]
-pub(crate) struct Stop {
-    told: watch::Receiver<Option<Told>>,
+pub(crate) struct StopSignal {
+    told: watch::Receiver<Option<StopRequest>>,
     patience: Duration,
 }
 
 #[derive(Clone, Copy)]
-struct Told {
+struct StopRequest {
     signal: &'static str,
     at: Instant,
 }
 
 /// Listens to SIGTERM and SIGINT from now on. The process ends `patience` after the first of them, whatever it is doing
 /// then, and at once after the second.
-pub(crate) fn listen(patience: Duration) -> io::Result<Stop> {
+pub(crate) fn listen(patience: Duration) -> io::Result<StopSignal> {
     // On a thread of its own: it must also work when the threads of the platform all hang.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let signals = {
         let _inside = runtime.enter();
-        Signals {
+        UnixSignals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
         }
@@ -47,16 +47,16 @@ pub(crate) fn listen(patience: Duration) -> io::Result<Stop> {
     let (tell, told) = watch::channel(None);
     std::thread::Builder::new()
         .name("signals".to_owned())
-        .spawn(move || runtime.block_on(watch_over(signals, tell, patience)))?;
-    Ok(Stop { told, patience })
+        .spawn(move || runtime.block_on(handle_signals(signals, tell, patience)))?;
+    Ok(StopSignal { told, patience })
 }
 
-struct Signals {
+struct UnixSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-impl Signals {
+impl UnixSignals {
     async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
@@ -65,9 +65,13 @@ impl Signals {
     }
 }
 
-async fn watch_over(mut signals: Signals, tell: watch::Sender<Option<Told>>, patience: Duration) {
+async fn handle_signals(
+    mut signals: UnixSignals,
+    tell: watch::Sender<Option<StopRequest>>,
+    patience: Duration,
+) {
     let signal = signals.next().await;
-    tell.send_replace(Some(Told {
+    tell.send_replace(Some(StopRequest {
         signal,
         at: Instant::now(),
     }));
@@ -77,13 +81,13 @@ async fn watch_over(mut signals: Signals, tell: watch::Sender<Option<Told>>, pat
     };
     // Leaving at any moment is safe, the next start replays what is not stored.
     warn!("{why}");
-    logging::flush(LAST_WORD);
+    logging::flush(FINAL_LOG_TIMEOUT);
     std::process::exit(EXIT_CUT_SHORT);
 }
 
-impl Stop {
+impl StopSignal {
     /// Waits for the first signal and returns its name.
-    pub(crate) async fn requested(&self) -> &'static str {
+    pub(crate) async fn wait(&self) -> &'static str {
         let mut told = self.told.clone();
         // The sender lives as long as the process.
         match told.wait_for(Option::is_some).await.map(|told| *told) {
@@ -93,17 +97,17 @@ impl Stop {
     }
 
     /// By when everything is to have stopped: counted from the signal, or from now where nobody has told.
-    pub(crate) fn deadline(&self) -> Deadline {
+    pub(crate) fn deadline(&self) -> ShutdownDeadline {
         let start = self.told.borrow().map_or_else(Instant::now, |told| told.at);
-        Deadline(start + self.patience.mul_f64(USABLE))
+        ShutdownDeadline(start + self.patience.mul_f64(STEPS_SHARE))
     }
 }
 
 /// By when everything is to have stopped.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Deadline(Instant);
+pub(crate) struct ShutdownDeadline(Instant);
 
-impl Deadline {
+impl ShutdownDeadline {
     /// A share of the time that is left.
     pub(crate) fn share(self, share: f64) -> Duration {
         self.0.saturating_duration_since(Instant::now()).mul_f64(share)

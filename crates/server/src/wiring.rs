@@ -5,32 +5,32 @@ use std::time::{Duration, Instant};
 
 use fieldline_core::activity::ActivityTracker;
 use fieldline_core::address_guard::{self, AddressGuard};
-use fieldline_core::calls::{CallPort, Calls};
+use fieldline_core::calls::{DeviceRpcPort, DeviceRpcService};
 use fieldline_core::clock::{SharedClock, SystemClock};
 use fieldline_core::devices::DeviceDirectory;
-use fieldline_core::entity_query::{self, EntityQueries};
+use fieldline_core::entity_query::{self, EntityQueryService};
 use fieldline_core::events::EntityEvents;
-use fieldline_core::in_hand::InHand;
-use fieldline_core::ingest::{Crashes, IngestService, IngestStores, Uplink};
-use fieldline_core::live::LiveStore;
+use fieldline_core::in_hand::InFlightTracker;
+use fieldline_core::ingest::{CrashHandling, IngestService, IngestStores, QueueProducer};
+use fieldline_core::live::ObservedStore;
 use fieldline_core::memory_pool;
-use fieldline_core::ota::{self, Downloads, Rollouts};
-use fieldline_core::password::Passwords;
+use fieldline_core::ota::{self, OtaDownloads, OtaRollouts};
+use fieldline_core::password::PasswordHashPool;
 use fieldline_core::ports::{Journal, NoRuleEngine, NoRuleNodes, RuleEngine};
 use fieldline_core::queue_stats::SERVICE_ID;
-use fieldline_core::rest_calls::{RestCallers, WaitLimits};
-use fieldline_core::services::{self, DeviceMoves, Leftovers, Onboarding, seed};
-use fieldline_core::sessions::Sessions;
-use fieldline_core::set_aside::SetAside;
-use fieldline_core::usage::ApiUsage;
-use fieldline_journal::{EmbeddedJournal, HandFile};
+use fieldline_core::rest_calls::{RestApiRequests, RestRequestLimits};
+use fieldline_core::services::{self, DeviceOnboarding, HousekeeperService, TenantTransfer, seed};
+use fieldline_core::sessions::SessionRegistry;
+use fieldline_core::set_aside::SetAsideService;
+use fieldline_core::usage::UsageStore;
+use fieldline_journal::{EmbeddedJournal, InFlightFile};
 use fieldline_model::json::JsonRules;
-use fieldline_rules::accounts::{ProviderSms, SmtpMails};
-use fieldline_rules::catalog::{Catalog, Tester};
-use fieldline_rules::engine::{Engine, QueueListener};
-use fieldline_rules::replay::{Replayer, Reprocessor};
+use fieldline_rules::accounts::{ProviderSmsSender, SmtpMailSender};
+use fieldline_rules::catalog::{NodeTypeCatalog, ScriptTestRunner};
+use fieldline_rules::engine::{QueueListener, RuleEngineService};
+use fieldline_rules::replay::{ChainReplayer, FieldReprocessor};
 use fieldline_storage::series::SeriesStore;
-use fieldline_storage::sql::Database;
+use fieldline_storage::sql::EntityDatabase;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tracing::warn;
@@ -38,43 +38,43 @@ use tracing::warn;
 use crate::banner;
 use crate::config::Config;
 use crate::data_dir::DataDir;
-use crate::housekeeping::Housekeeping;
-use crate::machine::LocalMachine;
+use crate::housekeeping::RetentionWorker;
+use crate::machine::LocalSystemInfo;
 use crate::serve::ServeError;
-use crate::shutdown::Deadline;
+use crate::shutdown::ShutdownDeadline;
 
 /// How long after its start the program says that it is not ready because of what the journal held. A short replay is
 /// worth waiting for, so that nobody who is sent here sees values older than before a crash; a long lag is no reason to
 /// turn devices away.
-const REPLAY_PATIENCE: Duration = Duration::from_secs(10);
+const REPLAY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Everything that holds data, and who is told when it changes.
-pub(crate) struct Stores {
+pub(crate) struct PlatformStores {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) series: Arc<SeriesStore>,
     /// The way to the series for everything that writes.
-    live: Arc<LiveStore>,
-    database: Database,
+    live: Arc<ObservedStore>,
+    database: EntityDatabase,
     /// Where it is noted what is worked on, if it can be.
-    hands: Option<Arc<HandFile>>,
+    hands: Option<Arc<InFlightFile>>,
     events: Arc<EntityEvents>,
     clock: SharedClock,
 }
 
-impl Stores {
+impl PlatformStores {
     pub(crate) async fn open(dir: &DataDir, config: &Config) -> Result<Self, ServeError> {
         let clock: SharedClock = Arc::new(SystemClock);
         let journal = Arc::new(EmbeddedJournal::open(&dir.journal(), &config.journal)?);
         let series = SeriesStore::open(&dir.series(), &config.series, clock.clone())?;
-        let database = Database::sqlite(&dir.entities(), &config.sql).await?;
-        let live = LiveStore::new(
+        let database = EntityDatabase::sqlite(&dir.entities(), &config.sql).await?;
+        let live = ObservedStore::new(
             series.clone(),
             series.clone(),
             series.clone(),
             series.clone(),
             series.clone(),
         );
-        let hands = HandFile::open(dir.root())
+        let hands = InFlightFile::open(dir.root())
             .inspect_err(|error| warn!(%error, "cannot open the notes of what is in hand, going on without"))
             .ok();
         Ok(Self {
@@ -89,14 +89,14 @@ impl Stores {
     }
 
     /// What services work with that make no rule chains.
-    fn context(&self, rule_engine: Arc<dyn RuleEngine>) -> services::Context {
-        services::Context {
+    fn context(&self, rule_engine: Arc<dyn RuleEngine>) -> services::ServiceContext {
+        services::ServiceContext {
             stores: self.database.entity_stores(),
             series: self.live.clone(),
             attributes: self.live.clone(),
             events: self.events.clone(),
             clock: self.clock.clone(),
-            passwords: Passwords::new(1),
+            passwords: PasswordHashPool::new(1),
             rule_engine,
             rule_nodes: Arc::new(NoRuleNodes),
         }
@@ -125,11 +125,11 @@ impl Stores {
     /// The routes of the REST API.
     pub(crate) async fn api(
         &self,
-        core: &Core,
+        core: &PlatformCore,
         dir: &DataDir,
         config: &Config,
     ) -> Result<axum::Router, ServeError> {
-        let deps = fieldline_api::Deps {
+        let deps = fieldline_api::ApiDependencies {
             entities: self.database.entity_stores(),
             series: self.live.clone(),
             attributes: self.live.clone(),
@@ -139,9 +139,9 @@ impl Stores {
                 .map_err(ServeError::start)?,
             token_settings: fieldline_api::stored_token_settings(&*self.database.entity_stores().settings)
                 .await?,
-            mailer: Arc::new(SmtpMails(core.rules.mail_tokens())),
-            sms: Arc::new(ProviderSms::default()),
-            machine: Arc::new(LocalMachine::new(dir.root())),
+            mailer: Arc::new(SmtpMailSender(core.rules.mail_tokens())),
+            sms: Arc::new(ProviderSmsSender::default()),
+            machine: Arc::new(LocalSystemInfo::new(dir.root())),
             rule_engine: core.rules.pusher(),
             rest_calls: core.rest_calls.clone(),
             set_aside: core.set_aside.clone(),
@@ -154,30 +154,32 @@ impl Stores {
             live: self.live.clone(),
             queries: self.queries(config),
             rule_usage: core.rules.common().services.scripts.ledger().clone(),
-            scripts: Arc::new(Tester::new(core.rules.common().services.scripts.clone())),
-            replays: Arc::new(Replayer::new(core.rules.common().clone())),
-            reprocess: Arc::new(Reprocessor::new(core.rules.common().clone())),
+            scripts: Arc::new(ScriptTestRunner::new(
+                core.rules.common().services.scripts.clone(),
+            )),
+            replays: Arc::new(ChainReplayer::new(core.rules.common().clone())),
+            reprocess: Arc::new(FieldReprocessor::new(core.rules.common().clone())),
         };
         Ok(fieldline_api::router(deps, config.api.clone()))
     }
 
     /// Queries of entities, told of everything that changes.
-    fn queries(&self, config: &Config) -> Arc<EntityQueries> {
-        let deps = entity_query::Deps {
+    fn queries(&self, config: &Config) -> Arc<EntityQueryService> {
+        let deps = entity_query::EntityQueryPorts {
             stores: self.database.entity_stores(),
             rows: self.database.entity_rows(),
             values: self.series.clone(),
             attributes: self.live.clone(),
             clock: self.clock.clone(),
         };
-        let queries = EntityQueries::new(deps, config.api.query_memory.as_usize());
+        let queries = EntityQueryService::new(deps, config.api.query_memory.as_usize());
         self.events.listen(queries.entity_listener());
         self.live.listen(queries.value_listener());
         queries
     }
 
     /// Closes what is open, as far as the time allows; what is not closed recovers at the next start.
-    pub(crate) async fn close(&self, deadline: Deadline) {
+    pub(crate) async fn close(&self, deadline: ShutdownDeadline) {
         deadline.step("journal", 0.4, self.journal.close()).await;
         let series = self.series.clone();
         let closing = tokio::task::spawn_blocking(move || series.close());
@@ -191,21 +193,21 @@ impl Stores {
 }
 
 /// The path of messages and those who listen to it.
-pub(crate) struct Core {
-    pub(crate) sessions: Arc<Sessions>,
-    calls: Arc<Calls>,
-    downloads: Arc<Downloads>,
-    onboarding: Arc<Onboarding>,
-    moves: Arc<DeviceMoves>,
+pub(crate) struct PlatformCore {
+    pub(crate) sessions: Arc<SessionRegistry>,
+    calls: Arc<DeviceRpcService>,
+    downloads: Arc<OtaDownloads>,
+    onboarding: Arc<DeviceOnboarding>,
+    moves: Arc<TenantTransfer>,
     guard: Arc<AddressGuard>,
     directory: Arc<DeviceDirectory>,
     activity: Arc<ActivityTracker>,
-    usage: Arc<ApiUsage>,
-    uplink: Uplink,
-    rules: Arc<Engine>,
-    rest_calls: Arc<RestCallers>,
-    set_aside: Arc<SetAside>,
-    catalog: Arc<Catalog>,
+    usage: Arc<UsageStore>,
+    uplink: QueueProducer,
+    rules: Arc<RuleEngineService>,
+    rest_calls: Arc<RestApiRequests>,
+    set_aside: Arc<SetAsideService>,
+    catalog: Arc<NodeTypeCatalog>,
     ingest: Arc<IngestService>,
     /// Ends the activity tracker. Not before ingest has ended, or what is heard last is never written.
     stop_activity: watch::Sender<bool>,
@@ -223,8 +225,8 @@ pub(crate) struct Core {
     housekeeping: JoinHandle<()>,
 }
 
-impl Core {
-    pub(crate) async fn start(stores: &Stores, config: &Config) -> Result<Self, ServeError> {
+impl PlatformCore {
+    pub(crate) async fn start(stores: &PlatformStores, config: &Config) -> Result<Self, ServeError> {
         fieldline_core::ingest::describe_metrics();
         fieldline_transport::describe_metrics();
         address_guard::describe_metrics();
@@ -236,19 +238,19 @@ impl Core {
             stores.clock.clone(),
             &config.devices,
         );
-        let usage = ApiUsage::new(entities.clone(), stores.live.clone(), stores.clock.clone());
+        let usage = UsageStore::new(entities.clone(), stores.live.clone(), stores.clock.clone());
         stores.events.listen(usage.clone());
         // Before anybody counts: what was used up before the start is used up after it.
         usage.restore().await.map_err(ServeError::start)?;
         directory.count_in(usage.clone());
-        let sessions = Sessions::new(config.mqtt.sessions_per_device);
-        let calls = Calls::with_options(
+        let sessions = SessionRegistry::new(config.mqtt.sessions_per_device);
+        let calls = DeviceRpcService::with_options(
             sessions.clone(),
             entities.calls.clone(),
             stores.clock.clone(),
             config.calls.clone(),
         );
-        let downloads = Downloads::new(
+        let downloads = OtaDownloads::new(
             entities.ota_packages.clone(),
             entities.ota_updates.clone(),
             &config.ota,
@@ -264,8 +266,8 @@ impl Core {
         stores.events.listen(directory.clone());
         stores.events.listen(sessions.clone());
         stores.events.listen(activity.clone());
-        let rollouts = Rollouts::new(
-            ota::Deps {
+        let rollouts = OtaRollouts::new(
+            ota::RolloutServices {
                 stores: stores.database.entity_stores(),
                 series: stores.live.clone(),
                 attributes: stores.live.clone(),
@@ -276,17 +278,17 @@ impl Core {
         );
         stores.events.listen(rollouts.clone());
         rollouts.restore().await?;
-        let uplink = open_uplink(stores, config)?;
-        let rest_calls = RestCallers::new(SERVICE_ID, WaitLimits::default());
-        let rules = Engine::new(
-            fieldline_rules::engine::Deps {
+        let uplink = open_producer(stores, config)?;
+        let rest_calls = RestApiRequests::new(SERVICE_ID, RestRequestLimits::default());
+        let rules = RuleEngineService::new(
+            fieldline_rules::engine::EngineDependencies {
                 stores: stores.database.entity_stores(),
                 series: stores.live.clone(),
                 attributes: stores.live.clone(),
                 events: stores.events.clone(),
                 clock: stores.clock.clone(),
                 devices: sessions.clone(),
-                rpc: Arc::new(CallPort(calls.clone())),
+                rpc: Arc::new(DeviceRpcPort(calls.clone())),
                 rest_calls: rest_calls.clone(),
                 activity: activity.clone(),
                 usage: usage.clone(),
@@ -300,23 +302,23 @@ impl Core {
         );
         activity.report_to(rules.pusher());
         calls.report_to(rules.pusher());
-        let onboarding = Onboarding::with_options(stores.context(rules.pusher()), &config.claiming);
-        let moves = DeviceMoves::new(stores.context(rules.pusher()), stores.live.clone());
+        let onboarding = DeviceOnboarding::with_options(stores.context(rules.pusher()), &config.claiming);
+        let moves = TenantTransfer::new(stores.context(rules.pusher()), stores.live.clone());
         let ingest_stores = IngestStores {
             store: stores.live.clone(),
             activity: activity.clone(),
             processors: rules.main_processors(),
         };
-        let set_aside = SetAside::new(
+        let set_aside = SetAsideService::new(
             stores.database.entity_stores().set_aside,
             rules.pusher(),
             stores.clock.clone(),
             &config.set_aside,
         );
-        let crashes = Crashes {
+        let crashes = CrashHandling {
             in_hand: match &stores.hands {
-                Some(hands) => InHand::start(hands.clone()),
-                None => InHand::nowhere(),
+                Some(hands) => InFlightTracker::start(hands.clone()),
+                None => InFlightTracker::nowhere(),
             },
             set_aside: Some(set_aside.clone()),
         };
@@ -332,13 +334,13 @@ impl Core {
             ingest: ingest.clone(),
         }));
         tokio::spawn(fieldline_rules::stats::report(rules.clone()));
-        tokio::spawn(rules.mail_tokens().keep_open());
-        let catalog = Arc::new(Catalog::new(rules.common().services.clone()));
+        tokio::spawn(rules.mail_tokens().run_renewal());
+        let catalog = Arc::new(NodeTypeCatalog::new(rules.common().services.clone()));
         let unfinished = rules.common().services.rules.ota_packages.discard_unfinished();
         if let Err(error) = unfinished.await {
             warn!(%error, "cannot delete uploads that were cut off");
         }
-        let housekeeping = Housekeeping {
+        let housekeeping = RetentionWorker {
             alarms: rules.common().services.rules.alarms.clone(),
             calls: rules.common().services.rules.calls.clone(),
             packages: rules.common().services.rules.ota_packages.clone(),
@@ -350,7 +352,7 @@ impl Core {
         let housekeeping = tokio::spawn(housekeeping.run());
         let stop_activity = watch::Sender::new(false);
         let following = tokio::spawn(moves.clone().run(stop_activity.subscribe()));
-        let leftovers = Leftovers::new(stores.context(rules.pusher()), stores.live.clone());
+        let leftovers = HousekeeperService::new(stores.context(rules.pusher()), stores.live.clone());
         let clearing = tokio::spawn(leftovers.run(stop_activity.subscribe()));
         let tracker = activity.clone();
         let watching = tokio::spawn(tracker.run(config.activity.clone(), stop_activity.subscribe()));
@@ -388,8 +390,12 @@ impl Core {
     }
 
     /// What the device servers work with.
-    pub(crate) fn device_services(&self, stores: &Stores, config: &Config) -> fieldline_transport::Services {
-        fieldline_transport::Services {
+    pub(crate) fn device_services(
+        &self,
+        stores: &PlatformStores,
+        config: &Config,
+    ) -> fieldline_transport::TransportServices {
+        fieldline_transport::TransportServices {
             directory: self.directory.clone(),
             guard: self.guard.clone(),
             sessions: self.sessions.clone(),
@@ -426,11 +432,11 @@ impl Core {
     /// Asks whether it is worth waiting for what the journal held at the start.
     pub(crate) fn replaying(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         let (has_replayed, started) = (self.ingest.has_replayed(), Instant::now());
-        move || started.elapsed() < REPLAY_PATIENCE && !has_replayed()
+        move || started.elapsed() < REPLAY_TIMEOUT && !has_replayed()
     }
 
     /// Stores what the journal still holds, as far as the time allows; the rest is replayed by the next start.
-    pub(crate) async fn finish(self, stores: &Stores, deadline: Deadline) {
+    pub(crate) async fn finish(self, stores: &PlatformStores, deadline: ShutdownDeadline) {
         self.housekeeping.abort();
         // What is left follows after the next start.
         self.following.abort();
@@ -460,9 +466,9 @@ impl Core {
     }
 }
 
-fn open_uplink(stores: &Stores, config: &Config) -> Result<Uplink, ServeError> {
+fn open_producer(stores: &PlatformStores, config: &Config) -> Result<QueueProducer, ServeError> {
     let configured = config.ingest.partitions;
-    let uplink = Uplink::open(stores.journal.clone(), configured)?;
+    let uplink = QueueProducer::open(stores.journal.clone(), configured)?;
     let stored = stores.journal.partitions(uplink.queue());
     if stored != configured {
         warn!(

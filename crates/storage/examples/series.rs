@@ -9,11 +9,12 @@ use std::time::Instant;
 
 use fieldline_core::clock::SystemClock;
 use fieldline_core::ports::{
-    Effects, IngestStore, Offset, Partition, QueueId, RowParts, TelemetryRow, TimeSeriesStore,
+    IngestStore, Offset, Partition, QueueId, StoreEffects, TelemetryRow, TelemetrySaveStrategy,
+    TimeSeriesStore,
 };
-use fieldline_model::kv::{ValueRef, pack};
-use fieldline_model::timeseries::{Aggregation, Bucket, Order, RangeQuery};
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_model::kv::{KvValueRef, pack};
+use fieldline_model::timeseries::{Aggregation, AggregationBucket, PointOrder, RangeQuery};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
 use fieldline_storage::series::{Options, SeriesStore};
 use uuid::Uuid;
 
@@ -21,12 +22,12 @@ const START_MS: i64 = 1_700_000_000_000;
 /// Rows that one batch of the ingest brings.
 const BATCH: usize = 2000;
 
-type Failure = Box<dyn std::error::Error>;
+type SeriesBenchError = Box<dyn std::error::Error>;
 
 /// A small, fast generator; good enough for noise.
-struct Noise(u64);
+struct NoiseGenerator(u64);
 
-impl Noise {
+impl NoiseGenerator {
     fn next(&mut self, below: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -35,19 +36,19 @@ impl Noise {
     }
 }
 
-struct Meter {
-    subject: Subject,
+struct SimulatedMeter {
+    subject: EntityKey,
     energy_wh: i64,
     volts: f64,
     watts: f64,
     phase_ms: i64,
 }
 
-impl Meter {
-    fn new(at: u64, tenant: TenantId, noise: &mut Noise, interval_ms: i64) -> Self {
+impl SimulatedMeter {
+    fn new(at: u64, tenant: TenantId, noise: &mut NoiseGenerator, interval_ms: i64) -> Self {
         let id = Uuid::from_u64_pair(at.wrapping_mul(0x9e37_79b9_7f4a_7c15), at);
         Self {
-            subject: Subject::device(tenant, DeviceId(id)),
+            subject: EntityKey::device(tenant, DeviceId(id)),
             energy_wh: noise.next(10_000_000) as i64,
             volts: 225.0 + noise.next(100) as f64 / 10.0,
             watts: noise.next(3_000) as f64,
@@ -56,27 +57,27 @@ impl Meter {
     }
 
     /// The next reading: a counter, a voltage with one decimal, a power with two.
-    fn read(&mut self, noise: &mut Noise, interval_ms: i64) -> Vec<u8> {
+    fn read(&mut self, noise: &mut NoiseGenerator, interval_ms: i64) -> Vec<u8> {
         self.volts = (self.volts + noise.next(21) as f64 / 10.0 - 1.0).clamp(215.0, 240.0);
         self.watts = (self.watts + noise.next(20_001) as f64 / 100.0 - 100.0).clamp(0.0, 9_000.0);
         self.energy_wh += (self.watts * interval_ms as f64 / 3_600_000.0) as i64;
         let mut out = Vec::with_capacity(48);
-        pack("energy", ValueRef::Long(self.energy_wh), &mut out);
+        pack("energy", KvValueRef::Long(self.energy_wh), &mut out);
         pack(
             "voltage",
-            ValueRef::Double((self.volts * 10.0).round() / 10.0),
+            KvValueRef::Double((self.volts * 10.0).round() / 10.0),
             &mut out,
         );
         pack(
             "power",
-            ValueRef::Double((self.watts * 100.0).round() / 100.0),
+            KvValueRef::Double((self.watts * 100.0).round() / 100.0),
             &mut out,
         );
         out
     }
 }
 
-fn main() -> Result<(), Failure> {
+fn main() -> Result<(), SeriesBenchError> {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u64>());
     let mut argument = |default| arguments.next().unwrap_or(Ok(default));
     let (interval, devices, points) = (argument(900)?, argument(300)?, argument(3500)?);
@@ -84,13 +85,13 @@ fn main() -> Result<(), Failure> {
     runtime.block_on(run(interval as i64 * 1000, devices, points as usize))
 }
 
-async fn run(interval_ms: i64, devices: u64, points: usize) -> Result<(), Failure> {
+async fn run(interval_ms: i64, devices: u64, points: usize) -> Result<(), SeriesBenchError> {
     let dir = std::env::temp_dir().join(format!("series-bench-{}", std::process::id()));
     let store = SeriesStore::open(&dir, &Options::default(), Arc::new(SystemClock))?;
     let tenant = TenantId(Uuid::from_u128(1));
-    let mut noise = Noise(88_172_645_463_325_252);
-    let mut meters: Vec<Meter> = (0..devices)
-        .map(|at| Meter::new(at, tenant, &mut noise, interval_ms))
+    let mut noise = NoiseGenerator(88_172_645_463_325_252);
+    let mut meters: Vec<SimulatedMeter> = (0..devices)
+        .map(|at| SimulatedMeter::new(at, tenant, &mut noise, interval_ms))
         .collect();
 
     let started = Instant::now();
@@ -104,7 +105,7 @@ async fn run(interval_ms: i64, devices: u64, points: usize) -> Result<(), Failur
     );
 
     let started = Instant::now();
-    store.pack_now()?;
+    store.compact_now()?;
     println!("the rest packed in {:.1} s", started.elapsed().as_secs_f64());
     print_memory();
     store.write_tables()?;
@@ -128,11 +129,11 @@ async fn run(interval_ms: i64, devices: u64, points: usize) -> Result<(), Failur
 
 async fn ingest(
     store: &SeriesStore,
-    meters: &mut [Meter],
-    noise: &mut Noise,
+    meters: &mut [SimulatedMeter],
+    noise: &mut NoiseGenerator,
     points: usize,
     interval_ms: i64,
-) -> Result<u64, Failure> {
+) -> Result<u64, SeriesBenchError> {
     let partition = Partition {
         queue: QueueId(1),
         index: 0,
@@ -140,7 +141,7 @@ async fn ingest(
     let mut total = 0u64;
     for round in 0..points as i64 {
         for some in meters.chunks_mut(BATCH) {
-            let read: Vec<(Subject, i64, Vec<u8>)> = some
+            let read: Vec<(EntityKey, i64, Vec<u8>)> = some
                 .iter_mut()
                 .map(|meter| {
                     // Meters report in step with the clock, give or take what the network adds.
@@ -151,7 +152,7 @@ async fn ingest(
             let telemetry = read
                 .iter()
                 .map(|(subject, ts, values)| TelemetryRow {
-                    parts: RowParts::ALL,
+                    parts: TelemetrySaveStrategy::ALL,
                     subject: *subject,
                     ts: *ts,
                     ttl_seconds: 0,
@@ -159,7 +160,7 @@ async fn ingest(
                 })
                 .collect();
             total += read.len() as u64;
-            let effects = Effects {
+            let effects = StoreEffects {
                 states: Vec::new(),
                 telemetry,
                 attributes: Vec::new(),
@@ -171,20 +172,20 @@ async fn ingest(
 }
 
 /// A device with a million points, aggregated as a dashboard would.
-async fn aggregate(store: &SeriesStore, interval_ms: i64, tenant: TenantId) -> Result<(), Failure> {
-    let mut noise = Noise(1);
-    let mut meter = [Meter::new(u64::MAX, tenant, &mut noise, interval_ms)];
+async fn aggregate(store: &SeriesStore, interval_ms: i64, tenant: TenantId) -> Result<(), SeriesBenchError> {
+    let mut noise = NoiseGenerator(1);
+    let mut meter = [SimulatedMeter::new(u64::MAX, tenant, &mut noise, interval_ms)];
     ingest_alone(store, &mut meter, &mut noise, interval_ms).await?;
     let [meter] = meter;
     let end = START_MS + 1_000_001 * interval_ms;
     let width = (end - START_MS) / 700 + 1;
-    let buckets: Vec<Bucket> = (0..700)
-        .map(|at| Bucket {
+    let buckets: Vec<AggregationBucket> = (0..700)
+        .map(|at| AggregationBucket {
             start: START_MS + at * width,
             end: START_MS + (at + 1) * width,
         })
         .collect();
-    let whole = [Bucket { start: START_MS, end }];
+    let whole = [AggregationBucket { start: START_MS, end }];
     for (name, buckets) in [("700 buckets", buckets.as_slice()), ("1 bucket", &whole)] {
         for key in ["energy", "voltage", "power"] {
             for _warm_up in 0..2 {
@@ -207,7 +208,7 @@ async fn aggregate(store: &SeriesStore, interval_ms: i64, tenant: TenantId) -> R
         start: i64::MIN,
         end: i64::MAX,
         limit: 100,
-        order: Order::Descending,
+        order: PointOrder::Descending,
     };
     let started = Instant::now();
     store.range(meter.subject, "voltage", newest).await?;
@@ -224,10 +225,10 @@ async fn aggregate(store: &SeriesStore, interval_ms: i64, tenant: TenantId) -> R
 
 async fn ingest_alone(
     store: &SeriesStore,
-    meter: &mut [Meter; 1],
-    noise: &mut Noise,
+    meter: &mut [SimulatedMeter; 1],
+    noise: &mut NoiseGenerator,
     interval_ms: i64,
-) -> Result<(), Failure> {
+) -> Result<(), SeriesBenchError> {
     let partition = Partition {
         queue: QueueId(1),
         index: 1,
@@ -243,21 +244,21 @@ async fn ingest_alone(
         let telemetry = read
             .iter()
             .map(|(ts, values)| TelemetryRow {
-                parts: RowParts::ALL,
+                parts: TelemetrySaveStrategy::ALL,
                 subject: meter.subject,
                 ts: *ts,
                 ttl_seconds: 0,
                 values,
             })
             .collect();
-        let effects = Effects {
+        let effects = StoreEffects {
             states: Vec::new(),
             telemetry,
             attributes: Vec::new(),
         };
         store.apply(partition, Offset(from as u64 + 1), &effects).await?;
     }
-    store.pack_now()?;
+    store.compact_now()?;
     Ok(())
 }
 
@@ -277,7 +278,7 @@ fn print_memory() {
 }
 
 /// Bytes of all tables, without the engine's journal, which is preallocated.
-fn table_bytes(dir: &Path) -> Result<u64, Failure> {
+fn table_bytes(dir: &Path) -> Result<u64, SeriesBenchError> {
     let mut total = 0;
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;

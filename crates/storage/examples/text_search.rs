@@ -10,7 +10,7 @@ use fieldline_core::ports::{EntityStores, ImportRow};
 use fieldline_model::entity::{Device, DeviceCredentials, DeviceProfile, Tenant};
 use fieldline_model::page::{PageLink, SortOrder};
 use fieldline_model::{DeviceId, DeviceProfileId, TenantId};
-use fieldline_storage::sql::{Database, Options};
+use fieldline_storage::sql::{EntityDatabase, Options};
 use uuid::Uuid;
 
 /// Devices that one import brings.
@@ -19,16 +19,16 @@ const IMPORTED: usize = 1_000;
 const CREATED: usize = 2_000;
 const SEARCHES: usize = 100;
 
-type Failure = Box<dyn std::error::Error>;
+type SearchBenchError = Box<dyn std::error::Error>;
 
-struct Fleet {
+struct DeviceFleet {
     stores: EntityStores,
     tenant: TenantId,
     profile: Option<DeviceProfileId>,
 }
 
-impl Fleet {
-    async fn new(stores: EntityStores) -> Result<Self, Failure> {
+impl DeviceFleet {
+    async fn new(stores: EntityStores) -> Result<Self, SearchBenchError> {
         let tenant = Tenant {
             id: Some(TenantId(Uuid::now_v7())),
             title: "Utility".to_owned(),
@@ -66,7 +66,7 @@ impl Fleet {
         )
     }
 
-    async fn import(&self, numbers: std::ops::Range<usize>) -> Result<(), Failure> {
+    async fn import(&self, numbers: std::ops::Range<usize>) -> Result<(), SearchBenchError> {
         let rows = numbers.map(|number| {
             let (entity, credentials) = self.device(number);
             ImportRow {
@@ -81,7 +81,7 @@ impl Fleet {
         Ok(())
     }
 
-    async fn search(&self, text: &str, order: SortOrder) -> Result<u64, Failure> {
+    async fn search(&self, text: &str, order: SortOrder) -> Result<u64, SearchBenchError> {
         let link = PageLink {
             text_search: Some(text.to_owned()),
             sort_property: Some("name".to_owned()),
@@ -98,17 +98,17 @@ impl Fleet {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Failure> {
+async fn main() -> Result<(), SearchBenchError> {
     let mut arguments = std::env::args().skip(1);
     let devices: usize = arguments.next().map_or(Ok(100_000), |count| count.parse())?;
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("entities.db");
     let address = arguments.next();
     let database = match &address {
-        Some(address) => Database::postgres(address, 4).await?,
-        None => Database::sqlite(&file, &Options::default()).await?,
+        Some(address) => EntityDatabase::postgres(address, 4).await?,
+        None => EntityDatabase::sqlite(&file, &Options::default()).await?,
     };
-    let fleet = Fleet::new(database.entity_stores()).await?;
+    let fleet = DeviceFleet::new(database.entity_stores()).await?;
 
     let began = Instant::now();
     for first in (0..devices).step_by(IMPORTED) {

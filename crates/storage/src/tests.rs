@@ -4,19 +4,21 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fieldline_core::events::EntityEvents;
-use fieldline_core::password::Passwords;
+use fieldline_core::password::PasswordHashPool;
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, EventFilter, Gone, NoRuleEngine, NoRuleNodes, Pass, RowParts, StoreError,
-    StoreErrorKind, StoreResult, TelemetryRow, TimeSeriesStore, ValueRemoval,
+    AttributeRow, AttributeStore, CleanupPass, EventFilter, NoRuleEngine, NoRuleNodes, StoreError,
+    StoreErrorKind, StoreResult, TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore, ValueRemoval,
+    ValueRemovalScope,
 };
 use fieldline_core::services::{
-    AssignedService as _, Context, DeviceMoves, Leftovers, NameConflict, NewCredentials, Services,
+    AssignableService as _, HousekeeperService, NameConflict, NewCredentials, ServiceContext, Services,
+    TenantTransfer,
 };
-use fieldline_model::entity::{Customer, Device, Event, EventBody, EventKind, Tenant};
-use fieldline_model::kv::{Value, pack};
+use fieldline_model::entity::{Customer, Device, EntityEvent, EventBody, EventKind, Tenant};
+use fieldline_model::kv::{KvValue, pack};
 use fieldline_model::page::PageLink;
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{CustomerId, DeviceId, Subject, TenantId};
+use fieldline_model::{CustomerId, DeviceId, EntityKey, TenantId};
 use fieldline_testkit::clock::ManualClock;
 use parking_lot::Mutex;
 
@@ -30,10 +32,10 @@ struct World {
     dir: tempfile::TempDir,
     clock: Arc<ManualClock>,
     series: Arc<SeriesStore>,
-    database: sql::Database,
+    database: sql::EntityDatabase,
     services: Services,
-    context: Context,
-    leftovers: Arc<Leftovers>,
+    context: ServiceContext,
+    leftovers: Arc<HousekeeperService>,
 }
 
 impl World {
@@ -43,24 +45,24 @@ impl World {
 
     async fn open(dir: tempfile::TempDir, clock: Arc<ManualClock>) -> Self {
         let path = dir.path().join("entities.db");
-        let database = sql::Database::sqlite(&path, &sql::Options::default())
+        let database = sql::EntityDatabase::sqlite(&path, &sql::Options::default())
             .await
             .unwrap();
         let options = series::Options::default();
         let series = SeriesStore::open(&dir.path().join("series"), &options, clock.clone()).unwrap();
-        let context = Context {
+        let context = ServiceContext {
             stores: database.entity_stores(),
             series: series.clone(),
             attributes: series.clone(),
             events: Arc::new(EntityEvents::default()),
             clock: clock.clone(),
-            passwords: Passwords::new(1),
+            passwords: PasswordHashPool::new(1),
             rule_engine: Arc::new(NoRuleEngine),
             rule_nodes: Arc::new(NoRuleNodes),
         };
         Self {
             services: Services::new(context.clone()),
-            leftovers: Leftovers::new(context.clone(), series.clone()),
+            leftovers: HousekeeperService::new(context.clone(), series.clone()),
             dir,
             clock,
             series,
@@ -84,7 +86,7 @@ impl World {
         self.services.tenants.save(tenant).await.unwrap().id.unwrap()
     }
 
-    async fn device(&self, tenant: TenantId, name: &str, customer: CustomerId) -> Subject {
+    async fn device(&self, tenant: TenantId, name: &str, customer: CustomerId) -> EntityKey {
         let device = Device {
             tenant_id: tenant,
             customer_id: customer,
@@ -99,17 +101,17 @@ impl World {
             &NameConflict::Fail,
         );
         let saved = saved.await.unwrap();
-        Subject::device(tenant, saved.id.unwrap())
+        EntityKey::device(tenant, saved.id.unwrap())
     }
 
-    async fn send(&self, whose: Subject) {
+    async fn send(&self, whose: EntityKey) {
         let mut values = Vec::new();
-        pack("k", Value::Long(1).as_ref(), &mut values);
+        pack("k", KvValue::Long(1).as_ref(), &mut values);
         let row = TelemetryRow {
             subject: whose,
             ts: NOW,
             ttl_seconds: 0,
-            parts: RowParts::ALL,
+            parts: TelemetrySaveStrategy::ALL,
             values: &values,
         };
         TimeSeriesStore::save(&*self.series, &[row]).await.unwrap();
@@ -125,12 +127,12 @@ impl World {
             success: true,
             error: None,
         };
-        let event = Event::new(whose.tenant, whose.entity, "test".into(), NOW, body);
+        let event = EntityEvent::new(whose.tenant, whose.entity, "test".into(), NOW, body);
         self.context.stores.events.append(&[event]).await.unwrap();
     }
 
     /// What there is of latest values, attributes and events.
-    async fn left(&self, whose: Subject) -> (usize, usize, usize) {
+    async fn left(&self, whose: EntityKey) -> (usize, usize, usize) {
         let latest = self.series.latest(whose, None).await.unwrap().len();
         let attributes = AttributeStore::get(&*self.series, whose, AttributeScope::Client, None).await;
         let (filter, page) = (EventFilter::of(EventKind::LcEvent), PageLink::first(9));
@@ -168,11 +170,11 @@ async fn what_deleted_entities_leave_goes_and_so_does_what_comes_late() {
         world.device(spared, "deleted", CustomerId::NULL).await,
         world.device(spared, "kept", customer).await,
     ];
-    let whole = Subject {
+    let whole = EntityKey {
         tenant: doomed,
         entity: doomed.into(),
     };
-    let of_customer = Subject {
+    let of_customer = EntityKey {
         tenant: spared,
         entity: customer.into(),
     };
@@ -180,10 +182,10 @@ async fn what_deleted_entities_leave_goes_and_so_does_what_comes_late() {
         world.send(whose).await;
     }
     // What a device has that went to another tenant follows it, however late.
-    let moves = DeviceMoves::new(world.context.clone(), world.series.clone());
+    let moves = TenantTransfer::new(world.context.clone(), world.series.clone());
     let to = world.context.stores.tenants.get(spared).await.unwrap().unwrap();
-    let Subject { entity, .. } = moved;
-    moves.give(doomed, DeviceId(entity.id), &to).await.unwrap();
+    let EntityKey { entity, .. } = moved;
+    moves.transfer(doomed, DeviceId(entity.id), &to).await.unwrap();
     let late = TelemetryLate(&world, moved);
     late.send().await;
 
@@ -208,7 +210,7 @@ async fn what_deleted_entities_leave_goes_and_so_does_what_comes_late() {
     }
     world.leftovers.catch_up().await;
     assert_eq!(world.left(gone).await.0, 1);
-    let moves = DeviceMoves::new(world.context.clone(), world.series.clone());
+    let moves = TenantTransfer::new(world.context.clone(), world.series.clone());
     moves.catch_up().await;
     world.clock.advance(HOUR);
     moves.catch_up().await;
@@ -218,7 +220,7 @@ async fn what_deleted_entities_leave_goes_and_so_does_what_comes_late() {
     }
     assert_eq!(
         world
-            .left(Subject {
+            .left(EntityKey {
                 tenant: spared,
                 ..moved
             })
@@ -227,23 +229,28 @@ async fn what_deleted_entities_leave_goes_and_so_does_what_comes_late() {
         1
     );
     assert_eq!(world.left(kept).await, ALL);
-    let due = world.context.stores.leftovers.due(Pass::Last, i64::MAX, 9).await;
+    let due = world
+        .context
+        .stores
+        .leftovers
+        .due(CleanupPass::Last, i64::MAX, 9)
+        .await;
     assert_eq!(due.unwrap(), []);
     world.close().await;
 }
 
 /// A value that comes for somebody who is gone, or elsewhere.
-struct TelemetryLate<'a>(&'a World, Subject);
+struct TelemetryLate<'a>(&'a World, EntityKey);
 
 impl TelemetryLate<'_> {
     async fn send(&self) {
         let mut values = Vec::new();
-        pack("late", Value::Long(1).as_ref(), &mut values);
+        pack("late", KvValue::Long(1).as_ref(), &mut values);
         let row = TelemetryRow {
             subject: self.1,
             ts: NOW,
             ttl_seconds: 0,
-            parts: RowParts::ALL,
+            parts: TelemetrySaveStrategy::ALL,
             values: &values,
         };
         TimeSeriesStore::save(&*self.0.series, &[row]).await.unwrap();
@@ -256,7 +263,7 @@ async fn a_tenant_whose_deletion_was_cut_off_goes_all_the_same() {
     let doomed = world.tenant("doomed").await;
     let device = world.device(doomed, "device", CustomerId::NULL).await;
     world.send(device).await;
-    let whole = Subject {
+    let whole = EntityKey {
         tenant: doomed,
         entity: doomed.into(),
     };
@@ -271,13 +278,13 @@ async fn a_tenant_whose_deletion_was_cut_off_goes_all_the_same() {
 /// Takes nothing away for one subject.
 struct Stubborn {
     real: Arc<SeriesStore>,
-    subject: Mutex<Option<Subject>>,
+    subject: Mutex<Option<EntityKey>>,
 }
 
 #[async_trait]
 impl ValueRemoval for Stubborn {
-    async fn remove(&self, gone: &[Gone], spared: &[Subject]) -> StoreResult<()> {
-        let refused = self.subject.lock().map(Gone::Subject);
+    async fn remove(&self, gone: &[ValueRemovalScope], spared: &[EntityKey]) -> StoreResult<()> {
+        let refused = self.subject.lock().map(ValueRemovalScope::Subject);
         if refused.is_some_and(|refused| gone.contains(&refused)) {
             return Err(StoreError::new(StoreErrorKind::Corrupt, "as the test wants it"));
         }
@@ -301,7 +308,7 @@ async fn what_cannot_be_taken_away_is_tried_again_and_keeps_nothing_else() {
         real: world.series.clone(),
         subject: Mutex::new(Some(gone[1])),
     });
-    let leftovers = Leftovers::new(world.context.clone(), stubborn.clone());
+    let leftovers = HousekeeperService::new(world.context.clone(), stubborn.clone());
     leftovers.catch_up().await;
     for (whose, left) in gone.iter().zip([NOTHING, ALL, NOTHING]) {
         assert_eq!(world.left(*whose).await, left);

@@ -18,13 +18,18 @@ use tokio::process::{Child, ChildStdout};
 use tokio::sync::Notify;
 
 /// What a script has told about its server.
-pub fn told(name: &str) -> String {
+pub fn service_variable(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set; run the test by its script"))
 }
 
 /// The port of an address that a script has told.
 pub fn port(variable: &str) -> u16 {
-    told(variable).rsplit_once(':').unwrap().1.parse().unwrap()
+    service_variable(variable)
+        .rsplit_once(':')
+        .unwrap()
+        .1
+        .parse()
+        .unwrap()
 }
 
 /// A name that no other test uses.
@@ -36,13 +41,13 @@ pub fn unique(prefix: &str) -> String {
 
 /// Forwards connections until it is told to cut them; new ones are taken on.
 #[derive(Debug)]
-pub struct Proxy {
+pub struct TcpProxy {
     /// Its port on 127.0.0.1.
     pub port: u16,
     cut: Arc<Notify>,
 }
 
-impl Proxy {
+impl TcpProxy {
     /// Starts a proxy to an address.
     pub async fn to(server: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -73,12 +78,12 @@ impl Proxy {
 
 /// A subscriber of Mosquitto's.
 #[derive(Debug)]
-pub struct Subscriber {
+pub struct MosquittoSubscriber {
     _child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
-impl Subscriber {
+impl MosquittoSubscriber {
     /// Subscribes to a topic.
     pub async fn to(topic: &str) -> Self {
         // Its output is wanted line by line.
@@ -120,16 +125,16 @@ impl Subscriber {
 }
 
 /// What Kafka's own consumer finds in a topic, so many messages, sorted: partition, offset, headers, key and body.
-pub fn consumed(topic: &str, count: usize) -> Vec<String> {
+pub fn consume_with_kafka(topic: &str, count: usize) -> Vec<String> {
     let output = Command::new("java")
-        .args(["-cp", &told("FIELDLINE_TEST_KAFKA_CLASSPATH")])
+        .args(["-cp", &service_variable("FIELDLINE_TEST_KAFKA_CLASSPATH")])
         .args([
             "org.apache.kafka.tools.consumer.ConsoleConsumer",
             "--from-beginning",
         ])
         .args([
             "--bootstrap-server",
-            &told("FIELDLINE_TEST_KAFKA"),
+            &service_variable("FIELDLINE_TEST_KAFKA"),
             "--topic",
             topic,
         ])
@@ -152,17 +157,20 @@ pub fn consumed(topic: &str, count: usize) -> Vec<String> {
 
 /// A queue of RabbitMQ's.
 #[derive(Debug)]
-pub struct Queue {
+pub struct RabbitmqQueue {
     /// Its name.
     pub name: String,
     _connection: Connection,
     channel: Channel,
 }
 
-impl Queue {
+impl RabbitmqQueue {
     /// Declares a queue.
     pub async fn declare() -> Self {
-        let uri = format!("amqp://guest:guest@{}/%2f", told("FIELDLINE_TEST_RABBITMQ"));
+        let uri = format!(
+            "amqp://guest:guest@{}/%2f",
+            service_variable("FIELDLINE_TEST_RABBITMQ")
+        );
         let connection = Connection::connect(&uri, ConnectionProperties::default())
             .await
             .unwrap();
@@ -189,8 +197,8 @@ impl Queue {
 }
 
 /// The envelope and the text of the mail with that subject.
-pub fn arrived(subject: &str) -> (Value, String) {
-    let directory = PathBuf::from(told("FIELDLINE_TEST_SMTP_MAILS"));
+pub fn find_mail(subject: &str) -> (Value, String) {
+    let directory = PathBuf::from(service_variable("FIELDLINE_TEST_SMTP_MAILS"));
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "json") {

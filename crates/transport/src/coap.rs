@@ -23,11 +23,11 @@ mod server;
 
 use std::net::SocketAddr;
 
-use fieldline_core::options::{ByteSize, Span};
+use fieldline_core::options::{ByteSize, HumanDuration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::secure::{Credentials, Options as SecureOptions, SecureError};
+pub use self::secure::{DtlsCredentials, DtlsSetupError, Options as SecureOptions};
 pub use self::server::CoapServer;
 
 /// Settings of the CoAP device server.
@@ -45,9 +45,9 @@ pub struct Options {
     /// Requests that are worked on at a time; further ones are left to the peer to repeat.
     pub max_requests: usize,
     /// A request that is not answered by then is acknowledged first, and answered when the answer is there.
-    pub acknowledge_after: Span,
+    pub acknowledge_after: HumanDuration,
     /// An observer that was not heard for this long is asked whether it is still there, unless it saves power.
-    pub observer_silence: Span,
+    pub observer_silence: HumanDuration,
 }
 
 impl Default for Options {
@@ -57,8 +57,8 @@ impl Default for Options {
             max_payload: ByteSize(65_536),
             block_memory: ByteSize::mib(64),
             max_requests: 10_000,
-            acknowledge_after: Span::millis(500),
-            observer_silence: Span::secs(86_400),
+            acknowledge_after: HumanDuration::millis(500),
+            observer_silence: HumanDuration::secs(86_400),
         }
     }
 }

@@ -23,17 +23,17 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use fieldline_core::devices::{DeviceHandle, Refused as Limited};
+use fieldline_core::devices::{DeviceHandle, MessageRefusal as Limited};
 use fieldline_core::logging::LogGate;
 use fieldline_model::json::JsonError;
 use serde::Deserialize;
 use tracing::warn;
 
-use self::memory::Memory;
-use crate::Services;
-use crate::intake::Refused;
-use crate::metrics::Metrics;
-use crate::payload::{self, AttributeRequest};
+use self::memory::PostMemory;
+use crate::TransportServices;
+use crate::intake::DeviceRefusal;
+use crate::metrics::TransportMetrics;
+use crate::payload::{self, DeviceAttributeRequest};
 
 static STORE_GATE: LogGate = LogGate::new(2);
 
@@ -45,7 +45,7 @@ const TOO_LARGE: &str = "Payload size exceeds the limit";
 
 /// Limits of the HTTP device API.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct DeviceHttpLimits {
     /// Largest body of a post, bytes.
     pub max_body: usize,
     /// Memory that all bodies being read may take together, bytes; the records made of them may take as much again.
@@ -56,20 +56,20 @@ pub struct Limits {
     pub body_deadline: Duration,
 }
 
-struct Shared {
-    services: Arc<Services>,
-    limits: Limits,
-    memory: Arc<Memory>,
-    metrics: Metrics,
+struct HttpShared {
+    services: Arc<TransportServices>,
+    limits: DeviceHttpLimits,
+    memory: Arc<PostMemory>,
+    metrics: TransportMetrics,
 }
 
 /// The routes of the HTTP device API.
-pub fn router(services: Arc<Services>, limits: Limits) -> Router {
-    let shared = Shared {
+pub fn router(services: Arc<TransportServices>, limits: DeviceHttpLimits) -> Router {
+    let shared = HttpShared {
         services,
-        memory: Memory::new(&limits),
+        memory: PostMemory::new(&limits),
         limits,
-        metrics: Metrics::of("http"),
+        metrics: TransportMetrics::of("http"),
     };
     Router::new()
         .route("/api/v1/{token}/telemetry", post(post_telemetry))
@@ -89,9 +89,9 @@ pub fn router(services: Arc<Services>, limits: Limits) -> Router {
 
 /// Where a request comes from, as far as the server says.
 #[derive(Clone, Copy)]
-struct Peer(Option<IpAddr>);
+struct HttpClientAddress(Option<IpAddr>);
 
-impl<S: Send + Sync> FromRequestParts<S> for Peer {
+impl<S: Send + Sync> FromRequestParts<S> for HttpClientAddress {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
@@ -101,7 +101,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Peer {
 }
 
 /// Why a request was not served.
-enum Refusal {
+enum HttpRefusal {
     UnknownToken,
     TooLarge,
     Overloaded,
@@ -115,7 +115,7 @@ enum Refusal {
     NotTaken,
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for HttpRefusal {
     fn into_response(self) -> Response {
         match self {
             Self::UnknownToken => StatusCode::UNAUTHORIZED.into_response(),
@@ -131,18 +131,20 @@ impl IntoResponse for Refusal {
     }
 }
 
-impl Shared {
-    async fn device(&self, token: &str, peer: Peer) -> Result<Arc<DeviceHandle>, Refusal> {
+impl HttpShared {
+    async fn device(&self, token: &str, peer: HttpClientAddress) -> Result<Arc<DeviceHandle>, HttpRefusal> {
         self.admit(peer)?;
         let device = match self.services.directory.by_token(token).await {
             Ok(Some(device)) => {
-                peer.0.inspect(|address| self.services.guard.was_right(*address));
+                peer.0
+                    .inspect(|address| self.services.guard.record_success(*address));
                 device
             }
             Ok(None) => {
                 self.metrics.refused_logins.increment(1);
-                peer.0.inspect(|address| self.services.guard.was_wrong(*address));
-                return Err(Refusal::UnknownToken);
+                peer.0
+                    .inspect(|address| self.services.guard.record_failure(*address));
+                return Err(HttpRefusal::UnknownToken);
             }
             Err(error) => return Err(store_failed(&error)),
         };
@@ -151,50 +153,50 @@ impl Shared {
     }
 
     /// Turns away whose address has shown wrong credentials too often.
-    fn admit(&self, peer: Peer) -> Result<(), Refusal> {
+    fn admit(&self, peer: HttpClientAddress) -> Result<(), HttpRefusal> {
         match peer.0 {
-            Some(address) if !self.services.guard.admits(address) => Err(Refusal::TurnedAway),
+            Some(address) if !self.services.guard.try_admit(address) => Err(HttpRefusal::TurnedAway),
             _ => Ok(()),
         }
     }
 
     /// Lets a message with so many values pass, which counts it.
-    fn pass(&self, device: &DeviceHandle, points: u32) -> Result<(), Refusal> {
-        device.pass(points).map_err(|limited| {
+    fn pass(&self, device: &DeviceHandle, points: u32) -> Result<(), HttpRefusal> {
+        device.acquire(points).map_err(|limited| {
             self.metrics.limited(device.id, &limited);
-            Refusal::Limited(limited)
+            HttpRefusal::Limited(limited)
         })
     }
 
     /// Brings what is known of the device up to date, and refuses one that is no more.
-    async fn check(&self, device: &DeviceHandle) -> Result<(), Refusal> {
+    async fn check(&self, device: &DeviceHandle) -> Result<(), HttpRefusal> {
         crate::intake::check(&self.services, device)
             .await
             .map_err(|refused| match refused {
-                Refused::Revoked => Refusal::UnknownToken,
-                Refused::UsedUp => {
+                DeviceRefusal::Revoked => HttpRefusal::UnknownToken,
+                DeviceRefusal::UsedUp => {
                     self.metrics.limited(device.id, &Limited::UsedUp);
-                    Refusal::Limited(Limited::UsedUp)
+                    HttpRefusal::Limited(Limited::UsedUp)
                 }
-                Refused::Store(error) => store_failed(&error),
+                DeviceRefusal::Store(error) => store_failed(&error),
             })
     }
 }
 
-fn store_failed(error: &fieldline_core::ports::StoreError) -> Refusal {
+fn store_failed(error: &fieldline_core::ports::StoreError) -> HttpRefusal {
     if let Some(suppressed) = STORE_GATE.open() {
         warn!(%error, suppressed, "request of a device failed");
     }
-    Refusal::NotTaken
+    HttpRefusal::NotTaken
 }
 
 async fn post_telemetry(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<HttpShared>>,
     Path(token): Path<String>,
-    peer: Peer,
+    peer: HttpClientAddress,
     request: Request,
-) -> Result<StatusCode, Refusal> {
-    let parse: intake::Parse = |services, device, body, records| {
+) -> Result<StatusCode, HttpRefusal> {
+    let parse: intake::PayloadParser = |services, device, body, records| {
         let ttl_seconds = device.settings().ttl_seconds;
         payload::telemetry(services, device, ttl_seconds, body, records)
     };
@@ -202,34 +204,34 @@ async fn post_telemetry(
 }
 
 async fn post_attributes(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<HttpShared>>,
     Path(token): Path<String>,
-    peer: Peer,
+    peer: HttpClientAddress,
     request: Request,
-) -> Result<StatusCode, Refusal> {
+) -> Result<StatusCode, HttpRefusal> {
     shared.post(&token, peer, request, payload::attributes).await
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct AttributeKeys {
+struct DeviceAttributeQuery {
     client_keys: Option<String>,
     shared_keys: Option<String>,
 }
 
 async fn get_attributes(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<HttpShared>>,
     Path(token): Path<String>,
-    Query(keys): Query<AttributeKeys>,
-    peer: Peer,
-) -> Result<Response, Refusal> {
+    Query(keys): Query<DeviceAttributeQuery>,
+    peer: HttpClientAddress,
+) -> Result<Response, HttpRefusal> {
     let device = shared.device(&token, peer).await?;
     shared.pass(&device, 0)?;
     let names = |list: Option<String>| {
         list.filter(|list| !list.is_empty())
             .map(|list| list.split(',').map(str::to_owned).collect::<Vec<_>>())
     };
-    let request = AttributeRequest {
+    let request = DeviceAttributeRequest {
         client_keys: names(keys.client_keys),
         shared_keys: names(keys.shared_keys),
     };
@@ -237,6 +239,6 @@ async fn get_attributes(
         .answer(&shared.services, &device)
         .await
         .map_err(|error| store_failed(&error))?;
-    shared.services.activity.heard(device.subject);
+    shared.services.activity.record_activity(device.subject);
     Ok(([(header::CONTENT_TYPE, "application/json")], Body::from(answer)).into_response())
 }

@@ -15,34 +15,34 @@ use std::sync::Arc;
 
 use fieldline_core::activity::ActivityTracker;
 use fieldline_core::address_guard::AddressGuard;
-use fieldline_core::calls::Calls;
+use fieldline_core::calls::DeviceRpcService;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::devices::DeviceDirectory;
-use fieldline_core::ingest::Uplink;
-use fieldline_core::ota::Downloads;
+use fieldline_core::ingest::QueueProducer;
+use fieldline_core::ota::OtaDownloads;
 use fieldline_core::ports::AttributeStore;
-use fieldline_core::services::Onboarding;
-use fieldline_core::sessions::Sessions;
+use fieldline_core::services::DeviceOnboarding;
+use fieldline_core::sessions::SessionRegistry;
 use fieldline_model::json::JsonRules;
 
 pub use self::metrics::describe as describe_metrics;
 
 /// What all device servers of a node share.
-pub struct Services {
+pub struct TransportServices {
     /// Who the devices are.
     pub directory: Arc<DeviceDirectory>,
     /// Which addresses are turned away.
     pub guard: Arc<AddressGuard>,
     /// Who is connected.
-    pub sessions: Arc<Sessions>,
+    pub sessions: Arc<SessionRegistry>,
     /// Calls to devices and by devices.
-    pub calls: Arc<Calls>,
+    pub calls: Arc<DeviceRpcService>,
     /// How devices come to the platform by themselves.
-    pub onboarding: Arc<Onboarding>,
+    pub onboarding: Arc<DeviceOnboarding>,
     /// What devices download.
-    pub downloads: Arc<Downloads>,
+    pub downloads: Arc<OtaDownloads>,
     /// Where messages go.
-    pub uplink: Uplink,
+    pub uplink: QueueProducer,
     /// Where attribute requests are answered from.
     pub attributes: Arc<dyn AttributeStore>,
     /// Who hears that devices are alive.

@@ -1,7 +1,7 @@
 //! Names of the device servers' metrics.
 
 use ::metrics::{Counter, Gauge, counter, describe_counter, describe_gauge, gauge};
-use fieldline_core::devices::Refused;
+use fieldline_core::devices::MessageRefusal;
 use fieldline_core::logging::LogGate;
 use fieldline_model::DeviceId;
 use tracing::info;
@@ -34,7 +34,7 @@ pub fn describe() {
 }
 
 /// The metrics of one device server, looked up once.
-pub(crate) struct Metrics {
+pub(crate) struct TransportMetrics {
     pub(crate) messages: Counter,
     pub(crate) rejected: Counter,
     pub(crate) refused_logins: Counter,
@@ -42,7 +42,7 @@ pub(crate) struct Metrics {
     transport: &'static str,
 }
 
-impl Metrics {
+impl TransportMetrics {
     pub(crate) fn of(transport: &'static str) -> Self {
         Self {
             messages: counter!(MESSAGES, "transport" => transport),
@@ -54,10 +54,10 @@ impl Metrics {
     }
 
     /// Counts a message that goes beyond a limit, and tells the operator whose.
-    pub(crate) fn limited(&self, device: DeviceId, refused: &Refused) {
+    pub(crate) fn limited(&self, device: DeviceId, refused: &MessageRefusal) {
         let limit = match refused {
-            Refused::UsedUp => "usage",
-            Refused::TooOften(whose, _) => whose.name(),
+            MessageRefusal::UsedUp => "usage",
+            MessageRefusal::TooOften(whose, _) => whose.name(),
         };
         self.rejected.increment(1);
         counter!(LIMITED, "transport" => self.transport, "limit" => limit).increment(1);

@@ -21,7 +21,7 @@ mod two_way;
 
 use std::net::SocketAddr;
 
-use fieldline_core::options::{ByteSize, Span};
+use fieldline_core::options::{ByteSize, HumanDuration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,20 +44,20 @@ pub struct Options {
     /// a part, three eighths where it is alone; who finds none for ten seconds is closed. At least 96 MiB.
     pub chunk_memory: ByteSize,
     /// How long a device may take to read a chunk of a package that is larger than 64 KiB, besides what `chunk-pace` gives it.
-    pub chunk_grace: Span,
+    pub chunk_grace: HumanDuration,
     /// Bytes a second at which such a chunk has to be read at least.
     pub chunk_pace: ByteSize,
     /// Whether the proxies of `http.trusted-proxies` say with the PROXY protocol, version 1 or 2, who is behind them, for
     /// MQTT with TLS, too. A connection of theirs without its header is closed; that of others is taken as it is.
     pub proxy_protocol: bool,
     /// A device that has not logged in by then is cut off, TLS handshake included.
-    pub connect_timeout: Span,
+    pub connect_timeout: HumanDuration,
     /// A device that asked for no keep-alive is cut off when it was silent for this long.
-    pub inactivity_timeout: Span,
+    pub inactivity_timeout: HumanDuration,
     /// Sessions of one device at a time; a further one ends the oldest.
     pub sessions_per_device: usize,
     /// How often it is reported as telemetry of a gateway how long messages take through it, where the gateway says so.
-    pub gateway_metrics_interval: Span,
+    pub gateway_metrics_interval: HumanDuration,
     /// Whether text that reads as a number is stored as one; for HTTP too.
     pub json_type_cast: bool,
     /// Longest text value, in UTF-16 units, for HTTP too; 0 for no limit.
@@ -72,13 +72,13 @@ impl Default for Options {
             max_packet: ByteSize(65_536),
             partial_memory: ByteSize::mib(256),
             chunk_memory: ByteSize::mib(128),
-            chunk_grace: Span::secs(30),
+            chunk_grace: HumanDuration::secs(30),
             chunk_pace: ByteSize(32 << 10),
             proxy_protocol: false,
-            connect_timeout: Span::secs(10),
-            inactivity_timeout: Span::secs(600),
+            connect_timeout: HumanDuration::secs(10),
+            inactivity_timeout: HumanDuration::secs(600),
             sessions_per_device: 1,
-            gateway_metrics_interval: Span::secs(60),
+            gateway_metrics_interval: HumanDuration::secs(60),
             json_type_cast: true,
             json_max_text: 0,
         }

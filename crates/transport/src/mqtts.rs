@@ -64,7 +64,7 @@ pub fn acceptor(certificate: &Path, private_key: &Path) -> Result<TlsAcceptor, T
     let provider = Arc::new(ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()?
-        .with_client_cert_verifier(Arc::new(AnyOwner { provider }))
+        .with_client_cert_verifier(Arc::new(AnyCertificateVerifier { provider }))
         .with_single_cert(chain, key)?;
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
@@ -78,11 +78,11 @@ pub(crate) fn peer_certificates<S>(stream: &TlsStream<S>) -> Option<Vec<Vec<u8>>
 
 /// Lets any certificate through whose owner has its key.
 #[derive(Debug)]
-struct AnyOwner {
+struct AnyCertificateVerifier {
     provider: Arc<CryptoProvider>,
 }
 
-impl ClientCertVerifier for AnyOwner {
+impl ClientCertVerifier for AnyCertificateVerifier {
     fn client_auth_mandatory(&self) -> bool {
         false
     }

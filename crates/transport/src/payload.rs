@@ -7,24 +7,24 @@ use fieldline_model::json::{self, JsonError};
 use fieldline_model::record::RecordBatch;
 use fieldline_model::timeseries::{Attribute, AttributeScope};
 
-use crate::Services;
+use crate::TransportServices;
 
 mod format;
 mod provision;
 
-pub(crate) use format::{Format, PayloadError, notification, response};
-pub(crate) use provision::Provision;
+pub(crate) use format::{PayloadError, PayloadFormat, notification, response};
+pub(crate) use provision::ProvisionPayload;
 
 /// Adds a telemetry message to the batch. A message that carries no point adds nothing.
 pub(crate) fn telemetry(
-    services: &Services,
+    services: &TransportServices,
     device: &DeviceHandle,
     ttl_seconds: u32,
     payload: &[u8],
     batch: &mut RecordBatch,
 ) -> Result<(), JsonError> {
     let now_ms = services.clock.now_ms();
-    let mut record = batch.telemetry(device.subject, now_ms, ttl_seconds);
+    let mut record = batch.begin_telemetry(device.subject, now_ms, ttl_seconds);
     json::telemetry(payload, &services.json, || device.times.next(now_ms), &mut record)?;
     record.finish();
     Ok(())
@@ -32,12 +32,12 @@ pub(crate) fn telemetry(
 
 /// Adds a message with client attributes to the batch. A message that carries no attribute adds nothing.
 pub(crate) fn attributes(
-    services: &Services,
+    services: &TransportServices,
     device: &DeviceHandle,
     payload: &[u8],
     batch: &mut RecordBatch,
 ) -> Result<(), JsonError> {
-    let mut record = batch.attributes(device.subject, services.clock.now_ms(), AttributeScope::Client);
+    let mut record = batch.begin_attributes(device.subject, services.clock.now_ms(), AttributeScope::Client);
     json::attributes(payload, &services.json, record.buffer())?;
     record.finish();
     Ok(())
@@ -53,12 +53,12 @@ pub(crate) fn provision_request(payload: &[u8]) -> Result<ProvisionRequest, Json
 
 /// Which attributes a device asks for; with neither list it asks for all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct AttributeRequest {
+pub(crate) struct DeviceAttributeRequest {
     pub(crate) client_keys: Option<Vec<String>>,
     pub(crate) shared_keys: Option<Vec<String>>,
 }
 
-impl AttributeRequest {
+impl DeviceAttributeRequest {
     /// Reads `{"clientKeys": "a,b", "sharedKeys": "c"}`.
     pub(crate) fn parse(payload: &[u8]) -> Result<Self, JsonError> {
         let request = json::attribute_request(payload)?;
@@ -68,15 +68,23 @@ impl AttributeRequest {
         })
     }
 
-    /// What the device is answered as JSON: see [`Found::to_json`].
-    pub(crate) async fn answer(&self, services: &Services, device: &DeviceHandle) -> StoreResult<String> {
+    /// What the device is answered as JSON: see [`RequestedAttributes::to_json`].
+    pub(crate) async fn answer(
+        &self,
+        services: &TransportServices,
+        device: &DeviceHandle,
+    ) -> StoreResult<String> {
         Ok(self.find(services, device).await?.to_json())
     }
 
     /// Reads the attributes that are asked for.
-    pub(crate) async fn find(&self, services: &Services, device: &DeviceHandle) -> StoreResult<Found> {
+    pub(crate) async fn find(
+        &self,
+        services: &TransportServices,
+        device: &DeviceHandle,
+    ) -> StoreResult<RequestedAttributes> {
         let all = self.client_keys.is_none() && self.shared_keys.is_none();
-        let mut found = Found::default();
+        let mut found = RequestedAttributes::default();
         for (scope, keys, found) in [
             (AttributeScope::Client, &self.client_keys, &mut found.client),
             (AttributeScope::Shared, &self.shared_keys, &mut found.shared),
@@ -92,12 +100,12 @@ impl AttributeRequest {
 
 /// The attributes that a device has asked for, as far as there are any.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct RequestedAttributes {
     pub(crate) client: Vec<Attribute>,
     pub(crate) shared: Vec<Attribute>,
 }
 
-impl Found {
+impl RequestedAttributes {
     /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.client.is_empty() && self.shared.is_empty()

@@ -39,13 +39,13 @@ impl TrustedProxies {
     ///
     /// # Errors
     /// The proxy sends no header, or a wrong one; the connection is to be closed. Nothing bounds the time here.
-    pub async fn introduce(&self, socket: &mut TcpStream, peer: SocketAddr) -> io::Result<SocketAddr> {
+    pub async fn resolve_client(&self, socket: &mut TcpStream, peer: SocketAddr) -> io::Result<SocketAddr> {
         if !self.hold(peer.ip()) {
             return Ok(peer);
         }
         let mut header = Vec::new();
         loop {
-            let missing = proxy::missing(&header).map_err(io::Error::other)?;
+            let missing = proxy::missing_bytes(&header).map_err(io::Error::other)?;
             if missing == 0 {
                 break;
             }

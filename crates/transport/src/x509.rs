@@ -15,7 +15,7 @@ use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tracing::debug;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-use crate::Services;
+use crate::TransportServices;
 
 /// Certificates of a chain that are looked at.
 const MAX_CHAIN: usize = 8;
@@ -24,7 +24,7 @@ const MAX_CHAIN: usize = 8;
 /// and of no other certificate it may have sent along: those are no proof of anything by themselves. Where no device has it,
 /// a profile may name the authority that has issued it.
 pub(crate) async fn by_certificate(
-    services: &Services,
+    services: &TransportServices,
     chain: &[Vec<u8>],
 ) -> StoreResult<Option<Arc<DeviceHandle>>> {
     let Some(leaf) = chain.first() else {
@@ -49,7 +49,7 @@ pub(crate) async fn by_certificate(
 /// Provisions the device of a chain, leaf first, whose leaf belongs to no device yet. Returns whether it does now.
 ///
 /// The handshake has proven nothing about any certificate but the leaf: that the authority has issued it is proven here.
-async fn provision(services: &Services, chain: &[Vec<u8>]) -> StoreResult<bool> {
+async fn provision(services: &TransportServices, chain: &[Vec<u8>]) -> StoreResult<bool> {
     let Some((leaf, issuers)) = chain.split_first() else {
         return Ok(false);
     };

@@ -17,10 +17,10 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode, header};
 use fieldline_core::ports::TimeSeriesStore as _;
-use fieldline_core::services::AssignedService as _;
+use fieldline_core::services::AssignableService as _;
 use fieldline_core::usage::UsageKey;
 use fieldline_model::DeviceId;
-use fieldline_transport::http::Limits;
+use fieldline_transport::http::DeviceHttpLimits;
 use futures::stream;
 
 use world::{LIMITS, World, busy_world, empty, limit_messages, ok, set_limit};
@@ -87,7 +87,7 @@ async fn a_body_without_a_length_is_cut_off_at_the_limit() {
 
 #[tokio::test]
 async fn a_post_is_refused_while_there_is_no_memory_for_its_body() {
-    let limits = Limits {
+    let limits = DeviceHttpLimits {
         max_body: 384 << 10,
         body_memory: 1 << 20,
         ..LIMITS
@@ -113,7 +113,7 @@ async fn a_post_is_refused_while_there_is_no_memory_for_its_body() {
 
 #[tokio::test]
 async fn a_device_that_fills_its_share_of_the_memory_does_not_keep_others_from_posting() {
-    let limits = Limits {
+    let limits = DeviceHttpLimits {
         max_body: 64 << 10,
         body_memory: 512 << 10,
         ..LIMITS

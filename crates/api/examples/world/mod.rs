@@ -9,39 +9,41 @@ use std::sync::Arc;
 
 use fieldline_core::access::Principal;
 use fieldline_core::clock::{Clock as _, SystemClock};
-use fieldline_core::entity_query::EntityQueries;
-use fieldline_core::live::LiveStore;
-use fieldline_core::ports::{EntityStores, NoRuleNodes, RowParts, TelemetryRow, TimeSeriesStore};
-use fieldline_core::services::Context;
+use fieldline_core::entity_query::EntityQueryService;
+use fieldline_core::live::ObservedStore;
+use fieldline_core::ports::{
+    EntityStores, NoRuleNodes, TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore,
+};
+use fieldline_core::services::ServiceContext;
 use fieldline_model::entity::Device;
-use fieldline_model::{DeviceId, Subject};
+use fieldline_model::{DeviceId, EntityKey};
 
-use self::stores::Stores;
+use self::stores::FixtureStores;
 
 /// See the module.
-pub(crate) struct World {
+pub(crate) struct ExampleFixture {
     pub(crate) clock: Arc<SystemClock>,
     pub(crate) stores: EntityStores,
-    pub(crate) live: Arc<LiveStore>,
-    pub(crate) queries: Arc<EntityQueries>,
-    pub(crate) context: Context,
+    pub(crate) live: Arc<ObservedStore>,
+    pub(crate) queries: Arc<EntityQueryService>,
+    pub(crate) context: ServiceContext,
     /// The administrator of the demo tenant.
     pub(crate) who: Principal,
-    pub(crate) subjects: Vec<Subject>,
+    pub(crate) subjects: Vec<EntityKey>,
     _dir: tempfile::TempDir,
 }
 
-impl World {
+impl ExampleFixture {
     /// With so many devices, `Device 000000` and so on.
     pub(crate) async fn with(devices: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(SystemClock);
-        let Stores {
+        let FixtureStores {
             live,
             queries,
             context,
             ..
-        } = Stores::open(dir.path(), clock.clone(), Arc::new(NoRuleNodes), 256 << 20).await;
+        } = FixtureStores::open(dir.path(), clock.clone(), Arc::new(NoRuleNodes), 256 << 20).await;
         let stores = context.stores.clone();
         let user = stores.users.by_email("tenant@thingsboard.org").await;
         let who = Principal::of(&user.unwrap().unwrap());
@@ -59,7 +61,7 @@ impl World {
                 ..Device::default()
             };
             stores.devices.save(device, true).await.unwrap();
-            subjects.push(Subject::device(who.tenant, id));
+            subjects.push(EntityKey::device(who.tenant, id));
         }
         Self {
             clock,
@@ -74,12 +76,12 @@ impl World {
     }
 
     /// Stores the same packed values of some devices.
-    pub(crate) async fn store(&self, subjects: &[Subject], ts: i64, values: &[u8]) {
-        let row = |subject: &Subject| TelemetryRow {
+    pub(crate) async fn store(&self, subjects: &[EntityKey], ts: i64, values: &[u8]) {
+        let row = |subject: &EntityKey| TelemetryRow {
             subject: *subject,
             ts,
             ttl_seconds: 0,
-            parts: RowParts::LATEST,
+            parts: TelemetrySaveStrategy::LATEST,
             values,
         };
         let rows: Vec<TelemetryRow<'_>> = subjects.iter().map(row).collect();

@@ -8,7 +8,7 @@ use fieldline_model::{EntityId, EntityType};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{Params, nothing};
+use super::{RequestParams, nothing};
 
 /// Kinds of entities as paths name them.
 const KINDS: [(&str, EntityType); 14] = [
@@ -30,7 +30,7 @@ const KINDS: [(&str, EntityType); 14] = [
 
 /// A path whose requests are kept, by its shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum AuditedPath {
     /// `POST /api/<kind>`.
     Save(EntityType),
     /// `DELETE /api/<kind>/{id}`.
@@ -53,14 +53,14 @@ enum Shape {
 
 /// A path whose requests are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Audited {
-    shape: Shape,
+pub(crate) struct AuditRule {
+    shape: AuditedPath,
     /// Whether they are kept if they succeed, too: nobody else does.
     pub(super) also_success: bool,
 }
 
 /// What somebody tried to do.
-pub(super) struct Found {
+pub(super) struct AuditedAction {
     pub(super) action: ActionType,
     pub(super) entity: EntityId,
     pub(super) data: Value,
@@ -71,74 +71,74 @@ fn kind(name: &str) -> Option<EntityType> {
     found.map(|(_, kind)| *kind)
 }
 
-impl Audited {
+impl AuditRule {
     /// Whether requests to a path are kept; by the path of its description.
     pub(crate) fn of(path: &str) -> Option<Self> {
         let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
         let shape = match parts.as_slice() {
-            ["api", "auth", "logout"] => Shape::Logout,
-            ["api", "device-with-credentials"] => Shape::SaveWithCredentials,
-            ["api", "device", "credentials"] => Shape::Credentials,
-            ["api", "relation"] | ["api", "v2", "relation"] => Shape::Relation,
-            ["api", "relations"] => Shape::Relations,
-            ["api", "plugins", "telemetry", ..] => Shape::Data,
+            ["api", "auth", "logout"] => AuditedPath::Logout,
+            ["api", "device-with-credentials"] => AuditedPath::SaveWithCredentials,
+            ["api", "device", "credentials"] => AuditedPath::Credentials,
+            ["api", "relation"] | ["api", "v2", "relation"] => AuditedPath::Relation,
+            ["api", "relations"] => AuditedPath::Relations,
+            ["api", "plugins", "telemetry", ..] => AuditedPath::Data,
             ["api", "rpc", "oneway" | "twoway", _] | ["api", "plugins", "rpc", "oneway" | "twoway", _] => {
-                Shape::Rpc
+                AuditedPath::Rpc
             }
-            ["api", "rule-engine", ..] => Shape::RuleEngine,
-            ["api", "user", _, "userCredentialsEnabled"] => Shape::SetEnabled,
-            ["api", "admin", "settings", "testSms"] => Shape::TestSms,
-            ["api", "alarm", _, "ack"] => Shape::Alarm(ActionType::AlarmAck),
-            ["api", "alarm", _, "clear"] => Shape::Alarm(ActionType::AlarmClear),
-            ["api", "alarm", _, "assign", _] => Shape::Alarm(ActionType::AlarmAssigned),
-            ["api", "alarm", _, "assign"] => Shape::Alarm(ActionType::AlarmUnassigned),
-            ["api", "ruleChain", "metadata"] => Shape::Save(EntityType::RuleChain),
-            ["api", "customer", name, id] if id.starts_with('{') => Shape::Assign(kind(name)?),
-            ["api", "customer", _, name, id] if id.starts_with('{') => Shape::Assign(kind(name)?),
-            ["api", name] => Shape::Save(kind(name)?),
-            ["api", name, id] if id.starts_with('{') => Shape::Delete(kind(name)?),
+            ["api", "rule-engine", ..] => AuditedPath::RuleEngine,
+            ["api", "user", _, "userCredentialsEnabled"] => AuditedPath::SetEnabled,
+            ["api", "admin", "settings", "testSms"] => AuditedPath::TestSms,
+            ["api", "alarm", _, "ack"] => AuditedPath::Alarm(ActionType::AlarmAck),
+            ["api", "alarm", _, "clear"] => AuditedPath::Alarm(ActionType::AlarmClear),
+            ["api", "alarm", _, "assign", _] => AuditedPath::Alarm(ActionType::AlarmAssigned),
+            ["api", "alarm", _, "assign"] => AuditedPath::Alarm(ActionType::AlarmUnassigned),
+            ["api", "ruleChain", "metadata"] => AuditedPath::Save(EntityType::RuleChain),
+            ["api", "customer", name, id] if id.starts_with('{') => AuditedPath::Assign(kind(name)?),
+            ["api", "customer", _, name, id] if id.starts_with('{') => AuditedPath::Assign(kind(name)?),
+            ["api", name] => AuditedPath::Save(kind(name)?),
+            ["api", name, id] if id.starts_with('{') => AuditedPath::Delete(kind(name)?),
             _ => return None,
         };
         let also_success = matches!(
             shape,
-            Shape::Credentials
-                | Shape::Rpc
-                | Shape::RuleEngine
-                | Shape::SetEnabled
-                | Shape::TestSms
-                | Shape::Logout
+            AuditedPath::Credentials
+                | AuditedPath::Rpc
+                | AuditedPath::RuleEngine
+                | AuditedPath::SetEnabled
+                | AuditedPath::TestSms
+                | AuditedPath::Logout
         );
         Some(Self { shape, also_success })
     }
 
     /// Whether requests of a method may be kept: reading changes nothing, except that the rule engine is called by any.
     pub(super) fn may_keep(&self, method: &Method) -> bool {
-        !method.is_safe() || self.shape == Shape::RuleEngine
+        !method.is_safe() || self.shape == AuditedPath::RuleEngine
     }
 
     /// Whether a request brings a file, which is not looked into.
     pub(super) fn is_upload(&self, method: &Method) -> bool {
-        self.shape == Shape::Delete(EntityType::OtaPackage) && *method == Method::POST
+        self.shape == AuditedPath::Delete(EntityType::OtaPackage) && *method == Method::POST
     }
 
     /// What a request tried to do; `None` for requests that change nothing.
     pub(super) fn describe(
         &self,
         method: &Method,
-        params: &Params<'_>,
+        params: &RequestParams<'_>,
         body: &Value,
         who: &Principal,
-    ) -> Option<Found> {
+    ) -> Option<AuditedAction> {
         let (posts, deletes) = (*method == Method::POST, *method == Method::DELETE);
         Some(match self.shape {
-            Shape::Save(kind) if posts => save(kind, body),
-            Shape::SaveWithCredentials if posts => save(EntityType::Device, body.get("device")?),
-            Shape::Delete(kind) if deletes => {
+            AuditedPath::Save(kind) if posts => save(kind, body),
+            AuditedPath::SaveWithCredentials if posts => save(EntityType::Device, body.get("device")?),
+            AuditedPath::Delete(kind) if deletes => {
                 let id = last(params)?;
                 let data = json!({ "entityId": id.to_string() });
                 found(ActionType::Deleted, EntityId::new(kind, id), data)
             }
-            Shape::Delete(EntityType::OtaPackage) if posts => {
+            AuditedPath::Delete(EntityType::OtaPackage) if posts => {
                 let id = last(params)?;
                 let data = json!({ "entityId": id.to_string() });
                 found(
@@ -147,32 +147,32 @@ impl Audited {
                     data,
                 )
             }
-            Shape::Assign(kind) => assign(kind, posts, params)?,
-            Shape::Alarm(action) => {
+            AuditedPath::Assign(kind) => assign(kind, posts, params)?,
+            AuditedPath::Alarm(action) => {
                 let id = params.id("alarmId")?;
                 found(action, EntityId::new(EntityType::Alarm, id), json!({}))
             }
-            Shape::Credentials if posts => {
+            AuditedPath::Credentials if posts => {
                 let device = entity(body.get("deviceId")?)?;
                 let kind = body.get("credentialsType").cloned().unwrap_or_default();
                 // Which ones is nobody's business who reads the log.
                 let data = json!({ "entityId": device.id.to_string(), "credentialsType": kind });
                 found(ActionType::CredentialsUpdated, device, data)
             }
-            Shape::Relation if posts => {
+            AuditedPath::Relation if posts => {
                 let data = json!({ "relation": body });
                 found(ActionType::RelationAddOrUpdate, entity(body.get("from")?)?, data)
             }
-            Shape::Relation => {
+            AuditedPath::Relation => {
                 let from = of_query(params, "fromType", "fromId")?;
                 found(ActionType::RelationDeleted, from, json!({}))
             }
-            Shape::Relations if deletes => {
+            AuditedPath::Relations if deletes => {
                 let of = of_query(params, "entityType", "entityId")?;
                 found(ActionType::RelationsDeleted, of, json!({}))
             }
-            Shape::Data => data(posts, params, body)?,
-            Shape::Rpc if posts => {
+            AuditedPath::Data => data(posts, params, body)?,
+            AuditedPath::Rpc if posts => {
                 let device = EntityId::new(EntityType::Device, last(params)?);
                 let data = json!({
                     "entityId": device.id.to_string(),
@@ -182,8 +182,8 @@ impl Audited {
                 });
                 found(ActionType::RpcCall, device, data)
             }
-            Shape::RuleEngine => rule_engine(params, who),
-            Shape::SetEnabled if posts => {
+            AuditedPath::RuleEngine => rule_engine(params, who),
+            AuditedPath::SetEnabled if posts => {
                 let user = EntityId::new(EntityType::User, params.id("userId")?);
                 let action = match params.query("userCredentialsEnabled") {
                     Some("false") => ActionType::Suspended,
@@ -191,21 +191,21 @@ impl Audited {
                 };
                 found(action, user, json!({ "entityId": user.id.to_string() }))
             }
-            Shape::TestSms if posts => {
+            AuditedPath::TestSms if posts => {
                 let data = json!({ "number": body.get("numberTo") });
                 found(ActionType::SmsSent, who.user.into(), data)
             }
-            Shape::Logout => found(ActionType::Logout, who.user.into(), json!({})),
+            AuditedPath::Logout => found(ActionType::Logout, who.user.into(), json!({})),
             _ => return None,
         })
     }
 }
 
-fn found(action: ActionType, entity: EntityId, data: Value) -> Found {
-    Found { action, entity, data }
+fn found(action: ActionType, entity: EntityId, data: Value) -> AuditedAction {
+    AuditedAction { action, entity, data }
 }
 
-fn save(kind: EntityType, body: &Value) -> Found {
+fn save(kind: EntityType, body: &Value) -> AuditedAction {
     let known = body
         .get("id")
         .or_else(|| body.get("ruleChainId"))
@@ -230,7 +230,7 @@ fn save(kind: EntityType, body: &Value) -> Found {
     found(action, entity, json!({ "entity": shown }))
 }
 
-fn assign(kind: EntityType, posts: bool, params: &Params<'_>) -> Option<Found> {
+fn assign(kind: EntityType, posts: bool, params: &RequestParams<'_>) -> Option<AuditedAction> {
     let id = last(params)?;
     let mut data = Map::new();
     data.insert("entityId".to_owned(), id.to_string().into());
@@ -244,7 +244,7 @@ fn assign(kind: EntityType, posts: bool, params: &Params<'_>) -> Option<Found> {
     Some(found(action, EntityId::new(kind, id), data.into()))
 }
 
-fn data(posts: bool, params: &Params<'_>, body: &Value) -> Option<Found> {
+fn data(posts: bool, params: &RequestParams<'_>, body: &Value) -> Option<AuditedAction> {
     let entity = match (params.path("entityType"), params.id("entityId")) {
         (Some(kind), Some(id)) => EntityId::new(kind.parse().ok()?, id),
         _ => EntityId::new(EntityType::Device, params.id("deviceId")?),
@@ -270,7 +270,7 @@ fn data(posts: bool, params: &Params<'_>, body: &Value) -> Option<Found> {
     Some(found(action, entity, data.into()))
 }
 
-fn rule_engine(params: &Params<'_>, who: &Principal) -> Found {
+fn rule_engine(params: &RequestParams<'_>, who: &Principal) -> AuditedAction {
     let named = params
         .path("entityType")
         .and_then(|kind| kind.parse().ok())
@@ -284,7 +284,7 @@ fn rule_engine(params: &Params<'_>, who: &Principal) -> Found {
 }
 
 /// The id at the end of a path.
-fn last(params: &Params<'_>) -> Option<Uuid> {
+fn last(params: &RequestParams<'_>) -> Option<Uuid> {
     params.path.rsplit('/').next()?.parse().ok()
 }
 
@@ -293,7 +293,7 @@ fn entity(value: &Value) -> Option<EntityId> {
     serde_json::from_value(value.clone()).ok()
 }
 
-fn of_query(params: &Params<'_>, kind: &str, id: &str) -> Option<EntityId> {
+fn of_query(params: &RequestParams<'_>, kind: &str, id: &str) -> Option<EntityId> {
     let kind = params.query(kind)?.parse().ok()?;
     Some(EntityId::new(kind, params.query(id)?.parse().ok()?))
 }
@@ -304,29 +304,29 @@ mod tests {
 
     #[test]
     fn paths_are_recognized_by_their_shape() {
-        let shape = |path: &str| Audited::of(path).map(|audited| audited.shape);
-        assert_eq!(shape("/api/device"), Some(Shape::Save(EntityType::Device)));
+        let shape = |path: &str| AuditRule::of(path).map(|audited| audited.shape);
+        assert_eq!(shape("/api/device"), Some(AuditedPath::Save(EntityType::Device)));
         assert_eq!(
             shape("/api/device/{deviceId}"),
-            Some(Shape::Delete(EntityType::Device))
+            Some(AuditedPath::Delete(EntityType::Device))
         );
         assert_eq!(
             shape("/api/customer/{customerId}/asset/{assetId}"),
-            Some(Shape::Assign(EntityType::Asset))
+            Some(AuditedPath::Assign(EntityType::Asset))
         );
         assert_eq!(
             shape("/api/customer/public/dashboard/{dashboardId}"),
-            Some(Shape::Assign(EntityType::Dashboard))
+            Some(AuditedPath::Assign(EntityType::Dashboard))
         );
         assert_eq!(
             shape("/api/customer/entityView/{entityViewId}"),
-            Some(Shape::Assign(EntityType::EntityView))
+            Some(AuditedPath::Assign(EntityType::EntityView))
         );
         assert_eq!(
             shape("/api/plugins/telemetry/{deviceId}/{scope}"),
-            Some(Shape::Data)
+            Some(AuditedPath::Data)
         );
-        assert_eq!(shape("/api/rpc/twoway/{deviceId}"), Some(Shape::Rpc));
+        assert_eq!(shape("/api/rpc/twoway/{deviceId}"), Some(AuditedPath::Rpc));
         for path in [
             "/api/tenant/devices",
             "/api/devices",

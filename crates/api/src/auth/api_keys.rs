@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fieldline_core::services::ApiKeys;
+use fieldline_core::services::ApiKeyService;
 use fieldline_model::entity::ApiKeyInfo;
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use super::Ticket;
+use super::TokenIdentity;
 use super::tokens::ISSUED_BY_KEY;
 use crate::error::{ApiError, ApiResult};
 
@@ -18,16 +18,16 @@ const CACHED_MS: i64 = 30_000;
 const MAX_VALUE: usize = 255;
 
 /// Says whose keys are.
-pub(crate) struct KeyRing {
-    keys: ApiKeys,
+pub(crate) struct ApiKeyCache {
+    keys: ApiKeyService,
     /// By value; what is no key is not remembered.
     cache: Cache<String, (ApiKeyInfo, i64)>,
     /// Counts the changes, so that what was read before one is not remembered after it.
     changes: AtomicU64,
 }
 
-impl KeyRing {
-    pub(crate) fn new(keys: ApiKeys) -> Self {
+impl ApiKeyCache {
+    pub(crate) fn new(keys: ApiKeyService) -> Self {
         Self {
             keys,
             cache: Cache::new(CACHED_KEYS),
@@ -36,11 +36,11 @@ impl KeyRing {
     }
 
     /// What a key is good for at a time: it stands for a token that was issued just now.
-    pub(crate) async fn ticket(&self, value: &str, now_ms: i64) -> ApiResult<Ticket> {
+    pub(crate) async fn ticket(&self, value: &str, now_ms: i64) -> ApiResult<TokenIdentity> {
         let key = self.known(value, now_ms).await?;
         let key = key.filter(|key| key.enabled && !key.is_expired(now_ms));
         let key = key.ok_or_else(ApiError::unauthenticated)?;
-        Ok(Ticket {
+        Ok(TokenIdentity {
             user: key.user_id,
             // Nobody logs a key out.
             session: Uuid::new_v4(),

@@ -12,8 +12,8 @@ use tokio::sync::OnceCell;
 use tracing::warn;
 use uuid::Uuid;
 
-use super::Ticket;
-use super::tokens::Issued;
+use super::TokenIdentity;
+use super::tokens::IssuedTokens;
 use crate::error::ApiResult;
 
 /// Sessions of a user; beyond so many that which was used the longest ago can buy no new tokens.
@@ -42,16 +42,16 @@ pub(super) fn replaced_by(family: &TokenFamily, now_ms: i64) -> Vec<(Uuid, i64)>
 }
 
 /// See the module.
-pub(super) struct Families {
+pub(super) struct TokenFamilies {
     pub(super) store: Arc<dyn SignInStore>,
     ended: Cache<Uuid, ()>,
     /// Whether those that ended before the start are known.
     loaded: OnceCell<()>,
 }
 
-impl Families {
+impl TokenFamilies {
     /// Those in a store, which forgets them by a clock as they expire.
-    pub(super) fn keeping(store: Arc<dyn SignInStore>, clock: SharedClock) -> Arc<Self> {
+    pub(super) fn start(store: Arc<dyn SignInStore>, clock: SharedClock) -> Arc<Self> {
         let families = Arc::new(Self {
             store,
             ended: Cache::new(ENDED_SESSIONS as usize),
@@ -81,7 +81,7 @@ impl Families {
         user: UserId,
         (session, current): (Uuid, Uuid),
         before: Option<TokenFamily>,
-        issued: &Issued,
+        issued: &IssuedTokens,
         now_ms: i64,
     ) -> StoreResult<()> {
         let family = TokenFamily {
@@ -112,7 +112,7 @@ impl Families {
     }
 
     /// Ends the session of a token, whose access tokens expire by a time.
-    pub(super) async fn end(&self, ticket: Ticket, now_ms: i64, access_until: i64) -> ApiResult<()> {
+    pub(super) async fn end(&self, ticket: TokenIdentity, now_ms: i64, access_until: i64) -> ApiResult<()> {
         self.ended.insert(ticket.session, ());
         // Whoever comes as nobody in particular can come again, so there is nothing to keep.
         if ticket.public || ticket.is_key() {
@@ -138,7 +138,7 @@ impl Families {
 }
 
 /// Forgets what has expired, again and again, as long as anybody needs it.
-async fn purge(families: Weak<Families>, clock: SharedClock) {
+async fn purge(families: Weak<TokenFamilies>, clock: SharedClock) {
     loop {
         tokio::time::sleep(PURGE_INTERVAL).await;
         let Some(families) = families.upgrade() else {

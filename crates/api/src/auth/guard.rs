@@ -13,7 +13,7 @@ use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::options::Options;
 
 /// Users and addresses that are remembered; beyond so many the least recently used are forgotten.
-const REMEMBERED: usize = 20_000;
+const MAX_REMEMBERED: usize = 20_000;
 const MINUTE_MS: i64 = 60_000;
 /// Who came first may be answered last: times that lie so little ahead are no sign of a clock that was set back.
 const SLACK_MS: i64 = 60_000;
@@ -23,13 +23,13 @@ const ADDRESSES: u32 = 10;
 /// The same before newcomers have none.
 const MANY_ADDRESSES: u32 = 100;
 /// Addresses that are remembered of a user who has logged in from there.
-pub(crate) const PROVEN: u32 = 8;
+pub(crate) const MAX_PROVEN_ADDRESSES: u32 = 8;
 /// Longest lock-out of an address, however often it comes back; one that is set to be longer stays.
 const LONGEST_LOCKOUT_MS: i64 = 86_400_000;
 
 /// What wrong passwords of a user are counted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Origin {
+enum LoginOrigin {
     Address(IpAddr),
     /// The addresses around one.
     Network(IpAddr),
@@ -38,11 +38,11 @@ enum Origin {
 }
 
 /// A lower-case login name, and what it is counted by.
-type Attempted = (String, Origin);
+type LoginAttemptKey = (String, LoginOrigin);
 
 /// Wrong passwords that count together, and when the first and the last of them came.
 #[derive(Clone, Copy)]
-struct Failures {
+struct LoginFailures {
     count: u32,
     first: i64,
     last: i64,
@@ -55,7 +55,7 @@ pub(crate) struct LoginGuard {
     max_failures: u32,
     lockout_ms: i64,
     per_minute: u32,
-    failures: Cache<Attempted, Failures>,
+    failures: Cache<LoginAttemptKey, LoginFailures>,
     /// From where users have logged in, by lower-case login name, the latest last. Only a right password adds to it, so that
     /// nobody pushes out what is known of others.
     proven: Cache<String, Vec<IpAddr>>,
@@ -71,9 +71,9 @@ impl LoginGuard {
             max_failures: options.max_failed_logins,
             lockout_ms: i64::try_from(options.lockout.0.as_millis()).unwrap_or(i64::MAX),
             per_minute: options.logins_per_minute,
-            failures: Cache::new(REMEMBERED),
-            proven: Cache::new(REMEMBERED),
-            attempts: Cache::new(REMEMBERED),
+            failures: Cache::new(MAX_REMEMBERED),
+            proven: Cache::new(MAX_REMEMBERED),
+            attempts: Cache::new(MAX_REMEMBERED),
             turn: Mutex::new(()),
         }
     }
@@ -130,23 +130,23 @@ impl LoginGuard {
             let failures = self.failures.get(&(login.to_owned(), origin));
             let most = self.most(origin, address);
             let counts =
-                |failures: &Failures| self.counts(failures.last, self.window(failures, most), now_ms);
+                |failures: &LoginFailures| self.counts(failures.last, self.window(failures, most), now_ms);
             failures.filter(counts).map_or(0, |failures| failures.count)
         };
         if self.max_failures == 0 {
             return false;
         }
-        let own = address.map_or(Origin::Everywhere, Origin::Address);
+        let own = address.map_or(LoginOrigin::Everywhere, LoginOrigin::Address);
         if counted(own) >= self.max_failures {
             return true;
         }
         let Some(address) = address.filter(|address| !self.is_proven(login, *address)) else {
             return false;
         };
-        let all = counted(Origin::Everywhere);
+        let all = counted(LoginOrigin::Everywhere);
         let is_besieged = all >= self.max_failures.saturating_mul(ADDRESSES);
         let is_overrun = all >= self.max_failures.saturating_mul(MANY_ADDRESSES);
-        is_overrun || (is_besieged && counted(Origin::Network(surroundings(address))) > 0)
+        is_overrun || (is_besieged && counted(LoginOrigin::Network(surroundings(address))) > 0)
     }
 
     /// Whether the user has logged in from there before.
@@ -179,18 +179,18 @@ impl LoginGuard {
     }
 
     /// Wrong passwords after which something follows, of an origin of one who comes from an address.
-    fn most(&self, origin: Origin, address: Option<IpAddr>) -> u32 {
+    fn most(&self, origin: LoginOrigin, address: Option<IpAddr>) -> u32 {
         match origin {
-            Origin::Everywhere if address.is_some() => self.max_failures.saturating_mul(ADDRESSES),
+            LoginOrigin::Everywhere if address.is_some() => self.max_failures.saturating_mul(ADDRESSES),
             // There the last one counts, and no number of them.
-            Origin::Network(_) => u32::MAX,
+            LoginOrigin::Network(_) => u32::MAX,
             _ => self.max_failures,
         }
     }
 
     /// How long wrong passwords count: until the lock-out that follows from them is over, which is twice as long as the last
     /// one where that has just ended.
-    fn window(&self, failures: &Failures, most: u32) -> i64 {
+    fn window(&self, failures: &LoginFailures, most: u32) -> i64 {
         if failures.count < most || failures.lockouts < 2 {
             return self.lockout_ms;
         }
@@ -207,19 +207,19 @@ impl LoginGuard {
     }
 
     /// Remembers that a password was wrong.
-    pub(crate) fn failed(&self, peer: Option<IpAddr>, login: &str, now_ms: i64) {
+    pub(crate) fn record_failure(&self, peer: Option<IpAddr>, login: &str, now_ms: i64) {
         let _turn = self.turn.lock();
         let address = peer.map(network);
-        for key in attempted(address, login) {
-            let failures = self.one_more(&key, address, now_ms);
+        for key in attempt_keys(address, login) {
+            let failures = self.add_failure(&key, address, now_ms);
             self.failures.insert(key, failures);
         }
     }
 
-    fn one_more(&self, key: &Attempted, address: Option<IpAddr>, now_ms: i64) -> Failures {
+    fn add_failure(&self, key: &LoginAttemptKey, address: Option<IpAddr>, now_ms: i64) -> LoginFailures {
         let most = self.most(key.1, address);
-        let of_all = key.1 == Origin::Everywhere && address.is_some();
-        let mut failures = Failures {
+        let of_all = key.1 == LoginOrigin::Everywhere && address.is_some();
+        let mut failures = LoginFailures {
             count: 0,
             first: now_ms,
             last: now_ms,
@@ -252,33 +252,33 @@ impl LoginGuard {
     /// Forgets the wrong passwords of a user who has shown the right one, those of this address, and as many of the others as
     /// one address may send where the user has come from here before. Refuses it where too many wrong ones have come while
     /// it was checked: many guesses at the same time are not allowed more than one after the other.
-    pub(crate) fn succeeded(&self, peer: Option<IpAddr>, login: &str, now_ms: i64) -> ApiResult<()> {
+    pub(crate) fn record_success(&self, peer: Option<IpAddr>, login: &str, now_ms: i64) -> ApiResult<()> {
         let _turn = self.turn.lock();
         let (address, login) = (peer.map(network), login.to_lowercase());
         self.check_within(&login, address, now_ms)?;
         let Some(address) = address else {
-            self.failures.remove(&(login, Origin::Everywhere));
+            self.failures.remove(&(login, LoginOrigin::Everywhere));
             return Ok(());
         };
-        let own = (login.clone(), Origin::Address(address));
+        let own = (login.clone(), LoginOrigin::Address(address));
         let mut forgiven = self
             .failures
             .remove(&own)
             .map_or(0, |(_, failures)| failures.count);
-        let around = (login.clone(), Origin::Network(surroundings(address)));
+        let around = (login.clone(), LoginOrigin::Network(surroundings(address)));
         self.failures.remove(&around);
         if self.is_proven(&login, address) {
             forgiven = forgiven.saturating_add(self.max_failures);
         }
-        let all = (login.clone(), Origin::Everywhere);
+        let all = (login.clone(), LoginOrigin::Everywhere);
         if let Some(failures) = self.failures.get(&all) {
             let count = failures.count.saturating_sub(forgiven);
-            self.failures.insert(all, Failures { count, ..failures });
+            self.failures.insert(all, LoginFailures { count, ..failures });
         }
         let mut known = self.proven.get(&login).unwrap_or_default();
         known.retain(|known| *known != address);
         known.push(address);
-        known.drain(..known.len().saturating_sub(PROVEN as usize));
+        known.drain(..known.len().saturating_sub(MAX_PROVEN_ADDRESSES as usize));
         self.proven.insert(login, known);
         Ok(())
     }
@@ -286,7 +286,7 @@ impl LoginGuard {
     /// Forgets the wrong passwords of a user who has set another one, and from where the old one was used.
     pub(crate) fn forget(&self, peer: Option<IpAddr>, login: &str) {
         let _turn = self.turn.lock();
-        for key in attempted(peer.map(network), login) {
+        for key in attempt_keys(peer.map(network), login) {
             self.failures.remove(&key);
         }
         self.proven.insert(login.to_lowercase(), Vec::new());
@@ -294,10 +294,15 @@ impl LoginGuard {
 }
 
 /// What an attempt counts for.
-fn attempted(address: Option<IpAddr>, login: &str) -> impl Iterator<Item = Attempted> {
+fn attempt_keys(address: Option<IpAddr>, login: &str) -> impl Iterator<Item = LoginAttemptKey> {
     let login = login.to_lowercase();
-    let origins = address.map(|address| [Origin::Address(address), Origin::Network(surroundings(address))]);
-    let origins = origins.into_iter().flatten().chain([Origin::Everywhere]);
+    let origins = address.map(|address| {
+        [
+            LoginOrigin::Address(address),
+            LoginOrigin::Network(surroundings(address)),
+        ]
+    });
+    let origins = origins.into_iter().flatten().chain([LoginOrigin::Everywhere]);
     origins.map(move |origin| (login.clone(), origin))
 }
 
@@ -325,12 +330,12 @@ fn surroundings(address: IpAddr) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fieldline_core::options::Span;
+    use fieldline_core::options::HumanDuration;
 
     fn guard() -> LoginGuard {
         LoginGuard::new(&Options {
             max_failed_logins: 2,
-            lockout: Span::secs(60),
+            lockout: HumanDuration::secs(60),
             logins_per_minute: 3,
             ..Options::default()
         })
@@ -339,16 +344,16 @@ mod tests {
     #[test]
     fn a_user_is_locked_out_for_a_while_after_too_many_wrong_passwords() {
         let guard = guard();
-        guard.failed(None, "Ann@example.org", 0);
+        guard.record_failure(None, "Ann@example.org", 0);
         assert!(guard.attempt(None, "ann@example.org", 1).is_ok());
-        guard.failed(None, "ann@example.org", 2);
+        guard.record_failure(None, "ann@example.org", 2);
         assert!(guard.attempt(None, "ANN@example.org", 3).is_err());
         assert!(guard.attempt(None, "bob@example.org", 3).is_ok());
         assert!(guard.attempt(None, "ann@example.org", 60_002).is_ok());
         // The clock was set back by an hour right after somebody was locked out.
         let later = 3_600_000;
-        guard.failed(None, "eve@example.org", later);
-        guard.failed(None, "eve@example.org", later);
+        guard.record_failure(None, "eve@example.org", later);
+        guard.record_failure(None, "eve@example.org", later);
         assert!(guard.attempt(None, "eve@example.org", later).is_err());
         assert!(guard.attempt(None, "eve@example.org", 1).is_ok());
     }
@@ -380,14 +385,14 @@ mod tests {
         });
         let address = |last: u8| Some(IpAddr::from([192, 0, 2, last]));
         for _ in 0..5 {
-            guard.failed(address(1), "ann", 0);
+            guard.record_failure(address(1), "ann", 0);
         }
         assert!(guard.attempt(address(1), "Ann", 1).is_err());
         assert!(guard.attempt(address(2), "Ann", 1).is_ok(), "where she is");
         // From many addresses it is another matter.
         for last in 3..12 {
-            guard.failed(address(last), "ann", 1);
-            guard.failed(address(last), "ann", 1);
+            guard.record_failure(address(last), "ann", 1);
+            guard.record_failure(address(last), "ann", 1);
         }
         assert!(guard.attempt(address(2), "ann", 2).is_err());
         assert!(guard.attempt(address(2), "bob", 2).is_ok());
@@ -398,7 +403,7 @@ mod tests {
         let guard = LoginGuard::new(&Options {
             logins_per_minute: 0,
             max_failed_logins: 2,
-            lockout: Span::secs(60),
+            lockout: HumanDuration::secs(60),
             ..Options::default()
         });
         let address = |last: u8| Some(IpAddr::from([192, 0, 2, last]));
@@ -408,7 +413,7 @@ mod tests {
                 let now = turn * 60_000 + i64::from(stranger);
                 for _ in 0..2 {
                     if guard.attempt(address(stranger), "ann", now).is_ok() {
-                        guard.failed(address(stranger), "ann", now);
+                        guard.record_failure(address(stranger), "ann", now);
                     }
                 }
             }
@@ -426,19 +431,19 @@ mod tests {
         let address = |last: u8| Some(IpAddr::from([192, 0, 2, last]));
         let guess_from = |range: std::ops::Range<u8>| {
             for last in range {
-                guard.failed(address(last), "ann", 1);
-                guard.failed(address(last), "ann", 1);
+                guard.record_failure(address(last), "ann", 1);
+                guard.record_failure(address(last), "ann", 1);
             }
         };
         let home = address(200);
         assert!(guard.attempt(home, "Ann", 0).is_ok());
-        assert!(guard.succeeded(home, "Ann", 0).is_ok());
+        assert!(guard.record_success(home, "Ann", 0).is_ok());
         guess_from(0..12);
         assert!(guard.attempt(address(100), "ann", 2).is_err());
         assert!(guard.attempt(home, "ann", 2).is_ok());
         // Each success takes some of the wrong ones off, until newcomers are let in.
         for _ in 0..3 {
-            assert!(guard.succeeded(home, "ann", 2).is_ok());
+            assert!(guard.record_success(home, "ann", 2).is_ok());
         }
         assert!(guard.attempt(address(100), "ann", 2).is_ok());
         // Guesses from the known address count there, too.
@@ -455,9 +460,16 @@ mod tests {
     fn of_a_user_few_addresses_are_kept() {
         let guard = guard();
         for last in 0..100 {
-            assert!(guard.succeeded(Some([192, 0, 2, last].into()), "ann", 0).is_ok());
+            assert!(
+                guard
+                    .record_success(Some([192, 0, 2, last].into()), "ann", 0)
+                    .is_ok()
+            );
         }
-        assert_eq!(guard.proven.get("ann").unwrap().len(), PROVEN as usize);
+        assert_eq!(
+            guard.proven.get("ann").unwrap().len(),
+            MAX_PROVEN_ADDRESSES as usize
+        );
     }
 
     #[test]
@@ -467,12 +479,12 @@ mod tests {
         for _ in 0..3 {
             assert!(guard.attempt(peer, "ann", 0).is_ok(), "none is answered yet");
         }
-        guard.failed(peer, "ann", 1);
-        assert!(guard.succeeded(peer, "ann", 1).is_ok());
-        guard.failed(peer, "ann", 1);
-        guard.failed(peer, "ann", 1);
+        guard.record_failure(peer, "ann", 1);
+        assert!(guard.record_success(peer, "ann", 1).is_ok());
+        guard.record_failure(peer, "ann", 1);
+        guard.record_failure(peer, "ann", 1);
         assert!(
-            guard.succeeded(peer, "ann", 1).is_err(),
+            guard.record_success(peer, "ann", 1).is_err(),
             "the third guess is right, and too late"
         );
     }
@@ -481,7 +493,7 @@ mod tests {
         LoginGuard::new(&Options {
             logins_per_minute: 0,
             max_failed_logins: 2,
-            lockout: Span::secs(60),
+            lockout: HumanDuration::secs(60),
             ..Options::default()
         })
     }
@@ -490,8 +502,8 @@ mod tests {
     fn wrong_passwords_count_in_whatever_order_they_are_answered() {
         let guard = unhurried();
         let peer = Some(IpAddr::from([192, 0, 2, 1]));
-        guard.failed(peer, "ann", 5_000);
-        guard.failed(peer, "ann", 1_000);
+        guard.record_failure(peer, "ann", 5_000);
+        guard.record_failure(peer, "ann", 1_000);
         assert!(guard.attempt(peer, "ann", 2_000).is_err());
         assert!(guard.attempt(peer, "ann", 64_999).is_err());
         assert!(guard.attempt(peer, "ann", 65_000).is_ok());
@@ -503,8 +515,8 @@ mod tests {
         let peer = Some(IpAddr::from([192, 0, 2, 1]));
         let mut now = 0;
         for lockout in [60_000, 120_000, 240_000] {
-            guard.failed(peer, "ann", now);
-            guard.failed(peer, "ann", now);
+            guard.record_failure(peer, "ann", now);
+            guard.record_failure(peer, "ann", now);
             assert!(
                 guard.attempt(peer, "ann", now + lockout - 1).is_err(),
                 "{lockout}"
@@ -513,15 +525,15 @@ mod tests {
             now += lockout;
         }
         for _ in 0..100 {
-            guard.failed(peer, "ann", now);
-            guard.failed(peer, "ann", now);
+            guard.record_failure(peer, "ann", now);
+            guard.record_failure(peer, "ann", now);
             now += LONGEST_LOCKOUT_MS;
         }
         assert!(guard.attempt(peer, "ann", now).is_ok());
         // Who stays away for a while begins anew.
         now += LONGEST_LOCKOUT_MS;
-        guard.failed(peer, "ann", now);
-        guard.failed(peer, "ann", now);
+        guard.record_failure(peer, "ann", now);
+        guard.record_failure(peer, "ann", now);
         assert!(guard.attempt(peer, "ann", now + 60_000).is_ok());
     }
 
@@ -531,8 +543,8 @@ mod tests {
         let address = |network: u8, last: u8| Some(IpAddr::from([10, 0, network, last]));
         let guess_from = |networks: std::ops::Range<u8>| {
             for network in networks {
-                guard.failed(address(network, 1), "ann", 0);
-                guard.failed(address(network, 1), "ann", 0);
+                guard.record_failure(address(network, 1), "ann", 0);
+                guard.record_failure(address(network, 1), "ann", 0);
             }
         };
         guess_from(0..10);
@@ -542,7 +554,7 @@ mod tests {
         );
         let traveller = address(200, 1);
         assert!(guard.attempt(traveller, "ann", 1).is_ok());
-        guard.failed(traveller, "ann", 1);
+        guard.record_failure(traveller, "ann", 1);
         assert!(guard.attempt(traveller, "ann", 2).is_err(), "a second one");
         assert!(guard.attempt(traveller, "ann", 60_001).is_ok());
         // As many as that are kept from guessing altogether, and nobody who has logged in before.

@@ -7,24 +7,24 @@ use fieldline_core::ports::{StoreErrorKind, TokenFamily};
 use uuid::Uuid;
 
 use super::families::{GRACE_MS, replaced_by};
-use super::sessions::{KnownUser, Sessions};
-use super::tokens::{RefreshTicket, TokenPair, Tokens, outdated};
+use super::sessions::{LoginSessions, TokenUser};
+use super::tokens::{RefreshTokenIdentity, TokenIssuer, TokenPair, outdated};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 
 /// How often it is tried again because another request has replaced the token meanwhile.
 const TRIES: usize = 4;
 
 /// What has become of a refresh token.
-pub(crate) enum Refreshed {
+pub(crate) enum RefreshOutcome {
     /// It has bought this.
     Bought(TokenPair),
     /// It was used again long after it was replaced: the session of this user has ended.
-    Reused(Arc<KnownUser>),
+    Reused(Arc<TokenUser>),
 }
 
 /// What a refresh token is to its family.
 #[derive(Debug, PartialEq, Eq)]
-enum Standing {
+enum RefreshTokenStatus {
     /// The next one takes its place.
     Current,
     /// It was replaced just now, by somebody who came at the same time: that one counts.
@@ -33,15 +33,15 @@ enum Standing {
     Used,
 }
 
-fn standing(family: &TokenFamily, token: Uuid, now_ms: i64) -> Standing {
+fn standing(family: &TokenFamily, token: Uuid, now_ms: i64) -> RefreshTokenStatus {
     if family.current == token {
-        return Standing::Current;
+        return RefreshTokenStatus::Current;
     }
     let replaced = family.replaced.iter().find(|(replaced, _)| *replaced == token);
     // A clock that was set back makes nobody a thief.
     match replaced {
-        Some((_, at)) if now_ms - at < GRACE_MS => Standing::JustReplaced,
-        _ => Standing::Used,
+        Some((_, at)) if now_ms - at < GRACE_MS => RefreshTokenStatus::JustReplaced,
+        _ => RefreshTokenStatus::Used,
     }
 }
 
@@ -55,18 +55,22 @@ fn renewed(family: &TokenFamily, token: Uuid, now_ms: i64) -> TokenFamily {
     }
 }
 
-impl Sessions {
+impl LoginSessions {
     /// Buys a new pair for a refresh token.
     ///
     /// # Errors
     /// The token no longer counts, or the store failed.
-    pub(crate) async fn refresh(&self, tokens: &Tokens, shown: RefreshTicket) -> ApiResult<Refreshed> {
-        let RefreshTicket { ticket, token } = shown;
-        let known = self.redeem(ticket).await?;
+    pub(crate) async fn refresh(
+        &self,
+        tokens: &TokenIssuer,
+        shown: RefreshTokenIdentity,
+    ) -> ApiResult<RefreshOutcome> {
+        let RefreshTokenIdentity { ticket, token } = shown;
+        let known = self.authenticate(ticket).await?;
         let now = self.clock.now_ms();
         let issue = |token| tokens.issue(&known.user, (ticket.session, token), now, known.tokens_valid_from);
         if ticket.public {
-            return Ok(Refreshed::Bought(issue(Uuid::new_v4())?.pair));
+            return Ok(RefreshOutcome::Bought(issue(Uuid::new_v4())?.pair));
         }
         let store = &self.families.store;
         for _ in 0..TRIES {
@@ -74,11 +78,13 @@ impl Sessions {
             let family = family.filter(|family| family.ended_at.is_none() && family.user == ticket.user);
             let family = family.ok_or_else(outdated)?;
             match standing(&family, token, now) {
-                Standing::Current => {}
-                Standing::JustReplaced => return Ok(Refreshed::Bought(issue(family.current)?.pair)),
-                Standing::Used => {
+                RefreshTokenStatus::Current => {}
+                RefreshTokenStatus::JustReplaced => {
+                    return Ok(RefreshOutcome::Bought(issue(family.current)?.pair));
+                }
+                RefreshTokenStatus::Used => {
                     self.log_out(tokens, ticket).await?;
-                    return Ok(Refreshed::Reused(known));
+                    return Ok(RefreshOutcome::Reused(known));
                 }
             }
             let next = Uuid::new_v4();
@@ -89,11 +95,11 @@ impl Sessions {
                 ..renewed(&family, next, now)
             };
             match store.rotate(&family, token).await {
-                Ok(true) => return Ok(Refreshed::Bought(issued.pair)),
+                Ok(true) => return Ok(RefreshOutcome::Bought(issued.pair)),
                 Ok(false) => {}
                 // Where nothing can be written the session goes on with the token that it has.
                 Err(error) if error.kind() == StoreErrorKind::DiskFull => {
-                    return Ok(Refreshed::Bought(issue(token)?.pair));
+                    return Ok(RefreshOutcome::Bought(issue(token)?.pair));
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -133,13 +139,23 @@ mod tests {
     fn a_token_that_was_replaced_counts_for_a_moment() {
         let family = renewed(&renewed(&family(), token(1), 1_000), token(2), 2_000);
         let standing = |number, now| standing(&family, token(number), now);
-        assert_eq!(standing(2, 9_000_000), Standing::Current);
-        assert_eq!(standing(1, 2_000 + GRACE_MS - 1), Standing::JustReplaced);
-        assert_eq!(standing(1, 2_000 + GRACE_MS), Standing::Used);
-        assert_eq!(standing(0, 1_000 + GRACE_MS - 1), Standing::JustReplaced);
-        assert_eq!(standing(0, 1_000 + GRACE_MS), Standing::Used);
-        assert_eq!(standing(0, 0), Standing::JustReplaced, "the clock was set back");
-        assert_eq!(standing(7, 2_000), Standing::Used, "nobody knows it");
+        assert_eq!(standing(2, 9_000_000), RefreshTokenStatus::Current);
+        assert_eq!(
+            standing(1, 2_000 + GRACE_MS - 1),
+            RefreshTokenStatus::JustReplaced
+        );
+        assert_eq!(standing(1, 2_000 + GRACE_MS), RefreshTokenStatus::Used);
+        assert_eq!(
+            standing(0, 1_000 + GRACE_MS - 1),
+            RefreshTokenStatus::JustReplaced
+        );
+        assert_eq!(standing(0, 1_000 + GRACE_MS), RefreshTokenStatus::Used);
+        assert_eq!(
+            standing(0, 0),
+            RefreshTokenStatus::JustReplaced,
+            "the clock was set back"
+        );
+        assert_eq!(standing(7, 2_000), RefreshTokenStatus::Used, "nobody knows it");
     }
 
     #[test]

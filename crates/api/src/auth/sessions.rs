@@ -13,8 +13,8 @@ use fieldline_model::{CustomerId, UserId};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use super::families::Families;
-use super::tokens::{AccessClaims, Ticket, TokenPair, Tokens, is_public, outdated, public_user};
+use super::families::TokenFamilies;
+use super::tokens::{AccessClaims, TokenIdentity, TokenIssuer, TokenPair, is_public, outdated, public_user};
 use crate::error::ApiResult;
 
 const CACHED_USERS: usize = 10_000;
@@ -22,7 +22,7 @@ const CACHED_USERS: usize = 10_000;
 const CACHED_MS: i64 = 30_000;
 
 /// A user as far as tokens are concerned.
-pub(crate) struct KnownUser {
+pub(crate) struct TokenUser {
     pub(crate) user: User,
     enabled: bool,
     pub(crate) tokens_valid_from: i64,
@@ -30,24 +30,24 @@ pub(crate) struct KnownUser {
 }
 
 /// Says whether tokens still count.
-pub(crate) struct Sessions {
+pub(crate) struct LoginSessions {
     users: Arc<dyn UserStore>,
     customers: Arc<dyn CustomerStore>,
     /// By id, and whether it is that of a public customer: the id of a person opens no public session.
-    cache: Cache<(UserId, bool), Arc<KnownUser>>,
+    cache: Cache<(UserId, bool), Arc<TokenUser>>,
     /// The sessions of people: what has ended, and which refresh token counts.
-    pub(super) families: Arc<Families>,
+    pub(super) families: Arc<TokenFamilies>,
     pub(super) clock: SharedClock,
     /// Counts the changes, so that what was read before one is not remembered after it.
     changes: AtomicU64,
 }
 
-impl Sessions {
+impl LoginSessions {
     pub(crate) fn new(stores: &EntityStores, clock: SharedClock) -> Self {
         Self {
             users: Arc::clone(&stores.users),
             customers: Arc::clone(&stores.customers),
-            families: Families::keeping(Arc::clone(&stores.sign_ins), Arc::clone(&clock)),
+            families: TokenFamilies::start(Arc::clone(&stores.sign_ins), Arc::clone(&clock)),
             clock,
             cache: Cache::new(CACHED_USERS),
             changes: AtomicU64::new(0),
@@ -56,12 +56,12 @@ impl Sessions {
 
     /// Who an access token speaks for, if it still counts.
     pub(crate) async fn user(&self, claims: &AccessClaims) -> ApiResult<Principal> {
-        let known = self.redeem(claims.ticket()).await?;
+        let known = self.authenticate(claims.ticket()).await?;
         Ok(Principal::of(&known.user))
     }
 
     /// The user of a token, if it still counts.
-    pub(crate) async fn redeem(&self, ticket: Ticket) -> ApiResult<Arc<KnownUser>> {
+    pub(crate) async fn authenticate(&self, ticket: TokenIdentity) -> ApiResult<Arc<TokenUser>> {
         let known = self
             .known(ticket.user, ticket.public)
             .await?
@@ -77,10 +77,10 @@ impl Sessions {
         Ok(known)
     }
 
-    /// Opens a session of a user, or goes on with one with other tokens. See [`Tokens::issue`] for the times.
+    /// Opens a session of a user, or goes on with one with other tokens. See [`TokenIssuer::issue`] for the times.
     pub(crate) async fn open(
         &self,
-        tokens: &Tokens,
+        tokens: &TokenIssuer,
         user: &User,
         session: Option<Uuid>,
         (now_ms, valid_from_ms): (i64, i64),
@@ -101,17 +101,17 @@ impl Sessions {
     ///
     /// # Errors
     /// The store failed: they count again after a restart.
-    pub(crate) async fn log_out(&self, tokens: &Tokens, ticket: Ticket) -> ApiResult<()> {
+    pub(crate) async fn log_out(&self, tokens: &TokenIssuer, ticket: TokenIdentity) -> ApiResult<()> {
         let now = self.clock.now_ms();
         self.families.end(ticket, now, now + tokens.access_ms()).await
     }
 
     /// Opens a session for what a public customer has; `None` where it is no public customer.
-    pub(crate) async fn public(&self, customer: CustomerId) -> ApiResult<Option<Arc<KnownUser>>> {
+    pub(crate) async fn public(&self, customer: CustomerId) -> ApiResult<Option<Arc<TokenUser>>> {
         self.known(UserId(customer.0), true).await
     }
 
-    async fn known(&self, id: UserId, public: bool) -> ApiResult<Option<Arc<KnownUser>>> {
+    async fn known(&self, id: UserId, public: bool) -> ApiResult<Option<Arc<TokenUser>>> {
         let (now, key) = (self.clock.now_ms(), (id, public));
         if let Some(known) = self.cache.get(&key)
             && (known.read_at..known.read_at + CACHED_MS).contains(&now)
@@ -122,10 +122,10 @@ impl Sessions {
         let found = match public {
             true => {
                 let customer = self.customers.public(CustomerId(id.0)).await?;
-                customer.map(|customer| KnownUser::public(public_user(&customer), now))
+                customer.map(|customer| TokenUser::public(public_user(&customer), now))
             }
             false => match (self.users.by_id(id).await?, self.users.credentials(id).await?) {
-                (Some(user), Some(credentials)) => Some(KnownUser::new(user, &credentials, now)),
+                (Some(user), Some(credentials)) => Some(TokenUser::new(user, &credentials, now)),
                 _ => None,
             },
         };
@@ -141,7 +141,7 @@ impl Sessions {
     }
 }
 
-impl KnownUser {
+impl TokenUser {
     fn new(user: User, credentials: &UserCredentials, read_at: i64) -> Self {
         Self {
             user,
@@ -161,7 +161,7 @@ impl KnownUser {
     }
 }
 
-impl EntityListener for Sessions {
+impl EntityListener for LoginSessions {
     fn on_change(&self, change: EntityChange) {
         match change {
             EntityChange::UserChanged(_, id) => {

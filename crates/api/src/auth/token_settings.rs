@@ -57,7 +57,7 @@ pub async fn stored_token_settings(settings: &dyn SettingsStore) -> StoreResult<
 }
 
 /// What signs and checks tokens.
-pub(crate) struct Signer {
+pub(crate) struct TokenSigner {
     pub(super) encoding: EncodingKey,
     pub(super) decoding: DecodingKey,
     pub(super) validation: Validation,
@@ -67,7 +67,7 @@ pub(crate) struct Signer {
     key: Arc<[u8]>,
 }
 
-impl Signer {
+impl TokenSigner {
     pub(super) fn new(key: Arc<[u8]>, issuer: &str, access_seconds: i64, refresh_seconds: i64) -> Self {
         let mut validation = Validation::new(Algorithm::HS512);
         validation.set_issuer(&[issuer]);
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn settings_that_would_lock_everybody_out_are_refused() {
-        let signer = Signer::new(Arc::from([7; 64]), "a", 9_000, 604_800);
+        let signer = TokenSigner::new(Arc::from([7; 64]), "a", 9_000, 604_800);
         for wrong in [
             settings(59, 900, "a", None),
             settings(60, 899, "a", None),

@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::token_settings::{Signer, TokenSettings};
+use super::token_settings::{TokenSettings, TokenSigner};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::options::Options;
 
@@ -114,7 +114,7 @@ pub(crate) struct TokenPair {
 }
 
 /// A new pair, and how long it counts.
-pub(super) struct Issued {
+pub(super) struct IssuedTokens {
     pub(super) pair: TokenPair,
     /// When the access token expires, milliseconds.
     pub(super) access_until: i64,
@@ -159,7 +159,7 @@ struct RefreshClaims {
 
 /// What a token says about itself, whichever kind it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ticket {
+pub(crate) struct TokenIdentity {
     /// The user; the public customer's id in its place for a public session.
     pub(crate) user: UserId,
     pub(crate) session: Uuid,
@@ -172,7 +172,7 @@ pub(crate) struct Ticket {
 /// When what an API key stands for was issued, seconds: a change of password ends sessions, and not keys.
 pub(super) const ISSUED_BY_KEY: i64 = i64::MAX / 1_000;
 
-impl Ticket {
+impl TokenIdentity {
     /// Whether it stands for an API key, which nobody logs out.
     pub(super) const fn is_key(&self) -> bool {
         self.issued == ISSUED_BY_KEY
@@ -181,16 +181,16 @@ impl Ticket {
 
 /// What a refresh token says.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RefreshTicket {
-    pub(crate) ticket: Ticket,
+pub(crate) struct RefreshTokenIdentity {
+    pub(crate) ticket: TokenIdentity,
     /// Which of the tokens of its session it is.
     pub(super) token: Uuid,
 }
 
 impl AccessClaims {
     /// Whose token it is, and when it was issued.
-    pub(crate) fn ticket(&self) -> Ticket {
-        Ticket {
+    pub(crate) fn ticket(&self) -> TokenIdentity {
+        TokenIdentity {
             user: UserId(if self.is_public {
                 self.customer_id
             } else {
@@ -204,17 +204,18 @@ impl AccessClaims {
 }
 
 /// Issues and reads tokens.
-pub(crate) struct Tokens(RwLock<Arc<Signer>>);
+pub(crate) struct TokenIssuer(RwLock<Arc<TokenSigner>>);
 
-impl Tokens {
+impl TokenIssuer {
     pub(crate) fn new(key: &TokenKey, options: &Options) -> Self {
-        let seconds =
-            |span: fieldline_core::options::Span| i64::try_from(span.0.as_secs()).unwrap_or(i64::MAX);
+        let seconds = |span: fieldline_core::options::HumanDuration| {
+            i64::try_from(span.0.as_secs()).unwrap_or(i64::MAX)
+        };
         let (access, refresh) = (
             seconds(options.access_token_ttl),
             seconds(options.refresh_token_ttl),
         );
-        Self(RwLock::new(Arc::new(Signer::new(
+        Self(RwLock::new(Arc::new(TokenSigner::new(
             key.bytes(),
             ISSUER,
             access,
@@ -243,17 +244,17 @@ impl Tokens {
         self.signer().settings()
     }
 
-    /// What these settings make of it: how they are to be stored, and what [`Tokens::replace`] takes.
-    pub(crate) fn prepare(&self, settings: TokenSettings) -> ApiResult<(TokenSettings, Signer)> {
+    /// What these settings make of it: how they are to be stored, and what [`TokenIssuer::replace`] takes.
+    pub(crate) fn prepare(&self, settings: TokenSettings) -> ApiResult<(TokenSettings, TokenSigner)> {
         self.signer().changed(settings)
     }
 
     /// Makes tokens another way from now on.
-    pub(crate) fn replace(&self, signer: Signer) {
+    pub(crate) fn replace(&self, signer: TokenSigner) {
         *self.0.write() = Arc::new(signer);
     }
 
-    fn signer(&self) -> Arc<Signer> {
+    fn signer(&self) -> Arc<TokenSigner> {
         Arc::clone(&self.0.read())
     }
 
@@ -270,7 +271,7 @@ impl Tokens {
         (session, token): (Uuid, Uuid),
         now_ms: i64,
         valid_from_ms: i64,
-    ) -> ApiResult<Issued> {
+    ) -> ApiResult<IssuedTokens> {
         let signer = self.signer();
         // Right after a change of password, tokens count from the next full second on only.
         let iat = now_ms.max(valid_from_ms).div_euclid(1_000);
@@ -307,7 +308,7 @@ impl Tokens {
             iat,
             exp: iat.saturating_add(signer.refresh_seconds),
         };
-        Ok(Issued {
+        Ok(IssuedTokens {
             pair: TokenPair {
                 token: sign(&signer, &access)?,
                 refresh_token: sign(&signer, &refresh)?,
@@ -330,7 +331,7 @@ impl Tokens {
     }
 
     /// What a refresh token says, if it is signed with our key and has not expired.
-    pub(crate) fn read_refresh(&self, token: &str, now_ms: i64) -> ApiResult<RefreshTicket> {
+    pub(crate) fn read_refresh(&self, token: &str, now_ms: i64) -> ApiResult<RefreshTokenIdentity> {
         let claims: RefreshClaims = self.read(token)?;
         check_expiry(claims.exp, now_ms)?;
         if !claims.scopes.iter().any(|scope| scope == REFRESH_SCOPE) {
@@ -341,13 +342,13 @@ impl Tokens {
             true => Uuid::from_str(&claims.sub).map_err(|_| ApiError::unauthenticated())?,
             false => claims.user_id,
         };
-        let ticket = Ticket {
+        let ticket = TokenIdentity {
             user: UserId(user),
             session: claims.session_id,
             public: claims.is_public,
             issued: claims.iat,
         };
-        Ok(RefreshTicket {
+        Ok(RefreshTokenIdentity {
             ticket,
             token: claims.jti,
         })
@@ -364,7 +365,7 @@ impl Tokens {
     }
 }
 
-fn sign(signer: &Signer, claims: &impl Serialize) -> ApiResult<String> {
+fn sign(signer: &TokenSigner, claims: &impl Serialize) -> ApiResult<String> {
     jsonwebtoken::encode(&Header::new(Algorithm::HS512), claims, &signer.encoding)
         .map_err(|_| ApiError::new(ErrorCode::General, "The token could not be signed"))
 }
@@ -427,7 +428,7 @@ mod tests {
 
     #[test]
     fn tokens_carry_the_claims_that_clients_read() {
-        let tokens = Tokens::new(&TokenKey::random(), &Options::default());
+        let tokens = TokenIssuer::new(&TokenKey::random(), &Options::default());
         let ids = (Uuid::from_u128(9), Uuid::from_u128(8));
         let issued = tokens.issue(&user(), ids, 1_700_000_000_500, 0).unwrap();
         assert_eq!(issued.access_until, 1_700_009_000_000);
@@ -453,7 +454,7 @@ mod tests {
 
     #[test]
     fn a_token_counts_until_it_expires_and_only_for_what_it_is() {
-        let tokens = Tokens::new(&TokenKey::random(), &Options::default());
+        let tokens = TokenIssuer::new(&TokenKey::random(), &Options::default());
         let ids = (Uuid::from_u128(9), Uuid::from_u128(8));
         let pair = tokens.issue(&user(), ids, 0, 0).unwrap().pair;
         assert!(tokens.read_access(&pair.token, 8_999_999).is_ok());
@@ -461,7 +462,7 @@ mod tests {
         assert!(tokens.read_refresh(&pair.refresh_token, 9_000_000).is_ok());
         assert!(tokens.read_refresh(&pair.token, 0).is_err());
         assert!(tokens.read_access(&pair.refresh_token, 0).is_err());
-        let other = Tokens::new(&TokenKey::random(), &Options::default());
+        let other = TokenIssuer::new(&TokenKey::random(), &Options::default());
         assert!(other.read_access(&pair.token, 0).is_err());
     }
 

@@ -11,15 +11,15 @@ use serde_json::{Value, json};
 use utoipa_axum::routes;
 
 use super::admin_mail;
-use crate::caller::Caller;
-use crate::endpoint::{Routes, S};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, S};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::Body;
+use crate::extract::JsonBody;
 use crate::mails::{self, MAIL};
-use crate::state::{Api, ApiState};
+use crate::state::{ApiState, SharedApi};
 
 /// Settings that have endpoints of their own, with what must not be seen.
-const OF_THEIR_OWN: [&str; 2] = ["securitySettings", "jwt"];
+const SEPARATE_SETTINGS: [&str; 2] = ["securitySettings", "jwt"];
 /// Under which the provider of text messages is set.
 const SMS: &str = "sms";
 /// Longest phone number, in bytes.
@@ -29,8 +29,8 @@ const MAX_MESSAGE: usize = 16_384;
 /// Largest settings, in bytes.
 const MAX_SETTINGS: usize = 65_536;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(S, routes!(get))
         .add(S, routes!(save))
         .add(S, routes!(test_mail))
@@ -98,9 +98,9 @@ fn keep_known(key: &str, new: &mut Value, old: &Value) {
 /// The settings of a key.
 #[utoipa::path(get, path = "/api/admin/settings/{key}", tag = "admin", operation_id = "getAdminSettings",
     params(("key" = String, Path)), responses((status = 200, body = AdminSettings)))]
-async fn get(State(api): State<Api>, Path(key): Path<String>) -> ApiResult<Json<AdminSettings>> {
+async fn get(State(api): State<SharedApi>, Path(key): Path<String>) -> ApiResult<Json<AdminSettings>> {
     let unknown = || ApiError::not_found(format!("No Administration settings found for key: {key}"));
-    if OF_THEIR_OWN.contains(&key.as_str()) {
+    if SEPARATE_SETTINGS.contains(&key.as_str()) {
         return Err(unknown());
     }
     if let Some(stored) = api.entities.settings.admin(&key).await? {
@@ -117,9 +117,12 @@ async fn get(State(api): State<Api>, Path(key): Path<String>) -> ApiResult<Json<
 /// Saves the settings of a key. Passwords that are left out stay as they are.
 #[utoipa::path(post, path = "/api/admin/settings", tag = "admin", operation_id = "saveAdminSettings",
     request_body = AdminSettings, responses((status = 200, body = AdminSettings)))]
-async fn save(State(api): State<Api>, Body(settings): Body<AdminSettings>) -> ApiResult<Json<AdminSettings>> {
+async fn save(
+    State(api): State<SharedApi>,
+    JsonBody(settings): JsonBody<AdminSettings>,
+) -> ApiResult<Json<AdminSettings>> {
     let key = settings.key.trim();
-    if key.is_empty() || OF_THEIR_OWN.contains(&key) {
+    if key.is_empty() || SEPARATE_SETTINGS.contains(&key) {
         return Err(ApiError::bad_request("Key should be specified!"));
     }
     if !settings.json_value.is_object() {
@@ -164,9 +167,9 @@ async fn save(State(api): State<Api>, Body(settings): Body<AdminSettings>) -> Ap
 #[utoipa::path(post, path = "/api/admin/settings/testMail", tag = "admin", operation_id = "sendTestMail",
     request_body = AdminSettings, responses((status = 200), (status = 400, body = crate::error::ErrorBody)))]
 async fn test_mail(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(settings): Body<AdminSettings>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(settings): JsonBody<AdminSettings>,
 ) -> ApiResult<()> {
     if settings.key != MAIL {
         return Err(ApiError::bad_request("Only mail settings can be tried out!"));
@@ -200,7 +203,10 @@ struct TestSmsRequest {
 /// Sends a text message through the provider of the request, which need not be saved yet.
 #[utoipa::path(post, path = "/api/admin/settings/testSms", tag = "admin", operation_id = "sendTestSms",
     request_body = TestSmsRequest, responses((status = 200), (status = 400, body = crate::error::ErrorBody)))]
-async fn test_sms(State(api): State<Api>, Body(request): Body<TestSmsRequest>) -> ApiResult<()> {
+async fn test_sms(
+    State(api): State<SharedApi>,
+    JsonBody(request): JsonBody<TestSmsRequest>,
+) -> ApiResult<()> {
     let failed = |error: &str| ApiError::bad_request(format!("Unable to send SMS: {error}"));
     let number = request.number_to.trim();
     if number.is_empty() || number.len() > MAX_NUMBER || number.contains(',') {
@@ -230,7 +236,7 @@ struct FeaturesInfo {
 /// What is set up.
 #[utoipa::path(get, path = "/api/admin/featuresInfo", tag = "admin", operation_id = "getFeaturesInfo",
     responses((status = 200, body = FeaturesInfo)))]
-async fn features(State(api): State<Api>) -> ApiResult<Json<FeaturesInfo>> {
+async fn features(State(api): State<SharedApi>) -> ApiResult<Json<FeaturesInfo>> {
     Ok(Json(FeaturesInfo {
         sms_enabled: api.entities.settings.admin(SMS).await?.is_some(),
         email_enabled: api.mails.server().await?.is_some(),

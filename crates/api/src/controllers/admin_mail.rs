@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa_axum::routes;
 
-use crate::endpoint::{Access, Routes, S, ST};
+use crate::endpoint::{ApiRoutes, EndpointAccess, S, ST};
 use crate::error::{ApiError, ApiResult, ErrorCode};
-use crate::extract::Query;
+use crate::extract::QueryParams;
 use crate::mails::MAIL;
-use crate::state::{Api, ApiState};
+use crate::state::{ApiState, SharedApi};
 
 const CODE_PATH: &str = "/api/admin/mail/oauth2/code";
 /// Where the settings of the mail server are in the web UI.
@@ -22,7 +22,7 @@ const OFFICE_365: &str = "OFFICE_365";
 /// How long a refresh token of Microsoft counts, milliseconds.
 const OFFICE_365_TTL_MS: i64 = 90 * 86_400_000;
 /// Fields that a refresh token belongs to: with others it is good for nothing.
-const OF_THE_TOKEN: [&str; 6] = [
+const TOKEN_FIELDS: [&str; 6] = [
     "providerId",
     "providerTenantId",
     "clientId",
@@ -34,11 +34,11 @@ const REFRESH_TOKEN: &str = "refreshToken";
 const GENERATED: &str = "tokenGenerated";
 const EXPIRES: &str = "refreshTokenExpires";
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(S, routes!(processing_url))
         .add(S, routes!(authorize))
-        .add(Access::Public, routes!(code))
+        .add(EndpointAccess::Public, routes!(code))
         .add(ST, routes!(templates))
 }
 
@@ -47,7 +47,7 @@ pub(super) fn routes() -> Routes {
 pub(super) fn sync_token(new: &mut Value, old: Option<&Value>) {
     let is_in_use = is_on(given(new, "enableOauth2"));
     let is_other = |old: &Value| {
-        OF_THE_TOKEN
+        TOKEN_FIELDS
             .iter()
             .any(|name| given(new, name) != given(old, name))
     };
@@ -96,7 +96,7 @@ async fn processing_url() -> Json<&'static str> {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct AuthorizeParams {
+struct MailAuthorizeParams {
     /// Page of this installation that the browser goes on to, such as `/settings/outgoing-mail`.
     #[serde(default)]
     prev_uri: String,
@@ -104,10 +104,13 @@ struct AuthorizeParams {
 
 /// The address at the provider where the caller allows the platform to send mails. It may be used once, within ten minutes.
 #[utoipa::path(get, path = "/api/admin/mail/oauth2/authorize", tag = "admin",
-    operation_id = "getMailOAuth2AuthorizationUrl", params(AuthorizeParams),
+    operation_id = "getMailOAuth2AuthorizationUrl", params(MailAuthorizeParams),
     responses((status = 200, body = String, content_type = "application/json"),
         (status = 400, body = crate::error::ErrorBody), (status = 404, body = crate::error::ErrorBody)))]
-async fn authorize(State(api): State<Api>, Query(params): Query<AuthorizeParams>) -> ApiResult<Json<String>> {
+async fn authorize(
+    State(api): State<SharedApi>,
+    QueryParams(params): QueryParams<MailAuthorizeParams>,
+) -> ApiResult<Json<String>> {
     let stored = stored(&api).await?;
     let back_to = match params.prev_uri {
         page if is_page(&page) => page,
@@ -133,7 +136,7 @@ async fn stored(api: &ApiState) -> ApiResult<AdminSettings> {
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
-struct CodeParams {
+struct MailCodeParams {
     /// What the provider gave.
     #[serde(default)]
     code: String,
@@ -146,9 +149,12 @@ struct CodeParams {
 }
 
 /// Takes the answer of a provider, with which the browser comes back, and gets a refresh token for it.
-#[utoipa::path(get, path = CODE_PATH, tag = "admin", operation_id = "processMailOAuth2Code", params(CodeParams),
+#[utoipa::path(get, path = CODE_PATH, tag = "admin", operation_id = "processMailOAuth2Code", params(MailCodeParams),
     responses((status = 303), (status = 400, body = crate::error::ErrorBody)))]
-async fn code(State(api): State<Api>, Query(params): Query<CodeParams>) -> ApiResult<Redirect> {
+async fn code(
+    State(api): State<SharedApi>,
+    QueryParams(params): QueryParams<MailCodeParams>,
+) -> ApiResult<Redirect> {
     let now = api.clock.now_ms();
     let back_to = api.consents.end(&params.state, now);
     let back_to = back_to.ok_or_else(|| not_generated("invalid state param"))?;
@@ -157,7 +163,7 @@ async fn code(State(api): State<Api>, Query(params): Query<CodeParams>) -> ApiRe
         return Err(not_generated(&format!("the provider answered '{reason}'")));
     }
     // A code counts once: what is given for it is kept even if the browser goes away.
-    let redeemed = tokio::spawn(async move { redeem(&api, &params.code, now).await });
+    let redeemed = tokio::spawn(async move { store_refresh_token(&api, &params.code, now).await });
     redeemed
         .await
         .map_err(|_| ApiError::new(ErrorCode::General, "The server is stopping"))??;
@@ -169,14 +175,14 @@ fn not_generated(reason: &str) -> ApiError {
 }
 
 /// Gets a refresh token for a code, and keeps it in the settings.
-async fn redeem(api: &ApiState, code: &str, now: i64) -> ApiResult<()> {
+async fn store_refresh_token(api: &ApiState, code: &str, now: i64) -> ApiResult<()> {
     let used = stored(api).await?.json_value;
-    let token = api.mails.redeem(&used, code).await?;
+    let token = api.mails.exchange_code(&used, code).await?;
     loop {
         let mut stored = stored(api).await?;
         let read = stored.json_value.clone();
         // They may have been saved while the provider was asked.
-        if OF_THE_TOKEN
+        if TOKEN_FIELDS
             .iter()
             .any(|name| given(&read, name) != given(&used, name))
         {

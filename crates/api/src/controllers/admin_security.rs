@@ -7,14 +7,14 @@ use fieldline_model::{AdminSettingsId, TenantId, new_uuid};
 use utoipa_axum::routes;
 
 use crate::auth::{JWT, TokenPair, TokenSettings};
-use crate::caller::Authenticated;
-use crate::endpoint::{Routes, S};
+use crate::caller::AuthenticatedCaller;
+use crate::endpoint::{ApiRoutes, S};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::Body;
-use crate::state::Api;
+use crate::extract::JsonBody;
+use crate::state::SharedApi;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(S, routes!(security))
         .add(S, routes!(save_security))
         .add(S, routes!(jwt))
@@ -24,7 +24,7 @@ pub(super) fn routes() -> Routes {
 /// Rules for passwords, and when users are locked out.
 #[utoipa::path(get, path = "/api/admin/securitySettings", tag = "admin", operation_id = "getSecuritySettings",
     responses((status = 200, body = SecuritySettings)))]
-async fn security(State(api): State<Api>) -> ApiResult<Json<SecuritySettings>> {
+async fn security(State(api): State<SharedApi>) -> ApiResult<Json<SecuritySettings>> {
     Ok(Json(api.services.security.settings().await?))
 }
 
@@ -33,8 +33,8 @@ async fn security(State(api): State<Api>) -> ApiResult<Json<SecuritySettings>> {
 #[utoipa::path(post, path = "/api/admin/securitySettings", tag = "admin", operation_id = "saveSecuritySettings",
     request_body = SecuritySettings, responses((status = 200, body = SecuritySettings)))]
 async fn save_security(
-    State(api): State<Api>,
-    Body(settings): Body<SecuritySettings>,
+    State(api): State<SharedApi>,
+    JsonBody(settings): JsonBody<SecuritySettings>,
 ) -> ApiResult<Json<SecuritySettings>> {
     Ok(Json(api.services.security.save(settings).await?))
 }
@@ -42,7 +42,7 @@ async fn save_security(
 /// How long tokens are valid, and who issues them. The key that signs them is not shown.
 #[utoipa::path(get, path = "/api/admin/jwtSettings", tag = "admin", operation_id = "getJwtSettings",
     responses((status = 200, body = TokenSettings)))]
-async fn jwt(State(api): State<Api>) -> Json<TokenSettings> {
+async fn jwt(State(api): State<SharedApi>) -> Json<TokenSettings> {
     Json(api.tokens.settings())
 }
 
@@ -51,9 +51,9 @@ async fn jwt(State(api): State<Api>) -> Json<TokenSettings> {
 #[utoipa::path(post, path = "/api/admin/jwtSettings", tag = "admin", operation_id = "saveJwtSettings",
     request_body = TokenSettings, responses((status = 200, body = TokenPair)))]
 async fn save_jwt(
-    State(api): State<Api>,
-    caller: Authenticated,
-    Body(settings): Body<TokenSettings>,
+    State(api): State<SharedApi>,
+    caller: AuthenticatedCaller,
+    JsonBody(settings): JsonBody<TokenSettings>,
 ) -> ApiResult<Json<TokenPair>> {
     let (settings, made) = api.tokens.prepare(settings)?;
     let json_value = serde_json::to_value(settings.with_key())
@@ -67,7 +67,7 @@ async fn save_jwt(
     };
     api.entities.settings.save_admin(stored).await?;
     api.tokens.replace(made);
-    let known = api.sessions.redeem(caller.ticket).await?;
+    let known = api.sessions.authenticate(caller.ticket).await?;
     let now = api.clock.now_ms();
     let times = (now, known.tokens_valid_from);
     let session = Some(caller.ticket.session);

@@ -2,20 +2,20 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Operation, Principal};
+use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_model::entity::{Alarm, AlarmInfo};
 use fieldline_model::{AlarmId, UserId};
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use crate::caller::Caller;
-use crate::endpoint::{Routes, TC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, TC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids};
-use crate::state::{Api, ApiState};
+use crate::extract::{JsonBody, PathIds};
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(TC, routes!(get))
         .add(TC, routes!(info))
         .add(TC, routes!(save))
@@ -31,7 +31,7 @@ pub(super) async fn load_info(
     api: &ApiState,
     caller: &Principal,
     id: Uuid,
-    operation: Operation,
+    operation: AccessOperation,
 ) -> ApiResult<AlarmInfo> {
     api.load::<Alarm>(caller, id, operation).await?;
     let info = api.entities.alarms.info(caller.tenant, AlarmId(id)).await?;
@@ -41,38 +41,42 @@ pub(super) async fn load_info(
 /// The alarm of an id.
 #[utoipa::path(get, path = "/api/alarm/{alarmId}", tag = "alarm", operation_id = "getAlarmById",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = Alarm)))]
-async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<Alarm>> {
-    Ok(Json(api.load::<Alarm>(&caller, id, Operation::Read).await?))
+async fn get(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<Json<Alarm>> {
+    Ok(Json(api.load::<Alarm>(&caller, id, AccessOperation::Read).await?))
 }
 
 /// The alarm of an id with what lists show beside it.
 #[utoipa::path(get, path = "/api/alarm/info/{alarmId}", tag = "alarm", operation_id = "getAlarmInfoById",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
 async fn info(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<AlarmInfo>> {
-    Ok(Json(load_info(&api, &caller, id, Operation::Read).await?))
+    Ok(Json(load_info(&api, &caller, id, AccessOperation::Read).await?))
 }
 
 /// Raises an alarm or updates the active one of its originator and type; where it has an id, updates that one.
 #[utoipa::path(post, path = "/api/alarm", tag = "alarm", operation_id = "saveAlarm", request_body = Alarm,
     responses((status = 200, body = Alarm)))]
 async fn save(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(alarm): Body<Alarm>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(alarm): JsonBody<Alarm>,
 ) -> ApiResult<Json<Alarm>> {
     let originator = alarm
         .originator
         .ok_or_else(|| ApiError::bad_request("Alarm originator should be specified!"))?;
     if let Some(id) = alarm.id {
-        api.load::<Alarm>(&caller, id.0, Operation::Write).await?;
+        api.load::<Alarm>(&caller, id.0, AccessOperation::Write).await?;
     }
-    api.check(&caller, originator, Operation::Read).await?;
+    api.check(&caller, originator, AccessOperation::Read).await?;
     if let Some(assignee) = alarm.assignee_id {
-        api.check(&caller, assignee, Operation::Read).await?;
+        api.check(&caller, assignee, AccessOperation::Read).await?;
     }
     Ok(Json(api.services.alarms.save(&caller, alarm).await?))
 }
@@ -80,8 +84,12 @@ async fn save(
 /// Deletes an alarm with its comments; tells whether there was one.
 #[utoipa::path(delete, path = "/api/alarm/{alarmId}", tag = "alarm", operation_id = "deleteAlarm",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = bool, content_type = "application/json")))]
-async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<bool>> {
-    let alarm = api.load::<Alarm>(&caller, id, Operation::Delete).await?;
+async fn delete(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<Json<bool>> {
+    let alarm = api.load::<Alarm>(&caller, id, AccessOperation::Delete).await?;
     Ok(Json(api.services.alarms.delete_by(&caller, alarm).await?))
 }
 
@@ -89,11 +97,11 @@ async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1
 #[utoipa::path(post, path = "/api/alarm/{alarmId}/ack", tag = "alarm", operation_id = "ackAlarm",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
 async fn acknowledge(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<AlarmInfo>> {
-    api.load::<Alarm>(&caller, id, Operation::Write).await?;
+    api.load::<Alarm>(&caller, id, AccessOperation::Write).await?;
     let alarms = &api.services.alarms;
     Ok(Json(alarms.acknowledge_by(&caller, AlarmId(id), 0).await?))
 }
@@ -102,11 +110,11 @@ async fn acknowledge(
 #[utoipa::path(post, path = "/api/alarm/{alarmId}/clear", tag = "alarm", operation_id = "clearAlarm",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
 async fn clear(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<AlarmInfo>> {
-    api.load::<Alarm>(&caller, id, Operation::Write).await?;
+    api.load::<Alarm>(&caller, id, AccessOperation::Write).await?;
     let alarms = &api.services.alarms;
     Ok(Json(alarms.clear_by(&caller, AlarmId(id), 0).await?))
 }
@@ -115,12 +123,12 @@ async fn clear(
 #[utoipa::path(post, path = "/api/alarm/{alarmId}/assign/{assigneeId}", tag = "alarm", operation_id = "assignAlarm",
     params(("alarmId" = Uuid, Path), ("assigneeId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
 async fn assign(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id, user]): Ids<2>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id, user]): PathIds<2>,
 ) -> ApiResult<Json<AlarmInfo>> {
-    api.load::<Alarm>(&caller, id, Operation::Write).await?;
-    api.check(&caller, UserId(user), Operation::Read).await?;
+    api.load::<Alarm>(&caller, id, AccessOperation::Write).await?;
+    api.check(&caller, UserId(user), AccessOperation::Read).await?;
     let alarms = &api.services.alarms;
     Ok(Json(
         alarms.assign_by(&caller, AlarmId(id), UserId(user), 0).await?,
@@ -131,11 +139,11 @@ async fn assign(
 #[utoipa::path(delete, path = "/api/alarm/{alarmId}/assign", tag = "alarm", operation_id = "unassignAlarm",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
 async fn unassign(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<AlarmInfo>> {
-    api.load::<Alarm>(&caller, id, Operation::Write).await?;
+    api.load::<Alarm>(&caller, id, AccessOperation::Write).await?;
     let alarms = &api.services.alarms;
     Ok(Json(alarms.unassign_by(&caller, AlarmId(id), 0).await?))
 }

@@ -2,21 +2,21 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::Operation;
+use fieldline_core::access::AccessOperation;
 use fieldline_model::AlarmId;
 use fieldline_model::entity::{Alarm, AlarmComment, AlarmCommentId, AlarmCommentInfo, Authority};
 use fieldline_model::page::PageData;
 use utoipa_axum::routes;
 
 use super::alarm::load_info;
-use crate::caller::Caller;
-use crate::endpoint::{Routes, STC, TC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, STC, TC};
 use crate::error::ApiResult;
-use crate::extract::{Body, Ids, PageParams, Query};
-use crate::state::Api;
+use crate::extract::{JsonBody, PageParams, PathIds, QueryParams};
+use crate::state::SharedApi;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(TC, routes!(save))
         .add(STC, routes!(list))
         .add(TC, routes!(delete))
@@ -26,12 +26,12 @@ pub(super) fn routes() -> Routes {
 #[utoipa::path(post, path = "/api/alarm/{alarmId}/comment", tag = "alarm-comment", operation_id = "saveAlarmComment",
     params(("alarmId" = Uuid, Path)), request_body = AlarmComment, responses((status = 200, body = AlarmComment)))]
 async fn save(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
-    Body(comment): Body<AlarmComment>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+    JsonBody(comment): JsonBody<AlarmComment>,
 ) -> ApiResult<Json<AlarmComment>> {
-    let alarm = load_info(&api, &caller, id, Operation::Write).await?;
+    let alarm = load_info(&api, &caller, id, AccessOperation::Write).await?;
     Ok(Json(api.services.alarms.comment(&caller, &alarm, comment).await?))
 }
 
@@ -39,12 +39,12 @@ async fn save(
 #[utoipa::path(get, path = "/api/alarm/{alarmId}/comment", tag = "alarm-comment", operation_id = "getAlarmComments",
     params(("alarmId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<AlarmCommentInfo>)))]
 async fn list(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
-    Query(page): Query<PageParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+    QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<AlarmCommentInfo>>> {
-    api.load::<Alarm>(&caller, id, Operation::Read).await?;
+    api.load::<Alarm>(&caller, id, AccessOperation::Read).await?;
     let comments = api
         .entities
         .alarms
@@ -57,8 +57,12 @@ async fn list(
 #[utoipa::path(delete, path = "/api/alarm/{alarmId}/comment/{commentId}", tag = "alarm-comment",
     operation_id = "deleteAlarmComment", params(("alarmId" = Uuid, Path), ("commentId" = Uuid, Path)),
     responses((status = 200)))]
-async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id, comment]): Ids<2>) -> ApiResult<()> {
-    let alarm = load_info(&api, &caller, id, Operation::Write).await?;
+async fn delete(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id, comment]): PathIds<2>,
+) -> ApiResult<()> {
+    let alarm = load_info(&api, &caller, id, AccessOperation::Write).await?;
     let comment = AlarmCommentId { id: comment };
     let of_others = caller.authority == Authority::TenantAdmin;
     Ok(api

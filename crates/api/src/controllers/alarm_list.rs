@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use fieldline_core::access::{Operation, Principal};
+use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::ports::{AlarmQuery, AlarmScope};
 use fieldline_model::entity::{AlarmInfo, AlarmSearchStatus, AlarmSeverity, AlarmStatus};
 use fieldline_model::page::{PageData, SortOrder};
@@ -13,14 +13,14 @@ use utoipa_axum::routes;
 use super::EntitySubtype;
 use super::relation::entity;
 use crate::alarm_data::visible;
-use crate::caller::Caller;
-use crate::endpoint::{Routes, STC, TC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, STC, TC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{PageParams, Query, parse_uuid};
-use crate::state::{Api, ApiState};
+use crate::extract::{PageParams, QueryParams, parse_uuid};
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(STC, routes!(of_entity))
         .add(TC, routes!(all))
         .add(STC, routes!(of_entity_v2))
@@ -62,7 +62,7 @@ fn milliseconds(name: &str, text: Option<&str>) -> ApiResult<Option<i64>> {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct CommonParams {
+struct AlarmCommonParams {
     /// Assigned to this user.
     #[param(value_type = Option<Uuid>)]
     assignee_id: Option<String>,
@@ -74,7 +74,7 @@ struct CommonParams {
     end_time: Option<String>,
 }
 
-impl CommonParams {
+impl AlarmCommonParams {
     fn query(&self, scope: AlarmScope) -> ApiResult<AlarmQuery> {
         let assignee = self.assignee_id.as_deref().filter(|id| !id.is_empty());
         Ok(AlarmQuery {
@@ -90,14 +90,14 @@ impl CommonParams {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct StatusParams {
+struct AlarmStatusParams {
     /// `ANY`, `ACTIVE`, `CLEARED`, `ACK` or `UNACK`.
     search_status: Option<String>,
     /// `ACTIVE_UNACK`, `ACTIVE_ACK`, `CLEARED_UNACK` or `CLEARED_ACK`, where no search status is given.
     status: Option<String>,
 }
 
-impl StatusParams {
+impl AlarmStatusParams {
     fn narrow(&self, query: AlarmQuery) -> ApiResult<AlarmQuery> {
         let search = self.search_status.as_deref();
         let search = named("search status", search, AlarmSearchStatus::from_name)?;
@@ -117,7 +117,7 @@ impl StatusParams {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct ListParams {
+struct AlarmListParams {
     /// Comma-joined: `ANY`, `ACTIVE`, `CLEARED`, `ACK`, `UNACK`.
     status_list: Option<String>,
     /// Comma-joined: `CRITICAL`, `MAJOR`, `MINOR`, `WARNING`, `INDETERMINATE`.
@@ -126,7 +126,7 @@ struct ListParams {
     type_list: Option<String>,
 }
 
-impl ListParams {
+impl AlarmListParams {
     fn narrow(&self, query: AlarmQuery) -> ApiResult<AlarmQuery> {
         let states = all_named(
             "search status",
@@ -148,7 +148,7 @@ impl ListParams {
 
 async fn affecting(api: &ApiState, caller: &Principal, kind: &str, id: &str) -> ApiResult<AlarmScope> {
     let entity = entity(kind, id)?;
-    api.check(caller, entity, Operation::Read).await?;
+    api.check(caller, entity, AccessOperation::Read).await?;
     Ok(AlarmScope::Affecting(entity))
 }
 
@@ -168,15 +168,15 @@ async fn page(
 
 /// A page of the alarms that show at an entity.
 #[utoipa::path(get, path = "/api/alarm/{entityType}/{entityId}", tag = "alarm", operation_id = "getAlarmsByEntity",
-    params(("entityType" = String, Path), ("entityId" = Uuid, Path), PageParams, CommonParams, StatusParams),
+    params(("entityType" = String, Path), ("entityId" = Uuid, Path), PageParams, AlarmCommonParams, AlarmStatusParams),
     responses((status = 200, body = PageData<AlarmInfo>)))]
 async fn of_entity(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id)): Path<(String, String)>,
-    Query(link): Query<PageParams>,
-    Query(common): Query<CommonParams>,
-    Query(status): Query<StatusParams>,
+    QueryParams(link): QueryParams<PageParams>,
+    QueryParams(common): QueryParams<AlarmCommonParams>,
+    QueryParams(status): QueryParams<AlarmStatusParams>,
 ) -> ApiResult<Json<PageData<AlarmInfo>>> {
     let scope = affecting(&api, &caller, &kind, &id).await?;
     let query = status.narrow(common.query(scope)?)?;
@@ -185,13 +185,13 @@ async fn of_entity(
 
 /// A page of all alarms of the tenant, or of the customer of a customer user.
 #[utoipa::path(get, path = "/api/alarms", tag = "alarm", operation_id = "getAllAlarms",
-    params(PageParams, CommonParams, StatusParams), responses((status = 200, body = PageData<AlarmInfo>)))]
+    params(PageParams, AlarmCommonParams, AlarmStatusParams), responses((status = 200, body = PageData<AlarmInfo>)))]
 async fn all(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(link): Query<PageParams>,
-    Query(common): Query<CommonParams>,
-    Query(status): Query<StatusParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(link): QueryParams<PageParams>,
+    QueryParams(common): QueryParams<AlarmCommonParams>,
+    QueryParams(status): QueryParams<AlarmStatusParams>,
 ) -> ApiResult<Json<PageData<AlarmInfo>>> {
     let query = status.narrow(common.query(AlarmScope::All)?)?;
     page(&api, &caller, &visible(&caller, query), link).await
@@ -199,15 +199,15 @@ async fn all(
 
 /// A page of the alarms that show at an entity.
 #[utoipa::path(get, path = "/api/v2/alarm/{entityType}/{entityId}", tag = "alarm", operation_id = "getAlarmsV2",
-    params(("entityType" = String, Path), ("entityId" = Uuid, Path), PageParams, CommonParams, ListParams),
+    params(("entityType" = String, Path), ("entityId" = Uuid, Path), PageParams, AlarmCommonParams, AlarmListParams),
     responses((status = 200, body = PageData<AlarmInfo>)))]
 async fn of_entity_v2(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id)): Path<(String, String)>,
-    Query(link): Query<PageParams>,
-    Query(common): Query<CommonParams>,
-    Query(lists): Query<ListParams>,
+    QueryParams(link): QueryParams<PageParams>,
+    QueryParams(common): QueryParams<AlarmCommonParams>,
+    QueryParams(lists): QueryParams<AlarmListParams>,
 ) -> ApiResult<Json<PageData<AlarmInfo>>> {
     let scope = affecting(&api, &caller, &kind, &id).await?;
     let query = lists.narrow(common.query(scope)?)?;
@@ -216,13 +216,13 @@ async fn of_entity_v2(
 
 /// A page of all alarms of the tenant, or of the customer of a customer user.
 #[utoipa::path(get, path = "/api/v2/alarms", tag = "alarm", operation_id = "getAllAlarmsV2",
-    params(PageParams, CommonParams, ListParams), responses((status = 200, body = PageData<AlarmInfo>)))]
+    params(PageParams, AlarmCommonParams, AlarmListParams), responses((status = 200, body = PageData<AlarmInfo>)))]
 async fn all_v2(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(link): Query<PageParams>,
-    Query(common): Query<CommonParams>,
-    Query(lists): Query<ListParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(link): QueryParams<PageParams>,
+    QueryParams(common): QueryParams<AlarmCommonParams>,
+    QueryParams(lists): QueryParams<AlarmListParams>,
 ) -> ApiResult<Json<PageData<AlarmInfo>>> {
     let query = lists.narrow(common.query(AlarmScope::All)?)?;
     page(&api, &caller, &visible(&caller, query), link).await
@@ -231,14 +231,14 @@ async fn all_v2(
 /// The worst severity of the alarms that show at an entity; null where there is none.
 #[utoipa::path(get, path = "/api/alarm/highestSeverity/{entityType}/{entityId}", tag = "alarm",
     operation_id = "getHighestAlarmSeverity",
-    params(("entityType" = String, Path), ("entityId" = Uuid, Path), CommonParams, StatusParams),
+    params(("entityType" = String, Path), ("entityId" = Uuid, Path), AlarmCommonParams, AlarmStatusParams),
     responses((status = 200, body = Option<AlarmSeverity>)))]
 async fn highest_severity(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id)): Path<(String, String)>,
-    Query(common): Query<CommonParams>,
-    Query(status): Query<StatusParams>,
+    QueryParams(common): QueryParams<AlarmCommonParams>,
+    QueryParams(status): QueryParams<AlarmStatusParams>,
 ) -> ApiResult<Json<Option<AlarmSeverity>>> {
     let scope = affecting(&api, &caller, &kind, &id).await?;
     let query = status.narrow(common.query(scope)?)?;
@@ -253,7 +253,7 @@ async fn highest_severity(
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct OrderParams {
+struct AlarmOrderParams {
     /// `ASC` or `DESC`.
     #[serde(rename = "sortOrder")]
     order: Option<String>,
@@ -263,10 +263,10 @@ struct OrderParams {
 #[utoipa::path(get, path = "/api/alarm/types", tag = "alarm", operation_id = "getAlarmTypes", params(PageParams),
     responses((status = 200, body = PageData<EntitySubtype>)))]
 async fn types(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(link): Query<PageParams>,
-    Query(order): Query<OrderParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(link): QueryParams<PageParams>,
+    QueryParams(order): QueryParams<AlarmOrderParams>,
 ) -> ApiResult<Json<PageData<EntitySubtype>>> {
     let mut link = link.link()?;
     // The list is sorted by type, whether that is asked for or not.

@@ -13,17 +13,17 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::calculated_field::{self, TestScriptRequest, TestScriptResult};
-use super::calculated_field_list::{self as field_list, EntityParams};
-use crate::caller::Caller;
-use crate::endpoint::{Routes, T};
+use super::calculated_field_list::{self as field_list, FieldEntityParams};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids, PageParams, Query};
-use crate::state::{Api, ApiState};
+use crate::extract::{JsonBody, PageParams, PathIds, QueryParams};
+use crate::state::{ApiState, SharedApi};
 
 const ALARM: CalculatedFieldType = CalculatedFieldType::Alarm;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(T, routes!(get))
         .add(T, routes!(save))
         .add(T, routes!(delete))
@@ -55,9 +55,13 @@ fn rules<F: Serialize>(page: PageData<F>) -> ApiResult<Json<PageData<Value>>> {
 }
 
 /// Fields of other types are no alarm rules.
-async fn load(api: &ApiState, caller: &Caller, id: Uuid, write: bool) -> ApiResult<CalculatedField> {
-    use fieldline_core::access::Operation;
-    let operation = if write { Operation::Write } else { Operation::Read };
+async fn load(api: &ApiState, caller: &CallerPrincipal, id: Uuid, write: bool) -> ApiResult<CalculatedField> {
+    use fieldline_core::access::AccessOperation;
+    let operation = if write {
+        AccessOperation::Write
+    } else {
+        AccessOperation::Read
+    };
     let field = calculated_field::load(api, &caller.0, id, operation).await?;
     if field.field_type == ALARM {
         return Ok(field);
@@ -70,7 +74,11 @@ async fn load(api: &ApiState, caller: &Caller, id: Uuid, write: bool) -> ApiResu
 /// The alarm rule of an id.
 #[utoipa::path(get, path = "/api/alarm/rule/{alarmRuleId}", tag = "alarm-rule", operation_id = "getAlarmRuleById",
     params(("alarmRuleId" = Uuid, Path)), responses((status = 200, body = CalculatedField)))]
-async fn get(State(api): State<Api>, caller: Caller, Ids([id]): Ids<1>) -> ApiResult<Json<Value>> {
+async fn get(
+    State(api): State<SharedApi>,
+    caller: CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<Json<Value>> {
     Ok(Json(rule(load(&api, &caller, id, false).await?)?))
 }
 
@@ -78,9 +86,9 @@ async fn get(State(api): State<Api>, caller: Caller, Ids([id]): Ids<1>) -> ApiRe
 #[utoipa::path(post, path = "/api/alarm/rule", tag = "alarm-rule", operation_id = "saveAlarmRule",
     request_body = CalculatedField, responses((status = 200, body = CalculatedField)))]
 async fn save(
-    State(api): State<Api>,
-    caller: Caller,
-    Body(mut definition): Body<Value>,
+    State(api): State<SharedApi>,
+    caller: CallerPrincipal,
+    JsonBody(mut definition): JsonBody<Value>,
 ) -> ApiResult<Json<Value>> {
     if let Value::Object(fields) = &mut definition {
         fields.insert("type".to_owned(), ALARM.name().into());
@@ -90,14 +98,18 @@ async fn save(
     if let Some(id) = field.id {
         load(&api, &caller, id.0, true).await?;
     }
-    let Json(saved) = calculated_field::save(State(api), caller, Body(field)).await?;
+    let Json(saved) = calculated_field::save(State(api), caller, JsonBody(field)).await?;
     Ok(Json(rule(saved)?))
 }
 
 /// Deletes an alarm rule; its alarms stay.
 #[utoipa::path(delete, path = "/api/alarm/rule/{alarmRuleId}", tag = "alarm-rule", operation_id = "deleteAlarmRule",
     params(("alarmRuleId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(State(api): State<Api>, caller: Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+async fn delete(
+    State(api): State<SharedApi>,
+    caller: CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<()> {
     let field = load(&api, &caller, id, true).await?;
     Ok(api.services.calculated_fields.delete(&field).await?)
 }
@@ -106,18 +118,22 @@ async fn delete(State(api): State<Api>, caller: Caller, Ids([id]): Ids<1>) -> Ap
 #[utoipa::path(get, path = "/api/alarm/rule/{alarmRuleId}/debug", tag = "alarm-rule",
     operation_id = "getLatestAlarmRuleDebugEvent", params(("alarmRuleId" = Uuid, Path)),
     responses((status = 200, body = Value)))]
-async fn debug_event(State(api): State<Api>, caller: Caller, Ids([id]): Ids<1>) -> ApiResult<Response> {
+async fn debug_event(
+    State(api): State<SharedApi>,
+    caller: CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<Response> {
     load(&api, &caller, id, false).await?;
-    calculated_field::debug_event(State(api), caller, Ids([id])).await
+    calculated_field::debug_event(State(api), caller, PathIds([id])).await
 }
 
 /// Runs the script of a condition once.
 #[utoipa::path(post, path = "/api/alarm/rule/testScript", tag = "alarm-rule", operation_id = "testAlarmRuleScript",
     request_body = TestScriptRequest, responses((status = 200, body = TestScriptResult)))]
 async fn test_script(
-    state: State<Api>,
-    caller: Caller,
-    request: Body<TestScriptRequest>,
+    state: State<SharedApi>,
+    caller: CallerPrincipal,
+    request: JsonBody<TestScriptRequest>,
 ) -> ApiResult<Json<TestScriptResult>> {
     calculated_field::test_script(state, caller, request).await
 }
@@ -127,10 +143,10 @@ async fn test_script(
     operation_id = "getAlarmRulesByEntityId", params(("entityType" = String, Path), ("entityId" = Uuid, Path), PageParams),
     responses((status = 200, body = PageData<CalculatedField>)))]
 async fn of_entity(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((entity_type, id)): Path<(String, String)>,
-    Query(page): Query<PageParams>,
+    QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<Value>>> {
     let Json(page) =
         field_list::fields_of(&api, &caller, &entity_type, &id, Some(ALARM.name()), page).await?;
@@ -139,12 +155,12 @@ async fn of_entity(
 
 /// A page of the alarm rules of the tenant.
 #[utoipa::path(get, path = "/api/alarm/rules", tag = "alarm-rule", operation_id = "getAlarmRules",
-    params(EntityParams, PageParams), responses((status = 200, body = PageData<CalculatedFieldInfo>)))]
+    params(FieldEntityParams, PageParams), responses((status = 200, body = PageData<CalculatedFieldInfo>)))]
 async fn list(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(entities): Query<EntityParams>,
-    Query(page): Query<PageParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(entities): QueryParams<FieldEntityParams>,
+    QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<Value>>> {
     let (entity_types, entities) = entities.parse()?;
     let filter = CalculatedFieldFilter {
@@ -161,9 +177,9 @@ async fn list(
 #[utoipa::path(get, path = "/api/alarm/rules/names", tag = "alarm-rule", operation_id = "getAlarmRuleNames",
     params(PageParams), responses((status = 200, body = PageData<String>)))]
 async fn names(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(page): Query<PageParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<String>>> {
     let link = page.sorted_by("name").link()?;
     let store = &api.entities.calculated_fields;

@@ -2,21 +2,23 @@
 
 use axum::Json;
 use axum::extract::{Path, Request, State};
-use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
 use fieldline_model::entity::{ApiKey, ApiKeyInfo, User};
 use fieldline_model::page::PageData;
 use fieldline_model::{ApiKeyId, UserId};
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use crate::caller::Caller;
-use crate::endpoint::{Routes, STC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids, PageParams, Query, body_bytes, missing, parse_flag, parse_uuid};
-use crate::state::{Api, ApiState};
+use crate::extract::{
+    JsonBody, PageParams, PathIds, QueryParams, body_bytes, missing, parse_flag, parse_uuid,
+};
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(STC, routes!(save))
         .add(STC, routes!(list))
         .add(STC, routes!(describe))
@@ -24,9 +26,9 @@ pub(super) fn routes() -> Routes {
         .add(STC, routes!(delete))
 }
 
-async fn user(api: &ApiState, caller: &Principal, id: UserId, operation: Operation) -> ApiResult<User> {
+async fn user(api: &ApiState, caller: &Principal, id: UserId, operation: AccessOperation) -> ApiResult<User> {
     match api.check(caller, id, operation).await? {
-        Entity::User(user) => Ok(user),
+        AnyEntity::User(user) => Ok(user),
         _ => Err(ApiError::not_found("User not found")),
     }
 }
@@ -40,7 +42,7 @@ async fn load(api: &ApiState, caller: &Principal, id: Uuid) -> ApiResult<ApiKeyI
         .get(ApiKeyId(id))
         .await?
         .ok_or_else(unknown)?;
-    match user(api, caller, key.user_id, Operation::Write).await {
+    match user(api, caller, key.user_id, AccessOperation::Write).await {
         Ok(_) => Ok(key),
         Err(error) if error.status().is_client_error() => Err(unknown()),
         Err(error) => Err(error),
@@ -51,13 +53,13 @@ async fn load(api: &ApiState, caller: &Principal, id: Uuid) -> ApiResult<ApiKeyI
 #[utoipa::path(post, path = "/api/apiKey", tag = "api-key", operation_id = "saveApiKey", request_body = ApiKeyInfo,
     responses((status = 200, body = ApiKey)))]
 async fn save(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(key): Body<ApiKeyInfo>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(key): JsonBody<ApiKeyInfo>,
 ) -> ApiResult<Json<ApiKey>> {
     let keys = &api.services.api_keys;
     let Some(id) = key.id else {
-        let user = user(&api, &caller, key.user_id, Operation::Write).await?;
+        let user = user(&api, &caller, key.user_id, AccessOperation::Write).await?;
         return Ok(Json(keys.create(&user, key).await?));
     };
     let old = load(&api, &caller, id.0).await?;
@@ -75,12 +77,12 @@ async fn save(
 #[utoipa::path(get, path = "/api/apiKeys/{userId}", tag = "api-key", operation_id = "getUserApiKeys",
     params(("userId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<ApiKeyInfo>)))]
 async fn list(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
-    Query(page): Query<PageParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+    QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<ApiKeyInfo>>> {
-    user(&api, &caller, UserId(id), Operation::Write).await?;
+    user(&api, &caller, UserId(id), AccessOperation::Write).await?;
     let page = api.entities.api_keys.list(UserId(id), &page.link()?).await?;
     Ok(Json(page.map(|key| api.services.api_keys.shown(key))))
 }
@@ -90,9 +92,9 @@ async fn list(
     operation_id = "updateApiKeyDescription", params(("apiKeyId" = Uuid, Path)), request_body = String,
     responses((status = 200, body = ApiKeyInfo)))]
 async fn describe(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
     request: Request,
 ) -> ApiResult<Json<ApiKeyInfo>> {
     let text = String::from_utf8(body_bytes(request, &()).await?.into())
@@ -110,8 +112,8 @@ async fn describe(
     operation_id = "enableApiKey", params(("apiKeyId" = Uuid, Path), ("enabledValue" = bool, Path)),
     responses((status = 200, body = ApiKeyInfo)))]
 async fn enable(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((id, enabled)): Path<(String, String)>,
 ) -> ApiResult<Json<ApiKeyInfo>> {
     let mut key = load(&api, &caller, parse_uuid(&id)?).await?;
@@ -126,7 +128,11 @@ async fn enable(
 /// Deletes a key.
 #[utoipa::path(delete, path = "/api/apiKey/{apiKeyId}", tag = "api-key", operation_id = "deleteApiKey",
     params(("apiKeyId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+async fn delete(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<()> {
     load(&api, &caller, id).await?;
     api.entities.api_keys.delete(ApiKeyId(id)).await?;
     api.keys.forget();

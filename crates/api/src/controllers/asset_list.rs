@@ -9,16 +9,16 @@ use fieldline_model::{AssetProfileId, CustomerId, EntityType};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
-use super::assigned::{self, Narrow, present};
+use super::assigned::{self, ListFilterParams, present};
 use super::{Either, EntitySubtype, profile};
-use crate::caller::Caller;
-use crate::endpoint::{Routes, T, TC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, T, TC};
 use crate::error::ApiResult;
-use crate::extract::{Ids, PageParams, Query, parse_uuid};
-use crate::state::Api;
+use crate::extract::{PageParams, PathIds, QueryParams, parse_uuid};
+use crate::state::SharedApi;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(T, routes!(of_tenant))
         .add(T, routes!(infos_of_tenant))
         .add(T, routes!(by_name))
@@ -31,7 +31,7 @@ pub(super) fn routes() -> Routes {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct FilterParams {
+struct AssetFilterParams {
     /// Only assets of this type.
     #[serde(rename = "type")]
     asset_type: Option<String>,
@@ -40,7 +40,7 @@ struct FilterParams {
     asset_profile_id: Option<String>,
 }
 
-impl Narrow<Asset> for FilterParams {
+impl ListFilterParams<Asset> for AssetFilterParams {
     fn filter(self, customer: Option<CustomerId>) -> ApiResult<AssetFilter> {
         let asset_type = present(self.asset_type);
         let profile = match present(self.asset_profile_id).filter(|_| asset_type.is_none()) {
@@ -58,20 +58,20 @@ impl Narrow<Asset> for FilterParams {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct NameParams {
+struct AssetNameParams {
     /// Name of the asset.
     asset_name: Option<String>,
 }
 
 /// A page of assets of the tenant, or with `assetName` the asset of that name.
 #[utoipa::path(get, path = "/api/tenant/assets", tag = "asset", operation_id = "getTenantAssets",
-    params(PageParams, FilterParams, NameParams), responses((status = 200, body = PageData<Asset>)))]
+    params(PageParams, AssetFilterParams, AssetNameParams), responses((status = 200, body = PageData<Asset>)))]
 async fn of_tenant(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(page): Query<PageParams>,
-    Query(params): Query<FilterParams>,
-    Query(name): Query<NameParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<AssetFilterParams>,
+    QueryParams(name): QueryParams<AssetNameParams>,
 ) -> ApiResult<Json<Either<PageData<Asset>, Asset>>> {
     let name = ("assetName", name.asset_name);
     assigned::of_tenant(&api, &caller, params, page, name).await
@@ -79,51 +79,51 @@ async fn of_tenant(
 
 /// A page of assets of the tenant with what lists show beside them.
 #[utoipa::path(get, path = "/api/tenant/assetInfos", tag = "asset", operation_id = "getTenantAssetInfos",
-    params(PageParams, FilterParams), responses((status = 200, body = PageData<AssetInfo>)))]
+    params(PageParams, AssetFilterParams), responses((status = 200, body = PageData<AssetInfo>)))]
 async fn infos_of_tenant(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(page): Query<PageParams>,
-    Query(params): Query<FilterParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<AssetFilterParams>,
 ) -> ApiResult<Json<PageData<AssetInfo>>> {
     assigned::infos_of_tenant::<Asset>(&api, &caller, params, page).await
 }
 
 /// The asset of a name.
 #[utoipa::path(get, path = "/api/tenant/asset", tag = "asset", operation_id = "getTenantAssetByName",
-    params(NameParams), responses((status = 200, body = Asset)))]
+    params(AssetNameParams), responses((status = 200, body = Asset)))]
 async fn by_name(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(name): Query<NameParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(name): QueryParams<AssetNameParams>,
 ) -> ApiResult<Json<Asset>> {
     assigned::by_name(&api, &caller, ("assetName", name.asset_name)).await
 }
 
 /// A page of assets of a customer with what lists show beside them.
 #[utoipa::path(get, path = "/api/customer/{customerId}/assetInfos", tag = "asset",
-    operation_id = "getCustomerAssetInfos", params(("customerId" = Uuid, Path), PageParams, FilterParams),
+    operation_id = "getCustomerAssetInfos", params(("customerId" = Uuid, Path), PageParams, AssetFilterParams),
     responses((status = 200, body = PageData<AssetInfo>)))]
 async fn infos_of_customer(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([customer]): Ids<1>,
-    Query(page): Query<PageParams>,
-    Query(params): Query<FilterParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([customer]): PathIds<1>,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<AssetFilterParams>,
 ) -> ApiResult<Json<PageData<AssetInfo>>> {
     assigned::infos_of_customer::<Asset>(&api, &caller, customer, params, page).await
 }
 
 /// A page of assets of a customer.
 #[utoipa::path(get, path = "/api/customer/{customerId}/assets", tag = "asset",
-    operation_id = "getCustomerAssets", params(("customerId" = Uuid, Path), PageParams, FilterParams),
+    operation_id = "getCustomerAssets", params(("customerId" = Uuid, Path), PageParams, AssetFilterParams),
     responses((status = 200, body = PageData<Asset>)))]
 async fn of_customer(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([customer]): Ids<1>,
-    Query(page): Query<PageParams>,
-    Query(params): Query<FilterParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([customer]): PathIds<1>,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<AssetFilterParams>,
 ) -> ApiResult<Json<PageData<Asset>>> {
     assigned::of_customer(&api, &caller, customer, params, page).await
 }
@@ -140,9 +140,9 @@ struct AssetIds {
 #[utoipa::path(get, path = "/api/assets", tag = "asset", operation_id = "getAssetsByIds", params(AssetIds),
     responses((status = 200, body = Vec<Asset>)))]
 async fn by_ids(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(ids): Query<AssetIds>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(ids): QueryParams<AssetIds>,
 ) -> ApiResult<Json<Vec<Asset>>> {
     assigned::by_ids(&api, &caller, ("assetIds", ids.asset_ids)).await
 }
@@ -150,6 +150,9 @@ async fn by_ids(
 /// The asset types of the tenant: the names of its asset profiles.
 #[utoipa::path(get, path = "/api/asset/types", tag = "asset", operation_id = "getAssetTypes",
     responses((status = 200, body = Vec<EntitySubtype>)))]
-async fn types(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<Vec<EntitySubtype>>> {
+async fn types(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+) -> ApiResult<Json<Vec<EntitySubtype>>> {
     profile::types::<AssetProfile>(&api, &caller, EntityType::Asset).await
 }

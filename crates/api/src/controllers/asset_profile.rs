@@ -2,21 +2,21 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::Operation;
+use fieldline_core::access::AccessOperation;
 use fieldline_model::entity::{AssetProfile, AssetProfileInfo};
 use fieldline_model::page::PageData;
 use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::{Either, EntityInfo, profile};
-use crate::caller::Caller;
-use crate::endpoint::{Routes, T, TC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, T, TC};
 use crate::error::ApiResult;
-use crate::extract::{Body, Ids, PageParams, Query};
-use crate::state::Api;
+use crate::extract::{JsonBody, PageParams, PathIds, QueryParams};
+use crate::state::SharedApi;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(T, routes!(get))
         .add(T, routes!(save))
         .add(T, routes!(delete))
@@ -34,12 +34,13 @@ pub(super) fn routes() -> Routes {
     operation_id = "getAssetProfileById", params(("assetProfileId" = Uuid, Path)),
     responses((status = 200, body = AssetProfile)))]
 async fn get(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<AssetProfile>> {
     Ok(Json(
-        api.load::<AssetProfile>(&caller, id, Operation::Read).await?,
+        api.load::<AssetProfile>(&caller, id, AccessOperation::Read)
+            .await?,
     ))
 }
 
@@ -47,9 +48,9 @@ async fn get(
 #[utoipa::path(post, path = "/api/assetProfile", tag = "asset-profile", operation_id = "saveAssetProfile",
     request_body = AssetProfile, responses((status = 200, body = AssetProfile)))]
 async fn save(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(profile): Body<AssetProfile>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(profile): JsonBody<AssetProfile>,
 ) -> ApiResult<Json<AssetProfile>> {
     profile::save(&api, &caller, profile).await
 }
@@ -57,7 +58,11 @@ async fn save(
 /// Deletes an asset profile that no asset has.
 #[utoipa::path(delete, path = "/api/assetProfile/{assetProfileId}", tag = "asset-profile",
     operation_id = "deleteAssetProfile", params(("assetProfileId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+async fn delete(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<()> {
     profile::delete::<AssetProfile>(&api, &caller, id).await
 }
 
@@ -66,9 +71,9 @@ async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1
     operation_id = "setDefaultAssetProfile", params(("assetProfileId" = Uuid, Path)),
     responses((status = 200, body = AssetProfile)))]
 async fn set_default(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<AssetProfile>> {
     profile::set_default(&api, &caller, id).await
 }
@@ -77,9 +82,9 @@ async fn set_default(
 #[utoipa::path(get, path = "/api/assetProfiles", tag = "asset-profile", operation_id = "getAssetProfiles",
     params(PageParams), responses((status = 200, body = PageData<AssetProfile>)))]
 async fn list(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(page): Query<PageParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<AssetProfile>>> {
     profile::list(&api, &caller, page).await.map(Json)
 }
@@ -89,9 +94,9 @@ async fn list(
     operation_id = "getAssetProfileInfoById", params(("assetProfileId" = Uuid, Path)),
     responses((status = 200, body = AssetProfileInfo)))]
 async fn info(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<AssetProfileInfo>> {
     profile::info::<AssetProfile>(&api, &caller, id).await
 }
@@ -99,29 +104,32 @@ async fn info(
 /// The short form of the default asset profile.
 #[utoipa::path(get, path = "/api/assetProfileInfo/default", tag = "asset-profile",
     operation_id = "getDefaultAssetProfileInfo", responses((status = 200, body = AssetProfileInfo)))]
-async fn default_info(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<AssetProfileInfo>> {
+async fn default_info(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+) -> ApiResult<Json<AssetProfileInfo>> {
     profile::default_info::<AssetProfile>(&api, &caller).await
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct InfoParams {
+struct AssetProfileIds {
     /// Comma-joined ids, in the place of a page.
     asset_profile_ids: Option<String>,
 }
 
 /// A page of asset profiles in their short form, or with `assetProfileIds` those that the tenant has.
 #[utoipa::path(get, path = "/api/assetProfileInfos", tag = "asset-profile", operation_id = "getAssetProfileInfos",
-    params(PageParams, InfoParams), responses((status = 200, body = inline(Either<PageData<AssetProfileInfo>, Vec<AssetProfileInfo>>))))]
+    params(PageParams, AssetProfileIds), responses((status = 200, body = inline(Either<PageData<AssetProfileInfo>, Vec<AssetProfileInfo>>))))]
 async fn infos(
-    State(api): State<Api>,
-    caller: Caller,
-    Query(page): Query<PageParams>,
-    Query(params): Query<InfoParams>,
+    State(api): State<SharedApi>,
+    caller: CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<AssetProfileIds>,
 ) -> ApiResult<Json<Either<PageData<AssetProfileInfo>, Vec<AssetProfileInfo>>>> {
     if params.asset_profile_ids.is_some() {
-        let Json(infos) = infos_by_ids(State(api), caller, Query(params)).await?;
+        let Json(infos) = infos_by_ids(State(api), caller, QueryParams(params)).await?;
         return Ok(Json(Either::Right(infos)));
     }
     let profiles = profile::list::<AssetProfile>(&api, &caller.0, page).await?;
@@ -130,12 +138,12 @@ async fn infos(
 
 /// Those of the asset profiles that the tenant has, in their short form.
 #[utoipa::path(get, path = "/api/assetProfileInfos/list", tag = "asset-profile",
-    operation_id = "getAssetProfileInfosByIds", params(InfoParams),
+    operation_id = "getAssetProfileInfosByIds", params(AssetProfileIds),
     responses((status = 200, body = Vec<AssetProfileInfo>)))]
 async fn infos_by_ids(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(params): Query<InfoParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(params): QueryParams<AssetProfileIds>,
 ) -> ApiResult<Json<Vec<AssetProfileInfo>>> {
     let ids = ("assetProfileIds", params.asset_profile_ids);
     profile::infos_by_ids::<AssetProfile>(&api, &caller, ids)
@@ -146,7 +154,7 @@ async fn infos_by_ids(
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct NamesParams {
+struct AssetProfileNames {
     /// Only profiles that an asset has.
     #[param(value_type = Option<bool>)]
     active_only: Option<String>,
@@ -154,11 +162,11 @@ struct NamesParams {
 
 /// Ids and names of the asset profiles, by name.
 #[utoipa::path(get, path = "/api/assetProfile/names", tag = "asset-profile", operation_id = "getAssetProfileNames",
-    params(NamesParams), responses((status = 200, body = Vec<EntityInfo>)))]
+    params(AssetProfileNames), responses((status = 200, body = Vec<EntityInfo>)))]
 async fn names(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(params): Query<NamesParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(params): QueryParams<AssetProfileNames>,
 ) -> ApiResult<Json<Vec<EntityInfo>>> {
     profile::names::<AssetProfile>(&api, &caller, params.active_only).await
 }

@@ -11,14 +11,14 @@ use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::relation::entity;
-use crate::caller::Caller;
-use crate::endpoint::{Routes, ST, T};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, ST, T};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Ids, PageParams, Query};
-use crate::state::{Api, ApiState};
+use crate::extract::{PageParams, PathIds, QueryParams};
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(ST, routes!(all))
         .add(T, routes!(of_customer))
         .add(ST, routes!(of_user))
@@ -84,10 +84,10 @@ async fn page(
 #[utoipa::path(get, path = "/api/audit/logs", tag = "audit-log", operation_id = "getAuditLogs",
     params(PageParams, AuditParams), responses((status = 200, body = PageData<AuditLog>)))]
 async fn all(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(link): Query<PageParams>,
-    Query(params): Query<AuditParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(link): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<AuditParams>,
 ) -> ApiResult<Json<PageData<AuditLog>>> {
     page(&api, &caller, AuditScope::Tenant, link, params).await
 }
@@ -97,11 +97,11 @@ async fn all(
     operation_id = "getAuditLogsByCustomerId", params(("customerId" = Uuid, Path), PageParams, AuditParams),
     responses((status = 200, body = PageData<AuditLog>)))]
 async fn of_customer(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([customer]): Ids<1>,
-    Query(link): Query<PageParams>,
-    Query(params): Query<AuditParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([customer]): PathIds<1>,
+    QueryParams(link): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<AuditParams>,
 ) -> ApiResult<Json<PageData<AuditLog>>> {
     let scope = AuditScope::Customer(CustomerId(customer));
     page(&api, &caller, scope, link, params).await
@@ -112,11 +112,11 @@ async fn of_customer(
     params(("userId" = Uuid, Path), PageParams, AuditParams),
     responses((status = 200, body = PageData<AuditLog>)))]
 async fn of_user(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([user]): Ids<1>,
-    Query(link): Query<PageParams>,
-    Query(params): Query<AuditParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([user]): PathIds<1>,
+    QueryParams(link): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<AuditParams>,
 ) -> ApiResult<Json<PageData<AuditLog>>> {
     page(&api, &caller, AuditScope::User(UserId(user)), link, params).await
 }
@@ -127,11 +127,11 @@ async fn of_user(
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), PageParams, AuditParams),
     responses((status = 200, body = PageData<AuditLog>)))]
 async fn of_entity(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id)): Path<(String, String)>,
-    Query(link): Query<PageParams>,
-    Query(params): Query<AuditParams>,
+    QueryParams(link): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<AuditParams>,
 ) -> ApiResult<Json<PageData<AuditLog>>> {
     let scope = AuditScope::Entity(entity(&kind, &id)?);
     page(&api, &caller, scope, link, params).await

@@ -10,32 +10,35 @@ use utoipa_axum::routes;
 
 use super::user::base_url;
 use crate::auth::{TokenPair, network};
-use crate::caller::{Authenticated, Caller, PeerAddress};
-use crate::endpoint::{Access, Routes, STC};
+use crate::caller::{AuthenticatedCaller, CallerPrincipal, PeerAddress};
+use crate::endpoint::{ApiRoutes, EndpointAccess, STC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Query, flag};
+use crate::extract::{JsonBody, QueryParams, flag};
 use crate::mails;
-use crate::state::Api;
+use crate::state::SharedApi;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(STC, routes!(logout))
         .add(STC, routes!(current_user))
         .add(STC, routes!(change_password))
-        .add(Access::Public, routes!(password_policy))
-        .add(Access::Public, routes!(check_activation))
-        .add(Access::Public, routes!(activate))
+        .add(EndpointAccess::Public, routes!(password_policy))
+        .add(EndpointAccess::Public, routes!(check_activation))
+        .add(EndpointAccess::Public, routes!(activate))
 }
 
 /// Ends the session: its tokens no longer count.
 #[utoipa::path(post, path = "/api/auth/logout", tag = "auth", responses((status = 200)))]
-async fn logout(State(api): State<Api>, caller: Authenticated) -> ApiResult<()> {
+async fn logout(State(api): State<SharedApi>, caller: AuthenticatedCaller) -> ApiResult<()> {
     api.sessions.log_out(&api.tokens, caller.ticket).await
 }
 
 /// The user who is logged in.
 #[utoipa::path(get, path = "/api/auth/user", tag = "auth", responses((status = 200, body = User)))]
-async fn current_user(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<User>> {
+async fn current_user(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+) -> ApiResult<Json<User>> {
     let user = api.entities.users.get(caller.tenant, caller.user).await?;
     user.map(Json).ok_or_else(ApiError::unauthenticated)
 }
@@ -55,10 +58,10 @@ struct ChangePasswordRequest {
 #[utoipa::path(post, path = "/api/auth/changePassword", tag = "auth", request_body = ChangePasswordRequest,
     responses((status = 200, body = TokenPair), (status = 400, body = crate::error::ErrorBody)))]
 async fn change_password(
-    State(api): State<Api>,
-    caller: Authenticated,
+    State(api): State<SharedApi>,
+    caller: AuthenticatedCaller,
     PeerAddress(peer): PeerAddress,
-    Body(request): Body<ChangePasswordRequest>,
+    JsonBody(request): JsonBody<ChangePasswordRequest>,
 ) -> ApiResult<Json<TokenPair>> {
     let principal = caller.principal;
     let found = api.entities.users.get(principal.tenant, principal.user).await?;
@@ -73,10 +76,10 @@ async fn change_password(
         .verify_from(peer.map(network), &request.current_password, hash)
         .await?;
     if !right {
-        api.logins.failed(peer, &user.email, now);
+        api.logins.record_failure(peer, &user.email, now);
         return Err(ApiError::bad_request("Current password doesn't match!"));
     }
-    api.logins.succeeded(peer, &user.email, now)?;
+    api.logins.record_success(peer, &user.email, now)?;
     api.services
         .security
         .check_new(&request.new_password, &credentials)
@@ -99,7 +102,7 @@ async fn change_password(
 /// What a password must be like.
 #[utoipa::path(get, path = "/api/noauth/userPasswordPolicy", tag = "login",
     responses((status = 200, body = PasswordPolicy)))]
-async fn password_policy(State(api): State<Api>) -> ApiResult<Json<PasswordPolicy>> {
+async fn password_policy(State(api): State<SharedApi>) -> ApiResult<Json<PasswordPolicy>> {
     Ok(Json(api.services.security.settings().await?.password_policy))
 }
 
@@ -116,8 +119,8 @@ struct ActivateParams {
 #[utoipa::path(get, path = "/api/noauth/activate", tag = "login", params(ActivateParams),
     responses((status = 303), (status = 409)))]
 async fn check_activation(
-    State(api): State<Api>,
-    Query(params): Query<ActivateParams>,
+    State(api): State<SharedApi>,
+    QueryParams(params): QueryParams<ActivateParams>,
 ) -> ApiResult<Response> {
     let token = &params.activate_token;
     Ok(match api.services.users.activation_state(token).await? {
@@ -153,11 +156,11 @@ struct ActivationMailParams {
     request_body = ActivateRequest,
     responses((status = 200, body = TokenPair), (status = 400, body = crate::error::ErrorBody)))]
 async fn activate(
-    State(api): State<Api>,
+    State(api): State<SharedApi>,
     PeerAddress(peer): PeerAddress,
     headers: HeaderMap,
-    Query(params): Query<ActivationMailParams>,
-    Body(request): Body<ActivateRequest>,
+    QueryParams(params): QueryParams<ActivationMailParams>,
+    JsonBody(request): JsonBody<ActivateRequest>,
 ) -> ApiResult<Json<TokenPair>> {
     let now = api.clock.now_ms();
     api.logins.attempt(peer, &request.activate_token, now)?;
@@ -168,7 +171,8 @@ async fn activate(
         .await?;
     if params.send_activation_mail != Some(false) {
         let login = format!("{}/login", base_url(&api, &headers).await?);
-        api.mails.send_later(mails::activated(&user.email, &login));
+        api.mails
+            .send_later(mails::activation_notice(&user.email, &login));
     }
     let times = (now, credentials.tokens_valid_from);
     Ok(Json(api.sessions.open(&api.tokens, &user, None, times).await?))

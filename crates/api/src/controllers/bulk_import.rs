@@ -2,22 +2,24 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::services::ImportLinks;
+use fieldline_core::services::ImportContext;
 use fieldline_model::entity::{ImportRequest, ImportResult};
 use utoipa_axum::routes;
 
-use crate::caller::Caller;
-use crate::endpoint::{Routes, T};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, T};
 use crate::error::ApiResult;
-use crate::extract::Body;
-use crate::state::{Api, ApiState};
+use crate::extract::JsonBody;
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default().add(T, routes!(devices)).add(T, routes!(assets))
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
+        .add(T, routes!(devices))
+        .add(T, routes!(assets))
 }
 
-fn links(api: &ApiState) -> ImportLinks<'_> {
-    ImportLinks {
+fn links(api: &ApiState) -> ImportContext<'_> {
+    ImportContext {
         usage: &api.usage,
         devices: &*api.devices,
         type_cast: api.options.json_type_cast,
@@ -28,9 +30,9 @@ fn links(api: &ApiState) -> ImportLinks<'_> {
 #[utoipa::path(post, path = "/api/device/bulk_import", tag = "device", operation_id = "processDevicesBulkImport",
     request_body = ImportRequest, responses((status = 200, body = ImportResult)))]
 async fn devices(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(request): Body<ImportRequest>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(request): JsonBody<ImportRequest>,
 ) -> ApiResult<Json<ImportResult>> {
     let imports = &api.services.imports;
     Ok(Json(imports.devices(&caller, links(&api), request).await?))
@@ -40,9 +42,9 @@ async fn devices(
 #[utoipa::path(post, path = "/api/asset/bulk_import", tag = "asset", operation_id = "processAssetsBulkImport",
     request_body = ImportRequest, responses((status = 200, body = ImportResult)))]
 async fn assets(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(request): Body<ImportRequest>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(request): JsonBody<ImportRequest>,
 ) -> ApiResult<Json<ImportResult>> {
     let imports = &api.services.imports;
     Ok(Json(imports.assets(&caller, links(&api), request).await?))

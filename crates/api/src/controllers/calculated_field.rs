@@ -3,10 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use fieldline_core::access::{AccessError, Entity, Operation, Principal};
+use fieldline_core::access::{AccessError, AccessOperation, AnyEntity, Principal};
 use fieldline_core::ports::{EventFilter, FieldScriptTest};
 use fieldline_model::CalculatedFieldId;
-use fieldline_model::entity::calculated_field::Configuration;
+use fieldline_model::entity::calculated_field::CalculatedFieldConfiguration;
 use fieldline_model::entity::{CalculatedField, EventKind};
 use fieldline_model::page::PageLink;
 use serde::{Deserialize, Serialize};
@@ -15,14 +15,14 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::rule_node::tried_out;
-use crate::caller::Caller;
-use crate::endpoint::{Routes, T};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids, missing};
-use crate::state::{Api, ApiState};
+use crate::extract::{JsonBody, PathIds, missing};
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(T, routes!(get))
         .add(T, routes!(save))
         .add(T, routes!(delete))
@@ -35,9 +35,11 @@ pub(super) async fn load(
     api: &ApiState,
     caller: &Principal,
     id: Uuid,
-    operation: Operation,
+    operation: AccessOperation,
 ) -> ApiResult<CalculatedField> {
-    let Entity::CalculatedField(field) = api.check(caller, CalculatedFieldId(id), Operation::Read).await?
+    let AnyEntity::CalculatedField(field) = api
+        .check(caller, CalculatedFieldId(id), AccessOperation::Read)
+        .await?
     else {
         return Err(AccessError::NotFound(CalculatedFieldId(id).into()).into());
     };
@@ -52,30 +54,30 @@ pub(super) async fn load(
     operation_id = "getCalculatedFieldById", params(("calculatedFieldId" = Uuid, Path)),
     responses((status = 200, body = CalculatedField)))]
 async fn get(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<CalculatedField>> {
-    Ok(Json(load(&api, &caller, id, Operation::Read).await?))
+    Ok(Json(load(&api, &caller, id, AccessOperation::Read).await?))
 }
 
 /// Creates a calculated field, or updates it where it has an id.
 #[utoipa::path(post, path = "/api/calculatedField", tag = "calculated-field", operation_id = "saveCalculatedField",
     request_body = CalculatedField, responses((status = 200, body = CalculatedField)))]
 pub(super) async fn save(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(field): Body<CalculatedField>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(field): JsonBody<CalculatedField>,
 ) -> ApiResult<Json<CalculatedField>> {
     let entity = field.entity_id.ok_or_else(|| missing("entityId"))?;
     if let Some(id) = field.id {
-        load(&api, &caller, id.0, Operation::Write).await?;
+        load(&api, &caller, id.0, AccessOperation::Write).await?;
     }
-    api.check(&caller, entity, Operation::Write).await?;
+    api.check(&caller, entity, AccessOperation::Write).await?;
     // What is wrong with a configuration is for the service to say.
-    if let Ok(configuration) = Configuration::parse(field.field_type, &field.configuration) {
+    if let Ok(configuration) = CalculatedFieldConfiguration::parse(field.field_type, &field.configuration) {
         for referenced in configuration.referenced_entities() {
-            api.check(&caller, referenced, Operation::Read).await?;
+            api.check(&caller, referenced, AccessOperation::Read).await?;
         }
     }
     let fields = &api.services.calculated_fields;
@@ -86,8 +88,12 @@ pub(super) async fn save(
 #[utoipa::path(delete, path = "/api/calculatedField/{calculatedFieldId}", tag = "calculated-field",
     operation_id = "deleteCalculatedField", params(("calculatedFieldId" = Uuid, Path)),
     responses((status = 200)))]
-async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    let field = load(&api, &caller, id, Operation::Write).await?;
+async fn delete(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<()> {
+    let field = load(&api, &caller, id, AccessOperation::Write).await?;
     Ok(api.services.calculated_fields.delete(&field).await?)
 }
 
@@ -96,11 +102,11 @@ async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1
     operation_id = "getLatestCalculatedFieldDebugEvent", params(("calculatedFieldId" = Uuid, Path)),
     responses((status = 200, body = Value)))]
 pub(super) async fn debug_event(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Response> {
-    load(&api, &caller, id, Operation::Read).await?;
+    load(&api, &caller, id, AccessOperation::Read).await?;
     let filter = EventFilter::of(EventKind::DebugCalculatedField);
     let id = CalculatedFieldId(id).into();
     let page = api
@@ -139,9 +145,9 @@ pub(super) struct TestScriptResult {
     operation_id = "testCalculatedFieldScript", request_body = TestScriptRequest,
     responses((status = 200, body = TestScriptResult)))]
 pub(super) async fn test_script(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(request): Body<TestScriptRequest>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(request): JsonBody<TestScriptRequest>,
 ) -> ApiResult<Json<TestScriptResult>> {
     let expression = request.expression.filter(|text| !text.is_empty());
     let expression = expression.ok_or_else(|| missing("expression"))?;

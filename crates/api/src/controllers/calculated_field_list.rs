@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use fieldline_core::access::{Operation, Principal};
+use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::ports::CalculatedFieldFilter;
 use fieldline_model::entity::calculated_field::CALCULATED_FIELD_ENTITIES;
 use fieldline_model::entity::{CalculatedField, CalculatedFieldInfo, CalculatedFieldType};
@@ -12,14 +12,14 @@ use serde::Deserialize;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use crate::caller::Caller;
-use crate::endpoint::{Routes, T};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{PageParams, Pairs, Query, missing, parse_uuid, parse_uuids};
-use crate::state::{Api, ApiState};
+use crate::extract::{PageParams, QueryPairs, QueryParams, missing, parse_uuid, parse_uuids};
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(T, routes!(of_entity))
         .add(T, routes!(of_entity_legacy))
         .add(T, routes!(list))
@@ -31,7 +31,7 @@ const MAX_NAMES: usize = 1_000;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
-struct TypeParams {
+struct FieldTypeParams {
     /// Type of the fields; all but alarm rules where absent.
     #[serde(rename = "type")]
     #[param(value_type = Option<CalculatedFieldType>)]
@@ -41,14 +41,14 @@ struct TypeParams {
 /// A page of the calculated fields of an entity or profile.
 #[utoipa::path(get, path = "/api/calculatedField/{entityType}/{entityId}", tag = "calculated-field",
     operation_id = "getCalculatedFieldsByEntityId",
-    params(("entityType" = String, Path), ("entityId" = Uuid, Path), TypeParams, PageParams),
+    params(("entityType" = String, Path), ("entityId" = Uuid, Path), FieldTypeParams, PageParams),
     responses((status = 200, body = PageData<CalculatedField>)))]
 async fn of_entity(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((entity_type, id)): Path<(String, String)>,
-    Query(kind): Query<TypeParams>,
-    Query(page): Query<PageParams>,
+    QueryParams(kind): QueryParams<FieldTypeParams>,
+    QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<CalculatedField>>> {
     fields_of(&api, &caller, &entity_type, &id, kind.kind.as_deref(), page).await
 }
@@ -56,14 +56,14 @@ async fn of_entity(
 /// The same under its older path.
 #[utoipa::path(get, path = "/api/{entityType}/{entityId}/calculatedFields", tag = "calculated-field",
     operation_id = "getCalculatedFieldsByEntityIdV1",
-    params(("entityType" = String, Path), ("entityId" = Uuid, Path), TypeParams, PageParams),
+    params(("entityType" = String, Path), ("entityId" = Uuid, Path), FieldTypeParams, PageParams),
     responses((status = 200, body = PageData<CalculatedField>)))]
 async fn of_entity_legacy(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((entity_type, id)): Path<(String, String)>,
-    Query(kind): Query<TypeParams>,
-    Query(page): Query<PageParams>,
+    QueryParams(kind): QueryParams<FieldTypeParams>,
+    QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<CalculatedField>>> {
     fields_of(&api, &caller, &entity_type, &id, kind.kind.as_deref(), page).await
 }
@@ -82,7 +82,7 @@ pub(super) async fn fields_of(
         None => None,
     };
     let link = page.link()?;
-    api.check(caller, entity, Operation::Read).await?;
+    api.check(caller, entity, AccessOperation::Read).await?;
     let fields = &api.services.calculated_fields;
     fields.check_entity(caller.tenant, entity, kind).await?;
     let filter = CalculatedFieldFilter {
@@ -99,7 +99,7 @@ pub(super) async fn fields_of(
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct FilterParams {
+struct FieldFilterParams {
     /// Comma-joined types; all but alarm rules where absent.
     types: Option<String>,
 }
@@ -107,7 +107,7 @@ struct FilterParams {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct EntityParams {
+pub(super) struct FieldEntityParams {
     /// Type of the entities that have the fields.
     #[param(value_type = Option<String>)]
     entity_type: Option<String>,
@@ -116,10 +116,10 @@ pub(super) struct EntityParams {
 }
 
 /// The entity types and entities that fields are asked for of.
-type OfEntities = (Option<Vec<EntityType>>, Option<Vec<Uuid>>);
+type FieldEntities = (Option<Vec<EntityType>>, Option<Vec<Uuid>>);
 
-impl EntityParams {
-    pub(super) fn parse(self) -> ApiResult<OfEntities> {
+impl FieldEntityParams {
+    pub(super) fn parse(self) -> ApiResult<FieldEntities> {
         let types = match present(self.entity_type) {
             Some(name) => Some(vec![entity_type_of(&name)?]),
             None => None,
@@ -138,15 +138,15 @@ fn present(text: Option<String>) -> Option<String> {
 
 /// A page of the calculated fields of the tenant.
 #[utoipa::path(get, path = "/api/calculatedFields", tag = "calculated-field", operation_id = "getCalculatedFields",
-    params(FilterParams, EntityParams, PageParams, ("name" = Option<Vec<String>>, Query, description = "Names; may be repeated.")),
+    params(FieldFilterParams, FieldEntityParams, PageParams, ("name" = Option<Vec<String>>, Query, description = "Names; may be repeated.")),
     responses((status = 200, body = PageData<CalculatedFieldInfo>)))]
 async fn list(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(filter): Query<FilterParams>,
-    Query(entities): Query<EntityParams>,
-    Query(page): Query<PageParams>,
-    Pairs(pairs): Pairs,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(filter): QueryParams<FieldFilterParams>,
+    QueryParams(entities): QueryParams<FieldEntityParams>,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryPairs(pairs): QueryPairs,
 ) -> ApiResult<Json<PageData<CalculatedFieldInfo>>> {
     let filter = filter.filter(entities, pairs)?;
     let link = page.link()?;
@@ -154,10 +154,10 @@ async fn list(
     Ok(Json(store.list(caller.tenant, &filter, &link).await?))
 }
 
-impl FilterParams {
+impl FieldFilterParams {
     fn filter(
         self,
-        entities: EntityParams,
+        entities: FieldEntityParams,
         pairs: Vec<(String, String)>,
     ) -> ApiResult<CalculatedFieldFilter> {
         let types = match present(self.types) {
@@ -194,13 +194,13 @@ fn names_of(pairs: Vec<(String, String)>) -> ApiResult<Option<Vec<String>>> {
 
 /// A page of the names that calculated fields of a type have.
 #[utoipa::path(get, path = "/api/calculatedFields/names", tag = "calculated-field",
-    operation_id = "getCalculatedFieldNames", params(TypeParams, PageParams),
+    operation_id = "getCalculatedFieldNames", params(FieldTypeParams, PageParams),
     responses((status = 200, body = PageData<String>)))]
 async fn names(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(kind): Query<TypeParams>,
-    Query(page): Query<PageParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(kind): QueryParams<FieldTypeParams>,
+    QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<String>>> {
     let kind = type_of(&kind.kind.ok_or_else(|| missing("type"))?)?;
     let store = &api.entities.calculated_fields;

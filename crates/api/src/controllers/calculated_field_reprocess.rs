@@ -2,23 +2,23 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::Operation;
+use fieldline_core::access::AccessOperation;
 use fieldline_core::services::ServiceError;
 use fieldline_model::CalculatedFieldId;
-use fieldline_model::reprocess::{ReprocessRequest, Reprocessing};
+use fieldline_model::reprocess::{ReprocessReport, ReprocessRequest};
 use serde_json::Value;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::calculated_field::load;
-use crate::caller::Caller;
-use crate::endpoint::{Routes, T};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids};
-use crate::state::Api;
+use crate::extract::{JsonBody, PathIds};
+use crate::state::SharedApi;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(T, routes!(begin))
         .add(T, routes!(progress))
         .add(T, routes!(cancel))
@@ -28,14 +28,14 @@ pub(super) fn routes() -> Routes {
 /// on after the answer.
 #[utoipa::path(post, path = "/api/calculatedField/{calculatedFieldId}/reprocess", tag = "calculated-field",
     operation_id = "reprocessCalculatedField", params(("calculatedFieldId" = Uuid, Path)),
-    request_body = ReprocessRequest, responses((status = 200, body = Reprocessing)))]
+    request_body = ReprocessRequest, responses((status = 200, body = ReprocessReport)))]
 async fn begin(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
-    Body(request): Body<Value>,
-) -> ApiResult<Json<Reprocessing>> {
-    let field = load(&api, &caller, id, Operation::Write).await?;
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+    JsonBody(request): JsonBody<Value>,
+) -> ApiResult<Json<ReprocessReport>> {
+    let field = load(&api, &caller, id, AccessOperation::Write).await?;
     // Whose field it is matters before what is wrong with the request.
     let request: ReprocessRequest =
         serde_json::from_value(request).map_err(|error| ApiError::bad_request(error.to_string()))?;
@@ -45,13 +45,13 @@ async fn begin(
 /// How far the last reprocessing of a calculated field is, or what has come of it.
 #[utoipa::path(get, path = "/api/calculatedField/{calculatedFieldId}/reprocess", tag = "calculated-field",
     operation_id = "getCalculatedFieldReprocessing", params(("calculatedFieldId" = Uuid, Path)),
-    responses((status = 200, body = Reprocessing)))]
+    responses((status = 200, body = ReprocessReport)))]
 async fn progress(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
-) -> ApiResult<Json<Reprocessing>> {
-    load(&api, &caller, id, Operation::Read).await?;
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<Json<ReprocessReport>> {
+    load(&api, &caller, id, AccessOperation::Read).await?;
     let found = api.reprocess.progress(caller.tenant, CalculatedFieldId(id));
     found.map(Json).ok_or_else(|| none(id).into())
 }
@@ -59,13 +59,13 @@ async fn progress(
 /// Ends the reprocessing of a calculated field; what has been stored until then stays.
 #[utoipa::path(delete, path = "/api/calculatedField/{calculatedFieldId}/reprocess", tag = "calculated-field",
     operation_id = "cancelCalculatedFieldReprocessing", params(("calculatedFieldId" = Uuid, Path)),
-    responses((status = 200, body = Reprocessing)))]
+    responses((status = 200, body = ReprocessReport)))]
 async fn cancel(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
-) -> ApiResult<Json<Reprocessing>> {
-    load(&api, &caller, id, Operation::Write).await?;
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<Json<ReprocessReport>> {
+    load(&api, &caller, id, AccessOperation::Write).await?;
     let found = api.reprocess.cancel(caller.tenant, CalculatedFieldId(id));
     found.map(Json).ok_or_else(|| none(id).into())
 }

@@ -4,20 +4,22 @@ use axum::Json;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use fieldline_core::access::{Entity, Operation, Principal};
-use fieldline_core::services::Claimed;
+use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
+use fieldline_core::services::ClaimOutcome;
 use fieldline_model::entity::{Authority, Device};
 use serde::{Deserialize, Serialize};
 use utoipa_axum::routes;
 
-use crate::caller::Caller;
-use crate::endpoint::{C, Routes, TC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, C, TC};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::extract::body_bytes;
-use crate::state::{Api, ApiState};
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default().add(C, routes!(claim)).add(TC, routes!(reclaim))
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
+        .add(C, routes!(claim))
+        .add(TC, routes!(reclaim))
 }
 
 #[derive(Deserialize, Default, utoipa::ToSchema)]
@@ -41,8 +43,8 @@ async fn named(api: &ApiState, caller: &Principal, name: &str) -> ApiResult<Devi
     let found = api.entities.devices.by_name(caller.tenant, name).await?;
     let id = found.and_then(|device| device.id);
     let id = id.ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))?;
-    match api.check(caller, id, Operation::ClaimDevices).await? {
-        Entity::Device(device) => Ok(device),
+    match api.check(caller, id, AccessOperation::ClaimDevices).await? {
+        AnyEntity::Device(device) => Ok(device),
         _ => Err(ApiError::not_found("Requested item wasn't found!")),
     }
 }
@@ -53,8 +55,8 @@ async fn named(api: &ApiState, caller: &Principal, name: &str) -> ApiResult<Devi
     responses((status = 200, body = ClaimResult), (status = 400, description = "`FAILURE`, or `CLAIMED` already"),
         (status = 429, body = crate::error::ErrorBody)))]
 async fn claim(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path(name): Path<String>,
     request: Request,
 ) -> ApiResult<Response> {
@@ -71,11 +73,14 @@ async fn claim(
         .claim(&device, (caller.customer, caller.user), &secret)
         .await?
     {
-        Claimed::Success(device) => {
+        ClaimOutcome::Success(device) => {
             let customer = api.entities.customers.get(caller.tenant, caller.customer).await?;
             if let Some(customer) = customer {
-                let entity = Entity::Device(Device::clone(&device));
-                api.services.actions.assigned(&caller, &entity, &customer).await;
+                let entity = AnyEntity::Device(Device::clone(&device));
+                api.services
+                    .actions
+                    .push_assigned(&caller, &entity, &customer)
+                    .await;
             }
             let response = "SUCCESS";
             return Ok(Json(ClaimResult {
@@ -84,9 +89,9 @@ async fn claim(
             })
             .into_response());
         }
-        Claimed::Failure => "FAILURE",
-        Claimed::Claimed => "CLAIMED",
-        Claimed::TooOften(wait_ms) => {
+        ClaimOutcome::Failure => "FAILURE",
+        ClaimOutcome::Claimed => "CLAIMED",
+        ClaimOutcome::TooOften(wait_ms) => {
             let seconds = wait_ms.saturating_add(999) / 1_000;
             return Err(ApiError::new(
                 ErrorCode::TooManyRequests,
@@ -101,8 +106,8 @@ async fn claim(
 #[utoipa::path(delete, path = "/api/customer/device/{deviceName}/claim", tag = "device", operation_id = "reClaimDevice",
     params(("deviceName" = String, Path)), responses((status = 200, description = "It belongs to no customer now")))]
 async fn reclaim(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path(name): Path<String>,
 ) -> ApiResult<StatusCode> {
     let device = named(&api, &caller, &name).await?;
@@ -111,8 +116,11 @@ async fn reclaim(
     }
     let customer = api.onboarding.claims.reclaim(&device).await?;
     if let Some(customer) = customer {
-        let entity = Entity::Device(device);
-        api.services.actions.unassigned(&caller, &entity, &customer).await;
+        let entity = AnyEntity::Device(device);
+        api.services
+            .actions
+            .push_unassigned(&caller, &entity, &customer)
+            .await;
     }
     Ok(StatusCode::OK)
 }

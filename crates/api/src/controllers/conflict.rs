@@ -1,6 +1,6 @@
 //! What a request says about taken names.
 
-use fieldline_core::services::{NameConflict, Suffix};
+use fieldline_core::services::{NameConflict, NameSuffix};
 use serde::Deserialize;
 
 use crate::error::{ApiError, ApiResult};
@@ -26,8 +26,8 @@ impl ConflictParams {
         let unsupported =
             |name: &str, value: &str| ApiError::bad_request(format!("{name} \"{value}\" is not supported!"));
         let suffix = match self.uniquify_strategy.as_deref() {
-            None | Some("" | "RANDOM") => Suffix::Random,
-            Some("INCREMENTAL") => Suffix::Incremental,
+            None | Some("" | "RANDOM") => NameSuffix::Random,
+            Some("INCREMENTAL") => NameSuffix::Incremental,
             Some(other) => return Err(unsupported("uniquifyStrategy", other)),
         };
         match self.name_conflict_policy.as_deref() {

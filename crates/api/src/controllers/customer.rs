@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Entity, Operation};
+use fieldline_core::access::{AccessOperation, AnyEntity};
 use fieldline_model::CustomerId;
 use fieldline_model::entity::Customer;
 use fieldline_model::message::MsgType;
@@ -12,14 +12,14 @@ use utoipa_axum::routes;
 
 use super::Either;
 use super::conflict::ConflictParams;
-use crate::caller::Caller;
-use crate::endpoint::{Routes, T, TC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, T, TC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids, PageParams, Query, missing, parse_uuids};
-use crate::state::Api;
+use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, missing, parse_uuids};
+use crate::state::SharedApi;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(TC, routes!(get))
         .add(TC, routes!(short_info))
         .add(TC, routes!(title))
@@ -33,8 +33,14 @@ pub(super) fn routes() -> Routes {
 /// The customer of an id.
 #[utoipa::path(get, path = "/api/customer/{customerId}", tag = "customer", operation_id = "getCustomerById",
     params(("customerId" = Uuid, Path)), responses((status = 200, body = Customer)))]
-async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<Customer>> {
-    Ok(Json(api.load::<Customer>(&caller, id, Operation::Read).await?))
+async fn get(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<Json<Customer>> {
+    Ok(Json(
+        api.load::<Customer>(&caller, id, AccessOperation::Read).await?,
+    ))
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -51,11 +57,11 @@ struct ShortCustomerInfo {
     operation_id = "getShortCustomerInfoById", params(("customerId" = Uuid, Path)),
     responses((status = 200, body = ShortCustomerInfo)))]
 async fn short_info(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<ShortCustomerInfo>> {
-    let customer = api.load::<Customer>(&caller, id, Operation::Read).await?;
+    let customer = api.load::<Customer>(&caller, id, AccessOperation::Read).await?;
     Ok(Json(ShortCustomerInfo {
         is_public: customer.is_public(),
         title: customer.title,
@@ -66,21 +72,29 @@ async fn short_info(
 #[utoipa::path(get, path = "/api/customer/{customerId}/title", tag = "customer",
     operation_id = "getCustomerTitleById", params(("customerId" = Uuid, Path)),
     responses((status = 200, body = String, content_type = "text/plain")))]
-async fn title(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<String> {
-    Ok(api.load::<Customer>(&caller, id, Operation::Read).await?.title)
+async fn title(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<String> {
+    Ok(api
+        .load::<Customer>(&caller, id, AccessOperation::Read)
+        .await?
+        .title)
 }
 
 /// Creates a customer, or updates it where it has an id.
 #[utoipa::path(post, path = "/api/customer", tag = "customer", operation_id = "saveCustomer",
     params(ConflictParams), request_body = Customer, responses((status = 200, body = Customer)))]
 async fn save(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(names): Query<ConflictParams>,
-    Body(customer): Body<Customer>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(names): QueryParams<ConflictParams>,
+    JsonBody(customer): JsonBody<Customer>,
 ) -> ApiResult<Json<Customer>> {
     if let Some(id) = customer.id {
-        api.load::<Customer>(&caller, id.0, Operation::Write).await?;
+        api.load::<Customer>(&caller, id.0, AccessOperation::Write)
+            .await?;
     }
     let created = customer.id.is_none();
     let names = names.policy()?;
@@ -89,24 +103,28 @@ async fn save(
         .customers
         .save(caller.tenant, customer, &names)
         .await?;
-    let entity = Entity::Customer(saved.clone());
-    api.services.actions.saved(&caller, created, &entity).await;
+    let entity = AnyEntity::Customer(saved.clone());
+    api.services.actions.push_saved(&caller, created, &entity).await;
     Ok(Json(saved))
 }
 
 /// Deletes a customer with its users, and unassigns its devices.
 #[utoipa::path(delete, path = "/api/customer/{customerId}", tag = "customer", operation_id = "deleteCustomer",
     params(("customerId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    let customer = api.load::<Customer>(&caller, id, Operation::Delete).await?;
+async fn delete(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<()> {
+    let customer = api.load::<Customer>(&caller, id, AccessOperation::Delete).await?;
     api.services
         .customers
         .delete(caller.tenant, CustomerId(id))
         .await?;
-    let entity = Entity::Customer(customer);
+    let entity = AnyEntity::Customer(customer);
     api.services
         .actions
-        .entity(&caller, MsgType::EntityDeleted, &entity)
+        .push_entity(&caller, MsgType::EntityDeleted, &entity)
         .await;
     Ok(())
 }
@@ -123,13 +141,13 @@ struct CustomerIds {
 #[utoipa::path(get, path = "/api/customers", tag = "customer", operation_id = "getCustomers",
     params(PageParams, CustomerIds), responses((status = 200, body = inline(Either<PageData<Customer>, Vec<Customer>>))))]
 async fn list(
-    State(api): State<Api>,
-    caller: Caller,
-    Query(page): Query<PageParams>,
-    Query(ids): Query<CustomerIds>,
+    State(api): State<SharedApi>,
+    caller: CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(ids): QueryParams<CustomerIds>,
 ) -> ApiResult<Json<Either<PageData<Customer>, Vec<Customer>>>> {
     if ids.customer_ids.is_some() {
-        let Json(customers) = by_ids(State(api), caller, Query(ids)).await?;
+        let Json(customers) = by_ids(State(api), caller, QueryParams(ids)).await?;
         return Ok(Json(Either::Right(customers)));
     }
     let customers = api
@@ -144,9 +162,9 @@ async fn list(
 #[utoipa::path(get, path = "/api/customers/list", tag = "customer", operation_id = "getCustomersByIds",
     params(CustomerIds), responses((status = 200, body = Vec<Customer>)))]
 async fn by_ids(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(ids): Query<CustomerIds>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(ids): QueryParams<CustomerIds>,
 ) -> ApiResult<Json<Vec<Customer>>> {
     let ids = parse_uuids("customerIds", &ids.customer_ids.unwrap_or_default(), CustomerId)?;
     Ok(Json(api.entities.customers.by_ids(caller.tenant, &ids).await?))
@@ -155,18 +173,18 @@ async fn by_ids(
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct TitleParams {
+struct CustomerTitleParams {
     /// Title of the customer.
     customer_title: Option<String>,
 }
 
 /// The customer of a title.
 #[utoipa::path(get, path = "/api/tenant/customers", tag = "customer", operation_id = "getTenantCustomer",
-    params(TitleParams), responses((status = 200, body = Customer)))]
+    params(CustomerTitleParams), responses((status = 200, body = Customer)))]
 async fn by_title(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(params): Query<TitleParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(params): QueryParams<CustomerTitleParams>,
 ) -> ApiResult<Json<Customer>> {
     let title = params.customer_title.ok_or_else(|| missing("customerTitle"))?;
     let found = api.entities.customers.by_title(caller.tenant, &title).await?;

@@ -2,24 +2,24 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
 use fieldline_model::DashboardId;
 use fieldline_model::entity::{Dashboard, DashboardInfo};
 use fieldline_model::message::MsgType;
 use serde::Deserialize;
 use utoipa_axum::routes;
 
-use crate::caller::Caller;
-use crate::endpoint::{Routes, STC, T, TC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, STC, T, TC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids, Query, flag};
-use crate::state::{Api, ApiState};
+use crate::extract::{JsonBody, PathIds, QueryParams, flag};
+use crate::state::{ApiState, SharedApi};
 
 /// Points that a widget may ask for at once, as user interfaces are told.
 pub(super) const MAX_DATAPOINTS: u64 = 50_000;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(TC, routes!(get))
         .add(TC, routes!(info))
         .add(T, routes!(save))
@@ -37,7 +37,7 @@ pub(super) async fn whole(api: &ApiState, caller: &Principal, id: DashboardId) -
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct ExportParams {
+struct DashboardExportParams {
     /// Whether what came along with an import is given back, as for an export.
     #[serde(default, deserialize_with = "flag")]
     include_resources: Option<bool>,
@@ -45,14 +45,15 @@ struct ExportParams {
 
 /// The dashboard of an id.
 #[utoipa::path(get, path = "/api/dashboard/{dashboardId}", tag = "dashboard", operation_id = "getDashboardById",
-    params(("dashboardId" = Uuid, Path), ExportParams), responses((status = 200, body = Dashboard)))]
+    params(("dashboardId" = Uuid, Path), DashboardExportParams), responses((status = 200, body = Dashboard)))]
 async fn get(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
-    Query(params): Query<ExportParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+    QueryParams(params): QueryParams<DashboardExportParams>,
 ) -> ApiResult<Json<Dashboard>> {
-    api.load::<DashboardInfo>(&caller, id, Operation::Read).await?;
+    api.load::<DashboardInfo>(&caller, id, AccessOperation::Read)
+        .await?;
     let mut dashboard = whole(&api, &caller, DashboardId(id)).await?;
     if params.include_resources != Some(true) {
         dashboard.resources = None;
@@ -65,12 +66,13 @@ async fn get(
     operation_id = "getDashboardInfoById", params(("dashboardId" = Uuid, Path)),
     responses((status = 200, body = DashboardInfo)))]
 async fn info(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<DashboardInfo>> {
     Ok(Json(
-        api.load::<DashboardInfo>(&caller, id, Operation::Read).await?,
+        api.load::<DashboardInfo>(&caller, id, AccessOperation::Read)
+            .await?,
     ))
 }
 
@@ -78,30 +80,37 @@ async fn info(
 #[utoipa::path(post, path = "/api/dashboard", tag = "dashboard", operation_id = "saveDashboard",
     request_body = Dashboard, responses((status = 200, body = Dashboard)))]
 async fn save(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(dashboard): Body<Dashboard>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(dashboard): JsonBody<Dashboard>,
 ) -> ApiResult<Json<Dashboard>> {
     if let Some(id) = dashboard.info.id {
-        api.load::<DashboardInfo>(&caller, id.0, Operation::Write).await?;
+        api.load::<DashboardInfo>(&caller, id.0, AccessOperation::Write)
+            .await?;
     }
     let created = dashboard.info.id.is_none();
     let saved = api.services.dashboards.save(caller.tenant, dashboard).await?;
-    let entity = Entity::Dashboard(saved.info.clone());
-    api.services.actions.saved(&caller, created, &entity).await;
+    let entity = AnyEntity::Dashboard(saved.info.clone());
+    api.services.actions.push_saved(&caller, created, &entity).await;
     Ok(Json(saved))
 }
 
 /// Deletes a dashboard.
 #[utoipa::path(delete, path = "/api/dashboard/{dashboardId}", tag = "dashboard", operation_id = "deleteDashboard",
     params(("dashboardId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    let dashboard = api.load::<DashboardInfo>(&caller, id, Operation::Delete).await?;
+async fn delete(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<()> {
+    let dashboard = api
+        .load::<DashboardInfo>(&caller, id, AccessOperation::Delete)
+        .await?;
     api.services.dashboards.delete(&dashboard).await?;
-    let entity = Entity::Dashboard(dashboard);
+    let entity = AnyEntity::Dashboard(dashboard);
     api.services
         .actions
-        .entity(&caller, MsgType::EntityDeleted, &entity)
+        .push_entity(&caller, MsgType::EntityDeleted, &entity)
         .await;
     Ok(())
 }
@@ -109,7 +118,7 @@ async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1
 /// The time of the server, milliseconds.
 #[utoipa::path(get, path = "/api/dashboard/serverTime", tag = "dashboard", operation_id = "getServerTime",
     responses((status = 200, body = i64, content_type = "application/json")))]
-async fn server_time(State(api): State<Api>) -> Json<i64> {
+async fn server_time(State(api): State<SharedApi>) -> Json<i64> {
     Json(api.clock.now_ms())
 }
 

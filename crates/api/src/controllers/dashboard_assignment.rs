@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
 use fieldline_model::entity::{Customer, Dashboard, DashboardInfo};
 use fieldline_model::{CustomerId, DashboardId};
 use serde_json::Value;
@@ -12,17 +12,17 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::dashboard::whole;
-use crate::caller::Caller;
-use crate::endpoint::{Routes, T};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids, parse_uuid};
-use crate::state::{Api, ApiState};
+use crate::extract::{JsonBody, PathIds, parse_uuid};
+use crate::state::{ApiState, SharedApi};
 
 /// Customers in one request.
 const MAX_CUSTOMERS: usize = 1_000;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(T, routes!(assign))
         .add(T, routes!(unassign))
         .add(T, routes!(assign_to_public))
@@ -33,20 +33,25 @@ pub(super) fn routes() -> Routes {
 }
 
 /// Assigns or takes back, tells about it where that changed something, and returns the dashboard as it is then.
-struct Change<'a> {
+struct DashboardAssignment<'a> {
     api: &'a ApiState,
     caller: &'a Principal,
     dashboard: DashboardInfo,
 }
 
 /// Whom a dashboard is assigned to, or taken back from.
-enum To {
+enum AssignmentTarget {
     Customer(Uuid),
     Public,
 }
 
-impl<'a> Change<'a> {
-    async fn of(api: &'a ApiState, caller: &'a Principal, id: Uuid, operation: Operation) -> ApiResult<Self> {
+impl<'a> DashboardAssignment<'a> {
+    async fn of(
+        api: &'a ApiState,
+        caller: &'a Principal,
+        id: Uuid,
+        operation: AccessOperation,
+    ) -> ApiResult<Self> {
         let dashboard = api.load::<DashboardInfo>(caller, id, operation).await?;
         Ok(Self {
             api,
@@ -59,18 +64,20 @@ impl<'a> Change<'a> {
     async fn one(
         api: &'a ApiState,
         caller: &'a Principal,
-        operation: Operation,
-        to: To,
+        operation: AccessOperation,
+        to: AssignmentTarget,
         id: Uuid,
     ) -> ApiResult<Json<Dashboard>> {
         let (change, customer) = match to {
-            To::Customer(customer) => {
-                let customer = api.load::<Customer>(caller, customer, Operation::Read).await?;
+            AssignmentTarget::Customer(customer) => {
+                let customer = api
+                    .load::<Customer>(caller, customer, AccessOperation::Read)
+                    .await?;
                 (Self::of(api, caller, id, operation).await?, customer)
             }
-            To::Public => {
+            AssignmentTarget::Public => {
                 let change = Self::of(api, caller, id, operation).await?;
-                (change, api.services.customers.public(caller.tenant).await?)
+                (change, api.services.customers.ensure_public(caller.tenant).await?)
             }
         };
         change.make(operation, &customer).await?;
@@ -81,7 +88,7 @@ impl<'a> Change<'a> {
     async fn each(
         api: &'a ApiState,
         caller: &'a Principal,
-        operation: Operation,
+        operation: AccessOperation,
         ids: Value,
         id: Uuid,
     ) -> ApiResult<Json<Dashboard>> {
@@ -92,9 +99,9 @@ impl<'a> Change<'a> {
         change.done().await
     }
 
-    async fn make(&self, operation: Operation, customer: &Customer) -> ApiResult<()> {
+    async fn make(&self, operation: AccessOperation, customer: &Customer) -> ApiResult<()> {
         match operation {
-            Operation::AssignToCustomer => self.assign(customer).await,
+            AccessOperation::AssignToCustomer => self.assign(customer).await,
             _ => self.unassign(customer).await,
         }
     }
@@ -107,8 +114,11 @@ impl<'a> Change<'a> {
         let services = &self.api.services;
         let dashboards = &services.dashboards;
         if dashboards.assign(self.caller.tenant, self.id(), customer).await? {
-            let entity = Entity::Dashboard(self.dashboard.clone());
-            services.actions.assigned(self.caller, &entity, customer).await;
+            let entity = AnyEntity::Dashboard(self.dashboard.clone());
+            services
+                .actions
+                .push_assigned(self.caller, &entity, customer)
+                .await;
         }
         Ok(())
     }
@@ -120,8 +130,11 @@ impl<'a> Change<'a> {
             .unassign(self.caller.tenant, self.id(), customer)
             .await?
         {
-            let entity = Entity::Dashboard(self.dashboard.clone());
-            services.actions.unassigned(self.caller, &entity, customer).await;
+            let entity = AnyEntity::Dashboard(self.dashboard.clone());
+            services
+                .actions
+                .push_unassigned(self.caller, &entity, customer)
+                .await;
         }
         Ok(())
     }
@@ -142,7 +155,7 @@ impl<'a> Change<'a> {
         for id in ids? {
             customers.push(
                 self.api
-                    .load::<Customer>(self.caller, id, Operation::Read)
+                    .load::<Customer>(self.caller, id, AccessOperation::Read)
                     .await?,
             );
         }
@@ -161,15 +174,15 @@ impl<'a> Change<'a> {
     operation_id = "assignDashboardToCustomer",
     params(("customerId" = Uuid, Path), ("dashboardId" = Uuid, Path)), responses((status = 200, body = Dashboard)))]
 async fn assign(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([customer, dashboard]): Ids<2>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([customer, dashboard]): PathIds<2>,
 ) -> ApiResult<Json<Dashboard>> {
-    Change::one(
+    DashboardAssignment::one(
         &api,
         &caller,
-        Operation::AssignToCustomer,
-        To::Customer(customer),
+        AccessOperation::AssignToCustomer,
+        AssignmentTarget::Customer(customer),
         dashboard,
     )
     .await
@@ -180,15 +193,15 @@ async fn assign(
     operation_id = "unassignDashboardFromCustomer",
     params(("customerId" = Uuid, Path), ("dashboardId" = Uuid, Path)), responses((status = 200, body = Dashboard)))]
 async fn unassign(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([customer, dashboard]): Ids<2>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([customer, dashboard]): PathIds<2>,
 ) -> ApiResult<Json<Dashboard>> {
-    Change::one(
+    DashboardAssignment::one(
         &api,
         &caller,
-        Operation::UnassignFromCustomer,
-        To::Customer(customer),
+        AccessOperation::UnassignFromCustomer,
+        AssignmentTarget::Customer(customer),
         dashboard,
     )
     .await
@@ -199,11 +212,18 @@ async fn unassign(
     operation_id = "assignDashboardToPublicCustomer", params(("dashboardId" = Uuid, Path)),
     responses((status = 200, body = Dashboard)))]
 async fn assign_to_public(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([dashboard]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([dashboard]): PathIds<1>,
 ) -> ApiResult<Json<Dashboard>> {
-    Change::one(&api, &caller, Operation::AssignToCustomer, To::Public, dashboard).await
+    DashboardAssignment::one(
+        &api,
+        &caller,
+        AccessOperation::AssignToCustomer,
+        AssignmentTarget::Public,
+        dashboard,
+    )
+    .await
 }
 
 /// Takes a dashboard back from the public customer.
@@ -211,15 +231,15 @@ async fn assign_to_public(
     operation_id = "unassignDashboardFromPublicCustomer", params(("dashboardId" = Uuid, Path)),
     responses((status = 200, body = Dashboard)))]
 async fn unassign_from_public(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([dashboard]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([dashboard]): PathIds<1>,
 ) -> ApiResult<Json<Dashboard>> {
-    Change::one(
+    DashboardAssignment::one(
         &api,
         &caller,
-        Operation::UnassignFromCustomer,
-        To::Public,
+        AccessOperation::UnassignFromCustomer,
+        AssignmentTarget::Public,
         dashboard,
     )
     .await
@@ -230,12 +250,12 @@ async fn unassign_from_public(
     operation_id = "updateDashboardCustomers", params(("dashboardId" = Uuid, Path)), request_body = Vec<String>,
     responses((status = 200, body = Dashboard)))]
 async fn set_customers(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([dashboard]): Ids<1>,
-    Body(ids): Body<Value>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([dashboard]): PathIds<1>,
+    JsonBody(ids): JsonBody<Value>,
 ) -> ApiResult<Json<Dashboard>> {
-    let change = Change::of(&api, &caller, dashboard, Operation::AssignToCustomer).await?;
+    let change = DashboardAssignment::of(&api, &caller, dashboard, AccessOperation::AssignToCustomer).await?;
     let wanted = change.customers(ids).await?;
     for customer in &wanted {
         change.assign(customer).await?;
@@ -261,12 +281,12 @@ async fn set_customers(
     operation_id = "addDashboardCustomers", params(("dashboardId" = Uuid, Path)), request_body = Vec<String>,
     responses((status = 200, body = Dashboard)))]
 async fn add_customers(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([dashboard]): Ids<1>,
-    Body(ids): Body<Value>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([dashboard]): PathIds<1>,
+    JsonBody(ids): JsonBody<Value>,
 ) -> ApiResult<Json<Dashboard>> {
-    Change::each(&api, &caller, Operation::AssignToCustomer, ids, dashboard).await
+    DashboardAssignment::each(&api, &caller, AccessOperation::AssignToCustomer, ids, dashboard).await
 }
 
 /// Takes a dashboard back from these customers.
@@ -274,10 +294,17 @@ async fn add_customers(
     operation_id = "removeDashboardCustomers", params(("dashboardId" = Uuid, Path)), request_body = Vec<String>,
     responses((status = 200, body = Dashboard)))]
 async fn remove_customers(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([dashboard]): Ids<1>,
-    Body(ids): Body<Value>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([dashboard]): PathIds<1>,
+    JsonBody(ids): JsonBody<Value>,
 ) -> ApiResult<Json<Dashboard>> {
-    Change::each(&api, &caller, Operation::UnassignFromCustomer, ids, dashboard).await
+    DashboardAssignment::each(
+        &api,
+        &caller,
+        AccessOperation::UnassignFromCustomer,
+        ids,
+        dashboard,
+    )
+    .await
 }

@@ -3,24 +3,24 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use fieldline_core::access::{AccessError, Operation, Principal};
+use fieldline_core::access::{AccessError, AccessOperation, Principal};
 use fieldline_model::entity::{Authority, DashboardInfo, HomeDashboard, HomeDashboardInfo, Tenant};
 use fieldline_model::{DashboardId, TenantId};
 use serde_json::{Map, Value, json};
 use utoipa_axum::routes;
 
 use super::dashboard::whole;
-use crate::caller::Caller;
-use crate::endpoint::{Routes, STC, T};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, STC, T};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, parse_uuid};
-use crate::state::{Api, ApiState};
+use crate::extract::{JsonBody, parse_uuid};
+use crate::state::{ApiState, SharedApi};
 
 const ID: &str = "homeDashboardId";
 const HIDE_TOOLBAR: &str = "homeDashboardHideToolbar";
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(STC, routes!(home))
         .add(STC, routes!(home_info))
         .add(T, routes!(of_tenant))
@@ -67,7 +67,10 @@ async fn visible(
         return Ok(None);
     };
     let id = home.dashboard_id.unwrap_or_default();
-    match api.load::<DashboardInfo>(caller, id.0, Operation::Read).await {
+    match api
+        .load::<DashboardInfo>(caller, id.0, AccessOperation::Read)
+        .await
+    {
         Ok(_) => Ok(Some(home)),
         Err(AccessError::Store(error)) => Err(error.into()),
         // One that is gone, or not assigned to the customer.
@@ -78,7 +81,7 @@ async fn visible(
 /// The dashboard that the caller sees first; nothing where none is set.
 #[utoipa::path(get, path = "/api/dashboard/home", tag = "dashboard", operation_id = "getHomeDashboard",
     responses((status = 200, body = HomeDashboard)))]
-async fn home(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Response> {
+async fn home(State(api): State<SharedApi>, CallerPrincipal(caller): CallerPrincipal) -> ApiResult<Response> {
     let Some(home) = find(&api, &caller).await? else {
         return Ok(().into_response());
     };
@@ -94,7 +97,10 @@ async fn home(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Respo
 /// Which dashboard the caller sees first; nothing where none is set.
 #[utoipa::path(get, path = "/api/dashboard/home/info", tag = "dashboard", operation_id = "getHomeDashboardInfo",
     responses((status = 200, body = HomeDashboardInfo)))]
-async fn home_info(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Response> {
+async fn home_info(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+) -> ApiResult<Response> {
     Ok(match find(&api, &caller).await? {
         Some(home) => Json(home).into_response(),
         None => ().into_response(),
@@ -109,7 +115,10 @@ async fn tenant_of(api: &ApiState, id: TenantId) -> ApiResult<Tenant> {
 /// Which dashboard users of the tenant see first where nothing else is set for them.
 #[utoipa::path(get, path = "/api/tenant/dashboard/home/info", tag = "dashboard",
     operation_id = "getTenantHomeDashboardInfo", responses((status = 200, body = HomeDashboardInfo)))]
-async fn of_tenant(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<HomeDashboardInfo>> {
+async fn of_tenant(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+) -> ApiResult<Json<HomeDashboardInfo>> {
     let tenant = tenant_of(&api, caller.tenant).await?;
     Ok(Json(named(tenant.additional_info.as_ref()).unwrap_or_default()))
 }
@@ -118,12 +127,13 @@ async fn of_tenant(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<
 #[utoipa::path(post, path = "/api/tenant/dashboard/home/info", tag = "dashboard",
     operation_id = "setTenantHomeDashboardInfo", request_body = HomeDashboardInfo, responses((status = 200)))]
 async fn set_of_tenant(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(home): Body<HomeDashboardInfo>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(home): JsonBody<HomeDashboardInfo>,
 ) -> ApiResult<()> {
     if let Some(id) = home.dashboard_id {
-        api.load::<DashboardInfo>(&caller, id.0, Operation::Read).await?;
+        api.load::<DashboardInfo>(&caller, id.0, AccessOperation::Read)
+            .await?;
     }
     let mut tenant = tenant_of(&api, caller.tenant).await?;
     let mut fields: Map<String, Value> = match tenant.additional_info {

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Entity, Operation, Principal, allows};
+use fieldline_core::access::{AccessOperation, AnyEntity, Principal, allows};
 use fieldline_core::ports::DashboardFilter;
 use fieldline_model::entity::DashboardInfo;
 use fieldline_model::page::{PageData, PageLink};
@@ -10,14 +10,14 @@ use fieldline_model::{CustomerId, DashboardId, TenantId};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
-use crate::caller::Caller;
-use crate::endpoint::{Routes, S, T, TC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, S, T, TC};
 use crate::error::ApiResult;
-use crate::extract::{Ids, PageParams, Query, flag, parse_uuids};
-use crate::state::{Api, ApiState};
+use crate::extract::{PageParams, PathIds, QueryParams, flag, parse_uuids};
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(T, routes!(of_tenant))
         .add(S, routes!(of_any_tenant))
         .add(TC, routes!(of_customer))
@@ -27,13 +27,13 @@ pub(super) fn routes() -> Routes {
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
-struct MobileParams {
+struct DashboardListParams {
     /// Only those that mobile applications show, in their order.
     #[serde(default, deserialize_with = "flag")]
     mobile: Option<bool>,
 }
 
-impl MobileParams {
+impl DashboardListParams {
     /// A page of the dashboards of the caller's tenant, or those of a customer.
     async fn list(
         &self,
@@ -65,12 +65,12 @@ impl MobileParams {
 
 /// A page of dashboards of the tenant.
 #[utoipa::path(get, path = "/api/tenant/dashboards", tag = "dashboard", operation_id = "getTenantDashboards",
-    params(PageParams, MobileParams), responses((status = 200, body = PageData<DashboardInfo>)))]
+    params(PageParams, DashboardListParams), responses((status = 200, body = PageData<DashboardInfo>)))]
 async fn of_tenant(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(page): Query<PageParams>,
-    Query(params): Query<MobileParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<DashboardListParams>,
 ) -> ApiResult<Json<PageData<DashboardInfo>>> {
     params.list(&api, &caller, None, page).await
 }
@@ -80,13 +80,13 @@ async fn of_tenant(
     operation_id = "getTenantDashboardsByTenantId", params(("tenantId" = Uuid, Path), PageParams),
     responses((status = 200, body = PageData<DashboardInfo>)))]
 async fn of_any_tenant(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([tenant]): Ids<1>,
-    Query(page): Query<PageParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([tenant]): PathIds<1>,
+    QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<DashboardInfo>>> {
     let tenant = TenantId(tenant);
-    api.check(&caller, tenant, Operation::Read).await?;
+    api.check(&caller, tenant, AccessOperation::Read).await?;
     let filter = DashboardFilter::default();
     Ok(Json(
         api.entities
@@ -98,17 +98,17 @@ async fn of_any_tenant(
 
 /// A page of the dashboards that are assigned to a customer.
 #[utoipa::path(get, path = "/api/customer/{customerId}/dashboards", tag = "dashboard",
-    operation_id = "getCustomerDashboards", params(("customerId" = Uuid, Path), PageParams, MobileParams),
+    operation_id = "getCustomerDashboards", params(("customerId" = Uuid, Path), PageParams, DashboardListParams),
     responses((status = 200, body = PageData<DashboardInfo>)))]
 async fn of_customer(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
-    Query(page): Query<PageParams>,
-    Query(params): Query<MobileParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<DashboardListParams>,
 ) -> ApiResult<Json<PageData<DashboardInfo>>> {
     let customer = CustomerId(id);
-    api.check(&caller, customer, Operation::Read).await?;
+    api.check(&caller, customer, AccessOperation::Read).await?;
     params.list(&api, &caller, Some(customer), page).await
 }
 
@@ -124,9 +124,9 @@ struct DashboardIds {
 #[utoipa::path(get, path = "/api/dashboards/list", tag = "dashboard", operation_id = "getDashboardsByIds",
     params(DashboardIds), responses((status = 200, body = Vec<DashboardInfo>)))]
 async fn by_ids(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(ids): Query<DashboardIds>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(ids): QueryParams<DashboardIds>,
 ) -> ApiResult<Json<Vec<DashboardInfo>>> {
     let ids = parse_uuids(
         "dashboardIds",
@@ -136,10 +136,10 @@ async fn by_ids(
     let found = api.entities.dashboards.infos(caller.tenant, &ids).await?;
     let readable = found
         .into_iter()
-        .map(Entity::Dashboard)
-        .filter(|dashboard| allows(&caller, Operation::Read, &dashboard.resource_for(&caller)))
+        .map(AnyEntity::Dashboard)
+        .filter(|dashboard| allows(&caller, AccessOperation::Read, &dashboard.resource_for(&caller)))
         .filter_map(|dashboard| match dashboard {
-            Entity::Dashboard(info) => Some(info),
+            AnyEntity::Dashboard(info) => Some(info),
             _ => None,
         })
         .collect();
@@ -150,9 +150,9 @@ async fn by_ids(
 #[utoipa::path(get, path = "/api/dashboards", tag = "dashboard", operation_id = "getDashboardsByIdsV1",
     params(DashboardIds), responses((status = 200, body = Vec<DashboardInfo>)))]
 async fn by_ids_of_old(
-    api: State<Api>,
-    caller: Caller,
-    ids: Query<DashboardIds>,
+    api: State<SharedApi>,
+    caller: CallerPrincipal,
+    ids: QueryParams<DashboardIds>,
 ) -> ApiResult<Json<Vec<DashboardInfo>>> {
     by_ids(api, caller, ids).await
 }

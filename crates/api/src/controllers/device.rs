@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Entity, Operation};
+use fieldline_core::access::{AccessOperation, AnyEntity};
 use fieldline_core::services::NewCredentials;
 use fieldline_model::DeviceId;
 use fieldline_model::entity::{Authority, Device, DeviceCredentials, DeviceInfo};
@@ -11,14 +11,14 @@ use utoipa_axum::routes;
 
 use super::assigned;
 use super::conflict::ConflictParams;
-use crate::caller::Caller;
-use crate::endpoint::{Routes, T, TC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, T, TC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids, Query, must_not_be_null};
-use crate::state::Api;
+use crate::extract::{JsonBody, PathIds, QueryParams, must_not_be_null};
+use crate::state::SharedApi;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(TC, routes!(get))
         .add(TC, routes!(info))
         .add(TC, routes!(save))
@@ -31,17 +31,23 @@ pub(super) fn routes() -> Routes {
 /// The device of an id.
 #[utoipa::path(get, path = "/api/device/{deviceId}", tag = "device", operation_id = "getDeviceById",
     params(("deviceId" = Uuid, Path)), responses((status = 200, body = Device)))]
-async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<Device>> {
-    Ok(Json(api.load::<Device>(&caller, id, Operation::Read).await?))
+async fn get(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<Json<Device>> {
+    Ok(Json(
+        api.load::<Device>(&caller, id, AccessOperation::Read).await?,
+    ))
 }
 
 /// The device of an id with what lists show beside it.
 #[utoipa::path(get, path = "/api/device/info/{deviceId}", tag = "device", operation_id = "getDeviceInfoById",
     params(("deviceId" = Uuid, Path)), responses((status = 200, body = DeviceInfo)))]
 async fn info(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<DeviceInfo>> {
     assigned::info::<Device>(&api, &caller, id).await
 }
@@ -49,20 +55,20 @@ async fn info(
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct TokenParams {
+struct AccessTokenParams {
     /// Access token of a new device; a random one where absent.
     access_token: Option<String>,
 }
 
 /// Creates a device, or updates it where it has an id.
 #[utoipa::path(post, path = "/api/device", tag = "device", operation_id = "saveDevice",
-    params(TokenParams, ConflictParams), request_body = Device, responses((status = 200, body = Device)))]
+    params(AccessTokenParams, ConflictParams), request_body = Device, responses((status = 200, body = Device)))]
 async fn save(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(token): Query<TokenParams>,
-    Query(names): Query<ConflictParams>,
-    Body(mut device): Body<Device>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(token): QueryParams<AccessTokenParams>,
+    QueryParams(names): QueryParams<ConflictParams>,
+    JsonBody(mut device): JsonBody<Device>,
 ) -> ApiResult<Json<Device>> {
     assigned::check_save(&api, &caller, &mut device).await?;
     let created = device.id.is_none();
@@ -73,8 +79,8 @@ async fn save(
         .devices
         .save(caller.tenant, device, credentials, &names)
         .await?;
-    let entity = Entity::Device(saved.clone());
-    api.services.actions.saved(&caller, created, &entity).await;
+    let entity = AnyEntity::Device(saved.clone());
+    api.services.actions.push_saved(&caller, created, &entity).await;
     Ok(Json(saved))
 }
 
@@ -93,10 +99,10 @@ struct SaveDeviceWithCredentialsRequest {
     operation_id = "saveDeviceWithCredentials", params(ConflictParams),
     request_body = SaveDeviceWithCredentialsRequest, responses((status = 200, body = Device)))]
 async fn save_with_credentials(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(names): Query<ConflictParams>,
-    Body(request): Body<SaveDeviceWithCredentialsRequest>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(names): QueryParams<ConflictParams>,
+    JsonBody(request): JsonBody<SaveDeviceWithCredentialsRequest>,
 ) -> ApiResult<Json<Device>> {
     let mut device = request.device.ok_or_else(|| must_not_be_null("device"))?;
     let credentials = request.credentials;
@@ -105,7 +111,7 @@ async fn save_with_credentials(
     if let Some(id) = device.id
         && caller.authority == Authority::CustomerUser
     {
-        api.load::<Device>(&caller, id.0, Operation::WriteCredentials)
+        api.load::<Device>(&caller, id.0, AccessOperation::WriteCredentials)
             .await?;
     }
     let created = device.id.is_none();
@@ -116,15 +122,19 @@ async fn save_with_credentials(
         .devices
         .save(caller.tenant, device, credentials, &names)
         .await?;
-    let entity = Entity::Device(saved.clone());
-    api.services.actions.saved(&caller, created, &entity).await;
+    let entity = AnyEntity::Device(saved.clone());
+    api.services.actions.push_saved(&caller, created, &entity).await;
     Ok(Json(saved))
 }
 
 /// Deletes a device with its credentials and data.
 #[utoipa::path(delete, path = "/api/device/{deviceId}", tag = "device", operation_id = "deleteDevice",
     params(("deviceId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+async fn delete(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<()> {
     assigned::delete::<Device>(&api, &caller, id).await
 }
 
@@ -133,11 +143,11 @@ async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1
     operation_id = "getDeviceCredentialsByDeviceId", params(("deviceId" = Uuid, Path)),
     responses((status = 200, body = DeviceCredentials)))]
 async fn credentials(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<DeviceCredentials>> {
-    api.load::<Device>(&caller, id, Operation::ReadCredentials)
+    api.load::<Device>(&caller, id, AccessOperation::ReadCredentials)
         .await?;
     let found = api
         .entities
@@ -153,14 +163,14 @@ async fn credentials(
 #[utoipa::path(post, path = "/api/device/credentials", tag = "device", operation_id = "updateDeviceCredentials",
     request_body = DeviceCredentials, responses((status = 200, body = DeviceCredentials)))]
 async fn save_credentials(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(credentials): Body<DeviceCredentials>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(credentials): JsonBody<DeviceCredentials>,
 ) -> ApiResult<Json<DeviceCredentials>> {
     let id = credentials
         .device_id
         .ok_or_else(|| ApiError::bad_request("Device credentials should be assigned to device!"))?;
-    api.load::<Device>(&caller, id.0, Operation::WriteCredentials)
+    api.load::<Device>(&caller, id.0, AccessOperation::WriteCredentials)
         .await?;
     let saved = api
         .services

@@ -2,20 +2,20 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::Operation;
+use fieldline_core::access::AccessOperation;
 use fieldline_model::entity::Device;
 use fieldline_model::{DeviceId, TenantId};
 use utoipa_axum::routes;
 
 use super::assigned;
-use crate::caller::Caller;
-use crate::endpoint::{Routes, T};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::Ids;
-use crate::state::Api;
+use crate::extract::PathIds;
+use crate::state::SharedApi;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(T, routes!(assign))
         .add(T, routes!(assign_to_public))
         .add(T, routes!(unassign))
@@ -26,7 +26,11 @@ pub(super) fn routes() -> Routes {
 #[utoipa::path(post, path = "/api/customer/{customerId}/device/{deviceId}", tag = "device",
     operation_id = "assignDeviceToCustomer", params(("customerId" = Uuid, Path), ("deviceId" = Uuid, Path)),
     responses((status = 200, body = Device)))]
-async fn assign(State(api): State<Api>, Caller(caller): Caller, Ids(ids): Ids<2>) -> ApiResult<Json<Device>> {
+async fn assign(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds(ids): PathIds<2>,
+) -> ApiResult<Json<Device>> {
     assigned::assign(&api, &caller, ids).await
 }
 
@@ -35,9 +39,9 @@ async fn assign(State(api): State<Api>, Caller(caller): Caller, Ids(ids): Ids<2>
     operation_id = "assignDeviceToPublicCustomer", params(("deviceId" = Uuid, Path)),
     responses((status = 200, body = Device)))]
 async fn assign_to_public(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<Device>> {
     assigned::assign_to_public(&api, &caller, id).await
 }
@@ -47,9 +51,9 @@ async fn assign_to_public(
     operation_id = "unassignDeviceFromCustomer", params(("deviceId" = Uuid, Path)),
     responses((status = 200, body = Device)))]
 async fn unassign(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<Device>> {
     assigned::unassign(&api, &caller, id).await
 }
@@ -59,16 +63,20 @@ async fn unassign(
     operation_id = "assignDeviceToTenant", params(("tenantId" = Uuid, Path), ("deviceId" = Uuid, Path)),
     responses((status = 200, body = Device)))]
 async fn assign_to_tenant(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([tenant, id]): Ids<2>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([tenant, id]): PathIds<2>,
 ) -> ApiResult<Json<Device>> {
-    api.load::<Device>(&caller, id, Operation::AssignToTenant).await?;
+    api.load::<Device>(&caller, id, AccessOperation::AssignToTenant)
+        .await?;
     let tenants = &api.entities.tenants;
     let unknown = || ApiError::bad_request("Could not find the specified Tenant!");
     let to = tenants.get(TenantId(tenant)).await?.ok_or_else(unknown)?;
     let from = tenants.get(caller.tenant).await?.ok_or_else(unknown)?;
-    let device = api.moves.give(caller.tenant, DeviceId(id), &to).await?;
-    api.services.actions.moved(&caller, &device, &from, &to).await;
+    let device = api.moves.transfer(caller.tenant, DeviceId(id), &to).await?;
+    api.services
+        .actions
+        .push_transferred(&caller, &device, &from, &to)
+        .await;
     Ok(Json(device))
 }

@@ -9,16 +9,16 @@ use fieldline_model::{CustomerId, DeviceProfileId, EntityType, TenantId};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
-use super::assigned::{self, Narrow, present};
+use super::assigned::{self, ListFilterParams, present};
 use super::{Either, EntitySubtype, profile};
-use crate::caller::Caller;
-use crate::endpoint::{Routes, T, TC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, T, TC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Ids, PageParams, Query, parse_flag, parse_uuid};
-use crate::state::Api;
+use crate::extract::{PageParams, PathIds, QueryParams, parse_flag, parse_uuid};
+use crate::state::SharedApi;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(T, routes!(of_tenant))
         .add(T, routes!(infos_of_tenant))
         .add(T, routes!(by_name))
@@ -31,7 +31,7 @@ pub(super) fn routes() -> Routes {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct FilterParams {
+struct DeviceFilterParams {
     /// Only devices of this type.
     #[serde(rename = "type")]
     device_type: Option<String>,
@@ -43,7 +43,7 @@ struct FilterParams {
     active: Option<String>,
 }
 
-impl Narrow<Device> for FilterParams {
+impl ListFilterParams<Device> for DeviceFilterParams {
     fn filter(self, customer: Option<CustomerId>) -> ApiResult<DeviceFilter> {
         let device_type = present(self.device_type);
         let profile = match present(self.device_profile_id).filter(|_| device_type.is_none()) {
@@ -64,20 +64,20 @@ impl Narrow<Device> for FilterParams {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct NameParams {
+struct DeviceNameParams {
     /// Name of the device.
     device_name: Option<String>,
 }
 
 /// A page of devices of the tenant, or with `deviceName` the device of that name.
 #[utoipa::path(get, path = "/api/tenant/devices", tag = "device", operation_id = "getTenantDevices",
-    params(PageParams, FilterParams, NameParams), responses((status = 200, body = PageData<Device>)))]
+    params(PageParams, DeviceFilterParams, DeviceNameParams), responses((status = 200, body = PageData<Device>)))]
 async fn of_tenant(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(page): Query<PageParams>,
-    Query(params): Query<FilterParams>,
-    Query(name): Query<NameParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<DeviceFilterParams>,
+    QueryParams(name): QueryParams<DeviceNameParams>,
 ) -> ApiResult<Json<Either<PageData<Device>, Device>>> {
     let name = ("deviceName", name.device_name);
     assigned::of_tenant(&api, &caller, params, page, name).await
@@ -85,51 +85,51 @@ async fn of_tenant(
 
 /// A page of devices of the tenant with what lists show beside them.
 #[utoipa::path(get, path = "/api/tenant/deviceInfos", tag = "device", operation_id = "getTenantDeviceInfos",
-    params(PageParams, FilterParams), responses((status = 200, body = PageData<DeviceInfo>)))]
+    params(PageParams, DeviceFilterParams), responses((status = 200, body = PageData<DeviceInfo>)))]
 async fn infos_of_tenant(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(page): Query<PageParams>,
-    Query(params): Query<FilterParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<DeviceFilterParams>,
 ) -> ApiResult<Json<PageData<DeviceInfo>>> {
     assigned::infos_of_tenant::<Device>(&api, &caller, params, page).await
 }
 
 /// The device of a name.
 #[utoipa::path(get, path = "/api/tenant/device", tag = "device", operation_id = "getTenantDeviceByName",
-    params(NameParams), responses((status = 200, body = Device)))]
+    params(DeviceNameParams), responses((status = 200, body = Device)))]
 async fn by_name(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(name): Query<NameParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(name): QueryParams<DeviceNameParams>,
 ) -> ApiResult<Json<Device>> {
     assigned::by_name(&api, &caller, ("deviceName", name.device_name)).await
 }
 
 /// A page of devices of a customer with what lists show beside them.
 #[utoipa::path(get, path = "/api/customer/{customerId}/deviceInfos", tag = "device",
-    operation_id = "getCustomerDeviceInfos", params(("customerId" = Uuid, Path), PageParams, FilterParams),
+    operation_id = "getCustomerDeviceInfos", params(("customerId" = Uuid, Path), PageParams, DeviceFilterParams),
     responses((status = 200, body = PageData<DeviceInfo>)))]
 async fn infos_of_customer(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([customer]): Ids<1>,
-    Query(page): Query<PageParams>,
-    Query(params): Query<FilterParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([customer]): PathIds<1>,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<DeviceFilterParams>,
 ) -> ApiResult<Json<PageData<DeviceInfo>>> {
     assigned::infos_of_customer::<Device>(&api, &caller, customer, params, page).await
 }
 
 /// A page of devices of a customer.
 #[utoipa::path(get, path = "/api/customer/{customerId}/devices", tag = "device",
-    operation_id = "getCustomerDevices", params(("customerId" = Uuid, Path), PageParams, FilterParams),
+    operation_id = "getCustomerDevices", params(("customerId" = Uuid, Path), PageParams, DeviceFilterParams),
     responses((status = 200, body = PageData<Device>)))]
 async fn of_customer(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([customer]): Ids<1>,
-    Query(page): Query<PageParams>,
-    Query(params): Query<FilterParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([customer]): PathIds<1>,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<DeviceFilterParams>,
 ) -> ApiResult<Json<PageData<Device>>> {
     assigned::of_customer(&api, &caller, customer, params, page).await
 }
@@ -146,9 +146,9 @@ struct DeviceIds {
 #[utoipa::path(get, path = "/api/devices", tag = "device", operation_id = "getDevicesByIds", params(DeviceIds),
     responses((status = 200, body = Vec<Device>)))]
 async fn by_ids(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(ids): Query<DeviceIds>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(ids): QueryParams<DeviceIds>,
 ) -> ApiResult<Json<Vec<Device>>> {
     assigned::by_ids(&api, &caller, ("deviceIds", ids.device_ids)).await
 }
@@ -156,13 +156,16 @@ async fn by_ids(
 /// The device types of the tenant: the names of its device profiles.
 #[utoipa::path(get, path = "/api/device/types", tag = "device", operation_id = "getDeviceTypes",
     responses((status = 200, body = Vec<EntitySubtype>)))]
-async fn types(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<Vec<EntitySubtype>>> {
+async fn types(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+) -> ApiResult<Json<Vec<EntitySubtype>>> {
     profile::types::<DeviceProfile>(&api, &caller, EntityType::Device).await
 }
 
 /// A page of devices of a profile, or of any: a sample to learn names of series from.
 pub(super) async fn sample(
-    api: &Api,
+    api: &SharedApi,
     tenant: TenantId,
     profile: Option<DeviceProfileId>,
     most: u32,

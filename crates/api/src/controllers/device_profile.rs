@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Operation, Principal};
-use fieldline_model::Subject;
+use fieldline_core::access::{AccessOperation, Principal};
+use fieldline_model::EntityKey;
 use fieldline_model::entity::{DeviceProfile, DeviceProfileInfo};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::timeseries::AttributeScope;
@@ -14,19 +14,19 @@ use utoipa_axum::routes;
 
 use super::device_list::sample;
 use super::{Either, EntityInfo, profile};
-use crate::caller::Caller;
-use crate::endpoint::{Routes, T, TC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, T, TC};
 use crate::error::ApiResult;
-use crate::extract::{Body, Ids, PageParams, Query, parse_uuid};
-use crate::state::Api;
+use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, parse_uuid};
+use crate::state::SharedApi;
 
 /// Devices that names of series and attributes are learned from.
 const SAMPLED_DEVICES: u32 = 100;
 /// Profiles read at once.
 const PAGE: u32 = 1_000;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(T, routes!(get))
         .add(T, routes!(save))
         .add(T, routes!(delete))
@@ -46,12 +46,13 @@ pub(super) fn routes() -> Routes {
     operation_id = "getDeviceProfileById", params(("deviceProfileId" = Uuid, Path)),
     responses((status = 200, body = DeviceProfile)))]
 async fn get(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<DeviceProfile>> {
     Ok(Json(
-        api.load::<DeviceProfile>(&caller, id, Operation::Read).await?,
+        api.load::<DeviceProfile>(&caller, id, AccessOperation::Read)
+            .await?,
     ))
 }
 
@@ -59,9 +60,9 @@ async fn get(
 #[utoipa::path(post, path = "/api/deviceProfile", tag = "device-profile", operation_id = "saveDeviceProfile",
     request_body = DeviceProfile, responses((status = 200, body = DeviceProfile)))]
 async fn save(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(profile): Body<DeviceProfile>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(profile): JsonBody<DeviceProfile>,
 ) -> ApiResult<Json<DeviceProfile>> {
     profile::save(&api, &caller, profile).await
 }
@@ -69,7 +70,11 @@ async fn save(
 /// Deletes a device profile that no device has.
 #[utoipa::path(delete, path = "/api/deviceProfile/{deviceProfileId}", tag = "device-profile",
     operation_id = "deleteDeviceProfile", params(("deviceProfileId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+async fn delete(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<()> {
     profile::delete::<DeviceProfile>(&api, &caller, id).await
 }
 
@@ -78,9 +83,9 @@ async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1
     operation_id = "setDefaultDeviceProfile", params(("deviceProfileId" = Uuid, Path)),
     responses((status = 200, body = DeviceProfile)))]
 async fn set_default(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<DeviceProfile>> {
     profile::set_default(&api, &caller, id).await
 }
@@ -89,9 +94,9 @@ async fn set_default(
 #[utoipa::path(get, path = "/api/deviceProfiles", tag = "device-profile", operation_id = "getDeviceProfiles",
     params(PageParams), responses((status = 200, body = PageData<DeviceProfile>)))]
 async fn list(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(page): Query<PageParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<DeviceProfile>>> {
     profile::list(&api, &caller, page).await.map(Json)
 }
@@ -101,9 +106,9 @@ async fn list(
     operation_id = "getDeviceProfileInfoById", params(("deviceProfileId" = Uuid, Path)),
     responses((status = 200, body = DeviceProfileInfo)))]
 async fn info(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<DeviceProfileInfo>> {
     profile::info::<DeviceProfile>(&api, &caller, id).await
 }
@@ -111,14 +116,17 @@ async fn info(
 /// The short form of the default device profile.
 #[utoipa::path(get, path = "/api/deviceProfileInfo/default", tag = "device-profile",
     operation_id = "getDefaultDeviceProfileInfo", responses((status = 200, body = DeviceProfileInfo)))]
-async fn default_info(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<DeviceProfileInfo>> {
+async fn default_info(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+) -> ApiResult<Json<DeviceProfileInfo>> {
     profile::default_info::<DeviceProfile>(&api, &caller).await
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct InfoParams {
+struct DeviceProfileParams {
     /// Only profiles of this transport.
     transport_type: Option<String>,
     /// Comma-joined ids, in the place of a page.
@@ -127,15 +135,15 @@ struct InfoParams {
 
 /// A page of device profiles in their short form, or with `deviceProfileIds` those that the tenant has.
 #[utoipa::path(get, path = "/api/deviceProfileInfos", tag = "device-profile", operation_id = "getDeviceProfileInfos",
-    params(PageParams, InfoParams), responses((status = 200, body = inline(Either<PageData<DeviceProfileInfo>, Vec<DeviceProfileInfo>>))))]
+    params(PageParams, DeviceProfileParams), responses((status = 200, body = inline(Either<PageData<DeviceProfileInfo>, Vec<DeviceProfileInfo>>))))]
 async fn infos(
-    State(api): State<Api>,
-    caller: Caller,
-    Query(page): Query<PageParams>,
-    Query(params): Query<InfoParams>,
+    State(api): State<SharedApi>,
+    caller: CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<DeviceProfileParams>,
 ) -> ApiResult<Json<Either<PageData<DeviceProfileInfo>, Vec<DeviceProfileInfo>>>> {
     if params.device_profile_ids.is_some() {
-        let Json(infos) = infos_by_ids(State(api), caller, Query(params)).await?;
+        let Json(infos) = infos_by_ids(State(api), caller, QueryParams(params)).await?;
         return Ok(Json(Either::Right(infos)));
     }
     let (tenant, link) = (caller.0.tenant, page.link()?);
@@ -162,7 +170,7 @@ async fn infos(
         every.page += 1;
     }
     let total = fitting.len() as u64;
-    let skipped = usize::try_from(link.skipped()).unwrap_or(usize::MAX);
+    let skipped = usize::try_from(link.offset()).unwrap_or(usize::MAX);
     let data = fitting
         .into_iter()
         .skip(skipped)
@@ -174,12 +182,12 @@ async fn infos(
 
 /// Those of the device profiles that the tenant has, in their short form.
 #[utoipa::path(get, path = "/api/deviceProfileInfos/list", tag = "device-profile",
-    operation_id = "getDeviceProfileInfosByIds", params(InfoParams),
+    operation_id = "getDeviceProfileInfosByIds", params(DeviceProfileParams),
     responses((status = 200, body = Vec<DeviceProfileInfo>)))]
 async fn infos_by_ids(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(params): Query<InfoParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(params): QueryParams<DeviceProfileParams>,
 ) -> ApiResult<Json<Vec<DeviceProfileInfo>>> {
     let ids = ("deviceProfileIds", params.device_profile_ids);
     profile::infos_by_ids::<DeviceProfile>(&api, &caller, ids)
@@ -190,7 +198,7 @@ async fn infos_by_ids(
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct NamesParams {
+struct DeviceProfileNames {
     /// Only profiles that a device has.
     #[param(value_type = Option<bool>)]
     active_only: Option<String>,
@@ -198,11 +206,11 @@ struct NamesParams {
 
 /// Ids and names of the device profiles, by name.
 #[utoipa::path(get, path = "/api/deviceProfile/names", tag = "device-profile", operation_id = "getDeviceProfileNames",
-    params(NamesParams), responses((status = 200, body = Vec<EntityInfo>)))]
+    params(DeviceProfileNames), responses((status = 200, body = Vec<EntityInfo>)))]
 async fn names(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(params): Query<NamesParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(params): QueryParams<DeviceProfileNames>,
 ) -> ApiResult<Json<Vec<EntityInfo>>> {
     profile::names::<DeviceProfile>(&api, &caller, params.active_only).await
 }
@@ -210,18 +218,18 @@ async fn names(
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct KeysParams {
+struct ProfileKeysParams {
     /// The profile; any where absent.
     #[param(value_type = Option<Uuid>)]
     device_profile_id: Option<String>,
 }
 
-impl KeysParams {
+impl ProfileKeysParams {
     /// Devices of the profile to learn names from.
-    async fn subjects(self, api: &Api, caller: &Principal) -> ApiResult<Vec<Subject>> {
+    async fn subjects(self, api: &SharedApi, caller: &Principal) -> ApiResult<Vec<EntityKey>> {
         let profile = match self.device_profile_id.filter(|id| !id.is_empty()) {
             Some(id) => {
-                api.load::<DeviceProfile>(caller, parse_uuid(&id)?, Operation::Read)
+                api.load::<DeviceProfile>(caller, parse_uuid(&id)?, AccessOperation::Read)
                     .await?
                     .id
             }
@@ -229,17 +237,17 @@ impl KeysParams {
         };
         let devices = sample(api, caller.tenant, profile, SAMPLED_DEVICES).await?;
         let ids = devices.data.into_iter().filter_map(|info| info.device.id);
-        Ok(ids.map(|id| Subject::device(caller.tenant, id)).collect())
+        Ok(ids.map(|id| EntityKey::device(caller.tenant, id)).collect())
     }
 }
 
 /// Names of the series of devices of a profile; a hundred devices are looked at.
 #[utoipa::path(get, path = "/api/deviceProfile/devices/keys/timeseries", tag = "device-profile",
-    operation_id = "getTimeseriesKeys", params(KeysParams), responses((status = 200, body = Vec<String>)))]
+    operation_id = "getTimeseriesKeys", params(ProfileKeysParams), responses((status = 200, body = Vec<String>)))]
 async fn series_keys(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(params): Query<KeysParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(params): QueryParams<ProfileKeysParams>,
 ) -> ApiResult<Json<BTreeSet<String>>> {
     let mut keys = BTreeSet::new();
     for subject in params.subjects(&api, &caller).await? {
@@ -250,11 +258,11 @@ async fn series_keys(
 
 /// Names of the attributes of devices of a profile; a hundred devices are looked at.
 #[utoipa::path(get, path = "/api/deviceProfile/devices/keys/attributes", tag = "device-profile",
-    operation_id = "getAttributesKeys", params(KeysParams), responses((status = 200, body = Vec<String>)))]
+    operation_id = "getAttributesKeys", params(ProfileKeysParams), responses((status = 200, body = Vec<String>)))]
 async fn attribute_keys(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(params): Query<KeysParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(params): QueryParams<ProfileKeysParams>,
 ) -> ApiResult<Json<BTreeSet<String>>> {
     let mut keys = BTreeSet::new();
     for subject in params.subjects(&api, &caller).await? {

@@ -2,21 +2,21 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::Operation;
+use fieldline_core::access::AccessOperation;
 use fieldline_core::sessions::SessionInfo;
-use fieldline_model::{DeviceId, Subject};
+use fieldline_model::{DeviceId, EntityKey};
 use serde::Serialize;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use crate::caller::Caller;
-use crate::endpoint::{Routes, T};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::Ids;
-use crate::state::{Api, ApiState};
+use crate::extract::PathIds;
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(T, routes!(list, close_all))
         .add(T, routes!(close))
         .add(T, routes!(count))
@@ -63,21 +63,26 @@ impl From<SessionInfo> for DeviceSession {
 }
 
 /// The device, if the caller may do that with it.
-async fn device(api: &ApiState, caller: &Caller, id: Uuid, operation: Operation) -> ApiResult<Subject> {
-    let (Caller(caller), id) = (caller, DeviceId(id));
+async fn device(
+    api: &ApiState,
+    caller: &CallerPrincipal,
+    id: Uuid,
+    operation: AccessOperation,
+) -> ApiResult<EntityKey> {
+    let (CallerPrincipal(caller), id) = (caller, DeviceId(id));
     api.check(caller, id, operation).await?;
-    Ok(Subject::device(caller.tenant, id))
+    Ok(EntityKey::device(caller.tenant, id))
 }
 
 /// The open sessions of a device, oldest first.
 #[utoipa::path(get, path = "/api/device/{deviceId}/sessions", tag = "device", operation_id = "getDeviceSessions",
     params(("deviceId" = Uuid, Path)), responses((status = 200, body = Vec<DeviceSession>)))]
 async fn list(
-    State(api): State<Api>,
-    caller: Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    caller: CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<Vec<DeviceSession>>> {
-    let subject = device(&api, &caller, id, Operation::Read).await?;
+    let subject = device(&api, &caller, id, AccessOperation::Read).await?;
     let sessions = api.calls.sessions().list(subject);
     Ok(Json(sessions.into_iter().map(DeviceSession::from).collect()))
 }
@@ -85,8 +90,12 @@ async fn list(
 /// Ends all sessions of a device, and what it waits for; returns how many sessions there were.
 #[utoipa::path(delete, path = "/api/device/{deviceId}/sessions", tag = "device", operation_id = "closeDeviceSessions",
     params(("deviceId" = Uuid, Path)), responses((status = 200, body = usize, content_type = "application/json")))]
-async fn close_all(State(api): State<Api>, caller: Caller, Ids([id]): Ids<1>) -> ApiResult<Json<usize>> {
-    let subject = device(&api, &caller, id, Operation::Write).await?;
+async fn close_all(
+    State(api): State<SharedApi>,
+    caller: CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<Json<usize>> {
+    let subject = device(&api, &caller, id, AccessOperation::Write).await?;
     Ok(Json(api.calls.sessions().end(subject, None)))
 }
 
@@ -94,8 +103,12 @@ async fn close_all(State(api): State<Api>, caller: Caller, Ids([id]): Ids<1>) ->
 #[utoipa::path(delete, path = "/api/device/{deviceId}/sessions/{sessionId}", tag = "device",
     operation_id = "closeDeviceSession", params(("deviceId" = Uuid, Path), ("sessionId" = Uuid, Path)),
     responses((status = 200)))]
-async fn close(State(api): State<Api>, caller: Caller, Ids([id, session]): Ids<2>) -> ApiResult<()> {
-    let subject = device(&api, &caller, id, Operation::Write).await?;
+async fn close(
+    State(api): State<SharedApi>,
+    caller: CallerPrincipal,
+    PathIds([id, session]): PathIds<2>,
+) -> ApiResult<()> {
+    let subject = device(&api, &caller, id, AccessOperation::Write).await?;
     match api.calls.sessions().end(subject, Some(session)) {
         0 => Err(ApiError::not_found(format!(
             "Session with id [{session}] is not found"
@@ -107,6 +120,6 @@ async fn close(State(api): State<Api>, caller: Caller, Ids([id, session]): Ids<2
 /// How many sessions the devices of the tenant have.
 #[utoipa::path(get, path = "/api/deviceSessions/count", tag = "device", operation_id = "countDeviceSessions",
     responses((status = 200, body = usize, content_type = "application/json")))]
-async fn count(State(api): State<Api>, Caller(caller): Caller) -> Json<usize> {
+async fn count(State(api): State<SharedApi>, CallerPrincipal(caller): CallerPrincipal) -> Json<usize> {
     Json(api.calls.sessions().count_of(caller.tenant))
 }

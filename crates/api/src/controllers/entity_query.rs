@@ -8,19 +8,19 @@ use fieldline_core::access::Principal;
 use fieldline_model::page::PageData;
 use fieldline_model::query::{AvailableKeys, EntityCountQuery, EntityData, EntityDataQuery};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{EntityType, Subject};
+use fieldline_model::{EntityKey, EntityType};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa_axum::routes;
 
-use crate::caller::Caller;
-use crate::endpoint::{Routes, STC, TC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, STC, TC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Query, flag, required_flag};
-use crate::state::{Api, ApiState};
+use crate::extract::{JsonBody, QueryParams, flag, required_flag};
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(STC, routes!(count))
         .add(STC, routes!(find))
         .add(TC, routes!(find_keys))
@@ -34,9 +34,9 @@ const MAX_ENTITIES_OF_KEYS: i64 = 100;
 #[utoipa::path(post, path = "/api/entitiesQuery/count", tag = "entity-query", operation_id = "countEntitiesByQuery",
     request_body = EntityCountQuery, responses((status = 200, body = u64, content_type = "application/json")))]
 async fn count(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(query): Body<EntityCountQuery>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(query): JsonBody<EntityCountQuery>,
 ) -> ApiResult<Json<u64>> {
     Ok(Json(api.queries.count(&caller, &query).await?))
 }
@@ -45,16 +45,16 @@ async fn count(
 #[utoipa::path(post, path = "/api/entitiesQuery/find", tag = "entity-query", operation_id = "findEntityDataByQuery",
     request_body = EntityDataQuery, responses((status = 200, body = PageData<EntityData>)))]
 async fn find(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(query): Body<EntityDataQuery>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(query): JsonBody<EntityDataQuery>,
 ) -> ApiResult<Json<PageData<EntityData>>> {
     Ok(Json(api.queries.find(&caller, &query).await?))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
-struct KeysParams {
+struct EntityKeysParams {
     /// Whether names of series are asked for.
     #[serde(deserialize_with = "required_flag")]
     timeseries: bool,
@@ -67,13 +67,13 @@ struct KeysParams {
 
 /// Names of the series and attributes that entities have which fit a query, at most 100 of them.
 #[utoipa::path(post, path = "/api/entitiesQuery/find/keys", tag = "entity-query",
-    operation_id = "findEntityTimeseriesAndAttributesKeysByQuery", params(KeysParams),
+    operation_id = "findEntityTimeseriesAndAttributesKeysByQuery", params(EntityKeysParams),
     request_body = EntityDataQuery, responses((status = 200, body = AvailableKeys)))]
 async fn find_keys(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(params): Query<KeysParams>,
-    Body(query): Body<EntityDataQuery>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(params): QueryParams<EntityKeysParams>,
+    JsonBody(query): JsonBody<EntityDataQuery>,
 ) -> ApiResult<Json<AvailableKeys>> {
     let scopes = match params.scope.as_deref().filter(|name| !name.is_empty()) {
         Some(name) => vec![scope(name)?],
@@ -152,9 +152,9 @@ struct KeyInfos {
 
 /// The newest value under each name.
 #[derive(Default)]
-struct Newest(BTreeMap<String, (i64, Value)>);
+struct NewestSamples(BTreeMap<String, (i64, Value)>);
 
-impl Newest {
+impl NewestSamples {
     fn add(&mut self, key: String, ts: i64, value: impl FnOnce() -> Value) {
         if self.0.get(&key).is_none_or(|(newest, _)| *newest < ts) {
             self.0.insert(key, (ts, value()));
@@ -175,10 +175,10 @@ impl Newest {
     operation_id = "findAvailableEntityKeysByQueryV2", params(KeyInfosParams),
     request_body = EntityDataQuery, responses((status = 200, body = KeyInfos)))]
 async fn find_key_infos(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(params): Query<KeyInfosParams>,
-    Body(query): Body<EntityDataQuery>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(params): QueryParams<KeyInfosParams>,
+    JsonBody(query): JsonBody<EntityDataQuery>,
 ) -> ApiResult<Json<KeyInfos>> {
     let series = params.include_timeseries.unwrap_or(true);
     let attributes = params.include_attributes.unwrap_or(true);
@@ -206,10 +206,14 @@ async fn find_key_infos(
     let scopes = possible
         .iter()
         .filter(|scope| named.as_ref().is_none_or(|named| named.contains(scope)));
-    let mut latest = Newest::default();
-    let mut by_scope: BTreeMap<&'static str, Newest> = BTreeMap::new();
+    let mut latest = NewestSamples::default();
+    let mut by_scope: BTreeMap<&'static str, NewestSamples> = BTreeMap::new();
     if attributes && !subjects.is_empty() {
-        by_scope.extend(scopes.clone().map(|scope| (scope.name(), Newest::default())));
+        by_scope.extend(
+            scopes
+                .clone()
+                .map(|scope| (scope.name(), NewestSamples::default())),
+        );
     }
     for subject in subjects {
         if series {
@@ -226,7 +230,7 @@ async fn find_key_infos(
             }
         }
     }
-    let shown = |(scope, newest): (&'static str, Newest)| (scope, newest.shown(samples));
+    let shown = |(scope, newest): (&'static str, NewestSamples)| (scope, newest.shown(samples));
     Ok(Json(KeyInfos {
         entity_types,
         timeseries: series.then(|| latest.shown(samples)),
@@ -235,13 +239,13 @@ async fn find_key_infos(
 }
 
 /// The first entities that fit a query.
-async fn found(api: &ApiState, caller: &Principal, mut query: EntityDataQuery) -> ApiResult<Vec<Subject>> {
+async fn found(api: &ApiState, caller: &Principal, mut query: EntityDataQuery) -> ApiResult<Vec<EntityKey>> {
     query.page_link.page_size = query.page_link.page_size.min(MAX_ENTITIES_OF_KEYS);
     let page = api.queries.find(caller, &query).await?;
     let mut subjects = Vec::with_capacity(page.data.len());
     for found in page.data {
         // Names of what a caller may see but not read stay hidden.
-        let operation = fieldline_core::access::Operation::ReadAttributes;
+        let operation = fieldline_core::access::AccessOperation::ReadAttributes;
         if let Ok(entity) = api.check(caller, found.entity_id, operation).await {
             subjects.push(entity.subject());
         }

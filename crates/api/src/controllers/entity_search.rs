@@ -2,22 +2,22 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Operation, Principal, allows};
-use fieldline_core::ports::Assignable;
+use fieldline_core::access::{AccessOperation, Principal, allows};
+use fieldline_core::ports::AssignableEntity;
 use fieldline_model::entity::{
     Asset, Device, EntityView, RelationFilter, RelationsQuery, RelationsSearchParameters,
 };
 use serde::Deserialize;
 use utoipa_axum::routes;
 
-use crate::caller::Caller;
-use crate::endpoint::{Routes, TC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, TC};
 use crate::error::ApiResult;
-use crate::extract::Body;
-use crate::state::{Api, ApiState};
+use crate::extract::JsonBody;
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(TC, routes!(devices))
         .add(TC, routes!(assets))
         .add(TC, routes!(entity_views))
@@ -40,13 +40,13 @@ struct EntitySearchQuery {
 }
 
 /// The related entities of a kind and of some types that the caller may see.
-async fn related<E: Assignable>(
+async fn related<E: AssignableEntity>(
     api: &ApiState,
     caller: &Principal,
     query: EntitySearchQuery,
     types: Option<Vec<String>>,
 ) -> ApiResult<Json<Vec<E>>> {
-    api.check(caller, query.parameters.root(), Operation::Read)
+    api.check(caller, query.parameters.root(), AccessOperation::Read)
         .await?;
     let relation_type = query.relation_type.unwrap_or_else(|| "Contains".to_owned());
     let query = RelationsQuery {
@@ -61,13 +61,13 @@ async fn related<E: Assignable>(
     let relations = api.entities.relations.search(caller.tenant, &query).await?;
     let ids: Vec<E::Id> = relations
         .iter()
-        .map(|relation| E::typed(relation.found(direction).id))
+        .map(|relation| E::typed(relation.endpoint(direction).id))
         .collect();
     let mut found = E::store(&api.entities).by_ids(caller.tenant, &ids).await?;
     let types = types.unwrap_or_default();
     found.retain(|entity| {
-        types.iter().any(|name| name == entity.head().entity_type)
-            && allows(caller, Operation::Read, &entity.resource())
+        types.iter().any(|name| name == entity.fields().entity_type)
+            && allows(caller, AccessOperation::Read, &entity.resource())
     });
     Ok(Json(found))
 }
@@ -76,9 +76,9 @@ async fn related<E: Assignable>(
 #[utoipa::path(post, path = "/api/devices", tag = "device", operation_id = "findDevicesByQuery",
     request_body = EntitySearchQuery, responses((status = 200, body = Vec<Device>)))]
 async fn devices(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(mut query): Body<EntitySearchQuery>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(mut query): JsonBody<EntitySearchQuery>,
 ) -> ApiResult<Json<Vec<Device>>> {
     let types = query.device_types.take();
     related(&api, &caller, query, types).await
@@ -88,9 +88,9 @@ async fn devices(
 #[utoipa::path(post, path = "/api/assets", tag = "asset", operation_id = "findAssetsByQuery",
     request_body = EntitySearchQuery, responses((status = 200, body = Vec<Asset>)))]
 async fn assets(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(mut query): Body<EntitySearchQuery>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(mut query): JsonBody<EntitySearchQuery>,
 ) -> ApiResult<Json<Vec<Asset>>> {
     let types = query.asset_types.take();
     related(&api, &caller, query, types).await
@@ -100,9 +100,9 @@ async fn assets(
 #[utoipa::path(post, path = "/api/entityViews", tag = "entity-view", operation_id = "findEntityViewsByQuery",
     request_body = EntitySearchQuery, responses((status = 200, body = Vec<EntityView>)))]
 async fn entity_views(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(mut query): Body<EntitySearchQuery>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(mut query): JsonBody<EntitySearchQuery>,
 ) -> ApiResult<Json<Vec<EntityView>>> {
     let types = query.entity_view_types.take();
     related(&api, &caller, query, types).await

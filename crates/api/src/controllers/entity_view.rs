@@ -2,20 +2,20 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
 use fieldline_model::entity::{Authority, EntityView, EntityViewInfo};
 use utoipa_axum::routes;
 
 use super::assigned;
 use super::conflict::ConflictParams;
-use crate::caller::Caller;
-use crate::endpoint::{Routes, T, TC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, T, TC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids, Query};
-use crate::state::{Api, ApiState};
+use crate::extract::{JsonBody, PathIds, QueryParams};
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(TC, routes!(get))
         .add(TC, routes!(info))
         .add(TC, routes!(save))
@@ -29,11 +29,13 @@ pub(super) fn routes() -> Routes {
 #[utoipa::path(get, path = "/api/entityView/{entityViewId}", tag = "entity-view", operation_id = "getEntityViewById",
     params(("entityViewId" = Uuid, Path)), responses((status = 200, body = EntityView)))]
 async fn get(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<EntityView>> {
-    Ok(Json(api.load::<EntityView>(&caller, id, Operation::Read).await?))
+    Ok(Json(
+        api.load::<EntityView>(&caller, id, AccessOperation::Read).await?,
+    ))
 }
 
 /// The entity view of an id with what lists show beside it.
@@ -41,9 +43,9 @@ async fn get(
     operation_id = "getEntityViewInfoById",
     params(("entityViewId" = Uuid, Path)), responses((status = 200, body = EntityViewInfo)))]
 async fn info(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<EntityViewInfo>> {
     assigned::info::<EntityView>(&api, &caller, id).await
 }
@@ -67,10 +69,10 @@ async fn check_save(api: &ApiState, caller: &Principal, view: &mut EntityView) -
     operation_id = "saveEntityView", params(ConflictParams),
     request_body = EntityView, responses((status = 200, body = EntityView)))]
 async fn save(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(names): Query<ConflictParams>,
-    Body(mut view): Body<EntityView>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(names): QueryParams<ConflictParams>,
+    JsonBody(mut view): JsonBody<EntityView>,
 ) -> ApiResult<Json<EntityView>> {
     check_save(&api, &caller, &mut view).await?;
     let created = view.id.is_none();
@@ -80,8 +82,8 @@ async fn save(
         .entity_views
         .save(caller.tenant, view, &names)
         .await?;
-    let entity = Entity::EntityView(saved.clone());
-    api.services.actions.saved(&caller, created, &entity).await;
+    let entity = AnyEntity::EntityView(saved.clone());
+    api.services.actions.push_saved(&caller, created, &entity).await;
     Ok(Json(saved))
 }
 
@@ -89,7 +91,11 @@ async fn save(
 #[utoipa::path(delete, path = "/api/entityView/{entityViewId}", tag = "entity-view",
     operation_id = "deleteEntityView",
     params(("entityViewId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+async fn delete(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<()> {
     assigned::delete::<EntityView>(&api, &caller, id).await
 }
 
@@ -98,9 +104,9 @@ async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1
     operation_id = "assignEntityViewToCustomer", params(("customerId" = Uuid, Path), ("entityViewId" = Uuid, Path)),
     responses((status = 200, body = EntityView)))]
 async fn assign(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids(ids): Ids<2>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds(ids): PathIds<2>,
 ) -> ApiResult<Json<EntityView>> {
     assigned::assign(&api, &caller, ids).await
 }
@@ -110,9 +116,9 @@ async fn assign(
     operation_id = "assignEntityViewToPublicCustomer", params(("entityViewId" = Uuid, Path)),
     responses((status = 200, body = EntityView)))]
 async fn assign_to_public(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<EntityView>> {
     assigned::assign_to_public(&api, &caller, id).await
 }
@@ -122,9 +128,9 @@ async fn assign_to_public(
     operation_id = "unassignEntityViewFromCustomer", params(("entityViewId" = Uuid, Path)),
     responses((status = 200, body = EntityView)))]
 async fn unassign(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<EntityView>> {
     assigned::unassign(&api, &caller, id).await
 }

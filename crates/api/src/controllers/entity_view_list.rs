@@ -9,16 +9,16 @@ use fieldline_model::{CustomerId, EntityType};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
-use super::assigned::{self, Narrow, present};
+use super::assigned::{self, ListFilterParams, present};
 use super::{Either, EntitySubtype};
-use crate::caller::Caller;
-use crate::endpoint::{Routes, T, TC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, T, TC};
 use crate::error::ApiResult;
-use crate::extract::{Ids, PageParams, Query};
-use crate::state::Api;
+use crate::extract::{PageParams, PathIds, QueryParams};
+use crate::state::SharedApi;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(T, routes!(of_tenant))
         .add(T, routes!(infos_of_tenant))
         .add(T, routes!(by_name))
@@ -32,13 +32,13 @@ pub(super) fn routes() -> Routes {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct FilterParams {
+struct ViewFilterParams {
     /// Only entity views of this type.
     #[serde(rename = "type")]
     view_type: Option<String>,
 }
 
-impl Narrow<EntityView> for FilterParams {
+impl ListFilterParams<EntityView> for ViewFilterParams {
     fn filter(self, customer: Option<CustomerId>) -> ApiResult<EntityViewFilter> {
         let view_type = present(self.view_type);
         Ok(EntityViewFilter {
@@ -52,20 +52,20 @@ impl Narrow<EntityView> for FilterParams {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct NameParams {
+struct ViewNameParams {
     /// Name of the entity view.
     entity_view_name: Option<String>,
 }
 
 /// A page of entity views of the tenant, or with `entityViewName` the entity view of that name.
 #[utoipa::path(get, path = "/api/tenant/entityViews", tag = "entity-view", operation_id = "getTenantEntityViews",
-    params(PageParams, FilterParams, NameParams), responses((status = 200, body = PageData<EntityView>)))]
+    params(PageParams, ViewFilterParams, ViewNameParams), responses((status = 200, body = PageData<EntityView>)))]
 async fn of_tenant(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(page): Query<PageParams>,
-    Query(params): Query<FilterParams>,
-    Query(name): Query<NameParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<ViewFilterParams>,
+    QueryParams(name): QueryParams<ViewNameParams>,
 ) -> ApiResult<Json<Either<PageData<EntityView>, EntityView>>> {
     let name = ("entityViewName", name.entity_view_name);
     assigned::of_tenant(&api, &caller, params, page, name).await
@@ -74,51 +74,51 @@ async fn of_tenant(
 /// A page of entity views of the tenant with what lists show beside them.
 #[utoipa::path(get, path = "/api/tenant/entityViewInfos", tag = "entity-view",
     operation_id = "getTenantEntityViewInfos",
-    params(PageParams, FilterParams), responses((status = 200, body = PageData<EntityViewInfo>)))]
+    params(PageParams, ViewFilterParams), responses((status = 200, body = PageData<EntityViewInfo>)))]
 async fn infos_of_tenant(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(page): Query<PageParams>,
-    Query(params): Query<FilterParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<ViewFilterParams>,
 ) -> ApiResult<Json<PageData<EntityViewInfo>>> {
     assigned::infos_of_tenant::<EntityView>(&api, &caller, params, page).await
 }
 
 /// The entity view of a name.
 #[utoipa::path(get, path = "/api/tenant/entityView", tag = "entity-view", operation_id = "getTenantEntityViewByName",
-    params(NameParams), responses((status = 200, body = EntityView)))]
+    params(ViewNameParams), responses((status = 200, body = EntityView)))]
 async fn by_name(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(name): Query<NameParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(name): QueryParams<ViewNameParams>,
 ) -> ApiResult<Json<EntityView>> {
     assigned::by_name(&api, &caller, ("entityViewName", name.entity_view_name)).await
 }
 
 /// A page of entity views of a customer with what lists show beside them.
 #[utoipa::path(get, path = "/api/customer/{customerId}/entityViewInfos", tag = "entity-view",
-    operation_id = "getCustomerEntityViewInfos", params(("customerId" = Uuid, Path), PageParams, FilterParams),
+    operation_id = "getCustomerEntityViewInfos", params(("customerId" = Uuid, Path), PageParams, ViewFilterParams),
     responses((status = 200, body = PageData<EntityViewInfo>)))]
 async fn infos_of_customer(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([customer]): Ids<1>,
-    Query(page): Query<PageParams>,
-    Query(params): Query<FilterParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([customer]): PathIds<1>,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<ViewFilterParams>,
 ) -> ApiResult<Json<PageData<EntityViewInfo>>> {
     assigned::infos_of_customer::<EntityView>(&api, &caller, customer, params, page).await
 }
 
 /// A page of entity views of a customer.
 #[utoipa::path(get, path = "/api/customer/{customerId}/entityViews", tag = "entity-view",
-    operation_id = "getCustomerEntityViews", params(("customerId" = Uuid, Path), PageParams, FilterParams),
+    operation_id = "getCustomerEntityViews", params(("customerId" = Uuid, Path), PageParams, ViewFilterParams),
     responses((status = 200, body = PageData<EntityView>)))]
 async fn of_customer(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([customer]): Ids<1>,
-    Query(page): Query<PageParams>,
-    Query(params): Query<FilterParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([customer]): PathIds<1>,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<ViewFilterParams>,
 ) -> ApiResult<Json<PageData<EntityView>>> {
     assigned::of_customer(&api, &caller, customer, params, page).await
 }
@@ -136,9 +136,9 @@ struct EntityViewIds {
     operation_id = "getEntityViewsByIdsV1", params(EntityViewIds),
     responses((status = 200, body = Vec<EntityView>)))]
 async fn by_ids(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(ids): Query<EntityViewIds>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(ids): QueryParams<EntityViewIds>,
 ) -> ApiResult<Json<Vec<EntityView>>> {
     assigned::by_ids(&api, &caller, ("entityViewIds", ids.entity_view_ids)).await
 }
@@ -148,9 +148,9 @@ async fn by_ids(
     operation_id = "getEntityViewsByIds", params(EntityViewIds),
     responses((status = 200, body = Vec<EntityView>)))]
 async fn by_ids_listed(
-    state: State<Api>,
-    caller: Caller,
-    ids: Query<EntityViewIds>,
+    state: State<SharedApi>,
+    caller: CallerPrincipal,
+    ids: QueryParams<EntityViewIds>,
 ) -> ApiResult<Json<Vec<EntityView>>> {
     by_ids(state, caller, ids).await
 }
@@ -158,7 +158,10 @@ async fn by_ids_listed(
 /// The types that the tenant's entity views have.
 #[utoipa::path(get, path = "/api/entityView/types", tag = "entity-view", operation_id = "getEntityViewTypes",
     responses((status = 200, body = Vec<EntitySubtype>)))]
-async fn types(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<Vec<EntitySubtype>>> {
+async fn types(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+) -> ApiResult<Json<Vec<EntitySubtype>>> {
     let types = api.entities.entity_views.types(caller.tenant).await?;
     let types = types.into_iter().map(|subtype| EntitySubtype {
         tenant_id: caller.tenant,

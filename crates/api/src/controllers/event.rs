@@ -2,23 +2,23 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use fieldline_core::access::{Operation, Principal};
+use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::ports::{EventFilter, EventText};
-use fieldline_model::entity::{Event, EventKind};
+use fieldline_model::entity::{EntityEvent, EventKind};
 use fieldline_model::page::PageData;
-use fieldline_model::{EntityId, EntityType, Subject, TenantId};
+use fieldline_model::{EntityId, EntityKey, EntityType, TenantId};
 use serde::Deserialize;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use crate::caller::Caller;
-use crate::endpoint::{Routes, STC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, PageParams, Query, missing, parse_uuid};
-use crate::state::{Api, ApiState};
+use crate::extract::{JsonBody, PageParams, QueryParams, missing, parse_uuid};
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(STC, routes!(lifecycle))
         .add(STC, routes!(of_kind))
         .add(STC, routes!(filtered))
@@ -28,7 +28,7 @@ pub(super) fn routes() -> Routes {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct TenantParams {
+struct EventTenantParams {
     /// The tenant of the entity.
     #[param(required = true, value_type = Uuid)]
     tenant_id: Option<String>,
@@ -37,7 +37,7 @@ struct TenantParams {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct TimeParams {
+struct EventTimeParams {
     /// Not before this time, milliseconds.
     #[param(value_type = Option<i64>)]
     start_time: Option<String>,
@@ -46,7 +46,7 @@ struct TimeParams {
     end_time: Option<String>,
 }
 
-impl TimeParams {
+impl EventTimeParams {
     fn narrow(&self, filter: EventFilter) -> ApiResult<EventFilter> {
         Ok(EventFilter {
             start_time: time("startTime", self.start_time.as_deref())?,
@@ -201,8 +201,8 @@ async fn subject(
     api: &ApiState,
     caller: &Principal,
     (entity_type, id): (&str, &str),
-    operation: Operation,
-) -> ApiResult<Subject> {
+    operation: AccessOperation,
+) -> ApiResult<EntityKey> {
     let entity_type: EntityType = entity_type
         .parse()
         .map_err(|_| ApiError::bad_request(format!("Invalid entity type '{entity_type}'")))?;
@@ -212,11 +212,11 @@ async fn subject(
 
 async fn page(
     api: &ApiState,
-    subject: Subject,
-    params: TenantParams,
+    subject: EntityKey,
+    params: EventTenantParams,
     filter: &EventFilter,
     page: PageParams,
-) -> ApiResult<Json<PageData<Event>>> {
+) -> ApiResult<Json<PageData<EntityEvent>>> {
     let tenant = params.tenant_id.ok_or_else(|| missing("tenantId"))?;
     let (tenant, link) = (TenantId(parse_uuid(&tenant)?), page.link()?);
     // The tenant that counts is that of the entity, not the one that is asked for.
@@ -231,17 +231,17 @@ async fn page(
 
 /// A page of the life-cycle events of an entity.
 #[utoipa::path(get, path = "/api/events/{entityType}/{entityId}", tag = "event", operation_id = "getEvents",
-    params(("entityType" = String, Path), ("entityId" = Uuid, Path), TenantParams, PageParams, TimeParams),
-    responses((status = 200, body = PageData<Event>)))]
+    params(("entityType" = String, Path), ("entityId" = Uuid, Path), EventTenantParams, PageParams, EventTimeParams),
+    responses((status = 200, body = PageData<EntityEvent>)))]
 async fn lifecycle(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((entity_type, id)): Path<(String, String)>,
-    Query(tenant): Query<TenantParams>,
-    Query(params): Query<PageParams>,
-    Query(times): Query<TimeParams>,
-) -> ApiResult<Json<PageData<Event>>> {
-    let subject = subject(&api, &caller, (&entity_type, &id), Operation::Read).await?;
+    QueryParams(tenant): QueryParams<EventTenantParams>,
+    QueryParams(params): QueryParams<PageParams>,
+    QueryParams(times): QueryParams<EventTimeParams>,
+) -> ApiResult<Json<PageData<EntityEvent>>> {
+    let subject = subject(&api, &caller, (&entity_type, &id), AccessOperation::Read).await?;
     let filter = times.narrow(EventFilter::of(EventKind::LcEvent))?;
     page(&api, subject, tenant, &filter, params).await
 }
@@ -249,51 +249,51 @@ async fn lifecycle(
 /// A page of the events of a kind of an entity.
 #[utoipa::path(get, path = "/api/events/{entityType}/{entityId}/{eventType}", tag = "event",
     operation_id = "getEventsByType", params(("entityType" = String, Path), ("entityId" = Uuid, Path),
-    ("eventType" = String, Path), TenantParams, PageParams, TimeParams),
-    responses((status = 200, body = PageData<Event>)))]
+    ("eventType" = String, Path), EventTenantParams, PageParams, EventTimeParams),
+    responses((status = 200, body = PageData<EntityEvent>)))]
 async fn of_kind(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((entity_type, id, event_type)): Path<(String, String, String)>,
-    Query(tenant): Query<TenantParams>,
-    Query(params): Query<PageParams>,
-    Query(times): Query<TimeParams>,
-) -> ApiResult<Json<PageData<Event>>> {
-    let subject = subject(&api, &caller, (&entity_type, &id), Operation::Read).await?;
+    QueryParams(tenant): QueryParams<EventTenantParams>,
+    QueryParams(params): QueryParams<PageParams>,
+    QueryParams(times): QueryParams<EventTimeParams>,
+) -> ApiResult<Json<PageData<EntityEvent>>> {
+    let subject = subject(&api, &caller, (&entity_type, &id), AccessOperation::Read).await?;
     let filter = times.narrow(EventFilter::of(kind(&event_type)?))?;
     page(&api, subject, tenant, &filter, params).await
 }
 
 /// A page of the events of an entity that a filter lets through.
 #[utoipa::path(post, path = "/api/events/{entityType}/{entityId}", tag = "event", operation_id = "getEventsByFilter",
-    params(("entityType" = String, Path), ("entityId" = Uuid, Path), TenantParams, PageParams, TimeParams),
-    request_body = EventFilterRequest, responses((status = 200, body = PageData<Event>)))]
+    params(("entityType" = String, Path), ("entityId" = Uuid, Path), EventTenantParams, PageParams, EventTimeParams),
+    request_body = EventFilterRequest, responses((status = 200, body = PageData<EntityEvent>)))]
 async fn filtered(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((entity_type, id)): Path<(String, String)>,
-    Query(tenant): Query<TenantParams>,
-    Query(params): Query<PageParams>,
-    Query(times): Query<TimeParams>,
-    Body(request): Body<EventFilterRequest>,
-) -> ApiResult<Json<PageData<Event>>> {
-    let subject = subject(&api, &caller, (&entity_type, &id), Operation::Read).await?;
+    QueryParams(tenant): QueryParams<EventTenantParams>,
+    QueryParams(params): QueryParams<PageParams>,
+    QueryParams(times): QueryParams<EventTimeParams>,
+    JsonBody(request): JsonBody<EventFilterRequest>,
+) -> ApiResult<Json<PageData<EntityEvent>>> {
+    let subject = subject(&api, &caller, (&entity_type, &id), AccessOperation::Read).await?;
     let filter = times.narrow(request.filter()?)?;
     page(&api, subject, tenant, &filter, params).await
 }
 
 /// Deletes the events of an entity that a filter lets through.
 #[utoipa::path(post, path = "/api/events/{entityType}/{entityId}/clear", tag = "event", operation_id = "clearEvents",
-    params(("entityType" = String, Path), ("entityId" = Uuid, Path), TimeParams),
+    params(("entityType" = String, Path), ("entityId" = Uuid, Path), EventTimeParams),
     request_body = EventFilterRequest, responses((status = 200)))]
 async fn clear(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((entity_type, id)): Path<(String, String)>,
-    Query(times): Query<TimeParams>,
-    Body(request): Body<EventFilterRequest>,
+    QueryParams(times): QueryParams<EventTimeParams>,
+    JsonBody(request): JsonBody<EventFilterRequest>,
 ) -> ApiResult<()> {
-    let subject = subject(&api, &caller, (&entity_type, &id), Operation::Write).await?;
+    let subject = subject(&api, &caller, (&entity_type, &id), AccessOperation::Write).await?;
     let filter = times.narrow(request.filter()?)?;
     let events = &api.entities.events;
     events.delete(subject.tenant, subject.entity, &filter).await?;

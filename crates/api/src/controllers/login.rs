@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use fieldline_core::logging::LogGate;
-use fieldline_core::ports::{Login, StoreResult};
+use fieldline_core::ports::{LoginAttemptResult, StoreResult};
 use fieldline_core::services::{ServiceErrorKind, check_password, is_expired};
 use fieldline_model::entity::{ActionType, Authority, SecuritySettings, User, UserCredentials};
 use fieldline_model::{CustomerId, UserId};
@@ -17,26 +17,26 @@ use tracing::warn;
 use utoipa_axum::routes;
 
 use crate::audit;
-use crate::auth::{PROVEN, Refreshed, TokenPair, network, outdated, source_of};
+use crate::auth::{MAX_PROVEN_ADDRESSES, RefreshOutcome, TokenPair, network, outdated, source_of};
 use crate::caller::PeerAddress;
-use crate::endpoint::{Access, Routes};
+use crate::endpoint::{ApiRoutes, EndpointAccess};
 use crate::error::{ApiError, ApiResult, ErrorCode};
-use crate::extract::{Body, parse_uuid};
+use crate::extract::{JsonBody, parse_uuid};
 use crate::mails;
-use crate::state::{Api, ApiState};
+use crate::state::{ApiState, SharedApi};
 
 static NOTE_GATE: LogGate = LogGate::new(2);
 
 /// Longest login name, in bytes; wrong ones are remembered, and must not take much room.
 const MAX_LOGIN: usize = 1_024;
 /// Refused log-ins are answered at multiples of this time, so that it does not tell whether there is such a user.
-const BEAT: Duration = Duration::from_millis(100);
+const REPLY_INTERVAL: Duration = Duration::from_millis(100);
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
-        .add(Access::Public, routes!(login))
-        .add(Access::Public, routes!(login_public))
-        .add(Access::Public, routes!(refresh))
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
+        .add(EndpointAccess::Public, routes!(login))
+        .add(EndpointAccess::Public, routes!(login_public))
+        .add(EndpointAccess::Public, routes!(refresh))
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -57,23 +57,23 @@ fn wrong() -> ApiError {
 #[utoipa::path(post, path = "/api/auth/login", tag = "login", request_body = LoginRequest,
     responses((status = 200, body = TokenPair), (status = 401, body = crate::error::ErrorBody)))]
 async fn login(
-    State(api): State<Api>,
+    State(api): State<SharedApi>,
     PeerAddress(peer): PeerAddress,
     headers: HeaderMap,
-    Body(request): Body<LoginRequest>,
+    JsonBody(request): JsonBody<LoginRequest>,
 ) -> ApiResult<Json<TokenPair>> {
     let begun = Instant::now();
     let answer = log_in(&api, peer, &headers, &request).await;
     if answer.is_err() {
-        let beats = begun.elapsed().as_millis() / BEAT.as_millis() + 1;
-        let whole = BEAT * u32::try_from(beats).unwrap_or(u32::MAX);
+        let beats = begun.elapsed().as_millis() / REPLY_INTERVAL.as_millis() + 1;
+        let whole = REPLY_INTERVAL * u32::try_from(beats).unwrap_or(u32::MAX);
         tokio::time::sleep_until(begun + whole).await;
     }
     answer.map(Json)
 }
 
 async fn log_in(
-    api: &Api,
+    api: &SharedApi,
     peer: Option<IpAddr>,
     headers: &HeaderMap,
     request: &LoginRequest,
@@ -100,18 +100,18 @@ async fn log_in(
     let from = peer.map(network);
     let right = api.passwords.verify_from(from, &request.password, hash).await?;
     let (Some(user), Some(credentials)) = (user, credentials) else {
-        api.logins.failed(peer, login, now);
+        api.logins.record_failure(peer, login, now);
         return Err(wrong());
     };
     let settings = api.services.security.settings().await?;
     if !right {
-        api.logins.failed(peer, login, now);
+        api.logins.record_failure(peer, login, now);
         let (action, failure) = after_wrong_password(api, peer, &user, &credentials, &settings).await?;
         audit::login(api, &user, action, headers, peer, Some(failure)).await;
         return Err(wrong());
     }
-    let admitted = match api.logins.succeeded(peer, login, now) {
-        Ok(()) => admit(api, credentials.clone(), &settings, &request.password).await,
+    let admitted = match api.logins.record_success(peer, login, now) {
+        Ok(()) => check_sign_in(api, credentials.clone(), &settings, &request.password).await,
         Err(locked) => Err(locked),
     };
     let failure = admitted.as_ref().err().map(ApiError::message);
@@ -120,7 +120,7 @@ async fn log_in(
     if let Some(source) = source_of(peer) {
         let sign_ins = &api.entities.sign_ins;
         let noted = sign_ins
-            .note_source(credentials.user_id, &source, now, PROVEN)
+            .note_source(credentials.user_id, &source, now, MAX_PROVEN_ADDRESSES)
             .await;
         if let Err(error) = noted
             && let Some(suppressed) = NOTE_GATE.open()
@@ -155,7 +155,7 @@ async fn after_wrong_password(
     if api.logins.is_stranger(peer, &user.email) {
         return Ok((ActionType::Login, WRONG));
     }
-    let failures = note(api, credentials, Login::Wrong).await;
+    let failures = record_login(api, credentials, LoginAttemptResult::Wrong).await;
     let most = settings.max_failed_login_attempts.unwrap_or(0);
     let may_lock = most > 0 && credentials.enabled && user.authority != Authority::SysAdmin;
     if !may_lock || failures <= most {
@@ -170,7 +170,7 @@ async fn after_wrong_password(
     }
     let told = settings.user_lockout_notification_email.as_deref();
     if let Some(to) = told.filter(|to| !to.trim().is_empty()) {
-        api.mails.send_later(mails::locked_out(to, &user.email, most));
+        api.mails.send_later(mails::lockout_notice(to, &user.email, most));
     }
     Ok((
         ActionType::Lockout,
@@ -180,7 +180,7 @@ async fn after_wrong_password(
 
 /// Notes that somebody has come or tried to; returns how many wrong passwords there were in a row. A store that cannot take
 /// it, as with a full disk, keeps nobody out: whoever makes room has to log in.
-async fn note(api: &ApiState, credentials: &UserCredentials, login: Login) -> u32 {
+async fn record_login(api: &ApiState, credentials: &UserCredentials, login: LoginAttemptResult) -> u32 {
     let noted = api.entities.users.note_login(credentials.user_id, login).await;
     noted.unwrap_or_else(|error| {
         if let Some(suppressed) = NOTE_GATE.open() {
@@ -191,7 +191,7 @@ async fn note(api: &ApiState, credentials: &UserCredentials, login: Login) -> u3
 }
 
 /// Whether somebody with the right password may come in.
-async fn admit(
+async fn check_sign_in(
     api: &ApiState,
     credentials: UserCredentials,
     settings: &SecuritySettings,
@@ -213,7 +213,7 @@ async fn admit(
         ));
     }
     let now = api.clock.now_ms();
-    note(api, &credentials, Login::Right(now)).await;
+    record_login(api, &credentials, LoginAttemptResult::Right(now)).await;
     if is_expired(policy, credentials.password_time, now) {
         let token = api.services.users.expired_reset(credentials).await?;
         return Err(token.map_or_else(wrong, ApiError::credentials_expired));
@@ -233,9 +233,9 @@ struct PublicLoginRequest {
 #[utoipa::path(post, path = "/api/auth/login/public", tag = "login", request_body = PublicLoginRequest,
     responses((status = 200, body = TokenPair), (status = 401, body = crate::error::ErrorBody)))]
 async fn login_public(
-    State(api): State<Api>,
+    State(api): State<SharedApi>,
     PeerAddress(peer): PeerAddress,
-    Body(request): Body<PublicLoginRequest>,
+    JsonBody(request): JsonBody<PublicLoginRequest>,
 ) -> ApiResult<Json<TokenPair>> {
     let now = api.clock.now_ms();
     api.logins.attempt(peer, "", now)?;
@@ -264,10 +264,10 @@ struct RefreshRequest {
 #[utoipa::path(post, path = "/api/auth/token", tag = "login", request_body = RefreshRequest,
     responses((status = 200, body = TokenPair), (status = 401, body = crate::error::ErrorBody)))]
 async fn refresh(
-    State(api): State<Api>,
+    State(api): State<SharedApi>,
     PeerAddress(peer): PeerAddress,
     headers: HeaderMap,
-    Body(request): Body<RefreshRequest>,
+    JsonBody(request): JsonBody<RefreshRequest>,
 ) -> ApiResult<Json<TokenPair>> {
     if request.refresh_token.is_empty() {
         return Err(ApiError::unauthenticated());
@@ -276,8 +276,8 @@ async fn refresh(
         .tokens
         .read_refresh(&request.refresh_token, api.clock.now_ms())?;
     match api.sessions.refresh(&api.tokens, shown).await? {
-        Refreshed::Bought(pair) => Ok(Json(pair)),
-        Refreshed::Reused(known) => {
+        RefreshOutcome::Bought(pair) => Ok(Json(pair)),
+        RefreshOutcome::Reused(known) => {
             let failure = "A refresh token was used again: its session has ended";
             audit::login(
                 &api,

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
 use fieldline_core::ports::OtaPackageFilter;
 use fieldline_model::entity::{OtaPackageInfo, SaveOtaPackageInfoRequest};
 use fieldline_model::message::MsgType;
@@ -12,18 +12,18 @@ use fieldline_model::page::PageData;
 use fieldline_model::{DeviceProfileId, OtaPackageId};
 use utoipa_axum::routes;
 
-use crate::caller::Caller;
-use crate::endpoint::{Routes, T, TC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, T, TC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids, PageParams, Query, parse_uuid};
-use crate::ota::{self, UploadParams};
-use crate::state::Api;
+use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, parse_uuid};
+use crate::ota::{self, OtaUploadParams};
+use crate::state::SharedApi;
 
-pub(super) fn routes() -> Routes {
+pub(super) fn routes() -> ApiRoutes {
     // What is uploaded goes to the disk while it comes, and has a limit of its own.
     let (schemas, paths, handlers) = routes!(get, upload, delete);
     let handlers = handlers.layer(DefaultBodyLimit::disable());
-    Routes::default()
+    ApiRoutes::default()
         .add(T, routes!(save))
         .add(T, (schemas, paths, handlers))
         .add(TC, routes!(info))
@@ -37,12 +37,12 @@ pub(super) fn routes() -> Routes {
 #[utoipa::path(post, path = "/api/otaPackage", tag = "ota-package", operation_id = "saveOtaPackageInfo",
     request_body = SaveOtaPackageInfoRequest, responses((status = 200, body = OtaPackageInfo)))]
 async fn save(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(request): Body<SaveOtaPackageInfoRequest>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(request): JsonBody<SaveOtaPackageInfoRequest>,
 ) -> ApiResult<Json<OtaPackageInfo>> {
     if let Some(id) = request.info.id {
-        api.load::<OtaPackageInfo>(&caller, id.0, Operation::Write)
+        api.load::<OtaPackageInfo>(&caller, id.0, AccessOperation::Write)
             .await?;
     }
     let created = request.info.id.is_none();
@@ -51,27 +51,27 @@ async fn save(
         .ota_packages
         .save_info(caller.tenant, request)
         .await?;
-    let entity = Entity::OtaPackage(saved.clone());
-    api.services.actions.saved(&caller, created, &entity).await;
+    let entity = AnyEntity::OtaPackage(saved.clone());
+    api.services.actions.push_saved(&caller, created, &entity).await;
     Ok(Json(saved))
 }
 
 /// Uploads the data of a package: the part `file` of a form.
 #[utoipa::path(post, path = "/api/otaPackage/{otaPackageId}", tag = "ota-package",
-    operation_id = "saveOtaPackageData", params(("otaPackageId" = Uuid, Path), UploadParams),
+    operation_id = "saveOtaPackageData", params(("otaPackageId" = Uuid, Path), OtaUploadParams),
     request_body(content = Vec<u8>, content_type = "multipart/form-data"),
     responses((status = 200, body = OtaPackageInfo)))]
 async fn upload(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
-    Query(params): Query<UploadParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+    QueryParams(params): QueryParams<OtaUploadParams>,
     request: axum::extract::Request,
 ) -> ApiResult<Json<OtaPackageInfo>> {
-    let package: OtaPackageInfo = api.load(&caller, id, Operation::Read).await?;
+    let package: OtaPackageInfo = api.load(&caller, id, AccessOperation::Read).await?;
     let saved = ota::receive(&api, package, params, request).await?;
-    let entity = Entity::OtaPackage(saved.clone());
-    api.services.actions.saved(&caller, false, &entity).await;
+    let entity = AnyEntity::OtaPackage(saved.clone());
+    api.services.actions.push_saved(&caller, false, &entity).await;
     Ok(Json(saved))
 }
 
@@ -89,9 +89,9 @@ fn shown(caller: &Principal, package: OtaPackageInfo) -> OtaPackageInfo {
     operation_id = "getOtaPackageInfoById", params(("otaPackageId" = Uuid, Path)),
     responses((status = 200, body = OtaPackageInfo)))]
 async fn info(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<OtaPackageInfo>> {
     // Customers see which packages there are, too.
     let found = api
@@ -107,8 +107,12 @@ async fn info(
 #[utoipa::path(get, path = "/api/otaPackage/{otaPackageId}", tag = "ota-package",
     operation_id = "getOtaPackageById", params(("otaPackageId" = Uuid, Path)),
     responses((status = 200, body = OtaPackageInfo)))]
-async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Response> {
-    let package: OtaPackageInfo = api.load(&caller, id, Operation::Read).await?;
+async fn get(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<Response> {
+    let package: OtaPackageInfo = api.load(&caller, id, AccessOperation::Read).await?;
     ota::whole(&api, package)
 }
 
@@ -116,8 +120,12 @@ async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) 
 #[utoipa::path(get, path = "/api/otaPackage/{otaPackageId}/download", tag = "ota-package",
     operation_id = "downloadOtaPackage", params(("otaPackageId" = Uuid, Path)),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream")))]
-async fn download(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Response> {
-    let package: OtaPackageInfo = api.load(&caller, id, Operation::Read).await?;
+async fn download(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<Response> {
+    let package: OtaPackageInfo = api.load(&caller, id, AccessOperation::Read).await?;
     if package.link().is_some() {
         return Ok(StatusCode::BAD_REQUEST.into_response());
     }
@@ -131,9 +139,9 @@ async fn download(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids
 #[utoipa::path(get, path = "/api/otaPackages", tag = "ota-package", operation_id = "getOtaPackages",
     params(PageParams), responses((status = 200, body = PageData<OtaPackageInfo>)))]
 async fn list(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(page): Query<PageParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<OtaPackageInfo>>> {
     let stores = &api.entities.ota_packages;
     let page = stores
@@ -148,10 +156,10 @@ async fn list(
     params(("deviceProfileId" = Uuid, Path), ("type" = String, Path), PageParams),
     responses((status = 200, body = PageData<OtaPackageInfo>)))]
 async fn list_ready(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     axum::extract::Path((profile, kind)): axum::extract::Path<(String, String)>,
-    Query(page): Query<PageParams>,
+    QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<OtaPackageInfo>>> {
     let profile = DeviceProfileId(parse_uuid(&profile)?);
     let filter = OtaPackageFilter::Ready(profile, ota::parse(&kind)?);
@@ -163,13 +171,17 @@ async fn list_ready(
 /// Deletes a package that no device and no profile has.
 #[utoipa::path(delete, path = "/api/otaPackage/{otaPackageId}", tag = "ota-package",
     operation_id = "deleteOtaPackage", params(("otaPackageId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    let package: OtaPackageInfo = api.load(&caller, id, Operation::Delete).await?;
+async fn delete(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<()> {
+    let package: OtaPackageInfo = api.load(&caller, id, AccessOperation::Delete).await?;
     api.services.ota_packages.delete(&package).await?;
-    let entity = Entity::OtaPackage(package);
+    let entity = AnyEntity::OtaPackage(package);
     api.services
         .actions
-        .entity(&caller, MsgType::EntityDeleted, &entity)
+        .push_entity(&caller, MsgType::EntityDeleted, &entity)
         .await;
     Ok(())
 }
@@ -180,8 +192,8 @@ async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1
     params(("otaPackageType" = String, Path), ("deviceProfileId" = Uuid, Path)),
     responses((status = 200, body = u64, content_type = "application/json")))]
 async fn count_devices(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     axum::extract::Path((kind, profile)): axum::extract::Path<(String, String)>,
 ) -> ApiResult<Json<u64>> {
     let profile = DeviceProfileId(parse_uuid(&profile)?);

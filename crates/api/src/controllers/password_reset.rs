@@ -10,20 +10,20 @@ use utoipa_axum::routes;
 
 use super::user::{base_url, trusted_url};
 use crate::caller::PeerAddress;
-use crate::endpoint::{Access, Routes};
+use crate::endpoint::{ApiRoutes, EndpointAccess};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Query};
+use crate::extract::{JsonBody, QueryParams};
 use crate::mails;
-use crate::state::{Api, ApiState};
+use crate::state::{ApiState, SharedApi};
 
 /// Anybody may ask for a link.
 static FAILURES: LogGate = LogGate::new(2);
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
-        .add(Access::Public, routes!(request))
-        .add(Access::Public, routes!(check))
-        .add(Access::Public, routes!(reset))
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
+        .add(EndpointAccess::Public, routes!(request))
+        .add(EndpointAccess::Public, routes!(check))
+        .add(EndpointAccess::Public, routes!(reset))
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -38,9 +38,9 @@ struct ResetPasswordEmailRequest {
     operation_id = "requestResetPasswordByEmail", request_body = ResetPasswordEmailRequest,
     responses((status = 200)))]
 async fn request(
-    State(api): State<Api>,
+    State(api): State<SharedApi>,
     PeerAddress(peer): PeerAddress,
-    Body(request): Body<ResetPasswordEmailRequest>,
+    JsonBody(request): JsonBody<ResetPasswordEmailRequest>,
 ) -> ApiResult<()> {
     api.logins.attempt(peer, "", api.clock.now_ms())?;
     // Nobody waits for it: the time taken must not tell whether there is such a user.
@@ -83,7 +83,7 @@ async fn mail_link(api: &ApiState, email: &str) -> ApiResult<()> {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct ResetParams {
+struct PasswordResetParams {
     /// Secret part of the link.
     #[serde(default)]
     reset_token: String,
@@ -91,8 +91,11 @@ struct ResetParams {
 
 /// Follows a link to the page where another password is chosen.
 #[utoipa::path(get, path = "/api/noauth/resetPassword", tag = "login", operation_id = "checkResetToken",
-    params(ResetParams), responses((status = 303), (status = 409)))]
-async fn check(State(api): State<Api>, Query(params): Query<ResetParams>) -> ApiResult<Response> {
+    params(PasswordResetParams), responses((status = 303), (status = 409)))]
+async fn check(
+    State(api): State<SharedApi>,
+    QueryParams(params): QueryParams<PasswordResetParams>,
+) -> ApiResult<Response> {
     let token = &params.reset_token;
     Ok(match api.services.users.reset_state(token).await? {
         None => StatusCode::CONFLICT.into_response(),
@@ -118,10 +121,10 @@ struct ResetPasswordRequest {
     request_body = ResetPasswordRequest,
     responses((status = 200), (status = 400, body = crate::error::ErrorBody)))]
 async fn reset(
-    State(api): State<Api>,
+    State(api): State<SharedApi>,
     PeerAddress(peer): PeerAddress,
     headers: HeaderMap,
-    Body(request): Body<ResetPasswordRequest>,
+    JsonBody(request): JsonBody<ResetPasswordRequest>,
 ) -> ApiResult<()> {
     api.logins.attempt(peer, "", api.clock.now_ms())?;
     let services = &api.services;
@@ -133,6 +136,6 @@ async fn reset(
     let id = user.id.unwrap_or_default();
     api.entities.sign_ins.forget_sources(id).await?;
     let login = format!("{}/login", base_url(&api, &headers).await?);
-    api.mails.send_later(mails::was_reset(&user.email, &login));
+    api.mails.send_later(mails::reset_notice(&user.email, &login));
     Ok(())
 }

@@ -2,17 +2,17 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use fieldline_core::access::Operation;
+use fieldline_core::access::AccessOperation;
 use fieldline_model::entity::Queue;
 use fieldline_model::page::PageData;
 use serde::Deserialize;
 use utoipa_axum::routes;
 
-use crate::caller::Caller;
-use crate::endpoint::{Routes, S, ST};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, S, ST};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids, PageParams, Query, missing};
-use crate::state::Api;
+use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, missing};
+use crate::state::SharedApi;
 
 /// The service whose queues these are.
 const RULE_ENGINE: &str = "TB_RULE_ENGINE";
@@ -25,8 +25,8 @@ const OTHER_SERVICES: [&str; 5] = [
     "TB_EDQS",
 ];
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(ST, routes!(get))
         .add(ST, routes!(by_name))
         .add(ST, routes!(list))
@@ -37,13 +37,13 @@ pub(super) fn routes() -> Routes {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct ServiceParams {
+struct QueueServiceParams {
     /// `TB_RULE_ENGINE`.
     #[param(required = true)]
     service_type: Option<String>,
 }
 
-impl ServiceParams {
+impl QueueServiceParams {
     /// Whether the rule engine is meant.
     fn is_rule_engine(&self) -> ApiResult<bool> {
         let name = self.service_type.as_deref().filter(|name| !name.is_empty());
@@ -62,16 +62,20 @@ impl ServiceParams {
 /// The queue of an id.
 #[utoipa::path(get, path = "/api/queues/{queueId}", tag = "queue", operation_id = "getQueueById",
     params(("queueId" = Uuid, Path)), responses((status = 200, body = Queue)))]
-async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<Queue>> {
-    Ok(Json(api.load::<Queue>(&caller, id, Operation::Read).await?))
+async fn get(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<Json<Queue>> {
+    Ok(Json(api.load::<Queue>(&caller, id, AccessOperation::Read).await?))
 }
 
 /// The queue of a name.
 #[utoipa::path(get, path = "/api/queues/name/{queueName}", tag = "queue", operation_id = "getQueueByName",
     params(("queueName" = String, Path)), responses((status = 200, body = Queue)))]
 async fn by_name(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path(name): Path<String>,
 ) -> ApiResult<Json<Queue>> {
     let owner = api.services.queues.owner(caller.tenant).await?;
@@ -83,12 +87,12 @@ async fn by_name(
 
 /// A page of the queues that the messages of the tenant go through.
 #[utoipa::path(get, path = "/api/queues", tag = "queue", operation_id = "getTenantQueuesByServiceType",
-    params(PageParams, ServiceParams), responses((status = 200, body = PageData<Queue>)))]
+    params(PageParams, QueueServiceParams), responses((status = 200, body = PageData<Queue>)))]
 async fn list(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(page): Query<PageParams>,
-    Query(service): Query<ServiceParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(service): QueryParams<QueueServiceParams>,
 ) -> ApiResult<Json<PageData<Queue>>> {
     let link = page.link()?;
     if !service.is_rule_engine()? {
@@ -99,19 +103,19 @@ async fn list(
 }
 
 /// Creates a queue that all tenants share, or updates it where it has an id.
-#[utoipa::path(post, path = "/api/queues", tag = "queue", operation_id = "saveQueue", params(ServiceParams),
+#[utoipa::path(post, path = "/api/queues", tag = "queue", operation_id = "saveQueue", params(QueueServiceParams),
     request_body = Queue, responses((status = 200, body = Queue)))]
 async fn save(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(service): Query<ServiceParams>,
-    Body(queue): Body<Queue>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(service): QueryParams<QueueServiceParams>,
+    JsonBody(queue): JsonBody<Queue>,
 ) -> ApiResult<Json<Option<Queue>>> {
     if !service.is_rule_engine()? {
         return Ok(Json(None));
     }
     if let Some(id) = queue.id {
-        api.load::<Queue>(&caller, id.0, Operation::Write).await?;
+        api.load::<Queue>(&caller, id.0, AccessOperation::Write).await?;
     }
     Ok(Json(Some(api.services.queues.save(queue).await?)))
 }
@@ -119,7 +123,11 @@ async fn save(
 /// Deletes a queue that all tenants share.
 #[utoipa::path(delete, path = "/api/queues/{queueId}", tag = "queue", operation_id = "deleteQueue",
     params(("queueId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    let queue = api.load::<Queue>(&caller, id, Operation::Delete).await?;
+async fn delete(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<()> {
+    let queue = api.load::<Queue>(&caller, id, AccessOperation::Delete).await?;
     Ok(api.services.queues.delete(&queue).await?)
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
 use fieldline_core::queue_stats;
 use fieldline_model::QueueStatsId;
 use fieldline_model::entity::QueueStats;
@@ -13,14 +13,14 @@ use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::Either;
-use crate::caller::Caller;
-use crate::endpoint::{Routes, ST};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, ST};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Ids, PageParams, Query, parse_uuids};
-use crate::state::{Api, ApiState};
+use crate::extract::{PageParams, PathIds, QueryParams, parse_uuids};
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(ST, routes!(list))
         .add(ST, routes!(by_ids))
         .add(ST, routes!(get))
@@ -29,19 +29,19 @@ pub(super) fn routes() -> Routes {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct IdsParams {
+struct QueueStatsIds {
     /// Comma-joined ids.
     queue_stats_ids: Option<String>,
 }
 
 /// A page of the statistics of the tenant, or with `queueStatsIds` those of them.
 #[utoipa::path(get, path = "/api/queueStats", tag = "queue-stats", operation_id = "getTenantQueueStats",
-    params(PageParams, IdsParams), responses((status = 200, body = inline(Either<PageData<QueueStats>, Vec<QueueStats>>))))]
+    params(PageParams, QueueStatsIds), responses((status = 200, body = inline(Either<PageData<QueueStats>, Vec<QueueStats>>))))]
 async fn list(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(page): Query<PageParams>,
-    Query(ids): Query<IdsParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(ids): QueryParams<QueueStatsIds>,
 ) -> ApiResult<Json<Either<PageData<QueueStats>, Vec<QueueStats>>>> {
     if ids.queue_stats_ids.is_some() {
         return Ok(Json(Either::Right(of_ids(&api, &caller, ids).await?)));
@@ -53,11 +53,11 @@ async fn list(
 
 /// Those of the statistics that the tenant has.
 #[utoipa::path(get, path = "/api/queueStats/list", tag = "queue-stats", operation_id = "getQueueStatsByIds",
-    params(IdsParams), responses((status = 200, body = Vec<QueueStats>)))]
+    params(QueueStatsIds), responses((status = 200, body = Vec<QueueStats>)))]
 async fn by_ids(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(ids): Query<IdsParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(ids): QueryParams<QueueStatsIds>,
 ) -> ApiResult<Json<Vec<QueueStats>>> {
     Ok(Json(of_ids(&api, &caller, ids).await?))
 }
@@ -67,17 +67,20 @@ async fn by_ids(
     operation_id = "getQueueStatsById", params(("queueStatsId" = Uuid, Path)),
     responses((status = 200, body = QueueStats)))]
 async fn get(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<QueueStats>> {
-    match api.check(&caller, QueueStatsId(id), Operation::Read).await? {
-        Entity::QueueStats(stats) => Ok(Json(stats)),
+    match api
+        .check(&caller, QueueStatsId(id), AccessOperation::Read)
+        .await?
+    {
+        AnyEntity::QueueStats(stats) => Ok(Json(stats)),
         _ => Err(ApiError::not_found("Queue stats not found")),
     }
 }
 
-async fn of_ids(api: &ApiState, caller: &Principal, ids: IdsParams) -> ApiResult<Vec<QueueStats>> {
+async fn of_ids(api: &ApiState, caller: &Principal, ids: QueueStatsIds) -> ApiResult<Vec<QueueStats>> {
     let ids = ids.queue_stats_ids.unwrap_or_default();
     let ids = parse_uuids("queueStatsIds", &ids, QueueStatsId)?;
     let mut stats = queue_stats::of_tenant(&api.entities, caller.tenant).await?;
@@ -107,7 +110,7 @@ fn page_of(mut stats: Vec<QueueStats>, link: &PageLink) -> ApiResult<PageData<Qu
         stats.reverse();
     }
     let total = stats.len() as u64;
-    let skipped = usize::try_from(link.skipped()).unwrap_or(usize::MAX);
+    let skipped = usize::try_from(link.offset()).unwrap_or(usize::MAX);
     let size = link.page_size as usize;
     let data = stats.into_iter().skip(skipped).take(size).collect();
     Ok(PageData::new(data, total, link))

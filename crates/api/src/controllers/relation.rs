@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Operation, Principal};
+use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::ports::RelationKey;
 use fieldline_model::entity::{Authority, EntityRelation, RelationTypeGroup};
 use fieldline_model::message::MsgType;
@@ -11,14 +11,14 @@ use serde::Deserialize;
 use serde_json::Value;
 use utoipa_axum::routes;
 
-use crate::caller::Caller;
-use crate::endpoint::{Routes, STC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Query, missing, must_not_be_null, parse_uuid};
-use crate::state::{Api, ApiState};
+use crate::extract::{JsonBody, QueryParams, missing, must_not_be_null, parse_uuid};
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(STC, routes!(save))
         .add(STC, routes!(save_v2))
         .add(STC, routes!(get))
@@ -53,7 +53,7 @@ pub(super) fn group(name: Option<&str>) -> RelationTypeGroup {
 async fn check_change(api: &ApiState, caller: &Principal, end: EntityId) -> ApiResult<()> {
     let own_tenant = caller.authority == Authority::TenantAdmin && end == caller.tenant.into();
     if !own_tenant {
-        api.check(caller, end, Operation::Write).await?;
+        api.check(caller, end, AccessOperation::Write).await?;
     }
     Ok(())
 }
@@ -64,7 +64,7 @@ async fn store(api: &ApiState, caller: &Principal, relation: EntityRelation) -> 
     let saved = api.services.relations.save(caller.tenant, relation).await?;
     api.services
         .actions
-        .relation(caller, MsgType::RelationAddOrUpdate, &saved)
+        .push_relation(caller, MsgType::RelationAddOrUpdate, &saved)
         .await;
     Ok(saved)
 }
@@ -72,7 +72,7 @@ async fn store(api: &ApiState, caller: &Principal, relation: EntityRelation) -> 
 /// A relation as clients send it; what has to be there is named where it is not.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Sent {
+struct RelationRequest {
     from: Option<EntityId>,
     to: Option<EntityId>,
     #[serde(rename = "type")]
@@ -82,7 +82,7 @@ struct Sent {
     additional_info: Option<Value>,
 }
 
-impl Sent {
+impl RelationRequest {
     fn relation(self) -> ApiResult<EntityRelation> {
         let relation_type = self.relation_type.unwrap_or_default();
         if relation_type.trim().is_empty() {
@@ -102,7 +102,11 @@ impl Sent {
 /// Creates or replaces a relation.
 #[utoipa::path(post, path = "/api/relation", tag = "entity-relation", operation_id = "saveRelationV1",
     request_body = EntityRelation, responses((status = 200)))]
-async fn save(State(api): State<Api>, Caller(caller): Caller, Body(relation): Body<Sent>) -> ApiResult<()> {
+async fn save(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(relation): JsonBody<RelationRequest>,
+) -> ApiResult<()> {
     store(&api, &caller, relation.relation()?).await.map(drop)
 }
 
@@ -110,9 +114,9 @@ async fn save(State(api): State<Api>, Caller(caller): Caller, Body(relation): Bo
 #[utoipa::path(post, path = "/api/v2/relation", tag = "entity-relation", operation_id = "saveRelation",
     request_body = EntityRelation, responses((status = 200, body = EntityRelation)))]
 async fn save_v2(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(relation): Body<Sent>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(relation): JsonBody<RelationRequest>,
 ) -> ApiResult<Json<EntityRelation>> {
     store(&api, &caller, relation.relation()?).await.map(Json)
 }
@@ -120,7 +124,7 @@ async fn save_v2(
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct KeyParams {
+struct RelationKeyParams {
     /// Bare id of the entity where it starts.
     from_id: Option<String>,
     /// Kind of the entity where it starts.
@@ -135,7 +139,7 @@ struct KeyParams {
     to_type: Option<String>,
 }
 
-impl KeyParams {
+impl RelationKeyParams {
     fn key(self) -> ApiResult<RelationKey> {
         Ok(RelationKey {
             from: required(("fromType", &self.from_type), ("fromId", &self.from_id))?,
@@ -151,51 +155,51 @@ impl KeyParams {
 
 /// The relation between two entities.
 #[utoipa::path(get, path = "/api/relation", tag = "entity-relation", operation_id = "getRelation",
-    params(KeyParams), responses((status = 200, body = EntityRelation)))]
+    params(RelationKeyParams), responses((status = 200, body = EntityRelation)))]
 async fn get(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(params): Query<KeyParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(params): QueryParams<RelationKeyParams>,
 ) -> ApiResult<Json<EntityRelation>> {
     let key = params.key()?;
-    api.check(&caller, key.from, Operation::Read).await?;
-    api.check(&caller, key.to, Operation::Read).await?;
+    api.check(&caller, key.from, AccessOperation::Read).await?;
+    api.check(&caller, key.to, AccessOperation::Read).await?;
     let found = api.entities.relations.get(caller.tenant, &key).await?;
     found
         .map(Json)
         .ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))
 }
 
-async fn remove(api: &ApiState, caller: &Principal, params: KeyParams) -> ApiResult<EntityRelation> {
+async fn remove(api: &ApiState, caller: &Principal, params: RelationKeyParams) -> ApiResult<EntityRelation> {
     let key = params.key()?;
     check_change(api, caller, key.from).await?;
     check_change(api, caller, key.to).await?;
     let deleted = api.services.relations.delete(caller.tenant, &key).await?;
     api.services
         .actions
-        .relation(caller, MsgType::RelationDeleted, &deleted)
+        .push_relation(caller, MsgType::RelationDeleted, &deleted)
         .await;
     Ok(deleted)
 }
 
 /// Deletes a relation.
 #[utoipa::path(delete, path = "/api/relation", tag = "entity-relation", operation_id = "deleteRelationV1",
-    params(KeyParams), responses((status = 200)))]
+    params(RelationKeyParams), responses((status = 200)))]
 async fn delete(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(params): Query<KeyParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(params): QueryParams<RelationKeyParams>,
 ) -> ApiResult<()> {
     remove(&api, &caller, params).await.map(drop)
 }
 
 /// Deletes a relation, and returns what it was.
 #[utoipa::path(delete, path = "/api/v2/relation", tag = "entity-relation", operation_id = "deleteRelation",
-    params(KeyParams), responses((status = 200, body = EntityRelation)))]
+    params(RelationKeyParams), responses((status = 200, body = EntityRelation)))]
 async fn delete_v2(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(params): Query<KeyParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(params): QueryParams<RelationKeyParams>,
 ) -> ApiResult<Json<EntityRelation>> {
     remove(&api, &caller, params).await.map(Json)
 }
@@ -203,7 +207,7 @@ async fn delete_v2(
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct EntityParams {
+struct RelationEntityParams {
     /// Bare id of the entity.
     entity_id: Option<String>,
     /// Kind of the entity.
@@ -212,21 +216,21 @@ struct EntityParams {
 
 /// Deletes all common relations of an entity.
 #[utoipa::path(delete, path = "/api/relations", tag = "entity-relation", operation_id = "deleteRelations",
-    params(EntityParams), responses((status = 200)))]
+    params(RelationEntityParams), responses((status = 200)))]
 async fn delete_all(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(params): Query<EntityParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(params): QueryParams<RelationEntityParams>,
 ) -> ApiResult<()> {
     let entity = required(
         ("entityType", &params.entity_type),
         ("entityId", &params.entity_id),
     )?;
-    api.check(&caller, entity, Operation::Write).await?;
+    api.check(&caller, entity, AccessOperation::Write).await?;
     api.services
         .relations
         .delete_common(caller.tenant, entity)
         .await?;
-    api.services.actions.relations_deleted(&caller, entity).await;
+    api.services.actions.push_relations_deleted(&caller, entity).await;
     Ok(())
 }

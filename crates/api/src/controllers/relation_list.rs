@@ -2,21 +2,21 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use fieldline_core::access::{Operation, Principal};
+use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::ports::RelationEnds;
 use fieldline_model::entity::{EntityRelation, EntityRelationInfo, RelationsQuery};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::relation::{entity, group, required};
-use crate::caller::Caller;
-use crate::endpoint::{Routes, STC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, STC};
 use crate::error::ApiResult;
-use crate::extract::{Body, Query};
-use crate::state::{Api, ApiState};
+use crate::extract::{JsonBody, QueryParams};
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(STC, routes!(find))
         .add(STC, routes!(infos))
         .add(STC, routes!(from))
@@ -32,7 +32,7 @@ pub(super) fn routes() -> Routes {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct EndsParams {
+struct RelationEndsParams {
     /// Bare id of the entity where the relations start.
     from_id: Option<String>,
     /// Kind of the entity where the relations start.
@@ -47,7 +47,7 @@ struct EndsParams {
     relation_type_group: Option<String>,
 }
 
-impl EndsParams {
+impl RelationEndsParams {
     fn ends(self) -> ApiResult<RelationEnds> {
         let ends = if self.to_id.is_some() && self.from_id.is_none() {
             RelationEnds::to(required(("toType", &self.to_type), ("toId", &self.to_id))?)
@@ -68,12 +68,12 @@ impl EndsParams {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct GroupParams {
+struct RelationGroupParams {
     /// Group of the relations; `COMMON` where absent.
     relation_type_group: Option<String>,
 }
 
-impl GroupParams {
+impl RelationGroupParams {
     fn narrow(&self, ends: RelationEnds) -> RelationEnds {
         RelationEnds {
             group: group(self.relation_type_group.as_deref()),
@@ -97,7 +97,7 @@ async fn readable(
 /// The relations with these ends; the end that is given must be one that the caller may see.
 async fn found(api: &ApiState, caller: &Principal, ends: RelationEnds) -> ApiResult<Vec<EntityRelation>> {
     for end in [ends.from, ends.to].into_iter().flatten() {
-        api.check(caller, end, Operation::Read).await?;
+        api.check(caller, end, AccessOperation::Read).await?;
     }
     let relations = api.entities.relations.find(caller.tenant, &ends).await?;
     readable(api, caller, relations).await
@@ -117,22 +117,22 @@ async fn named(
 
 /// The relations that start or end at an entity.
 #[utoipa::path(get, path = "/api/relations", tag = "entity-relation", operation_id = "findByFromOrTo",
-    params(EndsParams), responses((status = 200, body = Vec<EntityRelation>)))]
+    params(RelationEndsParams), responses((status = 200, body = Vec<EntityRelation>)))]
 async fn find(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(params): Query<EndsParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(params): QueryParams<RelationEndsParams>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
     found(&api, &caller, params.ends()?).await.map(Json)
 }
 
 /// The relations that start or end at an entity, with the names of their ends.
 #[utoipa::path(get, path = "/api/relations/info", tag = "entity-relation", operation_id = "findInfoByFromOrTo",
-    params(EndsParams), responses((status = 200, body = Vec<EntityRelationInfo>)))]
+    params(RelationEndsParams), responses((status = 200, body = Vec<EntityRelationInfo>)))]
 async fn infos(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(params): Query<EndsParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(params): QueryParams<RelationEndsParams>,
 ) -> ApiResult<Json<Vec<EntityRelationInfo>>> {
     let relations = found(&api, &caller, params.ends()?).await?;
     named(&api, &caller, relations).await.map(Json)
@@ -141,13 +141,13 @@ async fn infos(
 /// The relations that start at an entity.
 #[utoipa::path(get, path = "/api/relations/from/{fromType}/{fromId}", tag = "entity-relation",
     operation_id = "findEntityRelationsByFrom",
-    params(("fromType" = String, Path), ("fromId" = Uuid, Path), GroupParams),
+    params(("fromType" = String, Path), ("fromId" = Uuid, Path), RelationGroupParams),
     responses((status = 200, body = Vec<EntityRelation>)))]
 async fn from(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id)): Path<(String, String)>,
-    Query(params): Query<GroupParams>,
+    QueryParams(params): QueryParams<RelationGroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
     let ends = params.narrow(RelationEnds::from(entity(&kind, &id)?));
     found(&api, &caller, ends).await.map(Json)
@@ -156,13 +156,13 @@ async fn from(
 /// The relations of a type that start at an entity.
 #[utoipa::path(get, path = "/api/relations/from/{fromType}/{fromId}/{relationType}", tag = "entity-relation",
     operation_id = "findEntityRelationsByFromAndRelationType",
-    params(("fromType" = String, Path), ("fromId" = Uuid, Path), ("relationType" = String, Path), GroupParams),
+    params(("fromType" = String, Path), ("fromId" = Uuid, Path), ("relationType" = String, Path), RelationGroupParams),
     responses((status = 200, body = Vec<EntityRelation>)))]
 async fn from_of_type(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id, relation_type)): Path<(String, String, String)>,
-    Query(params): Query<GroupParams>,
+    QueryParams(params): QueryParams<RelationGroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
     let ends = params.narrow(RelationEnds::from(entity(&kind, &id)?).of_type(relation_type));
     found(&api, &caller, ends).await.map(Json)
@@ -171,13 +171,13 @@ async fn from_of_type(
 /// The relations that end at an entity.
 #[utoipa::path(get, path = "/api/relations/to/{toType}/{toId}", tag = "entity-relation",
     operation_id = "findEntityRelationsByTo",
-    params(("toType" = String, Path), ("toId" = Uuid, Path), GroupParams),
+    params(("toType" = String, Path), ("toId" = Uuid, Path), RelationGroupParams),
     responses((status = 200, body = Vec<EntityRelation>)))]
 async fn to(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id)): Path<(String, String)>,
-    Query(params): Query<GroupParams>,
+    QueryParams(params): QueryParams<RelationGroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
     let ends = params.narrow(RelationEnds::to(entity(&kind, &id)?));
     found(&api, &caller, ends).await.map(Json)
@@ -186,13 +186,13 @@ async fn to(
 /// The relations of a type that end at an entity.
 #[utoipa::path(get, path = "/api/relations/to/{toType}/{toId}/{relationType}", tag = "entity-relation",
     operation_id = "findEntityRelationsByToAndRelationType",
-    params(("toType" = String, Path), ("toId" = Uuid, Path), ("relationType" = String, Path), GroupParams),
+    params(("toType" = String, Path), ("toId" = Uuid, Path), ("relationType" = String, Path), RelationGroupParams),
     responses((status = 200, body = Vec<EntityRelation>)))]
 async fn to_of_type(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id, relation_type)): Path<(String, String, String)>,
-    Query(params): Query<GroupParams>,
+    QueryParams(params): QueryParams<RelationGroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
     let ends = params.narrow(RelationEnds::to(entity(&kind, &id)?).of_type(relation_type));
     found(&api, &caller, ends).await.map(Json)
@@ -201,15 +201,15 @@ async fn to_of_type(
 /// The relations that start at an entity, with the names of their ends.
 #[utoipa::path(get, path = "/api/relations/info/from/{fromType}/{fromId}", tag = "entity-relation",
     operation_id = "findEntityRelationInfosByFrom",
-    params(("fromType" = String, Path), ("fromId" = Uuid, Path), GroupParams),
+    params(("fromType" = String, Path), ("fromId" = Uuid, Path), RelationGroupParams),
     responses((status = 200, body = Vec<EntityRelationInfo>)))]
 async fn infos_from(
-    api: State<Api>,
-    caller: Caller,
+    api: State<SharedApi>,
+    caller: CallerPrincipal,
     path: Path<(String, String)>,
-    params: Query<GroupParams>,
+    params: QueryParams<RelationGroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelationInfo>>> {
-    let (state, principal) = (Api::clone(&api.0), caller.0);
+    let (state, principal) = (SharedApi::clone(&api.0), caller.0);
     let Json(relations) = from(api, caller, path, params).await?;
     named(&state, &principal, relations).await.map(Json)
 }
@@ -217,15 +217,15 @@ async fn infos_from(
 /// The relations that end at an entity, with the names of their ends.
 #[utoipa::path(get, path = "/api/relations/info/to/{toType}/{toId}", tag = "entity-relation",
     operation_id = "findEntityRelationInfosByTo",
-    params(("toType" = String, Path), ("toId" = Uuid, Path), GroupParams),
+    params(("toType" = String, Path), ("toId" = Uuid, Path), RelationGroupParams),
     responses((status = 200, body = Vec<EntityRelationInfo>)))]
 async fn infos_to(
-    api: State<Api>,
-    caller: Caller,
+    api: State<SharedApi>,
+    caller: CallerPrincipal,
     path: Path<(String, String)>,
-    params: Query<GroupParams>,
+    params: QueryParams<RelationGroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelationInfo>>> {
-    let (state, principal) = (Api::clone(&api.0), caller.0);
+    let (state, principal) = (SharedApi::clone(&api.0), caller.0);
     let Json(relations) = to(api, caller, path, params).await?;
     named(&state, &principal, relations).await.map(Json)
 }
@@ -235,7 +235,7 @@ async fn walked(
     caller: &Principal,
     query: &RelationsQuery,
 ) -> ApiResult<Vec<EntityRelation>> {
-    api.check(caller, query.parameters.root(), Operation::Read)
+    api.check(caller, query.parameters.root(), AccessOperation::Read)
         .await?;
     let relations = api.entities.relations.search(caller.tenant, query).await?;
     readable(api, caller, relations).await
@@ -245,9 +245,9 @@ async fn walked(
 #[utoipa::path(post, path = "/api/relations", tag = "entity-relation", operation_id = "findEntityRelationsByQuery",
     request_body = RelationsQuery, responses((status = 200, body = Vec<EntityRelation>)))]
 async fn search(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(query): Body<RelationsQuery>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(query): JsonBody<RelationsQuery>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
     walked(&api, &caller, &query).await.map(Json)
 }
@@ -257,9 +257,9 @@ async fn search(
     operation_id = "findEntityRelationInfosByQuery", request_body = RelationsQuery,
     responses((status = 200, body = Vec<EntityRelationInfo>)))]
 async fn search_infos(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(query): Body<RelationsQuery>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(query): JsonBody<RelationsQuery>,
 ) -> ApiResult<Json<Vec<EntityRelationInfo>>> {
     let relations = walked(&api, &caller, &query).await?;
     named(&api, &caller, relations).await.map(Json)

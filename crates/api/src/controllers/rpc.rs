@@ -9,8 +9,8 @@ use axum::Json;
 use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use fieldline_core::access::{Entity, Operation, Principal};
-use fieldline_core::options::Span;
+use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
+use fieldline_core::options::HumanDuration;
 use fieldline_core::ports::{DeviceRpcError, DeviceRpcRequest};
 use fieldline_core::queue_stats::SERVICE_ID;
 use fieldline_model::entity::{Device, Rpc, RpcStatus};
@@ -21,22 +21,22 @@ use serde_json::Value;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use crate::caller::Caller;
-use crate::endpoint::{Routes, STC, T, TC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, STC, T, TC};
 use crate::error::{ApiError, ApiResult, ErrorCode};
-use crate::extract::{Ids, PageParams, Query, body_bytes, parse_uuid};
-use crate::state::{Api, ApiState};
-use crate::telemetry::{Answer, Failure};
+use crate::extract::{PageParams, PathIds, QueryParams, body_bytes, parse_uuid};
+use crate::state::{ApiState, SharedApi};
+use crate::telemetry::{TelemetryError, TelemetryResult};
 
 /// Longest time that a request stays open, milliseconds; persistent calls may expire later.
-const LONGEST_MS: i64 = 3_600_000;
+const MAX_RPC_MS: i64 = 3_600_000;
 /// How much longer than the call itself its request waits.
 const GRACE: Duration = Duration::from_secs(1);
 /// Largest body of a call, bytes.
 const MAX_BODY: usize = 64 << 10;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(STC, routes!(oneway))
         .add(STC, routes!(twoway))
         .add(STC, routes!(oneway_v1))
@@ -48,16 +48,16 @@ pub(super) fn routes() -> Routes {
 
 /// How failures are told, which depends on the version of the path.
 #[derive(Clone, Copy)]
-struct Statuses {
+struct RpcFailureStatuses {
     timeout: StatusCode,
     not_connected: StatusCode,
 }
 
-const V1: Statuses = Statuses {
+const V1: RpcFailureStatuses = RpcFailureStatuses {
     timeout: StatusCode::REQUEST_TIMEOUT,
     not_connected: StatusCode::CONFLICT,
 };
-const V2: Statuses = Statuses {
+const V2: RpcFailureStatuses = RpcFailureStatuses {
     timeout: StatusCode::GATEWAY_TIMEOUT,
     not_connected: StatusCode::GATEWAY_TIMEOUT,
 };
@@ -66,7 +66,7 @@ const V2: Statuses = Statuses {
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = DeviceRpcRequest)]
-struct CallBody {
+struct RpcRequestBody {
     /// What the device shall do.
     method: String,
     /// Parameters: any JSON.
@@ -90,92 +90,92 @@ struct CallBody {
 
 /// Calls a device that does not answer.
 #[utoipa::path(post, path = "/api/rpc/oneway/{deviceId}", tag = "rpc", operation_id = "handleOneWayDeviceRPCRequestV2",
-    params(("deviceId" = Uuid, Path)), request_body = CallBody,
+    params(("deviceId" = Uuid, Path)), request_body = RpcRequestBody,
     responses((status = 200, description = "Sent, or kept"), (status = 504, description = "The device was not connected in time")))]
 async fn oneway(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path(device): Path<String>,
     request: Request,
-) -> Answer<Response> {
-    call(&api, &caller, &device, request, true, V2).await
+) -> TelemetryResult<Response> {
+    send_rpc(&api, &caller, &device, request, true, V2).await
 }
 
 /// Calls a device and waits for its answer.
 #[utoipa::path(post, path = "/api/rpc/twoway/{deviceId}", tag = "rpc", operation_id = "handleTwoWayDeviceRPCRequestV2",
-    params(("deviceId" = Uuid, Path)), request_body = CallBody,
+    params(("deviceId" = Uuid, Path)), request_body = RpcRequestBody,
     responses((status = 200, description = "The answer"), (status = 504, description = "There was none in time"),
         (status = 406, description = "The answer is no JSON")))]
 async fn twoway(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path(device): Path<String>,
     request: Request,
-) -> Answer<Response> {
-    call(&api, &caller, &device, request, false, V2).await
+) -> TelemetryResult<Response> {
+    send_rpc(&api, &caller, &device, request, false, V2).await
 }
 
 /// Calls a device that does not answer; the older path.
 #[utoipa::path(post, path = "/api/plugins/rpc/oneway/{deviceId}", tag = "rpc",
-    operation_id = "handleOneWayDeviceRPCRequestV1", params(("deviceId" = Uuid, Path)), request_body = CallBody,
+    operation_id = "handleOneWayDeviceRPCRequestV1", params(("deviceId" = Uuid, Path)), request_body = RpcRequestBody,
     responses((status = 200, description = "Sent, or kept"), (status = 409, description = "The device was not connected in time")))]
 async fn oneway_v1(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path(device): Path<String>,
     request: Request,
-) -> Answer<Response> {
-    call(&api, &caller, &device, request, true, V1).await
+) -> TelemetryResult<Response> {
+    send_rpc(&api, &caller, &device, request, true, V1).await
 }
 
 /// Calls a device and waits for its answer; the older path.
 #[utoipa::path(post, path = "/api/plugins/rpc/twoway/{deviceId}", tag = "rpc",
-    operation_id = "handleTwoWayDeviceRPCRequestV1", params(("deviceId" = Uuid, Path)), request_body = CallBody,
+    operation_id = "handleTwoWayDeviceRPCRequestV1", params(("deviceId" = Uuid, Path)), request_body = RpcRequestBody,
     responses((status = 200, description = "The answer"), (status = 408, description = "The device did not answer in time"),
         (status = 409, description = "The device was not connected in time"), (status = 406, description = "The answer is no JSON")))]
 async fn twoway_v1(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path(device): Path<String>,
     request: Request,
-) -> Answer<Response> {
-    call(&api, &caller, &device, request, false, V1).await
+) -> TelemetryResult<Response> {
+    send_rpc(&api, &caller, &device, request, false, V1).await
 }
 
-async fn call(
+async fn send_rpc(
     api: &ApiState,
     caller: &Principal,
     device: &str,
     request: Request,
     oneway: bool,
-    statuses: Statuses,
-) -> Answer<Response> {
+    statuses: RpcFailureStatuses,
+) -> TelemetryResult<Response> {
     let id = DeviceId(parse_uuid(device)?);
     let body = body_bytes(request, &()).await?;
     if body.len() > MAX_BODY {
         let (status, code) = (StatusCode::PAYLOAD_TOO_LARGE, ErrorCode::BadRequestParams);
         return Err(ApiError::with_status(status, code, "Payload size exceeds the limit").into());
     }
-    let checked = api.check(caller, id, Operation::RpcCall).await;
-    let entity = checked.map_err(|error| Failure::access(error, caller.authority))?;
-    let Entity::Device(device) = entity else {
+    let checked = api.check(caller, id, AccessOperation::RpcCall).await;
+    let entity = checked.map_err(|error| TelemetryError::access(error, caller.authority))?;
+    let AnyEntity::Device(device) = entity else {
         return Err(ApiError::not_found("Device with requested id wasn't found!").into());
     };
     let request = device_request(&body, &device, oneway, api)?;
-    Ok(answer(api, caller, &device, request, statuses).await)
+    Ok(execute_rpc(api, caller, &device, request, statuses).await)
 }
 
 fn device_request(body: &[u8], device: &Device, oneway: bool, api: &ApiState) -> ApiResult<DeviceRpcRequest> {
     let (options, now) = (api.calls.options(), api.clock.now_ms());
-    let body: CallBody = serde_json::from_slice(body)
+    let body: RpcRequestBody = serde_json::from_slice(body)
         .map_err(|error| ApiError::bad_request(format!("Invalid request body: {error}")))?;
-    let millis = |span: Span| i64::try_from(span.0.as_millis()).unwrap_or(LONGEST_MS);
+    let millis = |span: HumanDuration| i64::try_from(span.0.as_millis()).unwrap_or(MAX_RPC_MS);
     let timeout = body.timeout.unwrap_or(millis(options.default_timeout));
     let timeout = timeout.max(millis(options.min_timeout));
     let longest = if body.persistent {
         i64::MAX
     } else {
-        now.saturating_add(LONGEST_MS)
+        now.saturating_add(MAX_RPC_MS)
     };
     Ok(DeviceRpcRequest {
         id: match body.request_uuid {
@@ -202,20 +202,20 @@ fn device_request(body: &[u8], device: &Device, oneway: bool, api: &ApiState) ->
 }
 
 /// Hands the call to the rule chains and waits for what comes back.
-async fn answer(
+async fn execute_rpc(
     api: &ApiState,
     caller: &Principal,
     device: &Device,
     request: DeviceRpcRequest,
-    statuses: Statuses,
+    statuses: RpcFailureStatuses,
 ) -> Response {
     let (tenant, id) = (request.tenant, request.id);
     let Some(mut awaited) = api.calls.await_answer(tenant, id) else {
         return StatusCode::TOO_MANY_REQUESTS.into_response();
     };
     let left = request.expires_ms.saturating_sub(api.clock.now_ms());
-    let left = Duration::from_millis(left.clamp(0, LONGEST_MS).unsigned_abs()) + GRACE;
-    if let Err(error) = api.services.actions.device_call(caller, device, &request).await {
+    let left = Duration::from_millis(left.clamp(0, MAX_RPC_MS).unsigned_abs()) + GRACE;
+    if let Err(error) = api.services.actions.push_rpc(caller, device, &request).await {
         return ApiError::from(error).into_response();
     }
     let answered = tokio::time::timeout(left, awaited.answer()).await;
@@ -232,7 +232,7 @@ async fn answer(
 }
 
 /// A persistent call, if the caller may do that with its device.
-async fn load(api: &ApiState, caller: &Principal, id: Uuid, operation: Operation) -> ApiResult<Rpc> {
+async fn load(api: &ApiState, caller: &Principal, id: Uuid, operation: AccessOperation) -> ApiResult<Rpc> {
     let found = api.entities.calls.get(caller.tenant, RpcId(id)).await?;
     let rpc = found.ok_or_else(|| ApiError::not_found(format!("Rpc with id [{id}] is not found")))?;
     api.check(caller, rpc.device_id, operation).await?;
@@ -242,27 +242,31 @@ async fn load(api: &ApiState, caller: &Principal, id: Uuid, operation: Operation
 /// A persistent call and how it stands with it.
 #[utoipa::path(get, path = "/api/rpc/persistent/{rpcId}", tag = "rpc", operation_id = "getPersistedRpc",
     params(("rpcId" = Uuid, Path)), responses((status = 200, body = Rpc)))]
-async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<Rpc>> {
-    Ok(Json(load(&api, &caller, id, Operation::Read).await?))
+async fn get(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<Json<Rpc>> {
+    Ok(Json(load(&api, &caller, id, AccessOperation::Read).await?))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct StatusParams {
+struct RpcStatusParams {
     /// Only calls with which it stands so.
     rpc_status: Option<String>,
 }
 
 /// The persistent calls of a device.
 #[utoipa::path(get, path = "/api/rpc/persistent/device/{deviceId}", tag = "rpc", operation_id = "getPersistedRpcByDevice",
-    params(("deviceId" = Uuid, Path), PageParams, StatusParams), responses((status = 200, body = PageData<Rpc>)))]
+    params(("deviceId" = Uuid, Path), PageParams, RpcStatusParams), responses((status = 200, body = PageData<Rpc>)))]
 async fn of_device(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
-    Query(page): Query<PageParams>,
-    Query(filter): Query<StatusParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(filter): QueryParams<RpcStatusParams>,
 ) -> ApiResult<Json<PageData<Rpc>>> {
     let page = page.link()?;
     let status = match filter.rpc_status.as_deref().filter(|name| !name.is_empty()) {
@@ -274,7 +278,7 @@ async fn of_device(
         ),
         None => None,
     };
-    api.check(&caller, DeviceId(id), Operation::RpcCall).await?;
+    api.check(&caller, DeviceId(id), AccessOperation::RpcCall).await?;
     let calls = &api.entities.calls;
     Ok(Json(
         calls.list(caller.tenant, DeviceId(id), status, &page).await?,
@@ -284,8 +288,12 @@ async fn of_device(
 /// Deletes a persistent call; the device is not called any more.
 #[utoipa::path(delete, path = "/api/rpc/persistent/{rpcId}", tag = "rpc", operation_id = "deleteRpc",
     params(("rpcId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    load(&api, &caller, id, Operation::Write).await?;
+async fn delete(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<()> {
+    load(&api, &caller, id, AccessOperation::Write).await?;
     api.calls.delete(caller.tenant, RpcId(id)).await?;
     Ok(())
 }

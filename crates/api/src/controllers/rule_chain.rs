@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
 use fieldline_core::ports::{EventFilter, EventText};
 use fieldline_model::entity::{
     EVENT_IN, EventKind, OutputLabelsUsage, RuleChain, RuleChainData, RuleChainImportResult,
@@ -18,14 +18,14 @@ use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::Either;
-use crate::caller::Caller;
-use crate::endpoint::{Routes, T};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids, PageParams, Query, flag, missing, parse_uuids};
-use crate::state::{Api, ApiState};
+use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, flag, missing, parse_uuids};
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(T, routes!(get))
         .add(T, routes!(save))
         .add(T, routes!(delete))
@@ -46,44 +46,55 @@ pub(super) fn routes() -> Routes {
 #[utoipa::path(get, path = "/api/ruleChain/{ruleChainId}", tag = "rule-chain", operation_id = "getRuleChainById",
     params(("ruleChainId" = Uuid, Path)), responses((status = 200, body = RuleChain)))]
 async fn get(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<RuleChain>> {
-    Ok(Json(api.load::<RuleChain>(&caller, id, Operation::Read).await?))
+    Ok(Json(
+        api.load::<RuleChain>(&caller, id, AccessOperation::Read).await?,
+    ))
 }
 
 /// Creates a rule chain without nodes, or updates it where it has an id.
 #[utoipa::path(post, path = "/api/ruleChain", tag = "rule-chain", operation_id = "saveRuleChain",
     request_body = RuleChain, responses((status = 200, body = RuleChain)))]
 async fn save(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(chain): Body<RuleChain>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(chain): JsonBody<RuleChain>,
 ) -> ApiResult<Json<RuleChain>> {
     if let Some(id) = chain.id {
-        api.load::<RuleChain>(&caller, id.0, Operation::Write).await?;
+        api.load::<RuleChain>(&caller, id.0, AccessOperation::Write)
+            .await?;
     }
     let created = chain.id.is_none();
     let saved = api.services.rule_chains.save(caller.tenant, chain).await?;
-    tell(&api, &caller, created, &saved).await;
+    notify_rule_engine(&api, &caller, created, &saved).await;
     Ok(Json(saved))
 }
 
 /// Tells the rule engine about a chain that was saved.
-async fn tell(api: &ApiState, caller: &Principal, created: bool, chain: &RuleChain) {
-    let entity = Entity::RuleChain(chain.clone());
-    api.services.actions.saved(caller, created, &entity).await;
+async fn notify_rule_engine(api: &ApiState, caller: &Principal, created: bool, chain: &RuleChain) {
+    let entity = AnyEntity::RuleChain(chain.clone());
+    api.services.actions.push_saved(caller, created, &entity).await;
 }
 
 /// Deletes a rule chain that is neither the root chain nor used by a profile.
 #[utoipa::path(delete, path = "/api/ruleChain/{ruleChainId}", tag = "rule-chain", operation_id = "deleteRuleChain",
     params(("ruleChainId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    let chain = api.load::<RuleChain>(&caller, id, Operation::Delete).await?;
+async fn delete(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<()> {
+    let chain = api
+        .load::<RuleChain>(&caller, id, AccessOperation::Delete)
+        .await?;
     api.services.rule_chains.delete(caller.tenant, &chain).await?;
-    let (actions, entity) = (&api.services.actions, Entity::RuleChain(chain));
-    actions.entity(&caller, MsgType::EntityDeleted, &entity).await;
+    let (actions, entity) = (&api.services.actions, AnyEntity::RuleChain(chain));
+    actions
+        .push_entity(&caller, MsgType::EntityDeleted, &entity)
+        .await;
     Ok(())
 }
 
@@ -91,11 +102,11 @@ async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1
 #[utoipa::path(post, path = "/api/ruleChain/{ruleChainId}/root", tag = "rule-chain", operation_id = "setRootRuleChain",
     params(("ruleChainId" = Uuid, Path)), responses((status = 200, body = RuleChain)))]
 async fn set_root(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<RuleChain>> {
-    let chain = api.load::<RuleChain>(&caller, id, Operation::Write).await?;
+    let chain = api.load::<RuleChain>(&caller, id, AccessOperation::Write).await?;
     let (chains, stored) = (&api.services.rule_chains, &api.entities.rule_chains);
     let former = stored.root(caller.tenant, chain.chain_type).await?;
     let root = chains.set_root(caller.tenant, RuleChainId(id)).await?;
@@ -104,10 +115,10 @@ async fn set_root(
         .filter(|former| former.0 != id)
         && let Some(former) = stored.get(caller.tenant, former).await?
     {
-        tell(&api, &caller, false, &former).await;
+        notify_rule_engine(&api, &caller, false, &former).await;
     }
     if !chain.root {
-        tell(&api, &caller, false, &root).await;
+        notify_rule_engine(&api, &caller, false, &root).await;
     }
     Ok(Json(root))
 }
@@ -124,15 +135,15 @@ struct DefaultRuleChainCreateRequest {
     operation_id = "setDeviceDefaultRuleChain", request_body = DefaultRuleChainCreateRequest,
     responses((status = 200, body = RuleChain)))]
 async fn create_default(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(request): Body<DefaultRuleChainCreateRequest>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(request): JsonBody<DefaultRuleChainCreateRequest>,
 ) -> ApiResult<Json<RuleChain>> {
     let name = request.name.filter(|name| !name.is_empty());
     let name = name.ok_or_else(|| missing("name"))?;
     let chains = &api.services.rule_chains;
     let chain = chains.create_default(caller.tenant, &name).await?;
-    tell(&api, &caller, true, &chain).await;
+    notify_rule_engine(&api, &caller, true, &chain).await;
     Ok(Json(chain))
 }
 
@@ -141,11 +152,11 @@ async fn create_default(
     operation_id = "getRuleChainMetaData", params(("ruleChainId" = Uuid, Path)),
     responses((status = 200, body = RuleChainMetaData)))]
 async fn metadata(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<RuleChainMetaData>> {
-    api.load::<RuleChain>(&caller, id, Operation::Read).await?;
+    api.load::<RuleChain>(&caller, id, AccessOperation::Read).await?;
     let chains = &api.services.rule_chains;
     Ok(Json(chains.metadata(caller.tenant, RuleChainId(id)).await?))
 }
@@ -164,19 +175,21 @@ struct UpdateRelatedParams {
     params(UpdateRelatedParams), request_body = RuleChainMetaData,
     responses((status = 200, body = RuleChainMetaData)))]
 async fn save_metadata(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(params): Query<UpdateRelatedParams>,
-    Body(metadata): Body<RuleChainMetaData>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(params): QueryParams<UpdateRelatedParams>,
+    JsonBody(metadata): JsonBody<RuleChainMetaData>,
 ) -> ApiResult<Json<RuleChainMetaData>> {
     let id = metadata.rule_chain_id.ok_or_else(|| missing("ruleChainId"))?;
-    let chain = api.load::<RuleChain>(&caller, id.0, Operation::Write).await?;
+    let chain = api
+        .load::<RuleChain>(&caller, id.0, AccessOperation::Write)
+        .await?;
     let update_related = params.update_related.unwrap_or(true);
     let chains = &api.services.rule_chains;
     let saved = chains
         .save_metadata(caller.tenant, metadata, update_related)
         .await?;
-    tell(&api, &caller, false, &chain).await;
+    notify_rule_engine(&api, &caller, false, &chain).await;
     Ok(Json(saved))
 }
 
@@ -185,11 +198,11 @@ async fn save_metadata(
     operation_id = "getRuleChainOutputLabels", params(("ruleChainId" = Uuid, Path)),
     responses((status = 200, body = Vec<String>)))]
 async fn output_labels(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<BTreeSet<String>>> {
-    api.load::<RuleChain>(&caller, id, Operation::Read).await?;
+    api.load::<RuleChain>(&caller, id, AccessOperation::Read).await?;
     let chains = &api.services.rule_chains;
     Ok(Json(chains.output_labels(caller.tenant, RuleChainId(id)).await?))
 }
@@ -199,11 +212,11 @@ async fn output_labels(
     operation_id = "getRuleChainOutputLabelsUsage", params(("ruleChainId" = Uuid, Path)),
     responses((status = 200, body = Vec<OutputLabelsUsage>)))]
 async fn output_labels_usage(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<Vec<OutputLabelsUsage>>> {
-    api.load::<RuleChain>(&caller, id, Operation::Read).await?;
+    api.load::<RuleChain>(&caller, id, AccessOperation::Read).await?;
     let chains = &api.services.rule_chains;
     let usage = chains.output_labels_usage(caller.tenant, RuleChainId(id)).await?;
     Ok(Json(usage))
@@ -221,7 +234,7 @@ pub(super) fn chain_type(name: Option<&str>) -> ApiResult<RuleChainType> {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct ListParams {
+struct ChainListParams {
     /// `CORE` or `EDGE`; `CORE` where absent.
     #[serde(rename = "type")]
     chain_type: Option<String>,
@@ -231,15 +244,15 @@ struct ListParams {
 
 /// A page of rule chains of one type, or with `ruleChainIds` those that the tenant has.
 #[utoipa::path(get, path = "/api/ruleChains", tag = "rule-chain", operation_id = "getRuleChains",
-    params(PageParams, ListParams), responses((status = 200, body = inline(Either<PageData<RuleChain>, Vec<RuleChain>>))))]
+    params(PageParams, ChainListParams), responses((status = 200, body = inline(Either<PageData<RuleChain>, Vec<RuleChain>>))))]
 async fn list(
-    State(api): State<Api>,
-    caller: Caller,
-    Query(page): Query<PageParams>,
-    Query(params): Query<ListParams>,
+    State(api): State<SharedApi>,
+    caller: CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(params): QueryParams<ChainListParams>,
 ) -> ApiResult<Json<Either<PageData<RuleChain>, Vec<RuleChain>>>> {
     if params.rule_chain_ids.is_some() {
-        let Json(chains) = by_ids(State(api), caller, Query(params)).await?;
+        let Json(chains) = by_ids(State(api), caller, QueryParams(params)).await?;
         return Ok(Json(Either::Right(chains)));
     }
     let chain_type = chain_type(params.chain_type.as_deref())?;
@@ -252,11 +265,11 @@ async fn list(
 
 /// Those of the rule chains that the tenant has.
 #[utoipa::path(get, path = "/api/ruleChains/list", tag = "rule-chain", operation_id = "getRuleChainsByIds",
-    params(ListParams), responses((status = 200, body = Vec<RuleChain>)))]
+    params(ChainListParams), responses((status = 200, body = Vec<RuleChain>)))]
 async fn by_ids(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(params): Query<ListParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(params): QueryParams<ChainListParams>,
 ) -> ApiResult<Json<Vec<RuleChain>>> {
     let ids = params.rule_chain_ids.unwrap_or_default();
     let ids = parse_uuids("ruleChainIds", &ids, RuleChainId)?;
@@ -268,18 +281,18 @@ const MOST_EXPORTED: u32 = 1_000;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
-struct ExportParams {
+struct ChainExportParams {
     /// How many rule chains at most.
     limit: u32,
 }
 
 /// Rule chains with nodes and connections, to be imported elsewhere.
 #[utoipa::path(get, path = "/api/ruleChains/export", tag = "rule-chain", operation_id = "exportRuleChains",
-    params(ExportParams), responses((status = 200, body = RuleChainData)))]
+    params(ChainExportParams), responses((status = 200, body = RuleChainData)))]
 async fn export(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(params): Query<ExportParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(params): QueryParams<ChainExportParams>,
 ) -> ApiResult<Json<RuleChainData>> {
     if params.limit < 1 {
         return Err(ApiError::bad_request(
@@ -292,7 +305,7 @@ async fn export(
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
-struct ImportParams {
+struct ChainImportParams {
     /// Whether chains replace those of their names; false where absent.
     #[serde(default, deserialize_with = "flag")]
     overwrite: Option<bool>,
@@ -300,13 +313,13 @@ struct ImportParams {
 
 /// Creates rule chains with nodes and connections.
 #[utoipa::path(post, path = "/api/ruleChains/import", tag = "rule-chain", operation_id = "importRuleChains",
-    params(ImportParams), request_body = RuleChainData,
+    params(ChainImportParams), request_body = RuleChainData,
     responses((status = 200, body = Vec<RuleChainImportResult>)))]
 async fn import(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(params): Query<ImportParams>,
-    Body(data): Body<RuleChainData>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(params): QueryParams<ChainImportParams>,
+    JsonBody(data): JsonBody<RuleChainData>,
 ) -> ApiResult<Json<Vec<RuleChainImportResult>>> {
     let overwrite = params.overwrite.unwrap_or(false);
     let chains = &api.services.rule_chains;
@@ -319,12 +332,12 @@ async fn import(
     operation_id = "getLatestRuleNodeDebugInput", params(("ruleNodeId" = Uuid, Path)),
     responses((status = 200, body = serde_json::Value)))]
 async fn debug_input(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Response> {
     let id = RuleNodeId(id);
-    api.check(&caller, id, Operation::Read).await?;
+    api.check(&caller, id, AccessOperation::Read).await?;
     let received = EventFilter {
         texts: vec![(EventText::Name, EVENT_IN.to_owned())],
         ..EventFilter::of(EventKind::DebugRuleNode)

@@ -2,20 +2,20 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::Operation;
+use fieldline_core::access::AccessOperation;
 use fieldline_model::RuleChainId;
 use fieldline_model::replay::{ReplayReport, ReplayRequest};
 use serde_json::Value;
 use utoipa_axum::routes;
 
-use crate::caller::Caller;
-use crate::endpoint::{Routes, T};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids};
-use crate::state::Api;
+use crate::extract::{JsonBody, PathIds};
+use crate::state::SharedApi;
 
-pub(super) fn routes() -> Routes {
-    Routes::default().add(T, routes!(replay))
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default().add(T, routes!(replay))
 }
 
 /// Runs stored telemetry through a rule chain, saved or as a draft, and says what it would have done. Nothing is stored, and
@@ -24,13 +24,13 @@ pub(super) fn routes() -> Routes {
     operation_id = "replayRuleChain", params(("ruleChainId" = Uuid, Path)), request_body = ReplayRequest,
     responses((status = 200, body = ReplayReport)))]
 async fn replay(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
-    Body(request): Body<Value>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+    JsonBody(request): JsonBody<Value>,
 ) -> ApiResult<Json<ReplayReport>> {
     let id = RuleChainId(id);
-    api.check(&caller, id, Operation::Read).await?;
+    api.check(&caller, id, AccessOperation::Read).await?;
     // Whose chain it is matters before what is wrong with the request.
     let request: ReplayRequest =
         serde_json::from_value(request).map_err(|error| ApiError::bad_request(error.to_string()))?;

@@ -5,24 +5,24 @@ use std::time::Duration;
 use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use fieldline_core::access::{Entity, Operation, Principal};
-use fieldline_model::message::{Message, Metadata, MsgType};
+use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
+use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
 use fieldline_model::{EntityId, EntityType};
 use serde::de::IgnoredAny;
 use utoipa_axum::routes;
 
-use crate::caller::Caller;
-use crate::endpoint::{Routes, STC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{body_bytes, parse_uuid};
-use crate::state::Api;
+use crate::state::SharedApi;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest time that a client may wait.
 const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(STC, routes!(call_as_user))
         .add(STC, routes!(call))
         .add(STC, routes!(call_within))
@@ -35,12 +35,12 @@ pub(super) fn routes() -> Routes {
     responses((status = 200, description = "What a node *rest call reply* answers", body = Value),
         (status = 408, description = "No answer in time")))]
 async fn call_as_user(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     request: Request,
 ) -> ApiResult<Response> {
-    let user = api.check(&caller, caller.user, Operation::Write).await?;
-    ask(&api, &caller, &user, None, DEFAULT_TIMEOUT, request).await
+    let user = api.check(&caller, caller.user, AccessOperation::Write).await?;
+    send_request(&api, &caller, &user, None, DEFAULT_TIMEOUT, request).await
 }
 
 /// Sends the body as a message about an entity through the rule chains, and waits 10 s for their answer.
@@ -50,13 +50,13 @@ async fn call_as_user(
     responses((status = 200, description = "What a node *rest call reply* answers", body = Value),
         (status = 408, description = "No answer in time")))]
 async fn call(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id)): Path<(String, String)>,
     request: Request,
 ) -> ApiResult<Response> {
     let entity = writable(&api, &caller, &kind, &id).await?;
-    ask(&api, &caller, &entity, None, DEFAULT_TIMEOUT, request).await
+    send_request(&api, &caller, &entity, None, DEFAULT_TIMEOUT, request).await
 }
 
 /// Sends the body as a message about an entity through the rule chains, and waits some milliseconds for their answer.
@@ -68,13 +68,13 @@ async fn call(
     responses((status = 200, description = "What a node *rest call reply* answers", body = Value),
         (status = 408, description = "No answer in time")))]
 async fn call_within(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id, patience)): Path<(String, String, String)>,
     request: Request,
 ) -> ApiResult<Response> {
     let entity = writable(&api, &caller, &kind, &id).await?;
-    ask(&api, &caller, &entity, None, timeout(&patience)?, request).await
+    send_request(&api, &caller, &entity, None, timeout(&patience)?, request).await
 }
 
 /// Sends the body as a message about an entity through the rule chains, in a queue other than that of its profile, and waits
@@ -87,21 +87,21 @@ async fn call_within(
     responses((status = 200, description = "What a node *rest call reply* answers", body = Value),
         (status = 408, description = "No answer in time")))]
 async fn call_in_queue(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id, queue, patience)): Path<(String, String, String, String)>,
     request: Request,
 ) -> ApiResult<Response> {
     let entity = writable(&api, &caller, &kind, &id).await?;
-    ask(&api, &caller, &entity, Some(queue), timeout(&patience)?, request).await
+    send_request(&api, &caller, &entity, Some(queue), timeout(&patience)?, request).await
 }
 
-async fn writable(api: &Api, caller: &Principal, kind: &str, id: &str) -> ApiResult<Entity> {
+async fn writable(api: &SharedApi, caller: &Principal, kind: &str, id: &str) -> ApiResult<AnyEntity> {
     let kind: EntityType = kind
         .parse()
         .map_err(|_| ApiError::bad_request(format!("Invalid entity type '{kind}'")))?;
     let id = EntityId::new(kind, parse_uuid(id)?);
-    Ok(api.check(caller, id, Operation::Write).await?)
+    Ok(api.check(caller, id, AccessOperation::Write).await?)
 }
 
 fn timeout(text: &str) -> ApiResult<Duration> {
@@ -117,10 +117,10 @@ fn timeout(text: &str) -> ApiResult<Duration> {
         })
 }
 
-async fn ask(
-    api: &Api,
+async fn send_request(
+    api: &SharedApi,
     caller: &Principal,
-    entity: &Entity,
+    entity: &AnyEntity,
     queue: Option<String>,
     patience: Duration,
     request: Request,
@@ -137,14 +137,14 @@ async fn ask(
         .filter(|body| is_json(body))
         .ok_or_else(|| ApiError::bad_request("Invalid request body"))?
         .to_owned();
-    let message = Message {
+    let message = QueueMessage {
         customer: Some(caller.customer).filter(|customer| !customer.is_null()),
         queue,
-        ..Message::new(
+        ..QueueMessage::new(
             MsgType::RestApiRequest,
             subject.entity,
             api.clock.now_ms(),
-            Metadata::new(),
+            MetadataMap::new(),
             body,
         )
     };

@@ -13,14 +13,14 @@ use serde_json::Value;
 use utoipa_axum::routes;
 
 use super::rule_chain::chain_type;
-use crate::caller::Caller;
-use crate::endpoint::{Routes, ST, T};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, ST, T};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Query, missing};
-use crate::state::{Api, ApiState};
+use crate::extract::{JsonBody, QueryParams, missing};
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(ST, routes!(by_class))
         .add(ST, routes!(by_type))
         .add(ST, routes!(by_types))
@@ -39,7 +39,7 @@ struct ChainTypeParams {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct TypesParams {
+struct ComponentTypesParams {
     /// Comma-joined types.
     component_types: Option<String>,
 }
@@ -62,7 +62,10 @@ fn of_types(api: &ApiState, types: &[ComponentType], chain: RuleChainType) -> Ve
 #[utoipa::path(get, path = "/api/component/{componentDescriptorClazz}", tag = "component-descriptor",
     operation_id = "getComponentDescriptorByClazz", params(("componentDescriptorClazz" = String, Path)),
     responses((status = 200, body = ComponentDescriptor)))]
-async fn by_class(State(api): State<Api>, Path(class): Path<String>) -> ApiResult<Json<ComponentDescriptor>> {
+async fn by_class(
+    State(api): State<SharedApi>,
+    Path(class): Path<String>,
+) -> ApiResult<Json<ComponentDescriptor>> {
     let found = api.rule_nodes.descriptor(&class).cloned();
     found
         .map(Json)
@@ -74,9 +77,9 @@ async fn by_class(State(api): State<Api>, Path(class): Path<String>) -> ApiResul
     operation_id = "getComponentDescriptorsByType", params(("componentType" = String, Path), ChainTypeParams),
     responses((status = 200, body = Vec<ComponentDescriptor>)))]
 async fn by_type(
-    State(api): State<Api>,
+    State(api): State<SharedApi>,
     Path(name): Path<String>,
-    Query(params): Query<ChainTypeParams>,
+    QueryParams(params): QueryParams<ChainTypeParams>,
 ) -> ApiResult<Json<Vec<ComponentDescriptor>>> {
     let chain = chain_type(params.rule_chain_type.as_deref())?;
     Ok(Json(of_types(&api, &[component_type(&name)?], chain)))
@@ -84,12 +87,12 @@ async fn by_type(
 
 /// The classes of rule nodes of some types.
 #[utoipa::path(get, path = "/api/components", tag = "component-descriptor",
-    operation_id = "getComponentDescriptorsByTypes", params(TypesParams, ChainTypeParams),
+    operation_id = "getComponentDescriptorsByTypes", params(ComponentTypesParams, ChainTypeParams),
     responses((status = 200, body = Vec<ComponentDescriptor>)))]
 async fn by_types(
-    State(api): State<Api>,
-    Query(types): Query<TypesParams>,
-    Query(params): Query<ChainTypeParams>,
+    State(api): State<SharedApi>,
+    QueryParams(types): QueryParams<ComponentTypesParams>,
+    QueryParams(params): QueryParams<ChainTypeParams>,
 ) -> ApiResult<Json<Vec<ComponentDescriptor>>> {
     let names = types.component_types.filter(|names| !names.is_empty());
     let names = names.ok_or_else(|| missing("componentTypes"))?;
@@ -111,7 +114,7 @@ async fn tbel_enabled() -> Json<bool> {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct LanguageParams {
+struct ScriptLanguageParams {
     /// `JS` or `TBEL`; `JS` where absent.
     script_lang: Option<String>,
 }
@@ -197,13 +200,13 @@ pub(super) fn tried_out<T>(tested: Result<T, ScriptTestError>) -> ApiResult<Resu
 
 /// Runs a script once, and says what it returned.
 #[utoipa::path(post, path = "/api/ruleChain/testScript", tag = "rule-chain", operation_id = "testRuleChainScript",
-    params(LanguageParams), request_body = ScriptTestRequest,
+    params(ScriptLanguageParams), request_body = ScriptTestRequest,
     responses((status = 200, body = ScriptTestResponse)))]
 async fn test_script(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(params): Query<LanguageParams>,
-    Body(request): Body<ScriptTestRequest>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(params): QueryParams<ScriptLanguageParams>,
+    JsonBody(request): JsonBody<ScriptTestRequest>,
 ) -> ApiResult<Json<ScriptTestResponse>> {
     let language = match params.script_lang.as_deref() {
         None | Some("" | "JS") => ScriptLanguage::Js,

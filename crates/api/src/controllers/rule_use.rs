@@ -2,20 +2,20 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::ports::{RuleUse, RuleUseOf};
+use fieldline_core::ports::{EntityRuleUsage, RuleUsageCounters};
 use fieldline_model::EntityId;
 use serde::Serialize;
 use utoipa_axum::routes;
 
-use crate::caller::Caller;
-use crate::endpoint::{Routes, ST};
-use crate::state::Api;
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, ST};
+use crate::state::SharedApi;
 
 /// Tenants that are listed.
 const MAX_TENANTS: usize = 100;
 
-pub(super) fn routes() -> Routes {
-    Routes::default().add(ST, routes!(usage))
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default().add(ST, routes!(usage))
 }
 
 /// What was used since the program has begun.
@@ -39,7 +39,7 @@ struct RuleUseInfo {
 }
 
 impl RuleUseInfo {
-    const fn of(used: &RuleUse) -> Self {
+    const fn of(used: &RuleUsageCounters) -> Self {
         Self {
             script_calls: used.calls,
             script_time_micros: used.time_us,
@@ -78,13 +78,13 @@ struct RuleUsage {
 /// for the system administrator what tenants have used, the largest 100 of them.
 #[utoipa::path(get, path = "/api/ruleEngine/usage", tag = "rule-engine", operation_id = "getRuleEngineUsage",
     responses((status = 200, body = RuleUsage)))]
-async fn usage(State(api): State<Api>, Caller(caller): Caller) -> Json<RuleUsage> {
+async fn usage(State(api): State<SharedApi>, CallerPrincipal(caller): CallerPrincipal) -> Json<RuleUsage> {
     let report = if caller.tenant.is_null() {
         api.rule_usage.of_tenants(MAX_TENANTS)
     } else {
         api.rule_usage.of_tenant(caller.tenant)
     };
-    let part = |part: &RuleUseOf| RuleUsePart {
+    let part = |part: &EntityRuleUsage| RuleUsePart {
         entity_id: part.entity,
         used: RuleUseInfo::of(&part.used),
     };

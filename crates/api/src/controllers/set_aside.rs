@@ -8,21 +8,21 @@ use fieldline_core::access::Principal;
 use fieldline_model::entity::{Authority, SetAsideInfo};
 use fieldline_model::kv::unpack;
 use fieldline_model::page::PageData;
-use fieldline_model::record::{Record, RecordBody, diverted, message, rows};
+use fieldline_model::record::{JournalRecord, RecordBody, diverted, message, rows};
 use fieldline_model::{SetAsideId, TenantId};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use crate::caller::Caller;
-use crate::endpoint::{Routes, ST};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, ST};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Ids, PageParams, Query};
-use crate::state::Api;
+use crate::extract::{PageParams, PathIds, QueryParams};
+use crate::state::SharedApi;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(ST, routes!(list))
         .add(ST, routes!(get))
         .add(ST, routes!(replay))
@@ -55,9 +55,9 @@ fn unknown(id: SetAsideId) -> ApiError {
 #[utoipa::path(get, path = "/api/setAside", tag = "set-aside", operation_id = "getSetAsideRecords",
     params(PageParams), responses((status = 200, body = PageData<SetAsideInfo>)))]
 async fn list(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(page): Query<PageParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<SetAsideInfo>>> {
     let store = api.set_aside.store();
     Ok(Json(store.list(tenant_of(&caller), &page.link()?).await?))
@@ -67,9 +67,9 @@ async fn list(
 #[utoipa::path(get, path = "/api/setAside/{setAsideId}", tag = "set-aside", operation_id = "getSetAsideRecord",
     params(("setAsideId" = Uuid, Path)), responses((status = 200, body = SetAsideRecord)))]
 async fn get(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<SetAsideRecord>> {
     let id = SetAsideId(id);
     let found = api.set_aside.store().get(tenant_of(&caller), id).await?;
@@ -84,7 +84,11 @@ async fn get(
 /// Puts a record back into its queue, behind what is there. If the server dies of it again, it is set aside again.
 #[utoipa::path(post, path = "/api/setAside/{setAsideId}/replay", tag = "set-aside",
     operation_id = "replaySetAsideRecord", params(("setAsideId" = Uuid, Path)), responses((status = 200)))]
-async fn replay(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+async fn replay(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<()> {
     let id = SetAsideId(id);
     match api.set_aside.replay(tenant_of(&caller), id).await? {
         true => Ok(()),
@@ -95,7 +99,11 @@ async fn replay(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1
 /// Deletes a record that was set aside.
 #[utoipa::path(delete, path = "/api/setAside/{setAsideId}", tag = "set-aside",
     operation_id = "deleteSetAsideRecord", params(("setAsideId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
+async fn delete(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<()> {
     let id = SetAsideId(id);
     match api.set_aside.store().delete(tenant_of(&caller), id).await? {
         true => Ok(()),
@@ -105,10 +113,10 @@ async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1
 
 /// What a record says, in the words of the API.
 fn content_of(bytes: &[u8]) -> Option<Value> {
-    content_of_record(&Record::decode(bytes).ok()?)
+    content_of_record(&JournalRecord::decode(bytes).ok()?)
 }
 
-fn content_of_record(record: &Record<'_>) -> Option<Value> {
+fn content_of_record(record: &JournalRecord<'_>) -> Option<Value> {
     match record.body {
         RecordBody::Telemetry {
             ttl_seconds,
@@ -160,27 +168,27 @@ fn values_of(packed: &[u8]) -> Option<Map<String, Value>> {
 
 #[cfg(test)]
 mod tests {
-    use fieldline_model::kv::{ValueRef, pack};
-    use fieldline_model::message::{Message, MsgType};
+    use fieldline_model::kv::{KvValueRef, pack};
+    use fieldline_model::message::{MsgType, QueueMessage};
     use fieldline_model::record::{RecordBatch, split};
     use fieldline_model::timeseries::AttributeScope;
-    use fieldline_model::{DeviceId, Subject};
+    use fieldline_model::{DeviceId, EntityKey};
 
     use super::*;
 
     #[test]
     fn records_of_all_kinds_are_told_in_json() {
-        let subject = Subject::device(TenantId::new(), DeviceId::new());
+        let subject = EntityKey::device(TenantId::new(), DeviceId::new());
         let mut batch = RecordBatch::new();
-        let mut telemetry = batch.telemetry(subject, 17, 60);
+        let mut telemetry = batch.begin_telemetry(subject, 17, 60);
         telemetry.begin_row(5);
-        pack("a", ValueRef::Long(1), telemetry.buffer());
+        pack("a", KvValueRef::Long(1), telemetry.buffer());
         telemetry.count_point();
         telemetry.finish();
-        let mut attributes = batch.attributes(subject, 18, AttributeScope::Client);
-        pack("v", ValueRef::Text("x"), attributes.buffer());
+        let mut attributes = batch.begin_attributes(subject, 18, AttributeScope::Client);
+        pack("v", KvValueRef::Text("x"), attributes.buffer());
         attributes.finish();
-        let mut message = Message::new(
+        let mut message = QueueMessage::new(
             MsgType::from("my type"),
             subject.entity,
             17,
@@ -188,7 +196,7 @@ mod tests {
             "{\"x\":1}".to_owned(),
         );
         message.id = fieldline_model::new_uuid();
-        batch.message(subject.tenant, &message);
+        batch.push_message(subject.tenant, &message);
 
         let told: Vec<_> = split(batch.as_bytes())
             .map(|record| content_of(record.unwrap()).unwrap())

@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 use utoipa_axum::routes;
 
 use super::dashboard::MAX_DATAPOINTS;
-use crate::caller::Caller;
-use crate::endpoint::{Routes, S, STC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, S, STC};
 use crate::error::ApiResult;
-use crate::state::Api;
+use crate::state::SharedApi;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(STC, routes!(info))
         .add(STC, routes!(params))
         .add(S, routes!(updates))
@@ -69,7 +69,10 @@ struct SystemParams {
 /// What the caller's client has to know when it starts.
 #[utoipa::path(get, path = "/api/system/params", tag = "system-info", operation_id = "getSystemParams",
     responses((status = 200, body = SystemParams)))]
-async fn params(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<SystemParams>> {
+async fn params(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+) -> ApiResult<Json<SystemParams>> {
     let settings = &api.services.user_settings;
     let mut user_settings = settings.get(caller.user, UserSettingsType::General).await?;
     if let Some(fields) = user_settings.as_object_mut() {
@@ -154,7 +157,7 @@ struct SystemInfoData {
 /// The program and how busy its machine is.
 #[utoipa::path(get, path = "/api/admin/systemInfo", tag = "admin", operation_id = "getSystemInfo",
     responses((status = 200, body = SystemInfo)))]
-async fn machine(State(api): State<Api>) -> Json<SystemInfo> {
+async fn machine(State(api): State<SharedApi>) -> Json<SystemInfo> {
     let figures = api.machine.figures().await;
     let this = SystemInfoData {
         service_id: SERVICE_ID,

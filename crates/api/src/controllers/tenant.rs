@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Entity, Operation, allows};
+use fieldline_core::access::{AccessOperation, AnyEntity, allows};
 use fieldline_model::entity::{Tenant, TenantInfo};
 use fieldline_model::page::PageData;
 use fieldline_model::{TenantId, TenantProfileId};
@@ -13,14 +13,14 @@ use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::Either;
-use crate::caller::Caller;
-use crate::endpoint::{Routes, S, ST};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, S, ST};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids, PageParams, Query, parse_uuids};
-use crate::state::{Api, ApiState};
+use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, parse_uuids};
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(ST, routes!(get))
         .add(ST, routes!(info))
         .add(S, routes!(save))
@@ -33,15 +33,23 @@ pub(super) fn routes() -> Routes {
 /// The tenant of an id.
 #[utoipa::path(get, path = "/api/tenant/{tenantId}", tag = "tenant", operation_id = "getTenantById",
     params(("tenantId" = uuid::Uuid, Path)), responses((status = 200, body = Tenant)))]
-async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<Tenant>> {
-    Ok(Json(api.load(&caller, id, Operation::Read).await?))
+async fn get(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<Json<Tenant>> {
+    Ok(Json(api.load(&caller, id, AccessOperation::Read).await?))
 }
 
 /// The tenant of an id with the name of its profile.
 #[utoipa::path(get, path = "/api/tenant/info/{tenantId}", tag = "tenant", operation_id = "getTenantInfoById",
     params(("tenantId" = uuid::Uuid, Path)), responses((status = 200, body = TenantInfo)))]
-async fn info(state: State<Api>, caller: Caller, ids: Ids<1>) -> ApiResult<Json<TenantInfo>> {
-    let api = Api::clone(&state);
+async fn info(
+    state: State<SharedApi>,
+    caller: CallerPrincipal,
+    ids: PathIds<1>,
+) -> ApiResult<Json<TenantInfo>> {
+    let api = SharedApi::clone(&state);
     let Json(tenant) = get(state, caller, ids).await?;
     let mut infos = with_profiles(&api, vec![tenant]).await?;
     infos
@@ -54,12 +62,12 @@ async fn info(state: State<Api>, caller: Caller, ids: Ids<1>) -> ApiResult<Json<
 #[utoipa::path(post, path = "/api/tenant", tag = "tenant", operation_id = "saveTenant", request_body = Tenant,
     responses((status = 200, body = Tenant)))]
 async fn save(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(tenant): Body<Tenant>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(tenant): JsonBody<Tenant>,
 ) -> ApiResult<Json<Tenant>> {
     if let Some(id) = tenant.id {
-        api.check(&caller, id, Operation::Write).await?;
+        api.check(&caller, id, AccessOperation::Write).await?;
     }
     Ok(Json(api.services.tenants.save(tenant).await?))
 }
@@ -67,8 +75,12 @@ async fn save(
 /// Deletes a tenant with everything that belongs to it.
 #[utoipa::path(delete, path = "/api/tenant/{tenantId}", tag = "tenant", operation_id = "deleteTenant",
     params(("tenantId" = uuid::Uuid, Path)), responses((status = 200)))]
-async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    api.check(&caller, TenantId(id), Operation::Delete).await?;
+async fn delete(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<()> {
+    api.check(&caller, TenantId(id), AccessOperation::Delete).await?;
     Ok(api.services.tenants.delete(TenantId(id)).await?)
 }
 
@@ -84,13 +96,13 @@ struct TenantIds {
 #[utoipa::path(get, path = "/api/tenants", tag = "tenant", operation_id = "getTenants", params(PageParams, TenantIds),
     responses((status = 200, body = inline(Either<PageData<Tenant>, Vec<Tenant>>))))]
 async fn list(
-    State(api): State<Api>,
-    caller: Caller,
-    Query(page): Query<PageParams>,
-    Query(ids): Query<TenantIds>,
+    State(api): State<SharedApi>,
+    caller: CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(ids): QueryParams<TenantIds>,
 ) -> ApiResult<Json<Either<PageData<Tenant>, Vec<Tenant>>>> {
     if ids.tenant_ids.is_some() {
-        let Json(tenants) = by_ids(State(api), caller, Query(ids)).await?;
+        let Json(tenants) = by_ids(State(api), caller, QueryParams(ids)).await?;
         return Ok(Json(Either::Right(tenants)));
     }
     if caller.0.authority != fieldline_model::entity::Authority::SysAdmin {
@@ -104,8 +116,8 @@ async fn list(
 #[utoipa::path(get, path = "/api/tenantInfos", tag = "tenant", operation_id = "getTenantInfos", params(PageParams),
     responses((status = 200, body = PageData<TenantInfo>)))]
 async fn infos(
-    State(api): State<Api>,
-    Query(page): Query<PageParams>,
+    State(api): State<SharedApi>,
+    QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<TenantInfo>>> {
     let page = api.entities.tenants.list(&page.link()?).await?;
     Ok(Json(PageData {
@@ -120,9 +132,9 @@ async fn infos(
 #[utoipa::path(get, path = "/api/tenants/list", tag = "tenant", operation_id = "getTenantsByIds", params(TenantIds),
     responses((status = 200, body = Vec<Tenant>)))]
 async fn by_ids(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(ids): Query<TenantIds>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(ids): QueryParams<TenantIds>,
 ) -> ApiResult<Json<Vec<Tenant>>> {
     let ids = parse_uuids("tenantIds", &ids.tenant_ids.unwrap_or_default(), TenantId)?;
     let tenants = api.entities.tenants.by_ids(&ids).await?;
@@ -131,8 +143,8 @@ async fn by_ids(
         .filter(|tenant| {
             allows(
                 &caller,
-                Operation::Read,
-                &Entity::Tenant(tenant.clone()).resource(),
+                AccessOperation::Read,
+                &AnyEntity::Tenant(tenant.clone()).resource(),
             )
         })
         .collect();

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::Operation;
+use fieldline_core::access::AccessOperation;
 use fieldline_model::TenantProfileId;
 use fieldline_model::entity::{TenantProfile, TenantProfileInfo};
 use fieldline_model::page::PageData;
@@ -10,14 +10,14 @@ use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::Either;
-use crate::caller::Caller;
-use crate::endpoint::{Routes, S, ST};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, S, ST};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, Ids, PageParams, Query, parse_uuids};
-use crate::state::Api;
+use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, parse_uuids};
+use crate::state::SharedApi;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(ST, routes!(get))
         .add(S, routes!(save))
         .add(S, routes!(delete))
@@ -41,12 +41,13 @@ fn short(profile: TenantProfile) -> TenantProfileInfo {
     operation_id = "getTenantProfileById", params(("tenantProfileId" = Uuid, Path)),
     responses((status = 200, body = TenantProfile)))]
 async fn get(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<TenantProfile>> {
     Ok(Json(
-        api.load::<TenantProfile>(&caller, id, Operation::Read).await?,
+        api.load::<TenantProfile>(&caller, id, AccessOperation::Read)
+            .await?,
     ))
 }
 
@@ -54,12 +55,13 @@ async fn get(
 #[utoipa::path(post, path = "/api/tenantProfile", tag = "tenant-profile", operation_id = "saveTenantProfile",
     request_body = TenantProfile, responses((status = 200, body = TenantProfile)))]
 async fn save(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(profile): Body<TenantProfile>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(profile): JsonBody<TenantProfile>,
 ) -> ApiResult<Json<TenantProfile>> {
     if let Some(id) = profile.id {
-        api.load::<TenantProfile>(&caller, id.0, Operation::Write).await?;
+        api.load::<TenantProfile>(&caller, id.0, AccessOperation::Write)
+            .await?;
     }
     Ok(Json(api.services.tenant_profiles.save(profile).await?))
 }
@@ -67,8 +69,14 @@ async fn save(
 /// Deletes a tenant profile that no tenant has.
 #[utoipa::path(delete, path = "/api/tenantProfile/{tenantProfileId}", tag = "tenant-profile",
     operation_id = "deleteTenantProfile", params(("tenantProfileId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    let profile = api.load::<TenantProfile>(&caller, id, Operation::Delete).await?;
+async fn delete(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<()> {
+    let profile = api
+        .load::<TenantProfile>(&caller, id, AccessOperation::Delete)
+        .await?;
     Ok(api.services.tenant_profiles.delete(&profile).await?)
 }
 
@@ -77,11 +85,12 @@ async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1
     operation_id = "setDefaultTenantProfile", params(("tenantProfileId" = Uuid, Path)),
     responses((status = 200, body = TenantProfile)))]
 async fn set_default(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<TenantProfile>> {
-    api.load::<TenantProfile>(&caller, id, Operation::Write).await?;
+    api.load::<TenantProfile>(&caller, id, AccessOperation::Write)
+        .await?;
     let id = TenantProfileId(id);
     Ok(Json(api.services.tenant_profiles.set_default(id).await?))
 }
@@ -91,19 +100,20 @@ async fn set_default(
     operation_id = "getTenantProfileInfoById", params(("tenantProfileId" = Uuid, Path)),
     responses((status = 200, body = TenantProfileInfo)))]
 async fn info(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<TenantProfileInfo>> {
     Ok(Json(short(
-        api.load::<TenantProfile>(&caller, id, Operation::Read).await?,
+        api.load::<TenantProfile>(&caller, id, AccessOperation::Read)
+            .await?,
     )))
 }
 
 /// The short form of the default tenant profile.
 #[utoipa::path(get, path = "/api/tenantProfileInfo/default", tag = "tenant-profile",
     operation_id = "getDefaultTenantProfileInfo", responses((status = 200, body = TenantProfileInfo)))]
-async fn default_info(State(api): State<Api>) -> ApiResult<Json<TenantProfileInfo>> {
+async fn default_info(State(api): State<SharedApi>) -> ApiResult<Json<TenantProfileInfo>> {
     let profile = api.entities.tenant_profiles.default_profile().await?;
     let profile = profile.ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))?;
     Ok(Json(short(profile)))
@@ -111,21 +121,21 @@ async fn default_info(State(api): State<Api>) -> ApiResult<Json<TenantProfileInf
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
-struct ProfileIds {
+struct TenantProfileIds {
     /// Comma-joined ids.
     ids: Option<String>,
 }
 
 /// A page of tenant profiles, or with `ids` those that exist.
 #[utoipa::path(get, path = "/api/tenantProfiles", tag = "tenant-profile", operation_id = "getTenantProfiles",
-    params(PageParams, ProfileIds), responses((status = 200, body = inline(Either<PageData<TenantProfile>, Vec<TenantProfile>>))))]
+    params(PageParams, TenantProfileIds), responses((status = 200, body = inline(Either<PageData<TenantProfile>, Vec<TenantProfile>>))))]
 async fn list(
-    State(api): State<Api>,
-    Query(page): Query<PageParams>,
-    Query(ids): Query<ProfileIds>,
+    State(api): State<SharedApi>,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(ids): QueryParams<TenantProfileIds>,
 ) -> ApiResult<Json<Either<PageData<TenantProfile>, Vec<TenantProfile>>>> {
     if ids.ids.is_some() {
-        let Json(profiles) = by_ids(State(api), Query(ids)).await?;
+        let Json(profiles) = by_ids(State(api), QueryParams(ids)).await?;
         return Ok(Json(Either::Right(profiles)));
     }
     let profiles = api.entities.tenant_profiles.list(&page.link()?).await?;
@@ -134,11 +144,11 @@ async fn list(
 
 /// Those of the tenant profiles that exist.
 #[utoipa::path(get, path = "/api/tenantProfiles/list", tag = "tenant-profile",
-    operation_id = "getTenantProfileListByIds", params(ProfileIds),
+    operation_id = "getTenantProfileListByIds", params(TenantProfileIds),
     responses((status = 200, body = Vec<TenantProfile>)))]
 async fn by_ids(
-    State(api): State<Api>,
-    Query(ids): Query<ProfileIds>,
+    State(api): State<SharedApi>,
+    QueryParams(ids): QueryParams<TenantProfileIds>,
 ) -> ApiResult<Json<Vec<TenantProfile>>> {
     let mut profiles = Vec::new();
     for id in parse_uuids("ids", &ids.ids.unwrap_or_default(), TenantProfileId)? {
@@ -151,8 +161,8 @@ async fn by_ids(
 #[utoipa::path(get, path = "/api/tenantProfileInfos", tag = "tenant-profile", operation_id = "getTenantProfileInfos",
     params(PageParams), responses((status = 200, body = PageData<TenantProfileInfo>)))]
 async fn infos(
-    State(api): State<Api>,
-    Query(page): Query<PageParams>,
+    State(api): State<SharedApi>,
+    QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<TenantProfileInfo>>> {
     let profiles = api.entities.tenant_profiles.list(&page.link()?).await?;
     Ok(Json(profiles.map(short)))

@@ -4,18 +4,18 @@ use axum::Json;
 use axum::extract::State;
 use fieldline_core::ports::{AssetFilter, DeviceFilter, UserFilter};
 use fieldline_core::usage::{UsageKey, usage_subject};
-use fieldline_model::kv::Value;
+use fieldline_model::kv::KvValue;
 use fieldline_model::page::PageLink;
 use serde::Serialize;
 use utoipa_axum::routes;
 
-use crate::caller::Caller;
-use crate::endpoint::{Routes, T};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
-use crate::state::Api;
+use crate::state::SharedApi;
 
-pub(super) fn routes() -> Routes {
-    Routes::default().add(T, routes!(usage))
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default().add(T, routes!(usage))
 }
 
 /// How much there is and was used this month, and how much there may be; 0 for no limit.
@@ -52,7 +52,10 @@ struct UsageInfo {
 /// How much the tenant of the caller uses.
 #[utoipa::path(get, path = "/api/usage", tag = "usage-info", operation_id = "getTenantUsageInfo",
     responses((status = 200, body = UsageInfo)))]
-async fn usage(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<UsageInfo>> {
+async fn usage(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+) -> ApiResult<Json<UsageInfo>> {
     let (tenant, stores) = (caller.tenant, &api.entities);
     let profile = stores.profile_of(tenant).await?;
     let profile = profile.ok_or_else(|| ApiError::not_found("Tenant is not found"))?;
@@ -60,7 +63,7 @@ async fn usage(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json
     let used = |key: UsageKey| {
         let found = latest.iter().find(|latest| latest.key == key.count_key());
         match found.map(|latest| &latest.point.value) {
-            Some(Value::Long(count)) => u64::try_from(*count).unwrap_or(0),
+            Some(KvValue::Long(count)) => u64::try_from(*count).unwrap_or(0),
             _ => 0,
         }
     };

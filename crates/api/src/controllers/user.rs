@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
-use fieldline_core::access::{Entity, Operation, Principal, Resource, allows};
+use fieldline_core::access::{AccessOperation, AccessResource, AnyEntity, Principal, allows};
 use fieldline_model::entity::{AdminSettings, Authority, User};
 use fieldline_model::message::MsgType;
 use fieldline_model::{EntityId, EntityType, UserId};
@@ -13,15 +13,15 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::auth::TokenPair;
-use crate::caller::Caller;
-use crate::endpoint::{Routes, ST, STC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, ST, STC};
 use crate::error::{ApiError, ApiResult, ErrorCode};
-use crate::extract::{Body, Ids, Query, flag, missing, parse_flag};
+use crate::extract::{JsonBody, PathIds, QueryParams, flag, missing, parse_flag};
 use crate::mails;
-use crate::state::{Api, ApiState};
+use crate::state::{ApiState, SharedApi};
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(STC, routes!(get))
         .add(STC, routes!(save))
         .add(ST, routes!(delete))
@@ -36,8 +36,12 @@ pub(super) fn routes() -> Routes {
 /// The user of an id.
 #[utoipa::path(get, path = "/api/user/{userId}", tag = "user", operation_id = "getUserById",
     params(("userId" = Uuid, Path)), responses((status = 200, body = User)))]
-async fn get(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<Json<User>> {
-    let mut user = api.load::<User>(&caller, id, Operation::Read).await?;
+async fn get(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<Json<User>> {
+    let mut user = api.load::<User>(&caller, id, AccessOperation::Read).await?;
     let credentials = api.services.users.credentials(UserId(id)).await?;
     let info = user.additional_info.get_or_insert_with(|| json!({}));
     if let Some(fields) = info.as_object_mut() {
@@ -64,7 +68,7 @@ const SHOWN: [&str; 4] = [
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct MailParams {
+struct UserMailParams {
     /// Whether a new user is sent the activation link; `true` where absent. Without a mail server none is sent.
     #[serde(default, deserialize_with = "flag")]
     send_activation_mail: Option<bool>,
@@ -88,17 +92,21 @@ struct EmailParams {
 #[utoipa::path(post, path = "/api/user/sendActivationMail", tag = "user", operation_id = "sendActivationEmail",
     params(EmailParams), responses((status = 200)))]
 async fn send_activation_mail(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     headers: HeaderMap,
-    Query(params): Query<EmailParams>,
+    QueryParams(params): QueryParams<EmailParams>,
 ) -> ApiResult<()> {
     let email = params.email.ok_or_else(|| missing("email"))?;
     let found = api.entities.users.by_email(&email).await?;
     let unknown = || ApiError::not_found("Requested item wasn't found!");
     let user = found.ok_or_else(unknown)?;
     // Whether there is such a user elsewhere is nobody's business.
-    let allowed = allows(&caller, Operation::Read, &Entity::User(user.clone()).resource());
+    let allowed = allows(
+        &caller,
+        AccessOperation::Read,
+        &AnyEntity::User(user.clone()).resource(),
+    );
     if !allowed {
         return Err(unknown());
     }
@@ -109,29 +117,29 @@ async fn send_activation_mail(
 
 /// Creates a user, or updates it where it has an id.
 #[utoipa::path(post, path = "/api/user", tag = "user", operation_id = "saveUser", request_body = User,
-    params(MailParams), responses((status = 200, body = User)))]
+    params(UserMailParams), responses((status = 200, body = User)))]
 async fn save(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     headers: HeaderMap,
-    Query(params): Query<MailParams>,
-    Body(mut user): Body<User>,
+    QueryParams(params): QueryParams<UserMailParams>,
+    JsonBody(mut user): JsonBody<User>,
 ) -> ApiResult<Json<User>> {
     if caller.authority != Authority::SysAdmin {
         user.tenant_id = caller.tenant;
     }
     match user.id {
         Some(id) => {
-            api.load::<User>(&caller, id.0, Operation::Write).await?;
+            api.load::<User>(&caller, id.0, AccessOperation::Write).await?;
         }
         None => {
-            let resource = Resource {
+            let resource = AccessResource {
                 entity: EntityId::new(EntityType::User, fieldline_model::NULL_UUID),
                 tenant: user.tenant_id,
                 customer: user.customer_id,
                 user_authority: Some(user.authority),
             };
-            if !allows(&caller, Operation::Create, &resource) {
+            if !allows(&caller, AccessOperation::Create, &resource) {
                 return Err(ApiError::denied());
             }
         }
@@ -153,16 +161,20 @@ async fn save(
             return Err(error);
         }
     }
-    let entity = Entity::User(saved.clone());
-    api.services.actions.saved(&caller, created, &entity).await;
+    let entity = AnyEntity::User(saved.clone());
+    api.services.actions.push_saved(&caller, created, &entity).await;
     Ok(Json(saved))
 }
 
 /// Deletes a user.
 #[utoipa::path(delete, path = "/api/user/{userId}", tag = "user", operation_id = "deleteUser",
     params(("userId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1>) -> ApiResult<()> {
-    let user = api.load::<User>(&caller, id, Operation::Delete).await?;
+async fn delete(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+) -> ApiResult<()> {
+    let user = api.load::<User>(&caller, id, AccessOperation::Delete).await?;
     if user.authority == Authority::SysAdmin && user.id == Some(caller.user) {
         return Err(ApiError::new(
             ErrorCode::PermissionDenied,
@@ -170,10 +182,10 @@ async fn delete(State(api): State<Api>, Caller(caller): Caller, Ids([id]): Ids<1
         ));
     }
     api.services.users.delete(&user).await?;
-    let entity = Entity::User(user);
+    let entity = AnyEntity::User(user);
     api.services
         .actions
-        .entity(&caller, MsgType::EntityDeleted, &entity)
+        .push_entity(&caller, MsgType::EntityDeleted, &entity)
         .await;
     Ok(())
 }
@@ -194,7 +206,7 @@ async fn link(
     id: Uuid,
     headers: &HeaderMap,
 ) -> ApiResult<ActivationLink> {
-    api.load::<User>(caller, id, Operation::Read).await?;
+    api.load::<User>(caller, id, AccessOperation::Read).await?;
     link_of(api, UserId(id), headers).await
 }
 
@@ -248,9 +260,9 @@ pub(super) async fn base_url(api: &ApiState, headers: &HeaderMap) -> ApiResult<S
 #[utoipa::path(get, path = "/api/user/{userId}/activationLink", tag = "user", operation_id = "getActivationLink",
     params(("userId" = Uuid, Path)), responses((status = 200, body = String, content_type = "text/plain")))]
 async fn activation_link(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
     headers: HeaderMap,
 ) -> ApiResult<String> {
     Ok(link(&api, &caller, id, &headers).await?.value)
@@ -261,9 +273,9 @@ async fn activation_link(
     operation_id = "getActivationLinkInfo", params(("userId" = Uuid, Path)),
     responses((status = 200, body = ActivationLink)))]
 async fn activation_link_info(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
     headers: HeaderMap,
 ) -> ApiResult<Json<ActivationLink>> {
     Ok(Json(link(&api, &caller, id, &headers).await?))
@@ -273,7 +285,7 @@ async fn activation_link_info(
 #[utoipa::path(get, path = "/api/user/tokenAccessEnabled", tag = "user",
     operation_id = "isUserTokenAccessEnabled",
     responses((status = 200, body = bool, content_type = "application/json")))]
-async fn token_access_enabled(State(api): State<Api>) -> Json<bool> {
+async fn token_access_enabled(State(api): State<SharedApi>) -> Json<bool> {
     Json(api.options.user_token_access)
 }
 
@@ -281,14 +293,14 @@ async fn token_access_enabled(State(api): State<Api>) -> Json<bool> {
 #[utoipa::path(get, path = "/api/user/{userId}/token", tag = "user", operation_id = "getUserToken",
     params(("userId" = Uuid, Path)), responses((status = 200, body = TokenPair)))]
 async fn token(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<TokenPair>> {
     if !api.options.user_token_access {
         return Err(ApiError::denied());
     }
-    let user = api.load::<User>(&caller, id, Operation::Read).await?;
+    let user = api.load::<User>(&caller, id, AccessOperation::Read).await?;
     let credentials = api.services.users.credentials(UserId(id)).await?;
     if !credentials.enabled {
         return Err(ApiError::bad_request("User is not active"));
@@ -301,7 +313,7 @@ async fn token(
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
-struct EnabledParams {
+struct UserEnabledParams {
     /// Whether the user may log in.
     #[param(value_type = bool)]
     user_credentials_enabled: Option<String>,
@@ -309,18 +321,18 @@ struct EnabledParams {
 
 /// Lets a user log in, or no longer.
 #[utoipa::path(post, path = "/api/user/{userId}/userCredentialsEnabled", tag = "user",
-    operation_id = "setUserCredentialsEnabled", params(("userId" = Uuid, Path), EnabledParams),
+    operation_id = "setUserCredentialsEnabled", params(("userId" = Uuid, Path), UserEnabledParams),
     responses((status = 200)))]
 async fn set_enabled(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
-    Query(params): Query<EnabledParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+    QueryParams(params): QueryParams<UserEnabledParams>,
 ) -> ApiResult<()> {
     let enabled = parse_flag(&params.user_credentials_enabled.unwrap_or_default())
         .map_err(|_| missing("userCredentialsEnabled"))?
         .unwrap_or(true);
-    let user = api.load::<User>(&caller, id, Operation::Write).await?;
+    let user = api.load::<User>(&caller, id, AccessOperation::Write).await?;
     if user.id == Some(caller.user) && !enabled {
         return Err(ApiError::bad_request("Users can't disable themselves!"));
     }

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{Entity, Operation, Principal, allows};
+use fieldline_core::access::{AccessOperation, AnyEntity, Principal, allows};
 use fieldline_core::ports::UserFilter;
 use fieldline_model::entity::{Alarm, Authority, User};
 use fieldline_model::page::PageData;
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use utoipa_axum::routes;
 
 use super::Either;
-use crate::caller::Caller;
-use crate::endpoint::{Routes, S, T, TC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, S, T, TC};
 use crate::error::ApiResult;
-use crate::extract::{Ids, PageParams, Query, parse_uuids};
-use crate::state::Api;
+use crate::extract::{PageParams, PathIds, QueryParams, parse_uuids};
+use crate::state::SharedApi;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(TC, routes!(list))
         .add(TC, routes!(by_ids))
         .add(TC, routes!(infos))
@@ -47,13 +47,13 @@ struct UserIds {
 #[utoipa::path(get, path = "/api/users", tag = "user", operation_id = "getUsers", params(PageParams, UserIds),
     responses((status = 200, body = inline(Either<PageData<User>, Vec<User>>))))]
 async fn list(
-    State(api): State<Api>,
-    caller: Caller,
-    Query(page): Query<PageParams>,
-    Query(ids): Query<UserIds>,
+    State(api): State<SharedApi>,
+    caller: CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
+    QueryParams(ids): QueryParams<UserIds>,
 ) -> ApiResult<Json<Either<PageData<User>, Vec<User>>>> {
     if ids.user_ids.is_some() {
-        let Json(users) = by_ids(State(api), caller, Query(ids)).await?;
+        let Json(users) = by_ids(State(api), caller, QueryParams(ids)).await?;
         return Ok(Json(Either::Right(users)));
     }
     let users = api
@@ -68,16 +68,20 @@ async fn list(
 #[utoipa::path(get, path = "/api/users/list", tag = "user", operation_id = "getUsersByIds", params(UserIds),
     responses((status = 200, body = Vec<User>)))]
 async fn by_ids(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(ids): Query<UserIds>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(ids): QueryParams<UserIds>,
 ) -> ApiResult<Json<Vec<User>>> {
     let mut users = Vec::new();
     for id in parse_uuids("userIds", &ids.user_ids.unwrap_or_default(), UserId)? {
         let Some(user) = api.entities.users.get(caller.tenant, id).await? else {
             continue;
         };
-        if allows(&caller, Operation::Read, &Entity::User(user.clone()).resource()) {
+        if allows(
+            &caller,
+            AccessOperation::Read,
+            &AnyEntity::User(user.clone()).resource(),
+        ) {
             users.push(user);
         }
     }
@@ -112,9 +116,9 @@ impl From<User> for UserEmailInfo {
 #[utoipa::path(get, path = "/api/users/info", tag = "user", operation_id = "findUsersByQuery", params(PageParams),
     responses((status = 200, body = PageData<UserEmailInfo>)))]
 async fn infos(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Query(page): Query<PageParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<UserEmailInfo>>> {
     let users = api
         .entities
@@ -129,12 +133,12 @@ async fn infos(
 #[utoipa::path(get, path = "/api/users/assign/{alarmId}", tag = "user", operation_id = "getUsersForAssign",
     params(("alarmId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<UserEmailInfo>)))]
 async fn assignable(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
-    Query(page): Query<PageParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+    QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<UserEmailInfo>>> {
-    let alarm = api.load::<Alarm>(&caller, id, Operation::Read).await?;
+    let alarm = api.load::<Alarm>(&caller, id, AccessOperation::Read).await?;
     let filter = match (caller.authority, alarm.customer_id) {
         (Authority::CustomerUser, _) => UserFilter::CustomerUsers(caller.tenant, caller.customer),
         (_, Some(customer)) => UserFilter::AdminsAndCustomerUsers(caller.tenant, customer),
@@ -148,9 +152,9 @@ async fn assignable(
 #[utoipa::path(get, path = "/api/tenant/{tenantId}/users", tag = "user", operation_id = "getTenantAdmins",
     params(("tenantId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<User>)))]
 async fn tenant_admins(
-    State(api): State<Api>,
-    Ids([id]): Ids<1>,
-    Query(page): Query<PageParams>,
+    State(api): State<SharedApi>,
+    PathIds([id]): PathIds<1>,
+    QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<User>>> {
     let filter = UserFilter::TenantAdmins(TenantId(id));
     Ok(Json(api.entities.users.list(filter, &page.link()?).await?))
@@ -160,12 +164,12 @@ async fn tenant_admins(
 #[utoipa::path(get, path = "/api/customer/{customerId}/users", tag = "user", operation_id = "getCustomerUsers",
     params(("customerId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<User>)))]
 async fn customer_users(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Ids([id]): Ids<1>,
-    Query(page): Query<PageParams>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    PathIds([id]): PathIds<1>,
+    QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<User>>> {
-    api.check(&caller, CustomerId(id), Operation::Read).await?;
+    api.check(&caller, CustomerId(id), AccessOperation::Read).await?;
     let filter = UserFilter::CustomerUsers(caller.tenant, CustomerId(id));
     Ok(Json(api.entities.users.list(filter, &page.link()?).await?))
 }

@@ -2,21 +2,21 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use fieldline_core::access::Operation;
+use fieldline_core::access::AccessOperation;
 use fieldline_core::services::DashboardAction;
 use fieldline_model::DashboardId;
 use fieldline_model::entity::{DashboardInfo, UserDashboards, UserSettingsType};
 use serde_json::Value;
 use utoipa_axum::routes;
 
-use crate::caller::Caller;
-use crate::endpoint::{Routes, STC, TC};
+use crate::caller::CallerPrincipal;
+use crate::endpoint::{ApiRoutes, STC, TC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Body, parse_uuid};
-use crate::state::Api;
+use crate::extract::{JsonBody, parse_uuid};
+use crate::state::SharedApi;
 
-pub(super) fn routes() -> Routes {
-    Routes::default()
+pub(super) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(STC, routes!(get, save, update))
         .add(STC, routes!(get_general, update_general))
         .add(STC, routes!(get_typed, update_typed, delete))
@@ -42,7 +42,10 @@ fn settings_type(name: &str) -> ApiResult<UserSettingsType> {
 /// The general settings of the caller.
 #[utoipa::path(get, path = "/api/user/settings", tag = "user", operation_id = "getUserSettings",
     responses((status = 200, body = Value)))]
-async fn get(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<Value>> {
+async fn get(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+) -> ApiResult<Json<Value>> {
     let settings = &api.services.user_settings;
     Ok(Json(settings.get(caller.user, UserSettingsType::General).await?))
 }
@@ -51,9 +54,9 @@ async fn get(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<V
 #[utoipa::path(post, path = "/api/user/settings", tag = "user", operation_id = "saveUserSettings",
     request_body = Value, responses((status = 200, body = Value)))]
 async fn save(
-    State(api): State<Api>,
-    Caller(caller): Caller,
-    Body(body): Body<Value>,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(body): JsonBody<Value>,
 ) -> ApiResult<Json<Value>> {
     let settings = &api.services.user_settings;
     Ok(Json(
@@ -66,7 +69,11 @@ async fn save(
 /// Changes general settings of the caller: names are paths with dots.
 #[utoipa::path(put, path = "/api/user/settings", tag = "user", operation_id = "putUserSettings",
     request_body = Value, responses((status = 200)))]
-async fn update(State(api): State<Api>, Caller(caller): Caller, Body(body): Body<Value>) -> ApiResult<()> {
+async fn update(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    JsonBody(body): JsonBody<Value>,
+) -> ApiResult<()> {
     let settings = &api.services.user_settings;
     Ok(settings
         .update(caller.user, UserSettingsType::General, body)
@@ -76,14 +83,18 @@ async fn update(State(api): State<Api>, Caller(caller): Caller, Body(body): Body
 /// The general settings of the caller.
 #[utoipa::path(get, path = "/api/user/settings/general", tag = "user", operation_id = "getGeneralUserSettings",
     responses((status = 200, body = Value)))]
-async fn get_general(api: State<Api>, caller: Caller) -> ApiResult<Json<Value>> {
+async fn get_general(api: State<SharedApi>, caller: CallerPrincipal) -> ApiResult<Json<Value>> {
     get(api, caller).await
 }
 
 /// Changes general settings of the caller: names are paths with dots.
 #[utoipa::path(put, path = "/api/user/settings/general", tag = "user", operation_id = "putGeneralUserSettings",
     request_body = Value, responses((status = 200)))]
-async fn update_general(api: State<Api>, caller: Caller, body: Body<Value>) -> ApiResult<()> {
+async fn update_general(
+    api: State<SharedApi>,
+    caller: CallerPrincipal,
+    body: JsonBody<Value>,
+) -> ApiResult<()> {
     update(api, caller, body).await
 }
 
@@ -91,8 +102,8 @@ async fn update_general(api: State<Api>, caller: Caller, body: Body<Value>) -> A
 #[utoipa::path(get, path = "/api/user/settings/{type}", tag = "user", operation_id = "getUserSettingsByType",
     params(("type" = String, Path)), responses((status = 200, body = Value)))]
 async fn get_typed(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path(kind): Path<String>,
 ) -> ApiResult<Json<Value>> {
     let settings = &api.services.user_settings;
@@ -103,10 +114,10 @@ async fn get_typed(
 #[utoipa::path(put, path = "/api/user/settings/{type}", tag = "user", operation_id = "putUserSettingsByType",
     params(("type" = String, Path)), request_body = Value, responses((status = 200)))]
 async fn update_typed(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path(kind): Path<String>,
-    Body(body): Body<Value>,
+    JsonBody(body): JsonBody<Value>,
 ) -> ApiResult<()> {
     let settings = &api.services.user_settings;
     Ok(settings.update(caller.user, settings_type(&kind)?, body).await?)
@@ -115,7 +126,11 @@ async fn update_typed(
 /// Deletes general settings of the caller: comma-joined paths with dots.
 #[utoipa::path(delete, path = "/api/user/settings/{type}", tag = "user", operation_id = "deleteGeneralUserSettings",
     params(("type" = String, Path, description = "The paths")), responses((status = 200)))]
-async fn delete(State(api): State<Api>, Caller(caller): Caller, Path(paths): Path<String>) -> ApiResult<()> {
+async fn delete(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+    Path(paths): Path<String>,
+) -> ApiResult<()> {
     let paths: Vec<&str> = paths.split(',').collect();
     let settings = &api.services.user_settings;
     Ok(settings
@@ -128,8 +143,8 @@ async fn delete(State(api): State<Api>, Caller(caller): Caller, Path(paths): Pat
     operation_id = "deleteUserSettingsByType", params(("type" = String, Path), ("paths" = String, Path)),
     responses((status = 200)))]
 async fn delete_typed(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, paths)): Path<(String, String)>,
 ) -> ApiResult<()> {
     let paths: Vec<&str> = paths.split(',').collect();
@@ -142,7 +157,10 @@ async fn delete_typed(
 /// The dashboards that the caller has visited or starred.
 #[utoipa::path(get, path = "/api/user/dashboards", tag = "user", operation_id = "getUserDashboardsInfo",
     responses((status = 200, body = UserDashboards)))]
-async fn dashboards(State(api): State<Api>, Caller(caller): Caller) -> ApiResult<Json<UserDashboards>> {
+async fn dashboards(
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
+) -> ApiResult<Json<UserDashboards>> {
     let settings = &api.services.user_settings;
     let found = settings.dashboards(caller.tenant, caller.user).await?;
     Ok(Json(found))
@@ -151,7 +169,7 @@ async fn dashboards(State(api): State<Api>, Caller(caller): Caller) -> ApiResult
 /// The same under another path.
 #[utoipa::path(get, path = "/api/user/lastVisitedDashboards", tag = "user",
     operation_id = "getLastVisitedDashboards", responses((status = 200, body = UserDashboards)))]
-async fn last_visited(api: State<Api>, caller: Caller) -> ApiResult<Json<UserDashboards>> {
+async fn last_visited(api: State<SharedApi>, caller: CallerPrincipal) -> ApiResult<Json<UserDashboards>> {
     dashboards(api, caller).await
 }
 
@@ -161,8 +179,8 @@ async fn last_visited(api: State<Api>, caller: Caller) -> ApiResult<Json<UserDas
     params(("dashboardId" = Uuid, Path), ("action" = String, Path)),
     responses((status = 200, body = UserDashboards)))]
 async fn note(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((id, action)): Path<(String, String)>,
 ) -> ApiResult<Json<UserDashboards>> {
     // Although it is a `GET`, this changes something.
@@ -180,7 +198,8 @@ async fn note(
         }
     };
     let id = parse_uuid(&id)?;
-    api.load::<DashboardInfo>(&caller, id, Operation::Read).await?;
+    api.load::<DashboardInfo>(&caller, id, AccessOperation::Read)
+        .await?;
     let settings = &api.services.user_settings;
     let noted = settings
         .note(caller.tenant, caller.user, DashboardId(id), action)

@@ -12,9 +12,9 @@ use super::*;
 
 const ANSWER: usize = 1 << 20;
 
-fn memory(bytes: u64) -> Arc<Memory> {
+fn memory(bytes: u64) -> Arc<ApiMemory> {
     let pool = |name| MemoryPool::new(name, ByteSize(bytes));
-    Arc::new(Memory {
+    Arc::new(ApiMemory {
         answers: pool("test.answers"),
         requests: pool("test.requests"),
         sockets: pool("test.sockets"),
@@ -22,11 +22,11 @@ fn memory(bytes: u64) -> Arc<Memory> {
     })
 }
 
-fn router(memory: &Arc<Memory>, tenant: TenantId) -> Router {
+fn router(memory: &Arc<ApiMemory>, tenant: TenantId) -> Router {
     let memory = Arc::clone(memory);
-    let count = move |State(memory): State<Arc<Memory>>, request: Request, next: Next| async move {
+    let count = move |State(memory): State<Arc<ApiMemory>>, request: Request, next: Next| async move {
         let is_upload = request.uri().path() == "/upload";
-        counted(&memory, tenant, is_upload, request, next).await
+        serve_metered(&memory, tenant, is_upload, request, next).await
     };
     Router::new()
         .route("/", get(async || "x".repeat(ANSWER)))

@@ -7,9 +7,9 @@
 use std::fmt;
 
 use chrono::{Datelike, Days, Months, NaiveDate};
-use fieldline_model::timeseries::Bucket;
+use fieldline_model::timeseries::AggregationBucket;
 
-use super::zone::Zone;
+use super::zone::CalendarZone;
 
 /// More intervals than this in one query are refused.
 pub(super) const MAX_INTERVALS: i64 = 700;
@@ -31,11 +31,11 @@ pub(super) enum CalendarUnit {
 
 /// How wide buckets are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Interval {
+pub(super) enum BucketInterval {
     /// Milliseconds from the start of the range.
     Fixed(i64),
     /// Up to the next boundary of the calendar in a time zone.
-    Calendar(CalendarUnit, Zone),
+    Calendar(CalendarUnit, CalendarZone),
 }
 
 /// Why a range cannot be cut into buckets.
@@ -99,7 +99,7 @@ impl CalendarUnit {
     }
 }
 
-impl Interval {
+impl BucketInterval {
     const fn nominal_ms(self) -> i64 {
         match self {
             Self::Fixed(ms) => ms,
@@ -117,7 +117,11 @@ impl Interval {
 }
 
 /// Cuts `start <= ts < end` into buckets of an interval.
-pub(super) fn buckets(start: i64, end: i64, interval: Interval) -> Result<Vec<Bucket>, BucketError> {
+pub(super) fn buckets(
+    start: i64,
+    end: i64,
+    interval: BucketInterval,
+) -> Result<Vec<AggregationBucket>, BucketError> {
     let nominal = interval.nominal_ms();
     if nominal < 1 {
         return Err(BucketError::NoInterval(nominal));
@@ -139,7 +143,7 @@ pub(super) fn buckets(start: i64, end: i64, interval: Interval) -> Result<Vec<Bu
         if to <= from {
             return Err(BucketError::BadRange);
         }
-        buckets.push(Bucket { start: from, end: to });
+        buckets.push(AggregationBucket { start: from, end: to });
         from = to;
     }
     Ok(buckets)
@@ -152,8 +156,8 @@ mod tests {
     use super::CalendarUnit::{Month, Quarter, Week, WeekIso};
     use super::*;
 
-    fn calendar(unit: CalendarUnit, zone: &str) -> Interval {
-        Interval::Calendar(unit, Zone::or_utc(Some(zone)))
+    fn calendar(unit: CalendarUnit, zone: &str) -> BucketInterval {
+        BucketInterval::Calendar(unit, CalendarZone::or_utc(Some(zone)))
     }
 
     #[test]
@@ -206,7 +210,7 @@ mod tests {
     #[test]
     fn the_last_bucket_is_cut_and_an_empty_range_is_a_millisecond_long() {
         let cut = |start, end, ms| {
-            buckets(start, end, Interval::Fixed(ms)).map(|all| {
+            buckets(start, end, BucketInterval::Fixed(ms)).map(|all| {
                 all.iter()
                     .map(|bucket| (bucket.start, bucket.end))
                     .collect::<Vec<_>>()
@@ -221,25 +225,34 @@ mod tests {
     #[test]
     fn what_is_too_fine_or_impossible_is_refused() {
         let cut = |start, end, interval| buckets(start, end, interval).map(|all| all.len());
-        assert_eq!(cut(0, 700, Interval::Fixed(1)), Ok(700));
-        assert_eq!(cut(0, 701, Interval::Fixed(1)), Err(BucketError::TooMany(701)));
+        assert_eq!(cut(0, 700, BucketInterval::Fixed(1)), Ok(700));
         assert_eq!(
-            cut(0, 700_998, Interval::Fixed(1)),
-            Err(BucketError::TooMany(700_998))
-        );
-        assert_eq!(cut(0, 7_009, Interval::Fixed(10)), Ok(701));
-        assert_eq!(
-            cut(0, 7_010_000, Interval::Fixed(10_000)),
+            cut(0, 701, BucketInterval::Fixed(1)),
             Err(BucketError::TooMany(701))
         );
-        assert_eq!(cut(0, 10, Interval::Fixed(-1)), Err(BucketError::NoInterval(-1)));
-        assert_eq!(cut(10_000, 0, Interval::Fixed(10)), Err(BucketError::BadRange));
         assert_eq!(
-            cut(i64::MIN, i64::MAX, Interval::Fixed(10)),
+            cut(0, 700_998, BucketInterval::Fixed(1)),
+            Err(BucketError::TooMany(700_998))
+        );
+        assert_eq!(cut(0, 7_009, BucketInterval::Fixed(10)), Ok(701));
+        assert_eq!(
+            cut(0, 7_010_000, BucketInterval::Fixed(10_000)),
+            Err(BucketError::TooMany(701))
+        );
+        assert_eq!(
+            cut(0, 10, BucketInterval::Fixed(-1)),
+            Err(BucketError::NoInterval(-1))
+        );
+        assert_eq!(
+            cut(10_000, 0, BucketInterval::Fixed(10)),
             Err(BucketError::BadRange)
         );
         assert_eq!(
-            cut(i64::MAX, i64::MAX, Interval::Fixed(10)),
+            cut(i64::MIN, i64::MAX, BucketInterval::Fixed(10)),
+            Err(BucketError::BadRange)
+        );
+        assert_eq!(
+            cut(i64::MAX, i64::MAX, BucketInterval::Fixed(10)),
             Err(BucketError::BadRange)
         );
         assert_eq!(
@@ -252,7 +265,7 @@ mod tests {
         );
     }
 
-    fn intervals() -> impl Strategy<Value = Interval> {
+    fn intervals() -> impl Strategy<Value = BucketInterval> {
         let zones = prop::sample::select(vec![
             "UTC",
             "Europe/Kyiv",
@@ -268,7 +281,7 @@ mod tests {
         ]);
         let units = prop::sample::select(vec![Week, WeekIso, Month, Quarter]);
         prop_oneof![
-            (1i64..100_000_000).prop_map(Interval::Fixed),
+            (1i64..100_000_000).prop_map(BucketInterval::Fixed),
             (units, zones).prop_map(|(unit, zone)| calendar(unit, zone)),
         ]
     }
@@ -290,8 +303,8 @@ mod tests {
             prop_assert!(all.windows(2).all(|pair| pair[0].end == pair[1].start));
             for inner in all.iter().rev().skip(1) {
                 match interval {
-                    Interval::Fixed(ms) => prop_assert_eq!(inner.end - inner.start, ms),
-                    Interval::Calendar(_, zone) => {
+                    BucketInterval::Fixed(ms) => prop_assert_eq!(inner.end - inner.start, ms),
+                    BucketInterval::Calendar(_, zone) => {
                         let day = zone.day_of(inner.end).unwrap();
                         prop_assert_eq!(zone.start_of_day(day), Some(inner.end), "begins a local day");
                         prop_assert!(inner.end - inner.start <= 93 * DAY_MS);

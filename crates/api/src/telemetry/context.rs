@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fieldline_core::access::Entity;
+use fieldline_core::access::AnyEntity;
 use fieldline_core::clock::MonotonicTimes;
 use fieldline_core::events::{EntityChange, EntityListener};
 use fieldline_core::ports::{EntityStores, StoreResult};
@@ -52,12 +52,12 @@ impl SaveContext {
 
     /// Seconds that points of an entity are kept where the request does not say: what its device profile says, else what
     /// its tenant's profile says; 0 for ever.
-    pub(super) async fn default_ttl(&self, entity: &Entity) -> StoreResult<u32> {
+    pub(super) async fn default_ttl(&self, entity: &AnyEntity) -> StoreResult<u32> {
         let tenant = entity.resource().tenant;
         if tenant.is_null() {
             return Ok(0);
         }
-        if let Entity::Device(device) = entity
+        if let AnyEntity::Device(device) = entity
             && let Some(profile) = device.device_profile_id
             && let Some(seconds) = self.of_profile(tenant, profile).await?
         {

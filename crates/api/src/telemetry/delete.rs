@@ -2,40 +2,42 @@
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use fieldline_core::access::{Operation, Principal};
+use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::downlink::AttributeUpdate;
 use fieldline_core::events::EntityChange;
 
-use crate::caller::Caller;
-use crate::state::Api;
+use crate::caller::CallerPrincipal;
+use crate::state::SharedApi;
 
-use super::docs::{DeleteSeriesParams, DevicePath, EntityPath, Errors, KeyParams, ScopePath};
-use super::failure::Answer;
-use super::params::{BadInput, Params, deletion};
+use super::docs::{
+    DeleteSeriesParams, DevicePath, EntityPath, ScopePath, TelemetryErrors, TelemetryKeyParams,
+};
+use super::failure::TelemetryResult;
+use super::params::{BadInput, TelemetryParams, deletion};
 use super::target;
 
 /// Deletes points of the named series of an entity: all of them, or those of a time range.
 #[utoipa::path(
     delete, path = "/api/plugins/telemetry/{entityType}/{entityId}/timeseries/delete", tag = "telemetry",
-    operation_id = "deleteEntityTimeseries", params(EntityPath, KeyParams, DeleteSeriesParams),
-    responses((status = 200, description = "Deleted"), Errors)
+    operation_id = "deleteEntityTimeseries", params(EntityPath, TelemetryKeyParams, DeleteSeriesParams),
+    responses((status = 200, description = "Deleted"), TelemetryErrors)
 )]
 pub(super) async fn series(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id)): Path<(String, String)>,
-    params: Params,
-) -> Answer<StatusCode> {
+    params: TelemetryParams,
+) -> TelemetryResult<StatusCode> {
     let keys = some_keys(&params)?;
     let what = deletion(&params)?;
-    let entity = target::entity(&api, &caller, &kind, &id, Operation::WriteTelemetry).await?;
+    let entity = target::entity(&api, &caller, &kind, &id, AccessOperation::WriteTelemetry).await?;
     target::refuse_view(&entity)?;
     if what.range.is_none_or(|(start, end)| start < end) {
         let range = what.range;
         api.series.delete(entity.subject(), &keys, what).await?;
         api.services
             .actions
-            .timeseries_deleted(&caller, entity.subject().entity, &keys, range)
+            .push_timeseries_deleted(&caller, entity.subject().entity, &keys, range)
             .await;
     }
     Ok(StatusCode::OK)
@@ -44,43 +46,43 @@ pub(super) async fn series(
 /// Deletes the named attributes of a device in a scope.
 #[utoipa::path(
     delete, path = "/api/plugins/telemetry/{deviceId}/{scope}", tag = "telemetry",
-    operation_id = "deleteDeviceAttributes", params(DevicePath, ScopePath, KeyParams),
-    responses((status = 200, description = "Deleted"), Errors)
+    operation_id = "deleteDeviceAttributes", params(DevicePath, ScopePath, TelemetryKeyParams),
+    responses((status = 200, description = "Deleted"), TelemetryErrors)
 )]
 pub(super) async fn device_attributes(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((id, scope)): Path<(String, String)>,
-    params: Params,
-) -> Answer<StatusCode> {
+    params: TelemetryParams,
+) -> TelemetryResult<StatusCode> {
     attributes(&api, &caller, ("DEVICE", &id), &scope, &params).await
 }
 
 /// Deletes the named attributes of an entity in a scope.
 #[utoipa::path(
     delete, path = "/api/plugins/telemetry/{entityType}/{entityId}/{scope}", tag = "telemetry",
-    operation_id = "deleteEntityAttributes", params(EntityPath, ScopePath, KeyParams),
-    responses((status = 200, description = "Deleted"), Errors)
+    operation_id = "deleteEntityAttributes", params(EntityPath, ScopePath, TelemetryKeyParams),
+    responses((status = 200, description = "Deleted"), TelemetryErrors)
 )]
 pub(super) async fn entity_attributes(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id, scope)): Path<(String, String, String)>,
-    params: Params,
-) -> Answer<StatusCode> {
+    params: TelemetryParams,
+) -> TelemetryResult<StatusCode> {
     attributes(&api, &caller, (&kind, &id), &scope, &params).await
 }
 
 async fn attributes(
-    api: &Api,
+    api: &SharedApi,
     caller: &Principal,
     (kind, id): (&str, &str),
     scope: &str,
-    params: &Params,
-) -> Answer<StatusCode> {
+    params: &TelemetryParams,
+) -> TelemetryResult<StatusCode> {
     let scope = target::scope(scope)?;
     let keys = some_keys(params)?;
-    let entity = target::entity(api, caller, kind, id, Operation::WriteAttributes).await?;
+    let entity = target::entity(api, caller, kind, id, AccessOperation::WriteAttributes).await?;
     let subject = entity.subject();
     let deleted = api.attributes.delete(subject, scope, &keys).await?;
     if !deleted.is_empty() {
@@ -90,13 +92,13 @@ async fn attributes(
         api.devices.attributes_changed(subject, scope, update);
         api.services
             .actions
-            .attributes_deleted(caller, subject.entity, scope, &deleted)
+            .push_attributes_deleted(caller, subject.entity, scope, &deleted)
             .await;
     }
     Ok(StatusCode::OK)
 }
 
-fn some_keys(params: &Params) -> Result<Vec<String>, BadInput> {
+fn some_keys(params: &TelemetryParams) -> Result<Vec<String>, BadInput> {
     let keys = params.keys()?;
     if keys.is_empty() {
         return Err(BadInput::new("Empty keys: either 'keys' or 'key' must be given"));

@@ -39,7 +39,7 @@ pub(super) struct ScopePath {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "describes parameters")]
-pub(super) struct KeyParams {
+pub(super) struct TelemetryKeyParams {
     /// Names separated by commas.
     keys: Option<String>,
     /// One name; may be repeated, and then `keys` is ignored.
@@ -51,7 +51,7 @@ pub(super) struct KeyParams {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query, rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes parameters")]
-pub(super) struct TypeParams {
+pub(super) struct ValueTypeParams {
     /// Whether values keep their JSON type; they are strings by default.
     use_strict_data_types: Option<bool>,
 }
@@ -127,7 +127,7 @@ pub(super) struct SeriesData(BTreeMap<String, Vec<TsData>>);
 /// Errors, as plain text.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "describes answers")]
-pub(super) enum Errors {
+pub(super) enum TelemetryErrors {
     /// The parameters or the body make no sense.
     #[response(status = 400, content_type = "text/plain")]
     BadRequest(String),

@@ -15,15 +15,15 @@ use super::params::BadInput;
 
 /// An answer that says no, in plain text.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct TelemetryError {
     status: StatusCode,
     text: String,
 }
 
 /// Result of a handler.
-pub(crate) type Answer<T> = Result<T, Failure>;
+pub(crate) type TelemetryResult<T> = Result<T, TelemetryError>;
 
-impl Failure {
+impl TelemetryError {
     /// Why an entity was not handed out to somebody with that authority.
     pub(crate) fn access(error: AccessError, authority: Authority) -> Self {
         match error {
@@ -40,17 +40,17 @@ impl Failure {
     }
 }
 
-impl IntoResponse for Failure {
+impl IntoResponse for TelemetryError {
     fn into_response(self) -> Response {
         let text = FailureText(self.text.clone());
         let mut response = (self.status, self.text).into_response();
         response.extensions_mut().insert(text);
-        memory::say_when(&mut response);
+        memory::set_retry_after(&mut response);
         response
     }
 }
 
-impl From<BadInput> for Failure {
+impl From<BadInput> for TelemetryError {
     fn from(BadInput(text): BadInput) -> Self {
         Self {
             status: StatusCode::BAD_REQUEST,
@@ -59,7 +59,7 @@ impl From<BadInput> for Failure {
     }
 }
 
-impl From<ApiError> for Failure {
+impl From<ApiError> for TelemetryError {
     fn from(error: ApiError) -> Self {
         Self {
             status: error.status(),
@@ -68,13 +68,13 @@ impl From<ApiError> for Failure {
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for TelemetryError {
     fn from(error: StoreError) -> Self {
         ApiError::from(error).into()
     }
 }
 
-impl From<HistoryError> for Failure {
+impl From<HistoryError> for TelemetryError {
     fn from(error: HistoryError) -> Self {
         match error {
             HistoryError::Store(error) => error.into(),

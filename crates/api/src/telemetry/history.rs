@@ -7,12 +7,12 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use fieldline_core::memory_pool::{MemoryRefusal, MemoryShare};
 use fieldline_core::ports::{StoreError, TimeSeriesStore};
-use fieldline_model::Subject;
-use fieldline_model::timeseries::{Point, RangeQuery};
+use fieldline_model::EntityKey;
+use fieldline_model::timeseries::{DataPoint, RangeQuery};
 use futures::stream;
 
 use super::params::RangeRead;
-use super::render::{SeriesObject, Typing};
+use super::render::{SeriesObject, ValueTyping};
 
 /// Raw points read from the store at once.
 const PAGE_POINTS: usize = 4096;
@@ -24,7 +24,7 @@ const PAGE_BYTES: usize = 128 << 10;
 const MOST_PAGE_BYTES: usize = 512 << 10;
 
 /// What an answer holds is so many times its page: the values, the text that is made of them, and the text on its way.
-const HELD: usize = 4;
+const MEMORY_FACTOR: usize = 4;
 
 /// A piece is sent once it is this long, bytes.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -41,9 +41,9 @@ pub(super) enum HistoryError {
 }
 
 /// A range query being answered.
-pub(super) struct History {
+pub(super) struct HistoryResponse {
     store: Arc<dyn TimeSeriesStore>,
-    subject: Subject,
+    subject: EntityKey,
     keys: std::vec::IntoIter<String>,
     read: RangeRead,
     object: SeriesObject,
@@ -54,14 +54,14 @@ pub(super) struct History {
     page_bytes: usize,
 }
 
-impl History {
+impl HistoryResponse {
     /// The answer for the named series of a subject.
     pub(super) fn new(
         store: Arc<dyn TimeSeriesStore>,
-        subject: Subject,
+        subject: EntityKey,
         keys: Vec<String>,
         read: RangeRead,
-        typing: Typing,
+        typing: ValueTyping,
         memory: MemoryShare,
     ) -> Self {
         Self {
@@ -80,7 +80,7 @@ impl History {
     /// The answer as a response. What fails while the first piece is made is reported; later the connection breaks off,
     /// so that a cut answer is never taken for a whole one.
     pub(super) async fn into_response(mut self) -> Result<Response, HistoryError> {
-        self.memory.resize(HELD * self.page_bytes)?;
+        self.memory.resize(MEMORY_FACTOR * self.page_bytes)?;
         let first = self.next_piece().await?.unwrap_or_default();
         let body = if self.is_closed {
             Body::from(first)
@@ -132,7 +132,7 @@ impl History {
                         .store
                         .aggregate(self.subject, &key, *aggregation, buckets)
                         .await?;
-                    let bytes: usize = points.iter().map(Point::bytes).sum();
+                    let bytes: usize = points.iter().map(DataPoint::bytes).sum();
                     self.hold(bytes)?;
                     self.object.add(&key, &points);
                     self.object.end_series();
@@ -145,7 +145,7 @@ impl History {
     /// Holds what values of so many bytes may become.
     fn hold(&mut self, bytes: usize) -> Result<(), MemoryRefusal> {
         self.memory
-            .resize(HELD * self.page_bytes.max(bytes) + self.object.len())
+            .resize(MEMORY_FACTOR * self.page_bytes.max(bytes) + self.object.len())
     }
 
     /// Reads the next page of a series, and remembers where to go on.

@@ -23,17 +23,17 @@ mod tests;
 mod zone;
 
 pub(crate) use context::SaveContext;
-pub(crate) use failure::{Answer, Failure};
-pub(crate) use points::{PointsError, PointsQuery, Reading, one, points};
-pub(crate) use source::Source;
+pub(crate) use failure::{TelemetryError, TelemetryResult};
+pub(crate) use points::{PointReader, PointsError, PointsQuery, one, points};
+pub(crate) use source::SeriesSource;
 
 use utoipa_axum::routes;
 
-use crate::endpoint::{Routes, STC};
+use crate::endpoint::{ApiRoutes, STC};
 
 /// The endpoints of the controller.
-pub(crate) fn routes() -> Routes {
-    Routes::default()
+pub(crate) fn routes() -> ApiRoutes {
+    ApiRoutes::default()
         .add(STC, routes!(read::series_keys))
         .add(STC, routes!(read::attribute_keys))
         .add(STC, routes!(read::attribute_keys_of_scope))

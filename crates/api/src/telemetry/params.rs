@@ -6,15 +6,15 @@ use std::fmt;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use fieldline_core::ports::DeleteSeries;
+use fieldline_core::ports::SeriesDeletion;
 use fieldline_model::kv::MAX_KEY_BYTES;
-use fieldline_model::timeseries::{Aggregation, Bucket, Order};
+use fieldline_model::timeseries::{Aggregation, AggregationBucket, PointOrder};
 
-use super::buckets::{BucketError, CalendarUnit, Interval, buckets};
-use super::render::Typing;
-use super::source::Window;
-use super::zone::Zone;
-use crate::extract::{Pairs, parse_flag};
+use super::buckets::{BucketError, BucketInterval, CalendarUnit, buckets};
+use super::render::ValueTyping;
+use super::source::TimeWindow;
+use super::zone::CalendarZone;
+use crate::extract::{QueryPairs, parse_flag};
 
 /// Raw points of a series given out where the request names no limit.
 const DEFAULT_LIMIT: usize = 100;
@@ -43,19 +43,19 @@ impl From<BucketError> for BadInput {
 
 /// The query string as pairs, because one name may stand several times.
 #[derive(Debug, Default)]
-pub(super) struct Params(Vec<(String, String)>);
+pub(super) struct TelemetryParams(Vec<(String, String)>);
 
-impl<S: Send + Sync> FromRequestParts<S> for Params {
+impl<S: Send + Sync> FromRequestParts<S> for TelemetryParams {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
-        Pairs::from_request_parts(parts, state)
+        QueryPairs::from_request_parts(parts, state)
             .await
-            .map(|Pairs(pairs)| Self(pairs))
+            .map(|QueryPairs(pairs)| Self(pairs))
     }
 }
 
-impl Params {
+impl TelemetryParams {
     /// Whether a parameter is there, even if empty.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(given, _)| given == name)
@@ -93,10 +93,10 @@ impl Params {
     }
 
     /// Whether values keep their types.
-    pub(super) fn typing(&self) -> Result<Typing, BadInput> {
+    pub(super) fn typing(&self) -> Result<ValueTyping, BadInput> {
         Ok(match self.flag("useStrictDataTypes", false)? {
-            true => Typing::Strict,
-            false => Typing::Strings,
+            true => ValueTyping::Strict,
+            false => ValueTyping::Strings,
         })
     }
 
@@ -142,19 +142,19 @@ pub(super) enum RangeRead {
         start: i64,
         end: i64,
         limit: usize,
-        order: Order,
+        order: PointOrder,
     },
     /// One point a bucket.
     Aggregated {
         aggregation: Aggregation,
-        buckets: Vec<Bucket>,
+        buckets: Vec<AggregationBucket>,
     },
 }
 
 impl RangeRead {
     /// Reads it from `startTs`, `endTs`, `agg`, `intervalType`, `interval`, `timeZone`, `limit` and `orderBy`.
     /// Nothing outside the window is given.
-    pub(super) fn from_params(params: &Params, window: Window) -> Result<Self, BadInput> {
+    pub(super) fn from_params(params: &TelemetryParams, window: TimeWindow) -> Result<Self, BadInput> {
         let (asked_start, asked_end) = (params.time("startTs")?, params.time("endTs")?);
         let (start, end) = (asked_start.max(window.start), asked_end.min(window.end));
         if asked_start < asked_end && start >= end {
@@ -183,7 +183,7 @@ impl RangeRead {
     }
 }
 
-fn aggregation(params: &Params) -> Result<Option<Aggregation>, BadInput> {
+fn aggregation(params: &TelemetryParams) -> Result<Option<Aggregation>, BadInput> {
     aggregation_of(params.text("agg"))
 }
 
@@ -201,21 +201,21 @@ pub(super) fn aggregation_of(name: Option<&str>) -> Result<Option<Aggregation>, 
 }
 
 /// The interval; `None` where there is none to aggregate by.
-fn interval(params: &Params) -> Result<Option<Interval>, BadInput> {
+fn interval(params: &TelemetryParams) -> Result<Option<BucketInterval>, BadInput> {
     let milliseconds = params.number("interval")?.unwrap_or(0);
     let unit = match params.text("intervalType") {
         None | Some("MILLISECONDS") => {
-            return Ok((milliseconds != 0).then_some(Interval::Fixed(milliseconds)));
+            return Ok((milliseconds != 0).then_some(BucketInterval::Fixed(milliseconds)));
         }
         Some(name) => CalendarUnit::of(name).ok_or_else(|| invalid("intervalType", name))?,
     };
-    Ok(Some(Interval::Calendar(
+    Ok(Some(BucketInterval::Calendar(
         unit,
-        Zone::or_utc(params.text("timeZone")),
+        CalendarZone::or_utc(params.text("timeZone")),
     )))
 }
 
-fn limit(params: &Params) -> Result<usize, BadInput> {
+fn limit(params: &TelemetryParams) -> Result<usize, BadInput> {
     match params.number("limit")? {
         None => Ok(DEFAULT_LIMIT),
         Some(limit) if limit >= 1 => Ok(usize::try_from(limit).unwrap_or(usize::MAX)),
@@ -223,17 +223,17 @@ fn limit(params: &Params) -> Result<usize, BadInput> {
     }
 }
 
-fn order(params: &Params) -> Result<Order, BadInput> {
+fn order(params: &TelemetryParams) -> Result<PointOrder, BadInput> {
     match params.text("orderBy") {
-        None => Ok(Order::Descending),
-        Some(text) if text.eq_ignore_ascii_case("desc") => Ok(Order::Descending),
-        Some(text) if text.eq_ignore_ascii_case("asc") => Ok(Order::Ascending),
+        None => Ok(PointOrder::Descending),
+        Some(text) if text.eq_ignore_ascii_case("desc") => Ok(PointOrder::Descending),
+        Some(text) if text.eq_ignore_ascii_case("asc") => Ok(PointOrder::Ascending),
         Some(other) => Err(invalid("orderBy", other)),
     }
 }
 
 /// What a request deletes, by `deleteAllDataForKeys`, `startTs`, `endTs`, `deleteLatest` and `rewriteLatestIfDeleted`.
-pub(super) fn deletion(params: &Params) -> Result<DeleteSeries, BadInput> {
+pub(super) fn deletion(params: &TelemetryParams) -> Result<SeriesDeletion, BadInput> {
     let range = match params.flag("deleteAllDataForKeys", false)? {
         true => None,
         false => match (params.number("startTs")?, params.number("endTs")?) {
@@ -245,7 +245,7 @@ pub(super) fn deletion(params: &Params) -> Result<DeleteSeries, BadInput> {
             }
         },
     };
-    Ok(DeleteSeries {
+    Ok(SeriesDeletion {
         range,
         delete_latest: params.flag("deleteLatest", true)?,
         rewrite_latest: params.flag("rewriteLatestIfDeleted", false)?,
@@ -256,8 +256,8 @@ pub(super) fn deletion(params: &Params) -> Result<DeleteSeries, BadInput> {
 mod tests {
     use super::*;
 
-    fn params(query: &str) -> Params {
-        Params(Pairs::of(query).0)
+    fn params(query: &str) -> TelemetryParams {
+        TelemetryParams(QueryPairs::of(query).0)
     }
 
     #[test]
@@ -292,30 +292,33 @@ mod tests {
             order,
         };
         for (query, read) in [
-            ("startTs=1&endTs=9", raw(100, Order::Descending)),
-            ("startTs=1&endTs=9&limit=7&orderBy=asc", raw(7, Order::Ascending)),
-            ("startTs=1&endTs=9&agg=AVG", raw(100, Order::Descending)),
+            ("startTs=1&endTs=9", raw(100, PointOrder::Descending)),
+            (
+                "startTs=1&endTs=9&limit=7&orderBy=asc",
+                raw(7, PointOrder::Ascending),
+            ),
+            ("startTs=1&endTs=9&agg=AVG", raw(100, PointOrder::Descending)),
             (
                 "startTs=1&endTs=9&agg=AVG&interval=0",
-                raw(100, Order::Descending),
+                raw(100, PointOrder::Descending),
             ),
             (
                 "startTs=1&endTs=9&agg=NONE&interval=1000",
-                raw(100, Order::Descending),
+                raw(100, PointOrder::Descending),
             ),
             (
                 "startTs=1&endTs=9&agg=NONE&intervalType=WEEK",
-                raw(100, Order::Descending),
+                raw(100, PointOrder::Descending),
             ),
         ] {
             assert_eq!(
-                RangeRead::from_params(&params(query), Window::ALL).unwrap(),
+                RangeRead::from_params(&params(query), TimeWindow::ALL).unwrap(),
                 read,
                 "{query}"
             );
         }
         assert!(matches!(
-            RangeRead::from_params(&params("startTs=0&endTs=25&agg=MAX&interval=10&orderBy=nonsense"), Window::ALL).unwrap(),
+            RangeRead::from_params(&params("startTs=0&endTs=25&agg=MAX&interval=10&orderBy=nonsense"), TimeWindow::ALL).unwrap(),
             RangeRead::Aggregated { aggregation: Aggregation::Max, buckets } if buckets.len() == 3
         ));
     }
@@ -333,7 +336,7 @@ mod tests {
             ("startTs=1&endTs=9&limit=0", "limit"),
             ("startTs=1&endTs=9&orderBy=UP", "orderBy"),
         ] {
-            let error = RangeRead::from_params(&params(query), Window::ALL).unwrap_err();
+            let error = RangeRead::from_params(&params(query), TimeWindow::ALL).unwrap_err();
             assert!(error.0.contains(name), "{query}: {error}");
         }
         assert!(params("useStrictDataTypes=maybe").typing().is_err());

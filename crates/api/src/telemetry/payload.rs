@@ -3,11 +3,11 @@
 //! People get an error where a device is forgiven: for a null, for a body without a value, for a name that is blank, too
 //! long, or would run as markup in a browser that shows it.
 
-use fieldline_core::ports::{RowParts, TelemetryRow};
-use fieldline_model::Subject;
-use fieldline_model::json::{self, JsonRules, Nulls};
-use fieldline_model::kv::{Corrupt, unpack, write_object};
-use fieldline_model::record::{Record, RecordBatch, RecordBody, rows, split};
+use fieldline_core::ports::{TelemetryRow, TelemetrySaveStrategy};
+use fieldline_model::EntityKey;
+use fieldline_model::json::{self, JsonRules, NullPolicy};
+use fieldline_model::kv::{CorruptData, unpack, write_object};
+use fieldline_model::record::{JournalRecord, RecordBatch, RecordBody, rows, split};
 
 use serde_json::value::RawValue;
 
@@ -19,27 +19,27 @@ const MAX_NAME_UNITS: usize = 255;
 fn rules(type_cast: bool) -> JsonRules {
     JsonRules {
         type_cast,
-        nulls: Nulls::Reject,
+        nulls: NullPolicy::Reject,
         ..JsonRules::default()
     }
 }
 
 /// Points to save, in the form that they are stored in.
 #[derive(Debug)]
-pub(super) struct Points(RecordBatch);
+pub(super) struct PointBatch(RecordBatch);
 
-impl Points {
+impl PointBatch {
     /// Parses a body; `now` gives the time of values that come without one.
     pub(super) fn parse(
         body: &[u8],
-        subject: Subject,
+        subject: EntityKey,
         received_ms: i64,
         ttl_seconds: u32,
         type_cast: bool,
         now: impl FnOnce() -> i64,
     ) -> Result<Self, BadInput> {
         let mut batch = RecordBatch::new();
-        let mut writer = batch.telemetry(subject, received_ms, ttl_seconds);
+        let mut writer = batch.begin_telemetry(subject, received_ms, ttl_seconds);
         json::telemetry(body, &rules(type_cast), now, &mut writer)
             .map_err(|error| BadInput(format!("Invalid JSON body: {error}")))?;
         if writer.finish() == 0 {
@@ -53,10 +53,10 @@ impl Points {
     }
 
     /// The points as rows for the store.
-    pub(super) fn rows(&self) -> Result<Vec<TelemetryRow<'_>>, Corrupt> {
+    pub(super) fn rows(&self) -> Result<Vec<TelemetryRow<'_>>, CorruptData> {
         let mut all = Vec::new();
         for record in split(self.0.as_bytes()) {
-            let record = Record::decode(record?)?;
+            let record = JournalRecord::decode(record?)?;
             let RecordBody::Telemetry {
                 ttl_seconds,
                 rows: bytes,
@@ -67,7 +67,7 @@ impl Points {
             for row in rows(bytes) {
                 let row = row?;
                 all.push(TelemetryRow {
-                    parts: RowParts::ALL,
+                    parts: TelemetrySaveStrategy::ALL,
                     subject: record.subject,
                     ts: row.ts,
                     ttl_seconds,
@@ -80,14 +80,14 @@ impl Points {
 }
 
 /// Packed key-values as a JSON object.
-pub(super) fn object(values: &[u8]) -> Result<Box<RawValue>, Corrupt> {
+pub(super) fn object(values: &[u8]) -> Result<Box<RawValue>, CorruptData> {
     let mut text = String::with_capacity(values.len() * 2);
     write_object(values, &mut text)?;
     raw(text)
 }
 
 /// Rows as a JSON list of `{"ts", "values"}`.
-pub(super) fn list(rows: &[TelemetryRow<'_>]) -> Result<Box<RawValue>, Corrupt> {
+pub(super) fn list(rows: &[TelemetryRow<'_>]) -> Result<Box<RawValue>, CorruptData> {
     let mut text = String::from("[");
     for (index, row) in rows.iter().enumerate() {
         if index > 0 {
@@ -103,8 +103,8 @@ pub(super) fn list(rows: &[TelemetryRow<'_>]) -> Result<Box<RawValue>, Corrupt> 
     raw(text)
 }
 
-fn raw(text: String) -> Result<Box<RawValue>, Corrupt> {
-    RawValue::from_string(text).map_err(|_| Corrupt("values that make no JSON"))
+fn raw(text: String) -> Result<Box<RawValue>, CorruptData> {
+    RawValue::from_string(text).map_err(|_| CorruptData("values that make no JSON"))
 }
 
 /// Parses a body of attributes into packed key-values.
@@ -138,7 +138,7 @@ fn check_names(values: &[u8]) -> Result<(), BadInput> {
 }
 
 /// What the parser packs unpacks; were it otherwise, refusing is right and a crash is not.
-fn inconsistent(error: Corrupt) -> BadInput {
+fn inconsistent(error: CorruptData) -> BadInput {
     BadInput(error.to_string())
 }
 
@@ -166,14 +166,14 @@ pub(super) fn ttl(text: &str) -> Result<Option<u32>, BadInput> {
 
 #[cfg(test)]
 mod tests {
-    use fieldline_model::kv::ValueRef;
+    use fieldline_model::kv::KvValueRef;
     use fieldline_model::{DeviceId, TenantId};
 
     use super::*;
 
     fn parse(body: &str) -> Result<Vec<(i64, String, String)>, BadInput> {
-        let subject = Subject::device(TenantId::NULL, DeviceId::NULL);
-        let points = Points::parse(body.as_bytes(), subject, 5, 60, true, || 77)?;
+        let subject = EntityKey::device(TenantId::NULL, DeviceId::NULL);
+        let points = PointBatch::parse(body.as_bytes(), subject, 5, 60, true, || 77)?;
         let mut all = Vec::new();
         for row in points.rows().unwrap() {
             assert_eq!((row.subject, row.ttl_seconds), (subject, 60));
@@ -257,7 +257,7 @@ mod tests {
         let unpacked: Vec<_> = unpack(&values).map(Result::unwrap).collect();
         assert_eq!(
             unpacked,
-            [("on", ValueRef::Bool(true)), ("n", ValueRef::Long(12))]
+            [("on", KvValueRef::Bool(true)), ("n", KvValueRef::Long(12))]
         );
     }
 

@@ -3,12 +3,12 @@
 use fieldline_core::memory_pool::{MemoryRefusal, MemoryShare};
 use fieldline_core::options::ByteSize;
 use fieldline_core::ports::{StoreError, TimeSeriesStore};
-use fieldline_model::Subject;
-use fieldline_model::timeseries::{Aggregation, Bucket, Order, Point, RangeQuery};
+use fieldline_model::EntityKey;
+use fieldline_model::timeseries::{Aggregation, AggregationBucket, DataPoint, PointOrder, RangeQuery};
 
-use super::buckets::{CalendarUnit, Interval, buckets};
+use super::buckets::{BucketInterval, CalendarUnit, buckets};
 use super::params::BadInput;
-use super::zone::Zone;
+use super::zone::CalendarZone;
 
 /// Points a series where the command does not say.
 const DEFAULT_LIMIT: usize = 100;
@@ -22,16 +22,16 @@ const MAX_BYTES: usize = 24 << 20;
 /// Bytes that are read at once.
 const PAGE_BYTES: usize = 256 << 10;
 /// What a command holds is so many times what it has read: the points, what is shown of them, and the text of that.
-const HELD: usize = 4;
+const MEMORY_FACTOR: usize = 4;
 
 /// What a command has read so far, in memory that counts until it is dropped.
-pub(crate) struct Reading {
+pub(crate) struct PointReader {
     memory: MemoryShare,
     points: usize,
     bytes: usize,
 }
 
-impl Reading {
+impl PointReader {
     /// Nothing yet.
     pub(crate) const fn new(memory: MemoryShare) -> Self {
         Self {
@@ -42,8 +42,8 @@ impl Reading {
     }
 
     /// Counts points, for which memory was reserved.
-    fn count(&mut self, points: &[Point], reserved: usize) -> Result<(), PointsError> {
-        let bytes: usize = points.iter().map(Point::bytes).sum();
+    fn count(&mut self, points: &[DataPoint], reserved: usize) -> Result<(), PointsError> {
+        let bytes: usize = points.iter().map(DataPoint::bytes).sum();
         self.points += points.len();
         self.bytes += bytes;
         if self.points > MAX_POINTS {
@@ -55,7 +55,7 @@ impl Reading {
             return Err(self.too_long());
         }
         let held = self.memory.held();
-        Ok(self.memory.resize(held + HELD * bytes - reserved)?)
+        Ok(self.memory.resize(held + MEMORY_FACTOR * bytes - reserved)?)
     }
 
     fn too_long(&self) -> PointsError {
@@ -69,17 +69,17 @@ impl Reading {
     async fn range(
         &mut self,
         store: &dyn TimeSeriesStore,
-        subject: Subject,
+        subject: EntityKey,
         key: &str,
         mut query: RangeQuery,
-    ) -> Result<Vec<Point>, PointsError> {
+    ) -> Result<Vec<DataPoint>, PointsError> {
         let mut found = Vec::new();
         // A number takes 32 bytes; what is longer asks for more.
         let mut page_bytes = PAGE_BYTES.min(query.limit.saturating_mul(256).max(4 << 10));
         loop {
-            self.memory.grow(HELD * page_bytes)?;
+            self.memory.grow(MEMORY_FACTOR * page_bytes)?;
             let page = store.page(subject, key, query, page_bytes).await?;
-            self.count(&page.points, HELD * page_bytes)?;
+            self.count(&page.points, MEMORY_FACTOR * page_bytes)?;
             query.limit -= page.points.len().min(query.limit);
             found.extend(page.points);
             let Some((start, end)) = page.rest.filter(|_| query.limit > 0) else {
@@ -96,10 +96,10 @@ impl Reading {
     async fn aggregate(
         &mut self,
         store: &dyn TimeSeriesStore,
-        (subject, key): (Subject, &str),
+        (subject, key): (EntityKey, &str),
         aggregation: Aggregation,
-        buckets: &[Bucket],
-    ) -> Result<Vec<Point>, PointsError> {
+        buckets: &[AggregationBucket],
+    ) -> Result<Vec<DataPoint>, PointsError> {
         let points = store.aggregate(subject, key, aggregation, buckets).await?;
         self.count(&points, 0)?;
         Ok(points)
@@ -147,12 +147,12 @@ impl From<BadInput> for PointsError {
 
 /// The points of a series.
 pub(crate) async fn points(
-    reading: &mut Reading,
+    reading: &mut PointReader,
     store: &dyn TimeSeriesStore,
-    subject: Subject,
+    subject: EntityKey,
     key: &str,
     query: PointsQuery<'_>,
-) -> Result<Vec<Point>, PointsError> {
+) -> Result<Vec<DataPoint>, PointsError> {
     if query.start >= query.end {
         return Ok(Vec::new());
     }
@@ -174,26 +174,26 @@ pub(crate) async fn points(
         start: query.start,
         end: query.end,
         limit,
-        order: Order::Descending,
+        order: PointOrder::Descending,
     };
     reading.range(store, subject, key, range).await
 }
 
 /// One value over the whole time; the newest where there is no aggregation.
 pub(crate) async fn one(
-    reading: &mut Reading,
+    reading: &mut PointReader,
     store: &dyn TimeSeriesStore,
-    subject: Subject,
+    subject: EntityKey,
     key: &str,
     agg: Option<&str>,
     (start, end): (i64, i64),
-) -> Result<Option<Point>, PointsError> {
+) -> Result<Option<DataPoint>, PointsError> {
     if start >= end {
         return Ok(None);
     }
     let found = match aggregation(agg)? {
         Some(aggregation) => {
-            let bucket = [Bucket { start, end }];
+            let bucket = [AggregationBucket { start, end }];
             reading
                 .aggregate(store, (subject, key), aggregation, &bucket)
                 .await?
@@ -203,7 +203,7 @@ pub(crate) async fn one(
                 start,
                 end,
                 limit: 1,
-                order: Order::Descending,
+                order: PointOrder::Descending,
             };
             reading.range(store, subject, key, range).await?
         }
@@ -215,13 +215,16 @@ fn aggregation(name: Option<&str>) -> Result<Option<Aggregation>, PointsError> {
     super::params::aggregation_of(name).map_err(PointsError::from)
 }
 
-fn interval(query: &PointsQuery<'_>) -> Result<Option<Interval>, PointsError> {
+fn interval(query: &PointsQuery<'_>) -> Result<Option<BucketInterval>, PointsError> {
     let unit = match query.interval_type {
         None | Some("" | "MILLISECONDS") => {
-            return Ok((query.interval != 0).then_some(Interval::Fixed(query.interval)));
+            return Ok((query.interval != 0).then_some(BucketInterval::Fixed(query.interval)));
         }
         Some(name) => CalendarUnit::of(name)
             .ok_or_else(|| PointsError::Invalid(format!("Invalid interval type '{name}'")))?,
     };
-    Ok(Some(Interval::Calendar(unit, Zone::or_utc(query.zone))))
+    Ok(Some(BucketInterval::Calendar(
+        unit,
+        CalendarZone::or_utc(query.zone),
+    )))
 }

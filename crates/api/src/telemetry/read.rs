@@ -6,20 +6,21 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use fieldline_core::access::{Operation, Principal};
-use fieldline_model::Subject;
+use fieldline_core::access::{AccessOperation, Principal};
+use fieldline_model::EntityKey;
 use fieldline_model::timeseries::{Attribute, AttributeScope};
 
-use crate::caller::Caller;
-use crate::state::Api;
+use crate::caller::CallerPrincipal;
+use crate::state::SharedApi;
 
 use super::docs::{
-    AttributeData, EntityPath, Errors, KeyParams, RangeParams, ScopePath, SeriesData, TypeParams,
+    AttributeData, EntityPath, RangeParams, ScopePath, SeriesData, TelemetryErrors, TelemetryKeyParams,
+    ValueTypeParams,
 };
-use super::failure::Answer;
-use super::history::History;
-use super::params::{Params, RangeRead};
-use super::source::{Source, Window};
+use super::failure::TelemetryResult;
+use super::history::HistoryResponse;
+use super::params::{RangeRead, TelemetryParams};
+use super::source::{SeriesSource, TimeWindow};
 use super::{render, target};
 
 type EntityInPath = Path<(String, String)>;
@@ -29,13 +30,13 @@ type ScopeInPath = Path<(String, String, String)>;
 #[utoipa::path(
     get, path = "/api/plugins/telemetry/{entityType}/{entityId}/keys/timeseries", tag = "telemetry",
     operation_id = "getTimeseriesKeys", params(EntityPath),
-    responses((status = 200, description = "Names", body = Vec<String>), Errors)
+    responses((status = 200, description = "Names", body = Vec<String>), TelemetryErrors)
 )]
 pub(super) async fn series_keys(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id)): EntityInPath,
-) -> Answer<Response> {
+) -> TelemetryResult<Response> {
     let source = source(&api, &caller, &kind, &id).await?;
     let keys = api.series.keys(source.subject).await?;
     let shown = |key: &&str| {
@@ -50,14 +51,14 @@ pub(super) async fn series_keys(
 #[utoipa::path(
     get, path = "/api/plugins/telemetry/{entityType}/{entityId}/keys/attributes", tag = "telemetry",
     operation_id = "getAttributeKeys", params(EntityPath),
-    responses((status = 200, description = "Names", body = Vec<String>), Errors)
+    responses((status = 200, description = "Names", body = Vec<String>), TelemetryErrors)
 )]
 pub(super) async fn attribute_keys(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id)): EntityInPath,
-) -> Answer<Response> {
-    let subject = subject(&api, &caller, &kind, &id, Operation::ReadAttributes).await?;
+) -> TelemetryResult<Response> {
+    let subject = subject(&api, &caller, &kind, &id, AccessOperation::ReadAttributes).await?;
     let found = attributes_in(&api, subject, &AttributeScope::ALL, None).await?;
     // One name may stand in several scopes.
     let mut seen = HashSet::new();
@@ -69,15 +70,15 @@ pub(super) async fn attribute_keys(
 #[utoipa::path(
     get, path = "/api/plugins/telemetry/{entityType}/{entityId}/keys/attributes/{scope}", tag = "telemetry",
     operation_id = "getAttributeKeysByScope", params(EntityPath, ScopePath),
-    responses((status = 200, description = "Names", body = Vec<String>), Errors)
+    responses((status = 200, description = "Names", body = Vec<String>), TelemetryErrors)
 )]
 pub(super) async fn attribute_keys_of_scope(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id, scope)): ScopeInPath,
-) -> Answer<Response> {
+) -> TelemetryResult<Response> {
     let scope = target::scope(&scope)?;
-    let subject = subject(&api, &caller, &kind, &id, Operation::ReadAttributes).await?;
+    let subject = subject(&api, &caller, &kind, &id, AccessOperation::ReadAttributes).await?;
     let found = attributes_in(&api, subject, &[scope], None).await?;
     Ok(json(render::names(
         found.iter().map(|attribute| attribute.key.as_str()),
@@ -87,17 +88,17 @@ pub(super) async fn attribute_keys_of_scope(
 /// Attributes of an entity, of all scopes: the named ones, or all.
 #[utoipa::path(
     get, path = "/api/plugins/telemetry/{entityType}/{entityId}/values/attributes", tag = "telemetry",
-    operation_id = "getAttributes", params(EntityPath, KeyParams),
-    responses((status = 200, description = "Attributes", body = Vec<AttributeData>), Errors)
+    operation_id = "getAttributes", params(EntityPath, TelemetryKeyParams),
+    responses((status = 200, description = "Attributes", body = Vec<AttributeData>), TelemetryErrors)
 )]
 pub(super) async fn attributes(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id)): EntityInPath,
-    params: Params,
-) -> Answer<Response> {
+    params: TelemetryParams,
+) -> TelemetryResult<Response> {
     let keys = params.keys()?;
-    let subject = subject(&api, &caller, &kind, &id, Operation::ReadAttributes).await?;
+    let subject = subject(&api, &caller, &kind, &id, AccessOperation::ReadAttributes).await?;
     let found = attributes_in(&api, subject, &AttributeScope::ALL, named(&keys)).await?;
     Ok(json(render::attributes(&found)))
 }
@@ -105,18 +106,18 @@ pub(super) async fn attributes(
 /// Attributes of an entity in a scope: the named ones, or all.
 #[utoipa::path(
     get, path = "/api/plugins/telemetry/{entityType}/{entityId}/values/attributes/{scope}", tag = "telemetry",
-    operation_id = "getAttributesByScope", params(EntityPath, ScopePath, KeyParams),
-    responses((status = 200, description = "Attributes", body = Vec<AttributeData>), Errors)
+    operation_id = "getAttributesByScope", params(EntityPath, ScopePath, TelemetryKeyParams),
+    responses((status = 200, description = "Attributes", body = Vec<AttributeData>), TelemetryErrors)
 )]
 pub(super) async fn attributes_of_scope(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id, scope)): ScopeInPath,
-    params: Params,
-) -> Answer<Response> {
+    params: TelemetryParams,
+) -> TelemetryResult<Response> {
     let scope = target::scope(&scope)?;
     let keys = params.keys()?;
-    let subject = subject(&api, &caller, &kind, &id, Operation::ReadAttributes).await?;
+    let subject = subject(&api, &caller, &kind, &id, AccessOperation::ReadAttributes).await?;
     let found = attributes_in(&api, subject, &[scope], named(&keys)).await?;
     Ok(json(render::attributes(&found)))
 }
@@ -125,15 +126,15 @@ pub(super) async fn attributes_of_scope(
 /// `…/history` gives them.
 #[utoipa::path(
     get, path = "/api/plugins/telemetry/{entityType}/{entityId}/values/timeseries", tag = "telemetry",
-    operation_id = "getLatestTimeseries", params(EntityPath, KeyParams, TypeParams),
-    responses((status = 200, description = "Latest values", body = SeriesData), Errors)
+    operation_id = "getLatestTimeseries", params(EntityPath, TelemetryKeyParams, ValueTypeParams),
+    responses((status = 200, description = "Latest values", body = SeriesData), TelemetryErrors)
 )]
 pub(super) async fn series(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id)): EntityInPath,
-    params: Params,
-) -> Answer<Response> {
+    params: TelemetryParams,
+) -> TelemetryResult<Response> {
     if params.has("startTs") && params.has("endTs") {
         return range(&api, &caller, &kind, &id, &params).await;
     }
@@ -161,57 +162,63 @@ pub(super) async fn series(
 /// Points of the named series of an entity in a time range, as saved or aggregated.
 #[utoipa::path(
     get, path = "/api/plugins/telemetry/{entityType}/{entityId}/values/timeseries/history", tag = "telemetry",
-    operation_id = "getTimeseriesHistory", params(EntityPath, KeyParams, RangeParams, TypeParams),
-    responses((status = 200, description = "Points", body = SeriesData), Errors)
+    operation_id = "getTimeseriesHistory", params(EntityPath, TelemetryKeyParams, RangeParams, ValueTypeParams),
+    responses((status = 200, description = "Points", body = SeriesData), TelemetryErrors)
 )]
 pub(super) async fn history(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id)): EntityInPath,
-    params: Params,
-) -> Answer<Response> {
+    params: TelemetryParams,
+) -> TelemetryResult<Response> {
     range(&api, &caller, &kind, &id, &params).await
 }
 
-async fn range(api: &Api, caller: &Principal, kind: &str, id: &str, params: &Params) -> Answer<Response> {
+async fn range(
+    api: &SharedApi,
+    caller: &Principal,
+    kind: &str,
+    id: &str,
+    params: &TelemetryParams,
+) -> TelemetryResult<Response> {
     let keys = params.keys()?;
     let typing = params.typing()?;
     // What makes no sense is refused before anything is looked up.
-    let mut read = RangeRead::from_params(params, Window::ALL)?;
+    let mut read = RangeRead::from_params(params, TimeWindow::ALL)?;
     let source = source(api, caller, kind, id).await?;
-    if source.window != Window::ALL {
+    if source.window != TimeWindow::ALL {
         read = RangeRead::from_params(params, source.window)?;
     }
     let keys = source.shown(&keys);
     let memory = api.memory.answers.share(caller.tenant);
     let store = Arc::clone(&api.series);
-    let history = History::new(store, source.subject, keys, read, typing, memory);
+    let history = HistoryResponse::new(store, source.subject, keys, read, typing, memory);
     Ok(history.into_response().await?)
 }
 
 /// Where the series of an entity are read from.
-async fn source(api: &Api, caller: &Principal, kind: &str, id: &str) -> Answer<Source> {
-    let entity = target::entity(api, caller, kind, id, Operation::ReadTelemetry).await?;
-    Ok(Source::of(&entity))
+async fn source(api: &SharedApi, caller: &Principal, kind: &str, id: &str) -> TelemetryResult<SeriesSource> {
+    let entity = target::entity(api, caller, kind, id, AccessOperation::ReadTelemetry).await?;
+    Ok(SeriesSource::of(&entity))
 }
 
 async fn subject(
-    api: &Api,
+    api: &SharedApi,
     caller: &Principal,
     kind: &str,
     id: &str,
-    operation: Operation,
-) -> Answer<Subject> {
+    operation: AccessOperation,
+) -> TelemetryResult<EntityKey> {
     let entity = target::entity(api, caller, kind, id, operation).await?;
     Ok(entity.subject())
 }
 
 async fn attributes_in(
-    api: &Api,
-    subject: Subject,
+    api: &SharedApi,
+    subject: EntityKey,
     scopes: &[AttributeScope],
     keys: Option<&[String]>,
-) -> Answer<Vec<Attribute>> {
+) -> TelemetryResult<Vec<Attribute>> {
     let mut found = Vec::new();
     for scope in scopes {
         found.extend(api.attributes.get(subject, *scope, keys).await?);

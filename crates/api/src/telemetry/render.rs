@@ -1,12 +1,12 @@
 //! The JSON of answers, written straight into one string.
 
 use fieldline_model::json::write_string;
-use fieldline_model::kv::{Value, ValueRef};
-use fieldline_model::timeseries::{Attribute, LatestValue, Point};
+use fieldline_model::kv::{KvValue, KvValueRef};
+use fieldline_model::timeseries::{Attribute, DataPoint, LatestValue};
 
 /// Whether values of series keep their JSON type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Typing {
+pub(super) enum ValueTyping {
     /// Every value is a string, also `"true"` and JSON text.
     Strings,
     /// Values have their own JSON type.
@@ -17,14 +17,14 @@ pub(super) enum Typing {
 #[derive(Debug)]
 pub(super) struct SeriesObject {
     out: String,
-    typing: Typing,
+    typing: ValueTyping,
     series: usize,
     points: usize,
 }
 
 impl SeriesObject {
     /// An object without a series.
-    pub(super) fn new(typing: Typing) -> Self {
+    pub(super) fn new(typing: ValueTyping) -> Self {
         Self {
             out: String::from("{"),
             typing,
@@ -34,7 +34,7 @@ impl SeriesObject {
     }
 
     /// Adds points to a series, which must be the last one that was added to, or a new one.
-    pub(super) fn add(&mut self, key: &str, points: &[Point]) {
+    pub(super) fn add(&mut self, key: &str, points: &[DataPoint]) {
         if points.is_empty() {
             return;
         }
@@ -43,8 +43,8 @@ impl SeriesObject {
         for point in points {
             self.begin_point(key, point.ts);
             match self.typing {
-                Typing::Strict => point.value.as_ref().write_json(&mut self.out),
-                Typing::Strings => write_as_string(&point.value, &mut self.out),
+                ValueTyping::Strict => point.value.as_ref().write_json(&mut self.out),
+                ValueTyping::Strings => write_as_string(&point.value, &mut self.out),
             }
             self.out.push('}');
         }
@@ -99,14 +99,14 @@ impl SeriesObject {
         }
         self.points += 1;
         self.out.push_str("{\"ts\":");
-        ValueRef::Long(ts).write_json(&mut self.out);
+        KvValueRef::Long(ts).write_json(&mut self.out);
         self.out.push_str(",\"value\":");
     }
 }
 
-fn write_as_string(value: &Value, out: &mut String) {
+fn write_as_string(value: &KvValue, out: &mut String) {
     match value.as_ref() {
-        ValueRef::Text(text) | ValueRef::Json(text) => write_string(text, out),
+        KvValueRef::Text(text) | KvValueRef::Json(text) => write_string(text, out),
         plain => {
             out.push('"');
             plain.write_json(out);
@@ -120,7 +120,7 @@ fn write_as_string(value: &Value, out: &mut String) {
 pub(super) fn latest(
     values: &[LatestValue],
     named: Option<&[String]>,
-    typing: Typing,
+    typing: ValueTyping,
     now_ms: i64,
 ) -> String {
     let mut object = SeriesObject::new(typing);
@@ -150,7 +150,7 @@ pub(super) fn attributes<'a>(attributes: impl IntoIterator<Item = &'a Attribute>
             out.push(',');
         }
         out.push_str("{\"lastUpdateTs\":");
-        ValueRef::Long(attribute.last_update_ts).write_json(&mut out);
+        KvValueRef::Long(attribute.last_update_ts).write_json(&mut out);
         out.push_str(",\"key\":");
         write_string(&attribute.key, &mut out);
         out.push_str(",\"value\":");
@@ -178,29 +178,29 @@ pub(super) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 mod tests {
     use super::*;
 
-    fn points() -> Vec<Point> {
+    fn points() -> Vec<DataPoint> {
         [
-            Value::Bool(true),
-            Value::Long(-3),
-            Value::Double(25.0),
-            Value::Text("a \"quoted\"\n".into()),
-            Value::Json("{\"x\":[1]}".into()),
+            KvValue::Bool(true),
+            KvValue::Long(-3),
+            KvValue::Double(25.0),
+            KvValue::Text("a \"quoted\"\n".into()),
+            KvValue::Json("{\"x\":[1]}".into()),
         ]
         .into_iter()
         .zip(1..)
-        .map(|(value, ts)| Point { ts, value })
+        .map(|(value, ts)| DataPoint { ts, value })
         .collect()
     }
 
     #[test]
     fn values_are_strings_unless_types_are_asked_for() {
-        let mut object = SeriesObject::new(Typing::Strings);
+        let mut object = SeriesObject::new(ValueTyping::Strings);
         object.add("k", &points());
         assert_eq!(
             object.finish(),
             r#"{"k":[{"ts":1,"value":"true"},{"ts":2,"value":"-3"},{"ts":3,"value":"25.0"},{"ts":4,"value":"a \"quoted\"\n"},{"ts":5,"value":"{\"x\":[1]}"}]}"#
         );
-        let mut object = SeriesObject::new(Typing::Strict);
+        let mut object = SeriesObject::new(ValueTyping::Strict);
         object.add("k", &points());
         assert_eq!(
             object.finish(),
@@ -212,7 +212,7 @@ mod tests {
     fn series_may_come_in_pieces_and_empty_ones_are_left_out() {
         let all = points();
         let (first, rest) = all.split_at(2);
-        let mut object = SeriesObject::new(Typing::Strict);
+        let mut object = SeriesObject::new(ValueTyping::Strict);
         object.add("empty", &[]);
         object.end_series();
         object.add("a", first);
@@ -225,25 +225,25 @@ mod tests {
         assert_eq!(parsed["a"].as_array().unwrap().len(), 3);
         assert_eq!(parsed["b"][1], serde_json::json!({"ts": 2, "value": -3}));
         assert!(parsed.get("empty").is_none());
-        assert_eq!(SeriesObject::new(Typing::Strict).finish(), "{}");
+        assert_eq!(SeriesObject::new(ValueTyping::Strict).finish(), "{}");
     }
 
     #[test]
     fn a_named_series_without_a_value_is_null_now() {
         let values = [LatestValue {
             key: "b".into(),
-            point: Point {
+            point: DataPoint {
                 ts: 5,
-                value: Value::Long(1),
+                value: KvValue::Long(1),
             },
         }];
         let named = ["a".to_owned(), "b".to_owned()];
         assert_eq!(
-            latest(&values, Some(&named), Typing::Strings, 99),
+            latest(&values, Some(&named), ValueTyping::Strings, 99),
             r#"{"a":[{"ts":99,"value":null}],"b":[{"ts":5,"value":"1"}]}"#
         );
         assert_eq!(
-            latest(&values, None, Typing::Strict, 99),
+            latest(&values, None, ValueTyping::Strict, 99),
             r#"{"b":[{"ts":5,"value":1}]}"#
         );
     }
@@ -253,12 +253,12 @@ mod tests {
         let list = [
             Attribute {
                 key: "on".into(),
-                value: Value::Bool(true),
+                value: KvValue::Bool(true),
                 last_update_ts: 7,
             },
             Attribute {
                 key: "v\"".into(),
-                value: Value::Text("1".into()),
+                value: KvValue::Text("1".into()),
                 last_update_ts: 8,
             },
         ];

@@ -2,21 +2,21 @@
 
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
-use fieldline_core::access::{Operation, Principal};
+use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::downlink::AttributeUpdate;
 use fieldline_core::events::EntityChange;
 use fieldline_core::ports::{AttributeRow, StoreError, StoreErrorKind};
-use fieldline_core::usage::{Feature, UsageKey, storage_points};
-use fieldline_model::kv::{self, Corrupt};
+use fieldline_core::usage::{ApiFeature, UsageKey, storage_points};
+use fieldline_model::kv::{self, CorruptData};
 
-use crate::caller::Caller;
+use crate::caller::CallerPrincipal;
 use crate::error::{ApiError, ErrorCode};
 use crate::extract::body_bytes;
-use crate::state::Api;
+use crate::state::SharedApi;
 
-use super::docs::{DevicePath, EntityPath, Errors, ScopePath};
-use super::failure::Answer;
-use super::payload::{self, Points};
+use super::docs::{DevicePath, EntityPath, ScopePath, TelemetryErrors};
+use super::failure::TelemetryResult;
+use super::payload::{self, PointBatch};
 use super::target;
 
 /// Saves attributes of a device in a scope.
@@ -24,14 +24,14 @@ use super::target;
     post, path = "/api/plugins/telemetry/{deviceId}/{scope}", tag = "telemetry",
     operation_id = "saveDeviceAttributes", params(DevicePath, ScopePath),
     request_body(content = String, description = "A JSON object of names and values"),
-    responses((status = 200, description = "Saved"), Errors)
+    responses((status = 200, description = "Saved"), TelemetryErrors)
 )]
 pub(super) async fn device_attributes(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((id, scope)): Path<(String, String)>,
     request: Request,
-) -> Answer<StatusCode> {
+) -> TelemetryResult<StatusCode> {
     attributes(&api, &caller, ("DEVICE", &id), &scope, request).await
 }
 
@@ -40,14 +40,14 @@ pub(super) async fn device_attributes(
     post, path = "/api/plugins/telemetry/{entityType}/{entityId}/{scope}", tag = "telemetry",
     operation_id = "saveEntityAttributesV1", params(EntityPath, ScopePath),
     request_body(content = String, description = "A JSON object of names and values"),
-    responses((status = 200, description = "Saved"), Errors)
+    responses((status = 200, description = "Saved"), TelemetryErrors)
 )]
 pub(super) async fn entity_attributes(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id, scope)): Path<(String, String, String)>,
     request: Request,
-) -> Answer<StatusCode> {
+) -> TelemetryResult<StatusCode> {
     attributes(&api, &caller, (&kind, &id), &scope, request).await
 }
 
@@ -56,14 +56,14 @@ pub(super) async fn entity_attributes(
     post, path = "/api/plugins/telemetry/{entityType}/{entityId}/attributes/{scope}", tag = "telemetry",
     operation_id = "saveEntityAttributesV2", params(EntityPath, ScopePath),
     request_body(content = String, description = "A JSON object of names and values"),
-    responses((status = 200, description = "Saved"), Errors)
+    responses((status = 200, description = "Saved"), TelemetryErrors)
 )]
 pub(super) async fn entity_attributes_v2(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id, scope)): Path<(String, String, String)>,
     request: Request,
-) -> Answer<StatusCode> {
+) -> TelemetryResult<StatusCode> {
     attributes(&api, &caller, (&kind, &id), &scope, request).await
 }
 
@@ -72,14 +72,14 @@ pub(super) async fn entity_attributes_v2(
     post, path = "/api/plugins/telemetry/{entityType}/{entityId}/timeseries/{scope}", tag = "telemetry",
     operation_id = "saveEntityTelemetry", params(EntityPath, ("scope" = String, Path, description = "Any word")),
     request_body(content = String, description = "A JSON object of names and values, `{\"ts\", \"values\"}`, or a list of them"),
-    responses((status = 200, description = "Saved"), Errors)
+    responses((status = 200, description = "Saved"), TelemetryErrors)
 )]
 pub(super) async fn series(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id, _)): Path<(String, String, String)>,
     request: Request,
-) -> Answer<StatusCode> {
+) -> TelemetryResult<StatusCode> {
     points(&api, &caller, (&kind, &id), None, request).await
 }
 
@@ -89,14 +89,14 @@ pub(super) async fn series(
     post, path = "/api/plugins/telemetry/{entityType}/{entityId}/timeseries/delete", tag = "telemetry",
     operation_id = "saveEntityTelemetryOfScopeDelete", params(EntityPath),
     request_body(content = String, description = "A JSON object of names and values, `{\"ts\", \"values\"}`, or a list of them"),
-    responses((status = 200, description = "Saved"), Errors)
+    responses((status = 200, description = "Saved"), TelemetryErrors)
 )]
 pub(super) async fn series_of_scope_delete(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id)): Path<(String, String)>,
     request: Request,
-) -> Answer<StatusCode> {
+) -> TelemetryResult<StatusCode> {
     points(&api, &caller, (&kind, &id), None, request).await
 }
 
@@ -110,26 +110,26 @@ pub(super) async fn series_of_scope_delete(
         ("ttl" = i64, Path, description = "Time to live, seconds"),
     ),
     request_body(content = String, description = "A JSON object of names and values, `{\"ts\", \"values\"}`, or a list of them"),
-    responses((status = 200, description = "Saved"), Errors)
+    responses((status = 200, description = "Saved"), TelemetryErrors)
 )]
 pub(super) async fn series_with_ttl(
-    State(api): State<Api>,
-    Caller(caller): Caller,
+    State(api): State<SharedApi>,
+    CallerPrincipal(caller): CallerPrincipal,
     Path((kind, id, _, ttl)): Path<(String, String, String, String)>,
     request: Request,
-) -> Answer<StatusCode> {
+) -> TelemetryResult<StatusCode> {
     points(&api, &caller, (&kind, &id), payload::ttl(&ttl)?, request).await
 }
 
 async fn attributes(
-    api: &Api,
+    api: &SharedApi,
     caller: &Principal,
     (kind, id): (&str, &str),
     scope: &str,
     request: Request,
-) -> Answer<StatusCode> {
+) -> TelemetryResult<StatusCode> {
     let scope = target::writable_scope(scope)?;
-    let entity = target::entity(api, caller, kind, id, Operation::WriteAttributes).await?;
+    let entity = target::entity(api, caller, kind, id, AccessOperation::WriteAttributes).await?;
     let body = body_bytes(request, &()).await?;
     let values = payload::attributes(&body, api.options.json_type_cast)?;
     let subject = entity.subject();
@@ -147,19 +147,19 @@ async fn attributes(
     api.devices.attributes_changed(subject, scope, update);
     api.services
         .actions
-        .attributes_updated(caller, subject.entity, scope, &shown)
+        .push_attributes_updated(caller, subject.entity, scope, &shown)
         .await;
     Ok(StatusCode::OK)
 }
 
 async fn points(
-    api: &Api,
+    api: &SharedApi,
     caller: &Principal,
     (kind, id): (&str, &str),
     ttl: Option<u32>,
     request: Request,
-) -> Answer<StatusCode> {
-    let entity = target::entity(api, caller, kind, id, Operation::WriteTelemetry).await?;
+) -> TelemetryResult<StatusCode> {
+    let entity = target::entity(api, caller, kind, id, AccessOperation::WriteTelemetry).await?;
     target::refuse_view(&entity)?;
     let body = body_bytes(request, &()).await?;
     let ttl = match ttl {
@@ -169,10 +169,10 @@ async fn points(
     let subject = entity.subject();
     let now = api.clock.now_ms();
     let next_time = || api.telemetry.next_time(subject.entity, now);
-    let points = Points::parse(&body, subject, now, ttl, api.options.json_type_cast, next_time)?;
+    let points = PointBatch::parse(&body, subject, now, ttl, api.options.json_type_cast, next_time)?;
     let rows = points.rows().map_err(unpackable)?;
     let usage = api.usage.of(subject.tenant);
-    if !usage.allows(Feature::Storage) {
+    if !usage.allows(ApiFeature::Storage) {
         return Err(ApiError::new(
             ErrorCode::TooManyRequests,
             "DB storage writes are disabled due to API limits!",
@@ -185,12 +185,12 @@ async fn points(
     let shown = payload::list(&rows).map_err(unpackable)?;
     api.services
         .actions
-        .timeseries_updated(caller, subject.entity, &shown)
+        .push_timeseries_updated(caller, subject.entity, &shown)
         .await;
     Ok(StatusCode::OK)
 }
 
 /// What the parser has packed cannot be read back.
-fn unpackable(error: Corrupt) -> StoreError {
+fn unpackable(error: CorruptData) -> StoreError {
     StoreError::new(StoreErrorKind::Corrupt, "The values could not be packed").caused_by(error)
 }

@@ -1,19 +1,19 @@
 //! Where the series of an entity are read from: its own, or through an entity view those of what the view shows.
 
-use fieldline_core::access::Entity;
-use fieldline_model::Subject;
+use fieldline_core::access::AnyEntity;
+use fieldline_model::EntityKey;
 use fieldline_model::entity::EntityView;
 
 /// A stretch of time that reads stay within, milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Window {
+pub(crate) struct TimeWindow {
     /// Nothing before this time.
     pub(crate) start: i64,
     /// Nothing at this time or after it.
     pub(crate) end: i64,
 }
 
-impl Window {
+impl TimeWindow {
     /// All of time.
     pub(crate) const ALL: Self = Self {
         start: i64::MIN,
@@ -22,40 +22,40 @@ impl Window {
 }
 
 /// See the module.
-pub(crate) struct Source {
+pub(crate) struct SeriesSource {
     /// Whose series are read.
-    pub(crate) subject: Subject,
+    pub(crate) subject: EntityKey,
     /// Within which time.
-    pub(crate) window: Window,
+    pub(crate) window: TimeWindow,
     view: Option<Vec<String>>,
 }
 
-impl Source {
+impl SeriesSource {
     /// The series of something that is no view.
-    pub(crate) fn own(subject: Subject) -> Self {
+    pub(crate) fn own(subject: EntityKey) -> Self {
         Self {
             subject,
-            window: Window::ALL,
+            window: TimeWindow::ALL,
             view: None,
         }
     }
 
     /// The source for an entity that somebody may read.
-    pub(crate) fn of(entity: &Entity) -> Self {
+    pub(crate) fn of(entity: &AnyEntity) -> Self {
         match entity {
-            Entity::EntityView(view) => Self::through(view, entity.subject()),
+            AnyEntity::EntityView(view) => Self::through(view, entity.subject()),
             _ => Self::own(entity.subject()),
         }
     }
 
-    fn through(view: &EntityView, own: Subject) -> Self {
+    fn through(view: &EntityView, own: EntityKey) -> Self {
         let bound = |time: i64| (time != 0).then_some(time);
         Self {
-            subject: Subject {
+            subject: EntityKey {
                 entity: view.entity_id.unwrap_or(own.entity),
                 ..own
             },
-            window: Window {
+            window: TimeWindow {
                 start: bound(view.start_time_ms).unwrap_or(i64::MIN),
                 end: bound(view.end_time_ms).unwrap_or(i64::MAX),
             },

@@ -1,36 +1,36 @@
 //! The entity and scope that a path names.
 
-use fieldline_core::access::{Entity, Operation, Principal};
+use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{EntityId, EntityType};
 
 use crate::extract::parse_uuid;
-use crate::state::Api;
+use crate::state::SharedApi;
 
-use super::failure::{Answer, Failure};
+use super::failure::{TelemetryError, TelemetryResult};
 use super::params::BadInput;
 
 /// The entity of a path, if the caller may do that with it.
 pub(super) async fn entity(
-    api: &Api,
+    api: &SharedApi,
     caller: &Principal,
     kind: &str,
     id: &str,
-    operation: Operation,
-) -> Answer<Entity> {
+    operation: AccessOperation,
+) -> TelemetryResult<AnyEntity> {
     let kind: EntityType = kind
         .parse()
         .map_err(|_| BadInput(format!("Invalid entity type '{kind}'")))?;
     let id = EntityId::new(kind, parse_uuid(id)?);
     api.check(caller, id, operation)
         .await
-        .map_err(|error| Failure::access(error, caller.authority))
+        .map_err(|error| TelemetryError::access(error, caller.authority))
 }
 
 /// Views show series, and have none.
-pub(super) fn refuse_view(entity: &Entity) -> Result<(), BadInput> {
+pub(super) fn refuse_view(entity: &AnyEntity) -> Result<(), BadInput> {
     match entity {
-        Entity::EntityView(_) => Err(BadInput::new(
+        AnyEntity::EntityView(_) => Err(BadInput::new(
             "Telemetry can't be changed through an entity view, which is read only",
         )),
         _ => Ok(()),

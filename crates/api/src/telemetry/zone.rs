@@ -6,7 +6,7 @@ use chrono::{
 use chrono_tz::Tz;
 
 /// Short names that clients of the JVM expect to mean a place with its daylight saving time.
-const PLACES: [(&str, Tz); 3] = [
+const SHORT_ZONE_NAMES: [(&str, Tz); 3] = [
     ("EST", Tz::America__New_York),
     ("HST", Tz::US__Hawaii),
     ("MST", Tz::America__Phoenix),
@@ -14,21 +14,21 @@ const PLACES: [(&str, Tz); 3] = [
 
 /// A time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Zone {
+pub(super) enum CalendarZone {
     /// A zone of the IANA database, with its history of offsets.
     Named(Tz),
     /// A fixed offset from UTC.
     Offset(FixedOffset),
 }
 
-impl Zone {
+impl CalendarZone {
     /// The zone that a client names. An absent or unknown name means UTC, as clients rely on a zone never being an error.
     pub(super) fn or_utc(name: Option<&str>) -> Self {
         name.and_then(Self::parse).unwrap_or(Self::Named(Tz::UTC))
     }
 
     fn parse(name: &str) -> Option<Self> {
-        if let Some((_, place)) = PLACES.iter().find(|(short, _)| *short == name) {
+        if let Some((_, place)) = SHORT_ZONE_NAMES.iter().find(|(short, _)| *short == name) {
             return Some(Self::Named(*place));
         }
         if let Ok(zone) = name.parse() {
@@ -118,26 +118,35 @@ mod tests {
     #[test]
     fn zones_are_known_by_place_and_by_offset_and_else_are_utc() {
         for (name, zone) in [
-            ("Europe/Kyiv", Zone::Named(Tz::Europe__Kyiv)),
-            ("EST", Zone::Named(Tz::America__New_York)),
-            ("UTC", Zone::Named(Tz::UTC)),
-            ("Nowhere/Else", Zone::Named(Tz::UTC)),
-            ("", Zone::Named(Tz::UTC)),
-            ("+25:00", Zone::Named(Tz::UTC)),
-            ("Z", Zone::Offset(FixedOffset::east_opt(0).unwrap())),
-            ("+02:00", Zone::Offset(FixedOffset::east_opt(7200).unwrap())),
-            ("GMT+2", Zone::Offset(FixedOffset::east_opt(7200).unwrap())),
-            ("UTC-0330", Zone::Offset(FixedOffset::east_opt(-12_600).unwrap())),
+            ("Europe/Kyiv", CalendarZone::Named(Tz::Europe__Kyiv)),
+            ("EST", CalendarZone::Named(Tz::America__New_York)),
+            ("UTC", CalendarZone::Named(Tz::UTC)),
+            ("Nowhere/Else", CalendarZone::Named(Tz::UTC)),
+            ("", CalendarZone::Named(Tz::UTC)),
+            ("+25:00", CalendarZone::Named(Tz::UTC)),
+            ("Z", CalendarZone::Offset(FixedOffset::east_opt(0).unwrap())),
+            (
+                "+02:00",
+                CalendarZone::Offset(FixedOffset::east_opt(7200).unwrap()),
+            ),
+            (
+                "GMT+2",
+                CalendarZone::Offset(FixedOffset::east_opt(7200).unwrap()),
+            ),
+            (
+                "UTC-0330",
+                CalendarZone::Offset(FixedOffset::east_opt(-12_600).unwrap()),
+            ),
         ] {
-            assert_eq!(Zone::or_utc(Some(name)), zone, "{name}");
+            assert_eq!(CalendarZone::or_utc(Some(name)), zone, "{name}");
         }
-        assert_eq!(Zone::or_utc(None), Zone::Named(Tz::UTC));
+        assert_eq!(CalendarZone::or_utc(None), CalendarZone::Named(Tz::UTC));
     }
 
     #[test]
     fn a_day_whose_midnight_is_skipped_begins_after_the_jump() {
         // Lebanon put its clocks forward from 00:00 to 01:00 on 31 March 2024.
-        let zone = Zone::or_utc(Some("Asia/Beirut"));
+        let zone = CalendarZone::or_utc(Some("Asia/Beirut"));
         let day = NaiveDate::from_ymd_opt(2024, 3, 31).unwrap();
         assert_eq!(zone.start_of_day(day), Some(1_711_836_000_000));
         assert_eq!(zone.day_of(1_711_836_000_000), Some(day));

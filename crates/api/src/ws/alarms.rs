@@ -2,23 +2,23 @@
 
 use std::collections::HashSet;
 
-use fieldline_core::access::{self, Operation};
+use fieldline_core::access::{self, AccessOperation};
 use fieldline_core::ports::{AlarmQuery, AlarmScope, MAX_ALARM_ENTITIES, ValueSource};
 use fieldline_model::page::PageData;
 use fieldline_model::query::EntityCountQuery;
-use fieldline_model::{EntityId, Subject};
+use fieldline_model::{EntityId, EntityKey};
 use rustc_hash::FxHashSet;
 
-use super::commands::{AlarmStatusCommand, Asked};
+use super::commands::{AlarmStatusCommand, QueryCommand};
 use super::latest::{self, subject_of};
-use super::mailbox::News;
-use super::running::{Failed, Outcome, Scope};
+use super::mailbox::PendingValues;
+use super::running::{CommandContext, CommandError, CommandResult};
 use super::updates;
 use crate::alarm_data::{self, AlarmCountQuery, AlarmData, AlarmDataQuery};
 use crate::error::ApiError;
 
 /// What is asked for, and what the client knows.
-enum Kind {
+enum AlarmWatchKind {
     Entities(EntityCountQuery, u64),
     Page(AlarmDataQuery, PageData<AlarmData>),
     Count(Option<AlarmCountQuery>, u64),
@@ -27,15 +27,15 @@ enum Kind {
 
 /// A query that is evaluated again and again.
 pub(super) struct AlarmWatch {
-    kind: Kind,
+    kind: AlarmWatchKind,
     /// Entities whose values are shown, or whose alarms alone are asked for.
-    watched: FxHashSet<Subject>,
+    watched: FxHashSet<EntityKey>,
     /// Bytes of the page.
     held: usize,
 }
 
-impl From<Kind> for AlarmWatch {
-    fn from(kind: Kind) -> Self {
+impl From<AlarmWatchKind> for AlarmWatch {
+    fn from(kind: AlarmWatchKind) -> Self {
         Self {
             kind,
             watched: FxHashSet::default(),
@@ -47,10 +47,12 @@ impl From<Kind> for AlarmWatch {
 impl AlarmWatch {
     /// Counts entities.
     pub(super) async fn entities(
-        scope: &mut Scope,
-        command: Asked<EntityCountQuery>,
-    ) -> Result<Self, Failed> {
-        let query = command.query.ok_or_else(|| Failed::bad("Query is empty!"))?;
+        scope: &mut CommandContext,
+        command: QueryCommand<EntityCountQuery>,
+    ) -> Result<Self, CommandError> {
+        let query = command
+            .query
+            .ok_or_else(|| CommandError::bad("Query is empty!"))?;
         let count = scope
             .api
             .queries
@@ -58,21 +60,26 @@ impl AlarmWatch {
             .await
             .map_err(ApiError::from)?;
         scope.out.push(updates::entity_count(command.cmd_id, count));
-        Ok(Kind::Entities(query, count).into())
+        Ok(AlarmWatchKind::Entities(query, count).into())
     }
 
     /// Shows a page of alarms.
-    pub(super) async fn page(scope: &mut Scope, command: Asked<AlarmDataQuery>) -> Result<Self, Failed> {
-        let query = command.query.ok_or_else(|| Failed::bad("Query is empty!"))?;
+    pub(super) async fn page(
+        scope: &mut CommandContext,
+        command: QueryCommand<AlarmDataQuery>,
+    ) -> Result<Self, CommandError> {
+        let query = command
+            .query
+            .ok_or_else(|| CommandError::bad("Query is empty!"))?;
         check_tenant(scope)?;
         let page = alarm_data::find(&scope.api, &scope.who, &query).await?;
-        let mut watch = Self::from(Kind::Page(query, page));
+        let mut watch = Self::from(AlarmWatchKind::Page(query, page));
         let outcome = watch.follow(scope, command.cmd_id).await;
         if let Err(failed) = outcome {
             watch.end(scope, command.cmd_id);
             return Err(failed);
         }
-        if let Kind::Page(_, page) = &watch.kind {
+        if let AlarmWatchKind::Page(_, page) = &watch.kind {
             let text = updates::alarms(command.cmd_id, Some(page), None, totals(page));
             watch.held = text.len();
             scope.out.push(text);
@@ -81,18 +88,24 @@ impl AlarmWatch {
     }
 
     /// Counts alarms.
-    pub(super) async fn count(scope: &mut Scope, command: Asked<AlarmCountQuery>) -> Result<Self, Failed> {
+    pub(super) async fn count(
+        scope: &mut CommandContext,
+        command: QueryCommand<AlarmCountQuery>,
+    ) -> Result<Self, CommandError> {
         check_tenant(scope)?;
         let count = count(scope, command.query.as_ref()).await?;
         scope.out.push(updates::alarm_count(command.cmd_id, count));
-        Ok(Kind::Count(command.query, count).into())
+        Ok(AlarmWatchKind::Count(command.query, count).into())
     }
 
     /// Says whether an entity has alarms.
-    pub(super) async fn status(scope: &mut Scope, command: AlarmStatusCommand) -> Result<Self, Failed> {
+    pub(super) async fn status(
+        scope: &mut CommandContext,
+        command: AlarmStatusCommand,
+    ) -> Result<Self, CommandError> {
         let originator = command
             .originator_id
-            .ok_or_else(|| Failed::bad("Originator id is empty!"))?;
+            .ok_or_else(|| CommandError::bad("Originator id is empty!"))?;
         let query = AlarmQuery {
             scope: AlarmScope::Originators(vec![originator]),
             types: command.type_list,
@@ -102,14 +115,14 @@ impl AlarmWatch {
         };
         let active = is_active(scope, originator, &query).await?;
         scope.out.push(updates::alarm_status(command.cmd_id, active));
-        let mut watch = Self::from(Kind::Status(originator, query, active));
+        let mut watch = Self::from(AlarmWatchKind::Status(originator, query, active));
         watch.watch(scope, command.cmd_id, [originator].into(), 0);
         Ok(watch)
     }
 
     /// Whether a changed alarm is a reason to look again.
     pub(super) const fn shows_alarms(&self) -> bool {
-        !matches!(self.kind, Kind::Entities(..))
+        !matches!(self.kind, AlarmWatchKind::Entities(..))
     }
 
     /// Bytes that it keeps, about.
@@ -117,21 +130,27 @@ impl AlarmWatch {
         self.held
     }
 
-    pub(super) fn end(&self, scope: &Scope, command: i64) {
+    pub(super) fn end(&self, scope: &CommandContext, command: i64) {
         for subject in &self.watched {
             scope.api.hub.unwatch(*subject, command, &scope.mailbox);
         }
     }
 
     /// Tells nothing more of entities that may not be seen any more.
-    pub(super) fn lose(&mut self, scope: &Scope, command: i64, lost: &FxHashSet<EntityId>) {
+    pub(super) fn drop_entities(&mut self, scope: &CommandContext, command: i64, lost: &FxHashSet<EntityId>) {
         let left = self.watched.iter().map(|subject| subject.entity);
         let left: HashSet<EntityId> = left.filter(|entity| !lost.contains(entity)).collect();
         self.watch(scope, command, left, 0);
     }
 
     /// Watches these entities and no others. Says whether any was not watched before.
-    fn watch(&mut self, scope: &Scope, command: i64, wanted: HashSet<EntityId>, sources: u8) -> bool {
+    fn watch(
+        &mut self,
+        scope: &CommandContext,
+        command: i64,
+        wanted: HashSet<EntityId>,
+        sources: u8,
+    ) -> bool {
         let hub = &scope.api.hub;
         self.watched.retain(|subject| {
             let is_wanted = wanted.contains(&subject.entity);
@@ -151,10 +170,10 @@ impl AlarmWatch {
     }
 
     /// Watches the entities of the page whose values it shows.
-    async fn follow(&mut self, scope: &Scope, command: i64) -> Outcome {
+    async fn follow(&mut self, scope: &CommandContext, command: i64) -> CommandResult {
         // First who watches, then what there is: nothing is missed between the two.
         for _ in 0..2 {
-            let Kind::Page(query, page) = &self.kind else {
+            let AlarmWatchKind::Page(query, page) = &self.kind else {
                 return Ok(());
             };
             let sources = latest::sources(query.latest_keys());
@@ -164,13 +183,14 @@ impl AlarmWatch {
             // An alarm may be seen at an entity that may not: it was propagated there, or the entity has moved.
             let shown = page.data.iter().filter_map(|alarm| alarm.entity_id);
             let entities = &scope.api.entities;
-            let wanted = access::permitted(entities, &scope.who, Operation::ReadTelemetry, shown)
-                .await
-                .map_err(|error| Failed::internal(&error, "Failed to fetch alarms!"))?;
+            let wanted =
+                access::filter_permitted(entities, &scope.who, AccessOperation::ReadTelemetry, shown)
+                    .await
+                    .map_err(|error| CommandError::internal(&error, "Failed to fetch alarms!"))?;
             if !self.watch(scope, command, wanted, sources) {
                 return Ok(());
             }
-            if let Kind::Page(query, page) = &mut self.kind {
+            if let AlarmWatchKind::Page(query, page) = &mut self.kind {
                 *page = alarm_data::find(&scope.api, &scope.who, query).await?;
             }
         }
@@ -181,18 +201,18 @@ impl AlarmWatch {
     pub(super) fn update(
         &mut self,
         command: i64,
-        subject: Subject,
+        subject: EntityKey,
         source: ValueSource,
-        news: &News,
+        news: &PendingValues,
     ) -> Option<String> {
-        let Kind::Page(query, page) = &mut self.kind else {
+        let AlarmWatchKind::Page(query, page) = &mut self.kind else {
             return None;
         };
         let keys = query.latest_keys();
         let mut changed = Vec::new();
         for (place, alarm) in page.data.iter_mut().enumerate() {
             if alarm.entity_id == Some(subject.entity)
-                && !latest::change(&mut alarm.latest, source, news, keys, |_, _| false).is_empty()
+                && !latest::merge_changes(&mut alarm.latest, source, news, keys, |_, _| false).is_empty()
             {
                 changed.push(place);
             }
@@ -202,9 +222,9 @@ impl AlarmWatch {
     }
 
     /// Evaluates the query again, and sends what has changed.
-    pub(super) async fn refresh(&mut self, scope: &mut Scope, id: i64) -> Outcome {
+    pub(super) async fn refresh(&mut self, scope: &mut CommandContext, id: i64) -> CommandResult {
         match &mut self.kind {
-            Kind::Entities(query, known) => {
+            AlarmWatchKind::Entities(query, known) => {
                 let now = scope
                     .api
                     .queries
@@ -215,23 +235,23 @@ impl AlarmWatch {
                     scope.out.push(updates::entity_count(id, now));
                 }
             }
-            Kind::Count(query, known) => {
+            AlarmWatchKind::Count(query, known) => {
                 let now = count(scope, query.as_ref()).await?;
                 if std::mem::replace(known, now) != now {
                     scope.out.push(updates::alarm_count(id, now));
                 }
             }
-            Kind::Status(originator, query, known) => {
+            AlarmWatchKind::Status(originator, query, known) => {
                 let now = is_active(scope, *originator, query).await?;
                 if std::mem::replace(known, now) != now {
                     scope.out.push(updates::alarm_status(id, now));
                 }
             }
-            Kind::Page(query, known) => {
+            AlarmWatchKind::Page(query, known) => {
                 let now = alarm_data::find(&scope.api, &scope.who, query).await?;
                 let before = std::mem::replace(known, now);
                 self.follow(scope, id).await?;
-                if let Kind::Page(_, now) = &self.kind
+                if let AlarmWatchKind::Page(_, now) = &self.kind
                     && let Some(text) = difference(id, &before, now)
                 {
                     self.held = self.held.max(text.len());
@@ -244,24 +264,31 @@ impl AlarmWatch {
 }
 
 /// Alarms are a tenant's.
-fn check_tenant(scope: &Scope) -> Outcome {
+fn check_tenant(scope: &CommandContext) -> CommandResult {
     if scope.tenant().is_null() {
-        return Err(Failed::unauthorized());
+        return Err(CommandError::unauthorized());
     }
     Ok(())
 }
 
-async fn count(scope: &Scope, query: Option<&AlarmCountQuery>) -> Result<u64, Failed> {
+async fn count(scope: &CommandContext, query: Option<&AlarmCountQuery>) -> Result<u64, CommandError> {
     let all = AlarmCountQuery::default();
     Ok(alarm_data::count(&scope.api, &scope.who, query.unwrap_or(&all)).await?)
 }
 
 /// Whether an entity that may be seen has alarms.
-async fn is_active(scope: &Scope, originator: EntityId, query: &AlarmQuery) -> Result<bool, Failed> {
-    let seen = scope.api.check(&scope.who, originator, Operation::Read).await;
+async fn is_active(
+    scope: &CommandContext,
+    originator: EntityId,
+    query: &AlarmQuery,
+) -> Result<bool, CommandError> {
+    let seen = scope
+        .api
+        .check(&scope.who, originator, AccessOperation::Read)
+        .await;
     seen.map_err(ApiError::from)?;
     let found = scope.api.entities.alarms.count(scope.tenant(), query).await;
-    let count = found.map_err(|error| Failed::internal(&error, "Failed to fetch alarms!"))?;
+    let count = found.map_err(|error| CommandError::internal(&error, "Failed to fetch alarms!"))?;
     Ok(count > 0)
 }
 

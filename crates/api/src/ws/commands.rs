@@ -2,7 +2,7 @@
 
 use fieldline_model::EntityId;
 use fieldline_model::entity::null_as_default as or_default;
-use fieldline_model::query::{EntityCountQuery, EntityDataQuery, EntityKey};
+use fieldline_model::query::{EntityCountQuery, EntityDataQuery, EntityQueryKey};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -23,11 +23,11 @@ pub(super) struct AuthCommand {
 /// A message to the general endpoint.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Wrapper {
+pub(super) struct CommandWrapper {
     #[serde(default)]
     pub(super) auth_cmd: Option<AuthCommand>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) cmds: Vec<Command>,
+    pub(super) cmds: Vec<WsCommand>,
 }
 
 /// A message to the older telemetry endpoint.
@@ -36,55 +36,55 @@ pub(super) struct Wrapper {
 #[derive(Default)]
 pub(super) struct TelemetryWrapper {
     #[serde(deserialize_with = "or_default")]
-    attr_sub_cmds: Vec<Watch>,
+    attr_sub_cmds: Vec<SubscriptionCommand>,
     #[serde(deserialize_with = "or_default")]
-    ts_sub_cmds: Vec<Watch>,
+    ts_sub_cmds: Vec<SubscriptionCommand>,
     #[serde(deserialize_with = "or_default")]
-    history_cmds: Vec<Watch>,
+    history_cmds: Vec<SubscriptionCommand>,
     #[serde(deserialize_with = "or_default")]
     entity_data_cmds: Vec<EntityDataCommand>,
     #[serde(deserialize_with = "or_default")]
-    entity_data_unsubscribe_cmds: Vec<Numbered>,
+    entity_data_unsubscribe_cmds: Vec<IdOnlyCommand>,
     #[serde(deserialize_with = "or_default")]
-    alarm_data_cmds: Vec<Asked<AlarmDataQuery>>,
+    alarm_data_cmds: Vec<QueryCommand<AlarmDataQuery>>,
     #[serde(deserialize_with = "or_default")]
-    alarm_data_unsubscribe_cmds: Vec<Numbered>,
+    alarm_data_unsubscribe_cmds: Vec<IdOnlyCommand>,
     #[serde(deserialize_with = "or_default")]
-    entity_count_cmds: Vec<Asked<EntityCountQuery>>,
+    entity_count_cmds: Vec<QueryCommand<EntityCountQuery>>,
     #[serde(deserialize_with = "or_default")]
-    entity_count_unsubscribe_cmds: Vec<Numbered>,
+    entity_count_unsubscribe_cmds: Vec<IdOnlyCommand>,
     #[serde(deserialize_with = "or_default")]
-    alarm_count_cmds: Vec<Asked<AlarmCountQuery>>,
+    alarm_count_cmds: Vec<QueryCommand<AlarmCountQuery>>,
     #[serde(deserialize_with = "or_default")]
-    alarm_count_unsubscribe_cmds: Vec<Numbered>,
+    alarm_count_unsubscribe_cmds: Vec<IdOnlyCommand>,
     #[serde(deserialize_with = "or_default")]
     alarm_status_cmds: Vec<AlarmStatusCommand>,
     #[serde(deserialize_with = "or_default")]
-    alarm_status_unsubscribe_cmds: Vec<Numbered>,
+    alarm_status_unsubscribe_cmds: Vec<IdOnlyCommand>,
 }
 
 impl TelemetryWrapper {
     /// The same commands as the general endpoint has them.
-    pub(super) fn into_commands(self) -> Vec<Command> {
-        let mut all: Vec<Command> = Vec::new();
-        all.extend(self.ts_sub_cmds.into_iter().map(Command::Timeseries));
-        all.extend(self.attr_sub_cmds.into_iter().map(Command::Attributes));
-        all.extend(self.history_cmds.into_iter().map(Command::TimeseriesHistory));
+    pub(super) fn into_commands(self) -> Vec<WsCommand> {
+        let mut all: Vec<WsCommand> = Vec::new();
+        all.extend(self.ts_sub_cmds.into_iter().map(WsCommand::Timeseries));
+        all.extend(self.attr_sub_cmds.into_iter().map(WsCommand::Attributes));
+        all.extend(self.history_cmds.into_iter().map(WsCommand::TimeseriesHistory));
         all.extend(
             self.entity_data_cmds
                 .into_iter()
                 .map(Box::new)
-                .map(Command::EntityData),
+                .map(WsCommand::EntityData),
         );
         all.extend(
             self.alarm_data_cmds
                 .into_iter()
                 .map(Box::new)
-                .map(Command::AlarmData),
+                .map(WsCommand::AlarmData),
         );
-        all.extend(self.entity_count_cmds.into_iter().map(Command::EntityCount));
-        all.extend(self.alarm_count_cmds.into_iter().map(Command::AlarmCount));
-        all.extend(self.alarm_status_cmds.into_iter().map(Command::AlarmStatus));
+        all.extend(self.entity_count_cmds.into_iter().map(WsCommand::EntityCount));
+        all.extend(self.alarm_count_cmds.into_iter().map(WsCommand::AlarmCount));
+        all.extend(self.alarm_status_cmds.into_iter().map(WsCommand::AlarmStatus));
         let ended = self
             .entity_data_unsubscribe_cmds
             .into_iter()
@@ -92,7 +92,7 @@ impl TelemetryWrapper {
             .chain(self.entity_count_unsubscribe_cmds)
             .chain(self.alarm_count_unsubscribe_cmds)
             .chain(self.alarm_status_unsubscribe_cmds);
-        all.extend(ended.map(Command::EntityDataUnsubscribe));
+        all.extend(ended.map(WsCommand::EntityDataUnsubscribe));
         all
     }
 }
@@ -101,22 +101,23 @@ impl TelemetryWrapper {
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct NotificationWrapper {
-    unread_count_sub_cmd: Option<Numbered>,
-    unread_sub_cmd: Option<Numbered>,
+    unread_count_sub_cmd: Option<IdOnlyCommand>,
+    unread_sub_cmd: Option<IdOnlyCommand>,
     mark_as_read_cmd: Option<MarkAsRead>,
-    mark_all_as_read_cmd: Option<Numbered>,
-    unsub_cmd: Option<Numbered>,
+    mark_all_as_read_cmd: Option<IdOnlyCommand>,
+    unsub_cmd: Option<IdOnlyCommand>,
 }
 
 impl NotificationWrapper {
     /// The same commands as the general endpoint has them.
-    pub(super) fn into_commands(self) -> Vec<Command> {
+    pub(super) fn into_commands(self) -> Vec<WsCommand> {
         let all = [
-            self.unread_count_sub_cmd.map(Command::NotificationsCount),
-            self.unread_sub_cmd.map(Command::Notifications),
-            self.mark_as_read_cmd.map(Command::MarkNotificationsAsRead),
-            self.mark_all_as_read_cmd.map(Command::MarkAllNotificationsAsRead),
-            self.unsub_cmd.map(Command::NotificationsUnsubscribe),
+            self.unread_count_sub_cmd.map(WsCommand::NotificationsCount),
+            self.unread_sub_cmd.map(WsCommand::Notifications),
+            self.mark_as_read_cmd.map(WsCommand::MarkNotificationsAsRead),
+            self.mark_all_as_read_cmd
+                .map(WsCommand::MarkAllNotificationsAsRead),
+            self.unsub_cmd.map(WsCommand::NotificationsUnsubscribe),
         ];
         all.into_iter().flatten().collect()
     }
@@ -125,28 +126,28 @@ impl NotificationWrapper {
 /// A command.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE")]
-pub(super) enum Command {
-    Attributes(Watch),
-    Timeseries(Watch),
-    TimeseriesHistory(Watch),
+pub(super) enum WsCommand {
+    Attributes(SubscriptionCommand),
+    Timeseries(SubscriptionCommand),
+    TimeseriesHistory(SubscriptionCommand),
     EntityData(Box<EntityDataCommand>),
-    EntityCount(Asked<EntityCountQuery>),
-    AlarmData(Box<Asked<AlarmDataQuery>>),
-    AlarmCount(Asked<AlarmCountQuery>),
+    EntityCount(QueryCommand<EntityCountQuery>),
+    AlarmData(Box<QueryCommand<AlarmDataQuery>>),
+    AlarmCount(QueryCommand<AlarmCountQuery>),
     AlarmStatus(AlarmStatusCommand),
-    Notifications(Numbered),
-    NotificationsCount(Numbered),
+    Notifications(IdOnlyCommand),
+    NotificationsCount(IdOnlyCommand),
     MarkNotificationsAsRead(MarkAsRead),
-    MarkAllNotificationsAsRead(Numbered),
-    EntityDataUnsubscribe(Numbered),
-    EntityCountUnsubscribe(Numbered),
-    AlarmDataUnsubscribe(Numbered),
-    AlarmCountUnsubscribe(Numbered),
-    AlarmStatusUnsubscribe(Numbered),
-    NotificationsUnsubscribe(Numbered),
+    MarkAllNotificationsAsRead(IdOnlyCommand),
+    EntityDataUnsubscribe(IdOnlyCommand),
+    EntityCountUnsubscribe(IdOnlyCommand),
+    AlarmDataUnsubscribe(IdOnlyCommand),
+    AlarmCountUnsubscribe(IdOnlyCommand),
+    AlarmStatusUnsubscribe(IdOnlyCommand),
+    NotificationsUnsubscribe(IdOnlyCommand),
 }
 
-impl Command {
+impl WsCommand {
     pub(super) fn id(&self) -> i64 {
         match self {
             Self::Attributes(watch) | Self::Timeseries(watch) | Self::TimeseriesHistory(watch) => {
@@ -174,7 +175,7 @@ impl Command {
 /// Values of one entity.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Watch {
+pub(super) struct SubscriptionCommand {
     #[serde(deserialize_with = "or_default")]
     pub(super) cmd_id: i64,
     #[serde(deserialize_with = "or_default")]
@@ -201,7 +202,7 @@ pub(super) struct Watch {
     pub(super) agg: Option<String>,
 }
 
-impl Watch {
+impl SubscriptionCommand {
     /// The names; `None` for all.
     pub(super) fn names(&self) -> Option<Vec<String>> {
         let mut names: Vec<String> = self
@@ -219,7 +220,7 @@ impl Watch {
 /// A command of which no more than its number counts.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Numbered {
+pub(super) struct IdOnlyCommand {
     #[serde(deserialize_with = "or_default")]
     pub(super) cmd_id: i64,
 }
@@ -239,7 +240,7 @@ pub(super) struct MarkAsRead {
 #[derive(Deserialize, Clone)]
 pub(super) struct LatestCommand {
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) keys: Vec<EntityKey>,
+    pub(super) keys: Vec<EntityQueryKey>,
 }
 
 /// Points of series: those of a time that is over, or from a time on.
@@ -327,7 +328,7 @@ impl EntityDataCommand {
 /// A query that is evaluated again and again.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Asked<Q> {
+pub(super) struct QueryCommand<Q> {
     #[serde(default, deserialize_with = "or_default")]
     pub(super) cmd_id: i64,
     #[serde(default = "none")]

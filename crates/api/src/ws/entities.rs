@@ -2,24 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use fieldline_core::access::Operation;
+use fieldline_core::access::AccessOperation;
 use fieldline_core::ports::ValueSource;
 use fieldline_model::entity::Authority;
 use fieldline_model::page::PageData;
-use fieldline_model::query::{EntityData, EntityDataQuery, EntityKey, KeyType, TsValue};
-use fieldline_model::timeseries::Point;
-use fieldline_model::{EntityId, EntityType, Subject};
+use fieldline_model::query::{EntityData, EntityDataQuery, EntityQueryKey, KeyType, TsValue};
+use fieldline_model::timeseries::DataPoint;
+use fieldline_model::{EntityId, EntityKey, EntityType};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
 use super::commands::{AggregateCommand, EntityDataCommand, PointsCommand};
 use super::hub::bit;
 use super::latest::{self, subject_of};
-use super::mailbox::News;
-use super::running::{Failed, Outcome, Scope};
+use super::mailbox::PendingValues;
+use super::running::{CommandContext, CommandError, CommandResult};
 use super::updates::{self, EntityUpdate};
 use crate::error::ApiError;
-use crate::telemetry::{PointsQuery, Source, one, points};
+use crate::telemetry::{PointsQuery, SeriesSource, one, points};
 
 /// Most entities that a command follows.
 pub(super) const MAX_ENTITIES: usize = 10_000;
@@ -32,7 +32,7 @@ const PREVIOUS_MS: i64 = 365 * 86_400_000;
 
 /// Series whose points are sent as they come.
 #[derive(Default)]
-struct Followed {
+struct FollowedSeries {
     /// Each as `timeseries` of its entity.
     points: FxHashSet<String>,
     /// Each as a latest value, though it is not shown as one.
@@ -46,22 +46,25 @@ pub(super) struct EntityWatch {
     page: PageData<EntityData>,
     places: FxHashMap<EntityId, usize>,
     /// Keys whose changes are sent.
-    keys: Vec<EntityKey>,
-    followed: Followed,
+    keys: Vec<EntityQueryKey>,
+    followed: FollowedSeries,
     /// The newest points that were read, which may come again as they were stored meanwhile.
     read: FxHashMap<(EntityId, String), TsValue>,
     /// Entities that are watched.
-    watched: FxHashSet<Subject>,
+    watched: FxHashSet<EntityKey>,
     is_sent: bool,
 }
 
 impl EntityWatch {
     /// Finds entities, and sends and follows what is asked for of them.
-    pub(super) async fn start(scope: &mut Scope, mut command: EntityDataCommand) -> Result<Self, Failed> {
+    pub(super) async fn start(
+        scope: &mut CommandContext,
+        mut command: EntityDataCommand,
+    ) -> Result<Self, CommandError> {
         let query = command
             .query
             .take()
-            .ok_or_else(|| Failed::bad("Query is empty!"))?;
+            .ok_or_else(|| CommandError::bad("Query is empty!"))?;
         let mut watch = Self {
             command: command.cmd_id,
             query,
@@ -73,7 +76,7 @@ impl EntityWatch {
             },
             places: FxHashMap::default(),
             keys: Vec::new(),
-            followed: Followed::default(),
+            followed: FollowedSeries::default(),
             read: FxHashMap::default(),
             watched: FxHashSet::default(),
             is_sent: false,
@@ -86,14 +89,18 @@ impl EntityWatch {
     }
 
     /// Sends and follows something else.
-    pub(super) async fn change(&mut self, scope: &mut Scope, mut command: EntityDataCommand) -> Outcome {
+    pub(super) async fn change(
+        &mut self,
+        scope: &mut CommandContext,
+        mut command: EntityDataCommand,
+    ) -> CommandResult {
         if command.asks_for_values() {
             self.end(scope, self.command);
-            scope.mailbox.forget(self.command);
+            scope.mailbox.discard_command(self.command);
             self.watched.clear();
             self.read.clear();
             self.keys.clear();
-            self.followed = Followed::default();
+            self.followed = FollowedSeries::default();
         }
         let query = command.query.take();
         let is_new = query.is_some();
@@ -104,13 +111,18 @@ impl EntityWatch {
         self.apply(scope, command, is_new).await
     }
 
-    pub(super) fn end(&self, scope: &Scope, command: i64) {
+    pub(super) fn end(&self, scope: &CommandContext, command: i64) {
         for subject in &self.watched {
             scope.api.hub.unwatch(*subject, command, &scope.mailbox);
         }
     }
 
-    async fn apply(&mut self, scope: &mut Scope, command: EntityDataCommand, is_new: bool) -> Outcome {
+    async fn apply(
+        &mut self,
+        scope: &mut CommandContext,
+        command: EntityDataCommand,
+        is_new: bool,
+    ) -> CommandResult {
         if let Some(latest) = &command.latest_cmd {
             for key in &latest.keys {
                 if key.key_type != KeyType::EntityField && !self.query.latest_values.contains(key) {
@@ -149,7 +161,7 @@ impl EntityWatch {
     }
 
     /// Finds the entities and what is shown of them.
-    async fn find(&self, scope: &Scope) -> Result<PageData<EntityData>, Failed> {
+    async fn find(&self, scope: &CommandContext) -> Result<PageData<EntityData>, CommandError> {
         let mut query = self.query.clone();
         query.page_link.page_size = query.page_link.page_size.min(MAX_ENTITIES as i64);
         let found = scope.api.queries.find(&scope.who, &query).await;
@@ -163,7 +175,7 @@ impl EntityWatch {
     }
 
     /// Watches the entities of the page.
-    async fn follow(&mut self, scope: &Scope) -> Outcome {
+    async fn follow(&mut self, scope: &CommandContext) -> CommandResult {
         let latest = bit(ValueSource::Latest);
         let of_points = !self.followed.points.is_empty() || !self.followed.latest.is_empty();
         let sources = latest::sources(&self.keys) | if of_points { latest } else { 0 };
@@ -177,7 +189,7 @@ impl EntityWatch {
     }
 
     /// Says whether any entity was not watched before.
-    async fn watch(&mut self, scope: &Scope, sources: u8) -> bool {
+    async fn watch(&mut self, scope: &CommandContext, sources: u8) -> bool {
         let mut is_any_new = false;
         for data in &self.page.data {
             let subject = subject_of(scope, data.entity_id);
@@ -191,7 +203,7 @@ impl EntityWatch {
             }
         }
         // Those who are no longer found are watched no longer.
-        let gone: Vec<Subject> = self
+        let gone: Vec<EntityKey> = self
             .watched
             .iter()
             .copied()
@@ -205,7 +217,7 @@ impl EntityWatch {
     }
 
     /// Tells nothing more of entities that may not be seen any more.
-    pub(super) fn lose(&mut self, scope: &Scope, lost: &FxHashSet<EntityId>) {
+    pub(super) fn drop_entities(&mut self, scope: &CommandContext, lost: &FxHashSet<EntityId>) {
         let command = self.command;
         self.watched.retain(|subject| {
             let is_lost = lost.contains(&subject.entity);
@@ -230,7 +242,7 @@ impl EntityWatch {
         entities + read.sum::<usize>()
     }
 
-    fn send_page(&mut self, scope: &mut Scope) {
+    fn send_page(&mut self, scope: &mut CommandContext) {
         scope
             .out
             .push(updates::entity_page(self.command, &self.page, MAX_ENTITIES));
@@ -238,7 +250,7 @@ impl EntityWatch {
     }
 
     /// Reads points and aggregated values, and sends them: with the first page, or as changes of it.
-    async fn read(&mut self, scope: &mut Scope, command: &EntityDataCommand) -> Outcome {
+    async fn read(&mut self, scope: &mut CommandContext, command: &EntityDataCommand) -> CommandResult {
         if let Some(values) = &command.agg_history_cmd {
             self.aggregate(scope, values, (values.start_ts, values.end_ts))
                 .await?;
@@ -260,11 +272,11 @@ impl EntityWatch {
 
     async fn points(
         &mut self,
-        scope: &mut Scope,
+        scope: &mut CommandContext,
         command: &PointsCommand,
         (start, end): (i64, i64),
         is_followed: bool,
-    ) -> Outcome {
+    ) -> CommandResult {
         check_series(self.page.data.len(), command.keys.len())?;
         let query = PointsQuery {
             start,
@@ -280,7 +292,7 @@ impl EntityWatch {
         for data in &mut self.page.data {
             let source = source_of(scope, data.entity_id).await;
             for key in &command.keys {
-                let mut found: Vec<Point> = Vec::new();
+                let mut found: Vec<DataPoint> = Vec::new();
                 if let Some(source) = source
                     .as_ref()
                     .filter(|source| !source.shown(std::slice::from_ref(key)).is_empty())
@@ -314,10 +326,10 @@ impl EntityWatch {
 
     async fn aggregate(
         &mut self,
-        scope: &mut Scope,
+        scope: &mut CommandContext,
         command: &AggregateCommand,
         window: (i64, i64),
-    ) -> Outcome {
+    ) -> CommandResult {
         check_series(self.page.data.len(), command.keys.len())?;
         let store = scope.api.series.clone();
         let mut reading = scope.reading();
@@ -331,7 +343,7 @@ impl EntityWatch {
                     let within = (start.max(source.window.start), end.min(source.window.end));
                     let (store, agg) = (store.as_ref(), key.agg.as_deref());
                     let point = one(&mut reading, store, subject, &key.key, agg, within).await?;
-                    Ok::<_, Failed>(point.map_or_else(TsValue::default, |point| shown(&point)))
+                    Ok::<_, CommandError>(point.map_or_else(TsValue::default, |point| shown(&point)))
                 };
                 let mut compared = serde_json::Map::new();
                 if key.previous_value_only != Some(true) {
@@ -348,7 +360,7 @@ impl EntityWatch {
     }
 
     /// Sends what was read, which is then forgotten.
-    fn send_read(&mut self, scope: &mut Scope) {
+    fn send_read(&mut self, scope: &mut CommandContext) {
         if self.is_sent {
             let shown = |data: &EntityData| EntityUpdate {
                 entity_id: data.entity_id,
@@ -372,21 +384,21 @@ impl EntityWatch {
     /// What a client is told of changed values of an entity, if anything.
     pub(super) fn update(
         &mut self,
-        subject: Subject,
+        subject: EntityKey,
         source: ValueSource,
-        news: &News,
+        news: &PendingValues,
     ) -> Option<EntityUpdate> {
         let place = *self.places.get(&subject.entity)?;
         let data = self.page.data.get_mut(place)?;
         let followed = &self.followed;
         let also =
             |key_type: KeyType, name: &str| key_type == KeyType::TimeSeries && followed.latest.contains(name);
-        let latest = latest::change(&mut data.latest, source, news, &self.keys, also);
+        let latest = latest::merge_changes(&mut data.latest, source, news, &self.keys, also);
         let mut series = BTreeMap::<String, Vec<TsValue>>::new();
         for (name, value) in &news.values {
             let is_point = source == ValueSource::Latest && value.1.is_some();
             if is_point && followed.points.contains(name) {
-                let shown = latest::told(value);
+                let shown = latest::to_ts_value(value);
                 let read = self.read.get(&(subject.entity, name.clone()));
                 if read != Some(&shown) {
                     series.entry(name.clone()).or_default().push(shown);
@@ -408,7 +420,7 @@ impl EntityWatch {
     }
 
     /// Finds the entities again, and sends the page if others are found.
-    pub(super) async fn refresh(&mut self, scope: &mut Scope) -> Outcome {
+    pub(super) async fn refresh(&mut self, scope: &mut CommandContext) -> CommandResult {
         let ids = |page: &PageData<EntityData>| -> Vec<EntityId> {
             page.data.iter().map(|data| data.entity_id).collect()
         };
@@ -423,16 +435,16 @@ impl EntityWatch {
     }
 }
 
-fn check_series(entities: usize, keys: usize) -> Outcome {
+fn check_series(entities: usize, keys: usize) -> CommandResult {
     if entities.saturating_mul(keys) > MAX_SERIES {
-        return Err(Failed::bad(format!(
+        return Err(CommandError::bad(format!(
             "A command must not read more than {MAX_SERIES} series!"
         )));
     }
     Ok(())
 }
 
-fn shown(point: &Point) -> TsValue {
+fn shown(point: &DataPoint) -> TsValue {
     TsValue {
         ts: point.ts,
         value: point.value.to_text(),
@@ -440,7 +452,7 @@ fn shown(point: &Point) -> TsValue {
 }
 
 /// Whether values may be read of an entity that was found. A customer's users find some that they see in part only.
-async fn may_read(scope: &Scope, entity: EntityId) -> bool {
+async fn may_read(scope: &CommandContext, entity: EntityId) -> bool {
     let in_part = !matches!(
         entity.entity_type,
         EntityType::Device | EntityType::Asset | EntityType::EntityView | EntityType::Customer
@@ -450,21 +462,21 @@ async fn may_read(scope: &Scope, entity: EntityId) -> bool {
     }
     scope
         .api
-        .check(&scope.who, entity, Operation::ReadTelemetry)
+        .check(&scope.who, entity, AccessOperation::ReadTelemetry)
         .await
         .is_ok()
 }
 
 /// Where the series of an entity are read from, if they may be.
-async fn source_of(scope: &Scope, entity: EntityId) -> Option<Source> {
+async fn source_of(scope: &CommandContext, entity: EntityId) -> Option<SeriesSource> {
     if entity.entity_type != EntityType::EntityView {
         let subject = subject_of(scope, entity);
-        return may_read(scope, entity).await.then(|| Source::own(subject));
+        return may_read(scope, entity).await.then(|| SeriesSource::own(subject));
     }
     let found = scope
         .api
-        .check(&scope.who, entity, Operation::ReadTelemetry)
+        .check(&scope.who, entity, AccessOperation::ReadTelemetry)
         .await
         .ok()?;
-    Some(Source::of(&found))
+    Some(SeriesSource::of(&found))
 }

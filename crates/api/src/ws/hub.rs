@@ -7,18 +7,18 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use fieldline_core::access::Principal;
 use fieldline_core::events::{EntityChange, EntityListener};
 use fieldline_core::memory_pool::MemoryPool;
-use fieldline_core::ports::{Hears, ValueChange, ValueListener, ValueSource};
+use fieldline_core::ports::{ChangeFilter, ValueChange, ValueListener, ValueSource};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{EntityId, Subject, TenantId};
+use fieldline_model::{EntityId, EntityKey, TenantId};
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use tokio::sync::Semaphore;
 
-use super::mailbox::{Change, Mailbox, What};
+use super::mailbox::{EntityValueChange, SessionMailbox, ValueOperation};
 
 const SHARDS: usize = 32;
 /// Queries of sockets that are evaluated again at the same time.
-const LOOKS_AT_ONCE: usize = 4;
+const CONCURRENT_REFRESHES: usize = 4;
 
 /// The bit of a source in what somebody watches.
 pub(super) const fn bit(source: ValueSource) -> u8 {
@@ -33,25 +33,25 @@ pub(super) const fn bit(source: ValueSource) -> u8 {
 /// The attributes of all scopes.
 pub(super) const ATTRIBUTES: u8 = 14;
 
-struct Watch {
-    mailbox: Arc<Mailbox>,
+struct EntityWatcher {
+    mailbox: Arc<SessionMailbox>,
     command: i64,
     sources: u8,
 }
 
 /// See the module.
-pub(crate) struct Hub {
-    watches: [RwLock<FxHashMap<Subject, Vec<Watch>>>; SHARDS],
+pub(crate) struct SubscriptionHub {
+    watches: [RwLock<FxHashMap<EntityKey, Vec<EntityWatcher>>>; SHARDS],
     count: AtomicUsize,
-    alarms: RwLock<FxHashMap<TenantId, FxHashMap<u64, Arc<Mailbox>>>>,
-    sessions: RwLock<FxHashMap<u64, (Principal, Arc<Mailbox>)>>,
+    alarms: RwLock<FxHashMap<TenantId, FxHashMap<u64, Arc<SessionMailbox>>>>,
+    sessions: RwLock<FxHashMap<u64, (Principal, Arc<SessionMailbox>)>>,
     next: AtomicU64,
     memory: Arc<MemoryPool>,
     /// Held while a query is evaluated again: however many sockets there are, they leave room for others.
     pub(super) looks: Semaphore,
 }
 
-impl Hub {
+impl SubscriptionHub {
     /// One whose sockets share this memory.
     pub(crate) fn new(memory: Arc<MemoryPool>) -> Arc<Self> {
         Arc::new(Self {
@@ -61,14 +61,14 @@ impl Hub {
             sessions: RwLock::default(),
             next: AtomicU64::new(0),
             memory,
-            looks: Semaphore::new(LOOKS_AT_ONCE),
+            looks: Semaphore::new(CONCURRENT_REFRESHES),
         })
     }
 
     /// A number and a mailbox for a session of somebody.
-    pub(super) fn open(&self, who: Principal) -> (u64, Arc<Mailbox>) {
+    pub(super) fn open(&self, who: Principal) -> (u64, Arc<SessionMailbox>) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let mailbox = Arc::new(Mailbox::new(self.memory.share(who.tenant)));
+        let mailbox = Arc::new(SessionMailbox::new(self.memory.share(who.tenant)));
         let mut sessions = self.sessions.write();
         sessions.insert(number, (who, Arc::clone(&mailbox)));
         (number, mailbox)
@@ -91,21 +91,22 @@ impl Hub {
         }
     }
 
-    fn shard(&self, subject: Subject) -> &RwLock<FxHashMap<Subject, Vec<Watch>>> {
+    fn shard(&self, subject: EntityKey) -> &RwLock<FxHashMap<EntityKey, Vec<EntityWatcher>>> {
         let place = usize::from(subject.entity.id.as_bytes()[15]) % SHARDS;
         &self.watches[place]
     }
 
     /// Has changes of an entity put into a mailbox, for a command. Without sources it is told of the entity itself only.
-    pub(super) fn watch(&self, subject: Subject, sources: u8, command: i64, mailbox: &Arc<Mailbox>) {
+    pub(super) fn watch(&self, subject: EntityKey, sources: u8, command: i64, mailbox: &Arc<SessionMailbox>) {
         let mut shard = self.shard(subject).write();
         let watches = shard.entry(subject).or_default();
-        let own = |watch: &&mut Watch| watch.command == command && Arc::ptr_eq(&watch.mailbox, mailbox);
+        let own =
+            |watch: &&mut EntityWatcher| watch.command == command && Arc::ptr_eq(&watch.mailbox, mailbox);
         if let Some(watch) = watches.iter_mut().find(own) {
             watch.sources |= sources;
             return;
         }
-        watches.push(Watch {
+        watches.push(EntityWatcher {
             mailbox: Arc::clone(mailbox),
             command,
             sources,
@@ -114,7 +115,7 @@ impl Hub {
     }
 
     /// Ends that.
-    pub(super) fn unwatch(&self, subject: Subject, command: i64, mailbox: &Arc<Mailbox>) {
+    pub(super) fn unwatch(&self, subject: EntityKey, command: i64, mailbox: &Arc<SessionMailbox>) {
         let mut shard = self.shard(subject).write();
         let Some(watches) = shard.get_mut(&subject) else {
             return;
@@ -128,7 +129,7 @@ impl Hub {
     }
 
     /// Tells a session of changed alarms of a tenant.
-    pub(super) fn watch_alarms(&self, tenant: TenantId, session: u64, mailbox: &Arc<Mailbox>) {
+    pub(super) fn watch_alarms(&self, tenant: TenantId, session: u64, mailbox: &Arc<SessionMailbox>) {
         let mut alarms = self.alarms.write();
         alarms
             .entry(tenant)
@@ -148,9 +149,9 @@ impl Hub {
     }
 }
 
-impl ValueListener for Hub {
-    fn hears(&self) -> Hears {
-        Hears::Shown
+impl ValueListener for SubscriptionHub {
+    fn change_filter(&self) -> ChangeFilter {
+        ChangeFilter::Shown
     }
 
     fn is_listening(&self) -> bool {
@@ -171,62 +172,64 @@ impl ValueListener for Hub {
             return;
         }
         // Copied once, for those who watch.
-        let Some(what) = What::of(&change) else { return };
-        let change = Arc::new(Change {
+        let Some(what) = ValueOperation::of(&change) else {
+            return;
+        };
+        let change = Arc::new(EntityValueChange {
             subject,
             source,
             what,
         });
         for watch in watches {
-            watch.mailbox.put(watch.command, Arc::clone(&change));
+            watch.mailbox.enqueue(watch.command, Arc::clone(&change));
         }
     }
 }
 
-impl Hub {
+impl SubscriptionHub {
     /// Has those who watch an entity ask again whether they may.
-    fn saved(&self, tenant: TenantId, entity: EntityId) {
-        let subject = Subject { tenant, entity };
+    fn notify_entity_changed(&self, tenant: TenantId, entity: EntityId) {
+        let subject = EntityKey { tenant, entity };
         if let Some(watches) = self.shard(subject).read().get(&subject) {
             for watch in watches {
-                watch.mailbox.put_saved(entity);
+                watch.mailbox.mark_entity_changed(entity);
             }
         }
     }
 
     /// Has those ask again who they are whom this is about.
-    fn person(&self, is_about: impl Fn(&Principal) -> bool) {
+    fn notify_principal_changed(&self, is_about: impl Fn(&Principal) -> bool) {
         for (who, mailbox) in self.sessions.read().values() {
             if is_about(who) {
-                mailbox.put_person();
+                mailbox.mark_principal_changed();
             }
         }
     }
 }
 
-impl EntityListener for Hub {
+impl EntityListener for SubscriptionHub {
     fn on_change(&self, change: EntityChange) {
         use EntityChange as Change;
         match change {
             Change::AlarmChanged(tenant, _) => {
                 let alarms = self.alarms.read();
                 for mailbox in alarms.get(&tenant).into_iter().flat_map(FxHashMap::values) {
-                    mailbox.put_alarm();
+                    mailbox.mark_alarms_changed();
                 }
             }
-            Change::UserChanged(_, id) => self.person(|who| who.user == id),
+            Change::UserChanged(_, id) => self.notify_principal_changed(|who| who.user == id),
             Change::CustomerSaved(_, id) | Change::CustomerDeleted(_, id) => {
-                self.person(|who| who.customer == id);
+                self.notify_principal_changed(|who| who.customer == id);
             }
-            Change::TenantDeleted(id) => self.person(|who| who.tenant == id),
+            Change::TenantDeleted(id) => self.notify_principal_changed(|who| who.tenant == id),
             Change::DeviceSaved(tenant, id) | Change::DeviceDeleted(tenant, id) => {
-                self.saved(tenant, id.into());
+                self.notify_entity_changed(tenant, id.into());
             }
             Change::AssetSaved(tenant, id) | Change::AssetDeleted(tenant, id) => {
-                self.saved(tenant, id.into());
+                self.notify_entity_changed(tenant, id.into());
             }
-            Change::EntityViewChanged(tenant, id) => self.saved(tenant, id.into()),
-            Change::DashboardChanged(tenant, id) => self.saved(tenant, id.into()),
+            Change::EntityViewChanged(tenant, id) => self.notify_entity_changed(tenant, id.into()),
+            Change::DashboardChanged(tenant, id) => self.notify_entity_changed(tenant, id.into()),
             _ => {}
         }
     }

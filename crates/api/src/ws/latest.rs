@@ -1,19 +1,19 @@
 //! Latest values as a client knows them, and what changes tell it.
 
 use fieldline_core::ports::ValueSource;
-use fieldline_model::query::{EntityKey, KeyType, LatestValues, TsValue};
+use fieldline_model::query::{EntityQueryKey, KeyType, LatestValues, TsValue};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{EntityId, EntityType, Subject};
+use fieldline_model::{EntityId, EntityKey, EntityType};
 
 use super::hub::{ATTRIBUTES, bit};
-use super::mailbox::{NewValue, News};
-use super::running::Scope;
+use super::mailbox::{NewValue, PendingValues};
+use super::running::CommandContext;
 
 /// What a value takes besides its name and text, bytes.
 const VALUE_COST: usize = 96;
 
 /// Where values of keys are kept, as bits.
-pub(super) fn sources(keys: &[EntityKey]) -> u8 {
+pub(super) fn sources(keys: &[EntityQueryKey]) -> u8 {
     keys.iter().fold(0, |bits, key| {
         bits | match key.key_type {
             KeyType::TimeSeries => bit(ValueSource::Latest),
@@ -37,7 +37,7 @@ pub(super) const fn key_types(source: ValueSource) -> &'static [KeyType] {
 }
 
 /// A value as clients are told it; one that was deleted has neither time nor text.
-pub(super) fn told((ts, value): &NewValue) -> TsValue {
+pub(super) fn to_ts_value((ts, value): &NewValue) -> TsValue {
     match value {
         Some(value) => TsValue {
             ts: *ts,
@@ -49,11 +49,11 @@ pub(super) fn told((ts, value): &NewValue) -> TsValue {
 
 /// Puts changed values into those that a client knows; returns what it does not know yet. Asked for are these keys, and
 /// what `also` says.
-pub(super) fn change(
+pub(super) fn merge_changes(
     known: &mut LatestValues,
     source: ValueSource,
-    news: &News,
-    keys: &[EntityKey],
+    news: &PendingValues,
+    keys: &[EntityQueryKey],
     also: impl Fn(KeyType, &str) -> bool,
 ) -> LatestValues {
     let mut changed = LatestValues::new();
@@ -74,7 +74,7 @@ pub(super) fn change(
             if !is_asked && !also(*key_type, name) {
                 continue;
             }
-            let shown = told(value);
+            let shown = to_ts_value(value);
             let held = known
                 .entry(*key_type)
                 .or_default()
@@ -100,10 +100,10 @@ pub(super) fn cost(latest: &LatestValues) -> usize {
 }
 
 /// Whose values an entity shows: a tenant belongs to itself.
-pub(super) fn subject_of(scope: &Scope, entity: EntityId) -> Subject {
+pub(super) fn subject_of(scope: &CommandContext, entity: EntityId) -> EntityKey {
     let tenant = match entity.entity_type {
         EntityType::Tenant => fieldline_model::TenantId(entity.id),
         _ => scope.tenant(),
     };
-    Subject { tenant, entity }
+    EntityKey { tenant, entity }
 }

@@ -20,7 +20,7 @@ const MAX_SESSIONS: u64 = 50_000;
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum What {
+enum WsLimitKind {
     Sessions,
     Commands,
 }
@@ -47,23 +47,23 @@ const SCOPES: [(&str, &str, &str); 4] = [
 
 /// Counts what is open.
 #[derive(Default)]
-pub(crate) struct Limits {
-    counts: Mutex<FxHashMap<(What, &'static str, Uuid), u64>>,
+pub(crate) struct WsLimits {
+    counts: Mutex<FxHashMap<(WsLimitKind, &'static str, Uuid), u64>>,
     unknown: AtomicUsize,
 }
 
 /// A socket that has not said yet who is there.
-pub(super) struct Unknown(Arc<Limits>);
+pub(super) struct UnauthenticatedSocket(Arc<WsLimits>);
 
-impl Drop for Unknown {
+impl Drop for UnauthenticatedSocket {
     fn drop(&mut self) {
         self.0.unknown.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 /// What a session may do, and has counted.
-pub(super) struct Allowance {
-    limits: Arc<Limits>,
+pub(super) struct SessionQuota {
+    limits: Arc<WsLimits>,
     who: Principal,
     profile: Option<TenantProfile>,
     rate: Option<RateLimiter>,
@@ -72,10 +72,10 @@ pub(super) struct Allowance {
     commands: u64,
 }
 
-impl Limits {
+impl WsLimits {
     /// Counts a socket until it has said who is there; `None` where there are too many.
-    pub(super) fn enter(self: &Arc<Self>) -> Option<Unknown> {
-        let unknown = Unknown(Arc::clone(self));
+    pub(super) fn try_admit_socket(self: &Arc<Self>) -> Option<UnauthenticatedSocket> {
+        let unknown = UnauthenticatedSocket(Arc::clone(self));
         let before = self.unknown.fetch_add(1, Ordering::AcqRel);
         (before < MAX_UNKNOWN).then_some(unknown)
     }
@@ -89,7 +89,7 @@ impl Limits {
         stores: &EntityStores,
         clock: &SharedClock,
         who: Principal,
-    ) -> StoreResult<Result<Allowance, String>> {
+    ) -> StoreResult<Result<SessionQuota, String>> {
         let profile = stores.profile_of(who.tenant).await?;
         let rate = profile
             .as_ref()
@@ -97,7 +97,7 @@ impl Limits {
             .and_then(Value::as_str)
             .and_then(|text| RateLimit::parse(text).ok().flatten())
             .map(|limit| RateLimiter::new(limit, clock.clone()));
-        let mut allowance = Allowance {
+        let mut allowance = SessionQuota {
             limits: Arc::clone(self),
             who,
             profile,
@@ -105,7 +105,7 @@ impl Limits {
             is_counted: false,
             commands: 0,
         };
-        if let Err(reason) = allowance.add(What::Sessions) {
+        if let Err(reason) = allowance.add(WsLimitKind::Sessions) {
             return Ok(Err(reason));
         }
         allowance.is_counted = true;
@@ -113,13 +113,13 @@ impl Limits {
     }
 }
 
-impl Allowance {
+impl SessionQuota {
     /// Counts a command.
     ///
     /// # Errors
     /// The reason why there are too many.
     pub(super) fn add_command(&mut self) -> Result<(), String> {
-        self.add(What::Commands)?;
+        self.add(WsLimitKind::Commands)?;
         self.commands += 1;
         Ok(())
     }
@@ -128,12 +128,12 @@ impl Allowance {
     pub(super) fn end_command(&mut self) {
         if self.commands > 0 {
             self.commands -= 1;
-            self.take(What::Commands, 1);
+            self.take(WsLimitKind::Commands, 1);
         }
     }
 
     /// Whether one more update may be sent.
-    pub(super) fn may_send(&self) -> bool {
+    pub(super) fn try_acquire_update(&self) -> bool {
         self.rate.as_ref().is_none_or(|rate| rate.try_take(1))
     }
 
@@ -153,13 +153,13 @@ impl Allowance {
         })
     }
 
-    fn add(&self, what: What) -> Result<(), String> {
+    fn add(&self, what: WsLimitKind) -> Result<(), String> {
         let mut counts = self.limits.counts.lock();
         let limit_of = |name: &str| self.profile.as_ref().map_or(0, |profile| profile.limit(name));
         for (scope, sessions, commands, id) in self.scopes() {
             let (name, things) = match what {
-                What::Sessions => (sessions, "sessions"),
-                What::Commands => (commands, "subscriptions"),
+                WsLimitKind::Sessions => (sessions, "sessions"),
+                WsLimitKind::Commands => (commands, "subscriptions"),
             };
             let limit = limit_of(name);
             let held = counts.get(&(what, scope, id)).copied().unwrap_or(0);
@@ -167,7 +167,7 @@ impl Allowance {
                 return Err(format!("Max {scope} {things} limit reached!"));
             }
         }
-        if what == What::Sessions {
+        if what == WsLimitKind::Sessions {
             let all = counts.entry((what, "all", Uuid::nil())).or_default();
             if *all >= MAX_SESSIONS {
                 return Err("Max sessions limit reached!".to_owned());
@@ -180,9 +180,9 @@ impl Allowance {
         Ok(())
     }
 
-    fn take(&self, what: What, count: u64) {
+    fn take(&self, what: WsLimitKind, count: u64) {
         let mut counts = self.limits.counts.lock();
-        let all = (what == What::Sessions).then_some(("all", Uuid::nil()));
+        let all = (what == WsLimitKind::Sessions).then_some(("all", Uuid::nil()));
         let own = self.scopes().map(|(scope, _, _, id)| (scope, id));
         for (scope, id) in own.chain(all) {
             let key = (what, scope, id);
@@ -196,12 +196,12 @@ impl Allowance {
     }
 }
 
-impl Drop for Allowance {
+impl Drop for SessionQuota {
     fn drop(&mut self) {
         if self.is_counted {
-            self.take(What::Sessions, 1);
+            self.take(WsLimitKind::Sessions, 1);
             if self.commands > 0 {
-                self.take(What::Commands, self.commands);
+                self.take(WsLimitKind::Commands, self.commands);
             }
         }
     }

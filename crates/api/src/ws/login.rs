@@ -6,75 +6,75 @@ use axum::extract::ws::{Message, WebSocket};
 use fieldline_core::access::Principal;
 use tokio::time::{Instant, timeout_at};
 
-use super::commands::{AuthCommand, Command, Wrapper};
-use super::session::{BAD_DATA, Close, POLICY};
-use crate::auth::Ticket;
+use super::commands::{AuthCommand, CommandWrapper, WsCommand};
+use super::session::{BAD_DATA, POLICY, WsCloseReason};
+use crate::auth::TokenIdentity;
 use crate::error::ApiError;
-use crate::state::Api;
+use crate::state::SharedApi;
 
 /// How long a socket may stay without proof of who is there.
 const AUTH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What proves who is there, to be shown again while the socket is open.
-pub(super) enum Proof {
+pub(super) enum WsCredentials {
     /// An access token that counted.
-    Token(Ticket),
+    Token(TokenIdentity),
     /// An API key.
     Key(String),
 }
 
 /// Somebody who has proved who they are.
-pub(super) type Known = (Principal, Proof);
+pub(super) type AuthenticatedPrincipal = (Principal, WsCredentials);
 
-impl Proof {
+impl WsCredentials {
     /// Who it speaks for now, if it still counts. A token that expires meanwhile is no reason; a key is.
-    pub(super) async fn redeem(&self, api: &Api) -> Result<Principal, ApiError> {
+    pub(super) async fn authenticate(&self, api: &SharedApi) -> Result<Principal, ApiError> {
         let ticket = match self {
             Self::Token(ticket) => *ticket,
             Self::Key(value) => api.keys.ticket(value, api.clock.now_ms()).await?,
         };
-        let known = api.sessions.redeem(ticket).await?;
+        let known = api.sessions.authenticate(ticket).await?;
         Ok(Principal::of(&known.user))
     }
 }
 
 /// Who comes with an access token.
-pub(super) async fn by_token(api: &Api, token: &str) -> Result<Known, ApiError> {
+pub(super) async fn by_token(api: &SharedApi, token: &str) -> Result<AuthenticatedPrincipal, ApiError> {
     let claims = api.tokens.read_access(token, api.clock.now_ms())?;
-    let proof = Proof::Token(claims.ticket());
-    Ok((proof.redeem(api).await?, proof))
+    let proof = WsCredentials::Token(claims.ticket());
+    Ok((proof.authenticate(api).await?, proof))
 }
 
-async fn by_command(api: &Api, command: AuthCommand) -> Result<Known, ApiError> {
+async fn by_command(api: &SharedApi, command: AuthCommand) -> Result<AuthenticatedPrincipal, ApiError> {
     if command.api_key.is_empty() {
         return by_token(api, &command.token).await;
     }
-    let proof = Proof::Key(command.api_key);
-    Ok((proof.redeem(api).await?, proof))
+    let proof = WsCredentials::Key(command.api_key);
+    Ok((proof.authenticate(api).await?, proof))
 }
 
 /// Waits for the message that says who is there; gives the commands that came with it, too.
 pub(super) async fn log_in(
-    api: &Api,
+    api: &SharedApi,
     socket: &mut WebSocket,
-) -> Result<(Known, Vec<Command>), Option<Close>> {
+) -> Result<(AuthenticatedPrincipal, Vec<WsCommand>), Option<WsCloseReason>> {
     let deadline = Instant::now() + AUTH_TIMEOUT;
     loop {
         let message = timeout_at(deadline, socket.recv()).await;
         let text = match message {
-            Err(_) => return Err(Some(Close(POLICY, "Authentication timeout".to_owned()))),
+            Err(_) => return Err(Some(WsCloseReason(POLICY, "Authentication timeout".to_owned()))),
             Ok(Some(Ok(Message::Text(text)))) => text,
             Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) => return Err(None),
             Ok(Some(Ok(_))) => continue,
         };
-        let wrapper: Wrapper = serde_json::from_str(&text)
-            .map_err(|_| Some(Close(BAD_DATA, "Failed to parse the payload".to_owned())))?;
+        let wrapper: CommandWrapper = serde_json::from_str(&text)
+            .map_err(|_| Some(WsCloseReason(BAD_DATA, "Failed to parse the payload".to_owned())))?;
         let Some(proof) = wrapper.auth_cmd else {
-            return Err(Some(Close(POLICY, "Auth cmd is missing".to_owned())));
+            return Err(Some(WsCloseReason(POLICY, "Auth cmd is missing".to_owned())));
         };
         return match by_command(api, proof).await {
             Ok(known) => Ok((known, wrapper.cmds)),
-            Err(error) => Err(Some(Close(BAD_DATA, error.message().to_owned()))),
+            Err(error) => Err(Some(WsCloseReason(BAD_DATA, error.message().to_owned()))),
         };
     }
 }

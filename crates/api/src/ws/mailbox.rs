@@ -12,8 +12,8 @@ use fieldline_core::options::ByteSize;
 use fieldline_core::ports::{ValueChange, ValueSource};
 #[cfg(test)]
 use fieldline_model::TenantId;
-use fieldline_model::kv::{Value, unpack};
-use fieldline_model::{EntityId, Subject};
+use fieldline_model::kv::{KvValue, unpack};
+use fieldline_model::{EntityId, EntityKey};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::Notify;
@@ -25,17 +25,17 @@ const MAX_BYTES: usize = 512 << 10;
 /// Bytes of the newest values of a client that is slow.
 const MAX_KEPT: usize = 8 << 20;
 /// Bytes that a client may be behind without their being counted.
-const FREE: usize = 16 << 10;
+const UNCOUNTED_BYTES: usize = 16 << 10;
 /// What a mailbox takes of the memory for sockets at once, bytes.
-const STEP: usize = 64 << 10;
+const MEMORY_STEP: usize = 64 << 10;
 /// What a value takes besides its name and text.
 const VALUE_COST: usize = 64;
 /// Why a client is given up that is too far behind.
-const TOO_MUCH: &str = "Max pending updates limit reached!";
+const PENDING_LIMIT_REACHED: &str = "Max pending updates limit reached!";
 
 /// What has happened to values.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum What {
+pub(super) enum ValueOperation {
     /// They were stored: the time and packed key-values.
     Stored(i64, Box<[u8]>),
     /// Values of these names were deleted.
@@ -44,7 +44,7 @@ pub(super) enum What {
     AllDeleted,
 }
 
-impl What {
+impl ValueOperation {
     /// `None` where that is nothing to be told: who watches an entity is asked again once it has changed hands.
     pub(super) fn of(change: &ValueChange<'_>) -> Option<Self> {
         Some(match change {
@@ -69,18 +69,18 @@ impl What {
 
 /// A change of the values of an entity.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Change {
-    pub(super) subject: Subject,
+pub(super) struct EntityValueChange {
+    pub(super) subject: EntityKey,
     pub(super) source: ValueSource,
-    pub(super) what: What,
+    pub(super) what: ValueOperation,
 }
 
 /// A value, `None` where it was deleted.
-pub(super) type NewValue = (i64, Option<Value>);
+pub(super) type NewValue = (i64, Option<KvValue>);
 
 /// Values of one entity for one command.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct News {
+pub(super) struct PendingValues {
     /// By name, oldest first.
     pub(super) values: Vec<(String, NewValue)>,
     /// Whether all values of the source were deleted before.
@@ -89,19 +89,19 @@ pub(super) struct News {
     pub(super) bytes: usize,
 }
 
-impl News {
-    fn add(&mut self, what: &What) {
+impl PendingValues {
+    fn add(&mut self, what: &ValueOperation) {
         match what {
-            What::Stored(ts, values) => {
+            ValueOperation::Stored(ts, values) => {
                 let stored = unpack(values).filter_map(Result::ok);
                 self.values
                     .extend(stored.map(|(name, value)| (name.to_owned(), (*ts, Some(value.to_value())))));
             }
-            What::Deleted(names) => {
+            ValueOperation::Deleted(names) => {
                 self.values
                     .extend(names.iter().map(|name| (name.clone(), (0, None))));
             }
-            What::AllDeleted => {
+            ValueOperation::AllDeleted => {
                 self.values.clear();
                 self.all_deleted = true;
             }
@@ -123,21 +123,21 @@ impl News {
         self.values.extend(newest);
         self.values.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         let cost = |(name, (_, value)): &(String, NewValue)| {
-            VALUE_COST + name.len() + value.as_ref().map_or(0, Value::heap_bytes)
+            VALUE_COST + name.len() + value.as_ref().map_or(0, KvValue::heap_bytes)
         };
         self.bytes = self.values.iter().map(cost).sum();
     }
 }
 
 /// Which command and which values of which entity.
-pub(super) type Place = (i64, Subject, ValueSource);
+pub(super) type UpdateKey = (i64, EntityKey, ValueSource);
 
-struct Pending {
+struct MailboxState {
     memory: MemoryShare,
-    changes: Vec<(i64, Arc<Change>)>,
+    changes: Vec<(i64, Arc<EntityValueChange>)>,
     bytes: usize,
     /// What was too much to be kept one by one.
-    newest: FxHashMap<Place, News>,
+    newest: FxHashMap<UpdateKey, PendingValues>,
     /// Bytes of that.
     kept: usize,
     /// Why the client is given up, if it is.
@@ -149,7 +149,7 @@ struct Pending {
     person: bool,
 }
 
-impl Pending {
+impl MailboxState {
     fn new(memory: MemoryShare) -> Self {
         Self {
             memory,
@@ -165,22 +165,22 @@ impl Pending {
     }
 
     /// Counts what there is; says whether there is room for it.
-    fn has_room(&mut self) -> bool {
+    fn try_reserve(&mut self) -> bool {
         let needed = self.bytes + self.kept;
-        if needed <= FREE.max(self.memory.held()) {
+        if needed <= UNCOUNTED_BYTES.max(self.memory.held()) {
             return true;
         }
-        self.memory.resize(needed.next_multiple_of(STEP)).is_ok()
+        self.memory.resize(needed.next_multiple_of(MEMORY_STEP)).is_ok()
     }
 
     /// Gives back what is not needed.
-    fn give_back(&mut self) {
+    fn release_unused(&mut self) {
         let needed = self.bytes + self.kept;
-        let needed = if needed <= FREE { 0 } else { needed };
+        let needed = if needed <= UNCOUNTED_BYTES { 0 } else { needed };
         self.memory.shrink_to(needed);
     }
 
-    fn lose(&mut self, reason: &'static str) {
+    fn drop_all(&mut self, reason: &'static str) {
         self.newest = FxHashMap::default();
         self.changes = Vec::new();
         self.bytes = 0;
@@ -200,7 +200,7 @@ impl Pending {
 
     /// The same, keeping the newest values alone, and none where they are too much.
     fn shrink(&mut self) {
-        let changed: FxHashSet<Place> = self
+        let changed: FxHashSet<UpdateKey> = self
             .changes
             .iter()
             .map(|(command, change)| (*command, change.subject, change.source))
@@ -213,17 +213,17 @@ impl Pending {
                 self.kept = self.kept - before + news.bytes;
             }
         }
-        if self.kept > MAX_KEPT || !self.has_room() {
-            self.lose(TOO_MUCH);
+        if self.kept > MAX_KEPT || !self.try_reserve() {
+            self.drop_all(PENDING_LIMIT_REACHED);
         } else {
-            self.give_back();
+            self.release_unused();
         }
     }
 }
 
 /// What was in a mailbox.
-pub(super) struct Delivery {
-    pub(super) news: Vec<(Place, News)>,
+pub(super) struct MailboxContent {
+    pub(super) news: Vec<(UpdateKey, PendingValues)>,
     /// Whether alarms have changed.
     pub(super) alarms: bool,
     /// Entities that were saved or deleted.
@@ -235,18 +235,18 @@ pub(super) struct Delivery {
 }
 
 /// See the module.
-pub(super) struct Mailbox {
-    pending: Mutex<Pending>,
+pub(super) struct SessionMailbox {
+    pending: Mutex<MailboxState>,
     notify: Notify,
     /// Bytes that the session follows.
     followed: AtomicUsize,
 }
 
-impl Mailbox {
+impl SessionMailbox {
     /// One whose client is counted with all others.
     pub(super) fn new(memory: MemoryShare) -> Self {
         Self {
-            pending: Mutex::new(Pending::new(memory)),
+            pending: Mutex::new(MailboxState::new(memory)),
             notify: Notify::new(),
             followed: AtomicUsize::new(0),
         }
@@ -264,19 +264,19 @@ impl Mailbox {
 
     /// Has the session closed.
     pub(super) fn give_up(&self, reason: &'static str) {
-        self.pending.lock().lose(reason);
+        self.pending.lock().drop_all(reason);
         self.notify.notify_one();
     }
 
     /// Puts a change in.
-    pub(super) fn put(&self, command: i64, change: Arc<Change>) {
+    pub(super) fn enqueue(&self, command: i64, change: Arc<EntityValueChange>) {
         let mut pending = self.pending.lock();
         if pending.lost.is_some() {
             return;
         }
         pending.bytes += change.what.bytes();
         pending.changes.push((command, change));
-        if pending.changes.len() >= MAX_CHANGES || pending.bytes >= MAX_BYTES || !pending.has_room() {
+        if pending.changes.len() >= MAX_CHANGES || pending.bytes >= MAX_BYTES || !pending.try_reserve() {
             pending.shrink();
         }
         drop(pending);
@@ -284,25 +284,25 @@ impl Mailbox {
     }
 
     /// Notes that alarms have changed.
-    pub(super) fn put_alarm(&self) {
+    pub(super) fn mark_alarms_changed(&self) {
         self.pending.lock().alarms = true;
         self.notify.notify_one();
     }
 
     /// Notes that an entity was saved or deleted.
-    pub(super) fn put_saved(&self, entity: EntityId) {
+    pub(super) fn mark_entity_changed(&self, entity: EntityId) {
         self.pending.lock().saved.insert(entity);
         self.notify.notify_one();
     }
 
     /// Notes that the one who is told may have changed.
-    pub(super) fn put_person(&self) {
+    pub(super) fn mark_principal_changed(&self) {
         self.pending.lock().person = true;
         self.notify.notify_one();
     }
 
     /// Drops what is there for a command that has ended, so that another one of its number is not told.
-    pub(super) fn forget(&self, command: i64) {
+    pub(super) fn discard_command(&self, command: i64) {
         let mut pending = self.pending.lock();
         pending.changes.retain(|(of, _)| *of != command);
         pending.newest.retain(|(of, ..), _| *of != command);
@@ -312,7 +312,7 @@ impl Mailbox {
             .map(|(_, change)| change.what.bytes())
             .sum();
         pending.kept = pending.newest.values().map(|news| news.bytes).sum();
-        pending.give_back();
+        pending.release_unused();
     }
 
     /// Waits until there is something.
@@ -321,13 +321,14 @@ impl Mailbox {
     }
 
     /// Takes out what there is, by command and entity.
-    pub(super) fn take(&self) -> Delivery {
+    pub(super) fn take(&self) -> MailboxContent {
         let mut pending = self.pending.lock();
         pending.fold();
-        let mut news: Vec<(Place, News)> = std::mem::take(&mut pending.newest).into_iter().collect();
+        let mut news: Vec<(UpdateKey, PendingValues)> =
+            std::mem::take(&mut pending.newest).into_iter().collect();
         pending.kept = 0;
-        pending.give_back();
-        let mut delivery = Delivery {
+        pending.release_unused();
+        let mut delivery = MailboxContent {
             news: Vec::new(),
             alarms: std::mem::take(&mut pending.alarms),
             saved: std::mem::take(&mut pending.saved),
@@ -342,7 +343,7 @@ impl Mailbox {
 }
 
 #[cfg(test)]
-impl Default for Mailbox {
+impl Default for SessionMailbox {
     fn default() -> Self {
         let pool = MemoryPool::new("test.memory", ByteSize::mib(256));
         Self::new(pool.share(TenantId::new()))
@@ -351,27 +352,27 @@ impl Default for Mailbox {
 
 #[cfg(test)]
 mod tests {
-    use fieldline_model::kv::{ValueRef, pack};
+    use fieldline_model::kv::{KvValueRef, pack};
     use fieldline_model::{DeviceId, TenantId};
 
     use super::*;
 
-    fn change(subject: Subject, ts: i64, value: i64) -> Arc<Change> {
+    fn change(subject: EntityKey, ts: i64, value: i64) -> Arc<EntityValueChange> {
         let mut values = Vec::new();
-        pack("t", ValueRef::Long(value), &mut values);
-        Arc::new(Change {
+        pack("t", KvValueRef::Long(value), &mut values);
+        Arc::new(EntityValueChange {
             subject,
             source: ValueSource::Latest,
-            what: What::Stored(ts, values.into()),
+            what: ValueOperation::Stored(ts, values.into()),
         })
     }
 
     #[test]
     fn all_changes_arrive_in_order_while_they_are_few() {
-        let subject = Subject::device(TenantId::new(), DeviceId::new());
-        let mailbox = Mailbox::default();
+        let subject = EntityKey::device(TenantId::new(), DeviceId::new());
+        let mailbox = SessionMailbox::default();
         for value in 0..10 {
-            mailbox.put(7, change(subject, value, value));
+            mailbox.enqueue(7, change(subject, value, value));
         }
         let delivery = mailbox.take();
         let [((7, _, ValueSource::Latest), news)] = delivery.news.as_slice() else {
@@ -384,12 +385,12 @@ mod tests {
 
     #[test]
     fn a_slow_client_gets_the_newest_value_and_memory_stays_bounded() {
-        let subject = Subject::device(TenantId::new(), DeviceId::new());
-        let mailbox = Mailbox::default();
+        let subject = EntityKey::device(TenantId::new(), DeviceId::new());
+        let mailbox = SessionMailbox::default();
         for value in 0..100_000 {
-            mailbox.put(7, change(subject, value, value));
+            mailbox.enqueue(7, change(subject, value, value));
             // An older point comes late, and is no news.
-            mailbox.put(7, change(subject, 1, 1));
+            mailbox.enqueue(7, change(subject, 1, 1));
         }
         let held = mailbox.pending.lock();
         assert!(held.changes.len() < MAX_CHANGES && held.newest.len() == 1);
@@ -397,23 +398,23 @@ mod tests {
         let news = mailbox.take().news.remove(0).1;
         assert!(news.values.len() <= MAX_CHANGES + 1);
         let newest = news.values.iter().max_by_key(|(_, (ts, _))| *ts).unwrap();
-        assert_eq!(newest.1, (99_999, Some(Value::Long(99_999))));
+        assert_eq!(newest.1, (99_999, Some(KvValue::Long(99_999))));
     }
 
     #[test]
     fn a_client_that_would_need_too_much_memory_is_given_up() {
-        let mailbox = Mailbox::default();
+        let mailbox = SessionMailbox::default();
         let tenant = TenantId::new();
         let text = "x".repeat(64 << 10);
         let mut values = Vec::new();
-        pack("t", ValueRef::Text(&text), &mut values);
+        pack("t", KvValueRef::Text(&text), &mut values);
         for _ in 0..200 {
-            let change = Change {
-                subject: Subject::device(tenant, DeviceId::new()),
+            let change = EntityValueChange {
+                subject: EntityKey::device(tenant, DeviceId::new()),
                 source: ValueSource::Latest,
-                what: What::Stored(1, values.clone().into()),
+                what: ValueOperation::Stored(1, values.clone().into()),
             };
-            mailbox.put(1, Arc::new(change));
+            mailbox.enqueue(1, Arc::new(change));
         }
         let delivery = mailbox.take();
         assert!(delivery.lost.is_some() && delivery.news.is_empty());
@@ -424,19 +425,19 @@ mod tests {
         let pool = MemoryPool::new("test.memory", ByteSize::mib(4));
         let text = "x".repeat(300 << 10);
         let mut values = Vec::new();
-        pack("t", ValueRef::Text(&text), &mut values);
-        let fill = |mailbox: &Mailbox, command: i64| {
+        pack("t", KvValueRef::Text(&text), &mut values);
+        let fill = |mailbox: &SessionMailbox, command: i64| {
             for _ in 0..4 {
-                let change = Change {
-                    subject: Subject::device(TenantId::new(), DeviceId::new()),
+                let change = EntityValueChange {
+                    subject: EntityKey::device(TenantId::new(), DeviceId::new()),
                     source: ValueSource::Latest,
-                    what: What::Stored(1, values.clone().into()),
+                    what: ValueOperation::Stored(1, values.clone().into()),
                 };
-                mailbox.put(command, Arc::new(change));
+                mailbox.enqueue(command, Arc::new(change));
             }
         };
         let (tenant, other) = (TenantId::new(), TenantId::new());
-        let [slow, slower] = [(); 2].map(|()| Mailbox::new(pool.share(tenant)));
+        let [slow, slower] = [(); 2].map(|()| SessionMailbox::new(pool.share(tenant)));
         fill(&slow, 1);
         fill(&slower, 1);
         let held = pool.held();
@@ -444,12 +445,12 @@ mod tests {
         assert_eq!(pool.held(), 0);
         fill(&slow, 1);
         // Beside one tenant that holds its part, another has room.
-        let stranger = Mailbox::new(pool.share(other));
-        stranger.put(1, change(Subject::device(other, DeviceId::new()), 1, 1));
+        let stranger = SessionMailbox::new(pool.share(other));
+        stranger.enqueue(1, change(EntityKey::device(other, DeviceId::new()), 1, 1));
         assert!(stranger.take().lost.is_none());
-        slow.forget(1);
+        slow.discard_command(1);
         assert_eq!(pool.held(), 0);
-        let later = Mailbox::new(pool.share(tenant));
+        let later = SessionMailbox::new(pool.share(tenant));
         fill(&later, 1);
         drop(later);
         assert_eq!(pool.held(), 0);
@@ -460,16 +461,17 @@ mod tests {
         let pool = MemoryPool::new("test.memory", ByteSize::mib(1));
         let text = "x".repeat(100 << 10);
         let mut values = Vec::new();
-        pack("t", ValueRef::Text(&text), &mut values);
+        pack("t", KvValueRef::Text(&text), &mut values);
         let tenant = TenantId::new();
-        let subject = Subject::device(tenant, DeviceId::new());
-        let mailboxes: Vec<Mailbox> = (0..20).map(|_| Mailbox::new(pool.share(tenant))).collect();
+        let subject = EntityKey::device(tenant, DeviceId::new());
+        let mailboxes: Vec<SessionMailbox> =
+            (0..20).map(|_| SessionMailbox::new(pool.share(tenant))).collect();
         for mailbox in &mailboxes {
-            let what = What::Stored(1, values.clone().into());
+            let what = ValueOperation::Stored(1, values.clone().into());
             let source = ValueSource::Latest;
-            mailbox.put(
+            mailbox.enqueue(
                 1,
-                Arc::new(Change {
+                Arc::new(EntityValueChange {
                     subject,
                     source,
                     what,
@@ -483,27 +485,27 @@ mod tests {
 
     #[test]
     fn a_command_is_not_told_what_one_before_it_has_asked_for() {
-        let subject = Subject::device(TenantId::new(), DeviceId::new());
-        let mailbox = Mailbox::default();
+        let subject = EntityKey::device(TenantId::new(), DeviceId::new());
+        let mailbox = SessionMailbox::default();
         for command in [1, 2] {
-            mailbox.put(command, change(subject, 5, 5));
+            mailbox.enqueue(command, change(subject, 5, 5));
         }
-        mailbox.forget(1);
+        mailbox.discard_command(1);
         let told: Vec<i64> = mailbox.take().news.iter().map(|(place, _)| place.0).collect();
         assert_eq!(told, [2]);
     }
 
     #[test]
     fn what_is_deleted_is_told() {
-        let subject = Subject::device(TenantId::new(), DeviceId::new());
-        let mailbox = Mailbox::default();
-        mailbox.put(1, change(subject, 5, 5));
-        let deleted = Change {
-            what: What::Deleted(vec!["t".to_owned()]),
+        let subject = EntityKey::device(TenantId::new(), DeviceId::new());
+        let mailbox = SessionMailbox::default();
+        mailbox.enqueue(1, change(subject, 5, 5));
+        let deleted = EntityValueChange {
+            what: ValueOperation::Deleted(vec!["t".to_owned()]),
             ..(*change(subject, 0, 0)).clone()
         };
-        mailbox.put(1, Arc::new(deleted));
-        mailbox.put_alarm();
+        mailbox.enqueue(1, Arc::new(deleted));
+        mailbox.mark_alarms_changed();
         let delivery = mailbox.take();
         assert!(delivery.alarms);
         assert_eq!(

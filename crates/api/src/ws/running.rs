@@ -9,23 +9,23 @@ use tracing::debug;
 
 use super::alarms::AlarmWatch;
 use super::entities::EntityWatch;
-use super::mailbox::Mailbox;
+use super::mailbox::SessionMailbox;
 use super::updates;
 use super::values::ValueWatch;
 use crate::error::ApiError;
-use crate::state::Api;
-use crate::telemetry::{PointsError, Reading};
+use crate::state::SharedApi;
+use crate::telemetry::{PointReader, PointsError};
 
 /// What became of a command.
-pub(super) type Outcome = Result<(), Failed>;
+pub(super) type CommandResult = Result<(), CommandError>;
 
 /// Why a command failed.
-pub(super) struct Failed {
+pub(super) struct CommandError {
     pub(super) code: u16,
     pub(super) message: String,
 }
 
-impl Failed {
+impl CommandError {
     pub(super) fn bad(message: impl Into<String>) -> Self {
         Self {
             code: updates::BAD_REQUEST,
@@ -49,7 +49,7 @@ impl Failed {
     }
 }
 
-impl From<ApiError> for Failed {
+impl From<ApiError> for CommandError {
     fn from(error: ApiError) -> Self {
         let status = error.status();
         if status.is_server_error() {
@@ -62,7 +62,7 @@ impl From<ApiError> for Failed {
     }
 }
 
-impl From<MemoryRefusal> for Failed {
+impl From<MemoryRefusal> for CommandError {
     fn from(refusal: MemoryRefusal) -> Self {
         Self {
             code: updates::TOO_MANY,
@@ -71,7 +71,7 @@ impl From<MemoryRefusal> for Failed {
     }
 }
 
-impl From<PointsError> for Failed {
+impl From<PointsError> for CommandError {
     fn from(error: PointsError) -> Self {
         match error {
             PointsError::Invalid(message) => Self::bad(message),
@@ -82,7 +82,7 @@ impl From<PointsError> for Failed {
 }
 
 /// A command that goes on.
-pub(super) enum Running {
+pub(super) enum ActiveCommand {
     Values(ValueWatch),
     Entities(Box<EntityWatch>),
     Alarms(Box<AlarmWatch>),
@@ -91,16 +91,16 @@ pub(super) enum Running {
 }
 
 /// What commands work with.
-pub(super) struct Scope {
-    pub(super) api: Api,
+pub(super) struct CommandContext {
+    pub(super) api: SharedApi,
     pub(super) who: Principal,
-    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) mailbox: Arc<SessionMailbox>,
     /// What is to be sent.
     pub(super) out: Vec<String>,
 }
 
-impl Running {
-    pub(super) fn end(&self, scope: &Scope, id: i64) {
+impl ActiveCommand {
+    pub(super) fn end(&self, scope: &CommandContext, id: i64) {
         match self {
             Self::Values(watch) => watch.end(scope, id),
             Self::Entities(entities) => entities.end(scope, id),
@@ -125,10 +125,10 @@ impl Running {
     }
 }
 
-impl Scope {
+impl CommandContext {
     /// What a command reads from now on.
-    pub(super) fn reading(&self) -> Reading {
-        Reading::new(self.api.memory.sockets.share(self.who.tenant))
+    pub(super) fn reading(&self) -> PointReader {
+        PointReader::new(self.api.memory.sockets.share(self.who.tenant))
     }
 
     /// The tenant whose entities these are.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
-use fieldline_core::access::{self, Operation};
-use fieldline_core::memory_pool::{Exhausted, MemoryRefusal, MemoryShare};
+use fieldline_core::access::{self, AccessOperation};
+use fieldline_core::memory_pool::{ExhaustedLimit, MemoryRefusal, MemoryShare};
 use fieldline_core::reading;
 use fieldline_model::EntityId;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,14 +13,14 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, tim
 use tracing::debug;
 
 use super::alarms::AlarmWatch;
-use super::commands::{Command, NotificationWrapper, TelemetryWrapper, Wrapper};
+use super::commands::{CommandWrapper, NotificationWrapper, TelemetryWrapper, WsCommand};
 use super::entities::EntityWatch;
-use super::limits::Allowance;
-use super::login::{self, Proof};
-use super::running::{Failed, Outcome, Running, Scope};
+use super::limits::SessionQuota;
+use super::login::{self, WsCredentials};
+use super::running::{ActiveCommand, CommandContext, CommandError, CommandResult};
 use super::updates;
 use super::values::ValueWatch;
-use crate::state::Api;
+use crate::state::SharedApi;
 
 /// The token of the query does not count, or something failed.
 const SERVER_ERROR: u16 = 1011;
@@ -33,13 +33,13 @@ const NOT_RELIABLE: u16 = 4_500;
 
 /// Between pings. A peer that has answered none of three is gone.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
-const MOST_UNANSWERED: u32 = 3;
+const MAX_UNANSWERED: u32 = 3;
 /// How long a message may take to be sent.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 /// Between looks at alarms that have changed, at least.
 const ALARM_PAUSE: Duration = Duration::from_millis(200);
 /// Between looks at least so many times what the last one took, the wait for others included.
-const REST: u32 = 10;
+const REFRESH_PAUSE_FACTOR: u32 = 10;
 /// Commands of a session at most, whatever the profile says.
 const MAX_COMMANDS: usize = 1_000;
 /// Bytes that pages which a session follows may take.
@@ -51,24 +51,24 @@ const MAX_REASON: usize = 123;
 
 /// Which endpoint was connected to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Endpoint {
+pub(super) enum WsEndpoint {
     General,
     Telemetry,
     Notifications,
 }
 
 /// Why a session ends.
-pub(super) struct Close(pub(super) u16, pub(super) String);
+pub(super) struct WsCloseReason(pub(super) u16, pub(super) String);
 
 /// A session of somebody known.
-pub(super) struct Session {
-    scope: Scope,
+pub(super) struct WsSession {
+    scope: CommandContext,
     socket: WebSocket,
-    endpoint: Endpoint,
+    endpoint: WsEndpoint,
     number: u64,
-    proof: Proof,
-    allowance: Allowance,
-    running: FxHashMap<i64, Running>,
+    proof: WsCredentials,
+    allowance: SessionQuota,
+    running: FxHashMap<i64, ActiveCommand>,
     /// What the session follows, and what is to be sent.
     memory: MemoryShare,
     /// Bytes of what it follows.
@@ -78,17 +78,22 @@ pub(super) struct Session {
     told_too_many: bool,
 }
 
-impl Session {
+impl WsSession {
     /// Serves a socket until it ends.
-    pub(super) async fn run(api: Api, mut socket: WebSocket, endpoint: Endpoint, token: Option<String>) {
-        let Some(unknown) = api.socket_limits.enter() else {
-            return end(&mut socket, Close(POLICY, "Too many sockets".to_owned())).await;
+    pub(super) async fn run(
+        api: SharedApi,
+        mut socket: WebSocket,
+        endpoint: WsEndpoint,
+        token: Option<String>,
+    ) {
+        let Some(unknown) = api.socket_limits.try_admit_socket() else {
+            return end(&mut socket, WsCloseReason(POLICY, "Too many sockets".to_owned())).await;
         };
         let known = match &token {
             Some(token) => login::by_token(&api, token)
                 .await
-                .map_err(|error| Close(SERVER_ERROR, error.message().to_owned())),
-            None => Err(Close(POLICY, String::new())),
+                .map_err(|error| WsCloseReason(SERVER_ERROR, error.message().to_owned())),
+            None => Err(WsCloseReason(POLICY, String::new())),
         };
         let (known, first) = match (known, token) {
             (Ok(known), _) => (known, Vec::new()),
@@ -104,12 +109,12 @@ impl Session {
         let opened = api.socket_limits.open(&api.entities, &api.clock, who).await;
         let allowance = match opened {
             Ok(Ok(allowance)) => allowance,
-            Ok(Err(reason)) => return end(&mut socket, Close(POLICY, reason)).await,
+            Ok(Err(reason)) => return end(&mut socket, WsCloseReason(POLICY, reason)).await,
             Err(error) => {
                 debug!(%error, "a socket was refused");
                 return end(
                     &mut socket,
-                    Close(SERVER_ERROR, "Internal Server error!".to_owned()),
+                    WsCloseReason(SERVER_ERROR, "Internal Server error!".to_owned()),
                 )
                 .await;
             }
@@ -117,7 +122,7 @@ impl Session {
         let (number, mailbox) = api.hub.open(who);
         let memory = api.memory.sockets.share(who.tenant);
         let mut session = Self {
-            scope: Scope {
+            scope: CommandContext {
                 api,
                 who,
                 mailbox,
@@ -143,7 +148,7 @@ impl Session {
     }
 
     /// Ends with why the session is closed, or nothing where the peer has gone.
-    async fn serve(&mut self, first: Vec<Command>) -> Result<(), Option<Close>> {
+    async fn serve(&mut self, first: Vec<WsCommand>) -> Result<(), Option<WsCloseReason>> {
         self.handle(first).await?;
         // Who this is may have changed before the mailbox was there.
         self.check_person().await?;
@@ -167,27 +172,27 @@ impl Session {
                 () = self.scope.mailbox.wait() => {
                     let delivery = self.scope.mailbox.take();
                     if let Some(reason) = delivery.lost {
-                        return Err(Some(Close(POLICY, reason.to_owned())));
+                        return Err(Some(WsCloseReason(POLICY, reason.to_owned())));
                     }
                     if delivery.person {
                         self.check_person().await?;
                     }
                     if !delivery.saved.is_empty() {
-                        self.check_rights(delivery.saved).await;
+                        self.refresh_permissions(delivery.saved).await;
                     }
                     if delivery.alarms {
                         alarms_due.get_or_insert_with(|| Instant::now() + alarm_pause);
                     }
-                    self.on_news(delivery.news);
+                    self.handle_changes(delivery.news);
                 }
                 () = alarms => {
                     alarms_due = None;
                     let took = self.refresh(false).await;
-                    alarm_pause = ALARM_PAUSE.max(took * REST);
+                    alarm_pause = ALARM_PAUSE.max(took * REFRESH_PAUSE_FACTOR);
                 }
                 () = tokio::time::sleep_until(refresh_due) => {
                     let took = self.refresh(true).await;
-                    refresh_due = Instant::now() + refresh_pause.max(took * REST);
+                    refresh_due = Instant::now() + refresh_pause.max(took * REFRESH_PAUSE_FACTOR);
                 }
                 _ = pings.tick() => self.ping().await?,
             }
@@ -195,7 +200,7 @@ impl Session {
         }
     }
 
-    async fn on_message(&mut self, message: Message) -> Result<(), Option<Close>> {
+    async fn on_message(&mut self, message: Message) -> Result<(), Option<WsCloseReason>> {
         match message {
             Message::Text(text) => match parse(self.endpoint, &text) {
                 Ok(commands) => self.handle(commands).await,
@@ -214,7 +219,7 @@ impl Session {
         }
     }
 
-    async fn handle(&mut self, commands: Vec<Command>) -> Result<(), Option<Close>> {
+    async fn handle(&mut self, commands: Vec<WsCommand>) -> Result<(), Option<WsCloseReason>> {
         for command in commands {
             let id = command.id();
             if let Err(failed) = self.start(command).await? {
@@ -228,23 +233,23 @@ impl Session {
     }
 
     /// Starts, changes or ends a command.
-    async fn start(&mut self, command: Command) -> Result<Outcome, Option<Close>> {
+    async fn start(&mut self, command: WsCommand) -> Result<CommandResult, Option<WsCloseReason>> {
         let id = command.id();
         match &command {
-            Command::EntityDataUnsubscribe(_)
-            | Command::EntityCountUnsubscribe(_)
-            | Command::AlarmDataUnsubscribe(_)
-            | Command::AlarmCountUnsubscribe(_)
-            | Command::AlarmStatusUnsubscribe(_)
-            | Command::NotificationsUnsubscribe(_) => {
+            WsCommand::EntityDataUnsubscribe(_)
+            | WsCommand::EntityCountUnsubscribe(_)
+            | WsCommand::AlarmDataUnsubscribe(_)
+            | WsCommand::AlarmCountUnsubscribe(_)
+            | WsCommand::AlarmStatusUnsubscribe(_)
+            | WsCommand::NotificationsUnsubscribe(_) => {
                 self.stop(id);
                 return Ok(Ok(()));
             }
             // There are none that could be unread.
-            Command::MarkNotificationsAsRead(_) | Command::MarkAllNotificationsAsRead(_) => {
+            WsCommand::MarkNotificationsAsRead(_) | WsCommand::MarkAllNotificationsAsRead(_) => {
                 return Ok(Ok(()));
             }
-            Command::Attributes(watch) | Command::Timeseries(watch) if watch.unsubscribe => {
+            WsCommand::Attributes(watch) | WsCommand::Timeseries(watch) if watch.unsubscribe => {
                 if watch.entity_id.is_empty() {
                     self.end_all();
                 } else {
@@ -255,16 +260,16 @@ impl Session {
             _ => {}
         }
         if id < 0 {
-            return Ok(Err(Failed::bad("Cmd id is negative value!")));
+            return Ok(Err(CommandError::bad("Cmd id is negative value!")));
         }
-        if let Command::TimeseriesHistory(watch) = command {
+        if let WsCommand::TimeseriesHistory(watch) = command {
             return Ok(super::values::history(&mut self.scope, watch).await);
         }
-        if let Command::EntityData(command) = &command
-            && let Some(Running::Entities(_)) = self.running.get(&id)
+        if let WsCommand::EntityData(command) = &command
+            && let Some(ActiveCommand::Entities(_)) = self.running.get(&id)
         {
             if command.query.is_none() && !command.asks_for_values() {
-                return Ok(Err(Failed::bad("Query is empty!")));
+                return Ok(Err(CommandError::bad("Query is empty!")));
             }
         } else {
             self.stop(id);
@@ -272,24 +277,24 @@ impl Session {
         let is_new = !self.running.contains_key(&id);
         if is_new {
             if self.running.len() >= MAX_COMMANDS {
-                return Err(Some(Close(
+                return Err(Some(WsCloseReason(
                     POLICY,
                     "Max session subscriptions limit reached!".to_owned(),
                 )));
             }
             self.allowance
                 .add_command()
-                .map_err(|reason| Some(Close(POLICY, reason)))?;
+                .map_err(|reason| Some(WsCloseReason(POLICY, reason)))?;
         }
         let outcome = self.begin(id, command).await;
         if is_new && !self.running.contains_key(&id) {
             self.allowance.end_command();
         }
-        self.held = self.running.values().map(Running::held).sum();
+        self.held = self.running.values().map(ActiveCommand::held).sum();
         if outcome.is_ok() && self.held > MAX_HELD {
             self.stop(id);
             let most = MAX_HELD >> 20;
-            return Ok(Err(Failed::bad(format!(
+            return Ok(Err(CommandError::bad(format!(
                 "A session must not follow more than {most} MiB of entities and values!"
             ))));
         }
@@ -306,39 +311,41 @@ impl Session {
 
     /// Closes the session of the tenant that holds most, where the tenant holds its part.
     fn make_room(&self, refusal: &MemoryRefusal) {
-        if refusal.exhausted == Exhausted::Part {
+        if refusal.exhausted == ExhaustedLimit::Part {
             self.scope.api.hub.close_largest(self.scope.who.tenant);
         }
     }
 
-    async fn begin(&mut self, id: i64, command: Command) -> Outcome {
+    async fn begin(&mut self, id: i64, command: WsCommand) -> CommandResult {
         let scope = &mut self.scope;
         let running = match command {
-            Command::Attributes(watch) => Running::Values(ValueWatch::attributes(scope, watch).await?),
-            Command::Timeseries(watch) => Running::Values(ValueWatch::series(scope, watch).await?),
-            Command::EntityData(command) => match self.running.get_mut(&id) {
-                Some(Running::Entities(entities)) => return entities.change(scope, *command).await,
-                _ => Running::Entities(Box::new(EntityWatch::start(scope, *command).await?)),
+            WsCommand::Attributes(watch) => {
+                ActiveCommand::Values(ValueWatch::attributes(scope, watch).await?)
+            }
+            WsCommand::Timeseries(watch) => ActiveCommand::Values(ValueWatch::series(scope, watch).await?),
+            WsCommand::EntityData(command) => match self.running.get_mut(&id) {
+                Some(ActiveCommand::Entities(entities)) => return entities.change(scope, *command).await,
+                _ => ActiveCommand::Entities(Box::new(EntityWatch::start(scope, *command).await?)),
             },
-            Command::EntityCount(command) => {
-                Running::Alarms(Box::new(AlarmWatch::entities(scope, command).await?))
+            WsCommand::EntityCount(command) => {
+                ActiveCommand::Alarms(Box::new(AlarmWatch::entities(scope, command).await?))
             }
-            Command::AlarmData(command) => {
-                Running::Alarms(Box::new(AlarmWatch::page(scope, *command).await?))
+            WsCommand::AlarmData(command) => {
+                ActiveCommand::Alarms(Box::new(AlarmWatch::page(scope, *command).await?))
             }
-            Command::AlarmCount(command) => {
-                Running::Alarms(Box::new(AlarmWatch::count(scope, command).await?))
+            WsCommand::AlarmCount(command) => {
+                ActiveCommand::Alarms(Box::new(AlarmWatch::count(scope, command).await?))
             }
-            Command::AlarmStatus(command) => {
-                Running::Alarms(Box::new(AlarmWatch::status(scope, command).await?))
+            WsCommand::AlarmStatus(command) => {
+                ActiveCommand::Alarms(Box::new(AlarmWatch::status(scope, command).await?))
             }
-            Command::Notifications(_) => {
+            WsCommand::Notifications(_) => {
                 scope.out.push(updates::no_notifications(id));
-                Running::Inbox
+                ActiveCommand::Inbox
             }
-            Command::NotificationsCount(_) => {
+            WsCommand::NotificationsCount(_) => {
                 scope.out.push(updates::no_notifications_count(id));
-                Running::Inbox
+                ActiveCommand::Inbox
             }
             _ => return Ok(()),
         };
@@ -353,7 +360,7 @@ impl Session {
 
     fn stop(&mut self, id: i64) {
         if self.remove(id) {
-            self.held = self.running.values().map(Running::held).sum();
+            self.held = self.running.values().map(ActiveCommand::held).sum();
             self.scope.mailbox.note_followed(self.held);
             self.memory.shrink_to(self.held);
         }
@@ -365,9 +372,9 @@ impl Session {
             return false;
         };
         running.end(&self.scope, id);
-        self.scope.mailbox.forget(id);
+        self.scope.mailbox.discard_command(id);
         self.allowance.end_command();
-        if running.shows_alarms() && !self.running.values().any(Running::shows_alarms) {
+        if running.shows_alarms() && !self.running.values().any(ActiveCommand::shows_alarms) {
             self.scope
                 .api
                 .hub
@@ -387,23 +394,23 @@ impl Session {
     }
 
     /// Turns changes into updates.
-    fn on_news(&mut self, news: Vec<(super::mailbox::Place, super::mailbox::News)>) {
+    fn handle_changes(&mut self, news: Vec<(super::mailbox::UpdateKey, super::mailbox::PendingValues)>) {
         let mut changes: FxHashMap<i64, Vec<updates::EntityUpdate>> = FxHashMap::default();
         for ((command, subject, source), news) in news {
             match self.running.get_mut(&command) {
-                Some(Running::Values(watch)) => {
+                Some(ActiveCommand::Values(watch)) => {
                     self.scope.out.extend(watch.update(command, source, &news));
                 }
-                Some(Running::Entities(entities)) => {
+                Some(ActiveCommand::Entities(entities)) => {
                     let changed = entities.update(subject, source, &news);
                     changes.entry(command).or_default().extend(changed);
                 }
-                Some(Running::Alarms(alarms)) => {
+                Some(ActiveCommand::Alarms(alarms)) => {
                     self.scope
                         .out
                         .extend(alarms.update(command, subject, source, &news));
                 }
-                Some(Running::Inbox) | None => {}
+                Some(ActiveCommand::Inbox) | None => {}
             }
         }
         for (command, changes) in changes {
@@ -423,9 +430,9 @@ impl Session {
         let mut denied = Vec::new();
         for (id, running) in &mut self.running {
             let again = match running {
-                Running::Alarms(alarms) => all || alarms.shows_alarms(),
-                Running::Entities(entities) => all && entities.is_dynamic(),
-                Running::Values(_) | Running::Inbox => false,
+                ActiveCommand::Alarms(alarms) => all || alarms.shows_alarms(),
+                ActiveCommand::Entities(entities) => all && entities.is_dynamic(),
+                ActiveCommand::Values(_) | ActiveCommand::Inbox => false,
             };
             if !again {
                 continue;
@@ -433,9 +440,9 @@ impl Session {
             let hub = Arc::clone(&scope.api.hub);
             let _look = hub.looks.acquire().await;
             let outcome = match running {
-                Running::Alarms(alarms) => alarms.refresh(scope, *id).await,
-                Running::Entities(entities) => entities.refresh(scope).await,
-                Running::Values(_) | Running::Inbox => Ok(()),
+                ActiveCommand::Alarms(alarms) => alarms.refresh(scope, *id).await,
+                ActiveCommand::Entities(entities) => entities.refresh(scope).await,
+                ActiveCommand::Values(_) | ActiveCommand::Inbox => Ok(()),
             };
             if let Err(failed) = outcome {
                 scope.out.push(updates::error(*id, failed.code, &failed.message));
@@ -447,7 +454,7 @@ impl Session {
         for id in denied {
             self.stop(id);
         }
-        self.held = self.running.values().map(Running::held).sum();
+        self.held = self.running.values().map(ActiveCommand::held).sum();
         self.scope.mailbox.note_followed(self.held);
         if let Err(refusal) = self.memory.resize(self.held) {
             self.make_room(&refusal);
@@ -456,23 +463,31 @@ impl Session {
     }
 
     /// Ends the session of somebody who was deleted, disabled or logged out, or is somebody else now.
-    async fn check_person(&mut self) -> Result<(), Option<Close>> {
-        let is_same = match self.proof.redeem(&self.scope.api).await {
+    async fn check_person(&mut self) -> Result<(), Option<WsCloseReason>> {
+        let is_same = match self.proof.authenticate(&self.scope.api).await {
             Ok(who) => who == self.scope.who,
             Err(error) => error.status().is_server_error(),
         };
         if is_same {
             return Ok(());
         }
-        Err(Some(Close(POLICY, "Session is no longer valid".to_owned())))
+        Err(Some(WsCloseReason(
+            POLICY,
+            "Session is no longer valid".to_owned(),
+        )))
     }
 
     /// Ends what is told of entities that the one who is told may not see any more.
-    async fn check_rights(&mut self, saved: FxHashSet<EntityId>) {
+    async fn refresh_permissions(&mut self, saved: FxHashSet<EntityId>) {
         let api = &self.scope.api;
         let asked = saved.iter().copied();
-        let permitted =
-            access::permitted(&api.entities, &self.scope.who, Operation::ReadTelemetry, asked).await;
+        let permitted = access::filter_permitted(
+            &api.entities,
+            &self.scope.who,
+            AccessOperation::ReadTelemetry,
+            asked,
+        )
+        .await;
         let lost: FxHashSet<EntityId> = match permitted {
             Ok(permitted) => saved.into_iter().filter(|id| !permitted.contains(id)).collect(),
             Err(error) => {
@@ -487,15 +502,15 @@ impl Session {
         let mut ended = Vec::new();
         for (id, running) in &mut self.running {
             match running {
-                Running::Values(watch) if lost.contains(&watch.entity) => ended.push(*id),
-                Running::Entities(entities) => entities.lose(&self.scope, &lost),
-                Running::Alarms(alarms) => alarms.lose(&self.scope, *id, &lost),
-                Running::Values(_) | Running::Inbox => {}
+                ActiveCommand::Values(watch) if lost.contains(&watch.entity) => ended.push(*id),
+                ActiveCommand::Entities(entities) => entities.drop_entities(&self.scope, &lost),
+                ActiveCommand::Alarms(alarms) => alarms.drop_entities(&self.scope, *id, &lost),
+                ActiveCommand::Values(_) | ActiveCommand::Inbox => {}
             }
         }
         for id in ended {
             self.stop(id);
-            let failed = Failed::unauthorized();
+            let failed = CommandError::unauthorized();
             self.scope
                 .out
                 .push(updates::error(id, failed.code, &failed.message));
@@ -503,9 +518,12 @@ impl Session {
         self.refresh(false).await;
     }
 
-    async fn ping(&mut self) -> Result<(), Option<Close>> {
-        if self.unanswered >= MOST_UNANSWERED {
-            return Err(Some(Close(NOT_RELIABLE, "Session not reliable".to_owned())));
+    async fn ping(&mut self) -> Result<(), Option<WsCloseReason>> {
+        if self.unanswered >= MAX_UNANSWERED {
+            return Err(Some(WsCloseReason(
+                NOT_RELIABLE,
+                "Session not reliable".to_owned(),
+            )));
         }
         // What no change tells of: who has logged out, and a key that has expired.
         self.check_person().await?;
@@ -514,22 +532,22 @@ impl Session {
     }
 
     /// Sends what is to be sent; updates within the rate that the profile allows.
-    async fn flush(&mut self, limited: bool) -> Result<(), Option<Close>> {
+    async fn flush(&mut self, limited: bool) -> Result<(), Option<WsCloseReason>> {
         let bytes: usize = self.scope.out.iter().map(String::len).sum();
         if bytes > FREE_BYTES
             && let Err(refusal) = self.memory.resize(self.held + bytes)
         {
             self.scope.out.clear();
-            return Err(Some(Close(POLICY, refusal.to_string())));
+            return Err(Some(WsCloseReason(POLICY, refusal.to_string())));
         }
         let sent = self.send_all(limited).await;
         self.memory.shrink_to(self.held);
         sent
     }
 
-    async fn send_all(&mut self, limited: bool) -> Result<(), Option<Close>> {
+    async fn send_all(&mut self, limited: bool) -> Result<(), Option<WsCloseReason>> {
         for text in std::mem::take(&mut self.scope.out) {
-            if limited && !self.allowance.may_send() {
+            if limited && !self.allowance.try_acquire_update() {
                 if !std::mem::replace(&mut self.told_too_many, true) {
                     let error = updates::error(0, updates::TOO_MANY, "Too many updates!");
                     self.send(Message::Text(error.into())).await?;
@@ -544,7 +562,7 @@ impl Session {
         Ok(())
     }
 
-    async fn send(&mut self, message: Message) -> Result<(), Option<Close>> {
+    async fn send(&mut self, message: Message) -> Result<(), Option<WsCloseReason>> {
         match timeout(SEND_TIMEOUT, self.socket.send(message)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(None),
@@ -552,11 +570,11 @@ impl Session {
     }
 }
 
-fn parse(endpoint: Endpoint, text: &str) -> serde_json::Result<Vec<Command>> {
+fn parse(endpoint: WsEndpoint, text: &str) -> serde_json::Result<Vec<WsCommand>> {
     Ok(match endpoint {
-        Endpoint::General => serde_json::from_str::<Wrapper>(text)?.cmds,
-        Endpoint::Telemetry => serde_json::from_str::<TelemetryWrapper>(text)?.into_commands(),
-        Endpoint::Notifications => serde_json::from_str::<NotificationWrapper>(text)?.into_commands(),
+        WsEndpoint::General => serde_json::from_str::<CommandWrapper>(text)?.cmds,
+        WsEndpoint::Telemetry => serde_json::from_str::<TelemetryWrapper>(text)?.into_commands(),
+        WsEndpoint::Notifications => serde_json::from_str::<NotificationWrapper>(text)?.into_commands(),
     })
 }
 
@@ -567,8 +585,8 @@ fn ticks(every: Duration) -> Interval {
 }
 
 /// Says why, and waits a moment for the peer to hear it.
-async fn end(socket: &mut WebSocket, Close(code, reason): Close) {
-    const PATIENCE: Duration = Duration::from_secs(1);
+async fn end(socket: &mut WebSocket, WsCloseReason(code, reason): WsCloseReason) {
+    const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
     let reason = &reason[..reason.floor_char_boundary(MAX_REASON)];
     let frame = CloseFrame {
         code,
@@ -581,6 +599,6 @@ async fn end(socket: &mut WebSocket, Close(code, reason): Close) {
     };
     tokio::select! {
         () = told => {}
-        () = sleep(PATIENCE) => {}
+        () = sleep(CLOSE_TIMEOUT) => {}
     }
 }

@@ -6,29 +6,31 @@ use fieldline_core::access::Principal;
 use fieldline_core::events::{EntityChange, EntityListener as _};
 use fieldline_core::memory_pool::MemoryPool;
 use fieldline_core::options::ByteSize;
-use fieldline_core::ports::{RowParts, TelemetryRow, ValueChange, ValueListener as _, ValueSource};
+use fieldline_core::ports::{
+    TelemetryRow, TelemetrySaveStrategy, ValueChange, ValueListener as _, ValueSource,
+};
 use fieldline_model::entity::Authority;
-use fieldline_model::kv::{Value, ValueRef, pack};
-use fieldline_model::query::{EntityKey, KeyType, LatestValues};
-use fieldline_model::{CustomerId, DeviceId, EntityId, Subject, TenantId, UserId};
+use fieldline_model::kv::{KvValue, KvValueRef, pack};
+use fieldline_model::query::{EntityQueryKey, KeyType, LatestValues};
+use fieldline_model::{CustomerId, DeviceId, EntityId, EntityKey, TenantId, UserId};
 
-use super::commands::{Command, TelemetryWrapper, Wrapper};
-use super::hub::{ATTRIBUTES, Hub, bit};
+use super::commands::{CommandWrapper, TelemetryWrapper, WsCommand};
+use super::hub::{ATTRIBUTES, SubscriptionHub, bit};
 use super::latest;
-use super::mailbox::{Mailbox, News};
+use super::mailbox::{PendingValues, SessionMailbox};
 
-fn hub() -> Arc<Hub> {
-    Hub::new(MemoryPool::new("test.memory", ByteSize::mib(16)))
+fn hub() -> Arc<SubscriptionHub> {
+    SubscriptionHub::new(MemoryPool::new("test.memory", ByteSize::mib(16)))
 }
 
-fn store(hub: &Hub, subject: Subject) {
+fn store(hub: &SubscriptionHub, subject: EntityKey) {
     let mut values = Vec::new();
-    pack("t", ValueRef::Long(1), &mut values);
+    pack("t", KvValueRef::Long(1), &mut values);
     let row = TelemetryRow {
         subject,
         ts: 1,
         ttl_seconds: 0,
-        parts: RowParts::ALL,
+        parts: TelemetrySaveStrategy::ALL,
         values: &values,
     };
     hub.on_value(ValueChange::Points(&row));
@@ -38,13 +40,13 @@ fn store(hub: &Hub, subject: Subject) {
 fn only_those_who_watch_an_entity_and_source_are_told() {
     let hub = hub();
     let (tenant, id) = (TenantId::new(), DeviceId::new());
-    let subject = Subject::device(tenant, id);
-    let [points, attributes, foreign] = [(); 3].map(|()| Arc::new(Mailbox::default()));
+    let subject = EntityKey::device(tenant, id);
+    let [points, attributes, foreign] = [(); 3].map(|()| Arc::new(SessionMailbox::default()));
     assert!(!hub.is_listening());
     hub.watch(subject, bit(ValueSource::Latest), 1, &points);
     hub.watch(subject, ATTRIBUTES, 1, &attributes);
     hub.watch(
-        Subject::device(TenantId::new(), id),
+        EntityKey::device(TenantId::new(), id),
         bit(ValueSource::Latest),
         1,
         &foreign,
@@ -60,7 +62,7 @@ fn only_those_who_watch_an_entity_and_source_are_told() {
     assert_eq!(points.take().news.len(), 1);
     hub.unwatch(subject, 1, &points);
     hub.unwatch(subject, 1, &attributes);
-    hub.unwatch(Subject::device(TenantId::new(), id), 1, &foreign);
+    hub.unwatch(EntityKey::device(TenantId::new(), id), 1, &foreign);
     store(&hub, subject);
     assert!(points.take().news.is_empty());
 }
@@ -69,7 +71,7 @@ fn only_those_who_watch_an_entity_and_source_are_told() {
 fn alarms_are_told_to_their_tenant() {
     let hub = hub();
     let (tenant, other) = (TenantId::new(), TenantId::new());
-    let mailbox = Arc::new(Mailbox::default());
+    let mailbox = Arc::new(SessionMailbox::default());
     hub.watch_alarms(tenant, 1, &mailbox);
     hub.on_change(EntityChange::AlarmChanged(other, DeviceId::new().into()));
     assert!(!mailbox.take().alarms);
@@ -82,7 +84,7 @@ fn alarms_are_told_to_their_tenant() {
 
 #[test]
 fn both_wrappers_give_the_same_commands() {
-    let general: Wrapper = serde_json::from_str(
+    let general: CommandWrapper = serde_json::from_str(
         r#"{"authCmd":null,"cmds":[{"type":"TIMESERIES","cmdId":3,"entityType":"DEVICE","entityId":"x","keys":"a,b,,a"},
             {"type":"ALARM_DATA_UNSUBSCRIBE","cmdId":4}]}"#,
     )
@@ -93,14 +95,14 @@ fn both_wrappers_give_the_same_commands() {
     )
     .unwrap();
     for commands in [general.cmds, older.into_commands()] {
-        let ids: Vec<i64> = commands.iter().map(Command::id).collect();
+        let ids: Vec<i64> = commands.iter().map(WsCommand::id).collect();
         assert_eq!(ids, [3, 4]);
-        let Command::Timeseries(watch) = &commands[0] else {
+        let WsCommand::Timeseries(watch) = &commands[0] else {
             panic!("a command of series");
         };
         assert_eq!(watch.names().unwrap(), ["a", "b"]);
     }
-    assert!(serde_json::from_str::<Wrapper>(r#"{"cmds":[{"type":"NONSENSE","cmdId":1}]}"#).is_err());
+    assert!(serde_json::from_str::<CommandWrapper>(r#"{"cmds":[{"type":"NONSENSE","cmdId":1}]}"#).is_err());
 }
 
 #[test]
@@ -114,8 +116,8 @@ fn whoever_watches_is_asked_again_when_entities_and_people_change() {
         customer: CustomerId::new(),
     };
     let (number, mailbox) = hub.open(who);
-    hub.watch(Subject::device(tenant, id), 0, 1, &mailbox);
-    store(&hub, Subject::device(tenant, id));
+    hub.watch(EntityKey::device(tenant, id), 0, 1, &mailbox);
+    store(&hub, EntityKey::device(tenant, id));
     for change in [
         EntityChange::DeviceSaved(tenant, DeviceId::new()),
         EntityChange::DeviceSaved(TenantId::new(), id),
@@ -148,18 +150,18 @@ fn whoever_watches_is_asked_again_when_entities_and_people_change() {
 
 #[test]
 fn what_a_client_knows_is_not_told_again() {
-    let key = EntityKey::new(KeyType::TimeSeries, "t");
+    let key = EntityQueryKey::new(KeyType::TimeSeries, "t");
     let mut known = LatestValues::new();
     let mut tell = |ts: i64, value: Option<i64>| {
-        let news = News {
+        let news = PendingValues {
             values: vec![
-                ("t".to_owned(), (ts, value.map(Value::Long))),
-                ("other".to_owned(), (ts, Some(Value::Long(1)))),
+                ("t".to_owned(), (ts, value.map(KvValue::Long))),
+                ("other".to_owned(), (ts, Some(KvValue::Long(1)))),
             ],
-            ..News::default()
+            ..PendingValues::default()
         };
         let keys = std::slice::from_ref(&key);
-        let changed = latest::change(&mut known, ValueSource::Latest, &news, keys, |_, _| false);
+        let changed = latest::merge_changes(&mut known, ValueSource::Latest, &news, keys, |_, _| false);
         changed.get(&KeyType::TimeSeries).map(|values| {
             assert_eq!(values.len(), 1);
             values["t"].value.clone()
@@ -191,7 +193,7 @@ fn where_a_tenant_has_no_memory_left_its_largest_session_is_closed() {
     let [small, large, idle] = [10, 20, 0].map(|bytes| open(tenant, bytes));
     let foreign = open(other, 30);
     hub.close_largest(tenant);
-    let is_closed = |mailbox: &Arc<Mailbox>| mailbox.take().lost.is_some();
+    let is_closed = |mailbox: &Arc<SessionMailbox>| mailbox.take().lost.is_some();
     assert_eq!(
         [&small, &large, &idle, &foreign].map(is_closed),
         [false, true, false, false]

@@ -1,18 +1,18 @@
 //! Values of one entity: its series or attributes, and their history.
 
-use fieldline_core::access::{AccessError, Entity, Operation};
+use fieldline_core::access::{AccessError, AccessOperation, AnyEntity};
 use fieldline_core::ports::ValueSource;
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{EntityId, Subject};
+use fieldline_model::{EntityId, EntityKey};
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
-use super::commands::Watch;
+use super::commands::SubscriptionCommand;
 use super::hub::{ATTRIBUTES, bit};
-use super::mailbox::News;
-use super::running::{Failed, Outcome, Scope};
+use super::mailbox::PendingValues;
+use super::running::{CommandContext, CommandError, CommandResult};
 use super::updates::SubscriptionUpdate;
-use crate::telemetry::{PointsQuery, Source, points};
+use crate::telemetry::{PointsQuery, SeriesSource, points};
 
 /// Series of one command at most.
 const MAX_KEYS: usize = 1_000;
@@ -24,7 +24,7 @@ pub(super) struct ValueWatch {
     /// The entity that was asked for.
     pub(super) entity: EntityId,
     /// Whose values it shows: its own, or those of what an entity view shows.
-    subject: Subject,
+    subject: EntityKey,
     /// `None` for all.
     names: Option<Vec<String>>,
     /// Nothing outside of it, milliseconds.
@@ -37,32 +37,36 @@ pub(super) struct ValueWatch {
 }
 
 /// The entity, if the one who asks may do that with it.
-pub(super) async fn entity(scope: &Scope, watch: &Watch, operation: Operation) -> Result<Entity, Failed> {
+pub(super) async fn entity(
+    scope: &CommandContext,
+    watch: &SubscriptionCommand,
+    operation: AccessOperation,
+) -> Result<AnyEntity, CommandError> {
     if watch.entity_id.is_empty() {
-        return Err(Failed::bad("Device id is empty!"));
+        return Err(CommandError::bad("Device id is empty!"));
     }
     let kind = watch
         .entity_type
         .parse()
-        .map_err(|_| Failed::bad(format!("Invalid entity type: {}", watch.entity_type)))?;
+        .map_err(|_| CommandError::bad(format!("Invalid entity type: {}", watch.entity_type)))?;
     let id: Uuid = watch
         .entity_id
         .parse()
-        .map_err(|_| Failed::bad(format!("Invalid UUID string: {}", watch.entity_id)))?;
+        .map_err(|_| CommandError::bad(format!("Invalid UUID string: {}", watch.entity_id)))?;
     let found = scope
         .api
         .check(&scope.who, EntityId::new(kind, id), operation)
         .await;
     found.map_err(|error| match error {
-        AccessError::NotFound(_) | AccessError::Denied => Failed::unauthorized(),
-        AccessError::Store(error) => Failed::internal(&error, "Failed to fetch data!"),
+        AccessError::NotFound(_) | AccessError::Denied => CommandError::unauthorized(),
+        AccessError::Store(error) => CommandError::internal(&error, "Failed to fetch data!"),
     })
 }
 
-fn names(watch: &Watch) -> Result<Option<Vec<String>>, Failed> {
+fn names(watch: &SubscriptionCommand) -> Result<Option<Vec<String>>, CommandError> {
     let names = watch.names();
     if names.as_ref().is_some_and(|names| names.len() > MAX_KEYS) {
-        return Err(Failed::bad(format!(
+        return Err(CommandError::bad(format!(
             "A command must not name more than {MAX_KEYS} keys!"
         )));
     }
@@ -71,13 +75,18 @@ fn names(watch: &Watch) -> Result<Option<Vec<String>>, Failed> {
 
 impl ValueWatch {
     /// Sends attributes, and follows them.
-    pub(super) async fn attributes(scope: &mut Scope, watch: Watch) -> Result<Self, Failed> {
-        let subject = entity(scope, &watch, Operation::ReadAttributes).await?.subject();
+    pub(super) async fn attributes(
+        scope: &mut CommandContext,
+        watch: SubscriptionCommand,
+    ) -> Result<Self, CommandError> {
+        let subject = entity(scope, &watch, AccessOperation::ReadAttributes)
+            .await?
+            .subject();
         let scopes = match watch.scope.as_str() {
             "" | "ANY_SCOPE" => AttributeScope::ALL.to_vec(),
             name => vec![
                 AttributeScope::from_name(name)
-                    .ok_or_else(|| Failed::bad(format!("Invalid attribute scope: {name}")))?,
+                    .ok_or_else(|| CommandError::bad(format!("Invalid attribute scope: {name}")))?,
             ],
         };
         let names = names(&watch)?;
@@ -92,7 +101,7 @@ impl ValueWatch {
             let found = scope.api.attributes.get(subject, one, names.as_deref()).await;
             let found = found.map_err(|error| {
                 scope.api.hub.unwatch(subject, watch.cmd_id, &scope.mailbox);
-                Failed::internal(&error, "Failed to fetch attributes!")
+                CommandError::internal(&error, "Failed to fetch attributes!")
             })?;
             for attribute in found {
                 update.add(
@@ -112,13 +121,16 @@ impl ValueWatch {
             first: update.newest(),
             held: 0,
         }
-        .counted())
+        .with_size())
     }
 
     /// Sends points or latest values of series, and follows them.
-    pub(super) async fn series(scope: &mut Scope, watch: Watch) -> Result<Self, Failed> {
-        let entity = entity(scope, &watch, Operation::ReadTelemetry).await?;
-        let source = Source::of(&entity);
+    pub(super) async fn series(
+        scope: &mut CommandContext,
+        watch: SubscriptionCommand,
+    ) -> Result<Self, CommandError> {
+        let entity = entity(scope, &watch, AccessOperation::ReadTelemetry).await?;
+        let source = SeriesSource::of(&entity);
         let asked = names(&watch)?;
         let shown = match &asked {
             Some(names) => Some(source.shown(names)),
@@ -149,7 +161,7 @@ impl ValueWatch {
         started.newest = (watch.scope == "LATEST_TELEMETRY").then(|| update.times());
         started.first = update.newest();
         scope.out.push(update.text());
-        Ok(started.counted())
+        Ok(started.with_size())
     }
 
     /// Bytes that it keeps, about: of names, and of what was sent first.
@@ -157,7 +169,7 @@ impl ValueWatch {
         self.held
     }
 
-    fn counted(mut self) -> Self {
+    fn with_size(mut self) -> Self {
         let first = self.first.iter();
         let first = first.map(|(name, (_, text))| NAME_COST + name.len() + text.len());
         let names = self.names.iter().flatten();
@@ -166,8 +178,8 @@ impl ValueWatch {
         self
     }
 
-    pub(super) fn end(&self, scope: &Scope, command: i64) {
-        let own = Subject {
+    pub(super) fn end(&self, scope: &CommandContext, command: i64) {
+        let own = EntityKey {
             entity: self.entity,
             ..self.subject
         };
@@ -177,7 +189,12 @@ impl ValueWatch {
     }
 
     /// What a client is told of a change, if anything.
-    pub(super) fn update(&mut self, command: i64, source: ValueSource, news: &News) -> Option<String> {
+    pub(super) fn update(
+        &mut self,
+        command: i64,
+        source: ValueSource,
+        news: &PendingValues,
+    ) -> Option<String> {
         let mut update = SubscriptionUpdate::new(command);
         let is_asked = |name: &str| {
             self.names
@@ -220,11 +237,11 @@ impl ValueWatch {
 
 /// What a client is sent first: points of a window, or latest values.
 async fn first(
-    scope: &Scope,
-    watch: &Watch,
-    source: &Source,
+    scope: &CommandContext,
+    watch: &SubscriptionCommand,
+    source: &SeriesSource,
     names: Option<&[String]>,
-) -> Result<SubscriptionUpdate, Failed> {
+) -> Result<SubscriptionUpdate, CommandError> {
     let mut update = SubscriptionUpdate::new(watch.cmd_id);
     if watch.time_window > 0
         && let Some(names) = names
@@ -234,7 +251,7 @@ async fn first(
         return Ok(update);
     }
     let latest = scope.api.series.latest(source.subject, names).await;
-    let latest = latest.map_err(|error| Failed::internal(&error, "Failed to fetch data!"))?;
+    let latest = latest.map_err(|error| CommandError::internal(&error, "Failed to fetch data!"))?;
     for value in latest {
         if (source.window.start..source.window.end).contains(&value.point.ts) {
             update.add(&value.key, value.point.ts, value.point.value.to_text());
@@ -244,13 +261,13 @@ async fn first(
 }
 
 async fn add_points(
-    scope: &Scope,
-    watch: &Watch,
-    source: &Source,
+    scope: &CommandContext,
+    watch: &SubscriptionCommand,
+    source: &SeriesSource,
     names: &[String],
     (start, end): (i64, i64),
     update: &mut SubscriptionUpdate,
-) -> Outcome {
+) -> CommandResult {
     let query = PointsQuery {
         start: start.max(source.window.start),
         end: end.min(source.window.end),
@@ -271,12 +288,12 @@ async fn add_points(
 }
 
 /// Sends points of series once.
-pub(super) async fn history(scope: &mut Scope, watch: Watch) -> Outcome {
+pub(super) async fn history(scope: &mut CommandContext, watch: SubscriptionCommand) -> CommandResult {
     if watch.keys.is_empty() {
-        return Err(Failed::bad("Keys are empty!"));
+        return Err(CommandError::bad("Keys are empty!"));
     }
-    let entity = entity(scope, &watch, Operation::ReadTelemetry).await?;
-    let source = Source::of(&entity);
+    let entity = entity(scope, &watch, AccessOperation::ReadTelemetry).await?;
+    let source = SeriesSource::of(&entity);
     let names = source.shown(&names(&watch)?.unwrap_or_default());
     let mut update = SubscriptionUpdate::new(watch.cmd_id);
     add_points(

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{World, id};
+use crate::world::{RestFixture, id};
 
 #[tokio::test]
 async fn the_life_of_a_device_is_told() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let customer = admin
         .get("/api/tenant/customers?customerTitle=Customer%20B")
@@ -49,7 +49,7 @@ async fn the_life_of_a_device_is_told() {
 
 #[tokio::test]
 async fn changes_of_data_and_relations_are_told() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let device = admin
         .get("/api/tenant/device?deviceName=Test%20Device%20A1")
@@ -121,7 +121,7 @@ async fn changes_of_data_and_relations_are_told() {
 
 #[tokio::test]
 async fn the_life_of_a_rule_chain_is_told() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let root = admin
         .get("/api/ruleChains?pageSize=1&page=0&textSearch=Root")

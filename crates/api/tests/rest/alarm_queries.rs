@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::meters::{key, meters, of_type, test};
-use crate::world::{NOW, World};
+use crate::world::{NOW, RestFixture};
 
 #[tokio::test]
 async fn alarms_are_found_by_every_filter_with_values_of_their_entities() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let meters = meters(&admin).await;
     for device in &meters {
@@ -57,7 +57,7 @@ async fn alarms_are_found_by_every_filter_with_values_of_their_entities() {
 
 #[tokio::test]
 async fn alarms_are_sorted_by_values_of_their_entities() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let meters = meters(&admin).await;
     // Twice at the hottest one: the newest of an entity comes first.
@@ -96,7 +96,7 @@ async fn alarms_are_sorted_by_values_of_their_entities() {
 
 #[tokio::test]
 async fn a_window_of_alarms_begins_at_the_start_or_ends_now() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let meters = meters(&admin).await;
     for place in [0, 1] {

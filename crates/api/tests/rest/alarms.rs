@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use fieldline_core::ports::{AlarmDraft, Propagation};
+use fieldline_core::ports::{AlarmDraft, AlarmPropagation};
 use fieldline_core::services::{AlarmGate, ServiceErrorKind, Services};
 use fieldline_model::entity::AlarmSeverity;
 use fieldline_model::{AlarmId, DeviceId, EntityId, TenantId};
 use serde_json::{Value, json};
 
-use crate::world::{Client, NOW, World, id, no};
+use crate::world::{FixtureClient, NOW, RestFixture, id, no};
 
-async fn device(admin: &Client<'_>, name: &str) -> Value {
+async fn device(admin: &FixtureClient<'_>, name: &str) -> Value {
     admin
         .get(&format!("/api/tenant/device?deviceName=Test%20Device%20{name}"))
         .await
@@ -18,7 +18,7 @@ async fn device(admin: &Client<'_>, name: &str) -> Value {
 
 #[tokio::test]
 async fn an_alarm_is_raised_seen_assigned_and_ended() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let device = device(&admin, "A1").await;
     let me = admin.get("/api/auth/user").await;
@@ -100,7 +100,7 @@ async fn an_alarm_is_raised_seen_assigned_and_ended() {
 
 #[tokio::test]
 async fn alarms_are_listed_where_they_propagate() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let (a, b) = (device(&admin, "A1").await, device(&admin, "B1").await);
     let house = admin.post("/api/asset", &json!({ "name": "House" })).await;
@@ -113,7 +113,7 @@ async fn alarms_are_listed_where_they_propagate() {
         });
         admin.post("/api/alarm", &alarm).await;
     }
-    let total = async |client: &Client<'_>, path: &str| {
+    let total = async |client: &FixtureClient<'_>, path: &str| {
         client.get(&format!("{path}pageSize=9&page=0")).await["totalElements"].clone()
     };
     assert_eq!(
@@ -191,7 +191,7 @@ async fn alarms_are_listed_where_they_propagate() {
 
 #[tokio::test]
 async fn comments_belong_to_who_wrote_them() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (admin, user) = (world.admin().await, world.customer_user().await);
     let device = device(&admin, "A1").await;
     let alarm = json!({ "type": "Hot", "originator": device["id"], "severity": "MAJOR" });
@@ -217,7 +217,7 @@ async fn comments_belong_to_who_wrote_them() {
 
 #[tokio::test]
 async fn who_goes_takes_alarms_along() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let device = admin.post("/api/device", &json!({ "name": "gone" })).await;
     let user = json!({ "email": "helper@example.org", "authority": "TENANT_ADMIN" });
@@ -237,20 +237,20 @@ async fn who_goes_takes_alarms_along() {
 }
 
 /// Lets no new alarm through.
-struct Shut;
+struct ClosedAlarmGate;
 
-impl AlarmGate for Shut {
+impl AlarmGate for ClosedAlarmGate {
     fn may_create(&self, _: TenantId) -> bool {
         false
     }
-    fn created(&self, _: TenantId) {
+    fn count_created(&self, _: TenantId) {
         panic!("nothing is created");
     }
 }
 
 #[tokio::test]
 async fn the_engine_raises_alarms_once_and_within_limits() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let device = device(&admin, "A1").await;
     let house = admin.post("/api/asset", &json!({ "name": "House" })).await;
@@ -267,16 +267,16 @@ async fn the_engine_raises_alarms_once_and_within_limits() {
         start_ts: 0,
         end_ts: 0,
         details: None,
-        propagation: Propagation {
+        propagation: AlarmPropagation {
             related: true,
             tenant: true,
-            ..Propagation::default()
+            ..AlarmPropagation::default()
         },
         created_time: 0,
         may_create: true,
     };
     let alarms = Services::new(world.context.clone()).alarms;
-    let shut = alarms.clone().with_gate(Arc::new(Shut));
+    let shut = alarms.clone().with_gate(Arc::new(ClosedAlarmGate));
     let refused = shut.create_or_update(draft.clone(), None).await.unwrap_err();
     assert_eq!(refused.kind(), ServiceErrorKind::TooManyRequests);
     let raised = alarms.create_or_update(draft.clone(), None).await.unwrap();
@@ -312,7 +312,7 @@ async fn the_engine_raises_alarms_once_and_within_limits() {
 
 #[tokio::test]
 async fn old_alarms_go_when_the_tenant_profile_says_so() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let device = device(&admin, "A1").await;
     let alarm = json!({ "type": "Hot", "originator": device["id"], "severity": "MAJOR" });

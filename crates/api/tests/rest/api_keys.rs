@@ -3,7 +3,7 @@
 use axum::http::{Request, header};
 use serde_json::{Value, json};
 
-use crate::world::{Client, World, no};
+use crate::world::{FixtureClient, RestFixture, no};
 
 fn key(user: &Value, description: &str) -> Value {
     json!({ "userId": user["id"], "description": description, "enabled": true, "expirationTime": 0 })
@@ -14,7 +14,7 @@ fn id_of(key: &Value) -> &str {
     key["id"]["id"].as_str().unwrap()
 }
 
-async fn status(world: &World, scheme: &str, value: &str) -> u16 {
+async fn status(world: &RestFixture, scheme: &str, value: &str) -> u16 {
     let request = Request::get("/api/auth/user")
         .header(header::AUTHORIZATION, format!("{scheme} {value}"))
         .body(axum::body::Body::empty())
@@ -26,7 +26,7 @@ async fn status(world: &World, scheme: &str, value: &str) -> u16 {
         .as_u16()
 }
 
-async fn put(client: &Client<'_>, path: &str, body: &str) -> Value {
+async fn put(client: &FixtureClient<'_>, path: &str, body: &str) -> Value {
     let (status, text) = client.send("PUT", path, body.to_owned()).await;
     assert_eq!(status, 200, "{text}");
     serde_json::from_str(&text).unwrap()
@@ -34,7 +34,7 @@ async fn put(client: &Client<'_>, path: &str, body: &str) -> Value {
 
 #[tokio::test]
 async fn a_key_opens_what_its_user_may_see_as_long_as_it_counts() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let me = admin.get("/api/auth/user").await;
     let made = admin.post("/api/apiKey", &key(&me, "import")).await;
@@ -88,7 +88,7 @@ async fn a_key_opens_what_its_user_may_see_as_long_as_it_counts() {
 
 #[tokio::test]
 async fn keys_end_with_their_time_and_with_their_user() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (admin, user) = (world.admin().await, world.customer_user().await);
     let me = user.get("/api/auth/user").await;
     let mut short = key(&me, "short");
@@ -132,7 +132,7 @@ async fn keys_end_with_their_time_and_with_their_user() {
 
 #[tokio::test]
 async fn nobody_makes_or_changes_keys_of_those_they_do_not_run() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (admin, user, stranger) = (
         world.admin().await,
         world.customer_user().await,

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{World, id};
+use crate::world::{RestFixture, id};
 
 #[tokio::test]
 async fn assets_live_like_devices() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let house = admin
         .post("/api/asset", &json!({ "name": "House", "type": "building" }))
@@ -72,7 +72,7 @@ async fn assets_live_like_devices() {
 
 #[tokio::test]
 async fn a_new_tenant_has_a_default_asset_profile_and_profiles_name_their_assets() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let default = admin.get("/api/assetProfileInfo/default").await;
     assert_eq!(default["name"], "default");
@@ -114,7 +114,7 @@ async fn a_new_tenant_has_a_default_asset_profile_and_profiles_name_their_assets
 
 #[tokio::test]
 async fn entity_views_show_devices_and_keep_them_from_being_deleted() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let device = admin.post("/api/device", &json!({ "name": "shown" })).await;
     let view = json!({
@@ -157,7 +157,7 @@ async fn entity_views_show_devices_and_keep_them_from_being_deleted() {
 
 #[tokio::test]
 async fn a_view_shows_its_keys_within_its_time() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let device = admin
         .get("/api/tenant/device?deviceName=Test%20Device%20A1")

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Client, World, id};
+use crate::world::{FixtureClient, RestFixture, id};
 
 /// The newest entry of a kind, which may not have been written yet.
-async fn newest(client: &Client<'_>, action: &str) -> Value {
+async fn newest(client: &FixtureClient<'_>, action: &str) -> Value {
     let path = format!("/api/audit/logs?pageSize=1&page=0&actionTypes={action}");
     for _ in 0..1_000 {
         let page = client.get(&path).await;
@@ -17,13 +17,13 @@ async fn newest(client: &Client<'_>, action: &str) -> Value {
     panic!("nobody has kept {action}");
 }
 
-async fn count(client: &Client<'_>, path: &str) -> u64 {
+async fn count(client: &FixtureClient<'_>, path: &str) -> u64 {
     client.get(path).await["totalElements"].as_u64().unwrap()
 }
 
 #[tokio::test]
 async fn what_people_do_with_entities_is_kept() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let device = admin.post("/api/device", &json!({ "name": "watched" })).await;
     let added = newest(&admin, "ADDED").await;
@@ -118,7 +118,7 @@ async fn what_people_do_with_entities_is_kept() {
 
 #[tokio::test]
 async fn what_fails_is_kept_with_the_reason() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     admin
         .refused("POST", "/api/device", &json!({ "name": "Test Device A1" }))
@@ -160,7 +160,7 @@ async fn what_fails_is_kept_with_the_reason() {
 
 #[tokio::test]
 async fn log_ins_are_kept_for_those_they_concern() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let login = json!({ "username": "customer@thingsboard.org", "password": "wrong" });
     world.nobody().refused("POST", "/api/auth/login", &login).await;
@@ -224,7 +224,7 @@ async fn log_ins_are_kept_for_those_they_concern() {
 
 #[tokio::test]
 async fn secrets_are_not_kept() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let mut profile = json!({
         "name": "Provisioned", "type": "DEFAULT", "transportType": "DEFAULT",

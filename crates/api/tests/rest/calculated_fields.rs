@@ -7,21 +7,25 @@ use async_trait::async_trait;
 use fieldline_core::ports::FieldReprocess;
 use fieldline_core::services::{ServiceError, ServiceResult};
 use fieldline_model::entity::CalculatedField;
-use fieldline_model::reprocess::{ReprocessRequest, ReprocessStatus, Reprocessing};
+use fieldline_model::reprocess::{ReprocessReport, ReprocessRequest, ReprocessStatus};
 use fieldline_model::{CalculatedFieldId, TenantId};
 use serde_json::{Value, json};
 
-use crate::world::{Client, NOW, World, id, no};
+use crate::world::{FixtureClient, NOW, RestFixture, id, no};
 
 /// Begins to reprocess whatever it is told to, and never ends by itself.
 #[derive(Default)]
-pub(crate) struct Reprocessed(Mutex<HashMap<(TenantId, CalculatedFieldId), Reprocessing>>);
+pub(crate) struct FakeReprocessing(Mutex<HashMap<(TenantId, CalculatedFieldId), ReprocessReport>>);
 
 #[async_trait]
-impl FieldReprocess for Reprocessed {
-    async fn begin(&self, field: &CalculatedField, request: ReprocessRequest) -> ServiceResult<Reprocessing> {
+impl FieldReprocess for FakeReprocessing {
+    async fn begin(
+        &self,
+        field: &CalculatedField,
+        request: ReprocessRequest,
+    ) -> ServiceResult<ReprocessReport> {
         let start = request.start_ts;
-        let begun = Reprocessing {
+        let begun = ReprocessReport {
             calculated_field_id: field.id.unwrap(),
             status: ReprocessStatus::Running,
             start_ts: start.ok_or_else(|| ServiceError::invalid("startTs is missing!"))?,
@@ -41,11 +45,11 @@ impl FieldReprocess for Reprocessed {
         Ok(begun)
     }
 
-    fn progress(&self, tenant: TenantId, field: CalculatedFieldId) -> Option<Reprocessing> {
+    fn progress(&self, tenant: TenantId, field: CalculatedFieldId) -> Option<ReprocessReport> {
         self.0.lock().unwrap().get(&(tenant, field)).cloned()
     }
 
-    fn cancel(&self, tenant: TenantId, field: CalculatedFieldId) -> Option<Reprocessing> {
+    fn cancel(&self, tenant: TenantId, field: CalculatedFieldId) -> Option<ReprocessReport> {
         let mut all = self.0.lock().unwrap();
         let found = all.get_mut(&(tenant, field))?;
         found.status = ReprocessStatus::Cancelled;
@@ -68,7 +72,7 @@ pub(crate) fn doubling(entity: &Value, name: &str) -> Value {
     })
 }
 
-async fn device(admin: &Client<'_>, name: &str) -> Value {
+async fn device(admin: &FixtureClient<'_>, name: &str) -> Value {
     let body = json!({ "name": name });
     admin.post("/api/device", &body).await["id"].clone()
 }
@@ -77,7 +81,7 @@ const FIELD: &str = "/api/calculatedField";
 
 #[tokio::test]
 async fn a_field_is_saved_read_listed_and_deleted() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let pump = device(&admin, "Pump").await;
     let saved = admin.post(FIELD, &doubling(&pump, "Double")).await;
@@ -133,7 +137,7 @@ async fn a_field_is_saved_read_listed_and_deleted() {
 
 #[tokio::test]
 async fn a_wrong_field_is_refused_by_the_name_of_the_setting() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let pump = device(&admin, "Pump").await;
     let stranger = world.stranger().await;
@@ -219,7 +223,7 @@ async fn a_wrong_field_is_refused_by_the_name_of_the_setting() {
 
 #[tokio::test]
 async fn an_entity_has_five_fields_beside_its_alarm_rules() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let pump = device(&admin, "Pump").await;
     for number in 0..5 {
@@ -282,7 +286,7 @@ async fn an_entity_has_five_fields_beside_its_alarm_rules() {
 
 #[tokio::test]
 async fn scripts_are_tried_on_their_arguments_and_the_newest_time_of_these() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let test = json!({
         "expression": "return {\"x\": t};",
@@ -307,7 +311,7 @@ async fn scripts_are_tried_on_their_arguments_and_the_newest_time_of_these() {
 
 #[tokio::test]
 async fn a_reprocessing_is_begun_followed_and_cancelled_by_those_who_may_change_the_field() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let pump = device(&admin, "Pump").await;
     let field = admin.post(FIELD, &doubling(&pump, "Double")).await;

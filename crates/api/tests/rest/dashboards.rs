@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{World, id, no};
+use crate::world::{RestFixture, id, no};
 
 fn office() -> Value {
     json!({
@@ -19,7 +19,7 @@ fn office() -> Value {
 
 #[tokio::test]
 async fn a_dashboard_is_exported_as_it_was_imported() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let saved = admin.post("/api/dashboard", &office()).await;
     assert_eq!(world.heard.types(), ["ENTITY_CREATED"]);
@@ -91,7 +91,7 @@ async fn a_dashboard_is_exported_as_it_was_imported() {
 
 #[tokio::test]
 async fn a_dashboard_is_seen_by_those_it_is_assigned_to() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (admin, user) = (world.admin().await, world.customer_user().await);
     let saved = admin.post("/api/dashboard", &office()).await;
     let other = admin.post("/api/dashboard", &json!({ "title": "Other" })).await;
@@ -148,7 +148,7 @@ async fn a_dashboard_is_seen_by_those_it_is_assigned_to() {
 
 #[tokio::test]
 async fn people_see_the_home_dashboard_that_is_nearest_to_them() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (admin, user) = (world.admin().await, world.customer_user().await);
     let (own, common) = (
         admin.post("/api/dashboard", &json!({ "title": "Own" })).await,
@@ -196,7 +196,7 @@ async fn people_see_the_home_dashboard_that_is_nearest_to_them() {
 
 #[tokio::test]
 async fn what_is_public_is_seen_without_a_password() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let shown = admin.post("/api/dashboard", &office()).await;
     let hidden = admin.post("/api/dashboard", &json!({ "title": "Hidden" })).await;
@@ -310,7 +310,7 @@ async fn what_is_public_is_seen_without_a_password() {
 
 #[tokio::test]
 async fn queries_of_entities_find_the_dashboards_that_one_may_see() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (admin, user) = (world.admin().await, world.customer_user().await);
     let saved = admin.post("/api/dashboard", &office()).await;
     admin.post("/api/dashboard", &json!({ "title": "Other" })).await;
@@ -325,7 +325,7 @@ async fn queries_of_entities_find_the_dashboards_that_one_may_see() {
             "sortOrder": { "key": { "type": "ENTITY_FIELD", "key": "name" }, "direction": "ASC" },
         },
     });
-    let found = async |who: &crate::world::Client<'_>| -> Vec<String> {
+    let found = async |who: &crate::world::FixtureClient<'_>| -> Vec<String> {
         let page = who.post("/api/entitiesQuery/find", &query).await;
         let rows = page["data"].as_array().unwrap().iter();
         rows.map(|row| {

@@ -1,18 +1,18 @@
 //! Devices that go from one tenant to another.
 
-use fieldline_core::ports::{RowParts, TelemetryRow};
-use fieldline_model::kv::{self, ValueRef};
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_core::ports::{TelemetryRow, TelemetrySaveStrategy};
+use fieldline_model::kv::{self, KvValueRef};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
 use serde_json::{Value, json};
 
 use crate::meters::{find, key, names, query, test};
-use crate::world::{NOW, World, id};
+use crate::world::{NOW, RestFixture, id};
 
 const HOUR_MS: i64 = 3_600_000;
 
 #[tokio::test]
 async fn what_still_comes_for_a_device_follows_it_for_an_hour() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (admin, stranger) = (world.admin().await, world.stranger().await);
     let device = admin
         .post("/api/device", &json!({ "name": "nomad", "type": "nomads" }))
@@ -22,15 +22,15 @@ async fn what_still_comes_for_a_device_follows_it_for_an_hour() {
     let to = own["tenantId"]["id"].as_str().unwrap();
     let store = async |tenant: &Value, ts: i64, value: i64| {
         let mut values = Vec::new();
-        kv::pack("late", ValueRef::Long(value), &mut values);
+        kv::pack("late", KvValueRef::Long(value), &mut values);
         let row = TelemetryRow {
-            subject: Subject::device(
+            subject: EntityKey::device(
                 TenantId(tenant["id"].as_str().unwrap().parse().unwrap()),
                 DeviceId(device_id.parse().unwrap()),
             ),
             ts,
             ttl_seconds: 0,
-            parts: RowParts::ALL,
+            parts: TelemetrySaveStrategy::ALL,
             values: &values,
         };
         world.context.series.save(&[row]).await.unwrap();

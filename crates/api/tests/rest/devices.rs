@@ -3,9 +3,9 @@
 use fieldline_core::devices::sha3_hex;
 use serde_json::{Value, json};
 
-use crate::world::{Client, World, id, no};
+use crate::world::{FixtureClient, RestFixture, id, no};
 
-async fn credentials(client: &Client<'_>, device: &Value) -> Value {
+async fn credentials(client: &FixtureClient<'_>, device: &Value) -> Value {
     client
         .get(&format!("/api/device/{}/credentials", id(device)))
         .await
@@ -13,7 +13,7 @@ async fn credentials(client: &Client<'_>, device: &Value) -> Value {
 
 #[tokio::test]
 async fn a_new_device_has_a_profile_a_token_and_is_inactive() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let device = admin
         .post(
@@ -61,7 +61,7 @@ async fn a_new_device_has_a_profile_a_token_and_is_inactive() {
 
 #[tokio::test]
 async fn broken_rules_are_named() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let nowhere = json!({ "entityType": "CUSTOMER", "id": "11111111-1111-1111-1111-111111111111" });
     let long = "x".repeat(256);
@@ -94,7 +94,7 @@ async fn broken_rules_are_named() {
 
 #[tokio::test]
 async fn a_stale_version_is_refused_and_none_wins() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let mut device = admin.post("/api/device", &json!({ "name": "Pump" })).await;
     device["label"] = json!("first");
@@ -112,7 +112,7 @@ async fn a_stale_version_is_refused_and_none_wins() {
 
 #[tokio::test]
 async fn lists_are_filtered_searched_sorted_and_paged() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let page = admin
         .get("/api/tenant/devices?pageSize=4&page=0&sortProperty=name&sortOrder=ASC")
@@ -158,7 +158,7 @@ async fn lists_are_filtered_searched_sorted_and_paged() {
 
 #[tokio::test]
 async fn devices_go_to_customers_and_come_back() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let device = admin.post("/api/device", &json!({ "name": "Pump" })).await;
     let customer = admin
@@ -182,7 +182,7 @@ async fn devices_go_to_customers_and_come_back() {
 
 #[tokio::test]
 async fn credentials_are_replaced_by_type_and_found_by_their_hash() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let device = admin.post("/api/device", &json!({ "name": "Pump" })).await;
     let mut current = credentials(&admin, &device).await;
@@ -227,7 +227,7 @@ async fn credentials_are_replaced_by_type_and_found_by_their_hash() {
 
 #[tokio::test]
 async fn a_deleted_device_leaves_nothing_behind() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let device = admin.get("/api/tenant/device?deviceName=Thermostat%20T1").await;
     let telemetry = format!("/api/plugins/telemetry/DEVICE/{}", id(&device));
@@ -243,7 +243,7 @@ async fn a_deleted_device_leaves_nothing_behind() {
         admin.refused("GET", &path, &Value::Null).await,
         no(404, 32, &format!("Device with id [{}] is not found", id(&device)))
     );
-    let subject = fieldline_model::Subject::device(
+    let subject = fieldline_model::EntityKey::device(
         fieldline_model::TenantId(device["tenantId"]["id"].as_str().unwrap().parse().unwrap()),
         fieldline_model::DeviceId(id(&device).parse().unwrap()),
     );

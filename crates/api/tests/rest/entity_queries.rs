@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::meters::{find, found, give_a_shared_floor, key, meters, names, of_type, query, test};
-use crate::world::{NOW, World, id};
+use crate::world::{NOW, RestFixture, id};
 
 #[tokio::test]
 async fn conditions_on_fields_attributes_and_latest_values_go_together() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     meters(&admin).await;
     let hot = test("TIME_SERIES", "temperature", "NUMERIC", "GREATER", &json!(50));
@@ -53,7 +53,7 @@ async fn conditions_on_fields_attributes_and_latest_values_go_together() {
 
 #[tokio::test]
 async fn values_are_shown_as_texts_and_of_several_scopes_the_last_written() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let meters = meters(&admin).await;
     world.clock.advance(1);
@@ -109,7 +109,7 @@ async fn values_are_shown_as_texts_and_of_several_scopes_the_last_written() {
 
 #[tokio::test]
 async fn pages_are_sorted_by_fields_attributes_and_latest_values() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let meters = meters(&admin).await;
     give_a_shared_floor(&admin, &meters[7]).await;
@@ -146,7 +146,7 @@ async fn pages_are_sorted_by_fields_attributes_and_latest_values() {
 
 #[tokio::test]
 async fn what_changes_is_found_at_once() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let mut meters = meters(&admin).await;
     let hot = [test(
@@ -217,7 +217,7 @@ async fn what_changes_is_found_at_once() {
 
 #[tokio::test]
 async fn every_filter_finds_its_entities() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let meters = meters(&admin).await;
     let house = admin
@@ -345,7 +345,7 @@ async fn every_filter_finds_its_entities() {
 
 #[tokio::test]
 async fn everybody_finds_what_is_theirs_only() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let meters = meters(&admin).await;
     let user = world.customer_user().await;
@@ -384,7 +384,7 @@ async fn everybody_finds_what_is_theirs_only() {
 
 #[tokio::test]
 async fn conditions_are_compared_with_attributes_of_the_one_who_asks() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     meters(&admin).await;
     let me = admin.get("/api/auth/user").await;
@@ -417,7 +417,7 @@ async fn conditions_are_compared_with_attributes_of_the_one_who_asks() {
 
 #[tokio::test]
 async fn bad_queries_are_refused() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let path = "/api/entitiesQuery/find";
     let good = query(&of_type(), &[]);
@@ -456,7 +456,7 @@ async fn bad_queries_are_refused() {
 
 #[tokio::test]
 async fn names_of_keys_are_found() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let meters = meters(&admin).await;
     give_a_shared_floor(&admin, &meters[7]).await;
@@ -480,7 +480,7 @@ async fn names_of_keys_are_found() {
 
 #[tokio::test]
 async fn packages_are_entities_like_others() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let profile = admin.get("/api/deviceProfileInfo/default").await;
     let asked = query(&json!({ "type": "entityType", "entityType": "OTA_PACKAGE" }), &[]);

@@ -1,10 +1,10 @@
 //! Events of entities.
 
-use fieldline_model::entity::{Event, EventBody, RuleNodeDebug};
+use fieldline_model::entity::{EntityEvent, EventBody, RuleNodeDebug};
 use fieldline_model::{DeviceId, EntityId, RuleNodeId, TenantId};
 use serde_json::{Value, json};
 
-use crate::world::{NOW, World, id, no};
+use crate::world::{NOW, RestFixture, id, no};
 
 fn uuid(id: &Value) -> uuid::Uuid {
     id["id"].as_str().unwrap().parse().unwrap()
@@ -12,7 +12,7 @@ fn uuid(id: &Value) -> uuid::Uuid {
 
 #[tokio::test]
 async fn events_of_a_node_are_listed_filtered_and_cleared() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (admin, stranger) = (world.admin().await, world.stranger().await);
     let root = admin.get("/api/ruleChains?pageSize=1&page=0").await["data"][0].clone();
     let metadata = admin.get(&format!("/api/ruleChain/{}/metadata", id(&root))).await;
@@ -40,10 +40,10 @@ async fn events_of_a_node_are_listed_filtered_and_cleared() {
         errors_occurred: 1,
     };
     let entity: EntityId = RuleNodeId(uuid(&node)).into();
-    let events: Vec<Event> = [debug("IN", None), debug("OUT", Some("Broken")), lifecycle, stats]
+    let events: Vec<EntityEvent> = [debug("IN", None), debug("OUT", Some("Broken")), lifecycle, stats]
         .into_iter()
         .zip(NOW..)
-        .map(|(body, now)| Event::new(tenant_id, entity, "node-1".to_owned(), now, body))
+        .map(|(body, now)| EntityEvent::new(tenant_id, entity, "node-1".to_owned(), now, body))
         .collect();
     world.context.stores.events.append(&events).await.unwrap();
 

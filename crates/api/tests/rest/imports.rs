@@ -7,16 +7,16 @@ use fieldline_api::Options;
 use fieldline_core::access::Principal;
 use fieldline_core::downlink::NoDeviceLink;
 use fieldline_core::ports::{AttributeRow, AttributeStore, StoreError, StoreErrorKind, StoreResult};
-use fieldline_core::services::{Context, ImportLinks, Services};
-use fieldline_model::Subject;
+use fieldline_core::services::{ImportContext, ServiceContext, Services};
+use fieldline_model::EntityKey;
 use fieldline_model::timeseries::{Attribute, AttributeScope};
 use serde_json::json;
 
-use crate::world::{World, id};
+use crate::world::{RestFixture, id};
 
 #[tokio::test]
 async fn lines_become_devices_with_all_that_they_have() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     world.heard.take();
     let columns = json!([
@@ -105,7 +105,7 @@ async fn lines_become_devices_with_all_that_they_have() {
 
 #[tokio::test]
 async fn lines_become_assets() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let columns =
         json!([{ "type": "NAME" }, { "type": "TYPE" }, { "type": "LABEL" }, { "type": "DESCRIPTION" }]);
@@ -130,7 +130,7 @@ async fn lines_become_assets() {
 #[tokio::test]
 async fn texts_stay_texts_where_that_is_set() {
     for (json_type_cast, expected) in [(true, json!(12)), (false, json!("12"))] {
-        let world = World::with(Options {
+        let world = RestFixture::with(Options {
             json_type_cast,
             ..Options::default()
         })
@@ -164,10 +164,10 @@ async fn texts_stay_texts_where_that_is_set() {
 }
 
 /// Fails where somebody saves the text `poison`.
-struct Failing(Arc<dyn AttributeStore>);
+struct FailingAttributeStore(Arc<dyn AttributeStore>);
 
 #[async_trait]
-impl AttributeStore for Failing {
+impl AttributeStore for FailingAttributeStore {
     async fn save(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()> {
         let is_poison = |row: &AttributeRow<'_>| row.values.windows(6).any(|text| text == b"poison");
         if rows.iter().any(is_poison) {
@@ -182,7 +182,7 @@ impl AttributeStore for Failing {
 
     async fn get(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         scope: AttributeScope,
         keys: Option<&[String]>,
     ) -> StoreResult<Vec<Attribute>> {
@@ -191,7 +191,7 @@ impl AttributeStore for Failing {
 
     async fn delete(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         scope: AttributeScope,
         keys: &[String],
     ) -> StoreResult<Vec<String>> {
@@ -201,14 +201,14 @@ impl AttributeStore for Failing {
 
 #[tokio::test]
 async fn what_is_stored_before_a_failure_is_answered() {
-    let world = World::demo().await;
-    let services = Services::new(Context {
-        attributes: Arc::new(Failing(world.context.attributes.clone())),
+    let world = RestFixture::demo().await;
+    let services = Services::new(ServiceContext {
+        attributes: Arc::new(FailingAttributeStore(world.context.attributes.clone())),
         ..world.context.clone()
     });
     let users = &world.context.stores.users;
     let user = users.by_email("tenant@thingsboard.org").await.unwrap().unwrap();
-    let links = ImportLinks {
+    let links = ImportContext {
         usage: &world.usage,
         devices: &NoDeviceLink,
         type_cast: true,

@@ -4,13 +4,13 @@ use axum::http::StatusCode;
 use fieldline_api::Options;
 use serde_json::{Value, json};
 
-use crate::world::{World, no};
+use crate::world::{RestFixture, no};
 
 const OUTDATED: (u16, u64, &str) = (401, 11, "Token has expired");
 
 #[tokio::test]
 async fn whoever_logs_in_is_told_who_they_are() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     for (email, password, authority) in [
         ("sysadmin@thingsboard.org", "sysadmin", "SYS_ADMIN"),
         ("tenant@thingsboard.org", "tenant", "TENANT_ADMIN"),
@@ -30,7 +30,7 @@ async fn whoever_logs_in_is_told_who_they_are() {
 
 #[tokio::test]
 async fn a_wrong_password_and_an_unknown_user_get_the_same_answer() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let answer = no(401, 10, "Invalid username or password");
     for (username, password) in [
         ("tenant@thingsboard.org", "wrong"),
@@ -47,7 +47,7 @@ async fn a_wrong_password_and_an_unknown_user_get_the_same_answer() {
 
 #[tokio::test]
 async fn requests_without_a_good_token_are_not_let_in() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let path = "/api/auth/user";
     let failed = no(401, 10, "Authentication failed");
     assert_eq!(world.nobody().refused("GET", path, &Value::Null).await, failed);
@@ -74,7 +74,7 @@ async fn requests_without_a_good_token_are_not_let_in() {
 
 #[tokio::test]
 async fn a_refresh_token_buys_new_pairs_until_it_expires() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let login = json!({ "username": "tenant@thingsboard.org", "password": "tenant" });
     let pair = world.nobody().post("/api/auth/login", &login).await;
     let refresh = json!({ "refreshToken": pair["refreshToken"] });
@@ -107,7 +107,7 @@ async fn a_refresh_token_buys_new_pairs_until_it_expires() {
 
 #[tokio::test]
 async fn a_refresh_token_that_comes_again_ends_its_session_and_no_other() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let login = json!({ "username": "tenant@thingsboard.org", "password": "tenant" });
     let first = world.nobody().post("/api/auth/login", &login).await;
     let other = world.admin().await;
@@ -141,7 +141,7 @@ async fn a_refresh_token_that_comes_again_ends_its_session_and_no_other() {
 
 #[tokio::test]
 async fn logging_out_ends_this_session_and_no_other() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let first = world.admin().await;
     let second = world.admin().await;
     first.post("/api/auth/logout", &Value::Null).await;
@@ -152,7 +152,7 @@ async fn logging_out_ends_this_session_and_no_other() {
 
 #[tokio::test]
 async fn what_has_ended_stays_so_after_a_restart() {
-    let mut world = World::demo().await;
+    let mut world = RestFixture::demo().await;
     let login = json!({ "username": "tenant@thingsboard.org", "password": "tenant" });
     let refresh = |pair: &Value| json!({ "refreshToken": pair["refreshToken"] });
     let path = "/api/auth/token";
@@ -187,7 +187,7 @@ async fn what_has_ended_stays_so_after_a_restart() {
 
 #[tokio::test]
 async fn a_new_password_outdates_every_token_issued_before() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let path = "/api/auth/changePassword";
     let admin = world.admin().await;
     let change = |current: &str, new: &str| json!({ "currentPassword": current, "newPassword": new });
@@ -224,7 +224,7 @@ async fn guessing_locks_the_user_out_for_a_while_and_slows_the_address_down() {
         logins_per_minute: 20,
         ..Options::default()
     };
-    let world = World::with(options).await;
+    let world = RestFixture::with(options).await;
     let login = |user: &str, password: &str| json!({ "username": user, "password": password });
     let (user, path) = ("tenant@thingsboard.org", "/api/auth/login");
     for _ in 0..3 {
@@ -249,7 +249,7 @@ async fn guessing_locks_the_user_out_for_a_while_and_slows_the_address_down() {
 
 #[tokio::test]
 async fn malformed_and_oversized_requests_get_the_error_body() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let (status, text) = admin.send("POST", "/api/device", "{\"name\":").await;
     assert_eq!(status, StatusCode::BAD_REQUEST);

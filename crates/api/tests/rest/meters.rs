@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Client, NOW, id};
+use crate::world::{FixtureClient, NOW, id};
 
 /// Ten devices with attributes and latest values: `Meter 0` to `Meter 9`, the even ones hot, every third one Customer A's.
-pub(crate) async fn meters(admin: &Client<'_>) -> Vec<Value> {
+pub(crate) async fn meters(admin: &FixtureClient<'_>) -> Vec<Value> {
     let customers = admin
         .get("/api/customers?pageSize=10&page=0&textSearch=Customer%20A")
         .await;
@@ -32,7 +32,7 @@ pub(crate) async fn meters(admin: &Client<'_>) -> Vec<Value> {
 }
 
 /// An attribute of another scope under a name that there is already.
-pub(crate) async fn give_a_shared_floor(admin: &Client<'_>, device: &Value) {
+pub(crate) async fn give_a_shared_floor(admin: &FixtureClient<'_>, device: &Value) {
     let path = format!(
         "/api/plugins/telemetry/DEVICE/{}/attributes/SHARED_SCOPE",
         id(device)
@@ -86,12 +86,12 @@ pub(crate) fn names(page: &Value) -> Vec<&str> {
 }
 
 /// A page of entities.
-pub(crate) async fn find(who: &Client<'_>, query: &Value) -> Value {
+pub(crate) async fn find(who: &FixtureClient<'_>, query: &Value) -> Value {
     who.post("/api/entitiesQuery/find", query).await
 }
 
 /// The numbers of the meters that fit, which counting finds as many of.
-pub(crate) async fn found(who: &Client<'_>, key_filters: &[Value]) -> Vec<String> {
+pub(crate) async fn found(who: &FixtureClient<'_>, key_filters: &[Value]) -> Vec<String> {
     let page = find(who, &query(&of_type(), key_filters)).await;
     let names: Vec<String> = names(&page)
         .into_iter()

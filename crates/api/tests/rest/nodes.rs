@@ -80,10 +80,10 @@ impl RuleNodeCatalog for FewNodes {
 }
 
 /// See the module.
-pub(crate) struct Repeat;
+pub(crate) struct EchoScriptTester;
 
 #[async_trait]
-impl ScriptTester for Repeat {
+impl ScriptTester for EchoScriptTester {
     async fn test(&self, request: ScriptTest) -> Result<String, ScriptTestError> {
         match request.script.as_str() {
             "" => return Err(ScriptTestError::Script("nothing to run".to_owned())),

@@ -2,17 +2,17 @@
 
 use fieldline_core::services::seed;
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{DeviceId, EntityId, EntityViewId, Subject, TenantId};
+use fieldline_model::{DeviceId, EntityId, EntityKey, EntityViewId, TenantId};
 use serde_json::{Value, json};
 
-use crate::world::{World, id, no};
+use crate::world::{RestFixture, id, no};
 
 #[tokio::test]
 async fn seeding_again_changes_nothing() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     seed::seed_demo(&world.context).await.unwrap();
     let again = seed::ensure_system(&world.context, None).await.unwrap();
-    assert!(again == seed::Created::default());
+    assert!(again == seed::SeedResult::default());
     let admin = world.admin().await;
     let devices = admin.get("/api/tenant/devices?pageSize=100&page=0").await;
     assert_eq!(devices["totalElements"], 9);
@@ -29,7 +29,7 @@ async fn seeding_again_changes_nothing() {
 
 #[tokio::test]
 async fn a_tenant_comes_with_a_default_profile_and_goes_with_everything() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let sysadmin = world.sysadmin().await;
     let stranger = world.stranger().await;
     let device = stranger.post("/api/device", &json!({ "name": "Pump" })).await;
@@ -54,7 +54,7 @@ async fn a_tenant_comes_with_a_default_profile_and_goes_with_everything() {
     let view = stranger.post("/api/entityView", &view).await;
     let tenant_id: TenantId = tenant.parse().unwrap();
     let kept = async |id: EntityId| {
-        let subject = Subject {
+        let subject = EntityKey {
             tenant: tenant_id,
             entity: id,
         };
@@ -87,7 +87,7 @@ async fn a_tenant_comes_with_a_default_profile_and_goes_with_everything() {
 
 #[tokio::test]
 async fn tenants_and_customers_are_checked_by_the_same_rules() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (sysadmin, admin) = (world.sysadmin().await, world.admin().await);
     for (client, path, what) in [
         (&sysadmin, "/api/tenant", "Tenant"),
@@ -132,7 +132,7 @@ async fn tenants_and_customers_are_checked_by_the_same_rules() {
 
 #[tokio::test]
 async fn a_deleted_customer_takes_its_users_but_not_its_devices() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (admin, user) = (world.admin().await, world.customer_user().await);
     let customer = admin
         .get("/api/tenant/customers?customerTitle=Customer%20A")

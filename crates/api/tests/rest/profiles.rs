@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{World, id, no};
+use crate::world::{RestFixture, id, no};
 
 #[tokio::test]
 async fn a_device_profile_keeps_its_data_whole() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let data = json!({
         "configuration": { "type": "DEFAULT" },
@@ -40,7 +40,7 @@ async fn a_device_profile_keeps_its_data_whole() {
 
 #[tokio::test]
 async fn devices_follow_the_name_of_their_profile() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let device = admin.get("/api/tenant/device?deviceName=Thermostat%20T1").await;
     let path = format!(
@@ -74,7 +74,7 @@ async fn devices_follow_the_name_of_their_profile() {
 
 #[tokio::test]
 async fn there_is_always_one_default_device_profile() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let first = admin.get("/api/deviceProfileInfo/default").await;
     assert_eq!(first["name"], "default");
@@ -118,7 +118,7 @@ async fn there_is_always_one_default_device_profile() {
 
 #[tokio::test]
 async fn names_of_series_and_attributes_are_learned_from_the_devices_of_a_profile() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let device = admin.get("/api/tenant/device?deviceName=Thermostat%20T1").await;
     let path = format!("/api/plugins/telemetry/DEVICE/{}/timeseries/any", id(&device));
@@ -136,7 +136,7 @@ async fn names_of_series_and_attributes_are_learned_from_the_devices_of_a_profil
 
 #[tokio::test]
 async fn tenant_profiles_limit_what_a_tenant_has() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (sysadmin, admin) = (world.sysadmin().await, world.admin().await);
     assert_eq!(
         sysadmin

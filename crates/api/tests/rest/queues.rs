@@ -3,17 +3,17 @@
 use std::sync::{Arc, Mutex};
 
 use fieldline_core::events::{EntityChange, EntityListener};
-use fieldline_core::ports::{RowParts, TelemetryRow};
+use fieldline_core::ports::{TelemetryRow, TelemetrySaveStrategy};
 use fieldline_core::queue_stats::{SERVICE_ID, stats_id};
-use fieldline_model::kv::{ValueRef, pack};
-use fieldline_model::{RuleChainId, Subject, TenantId};
+use fieldline_model::kv::{KvValueRef, pack};
+use fieldline_model::{EntityKey, RuleChainId, TenantId};
 use serde_json::{Value, json};
 
-use crate::world::{Client, NOW, World, id, no};
+use crate::world::{FixtureClient, NOW, RestFixture, id, no};
 
 const SERVICE: &str = "serviceType=TB_RULE_ENGINE";
 
-async fn queues(client: &Client<'_>) -> Vec<Value> {
+async fn queues(client: &FixtureClient<'_>) -> Vec<Value> {
     let path = format!("/api/queues?{SERVICE}&pageSize=10&page=0&sortProperty=name&sortOrder=ASC");
     client.get(&path).await["data"].as_array().unwrap().clone()
 }
@@ -39,7 +39,7 @@ fn queue(name: &str) -> Value {
 
 #[tokio::test]
 async fn shared_queues_are_there_and_the_system_administrator_manages_them() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (sysadmin, admin) = (world.sysadmin().await, world.admin().await);
     let seeded = queues(&admin).await;
     assert_eq!(names(&seeded), ["HighPriority", "Main", "SequentialByOriginator"]);
@@ -124,7 +124,7 @@ async fn shared_queues_are_there_and_the_system_administrator_manages_them() {
 
 #[tokio::test]
 async fn isolated_tenants_have_the_queues_of_their_profile() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (sysadmin, admin) = (world.sysadmin().await, world.admin().await);
     let shared = queues(&admin).await;
     let profile = |queues: Value| {
@@ -212,9 +212,9 @@ async fn isolated_tenants_have_the_queues_of_their_profile() {
 
 /// Keeps the changes that the rule engine has to know of.
 #[derive(Default)]
-struct Told(Mutex<Vec<EntityChange>>);
+struct EntityChangeLog(Mutex<Vec<EntityChange>>);
 
-impl EntityListener for Told {
+impl EntityListener for EntityChangeLog {
     fn on_change(&self, change: EntityChange) {
         if matches!(
             change,
@@ -229,9 +229,9 @@ impl EntityListener for Told {
 
 #[tokio::test]
 async fn the_rule_engine_is_told_what_has_changed() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (sysadmin, admin) = (world.sysadmin().await, world.admin().await);
-    let told = Arc::new(Told::default());
+    let told = Arc::new(EntityChangeLog::default());
     world.context.events.listen(told.clone());
     let since = || std::mem::take(&mut *told.0.lock().unwrap());
     let uuid = |id: &Value| id["id"].as_str().unwrap().parse().unwrap();
@@ -281,7 +281,7 @@ async fn the_rule_engine_is_told_what_has_changed() {
 
 #[tokio::test]
 async fn a_queue_that_a_profile_names_is_there_and_stays() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (sysadmin, admin) = (world.sysadmin().await, world.admin().await);
     let fast = sysadmin
         .post(&format!("/api/queues?{SERVICE}"), &queue("Fast"))
@@ -313,7 +313,7 @@ async fn a_queue_that_a_profile_names_is_there_and_stays() {
 
 #[tokio::test]
 async fn statistics_of_queues_are_found_and_read() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (sysadmin, admin) = (world.sysadmin().await, world.admin().await);
     let page = admin
         .get("/api/queueStats?pageSize=10&page=0&sortProperty=queueName&sortOrder=ASC")
@@ -343,17 +343,17 @@ async fn statistics_of_queues_are_found_and_read() {
 
     // What the rule engine writes is read as telemetry.
     let tenant = TenantId(main["tenantId"]["id"].as_str().unwrap().parse().unwrap());
-    let subject = Subject {
+    let subject = EntityKey {
         tenant,
         entity: stats_id(tenant, "Main", SERVICE_ID).into(),
     };
     let mut values = Vec::new();
-    pack("totalMsgs", ValueRef::Long(7), &mut values);
+    pack("totalMsgs", KvValueRef::Long(7), &mut values);
     let row = TelemetryRow {
         subject,
         ts: NOW,
         ttl_seconds: 0,
-        parts: RowParts::ALL,
+        parts: TelemetrySaveStrategy::ALL,
         values: &values,
     };
     world.context.series.save(&[row]).await.unwrap();

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{World, id};
+use crate::world::{RestFixture, id};
 
 #[tokio::test]
 async fn relations_are_saved_found_and_deleted() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let house = admin.post("/api/asset", &json!({ "name": "House" })).await;
     let room = admin.post("/api/asset", &json!({ "name": "Room" })).await;
@@ -69,7 +69,7 @@ async fn relations_are_saved_found_and_deleted() {
 
 #[tokio::test]
 async fn relations_of_what_a_caller_may_not_see_are_hidden_and_cannot_be_made() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (admin, user, stranger) = (
         world.admin().await,
         world.customer_user().await,

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::nodes::{FILTER, GENERATOR};
-use crate::world::{Client, NOW, World, id, no};
+use crate::world::{FixtureClient, NOW, RestFixture, id, no};
 
 const INPUT: &str = "org.thingsboard.rule.engine.flow.TbRuleChainInputNode";
 const OUTPUT: &str = "org.thingsboard.rule.engine.flow.TbRuleChainOutputNode";
 
-async fn chain(admin: &Client<'_>, name: &str) -> Value {
+async fn chain(admin: &FixtureClient<'_>, name: &str) -> Value {
     admin.post("/api/ruleChain", &json!({ "name": name })).await
 }
 
@@ -20,11 +20,11 @@ fn link(from: u32, to: u32, label: &str) -> Value {
     json!({ "fromIndex": from, "toIndex": to, "type": label })
 }
 
-async fn metadata(admin: &Client<'_>, chain: &Value) -> Value {
+async fn metadata(admin: &FixtureClient<'_>, chain: &Value) -> Value {
     admin.get(&format!("/api/ruleChain/{}/metadata", id(chain))).await
 }
 
-async fn set_metadata(admin: &Client<'_>, chain: &Value, nodes: Value, connections: Value) -> Value {
+async fn set_metadata(admin: &FixtureClient<'_>, chain: &Value, nodes: Value, connections: Value) -> Value {
     let body = json!({
         "ruleChainId": chain["id"], "firstNodeIndex": 0, "nodes": nodes, "connections": connections,
     });
@@ -33,7 +33,7 @@ async fn set_metadata(admin: &Client<'_>, chain: &Value, nodes: Value, connectio
 
 #[tokio::test]
 async fn every_tenant_has_the_documented_root_chain_and_makes_more_like_it() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let stranger = world.stranger().await;
     for client in [&admin, &stranger] {
@@ -115,7 +115,7 @@ async fn every_tenant_has_the_documented_root_chain_and_makes_more_like_it() {
 
 #[tokio::test]
 async fn nodes_keep_their_ids_and_are_completed_and_checked() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let chain = chain(&admin, "Checks").await;
     let old_form = json!({
@@ -232,7 +232,7 @@ async fn nodes_keep_their_ids_and_are_completed_and_checked() {
 
 #[tokio::test]
 async fn there_is_always_a_root_chain_and_chains_in_use_stay() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (admin, stranger) = (world.admin().await, world.stranger().await);
     let root = admin.get("/api/ruleChains?pageSize=1&page=0").await["data"][0].clone();
     let second = chain(&admin, "Second").await;
@@ -308,7 +308,7 @@ async fn there_is_always_a_root_chain_and_chains_in_use_stay() {
 
 #[tokio::test]
 async fn renamed_output_labels_are_renamed_where_the_chain_is_used() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let (inner, outer) = (chain(&admin, "Inner").await, chain(&admin, "Outer").await);
     let outputs = json!([
@@ -344,7 +344,7 @@ async fn renamed_output_labels_are_renamed_where_the_chain_is_used() {
 
 #[tokio::test]
 async fn chains_are_taken_to_another_tenant_and_replace_those_of_their_names() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (admin, stranger) = (world.admin().await, world.stranger().await);
     let (inner, outer) = (chain(&admin, "Inner").await, chain(&admin, "Outer").await);
     set_metadata(&admin, &inner, json!([node(FILTER, "f")]), json!([])).await;
@@ -423,7 +423,7 @@ async fn chains_are_taken_to_another_tenant_and_replace_those_of_their_names() {
 
 #[tokio::test]
 async fn a_tenant_has_as_many_chains_as_its_profile_allows() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (sysadmin, admin) = (world.sysadmin().await, world.admin().await);
     let profile = json!({
         "name": "small",
@@ -445,7 +445,7 @@ async fn a_tenant_has_as_many_chains_as_its_profile_allows() {
 
 #[tokio::test]
 async fn the_editor_is_told_of_the_classes_and_tries_scripts_out() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let class = admin.get(&format!("/api/component/{FILTER}")).await;
     assert_eq!(class["clazz"], FILTER);

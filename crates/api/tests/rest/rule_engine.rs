@@ -1,16 +1,16 @@
 //! Calls of clients into rule chains.
 
 use axum::http::StatusCode;
-use fieldline_core::ports::RestCalls as _;
+use fieldline_core::ports::RestApiResponder as _;
 use fieldline_model::TenantId;
-use fieldline_model::message::{Message, MsgType};
+use fieldline_model::message::{MsgType, QueueMessage};
 use serde_json::{Value, json};
 
-use crate::world::{Client, NOW, World, id, no};
+use crate::world::{FixtureClient, NOW, RestFixture, id, no};
 
 const USER: &str = "/api/rule-engine/";
 
-async fn device(admin: &Client<'_>, name: &str) -> String {
+async fn device(admin: &FixtureClient<'_>, name: &str) -> String {
     let name = name.replace(' ', "%20");
     let device = admin.get(&format!("/api/tenant/device?deviceName={name}")).await;
     id(&device).to_owned()
@@ -18,11 +18,11 @@ async fn device(admin: &Client<'_>, name: &str) -> String {
 
 /// Sends a call, and answers it as a rule chain would: status, answer, and the message that the chain got.
 async fn call(
-    world: &World,
-    client: &Client<'_>,
+    world: &RestFixture,
+    client: &FixtureClient<'_>,
     (path, body): (&str, &str),
     answer: &str,
-) -> (StatusCode, String, Message) {
+) -> (StatusCode, String, QueueMessage) {
     let user = client.get("/api/auth/user").await;
     let tenant = TenantId(user["tenantId"]["id"].as_str().unwrap().parse().unwrap());
     world.heard.take();
@@ -30,7 +30,7 @@ async fn call(
         loop {
             if let Some(message) = world.heard.take().pop() {
                 let request = message.metadata.get("requestUUID").unwrap().parse().unwrap();
-                let reply = Message {
+                let reply = QueueMessage {
                     data: answer.to_owned(),
                     ..message.clone()
                 };
@@ -47,7 +47,7 @@ async fn call(
 
 #[tokio::test]
 async fn a_call_is_a_message_about_the_entity_and_brings_back_what_a_chain_answers() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let device = device(&admin, "Test Device A1").await;
     let path = format!("/api/rule-engine/DEVICE/{device}");
@@ -58,7 +58,7 @@ async fn a_call_is_a_message_about_the_entity_and_brings_back_what_a_chain_answe
     assert_eq!((message.data.as_str(), message.ts), (question, NOW));
     assert_eq!(message.originator.id.to_string(), device);
     assert_eq!((message.customer, &message.queue), (None, &None));
-    let expires = |message: &Message| message.metadata.get("expirationTime").unwrap().to_owned();
+    let expires = |message: &QueueMessage| message.metadata.get("expirationTime").unwrap().to_owned();
     assert_eq!(message.metadata.get("serviceId"), Some("test"));
     assert_eq!(expires(&message.clone()), (NOW + 10_000).to_string());
 
@@ -86,7 +86,7 @@ async fn a_call_is_a_message_about_the_entity_and_brings_back_what_a_chain_answe
 
 #[tokio::test]
 async fn an_answer_that_is_empty_or_no_json_and_none_at_all_have_a_status_of_their_own() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     for (answer, expected) in [("", StatusCode::OK), ("plain", StatusCode::NOT_ACCEPTABLE)] {
         let (status, text, _) = call(&world, &admin, (USER, "{}"), answer).await;
@@ -100,7 +100,7 @@ async fn an_answer_that_is_empty_or_no_json_and_none_at_all_have_a_status_of_the
 
 #[tokio::test]
 async fn calls_that_make_no_sense_or_are_not_allowed_reach_no_chain() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (admin, user) = (world.admin().await, world.customer_user().await);
     let sysadmin = world.sysadmin().await;
     let own = device(&admin, "Test Device A1").await;

@@ -3,13 +3,13 @@
 use fieldline_core::services::Services;
 use serde_json::{Value, json};
 
-use crate::world::{NOW, World, id, no};
+use crate::world::{NOW, RestFixture, id, no};
 
 const SETTINGS: &str = "/api/admin/securitySettings";
 
 #[tokio::test]
 async fn passwords_keep_to_the_policy() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (sysadmin, user) = (world.sysadmin().await, world.customer_user().await);
     let mut settings = sysadmin.get(SETTINGS).await;
     assert_eq!(settings["passwordPolicy"]["minimumLength"], 6);
@@ -59,7 +59,7 @@ async fn passwords_keep_to_the_policy() {
 
 #[tokio::test]
 async fn old_and_weak_passwords_are_replaced_before_anybody_comes_in() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let sysadmin = world.sysadmin().await;
     let mut settings = sysadmin.get(SETTINGS).await;
     settings["passwordPolicy"]["passwordExpirationPeriodDays"] = json!(1);
@@ -87,7 +87,7 @@ async fn old_and_weak_passwords_are_replaced_before_anybody_comes_in() {
 
 #[tokio::test]
 async fn of_log_ins_at_the_same_time_all_get_the_means_to_replace_an_expired_password() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let services = Services::new(world.context.clone());
     let stores = &world.context.stores.users;
     let user = stores.by_email("tenant@thingsboard.org").await.unwrap().unwrap();
@@ -108,7 +108,7 @@ async fn of_log_ins_at_the_same_time_all_get_the_means_to_replace_an_expired_pas
 
 #[tokio::test]
 async fn a_weak_password_has_to_be_reset_where_that_is_forced() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let sysadmin = world.sysadmin().await;
     let mut settings = sysadmin.get(SETTINGS).await;
     settings["passwordPolicy"]["minimumLength"] = json!(7);
@@ -124,7 +124,7 @@ async fn a_weak_password_has_to_be_reset_where_that_is_forced() {
 
 #[tokio::test]
 async fn too_many_wrong_passwords_disable_a_user_until_an_administrator_helps() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (sysadmin, admin, user) = (
         world.sysadmin().await,
         world.admin().await,
@@ -191,7 +191,7 @@ async fn too_many_wrong_passwords_disable_a_user_until_an_administrator_helps() 
 
 #[tokio::test]
 async fn a_session_without_a_password_is_opened_for_the_public_customer_alone() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     for client in [
         world.admin().await,
         world.sysadmin().await,
@@ -212,7 +212,7 @@ async fn a_session_without_a_password_is_opened_for_the_public_customer_alone() 
 
 #[tokio::test]
 async fn what_nobody_has_to_prove_anything_for_takes_small_bodies_only() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let login = json!({ "username": "x", "password": "y".repeat(100_000) });
     assert_eq!(
         world.nobody().refused("POST", "/api/auth/login", &login).await.0,
@@ -222,7 +222,7 @@ async fn what_nobody_has_to_prove_anything_for_takes_small_bodies_only() {
 
 #[tokio::test]
 async fn tokens_are_made_as_the_administrator_says() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (sysadmin, admin) = (world.sysadmin().await, world.admin().await);
     let path = "/api/admin/jwtSettings";
     let settings = sysadmin.get(path).await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Client, NOW, World, id, no};
+use crate::world::{FixtureClient, NOW, RestFixture, id, no};
 
 fn mail_server() -> Value {
     json!({ "key": "mail", "jsonValue": {
@@ -14,13 +14,13 @@ fn link_in(text: &str) -> &str {
     text.lines().find(|line| line.starts_with("http")).unwrap()
 }
 
-async fn set_mail_server(sysadmin: &Client<'_>) {
+async fn set_mail_server(sysadmin: &FixtureClient<'_>) {
     sysadmin.post("/api/admin/settings", &mail_server()).await;
 }
 
 #[tokio::test]
 async fn settings_are_saved_and_their_secrets_never_shown() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let sysadmin = world.sysadmin().await;
     let general = sysadmin.get("/api/admin/settings/general").await;
     assert_eq!(general["jsonValue"]["baseUrl"], "http://localhost:8080");
@@ -84,7 +84,7 @@ async fn settings_are_saved_and_their_secrets_never_shown() {
 
 #[tokio::test]
 async fn text_messages_are_tried_out_with_secrets_that_are_never_shown() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let sysadmin = world.sysadmin().await;
     let smpp = json!({ "type": "SMPP", "host": "sms.example.org", "password": "very secret" });
     let test = "/api/admin/settings/testSms";
@@ -124,7 +124,7 @@ async fn text_messages_are_tried_out_with_secrets_that_are_never_shown() {
 
 #[tokio::test]
 async fn an_administrator_allows_the_use_of_a_mail_account_once() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (sysadmin, browser) = (world.sysadmin().await, world.nobody());
     let authorize = "/api/admin/mail/oauth2/authorize?prevUri=/settings/mail";
     assert_eq!(sysadmin.refused("GET", authorize, &Value::Null).await.0, 404);
@@ -192,7 +192,7 @@ async fn an_administrator_allows_the_use_of_a_mail_account_once() {
 
 #[tokio::test]
 async fn new_users_are_mailed_their_link() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (sysadmin, admin) = (world.sysadmin().await, world.admin().await);
     let new = |email: &str| json!({ "email": email, "authority": "TENANT_ADMIN" });
     // Without a mail server the link is asked for.
@@ -251,7 +251,7 @@ async fn new_users_are_mailed_their_link() {
 
 #[tokio::test]
 async fn a_password_is_reset_by_a_link_that_is_mailed() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (nobody, sysadmin) = (world.nobody(), world.sysadmin().await);
     let ask = json!({ "email": "TENANT@thingsboard.org" });
     // The same answer, whether mails can be sent, and whether there is such a user.
@@ -332,7 +332,7 @@ async fn a_password_is_reset_by_a_link_that_is_mailed() {
 
 #[tokio::test]
 async fn people_keep_settings_of_their_own() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (admin, user) = (world.admin().await, world.customer_user().await);
     assert_eq!(admin.get("/api/user/settings").await, json!({}));
     let saved = admin
@@ -389,7 +389,7 @@ async fn people_keep_settings_of_their_own() {
 
 #[tokio::test]
 async fn dashboards_that_were_visited_or_starred_are_remembered() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (admin, user) = (world.admin().await, world.customer_user().await);
     let first = admin.post("/api/dashboard", &json!({ "title": "First" })).await;
     let second = admin.post("/api/dashboard", &json!({ "title": "Second" })).await;

@@ -1,21 +1,21 @@
 //! API usage of tenants.
 
-use fieldline_core::usage::{ApiUsage, Feature, UsageKey, usage_id, usage_subject};
+use fieldline_core::usage::{ApiFeature, UsageKey, UsageStore, usage_id, usage_subject};
 use fieldline_model::TenantId;
 use fieldline_model::entity::{EventBody, EventKind};
 use fieldline_model::page::PageLink;
-use fieldline_model::timeseries::{Order, RangeQuery};
+use fieldline_model::timeseries::{PointOrder, RangeQuery};
 use serde_json::{Value, json};
 
-use crate::world::{Client, World, id, no};
+use crate::world::{FixtureClient, RestFixture, id, no};
 
-async fn tenant_of(client: &Client<'_>) -> TenantId {
+async fn tenant_of(client: &FixtureClient<'_>) -> TenantId {
     let user = client.get("/api/auth/user").await;
     TenantId(user["tenantId"]["id"].as_str().unwrap().parse().unwrap())
 }
 
 /// Gives all tenants of the default profile other limits.
-async fn limit(world: &World, name: &str, value: Value) {
+async fn limit(world: &RestFixture, name: &str, value: Value) {
     let sysadmin = world.sysadmin().await;
     let info = sysadmin.get("/api/tenantProfileInfo/default").await;
     let path = format!("/api/tenantProfile/{}", id(&info));
@@ -27,7 +27,7 @@ async fn limit(world: &World, name: &str, value: Value) {
 
 #[tokio::test]
 async fn usage_is_stored_shown_and_gone_on_with_after_a_restart() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let tenant = tenant_of(&admin).await;
     world.usage.restore().await.unwrap();
@@ -35,7 +35,7 @@ async fn usage_is_stored_shown_and_gone_on_with_after_a_restart() {
     world.usage.count(tenant, UsageKey::TransportMessages, 7);
     world.usage.count(tenant, UsageKey::Emails, 2);
     world.usage.report(false).await;
-    assert!(world.usage.is_allowed(tenant, Feature::Transport));
+    assert!(world.usage.is_allowed(tenant, ApiFeature::Transport));
 
     let info = admin.get("/api/usage").await;
     let devices = admin.get("/api/tenant/devices?pageSize=1&page=0").await["totalElements"].clone();
@@ -53,11 +53,11 @@ async fn usage_is_stored_shown_and_gone_on_with_after_a_restart() {
 
     // Another process over the same stores.
     let stores = world.context.stores.clone();
-    let usage = ApiUsage::new(stores.clone(), world.context.series.clone(), world.clock.clone());
+    let usage = UsageStore::new(stores.clone(), world.context.series.clone(), world.clock.clone());
     usage.restore().await.unwrap();
     usage.count(tenant, UsageKey::TransportMessages, 3);
     usage.report(false).await;
-    assert!(!usage.is_allowed(tenant, Feature::Transport));
+    assert!(!usage.is_allowed(tenant, ApiFeature::Transport));
     let path = format!(
         "/api/plugins/telemetry/API_USAGE_STATE/{}/values/timeseries",
         usage_id(tenant).0
@@ -77,7 +77,7 @@ async fn usage_is_stored_shown_and_gone_on_with_after_a_restart() {
         start: 0,
         end: i64::MAX,
         limit: 10,
-        order: Order::Ascending,
+        order: PointOrder::Ascending,
     };
     let series = &world.context.series;
     let months = series
@@ -103,9 +103,9 @@ async fn usage_is_stored_shown_and_gone_on_with_after_a_restart() {
     assert_eq!(told, [("transportApiState DISABLED", false)]);
 
     // And a restart knows it at once, without telling it again.
-    let usage = ApiUsage::new(stores.clone(), world.context.series.clone(), world.clock.clone());
+    let usage = UsageStore::new(stores.clone(), world.context.series.clone(), world.clock.clone());
     usage.restore().await.unwrap();
-    assert!(!usage.is_allowed(tenant, Feature::Transport));
+    assert!(!usage.is_allowed(tenant, ApiFeature::Transport));
     let events = stores
         .events
         .list(tenant, entity, &filter, &PageLink::first(10))
@@ -115,7 +115,7 @@ async fn usage_is_stored_shown_and_gone_on_with_after_a_restart() {
     // Next month everything is allowed again.
     world.clock.advance(31 * 86_400_000);
     usage.report(false).await;
-    assert!(usage.is_allowed(tenant, Feature::Transport));
+    assert!(usage.is_allowed(tenant, ApiFeature::Transport));
     // The token of before has expired.
     let admin = world.admin().await;
     assert_eq!(admin.get("/api/usage").await["transportMessages"], 0);
@@ -123,7 +123,7 @@ async fn usage_is_stored_shown_and_gone_on_with_after_a_restart() {
 
 #[tokio::test]
 async fn nobody_else_sees_or_writes_the_usage_of_a_tenant() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (admin, stranger) = (world.admin().await, world.stranger().await);
     let tenant = tenant_of(&admin).await;
     world.usage.restore().await.unwrap();
@@ -143,7 +143,7 @@ async fn nobody_else_sees_or_writes_the_usage_of_a_tenant() {
 
 #[tokio::test]
 async fn what_is_used_up_is_refused() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     world.usage.restore().await.unwrap();
     limit(&world, "maxDPStorageDays", json!(3)).await;
@@ -170,7 +170,7 @@ async fn what_is_used_up_is_refused() {
 
 #[tokio::test]
 async fn requests_are_as_many_as_the_profile_allows() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (sysadmin, admin, user) = (
         world.sysadmin().await,
         world.admin().await,
@@ -189,7 +189,7 @@ async fn requests_are_as_many_as_the_profile_allows() {
     for _ in 0..2 {
         user.get(path).await;
     }
-    let refused = async |who: &Client<'_>| who.refused("GET", path, &Value::Null).await;
+    let refused = async |who: &FixtureClient<'_>| who.refused("GET", path, &Value::Null).await;
     assert_eq!(
         refused(&user).await,
         no(429, 33, "Too many requests for current customer!")
@@ -212,7 +212,7 @@ async fn requests_are_as_many_as_the_profile_allows() {
 
 #[tokio::test]
 async fn clients_are_told_what_there_is_when_they_start() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (sysadmin, admin, user) = (
         world.sysadmin().await,
         world.admin().await,

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{World, id, no};
+use crate::world::{RestFixture, id, no};
 
 #[tokio::test]
 async fn a_new_user_activates_the_account_through_a_link() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let ann = json!({ "email": "Ann@Example.org", "authority": "TENANT_ADMIN", "firstName": "Ann" });
     let ann = admin.post("/api/user?sendActivationMail=false", &ann).await;
@@ -61,7 +61,7 @@ async fn a_new_user_activates_the_account_through_a_link() {
 
 #[tokio::test]
 async fn an_expired_activation_link_is_renewed_by_asking_for_it() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let user = json!({ "email": "late@example.org", "authority": "TENANT_ADMIN" });
     let user = admin.post("/api/user", &user).await;
@@ -85,7 +85,7 @@ async fn an_expired_activation_link_is_renewed_by_asking_for_it() {
 
 #[tokio::test]
 async fn users_belong_where_their_authority_says_and_stay_there() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (sysadmin, admin) = (world.sysadmin().await, world.admin().await);
     let path = "/api/user";
     for (body, message) in [
@@ -136,7 +136,7 @@ async fn users_belong_where_their_authority_says_and_stay_there() {
 
 #[tokio::test]
 async fn a_disabled_user_is_out_at_once() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (admin, user) = (world.admin().await, world.customer_user().await);
     let me = user.get("/api/auth/user").await;
     let path = format!("/api/user/{}", id(&me));
@@ -158,7 +158,7 @@ async fn a_disabled_user_is_out_at_once() {
 
 #[tokio::test]
 async fn the_last_administrator_of_a_tenant_cannot_be_deleted() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (sysadmin, admin) = (world.sysadmin().await, world.admin().await);
     let me = admin.get("/api/auth/user").await;
     let path = format!("/api/user/{}", id(&me));
@@ -180,7 +180,7 @@ async fn the_last_administrator_of_a_tenant_cannot_be_deleted() {
 
 #[tokio::test]
 async fn administrators_look_through_the_eyes_of_their_users() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     assert_eq!(admin.get("/api/user/tokenAccessEnabled").await, true);
     let users = admin

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 
 use axum::body::Bytes;
 use axum::http::StatusCode;
-use fieldline_api::{Access, Endpoint};
-use fieldline_core::ports::{SetAsideRecord, SetAsideRoom};
+use fieldline_api::{EndpointAccess, RestEndpoint};
+use fieldline_core::ports::{SetAsideQuota, SetAsideRawRecord};
 use fieldline_model::entity::{Authority, Rpc, SetAsideInfo, SetAsideReason};
 use fieldline_model::{DeviceId, SetAsideId, TenantId, new_uuid};
 use serde_json::{Value, json};
 
 use crate::nodes::FILTER;
-use crate::world::{Client, World, id};
+use crate::world::{FixtureClient, RestFixture, id};
 
 /// What belongs to no tenant, and is for all of them to see; and what everybody has for themselves.
 const SHARED: [&str; 7] = [
@@ -31,7 +31,7 @@ const SHARED: [&str; 7] = [
 const CALL: &str = "01998f2a-0000-7000-8000-000000000001";
 
 /// Ids of things that belong to the demo tenant, by the names of path parameters.
-async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static str, String> {
+async fn own_ids(admin: &FixtureClient<'_>, sysadmin: &FixtureClient<'_>) -> HashMap<&'static str, String> {
     let device = admin
         .get("/api/tenant/devices?deviceName=Test%20Device%20A1")
         .await;
@@ -111,7 +111,7 @@ async fn own_ids(admin: &Client<'_>, sysadmin: &Client<'_>) -> HashMap<&'static 
 }
 
 /// Things of the demo tenant beyond the demo.
-async fn furnish(world: &World, admin: &Client<'_>) {
+async fn furnish(world: &RestFixture, admin: &FixtureClient<'_>) {
     let device = admin
         .get("/api/tenant/devices?deviceName=Test%20Device%20A1")
         .await;
@@ -150,10 +150,10 @@ async fn furnish(world: &World, admin: &Client<'_>) {
 }
 
 /// A record of the demo tenant that was set aside.
-async fn set_aside(world: &World, tenant: &str, device: &str) {
+async fn set_aside(world: &RestFixture, tenant: &str, device: &str) {
     let tenant = TenantId(tenant.parse().unwrap());
     let device = DeviceId(device.parse().unwrap());
-    let record = SetAsideRecord {
+    let record = SetAsideRawRecord {
         info: SetAsideInfo {
             id: SetAsideId(new_uuid()),
             created_time: 2,
@@ -170,7 +170,7 @@ async fn set_aside(world: &World, tenant: &str, device: &str) {
         },
         bytes: Bytes::from_static(b"abc"),
     };
-    let room = SetAsideRoom {
+    let room = SetAsideQuota {
         of_tenant: 1 << 20,
         in_total: 1 << 20,
     };
@@ -178,7 +178,7 @@ async fn set_aside(world: &World, tenant: &str, device: &str) {
 }
 
 /// The path with ids in the place of its parameters, and whether there were any.
-fn fill(endpoint: &Endpoint, ids: &HashMap<&str, String>) -> (String, bool) {
+fn fill(endpoint: &RestEndpoint, ids: &HashMap<&str, String>) -> (String, bool) {
     let mut path = endpoint.path.clone();
     let mut filled = false;
     while let Some((before, rest)) = path.split_once('{') {
@@ -194,7 +194,7 @@ fn fill(endpoint: &Endpoint, ids: &HashMap<&str, String>) -> (String, bool) {
 
 #[tokio::test]
 async fn every_endpoint_is_closed_to_strangers_and_to_roles_it_is_not_for() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let sysadmin = world.sysadmin().await;
     let admin = world.admin().await;
     let customer_user = world.customer_user().await;
@@ -203,7 +203,7 @@ async fn every_endpoint_is_closed_to_strangers_and_to_roles_it_is_not_for() {
     let ids = own_ids(&admin, &sysadmin).await;
     let mut asked = 0;
     for endpoint in fieldline_api::endpoints() {
-        let Access::Roles(allowed) = endpoint.access else {
+        let EndpointAccess::Roles(allowed) = endpoint.access else {
             continue;
         };
         let (path, about_an_entity) = fill(&endpoint, &ids);
@@ -246,7 +246,7 @@ async fn every_endpoint_is_closed_to_strangers_and_to_roles_it_is_not_for() {
 
 #[tokio::test]
 async fn ids_of_another_tenant_inside_a_body_are_of_no_use() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let stranger = world.stranger().await;
     let device = admin
@@ -326,7 +326,7 @@ async fn ids_of_another_tenant_inside_a_body_are_of_no_use() {
 
 #[tokio::test]
 async fn customer_users_see_and_change_what_is_theirs_but_cannot_hand_it_over() {
-    let world = World::demo().await;
+    let world = RestFixture::demo().await;
     let (admin, user) = (world.admin().await, world.customer_user().await);
     let mut own = admin
         .get("/api/tenant/device?deviceName=Test%20Device%20A1")

@@ -9,57 +9,57 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode, header};
-use fieldline_api::{Deps, Options, TokenKey};
-use fieldline_core::calls::Calls;
+use fieldline_api::{ApiDependencies, Options, TokenKey};
+use fieldline_core::calls::DeviceRpcService;
 use fieldline_core::ports::{
-    Mail, MailSender, NoRecordQueue, RuleEngine, SmsSender, StoreResult, UnknownMachine,
+    MailMessage, MailSender, NoRecordQueue, NoSystemInfo, RuleEngine, SmsSender, StoreResult,
 };
-use fieldline_core::rest_calls::{RestCallers, WaitLimits};
-use fieldline_core::services::{Context, DeviceMoves, Leftovers, Onboarding};
-use fieldline_core::sessions::Sessions;
-use fieldline_core::set_aside::SetAside;
-use fieldline_core::usage::ApiUsage;
+use fieldline_core::rest_calls::{RestApiRequests, RestRequestLimits};
+use fieldline_core::services::{DeviceOnboarding, HousekeeperService, ServiceContext, TenantTransfer};
+use fieldline_core::sessions::SessionRegistry;
+use fieldline_core::set_aside::SetAsideService;
+use fieldline_core::usage::UsageStore;
 use fieldline_model::TenantId;
-use fieldline_model::message::Message;
+use fieldline_model::message::QueueMessage;
 use fieldline_testkit::clock::ManualClock;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tower::ServiceExt as _;
 
-use crate::nodes::{FewNodes, Repeat};
-use crate::stores::Stores;
+use crate::nodes::{EchoScriptTester, FewNodes};
+use crate::stores::FixtureStores;
 
 /// The time at which every test begins.
 pub(crate) const NOW: i64 = 1_760_000_000_000;
 
 /// See the module.
-pub(crate) struct World {
+pub(crate) struct RestFixture {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) router: Router,
-    pub(crate) context: Context,
-    pub(crate) moves: Arc<DeviceMoves>,
-    leftovers: Arc<Leftovers>,
+    pub(crate) context: ServiceContext,
+    pub(crate) moves: Arc<TenantTransfer>,
+    leftovers: Arc<HousekeeperService>,
     /// How much tenants use.
-    pub(crate) usage: Arc<ApiUsage>,
+    pub(crate) usage: Arc<UsageStore>,
     /// What the rule engine was told.
-    pub(crate) heard: Arc<Heard>,
+    pub(crate) heard: Arc<FakeRuleEngine>,
     /// Clients that wait for rule chains.
-    pub(crate) rest_calls: Arc<RestCallers>,
+    pub(crate) rest_calls: Arc<RestApiRequests>,
     /// What was mailed to people.
-    pub(crate) mails: Arc<Mailbox>,
+    pub(crate) mails: Arc<FakeMailSender>,
     /// What was sent to phones.
-    pub(crate) phones: Arc<Phones>,
+    pub(crate) phones: Arc<FakeSmsSender>,
     start: Box<dyn Fn() -> Router + Send + Sync>,
     _dir: TempDir,
 }
 
 /// A rule engine that keeps what it is told.
 #[derive(Default)]
-pub(crate) struct Heard(Mutex<Vec<(TenantId, Message)>>);
+pub(crate) struct FakeRuleEngine(Mutex<Vec<(TenantId, QueueMessage)>>);
 
-impl Heard {
+impl FakeRuleEngine {
     /// What it was told since it was last asked.
-    pub(crate) fn take(&self) -> Vec<Message> {
+    pub(crate) fn take(&self) -> Vec<QueueMessage> {
         let heard = std::mem::take(&mut *self.0.lock().unwrap());
         heard.into_iter().map(|(_, message)| message).collect()
     }
@@ -72,8 +72,8 @@ impl Heard {
 }
 
 #[async_trait]
-impl RuleEngine for Heard {
-    async fn push(&self, tenant: TenantId, message: Message) -> StoreResult<()> {
+impl RuleEngine for FakeRuleEngine {
+    async fn push(&self, tenant: TenantId, message: QueueMessage) -> StoreResult<()> {
         self.0.lock().unwrap().push((tenant, message));
         Ok(())
     }
@@ -81,11 +81,11 @@ impl RuleEngine for Heard {
 
 /// A mail server that keeps what it is sent, unless its settings name another host than `mail.example.org`.
 #[derive(Default)]
-pub(crate) struct Mailbox(Mutex<Vec<Mail>>);
+pub(crate) struct FakeMailSender(Mutex<Vec<MailMessage>>);
 
-impl Mailbox {
+impl FakeMailSender {
     /// The next mail, which may be on its way still.
-    pub(crate) async fn next(&self) -> Mail {
+    pub(crate) async fn next(&self) -> MailMessage {
         for _ in 0..1_000 {
             if let Some(mail) = self.take().pop() {
                 return mail;
@@ -96,14 +96,14 @@ impl Mailbox {
     }
 
     /// What has come since it was last asked.
-    pub(crate) fn take(&self) -> Vec<Mail> {
+    pub(crate) fn take(&self) -> Vec<MailMessage> {
         std::mem::take(&mut *self.0.lock().unwrap())
     }
 }
 
 #[async_trait]
-impl MailSender for Mailbox {
-    async fn send(&self, server: &Value, mail: &Mail) -> Result<(), String> {
+impl MailSender for FakeMailSender {
+    async fn send(&self, server: &Value, mail: &MailMessage) -> Result<(), String> {
         if server["smtpHost"] != "mail.example.org" {
             return Err(format!("no such host: {}", server["smtpHost"]));
         }
@@ -116,7 +116,7 @@ impl MailSender for Mailbox {
         Ok(format!("{base}?state={state}"))
     }
 
-    async fn redeem(&self, server: &Value, code: &str) -> Result<String, String> {
+    async fn exchange_code(&self, server: &Value, code: &str) -> Result<String, String> {
         match code {
             "good" => Ok(format!("token of {}", server["clientSecret"])),
             _ => Err("invalid_grant".to_owned()),
@@ -126,9 +126,9 @@ impl MailSender for Mailbox {
 
 /// A provider of text messages that keeps them, for those who know its password.
 #[derive(Default)]
-pub(crate) struct Phones(Mutex<Vec<(String, String)>>);
+pub(crate) struct FakeSmsSender(Mutex<Vec<(String, String)>>);
 
-impl Phones {
+impl FakeSmsSender {
     /// What has come since it was last asked: number and text.
     pub(crate) fn take(&self) -> Vec<(String, String)> {
         std::mem::take(&mut *self.0.lock().unwrap())
@@ -136,7 +136,7 @@ impl Phones {
 }
 
 #[async_trait]
-impl SmsSender for Phones {
+impl SmsSender for FakeSmsSender {
     fn check(&self, provider: &Value) -> Result<(), String> {
         match provider["password"].as_str() {
             Some(_) => Ok(()),
@@ -156,12 +156,12 @@ impl SmsSender for Phones {
 }
 
 /// Somebody who sends requests, with or without a token.
-pub(crate) struct Client<'a> {
+pub(crate) struct FixtureClient<'a> {
     router: &'a Router,
     pub(crate) token: String,
 }
 
-impl World {
+impl RestFixture {
     /// The demo.
     pub(crate) async fn demo() -> Self {
         Self::with(Options::default()).await
@@ -176,29 +176,29 @@ impl World {
     pub(crate) async fn with(options: Options) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let clock = ManualClock::at(NOW);
-        let Stores {
+        let FixtureStores {
             series,
             live,
             queries,
             context,
-        } = Stores::open(dir.path(), clock.clone(), Arc::new(FewNodes::new()), 64 << 20).await;
+        } = FixtureStores::open(dir.path(), clock.clone(), Arc::new(FewNodes::new()), 64 << 20).await;
         let (entities, events) = (context.stores.clone(), context.events.clone());
-        let heard = Arc::new(Heard::default());
-        let mails = Arc::new(Mailbox::default());
-        let phones = Arc::new(Phones::default());
-        let usage = ApiUsage::new(entities.clone(), series, clock.clone());
+        let heard = Arc::new(FakeRuleEngine::default());
+        let mails = Arc::new(FakeMailSender::default());
+        let phones = Arc::new(FakeSmsSender::default());
+        let usage = UsageStore::new(entities.clone(), series, clock.clone());
         events.listen(usage.clone());
-        let rest_calls = RestCallers::new("test", WaitLimits::default());
-        let calls = Calls::new(Sessions::new(1), entities.calls.clone(), clock.clone());
-        let moves = DeviceMoves::new(context.clone(), live.clone());
-        let leftovers = Leftovers::new(context.clone(), live.clone());
-        let set_aside = SetAside::new(
+        let rest_calls = RestApiRequests::new("test", RestRequestLimits::default());
+        let calls = DeviceRpcService::new(SessionRegistry::new(1), entities.calls.clone(), clock.clone());
+        let moves = TenantTransfer::new(context.clone(), live.clone());
+        let leftovers = HousekeeperService::new(context.clone(), live.clone());
+        let set_aside = SetAsideService::new(
             entities.set_aside.clone(),
             Arc::new(NoRecordQueue),
             clock.clone(),
             &Default::default(),
         );
-        let deps = Deps {
+        let deps = ApiDependencies {
             set_aside,
             usage: usage.clone(),
             entities,
@@ -212,18 +212,18 @@ impl World {
             token_settings: None,
             mailer: mails.clone(),
             sms: phones.clone(),
-            machine: Arc::new(UnknownMachine),
+            machine: Arc::new(NoSystemInfo),
             rule_engine: heard.clone(),
             rest_calls: rest_calls.clone(),
             devices: Arc::new(fieldline_core::downlink::NoDeviceLink),
             calls,
-            onboarding: Onboarding::new(context.clone()),
+            onboarding: DeviceOnboarding::new(context.clone()),
             moves: moves.clone(),
             rule_nodes: Arc::new(FewNodes::new()),
-            scripts: Arc::new(Repeat),
+            scripts: Arc::new(EchoScriptTester),
             rule_usage: Arc::new(fieldline_core::ports::NoRuleUsage),
             replays: Arc::new(fieldline_core::ports::NoRuleReplay),
-            reprocess: Arc::new(crate::calculated_fields::Reprocessed::default()),
+            reprocess: Arc::new(crate::calculated_fields::FakeReprocessing::default()),
         };
         let start = move || fieldline_api::router(deps.clone(), options.clone());
         Self {
@@ -248,43 +248,43 @@ impl World {
     }
 
     /// Somebody without a token.
-    pub(crate) fn nobody(&self) -> Client<'_> {
-        Client {
+    pub(crate) fn nobody(&self) -> FixtureClient<'_> {
+        FixtureClient {
             router: &self.router,
             token: String::new(),
         }
     }
 
     /// Somebody with that token.
-    pub(crate) fn with_token(&self, token: &str) -> Client<'_> {
-        Client {
+    pub(crate) fn with_token(&self, token: &str) -> FixtureClient<'_> {
+        FixtureClient {
             router: &self.router,
             token: token.to_owned(),
         }
     }
 
     /// Somebody who logs in.
-    pub(crate) async fn log_in(&self, username: &str, password: &str) -> Client<'_> {
+    pub(crate) async fn log_in(&self, username: &str, password: &str) -> FixtureClient<'_> {
         let body = json!({ "username": username, "password": password });
         let pair = self.nobody().post("/api/auth/login", &body).await;
         self.with_token(pair["token"].as_str().unwrap())
     }
 
-    pub(crate) async fn sysadmin(&self) -> Client<'_> {
+    pub(crate) async fn sysadmin(&self) -> FixtureClient<'_> {
         self.log_in("sysadmin@thingsboard.org", "sysadmin").await
     }
 
-    pub(crate) async fn admin(&self) -> Client<'_> {
+    pub(crate) async fn admin(&self) -> FixtureClient<'_> {
         self.log_in("tenant@thingsboard.org", "tenant").await
     }
 
     /// A user of Customer A.
-    pub(crate) async fn customer_user(&self) -> Client<'_> {
+    pub(crate) async fn customer_user(&self) -> FixtureClient<'_> {
         self.log_in("customer@thingsboard.org", "customer").await
     }
 
     /// The administrator of a second tenant, created here.
-    pub(crate) async fn stranger(&self) -> Client<'_> {
+    pub(crate) async fn stranger(&self) -> FixtureClient<'_> {
         let sysadmin = self.sysadmin().await;
         let tenant = sysadmin.post("/api/tenant", &json!({ "title": "Other" })).await;
         let user = json!({
@@ -308,7 +308,7 @@ pub(crate) fn id(entity: &Value) -> &str {
     entity["id"]["id"].as_str().unwrap()
 }
 
-impl Client<'_> {
+impl FixtureClient<'_> {
     /// Sends any request.
     pub(crate) async fn send(&self, method: &str, path: &str, body: impl Into<Body>) -> (StatusCode, String) {
         let mut request = Request::builder()

@@ -8,13 +8,13 @@ const MAX_NUMBER: u32 = (1 << 20) - 1;
 
 /// Which block of a body, of which size, and whether others follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Block {
+pub struct CoapBlock {
     number: u32,
     more: bool,
     exponent: u8,
 }
 
-impl Block {
+impl CoapBlock {
     /// A block of 2^(exponent + 4) bytes; `None` beyond what the option can say.
     pub const fn new(number: u32, more: bool, exponent: u8) -> Option<Self> {
         if number > MAX_NUMBER || exponent > MAX_BLOCK_EXPONENT {

@@ -4,9 +4,9 @@ use std::fmt;
 
 /// What a message asks for or how it went: a class of three bits and a detail of five (RFC 7252 §3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Code(pub u8);
+pub struct CoapCode(pub u8);
 
-impl Code {
+impl CoapCode {
     /// No request and no response: an acknowledgement, a reset or a ping.
     pub const EMPTY: Self = Self::of(0, 0);
     /// Reads a resource.
@@ -64,7 +64,7 @@ impl Code {
     }
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for CoapCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:02}", self.class(), self.0 & 0x1F)
     }

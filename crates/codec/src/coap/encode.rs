@@ -1,24 +1,24 @@
 //! From a message to a datagram.
 
-use super::code::Code;
-use super::message::{HEADER, Kind, PAYLOAD_MARKER, Token};
-use super::option::OptionNumber;
+use super::code::CoapCode;
+use super::message::{CoapMessageType, CoapToken, HEADER, PAYLOAD_MARKER};
+use super::option::CoapOptionNumber;
 
 /// Writes one message.
 #[derive(Debug)]
-pub struct Encoder {
+pub struct CoapEncoder {
     out: Vec<u8>,
     number: u16,
 }
 
-impl Encoder {
+impl CoapEncoder {
     /// Begins a message.
-    pub fn new(kind: Kind, code: Code, id: u16, token: Token) -> Self {
+    pub fn new(kind: CoapMessageType, code: CoapCode, id: u16, token: CoapToken) -> Self {
         let bits = match kind {
-            Kind::Confirmable => 0,
-            Kind::NonConfirmable => 1,
-            Kind::Acknowledgement => 2,
-            Kind::Reset => 3,
+            CoapMessageType::Confirmable => 0,
+            CoapMessageType::NonConfirmable => 1,
+            CoapMessageType::Acknowledgement => 2,
+            CoapMessageType::Reset => 3,
         };
         let token = token.as_bytes();
         let mut out = Vec::with_capacity(HEADER + token.len() + 16);
@@ -29,13 +29,13 @@ impl Encoder {
     }
 
     /// A message without anything in it: an acknowledgement, a reset or a ping.
-    pub fn empty(kind: Kind, id: u16) -> Vec<u8> {
-        Self::new(kind, Code::EMPTY, id, Token::default()).finish(&[])
+    pub fn empty(kind: CoapMessageType, id: u16) -> Vec<u8> {
+        Self::new(kind, CoapCode::EMPTY, id, CoapToken::default()).finish(&[])
     }
 
     /// Adds an option. They come in ascending order of their numbers, and their values have at most 65,804 bytes; what does
     /// not keep to that is left out.
-    pub fn option(&mut self, number: OptionNumber, value: &[u8]) {
+    pub fn option(&mut self, number: CoapOptionNumber, value: &[u8]) {
         let (Some(delta), Ok(length)) = (number.0.checked_sub(self.number), u32::try_from(value.len()))
         else {
             debug_assert!(false, "options in the wrong order");
@@ -55,7 +55,7 @@ impl Encoder {
     }
 
     /// Adds an option whose value is a number.
-    pub fn option_uint(&mut self, number: OptionNumber, value: u32) {
+    pub fn option_uint(&mut self, number: CoapOptionNumber, value: u32) {
         let bytes = value.to_be_bytes();
         let zeros = value.leading_zeros() as usize / 8;
         self.option(number, bytes.get(zeros..).unwrap_or_default());

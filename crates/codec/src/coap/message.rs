@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::code::Code;
-use super::option::{self, Options};
+use super::code::CoapCode;
+use super::option::{self, CoapOptions};
 
 /// Bytes before the token.
 pub(super) const HEADER: usize = 4;
@@ -14,7 +14,7 @@ const MAX_TOKEN: usize = 8;
 
 /// How a message is delivered (RFC 7252 §4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum CoapMessageType {
     /// Sent again until it is acknowledged or reset.
     Confirmable,
     /// Sent once.
@@ -25,7 +25,7 @@ pub enum Kind {
     Reset,
 }
 
-impl Kind {
+impl CoapMessageType {
     const fn of(bits: u8) -> Self {
         match bits & 3 {
             0 => Self::Confirmable,
@@ -38,12 +38,12 @@ impl Kind {
 
 /// What ties a response to its request: up to eight bytes that the client chooses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Token {
+pub struct CoapToken {
     length: u8,
     bytes: [u8; MAX_TOKEN],
 }
 
-impl Token {
+impl CoapToken {
     /// A token of these bytes; `None` for more than eight.
     pub fn new(token: &[u8]) -> Option<Self> {
         let mut bytes = [0; MAX_TOKEN];
@@ -60,7 +60,7 @@ impl Token {
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for CoapToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(")?;
         for byte in self.as_bytes() {
@@ -72,65 +72,65 @@ impl fmt::Debug for Token {
 
 /// The first four bytes of a message, which say how to answer even one that is broken further on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header {
+pub struct CoapHeader {
     /// How it is delivered.
-    pub kind: Kind,
+    pub kind: CoapMessageType,
     /// What it asks or says.
-    pub code: Code,
+    pub code: CoapCode,
     /// Its number, for acknowledgements and against duplicates.
     pub id: u16,
 }
 
 /// Why a datagram is no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum DecodeError {
+pub enum CoapDecodeError {
     /// It is too short, or of another version: RFC 7252 §3 wants it ignored.
     #[error("no message of CoAP version 1")]
     NotCoap,
     /// It starts like a message and does not go on like one: a confirmable one is answered with a reset.
     #[error("{1}")]
-    Malformed(Header, &'static str),
+    Malformed(CoapHeader, &'static str),
 }
 
 /// A message whose parts lie in the datagram.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Message<'a> {
+pub struct CoapMessage<'a> {
     /// How it is delivered.
-    pub kind: Kind,
+    pub kind: CoapMessageType,
     /// What it asks or says.
-    pub code: Code,
+    pub code: CoapCode,
     /// Its number.
     pub id: u16,
     /// Which request it belongs to.
-    pub token: Token,
+    pub token: CoapToken,
     /// What it carries.
     pub payload: &'a [u8],
     options: &'a [u8],
 }
 
-impl<'a> Message<'a> {
+impl<'a> CoapMessage<'a> {
     /// Reads a datagram.
     ///
     /// # Errors
     /// It does not follow RFC 7252 §3.
-    pub fn decode(datagram: &'a [u8]) -> Result<Self, DecodeError> {
+    pub fn decode(datagram: &'a [u8]) -> Result<Self, CoapDecodeError> {
         let ([first, code, id @ ..], rest) = datagram
             .split_first_chunk::<HEADER>()
-            .ok_or(DecodeError::NotCoap)?;
+            .ok_or(CoapDecodeError::NotCoap)?;
         if first >> 6 != VERSION {
-            return Err(DecodeError::NotCoap);
+            return Err(CoapDecodeError::NotCoap);
         }
-        let header = Header {
-            kind: Kind::of(first >> 4),
-            code: Code(*code),
+        let header = CoapHeader {
+            kind: CoapMessageType::of(first >> 4),
+            code: CoapCode(*code),
             id: u16::from_be_bytes(*id),
         };
-        let malformed = |what| DecodeError::Malformed(header, what);
+        let malformed = |what| CoapDecodeError::Malformed(header, what);
         let token_length = usize::from(first & 0x0F);
         if token_length > MAX_TOKEN {
             return Err(malformed("a token of more than eight bytes"));
         }
-        if header.code == Code::EMPTY && (token_length > 0 || !rest.is_empty()) {
+        if header.code == CoapCode::EMPTY && (token_length > 0 || !rest.is_empty()) {
             return Err(malformed("an empty message that is not empty"));
         }
         let (token, rest) = rest
@@ -147,19 +147,19 @@ impl<'a> Message<'a> {
             kind: header.kind,
             code: header.code,
             id: header.id,
-            token: Token::new(token).unwrap_or_default(),
+            token: CoapToken::new(token).unwrap_or_default(),
             payload,
             options,
         })
     }
 
     /// Its options, in ascending order of their numbers.
-    pub const fn options(&self) -> Options<'a> {
-        Options::new(self.options)
+    pub const fn options(&self) -> CoapOptions<'a> {
+        CoapOptions::new(self.options)
     }
 }
 
-impl fmt::Debug for Message<'_> {
+impl fmt::Debug for CoapMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Options and payload hold access tokens and what devices measure.
         write!(

@@ -1,8 +1,8 @@
 //! CoAP (RFC 7252, 7641, 7959) without I/O: datagrams to messages and back, and the values of options.
 //!
-//! Decoding borrows from the datagram and allocates nothing. What a [`Message`] holds follows the format: its options have
+//! Decoding borrows from the datagram and allocates nothing. What a [`CoapMessage`] holds follows the format: its options have
 //! been walked through once, so that iterating over them cannot fail. What options mean is for the caller to judge, whom
-//! [`OptionNumber`] tells which ones have to be understood.
+//! [`CoapOptionNumber`] tells which ones have to be understood.
 //!
 //! ```
 //! use fieldline_codec::coap::{Code, Encoder, Kind, Message, OptionNumber};
@@ -25,8 +25,8 @@ mod option;
 #[cfg(test)]
 mod tests;
 
-pub use block::{Block, MAX_BLOCK_EXPONENT};
-pub use code::Code;
-pub use encode::Encoder;
-pub use message::{DecodeError, Header, Kind, Message, Token};
-pub use option::{OptionNumber, Options, read_uint};
+pub use block::{CoapBlock, MAX_BLOCK_EXPONENT};
+pub use code::CoapCode;
+pub use encode::CoapEncoder;
+pub use message::{CoapDecodeError, CoapHeader, CoapMessage, CoapMessageType, CoapToken};
+pub use option::{CoapOptionNumber, CoapOptions, read_uint};

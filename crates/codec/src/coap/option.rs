@@ -7,9 +7,9 @@ const MAX_OPTIONS: usize = 64;
 
 /// Number of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct OptionNumber(pub u16);
+pub struct CoapOptionNumber(pub u16);
 
-impl OptionNumber {
+impl CoapOptionNumber {
     /// The host that is asked.
     pub const URI_HOST: Self = Self(3);
     /// Which state of a resource a response shows.
@@ -49,30 +49,30 @@ impl OptionNumber {
 
 /// The options of a message.
 #[derive(Debug, Clone, Copy)]
-pub struct Options<'a> {
+pub struct CoapOptions<'a> {
     rest: &'a [u8],
     number: u16,
 }
 
-impl<'a> Options<'a> {
+impl<'a> CoapOptions<'a> {
     pub(super) const fn new(rest: &'a [u8]) -> Self {
         Self { rest, number: 0 }
     }
 }
 
-impl<'a> Iterator for Options<'a> {
-    type Item = (OptionNumber, &'a [u8]);
+impl<'a> Iterator for CoapOptions<'a> {
+    type Item = (CoapOptionNumber, &'a [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
         let (delta, value, rest) = read(self.rest).ok().flatten()?;
         self.number = self.number.checked_add(delta)?;
         self.rest = rest;
-        Some((OptionNumber(self.number), value))
+        Some((CoapOptionNumber(self.number), value))
     }
 }
 
 /// One option: how far its number lies behind the one before, its value, and what follows.
-type One<'a> = (u16, &'a [u8], &'a [u8]);
+type RawCoapOption<'a> = (u16, &'a [u8], &'a [u8]);
 
 /// Walks through all options; returns how many bytes they take.
 pub(super) fn check(bytes: &[u8]) -> Result<usize, &'static str> {
@@ -88,7 +88,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<usize, &'static str> {
     Ok(bytes.len() - rest.len())
 }
 
-fn read(bytes: &[u8]) -> Result<Option<One<'_>>, &'static str> {
+fn read(bytes: &[u8]) -> Result<Option<RawCoapOption<'_>>, &'static str> {
     const CUT_OFF: &str = "an option is cut off";
     let Some((&first, rest)) = bytes.split_first() else {
         return Ok(None);

@@ -2,20 +2,20 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn number(value: u16) -> OptionNumber {
-    OptionNumber(value)
+fn number(value: u16) -> CoapOptionNumber {
+    CoapOptionNumber(value)
 }
 
 #[test]
 fn what_does_not_follow_the_format_is_told_apart() {
-    let malformed = |datagram: &[u8]| match Message::decode(datagram) {
-        Err(DecodeError::Malformed(header, _)) => header.id,
+    let malformed = |datagram: &[u8]| match CoapMessage::decode(datagram) {
+        Err(CoapDecodeError::Malformed(header, _)) => header.id,
         other => panic!("{datagram:02x?}: {other:?}"),
     };
     for datagram in [&[][..], &[0x40, 1, 0], &[0x80, 1, 0, 1], &[0x00, 1, 0, 1]] {
         assert_eq!(
-            Message::decode(datagram),
-            Err(DecodeError::NotCoap),
+            CoapMessage::decode(datagram),
+            Err(CoapDecodeError::NotCoap),
             "{datagram:02x?}"
         );
     }
@@ -37,21 +37,21 @@ fn what_does_not_follow_the_format_is_told_apart() {
     }
     let many: Vec<u8> = [0x40, 1, 0, 7].into_iter().chain([0xB0]).chain([0; 64]).collect();
     assert_eq!(malformed(&many), 7, "65 options");
-    assert!(Message::decode(&many[..68]).is_ok());
+    assert!(CoapMessage::decode(&many[..68]).is_ok());
 }
 
 #[test]
 fn blocks_and_numbers_keep_within_their_bits() {
-    assert_eq!(Block::decode(&[]), Block::new(0, false, 0));
-    assert_eq!(Block::decode(&[0x1E]), Block::new(1, true, 6));
+    assert_eq!(CoapBlock::decode(&[]), CoapBlock::new(0, false, 0));
+    assert_eq!(CoapBlock::decode(&[0x1E]), CoapBlock::new(1, true, 6));
     assert_eq!(
-        Block::decode(&[0xFF, 0xFF, 0xF6]),
-        Block::new((1 << 20) - 1, false, 6)
+        CoapBlock::decode(&[0xFF, 0xFF, 0xF6]),
+        CoapBlock::new((1 << 20) - 1, false, 6)
     );
-    assert_eq!(Block::decode(&[0x0F]), None, "the reserved size");
-    assert_eq!(Block::decode(&[0, 0, 0, 1]), None);
-    assert_eq!(Block::new(1 << 20, false, 0), None);
-    let block = Block::new(3, true, 2).unwrap();
+    assert_eq!(CoapBlock::decode(&[0x0F]), None, "the reserved size");
+    assert_eq!(CoapBlock::decode(&[0, 0, 0, 1]), None);
+    assert_eq!(CoapBlock::new(1 << 20, false, 0), None);
+    let block = CoapBlock::new(3, true, 2).unwrap();
     assert_eq!((block.size(), block.offset(), block.encode()), (64, 192, 0x3A));
     assert_eq!((read_uint(&[]), read_uint(&[1, 0])), (Some(0), Some(256)));
     assert_eq!(read_uint(&[0; 5]), None);
@@ -68,14 +68,14 @@ proptest! {
         payload in proptest::collection::vec(any::<u8>(), 0..64),
     ) {
         options.sort();
-        let token = Token::new(&token).unwrap();
-        let mut encoder = Encoder::new(Kind::NonConfirmable, Code(code), id, token);
+        let token = CoapToken::new(&token).unwrap();
+        let mut encoder = CoapEncoder::new(CoapMessageType::NonConfirmable, CoapCode(code), id, token);
         for (option, value) in &options {
             encoder.option(number(*option), value);
         }
         let datagram = encoder.finish(&payload);
-        let message = Message::decode(&datagram).unwrap();
-        prop_assert_eq!((message.kind, message.code.0, message.id), (Kind::NonConfirmable, code, id));
+        let message = CoapMessage::decode(&datagram).unwrap();
+        prop_assert_eq!((message.kind, message.code.0, message.id), (CoapMessageType::NonConfirmable, code, id));
         prop_assert_eq!((message.token, message.payload), (token, &payload[..]));
         let read: Vec<_> = message.options().map(|(option, value)| (option.0, value.to_vec())).collect();
         prop_assert_eq!(read, options);
@@ -83,7 +83,7 @@ proptest! {
 
     #[test]
     fn no_datagram_makes_it_fail(datagram in proptest::collection::vec(any::<u8>(), 0..128)) {
-        if let Ok(message) = Message::decode(&datagram) {
+        if let Ok(message) = CoapMessage::decode(&datagram) {
             let taken: usize = message.options().map(|(_, value)| value.len()).sum();
             prop_assert!(taken + message.payload.len() < datagram.len());
         }

@@ -1,30 +1,30 @@
 //! PUBACK, PUBREC, PUBREL and PUBCOMP (MQTT 5 §3.4 to §3.7), which share their form.
 
-use crate::error::{DecodeError, EncodeError};
+use crate::error::{MqttDecodeError, MqttEncodeError};
 use crate::packet::PacketType;
-use crate::properties::{Allowed, Properties};
+use crate::properties::{AllowedProperties, MqttProperties};
 use crate::reason::ReasonCode;
-use crate::version::{PacketId, Version};
-use crate::wire::{Reader, put_header, put_u16};
+use crate::version::{MqttProtocolVersion, PacketId};
+use crate::wire::{PacketReader, put_header, put_u16};
 
 /// The body of PUBACK, PUBREC, PUBREL or PUBCOMP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ack<'a> {
+pub struct AckPacket<'a> {
     /// The identifier of the PUBLISH this is about.
     pub packet_id: PacketId,
     /// How it went; always success before MQTT 5.
     pub code: ReasonCode,
     /// The properties of MQTT 5.
-    pub properties: Properties<'a>,
+    pub properties: MqttProperties<'a>,
 }
 
-impl<'a> Ack<'a> {
+impl<'a> AckPacket<'a> {
     /// Makes an acknowledgement without properties.
     pub const fn new(packet_id: PacketId, code: ReasonCode) -> Self {
         Self {
             packet_id,
             code,
-            properties: Properties::EMPTY,
+            properties: MqttProperties::EMPTY,
         }
     }
 
@@ -32,25 +32,25 @@ impl<'a> Ack<'a> {
     pub(crate) fn decode(
         packet_type: PacketType,
         body: &'a [u8],
-        version: Version,
-    ) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(body);
+        version: MqttProtocolVersion,
+    ) -> Result<Self, MqttDecodeError> {
+        let mut reader = PacketReader::new(body);
         let packet_id = reader.packet_id()?;
         if reader.is_empty() {
             return Ok(Self::new(packet_id, ReasonCode::Success));
         }
         if !version.is_v5() {
-            return Err(DecodeError::malformed("bytes left over after the packet"));
+            return Err(MqttDecodeError::malformed("bytes left over after the packet"));
         }
         let code = ReasonCode::from_u8(reader.u8()?)
             .filter(|code| code.is_valid_in(packet_type))
-            .ok_or(DecodeError::malformed(
+            .ok_or(MqttDecodeError::malformed(
                 "reason code does not belong to this packet",
             ))?;
         let properties = if reader.is_empty() {
-            Properties::EMPTY
+            MqttProperties::EMPTY
         } else {
-            Properties::decode(&mut reader, Allowed::ACK)?
+            MqttProperties::decode(&mut reader, AllowedProperties::ACK)?
         };
         reader.end()?;
         Ok(Self {
@@ -65,13 +65,17 @@ impl<'a> Ack<'a> {
     pub fn encode(
         &self,
         packet_type: PacketType,
-        version: Version,
+        version: MqttProtocolVersion,
         out: &mut Vec<u8>,
-    ) -> Result<(), EncodeError> {
+    ) -> Result<(), MqttEncodeError> {
         let flags = match packet_type {
             PacketType::Puback | PacketType::Pubrec | PacketType::Pubcomp => 0,
             PacketType::Pubrel => 0x02,
-            _ => return Err(EncodeError::invalid("packet is no acknowledgement of PUBLISH")),
+            _ => {
+                return Err(MqttEncodeError::invalid(
+                    "packet is no acknowledgement of PUBLISH",
+                ));
+            }
         };
         let first = packet_type.first_byte(flags);
         let [high, low] = self.packet_id.get().to_be_bytes();
@@ -80,9 +84,11 @@ impl<'a> Ack<'a> {
             return Ok(());
         }
         if !self.code.is_valid_in(packet_type) {
-            return Err(EncodeError::invalid("reason code does not belong to this packet"));
+            return Err(MqttEncodeError::invalid(
+                "reason code does not belong to this packet",
+            ));
         }
-        self.properties.check(Allowed::ACK)?;
+        self.properties.check(AllowedProperties::ACK)?;
         if self.properties.is_empty() {
             out.extend_from_slice(&[first, 3, high, low, self.code.value()]);
             return Ok(());

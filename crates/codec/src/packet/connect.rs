@@ -1,11 +1,11 @@
 //! CONNECT (MQTT 5 §3.1).
 
-use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+use crate::error::{DecodeErrorKind, MqttDecodeError, MqttEncodeError};
 use crate::packet::PacketType;
-use crate::properties::{Allowed, Properties};
+use crate::properties::{AllowedProperties, MqttProperties};
 use crate::topic;
-use crate::version::{Protocol, ProtocolName, QoS, Version};
-use crate::wire::{Reader, check_len, check_string, put_binary, put_header, put_u16};
+use crate::version::{ConnectProtocol, MqttProtocolVersion, ProtocolName, QoS};
+use crate::wire::{PacketReader, check_len, check_string, put_binary, put_header, put_u16};
 
 const USERNAME: u8 = 0x80;
 const PASSWORD: u8 = 0x40;
@@ -17,7 +17,7 @@ const RESERVED: u8 = 0x01;
 
 /// The message the server publishes when the connection ends without DISCONNECT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Will<'a> {
+pub struct LastWill<'a> {
     /// The topic to publish to.
     pub topic: &'a str,
     /// The message.
@@ -27,14 +27,14 @@ pub struct Will<'a> {
     /// Whether to publish as a retained message.
     pub retain: bool,
     /// The will properties of MQTT 5.
-    pub properties: Properties<'a>,
+    pub properties: MqttProperties<'a>,
 }
 
 /// A client asks for a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Connect<'a> {
+pub struct ConnectPacket<'a> {
     /// The protocol as the client named it; the server decides about undefined levels.
-    pub protocol: Protocol,
+    pub protocol: ConnectProtocol,
     /// Clean session, called clean start in MQTT 5.
     pub clean_start: bool,
     /// The keep-alive in seconds; 0 turns it off.
@@ -42,41 +42,41 @@ pub struct Connect<'a> {
     /// The client identifier, which may be empty.
     pub client_id: &'a str,
     /// The will, if there is one.
-    pub will: Option<Will<'a>>,
+    pub will: Option<LastWill<'a>>,
     /// The user name.
     pub username: Option<&'a str>,
     /// The password.
     pub password: Option<&'a [u8]>,
     /// The properties of MQTT 5.
-    pub properties: Properties<'a>,
+    pub properties: MqttProperties<'a>,
 }
 
-impl<'a> Connect<'a> {
+impl<'a> ConnectPacket<'a> {
     /// Makes a CONNECT with a clean start, a keep-alive of 60 s and nothing optional.
-    pub const fn new(version: Version, client_id: &'a str) -> Self {
+    pub const fn new(version: MqttProtocolVersion, client_id: &'a str) -> Self {
         Self {
-            protocol: Protocol::of(version),
+            protocol: ConnectProtocol::of(version),
             clean_start: true,
             keep_alive: 60,
             client_id,
             will: None,
             username: None,
             password: None,
-            properties: Properties::EMPTY,
+            properties: MqttProperties::EMPTY,
         }
     }
 
     /// Returns the version this connection speaks.
-    pub const fn version(&self) -> Version {
+    pub const fn version(&self) -> MqttProtocolVersion {
         self.protocol.version()
     }
 
-    pub(crate) fn decode(body: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(body);
+    pub(crate) fn decode(body: &'a [u8]) -> Result<Self, MqttDecodeError> {
+        let mut reader = PacketReader::new(body);
         let Some(name) = ProtocolName::from_bytes(reader.binary()?) else {
             return Err(UNSUPPORTED);
         };
-        let protocol = Protocol {
+        let protocol = ConnectProtocol {
             name,
             level: reader.u8()?,
         };
@@ -87,13 +87,16 @@ impl<'a> Connect<'a> {
         })
     }
 
-    fn decode_fields(protocol: Protocol, mut reader: Reader<'a>) -> Result<Self, DecodeError> {
+    fn decode_fields(
+        protocol: ConnectProtocol,
+        mut reader: PacketReader<'a>,
+    ) -> Result<Self, MqttDecodeError> {
         let version = protocol.version();
         let flags = checked_flags(reader.u8()?, version)?;
         let keep_alive = reader.u16()?;
-        let properties = section(&mut reader, version, Allowed::CONNECT)?;
+        let properties = decode_properties(&mut reader, version, AllowedProperties::CONNECT)?;
         if properties.has_stray_authentication_data() {
-            return Err(DecodeError::protocol("authentication data without a method"));
+            return Err(MqttDecodeError::protocol("authentication data without a method"));
         }
         let client_id = reader.string()?;
         let will = if flags & WILL == 0 {
@@ -102,8 +105,9 @@ impl<'a> Connect<'a> {
             Some(decode_will(&mut reader, flags, version)?)
         };
         // 3.1 §3.1: the remaining length decides over the flags of user name and password.
-        let present =
-            |flag: u8, rest: &Reader<'_>| flags & flag != 0 && !(version == Version::V31 && rest.is_empty());
+        let present = |flag: u8, rest: &PacketReader<'_>| {
+            flags & flag != 0 && !(version == MqttProtocolVersion::V31 && rest.is_empty())
+        };
         let username = if present(USERNAME, &reader) {
             Some(reader.string()?)
         } else {
@@ -135,16 +139,22 @@ impl<'a> Connect<'a> {
     fn body_len(&self) -> usize {
         let version = self.version();
         let will = self.will.map_or(0, |will| {
-            4 + will.topic.len() + will.payload.len() + section_len(&will.properties, version)
+            4 + will.topic.len() + will.payload.len() + properties_len(&will.properties, version)
         });
         let username = self.username.map_or(0, |name| 2 + name.len());
         let password = self.password.map_or(0, |password| 2 + password.len());
         let fixed = 2 + self.protocol.name.as_str().len() + 1 + 1 + 2;
-        fixed + section_len(&self.properties, version) + 2 + self.client_id.len() + will + username + password
+        fixed
+            + properties_len(&self.properties, version)
+            + 2
+            + self.client_id.len()
+            + will
+            + username
+            + password
     }
 
     /// Appends the packet to `out`, in the version it names.
-    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), MqttEncodeError> {
         self.check()?;
         let version = self.version();
         put_header(PacketType::Connect.first_byte(0), self.body_len(), out)?;
@@ -152,10 +162,10 @@ impl<'a> Connect<'a> {
         out.push(self.protocol.level);
         out.push(self.flags());
         put_u16(self.keep_alive, out);
-        put_section(&self.properties, version, out);
+        put_properties(&self.properties, version, out);
         put_binary(self.client_id.as_bytes(), out);
         if let Some(will) = &self.will {
-            put_section(&will.properties, version, out);
+            put_properties(&will.properties, version, out);
             put_binary(will.topic.as_bytes(), out);
             put_binary(will.payload, out);
         }
@@ -188,19 +198,21 @@ impl<'a> Connect<'a> {
         flags
     }
 
-    fn check(&self) -> Result<(), EncodeError> {
+    fn check(&self) -> Result<(), MqttEncodeError> {
         if self.password.is_some() && self.username.is_none() && !self.version().is_v5() {
-            return Err(EncodeError::version("password without user name before MQTT 5"));
+            return Err(MqttEncodeError::version(
+                "password without user name before MQTT 5",
+            ));
         }
         if self.properties.has_stray_authentication_data() {
-            return Err(EncodeError::invalid("authentication data without a method"));
+            return Err(MqttEncodeError::invalid("authentication data without a method"));
         }
-        self.properties.check(Allowed::CONNECT)?;
+        self.properties.check(AllowedProperties::CONNECT)?;
         check_string(self.client_id)?;
         if let Some(will) = &self.will {
-            will.properties.check(Allowed::WILL)?;
+            will.properties.check(AllowedProperties::WILL)?;
             if !topic::is_valid_name(will.topic) {
-                return Err(EncodeError::invalid(
+                return Err(MqttEncodeError::invalid(
                     "will topic is empty, too long or has a wildcard",
                 ));
             }
@@ -211,37 +223,43 @@ impl<'a> Connect<'a> {
     }
 }
 
-const UNSUPPORTED: DecodeError = DecodeError::new(
+const UNSUPPORTED: MqttDecodeError = MqttDecodeError::new(
     DecodeErrorKind::UnsupportedVersion,
     "CONNECT of an unknown protocol",
 );
 
 /// Checks the connect flags against each other; 3.1 leaves open what it does not use.
-fn checked_flags(flags: u8, version: Version) -> Result<u8, DecodeError> {
-    let relaxed = version == Version::V31;
+fn checked_flags(flags: u8, version: MqttProtocolVersion) -> Result<u8, MqttDecodeError> {
+    let relaxed = version == MqttProtocolVersion::V31;
     if flags & RESERVED != 0 && !relaxed {
-        return Err(DecodeError::malformed("reserved connect flag is set"));
+        return Err(MqttDecodeError::malformed("reserved connect flag is set"));
     }
     if flags & WILL == 0 && flags & (WILL_QOS | WILL_RETAIN) != 0 && !relaxed {
-        return Err(DecodeError::malformed("will flags without a will"));
+        return Err(MqttDecodeError::malformed("will flags without a will"));
     }
     if flags & PASSWORD != 0 && flags & USERNAME == 0 && !version.is_v5() {
-        return Err(DecodeError::malformed("password without user name before MQTT 5"));
+        return Err(MqttDecodeError::malformed(
+            "password without user name before MQTT 5",
+        ));
     }
     Ok(flags)
 }
 
-fn decode_will<'a>(reader: &mut Reader<'a>, flags: u8, version: Version) -> Result<Will<'a>, DecodeError> {
-    let qos = QoS::from_u8((flags & WILL_QOS) >> 3).ok_or(DecodeError::malformed("will with QoS 3"))?;
-    let properties = section(reader, version, Allowed::WILL)?;
+fn decode_will<'a>(
+    reader: &mut PacketReader<'a>,
+    flags: u8,
+    version: MqttProtocolVersion,
+) -> Result<LastWill<'a>, MqttDecodeError> {
+    let qos = QoS::from_u8((flags & WILL_QOS) >> 3).ok_or(MqttDecodeError::malformed("will with QoS 3"))?;
+    let properties = decode_properties(reader, version, AllowedProperties::WILL)?;
     let topic = reader.string()?;
     if !topic::is_valid_name(topic) {
-        return Err(DecodeError::new(
+        return Err(MqttDecodeError::new(
             DecodeErrorKind::TopicName,
             "will topic is empty or has a wildcard",
         ));
     }
-    Ok(Will {
+    Ok(LastWill {
         topic,
         payload: reader.binary()?,
         qos,
@@ -252,20 +270,20 @@ fn decode_will<'a>(reader: &mut Reader<'a>, flags: u8, version: Version) -> Resu
 
 /// Reads a property section, which only MQTT 5 has.
 #[inline]
-pub(crate) fn section<'a>(
-    reader: &mut Reader<'a>,
-    version: Version,
-    allowed: Allowed,
-) -> Result<Properties<'a>, DecodeError> {
+pub(crate) fn decode_properties<'a>(
+    reader: &mut PacketReader<'a>,
+    version: MqttProtocolVersion,
+    allowed: AllowedProperties,
+) -> Result<MqttProperties<'a>, MqttDecodeError> {
     if version.is_v5() {
-        Properties::decode(reader, allowed)
+        MqttProperties::decode(reader, allowed)
     } else {
-        Ok(Properties::EMPTY)
+        Ok(MqttProperties::EMPTY)
     }
 }
 
 #[inline]
-pub(crate) const fn section_len(properties: &Properties<'_>, version: Version) -> usize {
+pub(crate) const fn properties_len(properties: &MqttProperties<'_>, version: MqttProtocolVersion) -> usize {
     if version.is_v5() {
         properties.encoded_len()
     } else {
@@ -274,7 +292,11 @@ pub(crate) const fn section_len(properties: &Properties<'_>, version: Version) -
 }
 
 #[inline]
-pub(crate) fn put_section(properties: &Properties<'_>, version: Version, out: &mut Vec<u8>) {
+pub(crate) fn put_properties(
+    properties: &MqttProperties<'_>,
+    version: MqttProtocolVersion,
+    out: &mut Vec<u8>,
+) {
     if version.is_v5() {
         properties.encode(out);
     }

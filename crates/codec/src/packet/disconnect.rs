@@ -1,64 +1,64 @@
 //! DISCONNECT and AUTH (MQTT 5 §3.14, §3.15), which share their form.
 
-use crate::error::{DecodeError, EncodeError};
+use crate::error::{MqttDecodeError, MqttEncodeError};
 use crate::packet::PacketType;
-use crate::properties::{Allowed, Properties};
+use crate::properties::{AllowedProperties, MqttProperties};
 use crate::reason::ReasonCode;
-use crate::version::Version;
-use crate::wire::{Reader, put_header};
+use crate::version::MqttProtocolVersion;
+use crate::wire::{PacketReader, put_header};
 
 /// Either side ends the connection; before MQTT 5 only the client, without a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Disconnect<'a> {
+pub struct DisconnectPacket<'a> {
     /// Why the connection ends.
     pub code: ReasonCode,
     /// The properties of MQTT 5.
-    pub properties: Properties<'a>,
+    pub properties: MqttProperties<'a>,
 }
 
-impl<'a> Disconnect<'a> {
+impl<'a> DisconnectPacket<'a> {
     /// Makes a packet without properties.
     pub const fn new(code: ReasonCode) -> Self {
         Self {
             code,
-            properties: Properties::EMPTY,
+            properties: MqttProperties::EMPTY,
         }
     }
 
-    pub(crate) fn decode(body: &'a [u8], version: Version) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(body: &'a [u8], version: MqttProtocolVersion) -> Result<Self, MqttDecodeError> {
         if !version.is_v5() && !body.is_empty() {
-            return Err(DecodeError::malformed("DISCONNECT with a body before MQTT 5"));
+            return Err(MqttDecodeError::malformed("DISCONNECT with a body before MQTT 5"));
         }
-        let (code, properties) = decode_reason(body, PacketType::Disconnect, Allowed::DISCONNECT)?;
+        let (code, properties) = decode_reason(body, PacketType::Disconnect, AllowedProperties::DISCONNECT)?;
         Ok(Self { code, properties })
     }
 
     /// Appends the packet to `out`; before MQTT 5 without code and properties.
-    pub fn encode(&self, version: Version, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    pub fn encode(&self, version: MqttProtocolVersion, out: &mut Vec<u8>) -> Result<(), MqttEncodeError> {
         if !version.is_v5() {
             out.extend_from_slice(&[PacketType::Disconnect.first_byte(0), 0]);
             return Ok(());
         }
-        self.properties.check(Allowed::DISCONNECT)?;
+        self.properties.check(AllowedProperties::DISCONNECT)?;
         encode_reason(self.code, &self.properties, PacketType::Disconnect, out)
     }
 }
 
 /// Either side goes on with enhanced authentication; only in MQTT 5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Auth<'a> {
+pub struct AuthPacket<'a> {
     /// Success, continue authentication or re-authenticate.
     pub code: ReasonCode,
     /// The properties, among them the method unless all of the packet is left out.
-    pub properties: Properties<'a>,
+    pub properties: MqttProperties<'a>,
 }
 
-impl<'a> Auth<'a> {
-    pub(crate) fn decode(body: &'a [u8]) -> Result<Self, DecodeError> {
-        let (code, properties) = decode_reason(body, PacketType::Auth, Allowed::AUTH)?;
+impl<'a> AuthPacket<'a> {
+    pub(crate) fn decode(body: &'a [u8]) -> Result<Self, MqttDecodeError> {
+        let (code, properties) = decode_reason(body, PacketType::Auth, AllowedProperties::AUTH)?;
         let auth = Self { code, properties };
         if auth.lacks_method() {
-            Err(DecodeError::protocol("AUTH without a method"))
+            Err(MqttDecodeError::protocol("AUTH without a method"))
         } else {
             Ok(auth)
         }
@@ -71,14 +71,14 @@ impl<'a> Auth<'a> {
     }
 
     /// Appends the packet to `out`.
-    pub fn encode(&self, version: Version, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    pub fn encode(&self, version: MqttProtocolVersion, out: &mut Vec<u8>) -> Result<(), MqttEncodeError> {
         if !version.is_v5() {
-            return Err(EncodeError::version("AUTH before MQTT 5"));
+            return Err(MqttEncodeError::version("AUTH before MQTT 5"));
         }
         if self.lacks_method() {
-            return Err(EncodeError::invalid("AUTH without a method"));
+            return Err(MqttEncodeError::invalid("AUTH without a method"));
         }
-        self.properties.check(Allowed::AUTH)?;
+        self.properties.check(AllowedProperties::AUTH)?;
         encode_reason(self.code, &self.properties, PacketType::Auth, out)
     }
 }
@@ -87,33 +87,35 @@ impl<'a> Auth<'a> {
 fn decode_reason(
     body: &[u8],
     packet_type: PacketType,
-    allowed: Allowed,
-) -> Result<(ReasonCode, Properties<'_>), DecodeError> {
-    let mut reader = Reader::new(body);
+    allowed: AllowedProperties,
+) -> Result<(ReasonCode, MqttProperties<'_>), MqttDecodeError> {
+    let mut reader = PacketReader::new(body);
     if reader.is_empty() {
-        return Ok((ReasonCode::Success, Properties::EMPTY));
+        return Ok((ReasonCode::Success, MqttProperties::EMPTY));
     }
     let code = ReasonCode::from_u8(reader.u8()?)
         .filter(|code| code.is_valid_in(packet_type))
-        .ok_or(DecodeError::malformed(
+        .ok_or(MqttDecodeError::malformed(
             "reason code does not belong to this packet",
         ))?;
     if reader.is_empty() {
-        return Ok((code, Properties::EMPTY));
+        return Ok((code, MqttProperties::EMPTY));
     }
-    let properties = Properties::decode(&mut reader, allowed)?;
+    let properties = MqttProperties::decode(&mut reader, allowed)?;
     reader.end()?;
     Ok((code, properties))
 }
 
 fn encode_reason(
     code: ReasonCode,
-    properties: &Properties<'_>,
+    properties: &MqttProperties<'_>,
     packet_type: PacketType,
     out: &mut Vec<u8>,
-) -> Result<(), EncodeError> {
+) -> Result<(), MqttEncodeError> {
     if !code.is_valid_in(packet_type) {
-        return Err(EncodeError::invalid("reason code does not belong to this packet"));
+        return Err(MqttEncodeError::invalid(
+            "reason code does not belong to this packet",
+        ));
     }
     let first = packet_type.first_byte(0);
     match (code, properties.is_empty()) {

@@ -13,21 +13,21 @@ mod subscribe;
 mod template;
 mod unsubscribe;
 
-pub use ack::{Ack, encode_puback};
-pub use connack::Connack;
-pub use connect::{Connect, Will};
-pub use disconnect::{Auth, Disconnect};
-pub use publish::Publish;
+pub use ack::{AckPacket, encode_puback};
+pub use connack::ConnackPacket;
+pub use connect::{ConnectPacket, LastWill};
+pub use disconnect::{AuthPacket, DisconnectPacket};
+pub use publish::PublishPacket;
 pub(crate) use publish::{PublishParts, PublishTarget};
-pub use suback::{ReasonCodes, Suback, Unsuback};
+pub use suback::{ReasonCodes, SubackPacket, UnsubackPacket};
 pub use subscribe::{
-    RetainHandling, Subscribe, SubscribeFilters, Subscription, SubscriptionBuf, SubscriptionOptions,
+    RetainHandling, SubscribeEntry, SubscribeFilters, SubscribePacket, SubscriptionBuf, SubscriptionOptions,
 };
 pub use template::PublishTemplate;
-pub use unsubscribe::{FilterBuf, Unsubscribe, UnsubscribeFilters};
+pub use unsubscribe::{TopicFilterBuf, UnsubscribeFilters, UnsubscribePacket};
 
-use crate::error::{DecodeError, EncodeError};
-use crate::version::Version;
+use crate::error::{MqttDecodeError, MqttEncodeError};
+use crate::version::MqttProtocolVersion;
 
 /// The packet types by their number in the fixed header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -104,35 +104,35 @@ impl PacketType {
 )]
 pub enum Packet<'a> {
     /// Client asks for a connection.
-    Connect(Connect<'a>),
+    Connect(ConnectPacket<'a>),
     /// Server answers CONNECT.
-    Connack(Connack<'a>),
+    Connack(ConnackPacket<'a>),
     /// A message.
-    Publish(Publish<'a>),
+    Publish(PublishPacket<'a>),
     /// Answers PUBLISH of QoS 1.
-    Puback(Ack<'a>),
+    Puback(AckPacket<'a>),
     /// Answers PUBLISH of QoS 2.
-    Pubrec(Ack<'a>),
+    Pubrec(AckPacket<'a>),
     /// Answers PUBREC.
-    Pubrel(Ack<'a>),
+    Pubrel(AckPacket<'a>),
     /// Answers PUBREL.
-    Pubcomp(Ack<'a>),
+    Pubcomp(AckPacket<'a>),
     /// Client subscribes.
-    Subscribe(Subscribe<'a>),
+    Subscribe(SubscribePacket<'a>),
     /// Server answers SUBSCRIBE.
-    Suback(Suback<'a>),
+    Suback(SubackPacket<'a>),
     /// Client unsubscribes.
-    Unsubscribe(Unsubscribe<'a>),
+    Unsubscribe(UnsubscribePacket<'a>),
     /// Server answers UNSUBSCRIBE.
-    Unsuback(Unsuback<'a>),
+    Unsuback(UnsubackPacket<'a>),
     /// Client shows it is alive.
     Pingreq,
     /// Server answers PINGREQ.
     Pingresp,
     /// Either side ends the connection.
-    Disconnect(Disconnect<'a>),
+    Disconnect(DisconnectPacket<'a>),
     /// Either side goes on with enhanced authentication.
-    Auth(Auth<'a>),
+    Auth(AuthPacket<'a>),
 }
 
 impl<'a> Packet<'a> {
@@ -163,31 +163,31 @@ impl<'a> Packet<'a> {
         packet_type: PacketType,
         flags: u8,
         body: &'a [u8],
-        version: Version,
-    ) -> Result<Self, DecodeError> {
+        version: MqttProtocolVersion,
+    ) -> Result<Self, MqttDecodeError> {
         Ok(match packet_type {
-            PacketType::Connect => Self::Connect(Connect::decode(body)?),
-            PacketType::Connack => Self::Connack(Connack::decode(body, version)?),
-            PacketType::Publish => Self::Publish(Publish::decode(flags, body, version)?),
-            PacketType::Puback => Self::Puback(Ack::decode(packet_type, body, version)?),
-            PacketType::Pubrec => Self::Pubrec(Ack::decode(packet_type, body, version)?),
-            PacketType::Pubrel => Self::Pubrel(Ack::decode(packet_type, body, version)?),
-            PacketType::Pubcomp => Self::Pubcomp(Ack::decode(packet_type, body, version)?),
-            PacketType::Subscribe => Self::Subscribe(Subscribe::decode(body, version)?),
-            PacketType::Suback => Self::Suback(Suback::decode(body, version)?),
-            PacketType::Unsubscribe => Self::Unsubscribe(Unsubscribe::decode(body, version)?),
-            PacketType::Unsuback => Self::Unsuback(Unsuback::decode(body, version)?),
+            PacketType::Connect => Self::Connect(ConnectPacket::decode(body)?),
+            PacketType::Connack => Self::Connack(ConnackPacket::decode(body, version)?),
+            PacketType::Publish => Self::Publish(PublishPacket::decode(flags, body, version)?),
+            PacketType::Puback => Self::Puback(AckPacket::decode(packet_type, body, version)?),
+            PacketType::Pubrec => Self::Pubrec(AckPacket::decode(packet_type, body, version)?),
+            PacketType::Pubrel => Self::Pubrel(AckPacket::decode(packet_type, body, version)?),
+            PacketType::Pubcomp => Self::Pubcomp(AckPacket::decode(packet_type, body, version)?),
+            PacketType::Subscribe => Self::Subscribe(SubscribePacket::decode(body, version)?),
+            PacketType::Suback => Self::Suback(SubackPacket::decode(body, version)?),
+            PacketType::Unsubscribe => Self::Unsubscribe(UnsubscribePacket::decode(body, version)?),
+            PacketType::Unsuback => Self::Unsuback(UnsubackPacket::decode(body, version)?),
             PacketType::Pingreq => empty(body, Self::Pingreq)?,
             PacketType::Pingresp => empty(body, Self::Pingresp)?,
-            PacketType::Disconnect => Self::Disconnect(Disconnect::decode(body, version)?),
-            PacketType::Auth => Self::Auth(Auth::decode(body)?),
+            PacketType::Disconnect => Self::Disconnect(DisconnectPacket::decode(body, version)?),
+            PacketType::Auth => Self::Auth(AuthPacket::decode(body)?),
         })
     }
 
     /// Appends the packet to `out`, or nothing if it cannot be expressed.
     ///
     /// CONNECT is written in the version it names itself. Properties are left out before MQTT 5.
-    pub fn encode(&self, version: Version, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    pub fn encode(&self, version: MqttProtocolVersion, out: &mut Vec<u8>) -> Result<(), MqttEncodeError> {
         match self {
             Self::Connect(packet) => packet.encode(out),
             Self::Connack(packet) => packet.encode(version, out),
@@ -214,11 +214,11 @@ impl<'a> Packet<'a> {
     }
 }
 
-fn empty<'a>(body: &[u8], packet: Packet<'a>) -> Result<Packet<'a>, DecodeError> {
+fn empty<'a>(body: &[u8], packet: Packet<'a>) -> Result<Packet<'a>, MqttDecodeError> {
     if body.is_empty() {
         Ok(packet)
     } else {
-        Err(DecodeError::malformed("PINGREQ or PINGRESP with a body"))
+        Err(MqttDecodeError::malformed("PINGREQ or PINGRESP with a body"))
     }
 }
 

@@ -1,11 +1,11 @@
 //! PUBLISH (MQTT 5 §3.3).
 
-use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+use crate::error::{DecodeErrorKind, MqttDecodeError, MqttEncodeError};
 use crate::packet::PacketType;
-use crate::properties::{Allowed, Properties};
+use crate::properties::{AllowedProperties, MqttProperties};
 use crate::topic;
-use crate::version::{PacketId, QoS, Version};
-use crate::wire::{Reader, check_len, put_binary, put_header, put_u16, put_varint, utf8, varint_len};
+use crate::version::{MqttProtocolVersion, PacketId, QoS};
+use crate::wire::{PacketReader, check_len, put_binary, put_header, put_u16, put_varint, utf8, varint_len};
 
 const DUP: u8 = 0x08;
 const RETAIN: u8 = 0x01;
@@ -14,7 +14,7 @@ const ALIAS_LEN: usize = 3;
 
 /// A message on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Publish<'a> {
+pub struct PublishPacket<'a> {
     /// Whether it may have been sent before.
     pub dup: bool,
     /// The quality of service.
@@ -26,12 +26,12 @@ pub struct Publish<'a> {
     /// The packet identifier, present exactly for QoS 1 and 2.
     pub packet_id: Option<PacketId>,
     /// The properties of MQTT 5.
-    pub properties: Properties<'a>,
+    pub properties: MqttProperties<'a>,
     /// The application's message.
     pub payload: &'a [u8],
 }
 
-impl<'a> Publish<'a> {
+impl<'a> PublishPacket<'a> {
     /// Makes a message of QoS 0 without properties.
     pub const fn new(topic: &'a str, payload: &'a [u8]) -> Self {
         Self {
@@ -40,18 +40,23 @@ impl<'a> Publish<'a> {
             retain: false,
             topic,
             packet_id: None,
-            properties: Properties::EMPTY,
+            properties: MqttProperties::EMPTY,
             payload,
         }
     }
 
     #[inline]
-    pub(crate) fn decode(flags: u8, body: &'a [u8], version: Version) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(body);
-        let qos = QoS::from_u8((flags >> 1) & 0x03).ok_or(DecodeError::malformed("PUBLISH with QoS 3"))?;
+    pub(crate) fn decode(
+        flags: u8,
+        body: &'a [u8],
+        version: MqttProtocolVersion,
+    ) -> Result<Self, MqttDecodeError> {
+        let mut reader = PacketReader::new(body);
+        let qos =
+            QoS::from_u8((flags >> 1) & 0x03).ok_or(MqttDecodeError::malformed("PUBLISH with QoS 3"))?;
         let name = reader.binary()?;
         if topic::has_forbidden(name) {
-            return Err(DecodeError::new(
+            return Err(MqttDecodeError::new(
                 DecodeErrorKind::TopicName,
                 "topic name has a wildcard or U+0000",
             ));
@@ -63,9 +68,9 @@ impl<'a> Publish<'a> {
             Some(reader.packet_id()?)
         };
         let properties = if version.is_v5() {
-            Properties::decode(&mut reader, Allowed::PUBLISH)?
+            MqttProperties::decode(&mut reader, AllowedProperties::PUBLISH)?
         } else {
-            Properties::EMPTY
+            MqttProperties::EMPTY
         };
         if topic.is_empty() && !properties.has_topic_alias() {
             return Err(no_topic(version));
@@ -82,13 +87,13 @@ impl<'a> Publish<'a> {
     }
 
     /// Returns how many bytes [`Self::encode`] appends.
-    pub fn encoded_len(&self, version: Version) -> usize {
+    pub fn encoded_len(&self, version: MqttProtocolVersion) -> usize {
         self.as_parts().frame_len(version)
     }
 
     /// Appends the packet to `out`.
     #[inline]
-    pub fn encode(&self, version: Version, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    pub fn encode(&self, version: MqttProtocolVersion, out: &mut Vec<u8>) -> Result<(), MqttEncodeError> {
         self.as_parts().encode(version, out)?;
         out.extend_from_slice(self.payload);
         Ok(())
@@ -96,7 +101,11 @@ impl<'a> Publish<'a> {
 
     /// Appends all of the packet but its payload, for callers who write the payload from elsewhere.
     #[inline]
-    pub fn encode_header(&self, version: Version, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    pub fn encode_header(
+        &self,
+        version: MqttProtocolVersion,
+        out: &mut Vec<u8>,
+    ) -> Result<(), MqttEncodeError> {
         self.as_parts().encode(version, out)
     }
 
@@ -114,11 +123,11 @@ impl<'a> Publish<'a> {
 }
 
 #[cold]
-const fn no_topic(version: Version) -> DecodeError {
+const fn no_topic(version: MqttProtocolVersion) -> MqttDecodeError {
     if version.is_v5() {
-        DecodeError::protocol("PUBLISH with neither topic nor alias")
+        MqttDecodeError::protocol("PUBLISH with neither topic nor alias")
     } else {
-        DecodeError::new(DecodeErrorKind::TopicName, "topic name is empty")
+        MqttDecodeError::new(DecodeErrorKind::TopicName, "topic name is empty")
     }
 }
 
@@ -132,7 +141,7 @@ pub(crate) struct PublishTarget<'a> {
 
 /// A message together with what replaces some of its fields.
 pub(crate) struct PublishParts<'a> {
-    pub(crate) publish: &'a Publish<'a>,
+    pub(crate) publish: &'a PublishPacket<'a>,
     pub(crate) target: PublishTarget<'a>,
 }
 
@@ -143,7 +152,7 @@ impl PublishParts<'_> {
     }
 
     #[inline]
-    pub(crate) const fn body_len(&self, version: Version) -> usize {
+    pub(crate) const fn body_len(&self, version: MqttProtocolVersion) -> usize {
         let id = if self.target.packet_id.is_some() { 2 } else { 0 };
         let properties = if version.is_v5() {
             let len = self.properties_len();
@@ -155,33 +164,39 @@ impl PublishParts<'_> {
     }
 
     #[inline]
-    pub(crate) const fn frame_len(&self, version: Version) -> usize {
+    pub(crate) const fn frame_len(&self, version: MqttProtocolVersion) -> usize {
         frame_len(self.body_len(version))
     }
 
-    fn check(&self, version: Version) -> Result<(), EncodeError> {
-        let Publish { qos, properties, .. } = self.publish;
+    fn check(&self, version: MqttProtocolVersion) -> Result<(), MqttEncodeError> {
+        let PublishPacket { qos, properties, .. } = self.publish;
         let target = &self.target;
         if (*qos == QoS::AtMostOnce) == target.packet_id.is_some() {
-            return Err(EncodeError::invalid("packet identifier does not go with the QoS"));
+            return Err(MqttEncodeError::invalid(
+                "packet identifier does not go with the QoS",
+            ));
         }
-        if target.dup && *qos == QoS::AtMostOnce && version != Version::V31 {
-            return Err(EncodeError::invalid("PUBLISH with DUP at QoS 0"));
+        if target.dup && *qos == QoS::AtMostOnce && version != MqttProtocolVersion::V31 {
+            return Err(MqttEncodeError::invalid("PUBLISH with DUP at QoS 0"));
         }
         if topic::has_forbidden(target.topic.as_bytes()) {
-            return Err(EncodeError::invalid("topic name has a wildcard or U+0000"));
+            return Err(MqttEncodeError::invalid("topic name has a wildcard or U+0000"));
         }
         let has_alias = version.is_v5() && (target.alias.is_some() || properties.has_topic_alias());
         if target.topic.is_empty() && !has_alias {
-            return Err(EncodeError::invalid("topic name is empty"));
+            return Err(MqttEncodeError::invalid("topic name is empty"));
         }
-        properties.check(Allowed::PUBLISH)?;
+        properties.check(AllowedProperties::PUBLISH)?;
         check_len(target.topic.as_bytes())
     }
 
     /// Appends everything but the payload.
     #[inline]
-    pub(crate) fn encode(&self, version: Version, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    pub(crate) fn encode(
+        &self,
+        version: MqttProtocolVersion,
+        out: &mut Vec<u8>,
+    ) -> Result<(), MqttEncodeError> {
         self.check(version)?;
         let target = &self.target;
         let mut flags = (self.publish.qos as u8) << 1;

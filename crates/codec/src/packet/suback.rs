@@ -2,20 +2,20 @@
 
 use std::fmt;
 
-use crate::error::{DecodeError, EncodeError};
+use crate::error::{MqttDecodeError, MqttEncodeError};
 use crate::packet::PacketType;
-use crate::packet::connect::{put_section, section, section_len};
-use crate::properties::{Allowed, Properties};
+use crate::packet::connect::{decode_properties, properties_len, put_properties};
+use crate::properties::{AllowedProperties, MqttProperties};
 use crate::reason::ReasonCode;
-use crate::version::{PacketId, Version};
-use crate::wire::{Reader, put_header, put_u16};
+use crate::version::{MqttProtocolVersion, PacketId};
+use crate::wire::{PacketReader, put_header, put_u16};
 
 /// The codes of SUBACK or UNSUBACK, one for each filter in its order.
 #[derive(Clone, Copy)]
-pub struct ReasonCodes<'a>(Codes<'a>);
+pub struct ReasonCodes<'a>(ReasonCodesRepr<'a>);
 
 #[derive(Clone, Copy)]
-enum Codes<'a> {
+enum ReasonCodesRepr<'a> {
     /// Validated bytes.
     Raw(&'a [u8]),
     Typed(&'a [ReasonCode]),
@@ -23,13 +23,13 @@ enum Codes<'a> {
 
 impl<'a> ReasonCodes<'a> {
     /// No codes, as in every UNSUBACK before MQTT 5.
-    pub const EMPTY: Self = Self(Codes::Raw(&[]));
+    pub const EMPTY: Self = Self(ReasonCodesRepr::Raw(&[]));
 
     /// Returns how many codes there are.
     pub const fn len(&self) -> usize {
         match self.0 {
-            Codes::Raw(bytes) => bytes.len(),
-            Codes::Typed(codes) => codes.len(),
+            ReasonCodesRepr::Raw(bytes) => bytes.len(),
+            ReasonCodesRepr::Typed(codes) => codes.len(),
         }
     }
 
@@ -41,8 +41,8 @@ impl<'a> ReasonCodes<'a> {
     /// Iterates over the codes.
     pub fn iter(&self) -> impl Iterator<Item = ReasonCode> + use<'a> {
         let (bytes, codes): (&[u8], &[ReasonCode]) = match self.0 {
-            Codes::Raw(bytes) => (bytes, &[]),
-            Codes::Typed(codes) => (&[], codes),
+            ReasonCodesRepr::Raw(bytes) => (bytes, &[]),
+            ReasonCodesRepr::Typed(codes) => (&[], codes),
         };
         bytes
             .iter()
@@ -50,38 +50,44 @@ impl<'a> ReasonCodes<'a> {
             .chain(codes.iter().copied())
     }
 
-    fn decode(bytes: &'a [u8], packet_type: PacketType, version: Version) -> Result<Self, DecodeError> {
+    fn decode(
+        bytes: &'a [u8],
+        packet_type: PacketType,
+        version: MqttProtocolVersion,
+    ) -> Result<Self, MqttDecodeError> {
         let valid = bytes.iter().all(|&byte| {
             ReasonCode::from_u8(byte).is_some_and(|code| code.is_valid_in(packet_type))
                 && (version.is_v5() || byte <= ReasonCode::UnspecifiedError.value())
         });
         if valid {
-            Ok(Self(Codes::Raw(bytes)))
+            Ok(Self(ReasonCodesRepr::Raw(bytes)))
         } else {
-            Err(DecodeError::malformed(
+            Err(MqttDecodeError::malformed(
                 "reason code does not belong to this packet",
             ))
         }
     }
 
-    fn check(&self, packet_type: PacketType) -> Result<(), EncodeError> {
+    fn check(&self, packet_type: PacketType) -> Result<(), MqttEncodeError> {
         if self.iter().all(|code| code.is_valid_in(packet_type)) {
             Ok(())
         } else {
-            Err(EncodeError::invalid("reason code does not belong to this packet"))
+            Err(MqttEncodeError::invalid(
+                "reason code does not belong to this packet",
+            ))
         }
     }
 }
 
 impl<'a> From<&'a [ReasonCode]> for ReasonCodes<'a> {
     fn from(codes: &'a [ReasonCode]) -> Self {
-        Self(Codes::Typed(codes))
+        Self(ReasonCodesRepr::Typed(codes))
     }
 }
 
 impl<'a, const N: usize> From<&'a [ReasonCode; N]> for ReasonCodes<'a> {
     fn from(codes: &'a [ReasonCode; N]) -> Self {
-        Self(Codes::Typed(codes))
+        Self(ReasonCodesRepr::Typed(codes))
     }
 }
 
@@ -101,32 +107,32 @@ impl fmt::Debug for ReasonCodes<'_> {
 
 /// The server answers SUBSCRIBE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Suback<'a> {
+pub struct SubackPacket<'a> {
     /// The identifier of the SUBSCRIBE.
     pub packet_id: PacketId,
     /// The properties of MQTT 5.
-    pub properties: Properties<'a>,
+    pub properties: MqttProperties<'a>,
     /// One code for each filter; before MQTT 5 all refusals are written as 0x80.
     pub codes: ReasonCodes<'a>,
 }
 
-impl<'a> Suback<'a> {
+impl<'a> SubackPacket<'a> {
     /// Makes an answer without properties.
     pub fn new(packet_id: PacketId, codes: impl Into<ReasonCodes<'a>>) -> Self {
         Self {
             packet_id,
-            properties: Properties::EMPTY,
+            properties: MqttProperties::EMPTY,
             codes: codes.into(),
         }
     }
 
-    pub(crate) fn decode(body: &'a [u8], version: Version) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(body);
+    pub(crate) fn decode(body: &'a [u8], version: MqttProtocolVersion) -> Result<Self, MqttDecodeError> {
+        let mut reader = PacketReader::new(body);
         let packet_id = reader.packet_id()?;
-        let properties = section(&mut reader, version, Allowed::ACK)?;
+        let properties = decode_properties(&mut reader, version, AllowedProperties::ACK)?;
         let codes = ReasonCodes::decode(reader.rest(), PacketType::Suback, version)?;
         if codes.is_empty() {
-            return Err(DecodeError::protocol("SUBACK without a code"));
+            return Err(MqttDecodeError::protocol("SUBACK without a code"));
         }
         Ok(Self {
             packet_id,
@@ -136,16 +142,16 @@ impl<'a> Suback<'a> {
     }
 
     /// Appends the packet to `out`.
-    pub fn encode(&self, version: Version, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        self.properties.check(Allowed::ACK)?;
+    pub fn encode(&self, version: MqttProtocolVersion, out: &mut Vec<u8>) -> Result<(), MqttEncodeError> {
+        self.properties.check(AllowedProperties::ACK)?;
         self.codes.check(PacketType::Suback)?;
         if self.codes.is_empty() {
-            return Err(EncodeError::invalid("SUBACK without a code"));
+            return Err(MqttEncodeError::invalid("SUBACK without a code"));
         }
-        let body_len = 2 + section_len(&self.properties, version) + self.codes.len();
+        let body_len = 2 + properties_len(&self.properties, version) + self.codes.len();
         put_header(PacketType::Suback.first_byte(0), body_len, out)?;
         put_u16(self.packet_id.get(), out);
-        put_section(&self.properties, version, out);
+        put_properties(&self.properties, version, out);
         let highest = if version.is_v5() {
             u8::MAX
         } else {
@@ -158,40 +164,40 @@ impl<'a> Suback<'a> {
 
 /// The server answers UNSUBSCRIBE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unsuback<'a> {
+pub struct UnsubackPacket<'a> {
     /// The identifier of the UNSUBSCRIBE.
     pub packet_id: PacketId,
     /// The properties of MQTT 5.
-    pub properties: Properties<'a>,
+    pub properties: MqttProperties<'a>,
     /// One code for each filter; left out before MQTT 5.
     pub codes: ReasonCodes<'a>,
 }
 
-impl<'a> Unsuback<'a> {
+impl<'a> UnsubackPacket<'a> {
     /// Makes an answer without properties.
     pub fn new(packet_id: PacketId, codes: impl Into<ReasonCodes<'a>>) -> Self {
         Self {
             packet_id,
-            properties: Properties::EMPTY,
+            properties: MqttProperties::EMPTY,
             codes: codes.into(),
         }
     }
 
-    pub(crate) fn decode(body: &'a [u8], version: Version) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(body);
+    pub(crate) fn decode(body: &'a [u8], version: MqttProtocolVersion) -> Result<Self, MqttDecodeError> {
+        let mut reader = PacketReader::new(body);
         let packet_id = reader.packet_id()?;
         if !version.is_v5() {
             reader.end()?;
             return Ok(Self {
                 packet_id,
-                properties: Properties::EMPTY,
+                properties: MqttProperties::EMPTY,
                 codes: ReasonCodes::EMPTY,
             });
         }
-        let properties = Properties::decode(&mut reader, Allowed::ACK)?;
+        let properties = MqttProperties::decode(&mut reader, AllowedProperties::ACK)?;
         let codes = ReasonCodes::decode(reader.rest(), PacketType::Unsuback, version)?;
         if codes.is_empty() {
-            return Err(DecodeError::protocol("UNSUBACK without a code"));
+            return Err(MqttDecodeError::protocol("UNSUBACK without a code"));
         }
         Ok(Self {
             packet_id,
@@ -201,17 +207,17 @@ impl<'a> Unsuback<'a> {
     }
 
     /// Appends the packet to `out`.
-    pub fn encode(&self, version: Version, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    pub fn encode(&self, version: MqttProtocolVersion, out: &mut Vec<u8>) -> Result<(), MqttEncodeError> {
         let first = PacketType::Unsuback.first_byte(0);
         if !version.is_v5() {
             put_header(first, 2, out)?;
             put_u16(self.packet_id.get(), out);
             return Ok(());
         }
-        self.properties.check(Allowed::ACK)?;
+        self.properties.check(AllowedProperties::ACK)?;
         self.codes.check(PacketType::Unsuback)?;
         if self.codes.is_empty() {
-            return Err(EncodeError::invalid("UNSUBACK without a code"));
+            return Err(MqttEncodeError::invalid("UNSUBACK without a code"));
         }
         put_header(first, 2 + self.properties.encoded_len() + self.codes.len(), out)?;
         put_u16(self.packet_id.get(), out);

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+use crate::error::{DecodeErrorKind, MqttDecodeError, MqttEncodeError};
 use crate::packet::PacketType;
-use crate::packet::connect::{put_section, section, section_len};
-use crate::properties::{Allowed, Properties};
-use crate::topic::{Filter, FilterError};
-use crate::version::{PacketId, QoS, Version};
-use crate::wire::{Reader, check_string, put_binary, put_header, put_u16};
+use crate::packet::connect::{decode_properties, properties_len, put_properties};
+use crate::properties::{AllowedProperties, MqttProperties};
+use crate::topic::{TopicFilter, TopicFilterError};
+use crate::version::{MqttProtocolVersion, PacketId, QoS};
+use crate::wire::{PacketReader, check_string, put_binary, put_header, put_u16};
 
 const NO_LOCAL: u8 = 0x04;
 const RETAIN_AS_PUBLISHED: u8 = 0x08;
@@ -82,7 +82,7 @@ impl SubscriptionOptions {
 
 /// One entry of SUBSCRIBE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Subscription<'a> {
+pub struct SubscribeEntry<'a> {
     /// The filter as the client wrote it, not empty and without U+0000.
     ///
     /// Its wildcards are not validated, so that the server can refuse this entry alone; see [`Self::parse`].
@@ -91,15 +91,15 @@ pub struct Subscription<'a> {
     pub options: SubscriptionOptions,
 }
 
-impl<'a> Subscription<'a> {
+impl<'a> SubscribeEntry<'a> {
     /// Splits off the share name and validates the wildcards; refuse the entry with 0x8F if that fails.
-    pub fn parse(&self) -> Result<Filter<'a>, FilterError> {
-        Filter::parse(self.filter)
+    pub fn parse(&self) -> Result<TopicFilter<'a>, TopicFilterError> {
+        TopicFilter::parse(self.filter)
     }
 
-    fn read(reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    fn read(reader: &mut PacketReader<'a>) -> Result<Self, MqttDecodeError> {
         let filter = reader.string()?;
-        let options = SubscriptionOptions::from_u8(reader.u8()?).ok_or(DecodeError::malformed(
+        let options = SubscriptionOptions::from_u8(reader.u8()?).ok_or(MqttDecodeError::malformed(
             "reserved bits of the subscription options are set",
         ))?;
         Ok(Self { filter, options })
@@ -142,32 +142,32 @@ impl<'a> SubscribeFilters<'a> {
     }
 
     /// Iterates over the entries in their order, which is that of the codes in SUBACK.
-    pub fn iter(&self) -> impl Iterator<Item = Subscription<'a>> + Clone + use<'a> {
-        let mut reader = Reader::new(self.raw);
+    pub fn iter(&self) -> impl Iterator<Item = SubscribeEntry<'a>> + Clone + use<'a> {
+        let mut reader = PacketReader::new(self.raw);
         // The bytes have been validated, so an error can only be their end.
-        std::iter::from_fn(move || Subscription::read(&mut reader).ok())
+        std::iter::from_fn(move || SubscribeEntry::read(&mut reader).ok())
     }
 
-    fn decode(raw: &'a [u8], version: Version) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(raw);
+    fn decode(raw: &'a [u8], version: MqttProtocolVersion) -> Result<Self, MqttDecodeError> {
+        let mut reader = PacketReader::new(raw);
         let mut filters = Self {
             raw,
             count: 0,
             options: 0,
         };
         while !reader.is_empty() {
-            let entry = Subscription::read(&mut reader)?;
+            let entry = SubscribeEntry::read(&mut reader)?;
             if let Some((kind, what)) = entry.fault() {
-                return Err(DecodeError::new(kind, what));
+                return Err(MqttDecodeError::new(kind, what));
             }
             filters.count += 1;
             filters.options |= entry.options.to_u8();
         }
         if filters.count == 0 {
-            return Err(DecodeError::protocol("SUBSCRIBE without a filter"));
+            return Err(MqttDecodeError::protocol("SUBSCRIBE without a filter"));
         }
         if filters.options > 0x03 && !version.is_v5() {
-            return Err(DecodeError::malformed(
+            return Err(MqttDecodeError::malformed(
                 "reserved bits of the requested QoS are set",
             ));
         }
@@ -200,9 +200,9 @@ impl SubscriptionBuf {
     }
 
     /// Appends an entry, unless its filter breaks the rules.
-    pub fn push(&mut self, filter: &str, options: SubscriptionOptions) -> Result<&mut Self, EncodeError> {
-        if let Some((_, what)) = (Subscription { filter, options }).fault() {
-            return Err(EncodeError::invalid(what));
+    pub fn push(&mut self, filter: &str, options: SubscriptionOptions) -> Result<&mut Self, MqttEncodeError> {
+        if let Some((_, what)) = (SubscribeEntry { filter, options }).fault() {
+            return Err(MqttEncodeError::invalid(what));
         }
         check_string(filter)?;
         put_binary(filter.as_bytes(), &mut self.raw);
@@ -231,38 +231,38 @@ impl SubscriptionBuf {
 
 /// A client subscribes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Subscribe<'a> {
+pub struct SubscribePacket<'a> {
     /// The identifier SUBACK will carry.
     pub packet_id: PacketId,
     /// The properties of MQTT 5.
-    pub properties: Properties<'a>,
+    pub properties: MqttProperties<'a>,
     /// What to subscribe to.
     pub filters: SubscribeFilters<'a>,
 }
 
-impl<'a> Subscribe<'a> {
-    pub(crate) fn decode(body: &'a [u8], version: Version) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(body);
+impl<'a> SubscribePacket<'a> {
+    pub(crate) fn decode(body: &'a [u8], version: MqttProtocolVersion) -> Result<Self, MqttDecodeError> {
+        let mut reader = PacketReader::new(body);
         Ok(Self {
             packet_id: reader.packet_id()?,
-            properties: section(&mut reader, version, Allowed::SUBSCRIBE)?,
+            properties: decode_properties(&mut reader, version, AllowedProperties::SUBSCRIBE)?,
             filters: SubscribeFilters::decode(reader.rest(), version)?,
         })
     }
 
     /// Appends the packet to `out`.
-    pub fn encode(&self, version: Version, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        self.properties.check(Allowed::SUBSCRIBE)?;
+    pub fn encode(&self, version: MqttProtocolVersion, out: &mut Vec<u8>) -> Result<(), MqttEncodeError> {
+        self.properties.check(AllowedProperties::SUBSCRIBE)?;
         if self.filters.is_empty() {
-            return Err(EncodeError::invalid("SUBSCRIBE without a filter"));
+            return Err(MqttEncodeError::invalid("SUBSCRIBE without a filter"));
         }
         if self.filters.options > 0x03 && !version.is_v5() {
-            return Err(EncodeError::version("subscription options before MQTT 5"));
+            return Err(MqttEncodeError::version("subscription options before MQTT 5"));
         }
-        let body_len = 2 + section_len(&self.properties, version) + self.filters.raw.len();
+        let body_len = 2 + properties_len(&self.properties, version) + self.filters.raw.len();
         put_header(PacketType::Subscribe.first_byte(0x02), body_len, out)?;
         put_u16(self.packet_id.get(), out);
-        put_section(&self.properties, version, out);
+        put_properties(&self.properties, version, out);
         out.extend_from_slice(self.filters.raw);
         Ok(())
     }

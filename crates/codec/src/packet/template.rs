@@ -1,8 +1,8 @@
 //! A PUBLISH encoded once and written many times.
 
-use crate::error::EncodeError;
-use crate::packet::Publish;
-use crate::version::{PacketId, QoS, Version};
+use crate::error::MqttEncodeError;
+use crate::packet::PublishPacket;
+use crate::version::{MqttProtocolVersion, PacketId, QoS};
 
 /// The bytes of a PUBLISH in which only packet identifier and payload bytes change.
 ///
@@ -18,13 +18,13 @@ pub struct PublishTemplate {
 
 impl PublishTemplate {
     /// Encodes `publish`; its packet identifier is replaced at every write and may be missing.
-    pub fn new(publish: &Publish<'_>, version: Version) -> Result<Self, EncodeError> {
+    pub fn new(publish: &PublishPacket<'_>, version: MqttProtocolVersion) -> Result<Self, MqttEncodeError> {
         let packet_id = if publish.qos == QoS::AtMostOnce {
             None
         } else {
             Some(PacketId::MIN)
         };
-        let publish = Publish {
+        let publish = PublishPacket {
             packet_id,
             ..*publish
         };
@@ -78,7 +78,7 @@ impl PublishTemplate {
     }
 
     /// Appends the packet with the DUP flag; QoS 0 is written without it.
-    pub fn write_again(&self, packet_id: PacketId, out: &mut Vec<u8>) {
+    pub fn write_duplicate(&self, packet_id: PacketId, out: &mut Vec<u8>) {
         let start = out.len();
         self.write(Some(packet_id), out);
         if self.qos != QoS::AtMostOnce

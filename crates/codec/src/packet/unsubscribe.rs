@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
+use crate::error::{DecodeErrorKind, MqttDecodeError, MqttEncodeError};
 use crate::packet::PacketType;
-use crate::packet::connect::{put_section, section, section_len};
-use crate::properties::{Allowed, Properties};
-use crate::version::{PacketId, Version};
-use crate::wire::{Reader, check_string, put_binary, put_header, put_u16};
+use crate::packet::connect::{decode_properties, properties_len, put_properties};
+use crate::properties::{AllowedProperties, MqttProperties};
+use crate::version::{MqttProtocolVersion, PacketId};
+use crate::wire::{PacketReader, check_string, put_binary, put_header, put_u16};
 
 /// The filters of UNSUBSCRIBE, one at least; not empty, without U+0000, wildcards not validated.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,24 +22,24 @@ impl<'a> UnsubscribeFilters<'a> {
         self.count as usize
     }
 
-    /// Whether there are none, which only an empty [`FilterBuf`] makes.
+    /// Whether there are none, which only an empty [`TopicFilterBuf`] makes.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
     /// Iterates over the filters in their order, which is that of the codes in UNSUBACK.
     pub fn iter(&self) -> impl Iterator<Item = &'a str> + Clone + use<'a> {
-        let mut reader = Reader::new(self.raw);
+        let mut reader = PacketReader::new(self.raw);
         // The bytes have been validated, so an error can only be their end.
         std::iter::from_fn(move || reader.string().ok())
     }
 
-    fn decode(raw: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(raw);
+    fn decode(raw: &'a [u8]) -> Result<Self, MqttDecodeError> {
+        let mut reader = PacketReader::new(raw);
         let mut count = 0;
         while !reader.is_empty() {
             if reader.string()?.is_empty() {
-                return Err(DecodeError::new(
+                return Err(MqttDecodeError::new(
                     DecodeErrorKind::TopicFilter,
                     "topic filter is empty",
                 ));
@@ -47,7 +47,7 @@ impl<'a> UnsubscribeFilters<'a> {
             count += 1;
         }
         if count == 0 {
-            return Err(DecodeError::protocol("UNSUBSCRIBE without a filter"));
+            return Err(MqttDecodeError::protocol("UNSUBSCRIBE without a filter"));
         }
         Ok(Self { raw, count })
     }
@@ -61,12 +61,12 @@ impl fmt::Debug for UnsubscribeFilters<'_> {
 
 /// A reusable buffer to build the filters of UNSUBSCRIBE in.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FilterBuf {
+pub struct TopicFilterBuf {
     raw: Vec<u8>,
     count: u32,
 }
 
-impl FilterBuf {
+impl TopicFilterBuf {
     /// Makes an empty buffer.
     pub const fn new() -> Self {
         Self {
@@ -76,9 +76,9 @@ impl FilterBuf {
     }
 
     /// Appends a filter, unless it is empty or too long.
-    pub fn push(&mut self, filter: &str) -> Result<&mut Self, EncodeError> {
+    pub fn push(&mut self, filter: &str) -> Result<&mut Self, MqttEncodeError> {
         if filter.is_empty() {
-            return Err(EncodeError::invalid("topic filter is empty"));
+            return Err(MqttEncodeError::invalid("topic filter is empty"));
         }
         check_string(filter)?;
         put_binary(filter.as_bytes(), &mut self.raw);
@@ -103,35 +103,35 @@ impl FilterBuf {
 
 /// A client unsubscribes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unsubscribe<'a> {
+pub struct UnsubscribePacket<'a> {
     /// The identifier UNSUBACK will carry.
     pub packet_id: PacketId,
     /// The properties of MQTT 5.
-    pub properties: Properties<'a>,
+    pub properties: MqttProperties<'a>,
     /// What to unsubscribe from.
     pub filters: UnsubscribeFilters<'a>,
 }
 
-impl<'a> Unsubscribe<'a> {
-    pub(crate) fn decode(body: &'a [u8], version: Version) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(body);
+impl<'a> UnsubscribePacket<'a> {
+    pub(crate) fn decode(body: &'a [u8], version: MqttProtocolVersion) -> Result<Self, MqttDecodeError> {
+        let mut reader = PacketReader::new(body);
         Ok(Self {
             packet_id: reader.packet_id()?,
-            properties: section(&mut reader, version, Allowed::UNSUBSCRIBE)?,
+            properties: decode_properties(&mut reader, version, AllowedProperties::UNSUBSCRIBE)?,
             filters: UnsubscribeFilters::decode(reader.rest())?,
         })
     }
 
     /// Appends the packet to `out`.
-    pub fn encode(&self, version: Version, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-        self.properties.check(Allowed::UNSUBSCRIBE)?;
+    pub fn encode(&self, version: MqttProtocolVersion, out: &mut Vec<u8>) -> Result<(), MqttEncodeError> {
+        self.properties.check(AllowedProperties::UNSUBSCRIBE)?;
         if self.filters.is_empty() {
-            return Err(EncodeError::invalid("UNSUBSCRIBE without a filter"));
+            return Err(MqttEncodeError::invalid("UNSUBSCRIBE without a filter"));
         }
-        let body_len = 2 + section_len(&self.properties, version) + self.filters.raw.len();
+        let body_len = 2 + properties_len(&self.properties, version) + self.filters.raw.len();
         put_header(PacketType::Unsubscribe.first_byte(0x02), body_len, out)?;
         put_u16(self.packet_id.get(), out);
-        put_section(&self.properties, version, out);
+        put_properties(&self.properties, version, out);
         out.extend_from_slice(self.filters.raw);
         Ok(())
     }

@@ -12,7 +12,7 @@ const MIN_TOPIC_LEN: usize = 16;
 
 /// The aliases of a connection; they end with it.
 #[derive(Debug, Default)]
-pub(super) struct Aliases {
+pub(super) struct TopicAliases {
     pub(super) inbound: InboundAliases,
     pub(super) outbound: OutboundAliases,
 }

@@ -1,20 +1,21 @@
 //! The client's end of a connection.
 
-use super::error::{SendError, SessionError, SessionErrorKind};
-use super::exchange::{Arrival, Exchange, Limits, SessionState, Settled};
+use super::error::{SessionError, SessionErrorKind, SessionSendError};
+use super::exchange::{AcknowledgedMessage, InboundDelivery, SessionCore, SessionLimits, SessionState};
 use super::inflight::Redelivery;
-use super::keep_alive::KeepAlive;
-use crate::error::EncodeError;
+use super::keep_alive::KeepAliveInterval;
+use crate::error::MqttEncodeError;
 use crate::packet::{
-    Auth, Connack, Connect, Disconnect, Packet, Publish, PublishTemplate, Suback, Subscribe,
-    SubscribeFilters, Unsuback, Unsubscribe, UnsubscribeFilters, encode_pingreq,
+    AuthPacket, ConnackPacket, ConnectPacket, DisconnectPacket, Packet, PublishPacket, PublishTemplate,
+    SubackPacket, SubscribeFilters, SubscribePacket, UnsubackPacket, UnsubscribeFilters, UnsubscribePacket,
+    encode_pingreq,
 };
-use crate::properties::Properties;
+use crate::properties::MqttProperties;
 use crate::reason::ReasonCode;
-use crate::version::{PacketId, QoS, Version};
+use crate::version::{MqttProtocolVersion, PacketId, QoS};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum ClientSessionPhase {
     New,
     /// CONNECT has been written and waits for its answer.
     Connecting,
@@ -24,7 +25,7 @@ enum Phase {
 
 /// What a SUBSCRIBE or UNSUBSCRIBE waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pending {
+enum PendingAck {
     Suback,
     Unsuback,
 }
@@ -36,21 +37,21 @@ const MAX_PENDING: usize = 1024;
 #[derive(Debug)]
 pub enum ClientEvent<'p, T> {
     /// The connection is accepted.
-    Connected(&'p Connack<'p>),
+    Connected(&'p ConnackPacket<'p>),
     /// The connection is refused; close.
-    Refused(&'p Connack<'p>),
+    Refused(&'p ConnackPacket<'p>),
     /// Take the message, then answer QoS 1 with PUBACK and QoS 2 with PUBREC.
-    Publish(&'p Publish<'p>),
+    Publish(&'p PublishPacket<'p>),
     /// A message of QoS 2 that was taken before; only answer it with PUBREC.
-    PublishAgain(&'p Publish<'p>),
+    PublishAgain(&'p PublishPacket<'p>),
     /// The server has answered SUBSCRIBE.
-    Subscribed(&'p Suback<'p>),
+    Subscribed(&'p SubackPacket<'p>),
     /// The server has answered UNSUBSCRIBE.
-    Unsubscribed(&'p Unsuback<'p>),
+    Unsubscribed(&'p UnsubackPacket<'p>),
     /// Go on with enhanced authentication.
-    Auth(&'p Auth<'p>),
+    Auth(&'p AuthPacket<'p>),
     /// The server ends the connection; close.
-    Disconnect(&'p Disconnect<'p>),
+    Disconnect(&'p DisconnectPacket<'p>),
     /// The server has settled a message: has taken it, or refused it with an error code.
     Acknowledged {
         /// The identifier it was sent with.
@@ -69,11 +70,11 @@ pub enum ClientEvent<'p, T> {
 /// `T` is what the application keeps of an outgoing message until it is acknowledged.
 #[derive(Debug)]
 pub struct ClientSession<T = ()> {
-    exchange: Exchange<T>,
+    exchange: SessionCore<T>,
     last_sent_ms: u64,
-    pending: Vec<(PacketId, Pending)>,
-    keep_alive: KeepAlive,
-    phase: Phase,
+    pending: Vec<(PacketId, PendingAck)>,
+    keep_alive: KeepAliveInterval,
+    phase: ClientSessionPhase,
     awaits_pingresp: bool,
     authenticates: bool,
     clean_start: bool,
@@ -83,13 +84,13 @@ pub struct ClientSession<T = ()> {
 
 impl<T> ClientSession<T> {
     /// Makes a session that has yet to connect.
-    pub const fn new(version: Version, limits: Limits) -> Self {
+    pub const fn new(version: MqttProtocolVersion, limits: SessionLimits) -> Self {
         Self {
-            exchange: Exchange::new(version, limits),
+            exchange: SessionCore::new(version, limits),
             last_sent_ms: 0,
             pending: Vec::new(),
-            keep_alive: KeepAlive::from_secs(0),
-            phase: Phase::New,
+            keep_alive: KeepAliveInterval::from_secs(0),
+            phase: ClientSessionPhase::New,
             awaits_pingresp: false,
             authenticates: false,
             clean_start: true,
@@ -100,7 +101,7 @@ impl<T> ClientSession<T> {
 
     /// Returns the version of the connection, to decode and encode with.
     #[inline]
-    pub const fn version(&self) -> Version {
+    pub const fn version(&self) -> MqttProtocolVersion {
         self.exchange.version
     }
 
@@ -112,26 +113,26 @@ impl<T> ClientSession<T> {
 
     /// Whether the server has accepted the connection and it has not ended.
     pub const fn is_connected(&self) -> bool {
-        matches!(self.phase, Phase::Connected)
+        matches!(self.phase, ClientSessionPhase::Connected)
     }
 
     /// Writes CONNECT on a fresh connection; the version of the session becomes that of the packet.
     pub fn connect(
         &mut self,
-        connect: &Connect<'_>,
+        connect: &ConnectPacket<'_>,
         now_ms: u64,
         out: &mut Vec<u8>,
-    ) -> Result<(), EncodeError> {
+    ) -> Result<(), MqttEncodeError> {
         connect.encode(out)?;
         self.exchange.version = connect.version();
         self.exchange.set_own_limits(&connect.properties);
         self.pending = Vec::new();
-        self.keep_alive = KeepAlive::from_secs(connect.keep_alive);
+        self.keep_alive = KeepAliveInterval::from_secs(connect.keep_alive);
         self.awaits_pingresp = false;
         self.authenticates = connect.properties.has_authentication_method();
         self.clean_start = connect.clean_start;
         self.last_sent_ms = now_ms;
-        self.phase = Phase::Connecting;
+        self.phase = ClientSessionPhase::Connecting;
         Ok(())
     }
 
@@ -145,12 +146,16 @@ impl<T> ClientSession<T> {
         out: &mut Vec<u8>,
     ) -> Result<ClientEvent<'p, T>, SessionError> {
         match (self.phase, packet) {
-            (Phase::Connected, packet) => self.on_packet(packet, out),
-            (Phase::Connecting, Packet::Connack(connack)) => Ok(self.on_connack(connack)),
-            (Phase::Connecting, Packet::Auth(auth)) if self.authenticates => Ok(ClientEvent::Auth(auth)),
-            (Phase::Connecting, Packet::Disconnect(disconnect)) => self.on_disconnect(disconnect),
-            (Phase::Connecting, _) => Err(SessionError::protocol("packet before CONNACK")),
-            (Phase::New | Phase::Closed, _) => Err(SessionError::new(
+            (ClientSessionPhase::Connected, packet) => self.on_packet(packet, out),
+            (ClientSessionPhase::Connecting, Packet::Connack(connack)) => Ok(self.on_connack(connack)),
+            (ClientSessionPhase::Connecting, Packet::Auth(auth)) if self.authenticates => {
+                Ok(ClientEvent::Auth(auth))
+            }
+            (ClientSessionPhase::Connecting, Packet::Disconnect(disconnect)) => {
+                self.on_disconnect(disconnect)
+            }
+            (ClientSessionPhase::Connecting, _) => Err(SessionError::protocol("packet before CONNACK")),
+            (ClientSessionPhase::New | ClientSessionPhase::Closed, _) => Err(SessionError::new(
                 SessionErrorKind::NotConnected,
                 "packet without a connection",
             )),
@@ -163,23 +168,23 @@ impl<T> ClientSession<T> {
         out: &mut Vec<u8>,
     ) -> Result<ClientEvent<'p, T>, SessionError> {
         match packet {
-            Packet::Puback(ack) => self.exchange.on_puback(ack).map(acknowledged),
+            Packet::Puback(ack) => self.exchange.on_puback(ack).map(acknowledged_event),
             Packet::Publish(publish) => Ok(match self.exchange.on_publish(publish)? {
-                Arrival::New => ClientEvent::Publish(publish),
-                Arrival::Repeated => ClientEvent::PublishAgain(publish),
+                InboundDelivery::New => ClientEvent::Publish(publish),
+                InboundDelivery::Repeated => ClientEvent::PublishAgain(publish),
             }),
-            Packet::Pubrec(ack) => self.exchange.on_pubrec(ack, out).map(acknowledged),
+            Packet::Pubrec(ack) => self.exchange.on_pubrec(ack, out).map(acknowledged_event),
             Packet::Pubrel(ack) => {
                 self.exchange.on_pubrel(ack, out);
                 Ok(ClientEvent::Handled)
             }
             Packet::Pubcomp(ack) => self.exchange.on_pubcomp(ack).map(|()| ClientEvent::Handled),
             Packet::Suback(suback) => {
-                self.settle(suback.packet_id, Pending::Suback)?;
+                self.complete_pending(suback.packet_id, PendingAck::Suback)?;
                 Ok(ClientEvent::Subscribed(suback))
             }
             Packet::Unsuback(unsuback) => {
-                self.settle(unsuback.packet_id, Pending::Unsuback)?;
+                self.complete_pending(unsuback.packet_id, PendingAck::Unsuback)?;
                 Ok(ClientEvent::Unsubscribed(unsuback))
             }
             Packet::Pingresp => {
@@ -196,19 +201,20 @@ impl<T> ClientSession<T> {
         }
     }
 
-    fn on_connack<'p>(&mut self, connack: &'p Connack<'p>) -> ClientEvent<'p, T> {
+    fn on_connack<'p>(&mut self, connack: &'p ConnackPacket<'p>) -> ClientEvent<'p, T> {
         if connack.code != ReasonCode::Success {
-            self.phase = Phase::Closed;
+            self.phase = ClientSessionPhase::Closed;
             return ClientEvent::Refused(connack);
         }
         let properties = &connack.properties;
-        self.phase = Phase::Connected;
+        self.phase = ClientSessionPhase::Connected;
         // CONNACK of 3.1 cannot tell, so the client takes it that what it did not clean is still there.
-        let resumed = connack.session_present || (self.version() == Version::V31 && !self.clean_start);
+        let resumed =
+            connack.session_present || (self.version() == MqttProtocolVersion::V31 && !self.clean_start);
         self.exchange.begin_connection(resumed);
         self.exchange.set_peer_limits(properties);
         if let Some(secs) = properties.server_keep_alive() {
-            self.keep_alive = KeepAlive::from_secs(secs);
+            self.keep_alive = KeepAliveInterval::from_secs(secs);
         }
         self.max_qos = properties.maximum_qos().unwrap_or(QoS::ExactlyOnce);
         self.retain_available = properties.retain_available().unwrap_or(true);
@@ -217,7 +223,7 @@ impl<T> ClientSession<T> {
 
     fn on_disconnect<'p>(
         &mut self,
-        disconnect: &'p Disconnect<'p>,
+        disconnect: &'p DisconnectPacket<'p>,
     ) -> Result<ClientEvent<'p, T>, SessionError> {
         if !self.version().is_v5() {
             return Err(SessionError::protocol("DISCONNECT from a server before MQTT 5"));
@@ -227,11 +233,11 @@ impl<T> ClientSession<T> {
                 "session expiry from a server's DISCONNECT",
             ));
         }
-        self.phase = Phase::Closed;
+        self.phase = ClientSessionPhase::Closed;
         Ok(ClientEvent::Disconnect(disconnect))
     }
 
-    fn settle(&mut self, packet_id: PacketId, answer: Pending) -> Result<(), SessionError> {
+    fn complete_pending(&mut self, packet_id: PacketId, answer: PendingAck) -> Result<(), SessionError> {
         match self
             .pending
             .iter()
@@ -256,7 +262,7 @@ impl<T> ClientSession<T> {
         packet_id: PacketId,
         code: ReasonCode,
         out: &mut Vec<u8>,
-    ) -> Result<(), EncodeError> {
+    ) -> Result<(), MqttEncodeError> {
         self.exchange.puback(packet_id, code, out)
     }
 
@@ -266,12 +272,12 @@ impl<T> ClientSession<T> {
         packet_id: PacketId,
         code: ReasonCode,
         out: &mut Vec<u8>,
-    ) -> Result<(), EncodeError> {
+    ) -> Result<(), MqttEncodeError> {
         self.exchange.pubrec(packet_id, code, out)
     }
 
     /// Returns the topic of a message just received, which an alias may stand for.
-    pub fn topic<'s>(&'s self, publish: &Publish<'s>) -> &'s str {
+    pub fn topic<'s>(&'s self, publish: &PublishPacket<'s>) -> &'s str {
         self.exchange.topic(publish)
     }
 
@@ -291,13 +297,13 @@ impl<T> ClientSession<T> {
     #[inline]
     pub fn publish(
         &mut self,
-        publish: &Publish<'_>,
+        publish: &PublishPacket<'_>,
         message: T,
         out: &mut Vec<u8>,
-    ) -> Result<Option<PacketId>, SendError> {
+    ) -> Result<Option<PacketId>, SessionSendError> {
         self.check_connected()?;
         if publish.qos > self.max_qos || (publish.retain && !self.retain_available) {
-            return Err(SendError::NotSupported);
+            return Err(SessionSendError::NotSupported);
         }
         let pending = &self.pending;
         self.exchange.publish(
@@ -315,10 +321,10 @@ impl<T> ClientSession<T> {
         template: &PublishTemplate,
         message: T,
         out: &mut Vec<u8>,
-    ) -> Result<Option<PacketId>, SendError> {
+    ) -> Result<Option<PacketId>, SessionSendError> {
         self.check_connected()?;
         if template.qos() > self.max_qos || (template.retain() && !self.retain_available) {
-            return Err(SendError::NotSupported);
+            return Err(SessionSendError::NotSupported);
         }
         let pending = &self.pending;
         self.exchange.publish_template(
@@ -333,71 +339,71 @@ impl<T> ClientSession<T> {
     pub fn subscribe(
         &mut self,
         filters: SubscribeFilters<'_>,
-        properties: Properties<'_>,
+        properties: MqttProperties<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<PacketId, SendError> {
-        let packet_id = self.reserve()?;
+    ) -> Result<PacketId, SessionSendError> {
+        let packet_id = self.allocate_packet_id()?;
         let start = out.len();
-        Subscribe {
+        SubscribePacket {
             packet_id,
             properties,
             filters,
         }
         .encode(self.version(), out)?;
-        self.await_answer(packet_id, Pending::Suback, start, out)
+        self.await_answer(packet_id, PendingAck::Suback, start, out)
     }
 
     /// Sends UNSUBSCRIBE and returns the identifier its UNSUBACK will carry.
     pub fn unsubscribe(
         &mut self,
         filters: UnsubscribeFilters<'_>,
-        properties: Properties<'_>,
+        properties: MqttProperties<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<PacketId, SendError> {
-        let packet_id = self.reserve()?;
+    ) -> Result<PacketId, SessionSendError> {
+        let packet_id = self.allocate_packet_id()?;
         let start = out.len();
-        Unsubscribe {
+        UnsubscribePacket {
             packet_id,
             properties,
             filters,
         }
         .encode(self.version(), out)?;
-        self.await_answer(packet_id, Pending::Unsuback, start, out)
+        self.await_answer(packet_id, PendingAck::Unsuback, start, out)
     }
 
-    fn reserve(&mut self) -> Result<PacketId, SendError> {
+    fn allocate_packet_id(&mut self) -> Result<PacketId, SessionSendError> {
         self.check_connected()?;
         if self.pending.len() >= MAX_PENDING {
-            return Err(SendError::WindowFull);
+            return Err(SessionSendError::WindowFull);
         }
         let pending = &self.pending;
         let id = self
             .exchange
             .outbound
             .allocate(|id| pending.iter().any(|entry| entry.0 == id));
-        id.ok_or(SendError::WindowFull)
+        id.ok_or(SessionSendError::WindowFull)
     }
 
     fn await_answer(
         &mut self,
         packet_id: PacketId,
-        answer: Pending,
+        answer: PendingAck,
         start: usize,
         out: &mut Vec<u8>,
-    ) -> Result<PacketId, SendError> {
+    ) -> Result<PacketId, SessionSendError> {
         if !self.exchange.fits_peer(out.len() - start) {
             out.truncate(start);
-            return Err(SendError::PacketTooLarge);
+            return Err(SessionSendError::PacketTooLarge);
         }
         self.pending.push((packet_id, answer));
         Ok(packet_id)
     }
 
-    const fn check_connected(&self) -> Result<(), SendError> {
+    const fn check_connected(&self) -> Result<(), SessionSendError> {
         if self.is_connected() {
             Ok(())
         } else {
-            Err(SendError::NotConnected)
+            Err(SessionSendError::NotConnected)
         }
     }
 
@@ -411,10 +417,10 @@ impl<T> ClientSession<T> {
             } else {
                 ReasonCode::UnspecifiedError
             };
-            let written = Disconnect::new(code).encode(self.version(), out);
+            let written = DisconnectPacket::new(code).encode(self.version(), out);
             debug_assert!(written.is_ok(), "the code belongs to DISCONNECT");
         }
-        self.phase = Phase::Closed;
+        self.phase = ClientSessionPhase::Closed;
     }
 
     /// Notes that something was sent, which postpones the next PINGREQ.
@@ -426,7 +432,7 @@ impl<T> ClientSession<T> {
     /// Returns when [`Self::poll_keep_alive`] has something to do; `None` without keep-alive.
     pub const fn keep_alive_due_ms(&self) -> Option<u64> {
         match self.phase {
-            Phase::Connected => self.keep_alive.ping_due_ms(self.last_sent_ms),
+            ClientSessionPhase::Connected => self.keep_alive.ping_due_ms(self.last_sent_ms),
             _ => None,
         }
     }
@@ -468,9 +474,9 @@ impl<T> ClientSession<T> {
     }
 }
 
-fn acknowledged<'p, T>(settled: Option<Settled<T>>) -> ClientEvent<'p, T> {
+fn acknowledged_event<'p, T>(settled: Option<AcknowledgedMessage<T>>) -> ClientEvent<'p, T> {
     match settled {
-        Some(Settled {
+        Some(AcknowledgedMessage {
             packet_id,
             code,
             message,

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::error::EncodeError;
+use crate::error::MqttEncodeError;
 use crate::reason::ReasonCode;
 
 /// What the peer did.
@@ -60,7 +60,7 @@ impl SessionError {
 
 /// Why a packet was not sent; nothing has been appended to the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum SendError {
+pub enum SessionSendError {
     /// There is no connection to send on.
     #[error("not connected")]
     NotConnected,
@@ -75,5 +75,5 @@ pub enum SendError {
     NotSupported,
     /// The packet cannot be expressed.
     #[error(transparent)]
-    Encode(#[from] EncodeError),
+    Encode(#[from] MqttEncodeError),
 }

@@ -1,13 +1,15 @@
 //! What both ends of a connection have in common: flow control, topic aliases, the peer's limits.
 
-use super::alias::{Aliases, OutboundAlias};
-use super::error::{SendError, SessionError, SessionErrorKind};
-use super::inflight::{Answer, Inflight, Redelivery};
-use crate::error::EncodeError;
-use crate::packet::{Ack, PacketType, Publish, PublishParts, PublishTarget, PublishTemplate, encode_puback};
-use crate::properties::Properties;
+use super::alias::{OutboundAlias, TopicAliases};
+use super::error::{SessionError, SessionErrorKind, SessionSendError};
+use super::inflight::{AckOutcome, InflightQueue, Redelivery};
+use crate::error::MqttEncodeError;
+use crate::packet::{
+    AckPacket, PacketType, PublishPacket, PublishParts, PublishTarget, PublishTemplate, encode_puback,
+};
+use crate::properties::MqttProperties;
 use crate::reason::ReasonCode;
-use crate::version::{PacketId, QoS, Version};
+use crate::version::{MqttProtocolVersion, PacketId, QoS};
 use crate::wire::MAX_PACKET_SIZE;
 
 /// The bounds one end sets itself.
@@ -15,7 +17,7 @@ use crate::wire::MAX_PACKET_SIZE;
 /// What MQTT 5 negotiates, the session takes from the CONNECT and CONNACK it sees go by: it enforces the receive
 /// maximum and the topic alias maximum that this end announced in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct SessionLimits {
     /// The largest packet to decode.
     pub max_packet_size: u32,
     /// How many outgoing messages of QoS 1 and 2 may be unacknowledged, if the peer allows as many.
@@ -26,7 +28,7 @@ pub struct Limits {
     pub max_unreleased: u16,
 }
 
-impl Default for Limits {
+impl Default for SessionLimits {
     fn default() -> Self {
         Self {
             max_packet_size: 256 * 1024,
@@ -40,7 +42,7 @@ impl Default for Limits {
 /// What outlives a connection: messages in flight to the peer, and the QoS 2 messages it has yet to release.
 #[derive(Debug)]
 pub struct SessionState<T> {
-    pub(super) outbound: Inflight<T>,
+    pub(super) outbound: InflightQueue<T>,
     pub(super) unreleased: Vec<PacketId>,
 }
 
@@ -58,14 +60,14 @@ impl<T> SessionState<T> {
 
 /// Whether a PUBLISH brings a message or repeats one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Arrival {
+pub(super) enum InboundDelivery {
     New,
     Repeated,
 }
 
 /// What an acknowledgement from the peer means to the application.
 #[derive(Debug)]
-pub(super) struct Settled<T> {
+pub(super) struct AcknowledgedMessage<T> {
     pub(super) packet_id: PacketId,
     pub(super) code: ReasonCode,
     pub(super) message: T,
@@ -73,10 +75,10 @@ pub(super) struct Settled<T> {
 
 /// The common part of [`super::ServerSession`] and [`super::ClientSession`].
 #[derive(Debug)]
-pub(super) struct Exchange<T> {
-    pub(super) version: Version,
-    pub(super) limits: Limits,
-    pub(super) outbound: Inflight<T>,
+pub(super) struct SessionCore<T> {
+    pub(super) version: MqttProtocolVersion,
+    pub(super) limits: SessionLimits,
+    pub(super) outbound: InflightQueue<T>,
     /// QoS 2 messages the peer has yet to release, sorted.
     unreleased: Vec<PacketId>,
     /// Messages of the peer this end has yet to settle on this connection.
@@ -85,15 +87,15 @@ pub(super) struct Exchange<T> {
     inbound_alias_maximum: u16,
     outbound_alias_maximum: u16,
     peer_max_packet_size: u32,
-    aliases: Option<Box<Aliases>>,
+    aliases: Option<Box<TopicAliases>>,
 }
 
-impl<T> Exchange<T> {
-    pub(super) const fn new(version: Version, limits: Limits) -> Self {
+impl<T> SessionCore<T> {
+    pub(super) const fn new(version: MqttProtocolVersion, limits: SessionLimits) -> Self {
         Self {
             version,
             limits,
-            outbound: Inflight::new(limits.max_in_flight),
+            outbound: InflightQueue::new(limits.max_in_flight),
             unreleased: Vec::new(),
             unsettled: 0,
             receive_maximum: u16::MAX,
@@ -105,7 +107,7 @@ impl<T> Exchange<T> {
     }
 
     /// Takes the limits the peer announced in its CONNECT or CONNACK.
-    pub(super) fn set_peer_limits(&mut self, properties: &Properties<'_>) {
+    pub(super) fn set_peer_limits(&mut self, properties: &MqttProperties<'_>) {
         let receive_maximum = properties.receive_maximum().unwrap_or(u16::MAX);
         self.outbound
             .set_window(receive_maximum.min(self.limits.max_in_flight));
@@ -115,7 +117,7 @@ impl<T> Exchange<T> {
     }
 
     /// Takes the limits this end announced.
-    pub(super) fn set_own_limits(&mut self, properties: &Properties<'_>) {
+    pub(super) fn set_own_limits(&mut self, properties: &MqttProperties<'_>) {
         self.receive_maximum = properties.receive_maximum().unwrap_or(u16::MAX);
         self.inbound_alias_maximum = properties.topic_alias_maximum().unwrap_or(0);
     }
@@ -131,7 +133,7 @@ impl<T> Exchange<T> {
     }
 
     pub(super) fn take_state(&mut self) -> SessionState<T> {
-        let outbound = std::mem::replace(&mut self.outbound, Inflight::new(self.limits.max_in_flight));
+        let outbound = std::mem::replace(&mut self.outbound, InflightQueue::new(self.limits.max_in_flight));
         SessionState {
             outbound,
             unreleased: std::mem::take(&mut self.unreleased),
@@ -147,12 +149,15 @@ impl<T> Exchange<T> {
 
     /// Accounts for a message of the peer. QoS 0 and 1 cost no more than a counter.
     #[inline]
-    pub(super) fn on_publish(&mut self, publish: &Publish<'_>) -> Result<Arrival, SessionError> {
+    pub(super) fn on_publish(
+        &mut self,
+        publish: &PublishPacket<'_>,
+    ) -> Result<InboundDelivery, SessionError> {
         if publish.properties.has_topic_alias() {
             self.learn_alias(publish)?;
         }
         let Some(id) = publish.packet_id else {
-            return Ok(Arrival::New);
+            return Ok(InboundDelivery::New);
         };
         if self.version.is_v5() && self.unsettled >= u32::from(self.receive_maximum) {
             return Err(SessionError::new(
@@ -164,13 +169,13 @@ impl<T> Exchange<T> {
         if publish.qos == QoS::ExactlyOnce {
             self.on_exactly_once(id)
         } else {
-            Ok(Arrival::New)
+            Ok(InboundDelivery::New)
         }
     }
 
-    fn on_exactly_once(&mut self, id: PacketId) -> Result<Arrival, SessionError> {
+    fn on_exactly_once(&mut self, id: PacketId) -> Result<InboundDelivery, SessionError> {
         let Err(index) = self.unreleased.binary_search(&id) else {
-            return Ok(Arrival::Repeated);
+            return Ok(InboundDelivery::Repeated);
         };
         let limit = if self.version.is_v5() {
             u16::MAX
@@ -184,10 +189,10 @@ impl<T> Exchange<T> {
             ));
         }
         self.unreleased.insert(index, id);
-        Ok(Arrival::New)
+        Ok(InboundDelivery::New)
     }
 
-    fn learn_alias(&mut self, publish: &Publish<'_>) -> Result<(), SessionError> {
+    fn learn_alias(&mut self, publish: &PublishPacket<'_>) -> Result<(), SessionError> {
         let alias = publish.properties.topic_alias().unwrap_or(0);
         if alias == 0 || alias > self.inbound_alias_maximum {
             return Err(SessionError::new(
@@ -213,7 +218,7 @@ impl<T> Exchange<T> {
 
     /// Returns the topic of a message, which an alias may stand for.
     #[inline]
-    pub(super) fn topic<'s>(&'s self, publish: &Publish<'s>) -> &'s str {
+    pub(super) fn topic<'s>(&'s self, publish: &PublishPacket<'s>) -> &'s str {
         if !publish.topic.is_empty() {
             return publish.topic;
         }
@@ -232,11 +237,11 @@ impl<T> Exchange<T> {
         id: PacketId,
         code: ReasonCode,
         out: &mut Vec<u8>,
-    ) -> Result<(), EncodeError> {
+    ) -> Result<(), MqttEncodeError> {
         if code == ReasonCode::Success {
             encode_puback(id, out);
         } else {
-            Ack::new(id, code).encode(PacketType::Puback, self.version, out)?;
+            AckPacket::new(id, code).encode(PacketType::Puback, self.version, out)?;
         }
         self.unsettled = self.unsettled.saturating_sub(1);
         if !self.unreleased.is_empty() {
@@ -247,7 +252,7 @@ impl<T> Exchange<T> {
     }
 
     /// Forgets a message that gets no answer.
-    pub(super) fn leave_unanswered(&mut self, id: PacketId) {
+    pub(super) fn skip_ack(&mut self, id: PacketId) {
         self.unsettled = self.unsettled.saturating_sub(1);
         self.release(id);
     }
@@ -258,8 +263,8 @@ impl<T> Exchange<T> {
         id: PacketId,
         code: ReasonCode,
         out: &mut Vec<u8>,
-    ) -> Result<(), EncodeError> {
-        Ack::new(id, code).encode(PacketType::Pubrec, self.version, out)?;
+    ) -> Result<(), MqttEncodeError> {
+        AckPacket::new(id, code).encode(PacketType::Pubrec, self.version, out)?;
         if code.is_error() && self.version.is_v5() {
             self.unsettled = self.unsettled.saturating_sub(1);
             self.release(id);
@@ -279,7 +284,7 @@ impl<T> Exchange<T> {
     }
 
     /// Takes a PUBREL and writes its PUBCOMP.
-    pub(super) fn on_pubrel(&mut self, ack: &Ack<'_>, out: &mut Vec<u8>) {
+    pub(super) fn on_pubrel(&mut self, ack: &AckPacket<'_>, out: &mut Vec<u8>) {
         let code = if self.release(ack.packet_id) {
             self.unsettled = self.unsettled.saturating_sub(1);
             ReasonCode::Success
@@ -291,40 +296,43 @@ impl<T> Exchange<T> {
 
     /// Writes a PUBREL or PUBCOMP, whose codes are chosen here and always belong to them.
     fn write_ack(&self, packet_type: PacketType, id: PacketId, code: ReasonCode, out: &mut Vec<u8>) {
-        let written = Ack::new(id, code).encode(packet_type, self.version, out);
+        let written = AckPacket::new(id, code).encode(packet_type, self.version, out);
         debug_assert!(written.is_ok(), "PUBREL and PUBCOMP carry success or not found");
     }
 
-    pub(super) fn on_puback(&mut self, ack: &Ack<'_>) -> Result<Option<Settled<T>>, SessionError> {
-        match self.outbound.puback(ack.packet_id) {
-            Answer::Settled(message) => Ok(Some(Settled {
+    pub(super) fn on_puback(
+        &mut self,
+        ack: &AckPacket<'_>,
+    ) -> Result<Option<AcknowledgedMessage<T>>, SessionError> {
+        match self.outbound.on_puback(ack.packet_id) {
+            AckOutcome::Settled(message) => Ok(Some(AcknowledgedMessage {
                 packet_id: ack.packet_id,
                 code: ack.code,
                 message,
             })),
-            Answer::Repeated | Answer::Unknown => Ok(None),
-            Answer::Mismatch => Err(SessionError::protocol("PUBACK for a message of QoS 2")),
+            AckOutcome::Repeated | AckOutcome::Unknown => Ok(None),
+            AckOutcome::Mismatch => Err(SessionError::protocol("PUBACK for a message of QoS 2")),
         }
     }
 
     /// Takes a PUBREC and writes its PUBREL, unless it refuses the message.
     pub(super) fn on_pubrec(
         &mut self,
-        ack: &Ack<'_>,
+        ack: &AckPacket<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<Option<Settled<T>>, SessionError> {
-        let Ack { packet_id, code, .. } = *ack;
-        let answer = self.outbound.pubrec(packet_id, code.is_error());
+    ) -> Result<Option<AcknowledgedMessage<T>>, SessionError> {
+        let AckPacket { packet_id, code, .. } = *ack;
+        let answer = self.outbound.on_pubrec(packet_id, code.is_error());
         let release = match answer {
-            Answer::Mismatch => return Err(SessionError::protocol("PUBREC for a message of QoS 1")),
-            Answer::Unknown => ReasonCode::PacketIdentifierNotFound,
-            Answer::Settled(_) | Answer::Repeated => ReasonCode::Success,
+            AckOutcome::Mismatch => return Err(SessionError::protocol("PUBREC for a message of QoS 1")),
+            AckOutcome::Unknown => ReasonCode::PacketIdentifierNotFound,
+            AckOutcome::Settled(_) | AckOutcome::Repeated => ReasonCode::Success,
         };
         if !code.is_error() {
             self.write_ack(PacketType::Pubrel, packet_id, release, out);
         }
         Ok(match answer {
-            Answer::Settled(message) => Some(Settled {
+            AckOutcome::Settled(message) => Some(AcknowledgedMessage {
                 packet_id,
                 code,
                 message,
@@ -333,8 +341,8 @@ impl<T> Exchange<T> {
         })
     }
 
-    pub(super) fn on_pubcomp(&mut self, ack: &Ack<'_>) -> Result<(), SessionError> {
-        if self.outbound.pubcomp(ack.packet_id) {
+    pub(super) fn on_pubcomp(&mut self, ack: &AckPacket<'_>) -> Result<(), SessionError> {
+        if self.outbound.on_pubcomp(ack.packet_id) {
             Ok(())
         } else {
             Err(SessionError::protocol(
@@ -347,11 +355,11 @@ impl<T> Exchange<T> {
     #[inline]
     pub(super) fn publish(
         &mut self,
-        publish: &Publish<'_>,
+        publish: &PublishPacket<'_>,
         message: T,
         is_taken: impl Fn(PacketId) -> bool,
         out: &mut Vec<u8>,
-    ) -> Result<Option<PacketId>, SendError> {
+    ) -> Result<Option<PacketId>, SessionSendError> {
         let packet_id = self.next_id(publish.qos, is_taken)?;
         let plan = self.plan_alias(publish);
         let (topic, alias) = match plan {
@@ -369,7 +377,7 @@ impl<T> Exchange<T> {
             },
         };
         if parts.frame_len(self.version) > self.peer_max_packet_size as usize {
-            return Err(SendError::PacketTooLarge);
+            return Err(SessionSendError::PacketTooLarge);
         }
         parts.encode(self.version, out)?;
         out.extend_from_slice(publish.payload);
@@ -393,9 +401,9 @@ impl<T> Exchange<T> {
         message: T,
         is_taken: impl Fn(PacketId) -> bool,
         out: &mut Vec<u8>,
-    ) -> Result<Option<PacketId>, SendError> {
+    ) -> Result<Option<PacketId>, SessionSendError> {
         if template.encoded_len() > self.peer_max_packet_size as usize {
-            return Err(SendError::PacketTooLarge);
+            return Err(SessionSendError::PacketTooLarge);
         }
         let packet_id = self.next_id(template.qos(), is_taken)?;
         template.write(packet_id, out);
@@ -410,26 +418,26 @@ impl<T> Exchange<T> {
         &mut self,
         qos: QoS,
         is_taken: impl Fn(PacketId) -> bool,
-    ) -> Result<Option<PacketId>, SendError> {
+    ) -> Result<Option<PacketId>, SessionSendError> {
         if qos == QoS::AtMostOnce {
             return Ok(None);
         }
         if !self.outbound.can_send() {
-            return Err(SendError::WindowFull);
+            return Err(SessionSendError::WindowFull);
         }
         self.outbound
             .allocate(is_taken)
             .map(Some)
-            .ok_or(SendError::WindowFull)
+            .ok_or(SessionSendError::WindowFull)
     }
 
-    fn plan_alias(&self, publish: &Publish<'_>) -> OutboundAlias {
+    fn plan_alias(&self, publish: &PublishPacket<'_>) -> OutboundAlias {
         if self.outbound_alias_maximum == 0 || publish.properties.has_topic_alias() {
             return OutboundAlias::None;
         }
         match &self.aliases {
             Some(aliases) => aliases.outbound.plan(publish.topic, self.outbound_alias_maximum),
-            None => Aliases::default()
+            None => TopicAliases::default()
                 .outbound
                 .plan(publish.topic, self.outbound_alias_maximum),
         }
@@ -440,7 +448,7 @@ impl<T> Exchange<T> {
         let next = self.outbound.next_redelivery()?;
         if let Redelivery::Pubrel { packet_id } = next {
             let written =
-                Ack::new(packet_id, ReasonCode::Success).encode(PacketType::Pubrel, self.version, out);
+                AckPacket::new(packet_id, ReasonCode::Success).encode(PacketType::Pubrel, self.version, out);
             debug_assert!(written.is_ok(), "success belongs to PUBREL");
         }
         Some(next)

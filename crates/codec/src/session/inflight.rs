@@ -10,16 +10,16 @@ use crate::version::{PacketId, QoS};
 
 /// What the peer has to answer next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum AckStage {
     Puback,
     Pubrec,
     Pubcomp,
 }
 
 #[derive(Debug)]
-struct Entry<T> {
+struct InflightEntry<T> {
     id: PacketId,
-    stage: Stage,
+    stage: AckStage,
     /// Given back with the first answer, after which it is never sent again.
     message: Option<T>,
 }
@@ -47,7 +47,7 @@ pub enum Redelivery<'a, T> {
 
 /// What a PUBREC or PUBACK led to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Answer<T> {
+pub(super) enum AckOutcome<T> {
     /// The peer has the message, or has refused it.
     Settled(T),
     /// It had been answered before.
@@ -60,8 +60,8 @@ pub(super) enum Answer<T> {
 
 /// The outgoing side of the flow control.
 #[derive(Debug)]
-pub(super) struct Inflight<T> {
-    entries: VecDeque<Entry<T>>,
+pub(super) struct InflightQueue<T> {
+    entries: VecDeque<InflightEntry<T>>,
     last_id: u16,
     window: u16,
     /// How many entries at the end have yet to be sent again on this connection.
@@ -75,7 +75,7 @@ pub(super) struct Inflight<T> {
 /// The capacity an empty queue may keep.
 const IDLE_CAPACITY: usize = 16;
 
-impl<T> Inflight<T> {
+impl<T> InflightQueue<T> {
     pub(super) const fn new(window: u16) -> Self {
         Self {
             entries: VecDeque::new(),
@@ -127,11 +127,11 @@ impl<T> Inflight<T> {
             self.ordered &= offset(first.id, id) > offset(first.id, last.id);
         }
         let stage = if qos == QoS::ExactlyOnce {
-            Stage::Pubrec
+            AckStage::Pubrec
         } else {
-            Stage::Puback
+            AckStage::Puback
         };
-        self.entries.push_back(Entry {
+        self.entries.push_back(InflightEntry {
             id,
             stage,
             message: Some(message),
@@ -167,48 +167,54 @@ impl<T> Inflight<T> {
         entry.message
     }
 
-    pub(super) fn puback(&mut self, id: PacketId) -> Answer<T> {
+    pub(super) fn on_puback(&mut self, id: PacketId) -> AckOutcome<T> {
         let Some(index) = self.position(id) else {
-            return Answer::Unknown;
+            return AckOutcome::Unknown;
         };
         if self
             .entries
             .get(index)
-            .is_none_or(|entry| entry.stage != Stage::Puback)
+            .is_none_or(|entry| entry.stage != AckStage::Puback)
         {
-            return Answer::Mismatch;
+            return AckOutcome::Mismatch;
         }
-        self.remove(index).map_or(Answer::Unknown, Answer::Settled)
+        self.remove(index)
+            .map_or(AckOutcome::Unknown, AckOutcome::Settled)
     }
 
     /// Takes a PUBREC; one that refuses the message ends it.
-    pub(super) fn pubrec(&mut self, id: PacketId, refused: bool) -> Answer<T> {
+    pub(super) fn on_pubrec(&mut self, id: PacketId, refused: bool) -> AckOutcome<T> {
         let Some(index) = self.position(id) else {
-            return Answer::Unknown;
+            return AckOutcome::Unknown;
         };
         let Some(entry) = self.entries.get_mut(index) else {
-            return Answer::Unknown;
+            return AckOutcome::Unknown;
         };
         match entry.stage {
-            Stage::Puback => Answer::Mismatch,
-            Stage::Pubcomp => Answer::Repeated,
-            Stage::Pubrec if refused => self.remove(index).map_or(Answer::Unknown, Answer::Settled),
-            Stage::Pubrec => {
-                entry.stage = Stage::Pubcomp;
-                entry.message.take().map_or(Answer::Repeated, Answer::Settled)
+            AckStage::Puback => AckOutcome::Mismatch,
+            AckStage::Pubcomp => AckOutcome::Repeated,
+            AckStage::Pubrec if refused => self
+                .remove(index)
+                .map_or(AckOutcome::Unknown, AckOutcome::Settled),
+            AckStage::Pubrec => {
+                entry.stage = AckStage::Pubcomp;
+                entry
+                    .message
+                    .take()
+                    .map_or(AckOutcome::Repeated, AckOutcome::Settled)
             }
         }
     }
 
     /// Takes a PUBCOMP; `false` if the message waits for another packet.
-    pub(super) fn pubcomp(&mut self, id: PacketId) -> bool {
+    pub(super) fn on_pubcomp(&mut self, id: PacketId) -> bool {
         let Some(index) = self.position(id) else {
             return true;
         };
         if self
             .entries
             .get(index)
-            .is_some_and(|entry| entry.stage != Stage::Pubcomp)
+            .is_some_and(|entry| entry.stage != AckStage::Pubcomp)
         {
             return false;
         }
@@ -221,7 +227,7 @@ impl<T> Inflight<T> {
     /// A peer that has kept no session gets the messages as new ones, and PUBREL would mean nothing to it.
     pub(super) fn begin_connection(&mut self, resumed: bool) {
         if !resumed {
-            self.entries.retain(|entry| entry.stage != Stage::Pubcomp);
+            self.entries.retain(|entry| entry.stage != AckStage::Pubcomp);
         }
         self.resumed = resumed;
         self.waiting = self.entries.len() as u16;
@@ -234,11 +240,11 @@ impl<T> Inflight<T> {
         }
         let sent = self.entries.len() - usize::from(self.waiting);
         let entry = self.entries.get(sent)?;
-        if entry.stage != Stage::Pubcomp && sent >= usize::from(self.window) {
+        if entry.stage != AckStage::Pubcomp && sent >= usize::from(self.window) {
             return None;
         }
         self.waiting -= 1;
-        let qos = if entry.stage == Stage::Puback {
+        let qos = if entry.stage == AckStage::Puback {
             QoS::AtLeastOnce
         } else {
             QoS::ExactlyOnce
@@ -265,7 +271,7 @@ const fn offset(from: PacketId, to: PacketId) -> u16 {
 mod tests {
     use super::*;
 
-    fn send(queue: &mut Inflight<u16>, qos: QoS) -> PacketId {
+    fn send(queue: &mut InflightQueue<u16>, qos: QoS) -> PacketId {
         let id = queue.allocate(|_| false).expect("an identifier is free");
         queue.push(id, qos, id.get());
         id
@@ -273,35 +279,35 @@ mod tests {
 
     #[test]
     fn identifiers_skip_zero_and_a_message_that_waits_forever() {
-        let mut queue = Inflight::new(u16::MAX);
+        let mut queue = InflightQueue::new(u16::MAX);
         let stuck = send(&mut queue, QoS::ExactlyOnce);
         for _ in 0..200_000 {
             let id = send(&mut queue, QoS::AtLeastOnce);
             assert_ne!(id, stuck);
-            assert_eq!(queue.puback(id), Answer::Settled(id.get()));
+            assert_eq!(queue.on_puback(id), AckOutcome::Settled(id.get()));
         }
         assert_eq!(queue.len(), 1);
-        assert_eq!(queue.pubrec(stuck, false), Answer::Settled(stuck.get()));
-        assert!(queue.pubcomp(stuck));
+        assert_eq!(queue.on_pubrec(stuck, false), AckOutcome::Settled(stuck.get()));
+        assert!(queue.on_pubcomp(stuck));
         assert_eq!(queue.len(), 0);
     }
 
     #[test]
     fn acknowledgements_are_found_in_any_order_even_after_the_numbers_wrap() {
-        let mut queue = Inflight::new(u16::MAX);
+        let mut queue = InflightQueue::new(u16::MAX);
         queue.last_id = u16::MAX - 3;
         let ids: Vec<_> = (0..8).map(|_| send(&mut queue, QoS::AtLeastOnce)).collect();
         assert!(queue.ordered);
         for index in [3, 7, 0, 5, 1, 6, 2, 4] {
-            assert_eq!(queue.puback(ids[index]), Answer::Settled(ids[index].get()));
-            assert_eq!(queue.puback(ids[index]), Answer::Unknown);
+            assert_eq!(queue.on_puback(ids[index]), AckOutcome::Settled(ids[index].get()));
+            assert_eq!(queue.on_puback(ids[index]), AckOutcome::Unknown);
         }
         assert_eq!(queue.len(), 0);
     }
 
     #[test]
     fn no_identifier_is_handed_out_when_all_are_in_use() {
-        let mut queue = Inflight::new(u16::MAX);
+        let mut queue = InflightQueue::new(u16::MAX);
         for _ in 0..u16::MAX {
             send(&mut queue, QoS::AtLeastOnce);
         }

@@ -2,11 +2,11 @@
 
 /// A keep-alive interval; zero turns it off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct KeepAlive {
+pub struct KeepAliveInterval {
     secs: u16,
 }
 
-impl KeepAlive {
+impl KeepAliveInterval {
     /// Makes an interval of so many seconds.
     pub const fn from_secs(secs: u16) -> Self {
         Self { secs }

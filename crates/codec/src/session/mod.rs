@@ -16,8 +16,8 @@ mod keep_alive;
 mod server;
 
 pub use client::{ClientEvent, ClientSession};
-pub use error::{SendError, SessionError, SessionErrorKind};
-pub use exchange::{Limits, SessionState};
+pub use error::{SessionError, SessionErrorKind, SessionSendError};
+pub use exchange::{SessionLimits, SessionState};
 pub use inflight::Redelivery;
-pub use keep_alive::KeepAlive;
+pub use keep_alive::KeepAliveInterval;
 pub use server::{ServerEvent, ServerSession};

@@ -1,20 +1,20 @@
 //! The server's end of a connection.
 
-use super::error::{SendError, SessionError, SessionErrorKind};
-use super::exchange::{Arrival, Exchange, Limits, SessionState, Settled};
+use super::error::{SessionError, SessionErrorKind, SessionSendError};
+use super::exchange::{AcknowledgedMessage, InboundDelivery, SessionCore, SessionLimits, SessionState};
 use super::inflight::Redelivery;
-use super::keep_alive::KeepAlive;
-use crate::error::EncodeError;
+use super::keep_alive::KeepAliveInterval;
+use crate::error::MqttEncodeError;
 use crate::packet::{
-    Auth, Connack, Connect, Disconnect, Packet, PacketType, Publish, PublishTemplate, Subscribe, Unsubscribe,
-    encode_pingresp,
+    AuthPacket, ConnackPacket, ConnectPacket, DisconnectPacket, Packet, PacketType, PublishPacket,
+    PublishTemplate, SubscribePacket, UnsubscribePacket, encode_pingresp,
 };
-use crate::properties::{Property, PropertyBuf};
+use crate::properties::{MqttProperty, MqttPropertyBuf};
 use crate::reason::ReasonCode;
-use crate::version::{PacketId, Version};
+use crate::version::{MqttProtocolVersion, PacketId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum ServerSessionPhase {
     AwaitingConnect,
     /// CONNECT has come and waits for its answer.
     Connecting,
@@ -26,19 +26,19 @@ enum Phase {
 #[derive(Debug)]
 pub enum ServerEvent<'p, T> {
     /// Accept or refuse the connection.
-    Connect(&'p Connect<'p>),
+    Connect(&'p ConnectPacket<'p>),
     /// Take the message, then answer QoS 1 with PUBACK and QoS 2 with PUBREC.
-    Publish(&'p Publish<'p>),
+    Publish(&'p PublishPacket<'p>),
     /// A message of QoS 2 that was taken before; only answer it with PUBREC.
-    PublishAgain(&'p Publish<'p>),
+    PublishAgain(&'p PublishPacket<'p>),
     /// Answer with SUBACK.
-    Subscribe(&'p Subscribe<'p>),
+    Subscribe(&'p SubscribePacket<'p>),
     /// Answer with UNSUBACK.
-    Unsubscribe(&'p Unsubscribe<'p>),
+    Unsubscribe(&'p UnsubscribePacket<'p>),
     /// Go on with enhanced authentication; its method must be that of CONNECT.
-    Auth(&'p Auth<'p>),
+    Auth(&'p AuthPacket<'p>),
     /// The client has said good-bye; close.
-    Disconnect(&'p Disconnect<'p>),
+    Disconnect(&'p DisconnectPacket<'p>),
     /// The client has settled a message: has taken it, or refused it with an error code.
     Acknowledged {
         /// The identifier it was sent with.
@@ -57,10 +57,10 @@ pub enum ServerEvent<'p, T> {
 /// `T` is what the application keeps of an outgoing message until it is acknowledged.
 #[derive(Debug)]
 pub struct ServerSession<T = ()> {
-    exchange: Exchange<T>,
+    exchange: SessionCore<T>,
     last_received_ms: u64,
-    keep_alive: KeepAlive,
-    phase: Phase,
+    keep_alive: KeepAliveInterval,
+    phase: ServerSessionPhase,
     authenticates: bool,
     expires_at_once: bool,
     wants_problem_information: bool,
@@ -68,12 +68,12 @@ pub struct ServerSession<T = ()> {
 
 impl<T> ServerSession<T> {
     /// Makes a session that awaits CONNECT.
-    pub const fn new(limits: Limits) -> Self {
+    pub const fn new(limits: SessionLimits) -> Self {
         Self {
-            exchange: Exchange::new(Version::V311, limits),
+            exchange: SessionCore::new(MqttProtocolVersion::V311, limits),
             last_received_ms: 0,
-            keep_alive: KeepAlive::from_secs(0),
-            phase: Phase::AwaitingConnect,
+            keep_alive: KeepAliveInterval::from_secs(0),
+            phase: ServerSessionPhase::AwaitingConnect,
             authenticates: false,
             expires_at_once: true,
             wants_problem_information: true,
@@ -82,7 +82,7 @@ impl<T> ServerSession<T> {
 
     /// Returns the version of the connection, to decode and encode with; 3.1.1 before CONNECT.
     #[inline]
-    pub const fn version(&self) -> Version {
+    pub const fn version(&self) -> MqttProtocolVersion {
         self.exchange.version
     }
 
@@ -94,7 +94,7 @@ impl<T> ServerSession<T> {
 
     /// Whether the connection has been accepted and not ended.
     pub const fn is_connected(&self) -> bool {
-        matches!(self.phase, Phase::Connected)
+        matches!(self.phase, ServerSessionPhase::Connected)
     }
 
     /// Whether reason strings and user properties may go along with every packet (MQTT 5 §3.1.2.11.7).
@@ -103,7 +103,7 @@ impl<T> ServerSession<T> {
     }
 
     /// Returns the keep-alive in force.
-    pub const fn keep_alive(&self) -> KeepAlive {
+    pub const fn keep_alive(&self) -> KeepAliveInterval {
         self.keep_alive
     }
 
@@ -125,25 +125,27 @@ impl<T> ServerSession<T> {
     ) -> Result<ServerEvent<'p, T>, SessionError> {
         self.last_received_ms = now_ms;
         match (self.phase, packet) {
-            (Phase::Connected, Packet::Publish(publish)) => self.on_publish(publish),
-            (Phase::AwaitingConnect, Packet::Connect(connect)) => {
+            (ServerSessionPhase::Connected, Packet::Publish(publish)) => self.on_publish(publish),
+            (ServerSessionPhase::AwaitingConnect, Packet::Connect(connect)) => {
                 self.on_connect(connect);
                 Ok(ServerEvent::Connect(connect))
             }
-            (Phase::AwaitingConnect, _) => Err(SessionError::new(
+            (ServerSessionPhase::AwaitingConnect, _) => Err(SessionError::new(
                 SessionErrorKind::NotConnected,
                 "first packet is not CONNECT",
             )),
-            (Phase::Closed, _) => Err(SessionError::new(
+            (ServerSessionPhase::Closed, _) => Err(SessionError::new(
                 SessionErrorKind::NotConnected,
                 "packet after the end of the connection",
             )),
-            (Phase::Connecting, packet)
+            (ServerSessionPhase::Connecting, packet)
                 if self.authenticates && !matches!(packet, Packet::Auth(_) | Packet::Disconnect(_)) =>
             {
                 Err(SessionError::protocol("packet during enhanced authentication"))
             }
-            (Phase::Connecting | Phase::Connected, packet) => self.on_packet(packet, out),
+            (ServerSessionPhase::Connecting | ServerSessionPhase::Connected, packet) => {
+                self.on_packet(packet, out)
+            }
         }
     }
 
@@ -154,8 +156,8 @@ impl<T> ServerSession<T> {
     ) -> Result<ServerEvent<'p, T>, SessionError> {
         match packet {
             Packet::Publish(publish) => self.on_publish(publish),
-            Packet::Puback(ack) => self.exchange.on_puback(ack).map(acknowledged),
-            Packet::Pubrec(ack) => self.exchange.on_pubrec(ack, out).map(acknowledged),
+            Packet::Puback(ack) => self.exchange.on_puback(ack).map(acknowledged_event),
+            Packet::Pubrec(ack) => self.exchange.on_pubrec(ack, out).map(acknowledged_event),
             Packet::Pubrel(ack) => {
                 self.exchange.on_pubrel(ack, out);
                 Ok(ServerEvent::Handled)
@@ -177,31 +179,31 @@ impl<T> ServerSession<T> {
         }
     }
 
-    fn on_connect(&mut self, connect: &Connect<'_>) {
+    fn on_connect(&mut self, connect: &ConnectPacket<'_>) {
         let properties = &connect.properties;
-        self.phase = Phase::Connecting;
+        self.phase = ServerSessionPhase::Connecting;
         self.exchange.version = connect.version();
         self.exchange.set_peer_limits(properties);
-        self.keep_alive = KeepAlive::from_secs(connect.keep_alive);
+        self.keep_alive = KeepAliveInterval::from_secs(connect.keep_alive);
         self.authenticates = properties.has_authentication_method();
         self.expires_at_once = properties.session_expiry_interval().unwrap_or(0) == 0;
         self.wants_problem_information = properties.request_problem_information().unwrap_or(true);
     }
 
     #[inline]
-    fn on_publish<'p>(&mut self, publish: &'p Publish<'p>) -> Result<ServerEvent<'p, T>, SessionError> {
+    fn on_publish<'p>(&mut self, publish: &'p PublishPacket<'p>) -> Result<ServerEvent<'p, T>, SessionError> {
         if publish.properties.has_subscription_identifier() {
             return Err(SessionError::protocol("subscription identifier from a client"));
         }
         match self.exchange.on_publish(publish)? {
-            Arrival::New => Ok(ServerEvent::Publish(publish)),
-            Arrival::Repeated => Ok(ServerEvent::PublishAgain(publish)),
+            InboundDelivery::New => Ok(ServerEvent::Publish(publish)),
+            InboundDelivery::Repeated => Ok(ServerEvent::PublishAgain(publish)),
         }
     }
 
     fn on_disconnect<'p>(
         &mut self,
-        disconnect: &'p Disconnect<'p>,
+        disconnect: &'p DisconnectPacket<'p>,
     ) -> Result<ServerEvent<'p, T>, SessionError> {
         let expiry = disconnect.properties.session_expiry_interval().unwrap_or(0);
         if expiry > 0 && self.expires_at_once {
@@ -209,25 +211,25 @@ impl<T> ServerSession<T> {
                 "session expiry set by DISCONNECT but not by CONNECT",
             ));
         }
-        self.phase = Phase::Closed;
+        self.phase = ServerSessionPhase::Closed;
         Ok(ServerEvent::Disconnect(disconnect))
     }
 
     /// Accepts the connection, and holds the client to what the CONNACK announces.
     ///
     /// Its properties decide the receive maximum, the topic alias maximum and the server's own keep-alive.
-    pub fn accept(&mut self, connack: &Connack<'_>, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    pub fn accept(&mut self, connack: &ConnackPacket<'_>, out: &mut Vec<u8>) -> Result<(), MqttEncodeError> {
         connack.encode(self.version(), out)?;
         if self.version().is_v5() {
             self.exchange.set_own_limits(&connack.properties);
             if let Some(secs) = connack.properties.server_keep_alive() {
-                self.keep_alive = KeepAlive::from_secs(secs);
+                self.keep_alive = KeepAliveInterval::from_secs(secs);
             }
             if let Some(secs) = connack.properties.session_expiry_interval() {
                 self.expires_at_once = secs == 0;
             }
         }
-        self.phase = Phase::Connected;
+        self.phase = ServerSessionPhase::Connected;
         Ok(())
     }
 
@@ -240,14 +242,14 @@ impl<T> ServerSession<T> {
         } else {
             ReasonCode::UnspecifiedError
         };
-        let written = Connack::new(code, false).encode(self.version(), out);
+        let written = ConnackPacket::new(code, false).encode(self.version(), out);
         debug_assert!(written.is_ok(), "the code belongs to CONNACK");
-        self.phase = Phase::Closed;
+        self.phase = ServerSessionPhase::Closed;
     }
 
     /// Says the code of a refusal again, in a DISCONNECT. MQTT 5 §3.14 forbids that, and its table of codes does not have all
     /// of them; but ThingsBoard does it, and its own client knows of a refusal by nothing else.
-    pub fn refuse_again(&self, code: ReasonCode, out: &mut Vec<u8>) {
+    pub fn repeat_refusal(&self, code: ReasonCode, out: &mut Vec<u8>) {
         if self.version().is_v5() {
             out.extend_from_slice(&[0xE0, 1, code.value()]);
         }
@@ -264,22 +266,22 @@ impl<T> ServerSession<T> {
             } else {
                 ReasonCode::UnspecifiedError
             };
-            let written = Disconnect::new(code).encode(self.version(), out);
+            let written = DisconnectPacket::new(code).encode(self.version(), out);
             debug_assert!(written.is_ok(), "the code belongs to DISCONNECT");
         }
-        self.phase = Phase::Closed;
+        self.phase = ServerSessionPhase::Closed;
     }
 
     /// The same, with words for people where they fit into what the client takes.
-    pub fn disconnect_because(&mut self, code: ReasonCode, why: &str, out: &mut Vec<u8>) {
+    pub fn disconnect_with_reason(&mut self, code: ReasonCode, why: &str, out: &mut Vec<u8>) {
         let is_told =
             self.is_connected() && self.version().is_v5() && code.is_valid_in(PacketType::Disconnect);
-        let mut properties = PropertyBuf::new();
-        if !is_told || properties.push(Property::ReasonString(why)).is_err() {
+        let mut properties = MqttPropertyBuf::new();
+        if !is_told || properties.push(MqttProperty::ReasonString(why)).is_err() {
             return self.disconnect(code, out);
         }
         let before = out.len();
-        let disconnect = Disconnect {
+        let disconnect = DisconnectPacket {
             code,
             properties: properties.as_properties(),
         };
@@ -288,7 +290,7 @@ impl<T> ServerSession<T> {
             out.truncate(before);
             return self.disconnect(code, out);
         }
-        self.phase = Phase::Closed;
+        self.phase = ServerSessionPhase::Closed;
     }
 
     /// Answers a message of QoS 1.
@@ -298,7 +300,7 @@ impl<T> ServerSession<T> {
         packet_id: PacketId,
         code: ReasonCode,
         out: &mut Vec<u8>,
-    ) -> Result<(), EncodeError> {
+    ) -> Result<(), MqttEncodeError> {
         self.exchange.puback(packet_id, code, out)
     }
 
@@ -308,20 +310,20 @@ impl<T> ServerSession<T> {
         packet_id: PacketId,
         code: ReasonCode,
         out: &mut Vec<u8>,
-    ) -> Result<(), EncodeError> {
+    ) -> Result<(), MqttEncodeError> {
         self.exchange.pubrec(packet_id, code, out)
     }
 
     /// Says that a message of QoS 1 or 2 will not be answered, so that it does not count against the client's window.
-    pub fn leave_unanswered(&mut self, publish: &Publish<'_>) {
+    pub fn skip_ack(&mut self, publish: &PublishPacket<'_>) {
         if let Some(id) = publish.packet_id {
-            self.exchange.leave_unanswered(id);
+            self.exchange.skip_ack(id);
         }
     }
 
     /// Returns the topic of a message just received, which an alias may stand for.
     #[inline]
-    pub fn topic<'s>(&'s self, publish: &Publish<'s>) -> &'s str {
+    pub fn topic<'s>(&'s self, publish: &PublishPacket<'s>) -> &'s str {
         self.exchange.topic(publish)
     }
 
@@ -340,12 +342,12 @@ impl<T> ServerSession<T> {
     /// Returns the identifier of QoS 1 and 2, for which `message` is kept until it is acknowledged.
     pub fn publish(
         &mut self,
-        publish: &Publish<'_>,
+        publish: &PublishPacket<'_>,
         message: T,
         out: &mut Vec<u8>,
-    ) -> Result<Option<PacketId>, SendError> {
+    ) -> Result<Option<PacketId>, SessionSendError> {
         if !self.is_connected() {
-            return Err(SendError::NotConnected);
+            return Err(SessionSendError::NotConnected);
         }
         self.exchange.publish(publish, message, |_| false, out)
     }
@@ -356,9 +358,9 @@ impl<T> ServerSession<T> {
         template: &PublishTemplate,
         message: T,
         out: &mut Vec<u8>,
-    ) -> Result<Option<PacketId>, SendError> {
+    ) -> Result<Option<PacketId>, SessionSendError> {
         if !self.is_connected() {
-            return Err(SendError::NotConnected);
+            return Err(SessionSendError::NotConnected);
         }
         self.exchange.publish_template(template, message, |_| false, out)
     }
@@ -386,9 +388,9 @@ impl<T> ServerSession<T> {
     }
 }
 
-fn acknowledged<'p, T>(settled: Option<Settled<T>>) -> ServerEvent<'p, T> {
+fn acknowledged_event<'p, T>(settled: Option<AcknowledgedMessage<T>>) -> ServerEvent<'p, T> {
     match settled {
-        Some(Settled {
+        Some(AcknowledgedMessage {
             packet_id,
             code,
             message,

@@ -17,7 +17,7 @@ pub(crate) struct PropertySeed {
 /// Raw material for one packet.
 #[derive(Debug, Clone)]
 pub(crate) struct Seed {
-    pub(crate) version: Version,
+    pub(crate) version: MqttProtocolVersion,
     packet_type: u8,
     packet_id: PacketId,
     bits: u16,
@@ -55,8 +55,12 @@ fn property() -> impl Strategy<Value = PropertySeed> {
         })
 }
 
-pub(crate) fn version() -> impl Strategy<Value = Version> {
-    prop_oneof![Just(Version::V31), Just(Version::V311), Just(Version::V5)]
+pub(crate) fn version() -> impl Strategy<Value = MqttProtocolVersion> {
+    prop_oneof![
+        Just(MqttProtocolVersion::V31),
+        Just(MqttProtocolVersion::V311),
+        Just(MqttProtocolVersion::V5)
+    ]
 }
 
 pub(crate) fn seed() -> impl Strategy<Value = Seed> {
@@ -88,45 +92,45 @@ pub(crate) fn seed() -> impl Strategy<Value = Seed> {
 }
 
 impl PropertySeed {
-    fn build(&self, id: u8) -> Property<'_> {
+    fn build(&self, id: u8) -> MqttProperty<'_> {
         let flag = self.number.is_multiple_of(2);
         let short = self.number as u16;
         match id {
-            1 => Property::PayloadFormatIndicator(flag),
-            2 => Property::MessageExpiryInterval(self.number),
-            3 => Property::ContentType(&self.other),
-            8 => Property::ResponseTopic(&self.text),
-            9 => Property::CorrelationData(&self.bytes),
-            11 => Property::SubscriptionIdentifier((self.number & 0x0FFF_FFFF).max(1)),
-            17 => Property::SessionExpiryInterval(self.number),
-            18 => Property::AssignedClientIdentifier(&self.text),
-            19 => Property::ServerKeepAlive(short),
-            21 => Property::AuthenticationMethod(&self.text),
-            22 => Property::AuthenticationData(&self.bytes),
-            23 => Property::RequestProblemInformation(flag),
-            24 => Property::WillDelayInterval(self.number),
-            25 => Property::RequestResponseInformation(flag),
-            26 => Property::ResponseInformation(&self.text),
-            28 => Property::ServerReference(&self.text),
-            31 => Property::ReasonString(&self.other),
-            33 => Property::ReceiveMaximum(short.max(1)),
-            34 => Property::TopicAliasMaximum(short),
-            35 => Property::TopicAlias(short.max(1)),
-            36 => Property::MaximumQos(if flag { QoS::AtMostOnce } else { QoS::AtLeastOnce }),
-            37 => Property::RetainAvailable(flag),
-            38 => Property::UserProperty(&self.text, &self.other),
-            39 => Property::MaximumPacketSize(self.number.max(1)),
-            40 => Property::WildcardSubscriptionAvailable(flag),
-            41 => Property::SubscriptionIdentifierAvailable(flag),
-            42 => Property::SharedSubscriptionAvailable(flag),
+            1 => MqttProperty::PayloadFormatIndicator(flag),
+            2 => MqttProperty::MessageExpiryInterval(self.number),
+            3 => MqttProperty::ContentType(&self.other),
+            8 => MqttProperty::ResponseTopic(&self.text),
+            9 => MqttProperty::CorrelationData(&self.bytes),
+            11 => MqttProperty::SubscriptionIdentifier((self.number & 0x0FFF_FFFF).max(1)),
+            17 => MqttProperty::SessionExpiryInterval(self.number),
+            18 => MqttProperty::AssignedClientIdentifier(&self.text),
+            19 => MqttProperty::ServerKeepAlive(short),
+            21 => MqttProperty::AuthenticationMethod(&self.text),
+            22 => MqttProperty::AuthenticationData(&self.bytes),
+            23 => MqttProperty::RequestProblemInformation(flag),
+            24 => MqttProperty::WillDelayInterval(self.number),
+            25 => MqttProperty::RequestResponseInformation(flag),
+            26 => MqttProperty::ResponseInformation(&self.text),
+            28 => MqttProperty::ServerReference(&self.text),
+            31 => MqttProperty::ReasonString(&self.other),
+            33 => MqttProperty::ReceiveMaximum(short.max(1)),
+            34 => MqttProperty::TopicAliasMaximum(short),
+            35 => MqttProperty::TopicAlias(short.max(1)),
+            36 => MqttProperty::MaximumQos(if flag { QoS::AtMostOnce } else { QoS::AtLeastOnce }),
+            37 => MqttProperty::RetainAvailable(flag),
+            38 => MqttProperty::UserProperty(&self.text, &self.other),
+            39 => MqttProperty::MaximumPacketSize(self.number.max(1)),
+            40 => MqttProperty::WildcardSubscriptionAvailable(flag),
+            41 => MqttProperty::SubscriptionIdentifierAvailable(flag),
+            42 => MqttProperty::SharedSubscriptionAvailable(flag),
             _ => unreachable!("not a property"),
         }
     }
 }
 
 /// Builds a section from those identifiers a packet allows, dropping what comes twice.
-fn section(seeds: &[PropertySeed], allowed: &[u8], version: Version) -> PropertyBuf {
-    let mut section = PropertyBuf::new();
+fn section(seeds: &[PropertySeed], allowed: &[u8], version: MqttProtocolVersion) -> MqttPropertyBuf {
+    let mut section = MqttPropertyBuf::new();
     if version.is_v5() {
         for seed in seeds {
             let _ = section.push(seed.build(allowed[seed.pick % allowed.len()]));
@@ -146,7 +150,7 @@ impl Seed {
         self.bits & (1 << (index + 4)) != 0
     }
 
-    fn code(&self, index: usize, packet_type: PacketType, version: Version) -> ReasonCode {
+    fn code(&self, index: usize, packet_type: PacketType, version: MqttProtocolVersion) -> ReasonCode {
         let valid: Vec<_> = ReasonCode::ALL
             .iter()
             .copied()
@@ -175,7 +179,7 @@ impl Seed {
             PacketType::Puback | PacketType::Pubrec | PacketType::Pubrel | PacketType::Pubcomp => {
                 let properties = section(&self.properties, ACK, version);
                 let code = self.code(0, packet_type, version);
-                let ack = Ack {
+                let ack = AckPacket {
                     packet_id: self.packet_id,
                     code,
                     properties: properties.as_properties(),
@@ -195,9 +199,10 @@ impl Seed {
                 let all = [17, 18, 19, 21, 26, 28, 31, 33, 34, 36, 37, 38, 39, 40, 41, 42];
                 let properties = section(&self.properties, &all, version);
                 let code = self.code(0, packet_type, version);
-                let session_present = self.bit(0) && code == ReasonCode::Success && version != Version::V31;
+                let session_present =
+                    self.bit(0) && code == ReasonCode::Success && version != MqttProtocolVersion::V31;
                 let properties = properties.as_properties();
-                use_packet(&Packet::Connack(Connack {
+                use_packet(&Packet::Connack(ConnackPacket {
                     session_present,
                     code,
                     properties,
@@ -206,21 +211,21 @@ impl Seed {
             PacketType::Disconnect => {
                 let properties = section(&self.properties, &[17, 28, 31, 38], version);
                 let code = self.code(0, packet_type, version);
-                use_packet(&Packet::Disconnect(Disconnect {
+                use_packet(&Packet::Disconnect(DisconnectPacket {
                     code,
                     properties: properties.as_properties(),
                 }))
             }
             PacketType::Auth if version.is_v5() => {
-                let mut properties = PropertyBuf::new();
+                let mut properties = MqttPropertyBuf::new();
                 properties
-                    .push(Property::AuthenticationMethod(&self.topic))
+                    .push(MqttProperty::AuthenticationMethod(&self.topic))
                     .expect("valid");
                 properties
-                    .push(Property::AuthenticationData(&self.payload))
+                    .push(MqttProperty::AuthenticationData(&self.payload))
                     .expect("valid");
                 let code = self.code(0, packet_type, version);
-                use_packet(&Packet::Auth(Auth {
+                use_packet(&Packet::Auth(AuthPacket {
                     code,
                     properties: properties.as_properties(),
                 }))
@@ -236,12 +241,12 @@ impl Seed {
         let username = self.bit(2).then_some(self.texts[1].as_str());
         let password =
             (self.bit(3) && (version.is_v5() || username.is_some())).then_some(self.texts[2].as_bytes());
-        use_packet(&Packet::Connect(Connect {
+        use_packet(&Packet::Connect(ConnectPacket {
             protocol: version.into(),
             clean_start: self.bit(0),
             keep_alive: self.bits,
             client_id: &self.texts[0],
-            will: self.bit(1).then(|| Will {
+            will: self.bit(1).then(|| LastWill {
                 topic: &self.topic,
                 payload: &self.payload,
                 qos: self.qos(),
@@ -259,7 +264,7 @@ impl Seed {
         let properties = properties.as_properties();
         let qos = self.qos();
         let by_alias = properties.topic_alias().is_some() && self.bit(2);
-        use_packet(&Packet::Publish(Publish {
+        use_packet(&Packet::Publish(PublishPacket {
             dup: self.bit(0) && qos != QoS::AtMostOnce,
             qos,
             retain: self.bit(1),
@@ -274,13 +279,13 @@ impl Seed {
         let packet_id = self.packet_id;
         if packet_type == PacketType::Unsubscribe {
             let properties = section(&self.properties, &[38], self.version);
-            let mut filters = FilterBuf::new();
+            let mut filters = TopicFilterBuf::new();
             for (filter, _) in &self.filters {
                 filters.push(filter).expect("valid");
             }
             let filters = filters.as_filters();
             let properties = properties.as_properties();
-            return use_packet(&Packet::Unsubscribe(Unsubscribe {
+            return use_packet(&Packet::Unsubscribe(UnsubscribePacket {
                 packet_id,
                 properties,
                 filters,
@@ -289,7 +294,7 @@ impl Seed {
         let mut properties = section(&self.properties, &[38], self.version);
         if self.version.is_v5() && self.bit(0) {
             properties
-                .push(Property::SubscriptionIdentifier(u32::from(self.bits) + 1))
+                .push(MqttProperty::SubscriptionIdentifier(u32::from(self.bits) + 1))
                 .expect("valid");
         }
         let mut filters = SubscriptionBuf::new();
@@ -308,7 +313,7 @@ impl Seed {
         }
         let filters = filters.as_filters();
         let properties = properties.as_properties();
-        use_packet(&Packet::Subscribe(Subscribe {
+        use_packet(&Packet::Subscribe(SubscribePacket {
             packet_id,
             properties,
             filters,
@@ -322,19 +327,19 @@ impl Seed {
             .collect();
         let (packet_id, properties) = (self.packet_id, properties.as_properties());
         use_packet(&if packet_type == PacketType::Suback {
-            Packet::Suback(Suback {
+            Packet::Suback(SubackPacket {
                 packet_id,
                 properties,
                 codes: (&codes[..]).into(),
             })
         } else if self.version.is_v5() {
-            Packet::Unsuback(Unsuback {
+            Packet::Unsuback(UnsubackPacket {
                 packet_id,
                 properties,
                 codes: (&codes[..]).into(),
             })
         } else {
-            Packet::Unsuback(Unsuback {
+            Packet::Unsuback(UnsubackPacket {
                 packet_id,
                 properties,
                 codes: ReasonCodes::EMPTY,

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use super::config::ResponseFormat;
 use super::model::{AiModelConfig, AiProvider, OPENAI, OllamaAuth};
 use super::{gemini, messages, openai};
-use crate::aws::{AwsClient, Call, Service};
-use crate::config::{ConfigError, NodeConfig};
+use crate::aws::{AwsClient, AwsRequest, AwsService};
+use crate::config::{ConnectorConfig, ConnectorConfigError};
 use crate::egress::{Egress, HttpClient};
-use crate::gate::Gate;
+use crate::gate::ConcurrencyLimiter;
 use crate::gcp::{CLOUD_PLATFORM, TokenSource};
 use crate::http;
-use crate::outcome::{Outcome, SendError};
+use crate::outcome::{ConnectorError, ConnectorOutcome};
 use crate::percent;
 
 const AZURE_VERSION: &str = "2024-10-21";
@@ -23,7 +23,7 @@ const ANTHROPIC_VERSION: &str = "2023-06-01";
 const MISTRAL: &str = "https://api.mistral.ai/v1";
 const GITHUB: &str = "https://models.github.ai/inference";
 const GEMINI: &str = "https://generativelanguage.googleapis.com/v1beta";
-const BEDROCK: Service = Service {
+const BEDROCK: AwsService = AwsService {
     host: "bedrock-runtime",
     signed: "bedrock",
     name: "BedrockRuntime",
@@ -44,7 +44,7 @@ pub struct AiClient {
     tokens: Option<TokenSource>,
     /// For Bedrock.
     aws: Option<AwsClient>,
-    gate: Gate,
+    gate: ConcurrencyLimiter,
 }
 
 /// A question; its patterns are resolved.
@@ -53,7 +53,7 @@ pub struct ChatRequest<'a> {
     /// What the model is told about its task; nothing if it is blank.
     pub system_prompt: Option<&'a str>,
     /// The question, and what goes along with it.
-    pub contents: &'a [Content],
+    pub contents: &'a [PromptPart],
     /// What the answer has to look like.
     pub format: &'a ResponseFormat,
     /// How long it may take.
@@ -68,7 +68,7 @@ impl ChatRequest<'_> {
 
 /// A part of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
+pub enum PromptPart {
     /// Text.
     Text(String),
     /// An image.
@@ -82,7 +82,7 @@ pub enum Content {
     Pdf(Vec<u8>),
 }
 
-impl Content {
+impl PromptPart {
     /// Makes a part of a resource by its media type; what is neither image nor PDF is taken for text.
     pub fn of_resource(media_type: &str, data: Vec<u8>) -> Self {
         if media_type == "application/pdf" {
@@ -100,7 +100,7 @@ impl Content {
 
 impl AiClient {
     /// Makes a client.
-    pub fn new(model: &AiModelConfig, egress: &Egress) -> Result<Self, ConfigError> {
+    pub fn new(model: &AiModelConfig, egress: &Egress) -> Result<Self, ConnectorConfigError> {
         Self::with_endpoint(model, None, egress)
     }
 
@@ -109,7 +109,7 @@ impl AiClient {
         model: &AiModelConfig,
         endpoint: Option<&str>,
         egress: &Egress,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, ConnectorConfigError> {
         model.validate()?;
         let provider = &model.provider_config;
         let tokens = match model.provider {
@@ -138,26 +138,26 @@ impl AiClient {
             model: model.clone(),
             tokens,
             aws,
-            gate: Gate::new(MAX_PARALLEL, MAX_WAITING),
+            gate: ConcurrencyLimiter::new(MAX_PARALLEL, MAX_WAITING),
         })
     }
 
     /// Asks, and makes the answer the body of the message. What is not a JSON object is put into one as `response`.
-    pub async fn send(&self, request: &ChatRequest<'_>) -> Result<Outcome, SendError> {
+    pub async fn send(&self, request: &ChatRequest<'_>) -> Result<ConnectorOutcome, ConnectorError> {
         if !self.model.supports(request.format) {
-            return Err(SendError::bare("model does not support the response format"));
+            return Err(ConnectorError::bare("model does not support the response format"));
         }
         let answer = tokio::time::timeout(request.timeout.min(LONGEST), self.ask(request))
             .await
             .unwrap_or_else(|_| Err("model did not answer in time".to_owned()))
-            .map_err(SendError::bare)?;
+            .map_err(ConnectorError::bare)?;
         let is_object = serde_json::from_str::<Value>(&answer).is_ok_and(|value| value.is_object());
         let body = if is_object {
             answer
         } else {
             json!({"response": answer}).to_string()
         };
-        Ok(Outcome {
+        Ok(ConnectorOutcome {
             body: Some(body),
             metadata: Vec::new(),
         })
@@ -261,7 +261,7 @@ impl AiClient {
     async fn converse(&self, request: &ChatRequest<'_>) -> Result<Value, String> {
         let aws = self.aws.as_ref().ok_or("no client for Bedrock")?;
         let target = format!("/model/{}/converse", percent::encode(&self.model.model_id));
-        let call = Call {
+        let call = AwsRequest {
             target: &target,
             endpoint: None,
             headers: &[("content-type", "application/json")],

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::config::{ConfigError, NodeConfig, require};
+use crate::config::{ConnectorConfig, ConnectorConfigError, require};
 use crate::lenient;
 
 /// The configuration of a node that asks a model.
@@ -81,8 +81,8 @@ impl Default for AiConfig {
 
 const MAX_PROMPT: usize = 500_000;
 
-impl NodeConfig for AiConfig {
-    fn validate(&self) -> Result<(), ConfigError> {
+impl ConnectorConfig for AiConfig {
+    fn validate(&self) -> Result<(), ConnectorConfigError> {
         require("modelId", &self.model_id)?;
         require("userPrompt", &self.user_prompt)?;
         for (field, prompt) in [
@@ -90,27 +90,31 @@ impl NodeConfig for AiConfig {
             ("userPrompt", &self.user_prompt),
         ] {
             if prompt.chars().count() > MAX_PROMPT {
-                return Err(ConfigError::new(
+                return Err(ConnectorConfigError::new(
                     field,
                     format!("must have at most {MAX_PROMPT} characters"),
                 ));
             }
         }
         if !(1..=600).contains(&self.timeout_seconds) {
-            return Err(ConfigError::new("timeoutSeconds", "must be between 1 and 600"));
+            return Err(ConnectorConfigError::new(
+                "timeoutSeconds",
+                "must be between 1 and 600",
+            ));
         }
         match &self.response_format {
-            ResponseFormat::JsonSchema { schema } if !schema.is_object() => {
-                Err(ConfigError::new("responseFormat.schema", "must be a JSON Schema"))
-            }
+            ResponseFormat::JsonSchema { schema } if !schema.is_object() => Err(ConnectorConfigError::new(
+                "responseFormat.schema",
+                "must be a JSON Schema",
+            )),
             _ => Ok(()),
         }
     }
 }
 
 /// Leaves of a schema what all models understand, as ThingsBoard does.
-pub(super) fn reduced(schema: &Value) -> Value {
-    const KEPT: [&str; 7] = [
+pub(super) fn reduce_schema(schema: &Value) -> Value {
+    const SCHEMA_KEYWORDS: [&str; 7] = [
         "type",
         "description",
         "enum",
@@ -122,16 +126,16 @@ pub(super) fn reduced(schema: &Value) -> Value {
     let Value::Object(object) = schema else {
         return schema.clone();
     };
-    let kept = KEPT.iter().filter_map(|&name| {
+    let kept = SCHEMA_KEYWORDS.iter().filter_map(|&name| {
         let value = object.get(name)?;
         let value = match (name, value) {
             ("properties", Value::Object(properties)) => Value::Object(
                 properties
                     .iter()
-                    .map(|(name, schema)| (name.clone(), reduced(schema)))
+                    .map(|(name, schema)| (name.clone(), reduce_schema(schema)))
                     .collect(),
             ),
-            ("items", items) => reduced(items),
+            ("items", items) => reduce_schema(items),
             _ => value.clone(),
         };
         Some((name.to_owned(), value))

@@ -4,8 +4,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::client::{ChatRequest, Content};
-use super::config::{ResponseFormat, reduced};
+use super::client::{ChatRequest, PromptPart};
+use super::config::{ResponseFormat, reduce_schema};
 use super::model::AiModelConfig;
 use super::openai::{text_of, without_nulls};
 
@@ -15,9 +15,9 @@ pub(super) fn generate(model: &AiModelConfig, request: &ChatRequest<'_>) -> Valu
         .contents
         .iter()
         .map(|content| match content {
-            Content::Text(text) => json!({"text": text}),
-            Content::Image { media_type, data } => inline(media_type, data),
-            Content::Pdf(data) => inline("application/pdf", data),
+            PromptPart::Text(text) => json!({"text": text}),
+            PromptPart::Image { media_type, data } => inline(media_type, data),
+            PromptPart::Pdf(data) => inline("application/pdf", data),
         })
         .collect();
     let system = match request.system_prompt() {
@@ -27,7 +27,7 @@ pub(super) fn generate(model: &AiModelConfig, request: &ChatRequest<'_>) -> Valu
     let (kind, schema) = match request.format {
         ResponseFormat::Text => (Value::Null, Value::Null),
         ResponseFormat::Json => (Value::from("application/json"), Value::Null),
-        ResponseFormat::JsonSchema { schema } => (Value::from("application/json"), reduced(schema)),
+        ResponseFormat::JsonSchema { schema } => (Value::from("application/json"), reduce_schema(schema)),
     };
     let generation = without_nulls(json!({
         "temperature": model.temperature,

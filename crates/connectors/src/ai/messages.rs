@@ -4,8 +4,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::client::{ChatRequest, Content};
-use super::config::{ResponseFormat, reduced, schema_name};
+use super::client::{ChatRequest, PromptPart};
+use super::config::{ResponseFormat, reduce_schema, schema_name};
 use super::model::AiModelConfig;
 use super::openai::{text_of, without_nulls};
 
@@ -18,16 +18,16 @@ pub(super) fn anthropic(model: &AiModelConfig, request: &ChatRequest<'_>) -> Val
         .contents
         .iter()
         .map(|content| match content {
-            Content::Text(text) => json!({"type": "text", "text": text}),
-            Content::Image { media_type, data } => {
+            PromptPart::Text(text) => json!({"type": "text", "text": text}),
+            PromptPart::Image { media_type, data } => {
                 json!({"type": "image", "source": source(media_type, data)})
             }
-            Content::Pdf(data) => json!({"type": "document", "source": source("application/pdf", data)}),
+            PromptPart::Pdf(data) => json!({"type": "document", "source": source("application/pdf", data)}),
         })
         .collect();
     let output = match request.format {
         ResponseFormat::JsonSchema { schema } => {
-            json!({"format": {"type": "json_schema", "schema": reduced(schema)}})
+            json!({"format": {"type": "json_schema", "schema": reduce_schema(schema)}})
         }
         ResponseFormat::Text | ResponseFormat::Json => Value::Null,
     };
@@ -59,12 +59,12 @@ pub(super) fn converse(model: &AiModelConfig, request: &ChatRequest<'_>) -> Valu
         .iter()
         .enumerate()
         .map(|(number, content)| match content {
-            Content::Text(text) => json!({"text": text}),
-            Content::Image { media_type, data } => {
+            PromptPart::Text(text) => json!({"text": text}),
+            PromptPart::Image { media_type, data } => {
                 let format = media_type.strip_prefix("image/").unwrap_or(media_type);
                 json!({"image": {"format": format, "source": {"bytes": STANDARD.encode(data)}}})
             }
-            Content::Pdf(data) => json!({"document": {
+            PromptPart::Pdf(data) => json!({"document": {
                 "format": "pdf",
                 "name": format!("document{number}"),
                 "source": {"bytes": STANDARD.encode(data)},
@@ -79,7 +79,7 @@ pub(super) fn converse(model: &AiModelConfig, request: &ChatRequest<'_>) -> Valu
         // The schema goes as text.
         ResponseFormat::JsonSchema { schema } => json!({"textFormat": {
             "type": "json_schema",
-            "structure": {"jsonSchema": {"name": schema_name(schema), "schema": reduced(schema).to_string()}},
+            "structure": {"jsonSchema": {"name": schema_name(schema), "schema": reduce_schema(schema).to_string()}},
         }}),
         ResponseFormat::Text | ResponseFormat::Json => Value::Null,
     };

@@ -7,6 +7,6 @@ mod messages;
 mod model;
 mod openai;
 
-pub use client::{AiClient, ChatRequest, Content};
+pub use client::{AiClient, ChatRequest, PromptPart};
 pub use config::{AiConfig, ResponseFormat};
-pub use model::{AiModelConfig, AiProvider, OllamaAuth, ProviderConfig};
+pub use model::{AiModelConfig, AiProvider, AiProviderConfig, OllamaAuth};

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::config::ResponseFormat;
-use crate::config::{ConfigError, NodeConfig, require};
+use crate::config::{ConnectorConfig, ConnectorConfigError, require};
 use crate::lenient;
 use crate::secret::Secret;
 
@@ -42,7 +42,7 @@ pub struct AiModelConfig {
     pub provider: AiProvider,
     /// How to reach it.
     #[serde(default)]
-    pub provider_config: ProviderConfig,
+    pub provider_config: AiProviderConfig,
     /// Its name there.
     #[serde(default, deserialize_with = "lenient::string")]
     pub model_id: String,
@@ -75,7 +75,7 @@ pub struct AiModelConfig {
 /// How to reach a model; each provider has its own of these fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct ProviderConfig {
+pub struct AiProviderConfig {
     /// The base URL (OpenAI, Ollama).
     #[serde(deserialize_with = "lenient::string")]
     pub base_url: String,
@@ -135,15 +135,15 @@ pub enum OllamaAuth {
 
 pub(super) const OPENAI: &str = "https://api.openai.com/v1";
 
-impl NodeConfig for AiModelConfig {
-    fn validate(&self) -> Result<(), ConfigError> {
+impl ConnectorConfig for AiModelConfig {
+    fn validate(&self) -> Result<(), ConnectorConfigError> {
         require("modelId", &self.model_id)?;
         for (field, value, most) in [
             ("temperature", self.temperature, f64::MAX),
             ("topP", self.top_p, 1.0),
         ] {
             if value.is_some_and(|value| value < 0.0 || value > most) {
-                return Err(ConfigError::new(field, "is out of range"));
+                return Err(ConnectorConfigError::new(field, "is out of range"));
             }
         }
         let config = &self.provider_config;

@@ -4,8 +4,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::client::{ChatRequest, Content};
-use super::config::{ResponseFormat, reduced, schema_name};
+use super::client::{ChatRequest, PromptPart};
+use super::config::{ResponseFormat, reduce_schema, schema_name};
 use super::model::{AiModelConfig, AiProvider};
 
 /// Leaves out what is not set.
@@ -52,19 +52,19 @@ fn response_format(format: &ResponseFormat, strict: bool) -> Value {
         ResponseFormat::Json => json!({"type": "json_object"}),
         ResponseFormat::JsonSchema { schema } => json!({
             "type": "json_schema",
-            "json_schema": {"name": schema_name(schema), "strict": strict, "schema": reduced(schema)},
+            "json_schema": {"name": schema_name(schema), "strict": strict, "schema": reduce_schema(schema)},
         }),
     }
 }
 
-fn user_content(provider: AiProvider, contents: &[Content]) -> Value {
-    if let [Content::Text(text)] = contents {
+fn user_content(provider: AiProvider, contents: &[PromptPart]) -> Value {
+    if let [PromptPart::Text(text)] = contents {
         return Value::from(text.as_str());
     }
     let mistral = provider == AiProvider::MistralAi;
     let parts = contents.iter().map(|content| match content {
-        Content::Text(text) => json!({"type": "text", "text": text}),
-        Content::Image { media_type, data } => {
+        PromptPart::Text(text) => json!({"type": "text", "text": text}),
+        PromptPart::Image { media_type, data } => {
             let url = data_url(media_type, data);
             let url = if mistral {
                 Value::from(url)
@@ -73,10 +73,10 @@ fn user_content(provider: AiProvider, contents: &[Content]) -> Value {
             };
             json!({"type": "image_url", "image_url": url})
         }
-        Content::Pdf(data) if mistral => {
+        PromptPart::Pdf(data) if mistral => {
             json!({"type": "document_url", "document_url": data_url("application/pdf", data)})
         }
-        Content::Pdf(data) => json!({
+        PromptPart::Pdf(data) => json!({
             "type": "file",
             "file": {"filename": "document.pdf", "file_data": data_url("application/pdf", data)},
         }),
@@ -99,9 +99,9 @@ pub(super) fn ollama(model: &AiModelConfig, request: &ChatRequest<'_>) -> Result
     let mut images = Vec::new();
     for content in request.contents {
         match content {
-            Content::Text(part) => text.push(part.as_str()),
-            Content::Image { data, .. } => images.push(STANDARD.encode(data)),
-            Content::Pdf(_) => return Err("Ollama takes no PDF documents".to_owned()),
+            PromptPart::Text(part) => text.push(part.as_str()),
+            PromptPart::Image { data, .. } => images.push(STANDARD.encode(data)),
+            PromptPart::Pdf(_) => return Err("Ollama takes no PDF documents".to_owned()),
         }
     }
     let mut messages = Vec::new();
@@ -126,7 +126,7 @@ pub(super) fn ollama(model: &AiModelConfig, request: &ChatRequest<'_>) -> Result
     let format = match request.format {
         ResponseFormat::Text => Value::Null,
         ResponseFormat::Json => Value::from("json"),
-        ResponseFormat::JsonSchema { schema } => reduced(schema),
+        ResponseFormat::JsonSchema { schema } => reduce_schema(schema),
     };
     Ok(without_nulls(json!({
         "model": model.model_id,

@@ -7,11 +7,11 @@ use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::Value;
 
-use super::signature::{self, Credentials, Signable};
-use crate::config::{ConfigError, require};
-use crate::egress::{Egress, HttpClient, Proxy};
-use crate::gate::Gate;
-use crate::http::{self, Answer};
+use super::signature::{self, AwsCredentials, SignableRequest};
+use crate::config::{ConnectorConfigError, require};
+use crate::egress::{Egress, HttpClient, ProxySetting};
+use crate::gate::ConcurrencyLimiter;
+use crate::http::{self, ServiceResponse};
 use crate::secret::Secret;
 
 /// How many requests of a node may run at a time, and how many more may wait.
@@ -20,7 +20,7 @@ const MAX_WAITING: usize = 10_000;
 
 /// A service, as it is called in host names and in messages.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Service {
+pub(crate) struct AwsService {
     /// The prefix of the host.
     pub(crate) host: &'static str,
     /// The name that is signed.
@@ -31,7 +31,7 @@ pub(crate) struct Service {
 
 /// A request to a service.
 #[derive(Debug, Default)]
-pub(crate) struct Call<'a> {
+pub(crate) struct AwsRequest<'a> {
     /// Path and query, encoded.
     pub(crate) target: &'a str,
     /// The base URL, where it is not that of the region.
@@ -44,11 +44,11 @@ pub(crate) struct Call<'a> {
 #[derive(Debug)]
 pub(crate) struct AwsClient {
     client: HttpClient,
-    service: Service,
+    service: AwsService,
     region: String,
     endpoint: String,
-    credentials: Credentials,
-    gate: Gate,
+    credentials: AwsCredentials,
+    gate: ConcurrencyLimiter,
 }
 
 /// Checks what all services need; `fields` are the names of access key, secret and region.
@@ -57,7 +57,7 @@ pub(super) fn check(
     access_key: &str,
     secret: &Secret,
     region: &str,
-) -> Result<(), ConfigError> {
+) -> Result<(), ConnectorConfigError> {
     require(fields[0], access_key)?;
     require(fields[1], secret.expose())?;
     require(fields[2], region)?;
@@ -65,7 +65,7 @@ pub(super) fn check(
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
     {
-        return Err(ConfigError::new(fields[2], "is no name of a region"));
+        return Err(ConnectorConfigError::new(fields[2], "is no name of a region"));
     }
     Ok(())
 }
@@ -73,15 +73,15 @@ pub(super) fn check(
 impl AwsClient {
     /// `endpoint` takes the place of the URL of the region.
     pub(crate) fn new(
-        service: Service,
+        service: AwsService,
         credentials: (&str, &Secret),
         region: &str,
         endpoint: Option<&str>,
         timeouts: (Duration, Duration),
         egress: &Egress,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, ConnectorConfigError> {
         let tls = crate::tls::client_config("", None)?;
-        let client = HttpClient::new(egress, Proxy::Environment, move || {
+        let client = HttpClient::new(egress, ProxySetting::Environment, move || {
             Ok(http::builder(tls.clone())
                 .connect_timeout(timeouts.0)
                 .timeout(timeouts.1))
@@ -99,16 +99,16 @@ impl AwsClient {
                 Some(endpoint) => endpoint.trim_end_matches('/').to_owned(),
                 None => format!("https://{}.{region}.{domain}", service.host),
             },
-            credentials: Credentials {
+            credentials: AwsCredentials {
                 access_key_id: credentials.0.trim().to_owned(),
                 secret_access_key: credentials.1.clone(),
             },
-            gate: Gate::new(MAX_PARALLEL, MAX_WAITING),
+            gate: ConcurrencyLimiter::new(MAX_PARALLEL, MAX_WAITING),
         })
     }
 
     /// Sends a POST request; anything but a status of 2xx is an error with the words of the service.
-    pub(crate) async fn call(&self, call: Call<'_>) -> Result<Answer, String> {
+    pub(crate) async fn call(&self, call: AwsRequest<'_>) -> Result<ServiceResponse, String> {
         let _permit = self
             .gate
             .enter()
@@ -126,7 +126,7 @@ impl AwsClient {
         headers.push(("host".to_owned(), host(&url)));
         headers.push(("x-amz-date".to_owned(), signature::timestamp(now)));
         headers.sort();
-        let signable = Signable {
+        let signable = SignableRequest {
             method: "POST",
             url: &url,
             headers: &headers,
@@ -152,7 +152,7 @@ impl AwsClient {
         }
     }
 
-    fn failure(&self, answer: &Answer) -> String {
+    fn failure(&self, answer: &ServiceResponse) -> String {
         let (code, message) = if answer.body.trim_start().starts_with('<') {
             (tag(&answer.body, "Code"), tag(&answer.body, "Message"))
         } else {
@@ -169,7 +169,7 @@ impl AwsClient {
     }
 }
 
-fn json_error(answer: &Answer) -> (Option<String>, Option<String>) {
+fn json_error(answer: &ServiceResponse) -> (Option<String>, Option<String>) {
     let body: Value = serde_json::from_str(&answer.body).unwrap_or_default();
     let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
     let header = Some(answer.header("x-amzn-errortype").to_owned()).filter(|name| !name.is_empty());
@@ -182,7 +182,7 @@ fn json_error(answer: &Answer) -> (Option<String>, Option<String>) {
 }
 
 /// Returns how the service names the request.
-pub(super) fn request_id(answer: &Answer) -> String {
+pub(super) fn request_id(answer: &ServiceResponse) -> String {
     match answer.header("x-amzn-requestid") {
         "" => tag(&answer.body, "RequestId").unwrap_or_default(),
         id => id.to_owned(),

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::client::{AwsClient, Call, Service, check, request_id};
-use crate::config::{ConfigError, NodeConfig, require};
+use super::client::{AwsClient, AwsRequest, AwsService, check, request_id};
+use crate::config::{ConnectorConfig, ConnectorConfigError, require};
 use crate::egress::Egress;
 use crate::lenient;
-use crate::outcome::{Outcome, SendError, entry};
+use crate::outcome::{ConnectorError, ConnectorOutcome, entry};
 use crate::percent;
 use crate::secret::Secret;
 
@@ -61,15 +61,15 @@ impl LambdaConfig {
     pub const LATEST: &str = "$LATEST";
 }
 
-impl NodeConfig for LambdaConfig {
-    fn validate(&self) -> Result<(), ConfigError> {
+impl ConnectorConfig for LambdaConfig {
+    fn validate(&self) -> Result<(), ConnectorConfigError> {
         require("functionName", &self.function_name)?;
         let fields = ["accessKey", "secretKey", "region"];
         check(fields, &self.access_key, &self.secret_key, &self.region)
     }
 }
 
-const SERVICE: Service = Service {
+const SERVICE: AwsService = AwsService {
     host: "lambda",
     signed: "lambda",
     name: "AWSLambda",
@@ -86,7 +86,7 @@ pub struct LambdaClient {
 
 impl LambdaClient {
     /// Makes a client.
-    pub fn new(config: &LambdaConfig, egress: &Egress) -> Result<Self, ConfigError> {
+    pub fn new(config: &LambdaConfig, egress: &Egress) -> Result<Self, ConnectorConfigError> {
         Self::with_endpoint(config, None, egress)
     }
 
@@ -95,7 +95,7 @@ impl LambdaClient {
         config: &LambdaConfig,
         endpoint: Option<&str>,
         egress: &Egress,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, ConnectorConfigError> {
         config.validate()?;
         let bounded = |secs: u32| match secs {
             0 => Duration::from_secs(LONGEST_SECS.into()),
@@ -113,7 +113,12 @@ impl LambdaClient {
     }
 
     /// Calls a function; its result becomes the body of the message. A blank qualifier means the latest version.
-    pub async fn send(&self, function: &str, qualifier: &str, body: &str) -> Result<Outcome, SendError> {
+    pub async fn send(
+        &self,
+        function: &str,
+        qualifier: &str,
+        body: &str,
+    ) -> Result<ConnectorOutcome, ConnectorError> {
         let qualifier = if qualifier.trim().is_empty() {
             LambdaConfig::LATEST
         } else {
@@ -128,20 +133,20 @@ impl LambdaClient {
             ("content-type", "application/json"),
             ("x-amz-invocation-type", "RequestResponse"),
         ];
-        let call = Call {
+        let call = AwsRequest {
             target: &target,
             endpoint: None,
             headers: &headers,
             body: body.to_owned(),
         };
-        let answer = self.client.call(call).await.map_err(SendError::bare)?;
+        let answer = self.client.call(call).await.map_err(ConnectorError::bare)?;
         let request_id = entry("requestId", request_id(&answer));
         if self.fails_on_exception && !answer.header("x-amz-function-error").is_empty() {
-            let mut error = SendError::noted(answer.body);
+            let mut error = ConnectorError::with_error_metadata(answer.body);
             error.metadata.push(request_id);
             return Err(error);
         }
-        Ok(Outcome {
+        Ok(ConnectorOutcome {
             body: Some(answer.body),
             metadata: vec![request_id],
         })

@@ -6,7 +6,7 @@ mod signature;
 mod sns;
 mod sqs;
 
-pub(crate) use client::{AwsClient, Call, Service};
+pub(crate) use client::{AwsClient, AwsRequest, AwsService};
 pub use lambda::{LambdaClient, LambdaConfig};
 pub use sns::{SnsClient, SnsConfig};
 pub(crate) use sns::{publish_sms, sms_client};

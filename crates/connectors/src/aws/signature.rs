@@ -9,14 +9,14 @@ use crate::secret::Secret;
 
 /// Who signs.
 #[derive(Debug, Clone)]
-pub(crate) struct Credentials {
+pub(crate) struct AwsCredentials {
     pub(crate) access_key_id: String,
     pub(crate) secret_access_key: Secret,
 }
 
 /// What is signed. Header names are in lower case and sorted.
 #[derive(Debug)]
-pub(crate) struct Signable<'a> {
+pub(crate) struct SignableRequest<'a> {
     pub(crate) method: &'a str,
     pub(crate) url: &'a Url,
     pub(crate) headers: &'a [(String, String)],
@@ -31,7 +31,11 @@ pub(crate) fn timestamp(now: DateTime<Utc>) -> String {
 }
 
 /// Returns the value of the `Authorization` header.
-pub(crate) fn authorization(request: &Signable<'_>, credentials: &Credentials, now: DateTime<Utc>) -> String {
+pub(crate) fn authorization(
+    request: &SignableRequest<'_>,
+    credentials: &AwsCredentials,
+    now: DateTime<Utc>,
+) -> String {
     let day = now.format("%Y%m%d").to_string();
     let scope = format!("{day}/{}/{}/aws4_request", request.region, request.service);
     let signed: Vec<&str> = request.headers.iter().map(|(name, _)| name.as_str()).collect();
@@ -54,7 +58,7 @@ pub(crate) fn authorization(request: &Signable<'_>, credentials: &Credentials, n
     )
 }
 
-fn canonical_request(request: &Signable<'_>, signed: &str) -> String {
+fn canonical_request(request: &SignableRequest<'_>, signed: &str) -> String {
     use std::fmt::Write;
     let mut headers = String::new();
     for (name, value) in request.headers {
@@ -104,11 +108,11 @@ mod tests {
     use super::*;
 
     fn sign(method: &str, url: &str, headers: &[(&str, &str)], body: &str, service: &str) -> String {
-        let credentials = Credentials {
+        let credentials = AwsCredentials {
             access_key_id: "AKIDEXAMPLE".to_owned(),
             secret_access_key: Secret::new("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"),
         };
-        let signable = Signable {
+        let signable = SignableRequest {
             method,
             url: &Url::parse(url).unwrap(),
             headers: &pairs(headers),

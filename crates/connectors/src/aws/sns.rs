@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::client::{AwsClient, Call, Service, check, request_id, tag};
-use crate::config::{ConfigError, NodeConfig, require};
+use super::client::{AwsClient, AwsRequest, AwsService, check, request_id, tag};
+use crate::config::{ConnectorConfig, ConnectorConfigError, require};
 use crate::egress::Egress;
 use crate::lenient;
-use crate::outcome::{Outcome, SendError, entry};
+use crate::outcome::{ConnectorError, ConnectorOutcome, entry};
 use crate::percent;
 use crate::secret::Secret;
 
@@ -40,15 +40,15 @@ impl Default for SnsConfig {
     }
 }
 
-impl NodeConfig for SnsConfig {
-    fn validate(&self) -> Result<(), ConfigError> {
+impl ConnectorConfig for SnsConfig {
+    fn validate(&self) -> Result<(), ConnectorConfigError> {
         require("topicArnPattern", &self.topic_arn_pattern)?;
         let fields = ["accessKeyId", "secretAccessKey", "region"];
         check(fields, &self.access_key_id, &self.secret_access_key, &self.region)
     }
 }
 
-const SERVICE: Service = Service {
+const SERVICE: AwsService = AwsService {
     host: "sns",
     signed: "sns",
     name: "AmazonSNS",
@@ -62,7 +62,7 @@ pub struct SnsClient {
 
 impl SnsClient {
     /// Makes a client.
-    pub fn new(config: &SnsConfig, egress: &Egress) -> Result<Self, ConfigError> {
+    pub fn new(config: &SnsConfig, egress: &Egress) -> Result<Self, ConnectorConfigError> {
         Self::with_endpoint(config, None, egress)
     }
 
@@ -71,7 +71,7 @@ impl SnsClient {
         config: &SnsConfig,
         endpoint: Option<&str>,
         egress: &Egress,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, ConnectorConfigError> {
         config.validate()?;
         let credentials = (config.access_key_id.as_str(), &config.secret_access_key);
         Ok(Self {
@@ -80,10 +80,10 @@ impl SnsClient {
     }
 
     /// Publishes a message.
-    pub async fn send(&self, topic_arn: &str, body: &str) -> Result<Outcome, SendError> {
+    pub async fn send(&self, topic_arn: &str, body: &str) -> Result<ConnectorOutcome, ConnectorError> {
         publish(&self.client, &[("TopicArn", topic_arn), ("Message", body)])
             .await
-            .map_err(SendError::noted)
+            .map_err(ConnectorError::with_error_metadata)
     }
 }
 
@@ -92,7 +92,7 @@ fn client(
     region: &str,
     endpoint: Option<&str>,
     egress: &Egress,
-) -> Result<AwsClient, ConfigError> {
+) -> Result<AwsClient, ConnectorConfigError> {
     let timeouts = (Duration::from_secs(10), Duration::from_secs(15));
     AwsClient::new(SERVICE, credentials, region, endpoint, timeouts, egress)
 }
@@ -103,7 +103,7 @@ pub(crate) fn sms_client(
     region: &str,
     endpoint: Option<&str>,
     egress: &Egress,
-) -> Result<AwsClient, ConfigError> {
+) -> Result<AwsClient, ConnectorConfigError> {
     let fields = ["accessKeyId", "secretAccessKey", "region"];
     check(fields, credentials.0, credentials.1, region)?;
     client(credentials, region, endpoint, egress)
@@ -121,7 +121,7 @@ pub(crate) async fn publish_sms(client: &AwsClient, number: &str, message: &str)
     publish(client, &parameters).await.map(|_| ())
 }
 
-async fn publish(client: &AwsClient, parameters: &[(&str, &str)]) -> Result<Outcome, String> {
+async fn publish(client: &AwsClient, parameters: &[(&str, &str)]) -> Result<ConnectorOutcome, String> {
     let mut body = "Action=Publish&Version=2010-03-31".to_owned();
     for (name, value) in parameters {
         body.push('&');
@@ -130,7 +130,7 @@ async fn publish(client: &AwsClient, parameters: &[(&str, &str)]) -> Result<Outc
         body.push_str(&percent::encode(value));
     }
     let headers = [("content-type", "application/x-www-form-urlencoded; charset=utf-8")];
-    let call = Call {
+    let call = AwsRequest {
         target: "/",
         endpoint: None,
         headers: &headers,
@@ -139,7 +139,7 @@ async fn publish(client: &AwsClient, parameters: &[(&str, &str)]) -> Result<Outc
     let answer = client.call(call).await?;
     let message_id = tag(&answer.body, "MessageId")
         .ok_or_else(|| "the service answered without an identifier".to_owned())?;
-    Ok(Outcome::with_metadata(vec![
+    Ok(ConnectorOutcome::with_metadata(vec![
         entry("messageId", message_id),
         entry("requestId", request_id(&answer)),
     ]))

@@ -6,11 +6,11 @@ use reqwest::Url;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::client::{AwsClient, Call, Service, check, request_id};
-use crate::config::{ConfigError, NodeConfig, require};
+use super::client::{AwsClient, AwsRequest, AwsService, check, request_id};
+use crate::config::{ConnectorConfig, ConnectorConfigError, require};
 use crate::egress::Egress;
 use crate::lenient;
-use crate::outcome::{Outcome, SendError, entry};
+use crate::outcome::{ConnectorError, ConnectorOutcome, entry};
 use crate::secret::Secret;
 
 /// The configuration of `TbSqsNode`.
@@ -63,18 +63,21 @@ impl Default for SqsConfig {
     }
 }
 
-impl NodeConfig for SqsConfig {
-    fn validate(&self) -> Result<(), ConfigError> {
+impl ConnectorConfig for SqsConfig {
+    fn validate(&self) -> Result<(), ConnectorConfigError> {
         require("queueUrlPattern", &self.queue_url_pattern)?;
         if self.delay_seconds > 900 {
-            return Err(ConfigError::new("delaySeconds", "must be between 0 and 900"));
+            return Err(ConnectorConfigError::new(
+                "delaySeconds",
+                "must be between 0 and 900",
+            ));
         }
         let fields = ["accessKeyId", "secretAccessKey", "region"];
         check(fields, &self.access_key_id, &self.secret_access_key, &self.region)
     }
 }
 
-const SERVICE: Service = Service {
+const SERVICE: AwsService = AwsService {
     host: "sqs",
     signed: "sqs",
     name: "AmazonSQS",
@@ -105,7 +108,7 @@ pub struct SqsMessage<'a> {
 
 impl SqsClient {
     /// Makes a client.
-    pub fn new(config: &SqsConfig, egress: &Egress) -> Result<Self, ConfigError> {
+    pub fn new(config: &SqsConfig, egress: &Egress) -> Result<Self, ConnectorConfigError> {
         config.validate()?;
         Ok(Self {
             client: AwsClient::new(
@@ -122,11 +125,13 @@ impl SqsClient {
     }
 
     /// Sends a message.
-    pub async fn send(&self, message: &SqsMessage<'_>) -> Result<Outcome, SendError> {
-        self.deliver(message).await.map_err(SendError::noted)
+    pub async fn send(&self, message: &SqsMessage<'_>) -> Result<ConnectorOutcome, ConnectorError> {
+        self.deliver(message)
+            .await
+            .map_err(ConnectorError::with_error_metadata)
     }
 
-    async fn deliver(&self, message: &SqsMessage<'_>) -> Result<Outcome, String> {
+    async fn deliver(&self, message: &SqsMessage<'_>) -> Result<ConnectorOutcome, String> {
         let url = Url::parse(message.queue_url)
             .ok()
             .filter(|url| url.has_host() && matches!(url.scheme(), "http" | "https"))
@@ -136,7 +141,7 @@ impl SqsClient {
             ("content-type", "application/x-amz-json-1.0"),
             ("x-amz-target", "AmazonSQS.SendMessage"),
         ];
-        let call = Call {
+        let call = AwsRequest {
             target: "/",
             endpoint: Some(&endpoint),
             headers: &headers,
@@ -159,7 +164,7 @@ impl SqsClient {
                 metadata.push(entry(key, text(name)));
             }
         }
-        Ok(Outcome::with_metadata(metadata))
+        Ok(ConnectorOutcome::with_metadata(metadata))
     }
 
     fn body(&self, message: &SqsMessage<'_>) -> Value {

@@ -7,14 +7,14 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, ClientBuilder, Method, RequestBuilder, Response, Url};
 
 use super::{Egress, EgressRules};
-use crate::config::ConfigError;
+use crate::config::ConnectorConfigError;
 use crate::http;
 
-type Make = dyn Fn() -> Result<ClientBuilder, ConfigError> + Send + Sync;
+type HttpClientFactory = dyn Fn() -> Result<ClientBuilder, ConnectorConfigError> + Send + Sync;
 
 /// The proxy that requests go through.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Proxy {
+pub(crate) enum ProxySetting {
     /// None, whatever the environment says.
     None,
     /// The one that the environment names for the URL, if it does: the operator has set it up.
@@ -29,8 +29,8 @@ pub(crate) enum Proxy {
 /// one is for hosts that are allowed by name and port, which a resolver is not told.
 pub(crate) struct HttpClient {
     egress: Egress,
-    proxy: Proxy,
-    make: Box<Make>,
+    proxy: ProxySetting,
+    make: Box<HttpClientFactory>,
     guarded: OnceLock<Client>,
     allowed: OnceLock<Client>,
     /// Makes requests.
@@ -50,15 +50,15 @@ impl HttpClient {
     /// `make` builds a client without a resolver of its own; it is called again when the other one is needed.
     pub(crate) fn new(
         egress: &Egress,
-        proxy: Proxy,
-        make: impl Fn() -> Result<ClientBuilder, ConfigError> + Send + Sync + 'static,
-    ) -> Result<Self, ConfigError> {
+        proxy: ProxySetting,
+        make: impl Fn() -> Result<ClientBuilder, ConnectorConfigError> + Send + Sync + 'static,
+    ) -> Result<Self, ConnectorConfigError> {
         let made = Self {
             egress: egress.clone(),
             proxy,
             guarded: OnceLock::new(),
             allowed: OnceLock::new(),
-            first: http::built(match egress.is_open() {
+            first: http::build_client(match egress.is_open() {
                 true => make()?,
                 false => make()?.dns_resolver(resolver(egress)),
             })?,
@@ -99,31 +99,35 @@ impl HttpClient {
         let host = url.host_str().ok_or("the URL has no host")?;
         let port = url.port_or_known_default().unwrap_or_default();
         match &self.proxy {
-            Proxy::None => self.towards(&rules, host, port).await,
-            Proxy::Environment if environment_proxies().is_empty() => self.towards(&rules, host, port).await,
-            Proxy::Environment if rules.allows_host(super::bare(host), port) => self.allowed(),
-            Proxy::Environment => {
+            ProxySetting::None => self.client_for_host(&rules, host, port).await,
+            ProxySetting::Environment if environment_proxies().is_empty() => {
+                self.client_for_host(&rules, host, port).await
+            }
+            ProxySetting::Environment if rules.allows_host(super::strip_brackets(host), port) => {
+                self.allowed()
+            }
+            ProxySetting::Environment => {
                 self.egress.check_behind_proxy(host, port).await.map_err(text)?;
                 // Which lets the names of the environment's proxies through.
                 self.guarded()
             }
-            Proxy::Own {
+            ProxySetting::Own {
                 host: proxy,
                 port: at,
             } => {
                 self.egress.check_behind_proxy(host, port).await.map_err(text)?;
-                self.towards(&rules, proxy, *at).await
+                self.client_for_host(&rules, proxy, *at).await
             }
         }
     }
 
     /// The client for connections to a host.
-    async fn towards(&self, rules: &EgressRules, host: &str, port: u16) -> Result<&Client, String> {
-        if rules.allows_host(super::bare(host), port) {
+    async fn client_for_host(&self, rules: &EgressRules, host: &str, port: u16) -> Result<&Client, String> {
+        if rules.allows_host(super::strip_brackets(host), port) {
             return self.allowed();
         }
         // An address is not given to the resolver; a name is, when there is no connection yet.
-        if super::bare(host).parse::<std::net::IpAddr>().is_ok() {
+        if super::strip_brackets(host).parse::<std::net::IpAddr>().is_ok() {
             self.egress
                 .addresses(host, port)
                 .await
@@ -133,16 +137,16 @@ impl HttpClient {
     }
 
     fn guarded(&self) -> Result<&Client, String> {
-        self.made(&self.guarded, |builder| {
+        self.get_or_build(&self.guarded, |builder| {
             builder.dns_resolver(resolver(&self.egress))
         })
     }
 
     fn allowed(&self) -> Result<&Client, String> {
-        self.made(&self.allowed, |builder| builder)
+        self.get_or_build(&self.allowed, |builder| builder)
     }
 
-    fn made<'a>(
+    fn get_or_build<'a>(
         &self,
         kept: &'a OnceLock<Client>,
         finish: impl FnOnce(ClientBuilder) -> ClientBuilder,
@@ -151,7 +155,7 @@ impl HttpClient {
             return Ok(client);
         }
         let client = (self.make)()
-            .and_then(|builder| http::built(finish(builder)))
+            .and_then(|builder| http::build_client(finish(builder)))
             .map_err(|error| error.to_string())?;
         Ok(kept.get_or_init(|| client))
     }
@@ -174,7 +178,9 @@ impl Resolve for GuardedResolver {
                 true => None,
                 false => egress.rules().await?,
             };
-            let found = egress.public(super::bare(name), 0, rules.as_deref()).await?;
+            let found = egress
+                .resolve_public(super::strip_brackets(name), 0, rules.as_deref())
+                .await?;
             Ok(Box::new(found.into_iter()) as Addrs)
         })
     }

@@ -64,7 +64,7 @@ impl EgressRules {
 
     pub(super) fn allows_host(&self, host: &str, port: u16) -> bool {
         let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
-        self.hosts.iter().any(|rule| rule.holds(&host, port))
+        self.hosts.iter().any(|rule| rule.matches(&host, port))
     }
 }
 
@@ -104,7 +104,7 @@ impl HostRule {
         })
     }
 
-    fn holds(&self, host: &str, port: u16) -> bool {
+    fn matches(&self, host: &str, port: u16) -> bool {
         let is_it = if self.is_suffix {
             host.len() > self.name.len() && host.ends_with(&self.name)
         } else {

@@ -8,7 +8,7 @@ fn rules(entries: &[&str]) -> EgressRules {
     EgressRules::parse(entries).unwrap()
 }
 
-fn verdict(rules: &EgressRules, address: &str) -> Result<(), Refused> {
+fn verdict(rules: &EgressRules, address: &str) -> Result<(), EgressDenial> {
     check_address(rules, address, address.parse().unwrap())
 }
 
@@ -167,7 +167,7 @@ impl Changing {
 }
 
 impl NameLookup for Changing {
-    fn lookup<'a>(&'a self, _: &'a str, port: u16) -> Awaited<'a, io::Result<Vec<SocketAddr>>> {
+    fn lookup<'a>(&'a self, _: &'a str, port: u16) -> EgressFuture<'a, io::Result<Vec<SocketAddr>>> {
         let turn = self
             .asked
             .fetch_add(1, Ordering::SeqCst)

@@ -11,12 +11,12 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::token::{CLOUD_PLATFORM, TokenSource};
 use crate::backoff::Backoff;
-use crate::config::{ConfigError, NodeConfig, require};
+use crate::config::{ConnectorConfig, ConnectorConfigError, require};
 use crate::egress::{Egress, HttpClient};
-use crate::gate::Gate;
+use crate::gate::ConcurrencyLimiter;
 use crate::http;
 use crate::lenient;
-use crate::outcome::{Outcome, SendError, entry};
+use crate::outcome::{ConnectorError, ConnectorOutcome, entry};
 use crate::secret::Secret;
 
 /// The configuration of `TbPubSubNode`.
@@ -53,8 +53,8 @@ impl Default for PubSubConfig {
 
 const KEY: &str = "serviceAccountKey";
 
-impl NodeConfig for PubSubConfig {
-    fn validate(&self) -> Result<(), ConfigError> {
+impl ConnectorConfig for PubSubConfig {
+    fn validate(&self) -> Result<(), ConnectorConfigError> {
         require("projectId", &self.project_id)?;
         require("topicName", &self.topic_name)?;
         require(KEY, self.service_account_key.expose())?;
@@ -74,11 +74,11 @@ pub struct PubSubClient {
     client: HttpClient,
     url: String,
     tokens: TokenSource,
-    gate: Gate,
+    gate: ConcurrencyLimiter,
 }
 
 /// Why a request failed.
-enum Failure {
+enum PubSubError {
     /// The same request may succeed later.
     Passing(String),
     Lasting(String),
@@ -86,7 +86,7 @@ enum Failure {
 
 impl PubSubClient {
     /// Makes a client.
-    pub fn new(config: &PubSubConfig, egress: &Egress) -> Result<Self, ConfigError> {
+    pub fn new(config: &PubSubConfig, egress: &Egress) -> Result<Self, ConnectorConfigError> {
         Self::with_endpoint(config, None, egress)
     }
 
@@ -95,7 +95,7 @@ impl PubSubClient {
         config: &PubSubConfig,
         endpoint: Option<&str>,
         egress: &Egress,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, ConnectorConfigError> {
         config.validate()?;
         let endpoint = endpoint.unwrap_or(ENDPOINT).trim_end_matches('/');
         Ok(Self {
@@ -106,16 +106,22 @@ impl PubSubClient {
                 config.topic_name.trim()
             ),
             tokens: TokenSource::new(KEY, &config.service_account_key, CLOUD_PLATFORM)?,
-            gate: Gate::new(MAX_PARALLEL, MAX_WAITING),
+            gate: ConcurrencyLimiter::new(MAX_PARALLEL, MAX_WAITING),
         })
     }
 
     /// Publishes a message with attributes, and tries again for a while if that may help.
-    pub async fn send(&self, body: &str, attributes: &[(String, String)]) -> Result<Outcome, SendError> {
-        self.deliver(body, attributes).await.map_err(SendError::noted)
+    pub async fn send(
+        &self,
+        body: &str,
+        attributes: &[(String, String)],
+    ) -> Result<ConnectorOutcome, ConnectorError> {
+        self.deliver(body, attributes)
+            .await
+            .map_err(ConnectorError::with_error_metadata)
     }
 
-    async fn deliver(&self, body: &str, attributes: &[(String, String)]) -> Result<Outcome, String> {
+    async fn deliver(&self, body: &str, attributes: &[(String, String)]) -> Result<ConnectorOutcome, String> {
         let _permit = self
             .gate
             .enter()
@@ -132,10 +138,13 @@ impl PubSubClient {
         loop {
             let failure = match timeout_at(deadline, self.publish(&request)).await {
                 Ok(Ok(message_id)) => {
-                    return Ok(Outcome::with_metadata(vec![entry("messageId", message_id)]));
+                    return Ok(ConnectorOutcome::with_metadata(vec![entry(
+                        "messageId",
+                        message_id,
+                    )]));
                 }
-                Ok(Err(Failure::Lasting(error))) => return Err(error),
-                Ok(Err(Failure::Passing(error))) => error,
+                Ok(Err(PubSubError::Lasting(error))) => return Err(error),
+                Ok(Err(PubSubError::Passing(error))) => error,
                 Err(_) => return Err("no answer in time".to_owned()),
             };
             let pause = backoff.pause();
@@ -146,11 +155,11 @@ impl PubSubClient {
         }
     }
 
-    async fn publish(&self, body: &str) -> Result<String, Failure> {
+    async fn publish(&self, body: &str) -> Result<String, PubSubError> {
         let token = match self.tokens.token(&self.client).await {
             Ok(token) => token,
-            Err(error) if error.passing => return Err(Failure::Passing(error.message)),
-            Err(error) => return Err(Failure::Lasting(error.message)),
+            Err(error) if error.passing => return Err(PubSubError::Passing(error.message)),
+            Err(error) => return Err(PubSubError::Lasting(error.message)),
         };
         let request = self
             .client
@@ -160,14 +169,16 @@ impl PubSubClient {
             .body(body.to_owned());
         let answer = http::exchange(&self.client, request)
             .await
-            .map_err(Failure::Passing)?;
+            .map_err(PubSubError::Passing)?;
         let result: Value = serde_json::from_str(&answer.body).unwrap_or_default();
         if answer.status.is_success() {
             return result
                 .pointer("/messageIds/0")
                 .and_then(Value::as_str)
                 .map(str::to_owned)
-                .ok_or_else(|| Failure::Lasting("the service answered without an identifier".to_owned()));
+                .ok_or_else(|| {
+                    PubSubError::Lasting("the service answered without an identifier".to_owned())
+                });
         }
         let message = result
             .pointer("/error/message")
@@ -176,12 +187,12 @@ impl PubSubClient {
         let error = format!("{} {message}", answer.status);
         match answer.status {
             StatusCode::UNAUTHORIZED => {
-                self.tokens.forget(&token).await;
-                Err(Failure::Lasting(error))
+                self.tokens.invalidate(&token).await;
+                Err(PubSubError::Lasting(error))
             }
-            StatusCode::TOO_MANY_REQUESTS => Err(Failure::Passing(error)),
-            status if status.is_server_error() => Err(Failure::Passing(error)),
-            _ => Err(Failure::Lasting(error)),
+            StatusCode::TOO_MANY_REQUESTS => Err(PubSubError::Passing(error)),
+            status if status.is_server_error() => Err(PubSubError::Passing(error)),
+            _ => Err(PubSubError::Lasting(error)),
         }
     }
 }

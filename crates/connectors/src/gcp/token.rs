@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::config::ConfigError;
+use crate::config::ConnectorConfigError;
 use crate::egress::HttpClient;
 use crate::http;
 use crate::percent;
@@ -28,7 +28,7 @@ const MARGIN: Duration = Duration::from_secs(120);
 
 /// The file that Google hands out for a service account.
 #[derive(Deserialize)]
-struct KeyFile {
+struct ServiceAccountKey {
     client_email: String,
     private_key: Secret,
     #[serde(default)]
@@ -69,9 +69,13 @@ impl std::fmt::Debug for TokenSource {
 
 impl TokenSource {
     /// Reads the key file of a service account; `field` names it in errors.
-    pub(crate) fn new(field: &str, key_file: &Secret, scope: &'static str) -> Result<Self, ConfigError> {
-        let wrong = |problem: &str| ConfigError::new(field, problem);
-        let file: KeyFile = serde_json::from_str(key_file.expose())
+    pub(crate) fn new(
+        field: &str,
+        key_file: &Secret,
+        scope: &'static str,
+    ) -> Result<Self, ConnectorConfigError> {
+        let wrong = |problem: &str| ConnectorConfigError::new(field, problem);
+        let file: ServiceAccountKey = serde_json::from_str(key_file.expose())
             .map_err(|_| wrong("must be the key file of a service account, in JSON"))?;
         let der = PrivateKeyDer::from_pem_slice(file.private_key.expose().as_bytes())
             .map_err(|_| wrong("has no private key in PEM"))?;
@@ -105,7 +109,7 @@ impl TokenSource {
     }
 
     /// Forgets a token that the service has refused.
-    pub(crate) async fn forget(&self, refused: &Secret) {
+    pub(crate) async fn invalidate(&self, refused: &Secret) {
         let mut current = self.current.lock().await;
         if current.as_ref().is_some_and(|(token, _)| token == refused) {
             *current = None;

@@ -11,15 +11,15 @@ use rskafka::record::Record;
 use tokio::sync::{Mutex, Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::config::{Charset, KafkaConfig};
+use super::config::{HeaderCharset, KafkaConfig};
 use super::partitioner::Partitioner;
-use super::properties::Properties;
-use super::relay::Relay;
-use super::worker::{Entry, Worker};
+use super::properties::ProducerProperties;
+use super::relay::SocksRelay;
+use super::worker::{PartitionSender, QueuedKafkaRecord};
 use crate::backoff::Backoff;
-use crate::config::{ConfigError, NodeConfig};
+use crate::config::{ConnectorConfig, ConnectorConfigError};
 use crate::egress::Egress;
-use crate::outcome::{Outcome, SendError, entry};
+use crate::outcome::{ConnectorError, ConnectorOutcome, entry};
 
 /// How many topics are known at a time; a pattern may make up any number of them.
 const MAX_TOPICS: usize = 256;
@@ -41,19 +41,19 @@ const HEADER_PREFIX: &str = "tb_msg_md_";
 pub struct KafkaClient {
     brokers: Vec<String>,
     client_id: String,
-    properties: Properties,
+    properties: ProducerProperties,
     tls: Option<Arc<rustls::ClientConfig>>,
     egress: Egress,
-    headers: Option<Charset>,
+    headers: Option<HeaderCharset>,
     memory: Arc<Semaphore>,
-    link: Mutex<Link>,
-    topics: StdMutex<HashMap<String, Arc<Topic>>>,
+    link: Mutex<KafkaConnection>,
+    topics: StdMutex<HashMap<String, Arc<TopicWorkers>>>,
 }
 
-struct Link {
+struct KafkaConnection {
     client: Option<Arc<Client>>,
     /// What its connections go through, unless everything may be reached.
-    relay: Option<Arc<Relay>>,
+    relay: Option<Arc<SocksRelay>>,
     backoff: Backoff,
     /// Until when nobody tries to connect, and why.
     failed: Option<(Instant, String)>,
@@ -61,29 +61,29 @@ struct Link {
     missing: HashMap<String, (Instant, String)>,
 }
 
-impl std::fmt::Debug for Link {
+impl std::fmt::Debug for KafkaConnection {
     /// Leaves out the client, which would show its password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Link")
+        f.debug_struct("KafkaConnection")
             .field("connected", &self.client.is_some())
             .finish_non_exhaustive()
     }
 }
 
 #[derive(Debug)]
-struct Topic {
+struct TopicWorkers {
     partitioner: Partitioner,
-    workers: Vec<(i32, mpsc::Sender<Entry>)>,
+    workers: Vec<(i32, mpsc::Sender<QueuedKafkaRecord>)>,
     known_since: Instant,
 }
 
 impl KafkaClient {
     /// Makes a client. `name` tells this producer from others at the brokers.
-    pub fn new(config: &KafkaConfig, name: &str, egress: &Egress) -> Result<Self, ConfigError> {
+    pub fn new(config: &KafkaConfig, name: &str, egress: &Egress) -> Result<Self, ConnectorConfigError> {
         config.validate()?;
-        let properties = Properties::of(config)?;
+        let properties = ProducerProperties::of(config)?;
         let headers = if config.add_metadata_key_values_as_kafka_headers {
-            Some(Charset::parse(&config.kafka_headers_charset)?)
+            Some(HeaderCharset::parse(&config.kafka_headers_charset)?)
         } else {
             None
         };
@@ -95,7 +95,7 @@ impl KafkaClient {
             egress: egress.clone(),
             headers,
             memory: Arc::new(Semaphore::new(memory)),
-            link: Mutex::new(Link {
+            link: Mutex::new(KafkaConnection {
                 client: None,
                 relay: None,
                 backoff: Backoff::new(Duration::from_secs(1), Duration::from_secs(60)),
@@ -114,19 +114,21 @@ impl KafkaClient {
         key: Option<&str>,
         body: &str,
         metadata: &[(String, String)],
-    ) -> Result<Outcome, SendError> {
-        match timeout(self.patience(), self.deliver(topic, key, body, metadata)).await {
-            Ok(Ok((partition, offset))) => Ok(Outcome::with_metadata(vec![
+    ) -> Result<ConnectorOutcome, ConnectorError> {
+        match timeout(self.send_timeout(), self.deliver(topic, key, body, metadata)).await {
+            Ok(Ok((partition, offset))) => Ok(ConnectorOutcome::with_metadata(vec![
                 entry("offset", offset.to_string()),
                 entry("partition", partition.to_string()),
                 entry("topic", topic),
             ])),
-            Ok(Err(error)) => Err(SendError::noted(error)),
-            Err(_) => Err(SendError::noted("message was not delivered in time")),
+            Ok(Err(error)) => Err(ConnectorError::with_error_metadata(error)),
+            Err(_) => Err(ConnectorError::with_error_metadata(
+                "message was not delivered in time",
+            )),
         }
     }
 
-    fn patience(&self) -> Duration {
+    fn send_timeout(&self) -> Duration {
         self.properties.max_block + self.properties.delivery_timeout
     }
 
@@ -163,7 +165,7 @@ impl KafkaClient {
             .get(index)
             .ok_or_else(|| format!("topic {topic} has no partitions"))?;
         let (reply, answer) = oneshot::channel();
-        let entry = Entry {
+        let entry = QueuedKafkaRecord {
             record,
             size,
             permit,
@@ -193,7 +195,7 @@ impl KafkaClient {
         }
     }
 
-    fn known(&self, name: &str) -> Option<Arc<Topic>> {
+    fn cached_topic(&self, name: &str) -> Option<Arc<TopicWorkers>> {
         let topics = self.topics.lock().unwrap_or_else(PoisonError::into_inner);
         topics
             .get(name)
@@ -201,13 +203,13 @@ impl KafkaClient {
             .cloned()
     }
 
-    async fn topic(&self, name: &str) -> Result<Arc<Topic>, String> {
-        if let Some(topic) = self.known(name) {
+    async fn topic(&self, name: &str) -> Result<Arc<TopicWorkers>, String> {
+        if let Some(topic) = self.cached_topic(name) {
             return Ok(topic);
         }
         // Who holds the link looks for all who wait.
         let mut link = self.link.lock().await;
-        if let Some(topic) = self.known(name) {
+        if let Some(topic) = self.cached_topic(name) {
             return Ok(topic);
         }
         let client = self.client(&mut link).await?;
@@ -250,7 +252,7 @@ impl KafkaClient {
         Ok(topic)
     }
 
-    async fn client(&self, link: &mut Link) -> Result<Arc<Client>, String> {
+    async fn client(&self, link: &mut KafkaConnection) -> Result<Arc<Client>, String> {
         if let Some(client) = &link.client {
             return Ok(Arc::clone(client));
         }
@@ -276,7 +278,7 @@ impl KafkaClient {
         }
     }
 
-    async fn build(&self, link: &mut Link) -> Result<Client, String> {
+    async fn build(&self, link: &mut KafkaConnection) -> Result<Client, String> {
         let mut builder = ClientBuilder::new(self.brokers.clone())
             .client_id(self.client_id.as_str())
             .backoff_config(BackoffConfig {
@@ -293,7 +295,7 @@ impl KafkaClient {
         }
         if !self.egress.is_open() {
             self.check_brokers().await?;
-            let relay = Relay::open(self.egress.clone()).await;
+            let relay = SocksRelay::open(self.egress.clone()).await;
             let relay = Arc::new(relay.map_err(|error| error.to_string())?);
             builder = builder.socks5_proxy(relay.address());
             link.relay = Some(relay);
@@ -336,7 +338,7 @@ impl KafkaClient {
 
     /// Finds the partitions of a topic; where the cluster makes topics by itself, it does so here.
     async fn partitions(&self, client: &Client, name: &str) -> Result<Vec<i32>, String> {
-        if let Some(partitions) = listed(client, name).await? {
+        if let Some(partitions) = list_partitions(client, name).await? {
             return Ok(partitions);
         }
         let deadline = Instant::now() + CREATION_TIMEOUT;
@@ -352,7 +354,7 @@ impl KafkaClient {
                     return Err(format!("topic {name}: {error}"));
                 }
                 sleep(pause).await;
-            } else if let Some(partitions) = listed(client, name).await? {
+            } else if let Some(partitions) = list_partitions(client, name).await? {
                 return Ok(partitions);
             }
         }
@@ -361,18 +363,18 @@ impl KafkaClient {
     /// Starts a worker for each partition that has none yet; one worker keeps the order of its messages.
     fn start(
         &self,
-        (client, relay): (&Arc<Client>, Option<&Arc<Relay>>),
+        (client, relay): (&Arc<Client>, Option<&Arc<SocksRelay>>),
         name: &str,
         partitions: Vec<i32>,
-        before: Option<&Topic>,
-    ) -> Topic {
+        before: Option<&TopicWorkers>,
+    ) -> TopicWorkers {
         let workers = partitions.into_iter().map(|partition| {
             let running = before.and_then(|topic| topic.workers.iter().find(|(id, _)| *id == partition));
             if let Some((_, sender)) = running {
                 return (partition, sender.clone());
             }
             let (sender, queue) = mpsc::channel(MAX_QUEUED);
-            let worker = Worker {
+            let worker = PartitionSender {
                 client: Arc::clone(client),
                 relay: relay.cloned(),
                 topic: name.to_owned(),
@@ -386,7 +388,7 @@ impl KafkaClient {
             tokio::spawn(worker.run());
             (partition, sender)
         });
-        Topic {
+        TopicWorkers {
             partitioner: Partitioner::default(),
             workers: workers.collect(),
             known_since: Instant::now(),
@@ -395,14 +397,14 @@ impl KafkaClient {
 }
 
 /// An error with what the relay knows of it.
-pub(super) fn with_reason(error: &str, relay: Option<&Relay>) -> String {
-    match relay.and_then(Relay::failure) {
+pub(super) fn with_reason(error: &str, relay: Option<&SocksRelay>) -> String {
+    match relay.and_then(SocksRelay::failure) {
         Some(reason) => format!("{error}: {reason}"),
         None => error.to_owned(),
     }
 }
 
-async fn listed(client: &Client, name: &str) -> Result<Option<Vec<i32>>, String> {
+async fn list_partitions(client: &Client, name: &str) -> Result<Option<Vec<i32>>, String> {
     let topics = client.list_topics().await.map_err(|error| error.to_string())?;
     Ok(topics
         .into_iter()

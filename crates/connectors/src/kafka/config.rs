@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::properties::Properties;
-use crate::config::{ConfigError, NodeConfig, require};
+use super::properties::ProducerProperties;
+use crate::config::{ConnectorConfig, ConnectorConfigError, require};
 use crate::lenient;
 use crate::secret::Secret;
 
@@ -73,18 +73,18 @@ impl Default for KafkaConfig {
     }
 }
 
-impl NodeConfig for KafkaConfig {
-    fn validate(&self) -> Result<(), ConfigError> {
+impl ConnectorConfig for KafkaConfig {
+    fn validate(&self) -> Result<(), ConnectorConfigError> {
         require("topicPattern", &self.topic_pattern)?;
         self.brokers()?;
-        Charset::parse(&self.kafka_headers_charset)?;
-        let properties = Properties::of(self)?;
+        HeaderCharset::parse(&self.kafka_headers_charset)?;
+        let properties = ProducerProperties::of(self)?;
         properties.tls().map(|_| ())
     }
 }
 
 impl KafkaConfig {
-    pub(super) fn brokers(&self) -> Result<Vec<String>, ConfigError> {
+    pub(super) fn brokers(&self) -> Result<Vec<String>, ConnectorConfigError> {
         const FIELD: &str = "bootstrapServers";
         require(FIELD, &self.bootstrap_servers)?;
         let brokers: Vec<String> = self
@@ -99,7 +99,10 @@ impl KafkaConfig {
                 .rsplit_once(':')
                 .and_then(|(_, port)| port.parse::<u16>().ok());
             if port.is_none_or(|port| port == 0) {
-                return Err(ConfigError::new(FIELD, format!("'{broker}' must be host:port")));
+                return Err(ConnectorConfigError::new(
+                    FIELD,
+                    format!("'{broker}' must be host:port"),
+                ));
             }
         }
         Ok(brokers)
@@ -108,7 +111,7 @@ impl KafkaConfig {
 
 /// How texts become bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Charset {
+pub(super) enum HeaderCharset {
     Utf8,
     Ascii,
     Latin1,
@@ -118,8 +121,8 @@ pub(super) enum Charset {
     Utf16,
 }
 
-impl Charset {
-    pub(super) fn parse(name: &str) -> Result<Self, ConfigError> {
+impl HeaderCharset {
+    pub(super) fn parse(name: &str) -> Result<Self, ConnectorConfigError> {
         match name.to_ascii_uppercase().as_str() {
             "" | "UTF-8" | "UTF8" => Ok(Self::Utf8),
             "US-ASCII" | "ASCII" => Ok(Self::Ascii),
@@ -127,7 +130,10 @@ impl Charset {
             "UTF-16BE" => Ok(Self::Utf16Be),
             "UTF-16LE" => Ok(Self::Utf16Le),
             "UTF-16" => Ok(Self::Utf16),
-            _ => Err(ConfigError::new("kafkaHeadersCharset", "is not supported")),
+            _ => Err(ConnectorConfigError::new(
+                "kafkaHeadersCharset",
+                "is not supported",
+            )),
         }
     }
 
@@ -160,14 +166,14 @@ mod tests {
 
     #[test]
     fn texts_are_encoded_in_the_character_set() {
-        let encoded = |name| Charset::parse(name).unwrap().encode("aé€");
+        let encoded = |name| HeaderCharset::parse(name).unwrap().encode("aé€");
         assert_eq!(encoded("UTF-8"), "aé€".as_bytes());
         assert_eq!(encoded("US-ASCII"), b"a??");
         assert_eq!(encoded("ISO-8859-1"), b"a\xE9?");
         assert_eq!(encoded("UTF-16LE"), b"a\0\xE9\0\xAC\x20");
         assert_eq!(encoded("UTF-16"), b"\xFE\xFF\0a\0\xE9\x20\xAC");
         assert_eq!(
-            Charset::parse("KOI8-R").unwrap_err().field(),
+            HeaderCharset::parse("KOI8-R").unwrap_err().field(),
             "kafkaHeadersCharset"
         );
     }

@@ -6,12 +6,12 @@ use rskafka::client::partition::Compression;
 use rskafka::client::{Credentials, SaslConfig};
 
 use super::config::KafkaConfig;
-use crate::config::ConfigError;
+use crate::config::ConnectorConfigError;
 use crate::secret::Secret;
-use crate::tls::{self, Identity};
+use crate::tls::{self, TlsIdentity};
 
 #[derive(Debug, Clone)]
-pub(super) struct Properties {
+pub(super) struct ProducerProperties {
     pub(super) client_id: Option<String>,
     pub(super) batch_size: usize,
     pub(super) linger: Duration,
@@ -23,7 +23,7 @@ pub(super) struct Properties {
     pub(super) retries: u32,
     pub(super) compression: Compression,
     encrypted: bool,
-    sasl: Option<Sasl>,
+    sasl: Option<SaslCredentials>,
     truststore: Secret,
     chain: Secret,
     key: Secret,
@@ -31,14 +31,14 @@ pub(super) struct Properties {
 }
 
 #[derive(Debug, Clone)]
-struct Sasl {
-    mechanism: Mechanism,
+struct SaslCredentials {
+    mechanism: SaslMechanism,
     username: String,
     password: Secret,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mechanism {
+enum SaslMechanism {
     Plain,
     Scram256,
     Scram512,
@@ -48,11 +48,11 @@ fn field(name: &str) -> String {
     format!("otherProperties.{name}")
 }
 
-fn wrong(name: &str, problem: impl Into<String>) -> ConfigError {
-    ConfigError::new(field(name), problem)
+fn wrong(name: &str, problem: impl Into<String>) -> ConnectorConfigError {
+    ConnectorConfigError::new(field(name), problem)
 }
 
-fn number(name: &str, value: &str) -> Result<u32, ConfigError> {
+fn number(name: &str, value: &str) -> Result<u32, ConnectorConfigError> {
     value
         .trim()
         .parse::<i64>()
@@ -61,16 +61,16 @@ fn number(name: &str, value: &str) -> Result<u32, ConfigError> {
         .ok_or_else(|| wrong(name, "must be a whole number"))
 }
 
-fn millis(name: &str, value: &str) -> Result<Duration, ConfigError> {
+fn millis(name: &str, value: &str) -> Result<Duration, ConnectorConfigError> {
     number(name, value).map(|number| Duration::from_millis(number.into()))
 }
 
 const MECHANISM: &str = "sasl.mechanism";
 const JAAS: &str = "sasl.jaas.config";
 
-impl Properties {
+impl ProducerProperties {
     /// Reads the properties of a configuration, which go before its own fields.
-    pub(super) fn of(config: &KafkaConfig) -> Result<Self, ConfigError> {
+    pub(super) fn of(config: &KafkaConfig) -> Result<Self, ConnectorConfigError> {
         check_acks("acks", &config.acks)?;
         let mut properties = Self {
             client_id: None,
@@ -137,7 +137,7 @@ impl Properties {
         if authenticated {
             let mechanism = mechanism.ok_or_else(|| wrong(MECHANISM, "is missing"))?;
             let (username, password) = jaas_credentials(jaas.expose())?;
-            properties.sasl = Some(Sasl {
+            properties.sasl = Some(SaslCredentials {
                 mechanism,
                 username,
                 password,
@@ -146,11 +146,11 @@ impl Properties {
         Ok(properties)
     }
 
-    pub(super) fn tls(&self) -> Result<Option<rustls::ClientConfig>, ConfigError> {
+    pub(super) fn tls(&self) -> Result<Option<rustls::ClientConfig>, ConnectorConfigError> {
         if !self.encrypted {
             return Ok(None);
         }
-        let identity = (!self.chain.is_empty() && !self.key.is_empty()).then_some(Identity {
+        let identity = (!self.chain.is_empty() && !self.key.is_empty()).then_some(TlsIdentity {
             cert: self.chain.expose(),
             private_key: &self.key,
             password: &self.key_password,
@@ -170,21 +170,21 @@ impl Properties {
         let sasl = self.sasl.as_ref()?;
         let credentials = Credentials::new(sasl.username.clone(), sasl.password.expose().to_owned());
         Some(match sasl.mechanism {
-            Mechanism::Plain => SaslConfig::Plain(credentials),
-            Mechanism::Scram256 => SaslConfig::ScramSha256(credentials),
-            Mechanism::Scram512 => SaslConfig::ScramSha512(credentials),
+            SaslMechanism::Plain => SaslConfig::Plain(credentials),
+            SaslMechanism::Scram256 => SaslConfig::ScramSha256(credentials),
+            SaslMechanism::Scram512 => SaslConfig::ScramSha512(credentials),
         })
     }
 }
 
-fn check_acks(field: &str, acks: &str) -> Result<(), ConfigError> {
+fn check_acks(field: &str, acks: &str) -> Result<(), ConnectorConfigError> {
     match acks.trim() {
         "all" | "-1" | "0" | "1" => Ok(()),
-        _ => Err(ConfigError::new(field, "must be all, -1, 0 or 1")),
+        _ => Err(ConnectorConfigError::new(field, "must be all, -1, 0 or 1")),
     }
 }
 
-fn compression(name: &str, value: &str) -> Result<Compression, ConfigError> {
+fn compression(name: &str, value: &str) -> Result<Compression, ConnectorConfigError> {
     Ok(match value.trim() {
         "" | "none" => Compression::NoCompression,
         "gzip" => Compression::Gzip,
@@ -195,17 +195,17 @@ fn compression(name: &str, value: &str) -> Result<Compression, ConfigError> {
     })
 }
 
-fn read_mechanism(value: &str) -> Result<Mechanism, ConfigError> {
+fn read_mechanism(value: &str) -> Result<SaslMechanism, ConnectorConfigError> {
     Ok(match value.trim() {
-        "PLAIN" => Mechanism::Plain,
-        "SCRAM-SHA-256" => Mechanism::Scram256,
-        "SCRAM-SHA-512" => Mechanism::Scram512,
+        "PLAIN" => SaslMechanism::Plain,
+        "SCRAM-SHA-256" => SaslMechanism::Scram256,
+        "SCRAM-SHA-512" => SaslMechanism::Scram512,
         _ => return Err(wrong(MECHANISM, "must be PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")),
     })
 }
 
 /// Finds user name and password in `org.….PlainLoginModule required username="u" password="p";`.
-fn jaas_credentials(jaas: &str) -> Result<(String, Secret), ConfigError> {
+fn jaas_credentials(jaas: &str) -> Result<(String, Secret), ConnectorConfigError> {
     let option =
         |name: &str| jaas_option(jaas, name).ok_or_else(|| wrong(JAAS, format!("has no {name}=\"…\"")));
     Ok((option("username")?, Secret::new(option("password")?)))
@@ -241,8 +241,8 @@ fn jaas_option(jaas: &str, name: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn with(properties: &[(&str, &str)]) -> Result<Properties, ConfigError> {
-        Properties::of(&KafkaConfig {
+    fn with(properties: &[(&str, &str)]) -> Result<ProducerProperties, ConnectorConfigError> {
+        ProducerProperties::of(&KafkaConfig {
             other_properties: properties
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), Secret::new(*value)))

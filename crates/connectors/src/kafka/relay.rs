@@ -27,13 +27,13 @@ const UNREACHABLE: u8 = 4;
 
 /// A relay that runs until it is dropped, with all that goes through it.
 #[derive(Debug)]
-pub(super) struct Relay {
+pub(super) struct SocksRelay {
     address: SocketAddr,
     failure: Arc<Mutex<Option<String>>>,
     accepting: AbortHandle,
 }
 
-impl Relay {
+impl SocksRelay {
     /// Begins to relay what may be reached.
     pub(super) async fn open(egress: Egress) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
@@ -61,7 +61,7 @@ impl Relay {
     }
 }
 
-impl Drop for Relay {
+impl Drop for SocksRelay {
     fn drop(&mut self) {
         self.accepting.abort();
     }
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::egress::EgressRules;
 
-    async fn dial(relay: &Relay, host: &str, port: u16) -> (u8, TcpStream) {
+    async fn dial(relay: &SocksRelay, host: &str, port: u16) -> (u8, TcpStream) {
         let mut stream = TcpStream::connect(relay.address).await.unwrap();
         let mut request = vec![VERSION, 1, NO_AUTHENTICATION, VERSION, CONNECT, 0, 3];
         request.push(u8::try_from(host.len()).unwrap());
@@ -160,7 +160,9 @@ mod tests {
     async fn what_may_be_reached_is_relayed_and_nothing_else() {
         let broker = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = broker.local_addr().unwrap().port();
-        let closed = Relay::open(Egress::fixed(EgressRules::default())).await.unwrap();
+        let closed = SocksRelay::open(Egress::fixed(EgressRules::default()))
+            .await
+            .unwrap();
         let (reply, mut stream) = dial(&closed, "localhost", port).await;
         assert_eq!(reply, NOT_ALLOWED);
         assert_eq!(stream.read(&mut [0]).await.unwrap(), 0, "the connection ends");
@@ -171,7 +173,7 @@ mod tests {
         );
 
         let rules = EgressRules::parse(&["127.0.0.1"]).unwrap();
-        let open = Relay::open(Egress::fixed(rules)).await.unwrap();
+        let open = SocksRelay::open(Egress::fixed(rules)).await.unwrap();
         let (reply, mut stream) = dial(&open, "127.0.0.1", port).await;
         assert_eq!((reply, open.failure()), (SUCCEEDED, None));
         let (mut accepted, _) = broker.accept().await.unwrap();

@@ -10,10 +10,10 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::client::with_reason;
-use super::relay::Relay;
+use super::relay::SocksRelay;
 
 /// A message that waits to be sent.
-pub(super) struct Entry {
+pub(super) struct QueuedKafkaRecord {
     pub(super) record: Record,
     pub(super) size: usize,
     /// Its share of the buffer.
@@ -22,20 +22,20 @@ pub(super) struct Entry {
     pub(super) reply: oneshot::Sender<Result<i64, String>>,
 }
 
-pub(super) struct Worker {
+pub(super) struct PartitionSender {
     pub(super) client: Arc<Client>,
     /// What the connections of the client go through.
-    pub(super) relay: Option<Arc<Relay>>,
+    pub(super) relay: Option<Arc<SocksRelay>>,
     pub(super) topic: String,
     pub(super) partition: i32,
     pub(super) batch_size: usize,
     pub(super) linger: Duration,
     pub(super) timeout: Duration,
     pub(super) compression: Compression,
-    pub(super) queue: mpsc::Receiver<Entry>,
+    pub(super) queue: mpsc::Receiver<QueuedKafkaRecord>,
 }
 
-impl Worker {
+impl PartitionSender {
     /// Sends what comes until nobody can send more.
     pub(super) async fn run(mut self) {
         let mut partition = None;
@@ -55,7 +55,10 @@ impl Worker {
     }
 
     /// Takes what waits, up to the size of a batch, and waits a while for more.
-    async fn gather(&mut self, first: Entry) -> (Vec<Entry>, Option<Entry>) {
+    async fn gather(
+        &mut self,
+        first: QueuedKafkaRecord,
+    ) -> (Vec<QueuedKafkaRecord>, Option<QueuedKafkaRecord>) {
         let deadline = Instant::now() + self.linger;
         let mut size = first.size;
         let mut batch = vec![first];
@@ -75,7 +78,7 @@ impl Worker {
         (batch, None)
     }
 
-    async fn send(&self, batch: Vec<Entry>, partition: &mut Option<PartitionClient>) {
+    async fn send(&self, batch: Vec<QueuedKafkaRecord>, partition: &mut Option<PartitionClient>) {
         let mut records = Vec::with_capacity(batch.len());
         let mut waiting = Vec::with_capacity(batch.len());
         for entry in batch {

@@ -8,12 +8,12 @@ use lettre::transport::smtp::extension::ClientId;
 use tokio::time::timeout;
 
 use super::config::{SmtpConfig, SmtpProtocol};
-use super::message::Email;
+use super::message::OutgoingEmail;
 use super::stream;
-use crate::config::{ConfigError, NodeConfig};
+use crate::config::{ConnectorConfig, ConnectorConfigError};
 use crate::egress::Egress;
-use crate::gate::Gate;
-use crate::outcome::{Outcome, SendError};
+use crate::gate::ConcurrencyLimiter;
+use crate::outcome::{ConnectorError, ConnectorOutcome};
 use crate::tls;
 
 /// How many mails may be on their way to one server, and how many more may wait.
@@ -27,7 +27,7 @@ pub struct MailClient {
     tls: Arc<rustls::ClientConfig>,
     /// Where a connection may be encrypted after its beginning.
     starttls: Option<TlsParameters>,
-    gate: Gate,
+    gate: ConcurrencyLimiter,
 }
 
 impl std::fmt::Debug for MailClient {
@@ -40,7 +40,7 @@ impl std::fmt::Debug for MailClient {
 
 impl MailClient {
     /// Makes a client.
-    pub fn new(config: &SmtpConfig, egress: &Egress) -> Result<Self, ConfigError> {
+    pub fn new(config: &SmtpConfig, egress: &Egress) -> Result<Self, ConnectorConfigError> {
         config.validate()?;
         let starttls = if config.enable_tls && config.smtp_protocol == SmtpProtocol::Smtp {
             let lowest = match config.tls_version.as_str() {
@@ -50,7 +50,7 @@ impl MailClient {
             let parameters = TlsParameters::builder(config.smtp_host.trim().to_owned())
                 .set_min_tls_version(lowest)
                 .build()
-                .map_err(|error| ConfigError::new("enableTls", error.to_string()))?;
+                .map_err(|error| ConnectorConfigError::new("enableTls", error.to_string()))?;
             Some(parameters)
         } else {
             None
@@ -60,28 +60,28 @@ impl MailClient {
             egress: egress.clone(),
             tls: Arc::new(tls::client_config("", None)?),
             starttls,
-            gate: Gate::new(MAX_PARALLEL, MAX_WAITING),
+            gate: ConcurrencyLimiter::new(MAX_PARALLEL, MAX_WAITING),
         })
     }
 
     /// Sends a mail and waits until the server has taken it.
-    pub async fn send(&self, email: &Email) -> Result<Outcome, SendError> {
-        let failed = |error: String| SendError::bare(format!("Unable to send mail: {error}"));
+    pub async fn send(&self, email: &OutgoingEmail) -> Result<ConnectorOutcome, ConnectorError> {
+        let failed = |error: String| ConnectorError::bare(format!("Unable to send mail: {error}"));
         let _permit = self
             .gate
             .enter()
             .await
             .map_err(|_| failed("too many mails wait".to_owned()))?;
         match timeout(self.config.time(), self.deliver(email)).await {
-            Ok(Ok(())) => Ok(Outcome::default()),
+            Ok(Ok(())) => Ok(ConnectorOutcome::default()),
             Ok(Err(error)) => Err(failed(error)),
             Err(_) => Err(failed("Timeout!".to_owned())),
         }
     }
 
     /// Connects and logs in, to see whether the configuration works.
-    pub async fn check(&self) -> Result<(), SendError> {
-        let failed = |error: String| SendError::bare(format!("Unable to connect: {error}"));
+    pub async fn check(&self) -> Result<(), ConnectorError> {
+        let failed = |error: String| ConnectorError::bare(format!("Unable to connect: {error}"));
         match timeout(self.config.time(), self.connect()).await {
             Ok(Ok(mut connection)) => {
                 connection.abort().await;
@@ -92,7 +92,7 @@ impl MailClient {
         }
     }
 
-    async fn deliver(&self, email: &Email) -> Result<(), String> {
+    async fn deliver(&self, email: &OutgoingEmail) -> Result<(), String> {
         let message = email.message(&self.config.mail_from)?;
         let mut connection = self.connect().await?;
         connection

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::config::{ConfigError, NodeConfig, read, require, require_port};
+use crate::config::{ConnectorConfig, ConnectorConfigError, read, require, require_port};
 use crate::lenient;
 use crate::secret::Secret;
 
@@ -28,12 +28,12 @@ impl Default for SendEmailConfig {
     }
 }
 
-impl NodeConfig for SendEmailConfig {
+impl ConnectorConfig for SendEmailConfig {
     /// In two parts: of what is flattened, an error could not name the field.
-    fn from_json(configuration: &Value) -> Result<Self, ConfigError> {
+    fn from_json(configuration: &Value) -> Result<Self, ConnectorConfigError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Choice {
+        struct SystemSmtpChoice {
             #[serde(default = "yes", deserialize_with = "lenient::boolean")]
             use_system_smtp_settings: bool,
         }
@@ -41,14 +41,14 @@ impl NodeConfig for SendEmailConfig {
             true
         }
         let config = Self {
-            use_system_smtp_settings: read::<Choice>(configuration)?.use_system_smtp_settings,
+            use_system_smtp_settings: read::<SystemSmtpChoice>(configuration)?.use_system_smtp_settings,
             smtp: read(configuration)?,
         };
         config.validate()?;
         Ok(config)
     }
 
-    fn validate(&self) -> Result<(), ConfigError> {
+    fn validate(&self) -> Result<(), ConnectorConfigError> {
         if self.use_system_smtp_settings {
             Ok(())
         } else {
@@ -159,8 +159,8 @@ impl SmtpConfig {
     }
 }
 
-impl NodeConfig for SmtpConfig {
-    fn validate(&self) -> Result<(), ConfigError> {
+impl ConnectorConfig for SmtpConfig {
+    fn validate(&self) -> Result<(), ConnectorConfigError> {
         require("smtpHost", &self.smtp_host)?;
         require_port("smtpPort", self.smtp_port)?;
         if self.enable_tls
@@ -169,7 +169,7 @@ impl NodeConfig for SmtpConfig {
                 "" | "TLSv1" | "TLSv1.1" | "TLSv1.2" | "TLSv1.3"
             )
         {
-            return Err(ConfigError::new(
+            return Err(ConnectorConfigError::new(
                 "tlsVersion",
                 "must be TLSv1, TLSv1.1, TLSv1.2 or TLSv1.3",
             ));

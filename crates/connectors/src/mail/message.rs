@@ -10,12 +10,12 @@ use serde_json::Value;
 
 use crate::config;
 use crate::lenient;
-use crate::outcome::SendError;
+use crate::outcome::ConnectorError;
 
 /// A mail, as the node that makes mails of messages leaves it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub struct Email {
+pub struct OutgoingEmail {
     /// The sender; that of the mail server's configuration if it is blank.
     #[serde(deserialize_with = "lenient::string")]
     pub from: String,
@@ -42,15 +42,15 @@ pub struct Email {
     pub html: bool,
 }
 
-impl Email {
+impl OutgoingEmail {
     /// Reads the body of a message; fails if it names no receiver.
-    pub fn from_json(body: &str) -> Result<Self, SendError> {
-        let value: Value =
-            serde_json::from_str(body).map_err(|_| SendError::bare("The body of the message is not JSON"))?;
+    pub fn from_json(body: &str) -> Result<Self, ConnectorError> {
+        let value: Value = serde_json::from_str(body)
+            .map_err(|_| ConnectorError::bare("The body of the message is not JSON"))?;
         let email: Self = config::read(&value)
-            .map_err(|error| SendError::bare(format!("The body of the message is no email: {error}")))?;
+            .map_err(|error| ConnectorError::bare(format!("The body of the message is no email: {error}")))?;
         if email.to.trim().is_empty() {
-            return Err(SendError::bare("Email destination can not be blank"));
+            return Err(ConnectorError::bare("Email destination can not be blank"));
         }
         Ok(email)
     }
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_mail_needs_receivers() {
-        let error = Email::from_json(r#"{"to": " ", "subject": "s"}"#).unwrap_err();
+        let error = OutgoingEmail::from_json(r#"{"to": " ", "subject": "s"}"#).unwrap_err();
         assert_eq!(error.message, "Email destination can not be blank");
         assert!(error.metadata.is_empty());
     }
@@ -168,7 +168,10 @@ mod tests {
     fn hidden_receivers_are_not_in_the_mail() {
         let json = r#"{"from": null, "to": "a@x.org, b@x.org", "cc": null, "bcc": "c@x.org", "subject": "s",
             "body": "<img src='cid:i'>", "html": true, "images": {"i": "data:image/png;base64,/wD+"}}"#;
-        let message = Email::from_json(json).unwrap().message("d@x.org").unwrap();
+        let message = OutgoingEmail::from_json(json)
+            .unwrap()
+            .message("d@x.org")
+            .unwrap();
         assert_eq!(message.envelope().to().len(), 3);
         let text = String::from_utf8(message.formatted()).unwrap();
         assert!(!text.contains("c@x.org"), "{text}");

@@ -8,5 +8,5 @@ mod stream;
 
 pub use client::MailClient;
 pub use config::{SendEmailConfig, SmtpConfig, SmtpProtocol};
-pub use message::Email;
-pub use oauth2::{Grant, MailAccess};
+pub use message::OutgoingEmail;
+pub use oauth2::{MailOauth2Config, TokenGrant};

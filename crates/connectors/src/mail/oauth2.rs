@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::config::{ConfigError, NodeConfig, require};
+use crate::config::{ConnectorConfig, ConnectorConfigError, require};
 use crate::egress::Egress;
 use crate::http;
 use crate::lenient;
@@ -23,7 +23,7 @@ const MAX_REASON: usize = 300;
 /// What the system's settings under the key `mail` say of a provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct MailAccess {
+pub struct MailOauth2Config {
     /// Whether the account is entered this way at all.
     #[serde(deserialize_with = "lenient::boolean")]
     pub enable_oauth2: bool,
@@ -52,7 +52,7 @@ pub struct MailAccess {
 
 /// What a provider gave.
 #[derive(Debug, Clone)]
-pub struct Grant {
+pub struct TokenGrant {
     /// Stands for the password for a while.
     pub access_token: Secret,
     /// How long that is.
@@ -61,21 +61,21 @@ pub struct Grant {
     pub refresh_token: Option<Secret>,
 }
 
-impl NodeConfig for MailAccess {
-    fn validate(&self) -> Result<(), ConfigError> {
+impl ConnectorConfig for MailOauth2Config {
+    fn validate(&self) -> Result<(), ConnectorConfigError> {
         if self.enable_oauth2 { self.check() } else { Ok(()) }
     }
 }
 
-impl MailAccess {
+impl MailOauth2Config {
     /// Whether tokens can be asked for.
-    fn check(&self) -> Result<(), ConfigError> {
+    fn check(&self) -> Result<(), ConnectorConfigError> {
         require("clientId", &self.client_id)?;
         address("tokenUri", &self.token_uri)
     }
 
     /// Where an administrator allows access (RFC 6749 §4.1.1).
-    pub fn consent_url(&self, state: &str) -> Result<String, ConfigError> {
+    pub fn consent_url(&self, state: &str) -> Result<String, ConnectorConfigError> {
         self.check()?;
         address("authUri", &self.auth_uri)?;
         address("redirectUri", &self.redirect_uri)?;
@@ -95,9 +95,9 @@ impl MailAccess {
     }
 
     /// Turns the code that the provider has sent into tokens (RFC 6749 §4.1.3).
-    pub async fn redeem(&self, code: &str) -> Result<Grant, String> {
+    pub async fn exchange_code(&self, code: &str) -> Result<TokenGrant, String> {
         let redirect_uri = self.redirect_uri.trim();
-        self.ask(&[
+        self.request_token(&[
             ("grant_type", "authorization_code"),
             ("code", code),
             ("redirect_uri", redirect_uri),
@@ -106,15 +106,15 @@ impl MailAccess {
     }
 
     /// Buys an access token (RFC 6749 §6).
-    pub async fn refresh(&self) -> Result<Grant, String> {
-        self.ask(&[
+    pub async fn refresh(&self) -> Result<TokenGrant, String> {
+        self.request_token(&[
             ("grant_type", "refresh_token"),
             ("refresh_token", self.refresh_token.expose()),
         ])
         .await
     }
 
-    async fn ask(&self, parameters: &[(&str, &str)]) -> Result<Grant, String> {
+    async fn request_token(&self, parameters: &[(&str, &str)]) -> Result<TokenGrant, String> {
         let failed = |reason: &str| format!("Error while retrieving access token: {reason}");
         self.check().map_err(|error| failed(&error.to_string()))?;
         // The provider is the operator's choice.
@@ -148,7 +148,7 @@ impl MailAccess {
             Some(Value::String(text)) => text.parse().ok(),
             other => other.and_then(Value::as_u64),
         };
-        Ok(Grant {
+        Ok(TokenGrant {
             access_token: Secret::new(access_token),
             lifetime: lifetime.map_or(DEFAULT_LIFETIME, Duration::from_secs),
             refresh_token: text("refresh_token").map(Secret::new),
@@ -163,13 +163,13 @@ fn form(parameters: &[(&str, &str)]) -> String {
     pairs.collect::<Vec<_>>().join("&")
 }
 
-fn address(field: &str, text: &str) -> Result<(), ConfigError> {
+fn address(field: &str, text: &str) -> Result<(), ConnectorConfigError> {
     require(field, text)?;
     let text = text.trim();
     if (text.starts_with("https://") || text.starts_with("http://")) && !text.contains(char::is_whitespace) {
         Ok(())
     } else {
-        Err(ConfigError::new(
+        Err(ConnectorConfigError::new(
             field,
             "must be an address that begins with https:// or http://",
         ))
@@ -188,18 +188,21 @@ mod tests {
             "enableOauth2": "true", "clientId": "fieldline", "authUri": "https://mail.example.org/auth?prompt=consent", "scope": ["a/b", "c"],
             "tokenUri": "https://mail.example.org/token", "redirectUri": "https://iot.example.org/code",
         });
-        let access = MailAccess::from_json(&settings).unwrap();
+        let access = MailOauth2Config::from_json(&settings).unwrap();
         assert_eq!(
             access.consent_url("s&t").unwrap(),
             "https://mail.example.org/auth?prompt=consent&client_id=fieldline&redirect_uri=https%3A%2F%2F\
              iot.example.org%2Fcode&response_type=code&scope=a%2Fb%20c&state=s%26t"
         );
         settings["redirectUri"] = json!("");
-        let access = MailAccess::from_json(&settings).unwrap();
+        let access = MailOauth2Config::from_json(&settings).unwrap();
         assert_eq!(access.consent_url("s").unwrap_err().field(), "redirectUri");
         settings["tokenUri"] = json!("file:///etc/passwd");
-        assert_eq!(MailAccess::from_json(&settings).unwrap_err().field(), "tokenUri");
+        assert_eq!(
+            MailOauth2Config::from_json(&settings).unwrap_err().field(),
+            "tokenUri"
+        );
         settings["enableOauth2"] = json!("false");
-        assert!(!MailAccess::from_json(&settings).unwrap().enable_oauth2);
+        assert!(!MailOauth2Config::from_json(&settings).unwrap().enable_oauth2);
     }
 }

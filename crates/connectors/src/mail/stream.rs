@@ -63,34 +63,34 @@ pub(super) async fn encrypt(
     tls: &Arc<rustls::ClientConfig>,
     host: &str,
     stream: TcpStream,
-) -> io::Result<Encrypted> {
+) -> io::Result<SmtpTlsStream> {
     let peer = stream.peer_addr()?;
     let name = ServerName::try_from(host.trim().to_owned()).map_err(io::Error::other)?;
     let stream = TlsConnector::from(Arc::clone(tls)).connect(name, stream).await?;
-    Ok(Encrypted { stream, peer })
+    Ok(SmtpTlsStream { stream, peer })
 }
 
 /// An encrypted connection to a mail server.
-pub(super) struct Encrypted {
+pub(super) struct SmtpTlsStream {
     stream: TlsStream<TcpStream>,
     peer: SocketAddr,
 }
 
-impl fmt::Debug for Encrypted {
+impl fmt::Debug for SmtpTlsStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Encrypted")
+        f.debug_struct("SmtpTlsStream")
             .field("peer", &self.peer)
             .finish_non_exhaustive()
     }
 }
 
-impl AsyncTokioStream for Encrypted {
+impl AsyncTokioStream for SmtpTlsStream {
     fn peer_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.peer)
     }
 }
 
-impl AsyncRead for Encrypted {
+impl AsyncRead for SmtpTlsStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -100,7 +100,7 @@ impl AsyncRead for Encrypted {
     }
 }
 
-impl AsyncWrite for Encrypted {
+impl AsyncWrite for SmtpTlsStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 use super::config::MqttConfig;
-use super::connection::Connection;
-use super::link::Link;
-use crate::config::ConfigError;
+use super::connection::BrokerConnection;
+use super::link::MqttEndpoint;
+use crate::config::ConnectorConfigError;
 use crate::egress::Egress;
-use crate::outcome::{Outcome, SendError};
+use crate::outcome::{ConnectorError, ConnectorOutcome};
 use crate::rest::plain_text;
 
 /// How many messages may wait for the connection.
@@ -20,14 +20,14 @@ const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(35);
 
 /// A message on its way to the connection.
 #[derive(Debug)]
-pub(super) struct Job {
+pub(super) struct PublishJob {
     pub(super) topic: String,
     pub(super) payload: Vec<u8>,
     pub(super) retain: bool,
     reply: Mutex<Option<oneshot::Sender<Result<(), String>>>>,
 }
 
-impl Job {
+impl PublishJob {
     /// Tells how it went to whoever waits; only the first call counts.
     pub(super) fn finish(&self, result: Result<(), String>) {
         if let Some(reply) = self.reply.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -46,7 +46,7 @@ impl Job {
 /// Publishes with QoS 1 over one connection, which is kept up in the background.
 #[derive(Debug)]
 pub struct MqttClient {
-    jobs: mpsc::Sender<Arc<Job>>,
+    jobs: mpsc::Sender<Arc<PublishJob>>,
     broker: String,
     retain: bool,
     plain_text: bool,
@@ -56,20 +56,24 @@ pub struct MqttClient {
 impl MqttClient {
     /// Makes a client and begins to connect. `service_id` names this node of the platform; it becomes the suffix of
     /// the client identifier where the configuration asks for one.
-    pub fn open(config: &MqttConfig, service_id: &str, egress: &Egress) -> Result<Self, ConfigError> {
+    pub fn open(
+        config: &MqttConfig,
+        service_id: &str,
+        egress: &Egress,
+    ) -> Result<Self, ConnectorConfigError> {
         let link = config.link(service_id, egress)?;
-        Ok(Self::over(
+        Ok(Self::from_endpoint(
             link,
             config.retained_message,
             config.parse_to_plain_text,
         ))
     }
 
-    pub(crate) fn over(link: Link, retain: bool, plain_text: bool) -> Self {
+    pub(crate) fn from_endpoint(link: MqttEndpoint, retain: bool, plain_text: bool) -> Self {
         let (jobs, queue) = mpsc::channel(MAX_QUEUED);
         let broker = link.broker();
         let patience = link.connect_timeout + ACKNOWLEDGE_TIMEOUT;
-        tokio::spawn(Connection::new(Arc::new(link), queue).run());
+        tokio::spawn(BrokerConnection::new(Arc::new(link), queue).run());
         Self {
             jobs,
             broker,
@@ -82,9 +86,9 @@ impl MqttClient {
     /// Publishes a message and waits until the broker has acknowledged it.
     ///
     /// While the broker cannot be reached, messages fail at once; while the connection is coming about, they wait.
-    pub async fn send(&self, topic: &str, body: &str) -> Result<Outcome, SendError> {
+    pub async fn send(&self, topic: &str, body: &str) -> Result<ConnectorOutcome, ConnectorError> {
         if !fieldline_codec::topic::is_valid_name(topic) {
-            return Err(SendError::noted(format!(
+            return Err(ConnectorError::with_error_metadata(format!(
                 "'{topic}' is not a topic to publish to"
             )));
         }
@@ -94,7 +98,7 @@ impl MqttClient {
             body.to_owned()
         };
         let (reply, answer) = oneshot::channel();
-        let job = Arc::new(Job {
+        let job = Arc::new(PublishJob {
             topic: topic.to_owned(),
             payload: payload.into_bytes(),
             retain: self.retain,
@@ -110,12 +114,12 @@ impl MqttClient {
                 .unwrap_or_else(|_| Err("connection was lost before the message was acknowledged".to_owned()))
         };
         match tokio::time::timeout(self.patience, delivery).await {
-            Ok(Ok(())) => Ok(Outcome::default()),
-            Ok(Err(error)) => Err(SendError::noted(format!(
+            Ok(Ok(())) => Ok(ConnectorOutcome::default()),
+            Ok(Err(error)) => Err(ConnectorError::with_error_metadata(format!(
                 "MQTT broker at {}: {error}",
                 self.broker
             ))),
-            Err(_) => Err(SendError::noted(format!(
+            Err(_) => Err(ConnectorError::with_error_metadata(format!(
                 "MQTT broker at {}: message was not acknowledged in time",
                 self.broker
             ))),

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::link::{Link, Password};
-use crate::config::{ConfigError, NodeConfig, require, require_port};
+use super::link::{BrokerPassword, MqttEndpoint};
+use crate::config::{ConnectorConfig, ConnectorConfigError, require, require_port};
 use crate::credentials::ClientCredentials;
 use crate::egress::Egress;
 use crate::lenient;
@@ -65,11 +65,11 @@ pub enum MqttVersion {
 }
 
 impl MqttVersion {
-    pub(crate) const fn codec(self) -> fieldline_codec::Version {
+    pub(crate) const fn codec(self) -> fieldline_codec::MqttProtocolVersion {
         match self {
-            Self::V31 => fieldline_codec::Version::V31,
-            Self::V311 => fieldline_codec::Version::V311,
-            Self::V5 => fieldline_codec::Version::V5,
+            Self::V31 => fieldline_codec::MqttProtocolVersion::V31,
+            Self::V311 => fieldline_codec::MqttProtocolVersion::V311,
+            Self::V5 => fieldline_codec::MqttProtocolVersion::V5,
         }
     }
 
@@ -100,35 +100,38 @@ impl Default for MqttConfig {
     }
 }
 
-impl NodeConfig for MqttConfig {
-    fn validate(&self) -> Result<(), ConfigError> {
+impl ConnectorConfig for MqttConfig {
+    fn validate(&self) -> Result<(), ConnectorConfigError> {
         require("topicPattern", &self.topic_pattern)?;
         require("host", &self.host)?;
         require_port("port", self.port)?;
         if self.connect_timeout_sec == 0 {
-            return Err(ConfigError::new("connectTimeoutSec", "must be at least 1"));
+            return Err(ConnectorConfigError::new(
+                "connectTimeoutSec",
+                "must be at least 1",
+            ));
         }
         check_client_id(self.protocol_version, &self.client_id)?;
         self.credentials.tls().map(|_| ())
     }
 }
 
-pub(crate) fn check_client_id(version: MqttVersion, client_id: &str) -> Result<(), ConfigError> {
+pub(crate) fn check_client_id(version: MqttVersion, client_id: &str) -> Result<(), ConnectorConfigError> {
     let length = client_id.chars().count();
     let longest = version.max_client_id();
     if length > longest {
         let problem = format!("cannot be longer than {longest} characters, but has {length}");
-        return Err(ConfigError::new("clientId", problem));
+        return Err(ConnectorConfigError::new("clientId", problem));
     }
     Ok(())
 }
 
 impl MqttConfig {
     /// Says how to connect. `suffix` is the name of the platform's node.
-    pub(super) fn link(&self, suffix: &str, egress: &Egress) -> Result<Link, ConfigError> {
+    pub(super) fn link(&self, suffix: &str, egress: &Egress) -> Result<MqttEndpoint, ConnectorConfigError> {
         self.validate()?;
         let client_id = match (self.client_id.as_str(), self.append_client_id_suffix) {
-            ("", _) => made_up_client_id(),
+            ("", _) => generate_client_id(),
             (id, true) => format!("{id}_{suffix}"),
             (id, false) => id.to_owned(),
         };
@@ -137,15 +140,15 @@ impl MqttConfig {
             ClientCredentials::Basic(basic) => {
                 let username = (!basic.username.is_empty()).then(|| basic.username.clone());
                 let password = if basic.password.is_empty() {
-                    Password::None
+                    BrokerPassword::None
                 } else {
-                    Password::Fixed(basic.password.clone())
+                    BrokerPassword::Fixed(basic.password.clone())
                 };
                 (username, password)
             }
-            _ => (None, Password::None),
+            _ => (None, BrokerPassword::None),
         };
-        Ok(Link {
+        Ok(MqttEndpoint {
             host: self.host.trim().to_owned(),
             port: self.port,
             connect_timeout: std::time::Duration::from_secs(self.connect_timeout_sec.into()),
@@ -165,7 +168,7 @@ impl MqttConfig {
 }
 
 /// A client identifier that fits into 23 characters.
-pub(crate) fn made_up_client_id() -> String {
+pub(crate) fn generate_client_id() -> String {
     use rand::Rng;
     let tail: String = rand::rng()
         .sample_iter(rand::distr::Alphanumeric)

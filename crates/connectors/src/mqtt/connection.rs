@@ -4,14 +4,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fieldline_codec::session::{ClientEvent, ClientSession, Limits, Redelivery};
-use fieldline_codec::{Connect, Publish, QoS, ReasonCode, decode_frame};
+use fieldline_codec::session::{ClientEvent, ClientSession, Redelivery, SessionLimits};
+use fieldline_codec::{ConnectPacket, PublishPacket, QoS, ReasonCode, decode_frame};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::client::Job;
-use super::link::{Link, Stream};
+use super::client::PublishJob;
+use super::link::{BrokerStream, MqttEndpoint};
 use crate::backoff::Backoff;
 
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
@@ -24,30 +24,30 @@ const KEEP_ALIVE_SECS: u16 = 60;
 const WRITE_BATCH: usize = 64 * 1024;
 
 /// Why a connection ended.
-enum End {
+enum BrokerDisconnect {
     /// Nobody holds the client any more.
     Closed,
     Lost(String),
 }
 
-impl From<io::Error> for End {
+impl From<io::Error> for BrokerDisconnect {
     fn from(error: io::Error) -> Self {
         Self::Lost(error.to_string())
     }
 }
 
-pub(super) struct Connection {
-    link: Arc<Link>,
-    queue: mpsc::Receiver<Arc<Job>>,
-    session: ClientSession<Arc<Job>>,
+pub(super) struct BrokerConnection {
+    link: Arc<MqttEndpoint>,
+    queue: mpsc::Receiver<Arc<PublishJob>>,
+    session: ClientSession<Arc<PublishJob>>,
     started: Instant,
     input: Vec<u8>,
     output: Vec<u8>,
 }
 
-impl Connection {
-    pub(super) fn new(link: Arc<Link>, queue: mpsc::Receiver<Arc<Job>>) -> Self {
-        let session = ClientSession::new(link.version, Limits::default());
+impl BrokerConnection {
+    pub(super) fn new(link: Arc<MqttEndpoint>, queue: mpsc::Receiver<Arc<PublishJob>>) -> Self {
+        let session = ClientSession::new(link.version, SessionLimits::default());
         Self {
             link,
             queue,
@@ -72,8 +72,8 @@ impl Connection {
                     refused.reset();
                     let since = Instant::now();
                     match self.serve(stream).await {
-                        End::Closed => return,
-                        End::Lost(reason) => {
+                        BrokerDisconnect::Closed => return,
+                        BrokerDisconnect::Lost(reason) => {
                             tracing::debug!(broker = link.broker(), reason, "lost MQTT broker");
                         }
                     }
@@ -117,17 +117,17 @@ impl Connection {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    async fn connect(&mut self, link: &Link) -> Result<Box<dyn Stream>, String> {
+    async fn connect(&mut self, link: &MqttEndpoint) -> Result<Box<dyn BrokerStream>, String> {
         self.input.clear();
         self.output.clear();
         let mut stream = link.dial().await.map_err(|error| error.to_string())?;
         let password = link.secret()?;
-        let connect = Connect {
+        let connect = ConnectPacket {
             clean_start: link.clean_session,
             keep_alive: KEEP_ALIVE_SECS,
             username: link.username.as_deref(),
             password: password.as_ref().map(|password| password.expose().as_bytes()),
-            ..Connect::new(link.version, &link.client_id)
+            ..ConnectPacket::new(link.version, &link.client_id)
         };
         let now = self.now_ms();
         self.session
@@ -147,28 +147,31 @@ impl Connection {
                 return Err("connection was closed instead of CONNACK".to_owned());
             }
             self.take_input().map_err(|end| match end {
-                End::Lost(reason) => reason,
-                End::Closed => "closed".to_owned(),
+                BrokerDisconnect::Lost(reason) => reason,
+                BrokerDisconnect::Closed => "closed".to_owned(),
             })?;
         }
         Ok(stream)
     }
 
     /// Takes the packets that have come, and writes what answers them.
-    fn take_input(&mut self) -> Result<(), End> {
+    fn take_input(&mut self) -> Result<(), BrokerDisconnect> {
         let mut used = 0;
         loop {
             let rest = self.input.get(used..).unwrap_or_default();
             let frame = decode_frame(rest, self.session.max_packet_size(), self.session.version())
-                .map_err(|error| End::Lost(format!("broker sent no MQTT: {error}")))?;
+                .map_err(|error| BrokerDisconnect::Lost(format!("broker sent no MQTT: {error}")))?;
             let Some((packet, length)) = frame else { break };
             let event = self.session.receive(&packet, &mut self.output);
-            let answer = match event.map_err(|error| End::Lost(error.to_string()))? {
+            let answer = match event.map_err(|error| BrokerDisconnect::Lost(error.to_string()))? {
                 ClientEvent::Refused(connack) => {
-                    return Err(End::Lost(format!("connection refused: {}", connack.code.name())));
+                    return Err(BrokerDisconnect::Lost(format!(
+                        "connection refused: {}",
+                        connack.code.name()
+                    )));
                 }
                 ClientEvent::Disconnect(disconnect) => {
-                    return Err(End::Lost(format!(
+                    return Err(BrokerDisconnect::Lost(format!(
                         "broker disconnected: {}",
                         disconnect.code.name()
                     )));
@@ -195,7 +198,7 @@ impl Connection {
                 Some((id, _)) => self.session.pubrec(id, ReasonCode::Success, &mut self.output),
                 None => Ok(()),
             };
-            answered.map_err(|error| End::Lost(error.to_string()))?;
+            answered.map_err(|error| BrokerDisconnect::Lost(error.to_string()))?;
             used += length;
         }
         self.input.drain(..used);
@@ -203,7 +206,7 @@ impl Connection {
     }
 
     /// Sends again what was in flight on an earlier connection.
-    fn redeliver(&mut self) -> Result<(), End> {
+    fn redeliver(&mut self) -> Result<(), BrokerDisconnect> {
         let version = self.session.version();
         while let Some(redelivery) = self.session.next_redelivery(&mut self.output) {
             if let Redelivery::Publish {
@@ -213,29 +216,29 @@ impl Connection {
                 message,
             } = redelivery
             {
-                let publish = Publish {
+                let publish = PublishPacket {
                     dup,
                     qos,
                     retain: message.retain,
                     packet_id: Some(packet_id),
-                    ..Publish::new(&message.topic, &message.payload)
+                    ..PublishPacket::new(&message.topic, &message.payload)
                 };
                 publish
                     .encode(version, &mut self.output)
-                    .map_err(|error| End::Lost(error.to_string()))?;
+                    .map_err(|error| BrokerDisconnect::Lost(error.to_string()))?;
             }
         }
         Ok(())
     }
 
-    async fn serve(&mut self, stream: Box<dyn Stream>) -> End {
+    async fn serve(&mut self, stream: Box<dyn BrokerStream>) -> BrokerDisconnect {
         let (mut reader, mut writer) = tokio::io::split(stream);
         loop {
             if !self.output.is_empty() {
                 match timeout(WRITE_TIMEOUT, writer.write_all(&self.output)).await {
                     Ok(Ok(())) => {}
                     Ok(Err(error)) => return error.into(),
-                    Err(_) => return End::Lost("broker takes nothing".to_owned()),
+                    Err(_) => return BrokerDisconnect::Lost("broker takes nothing".to_owned()),
                 }
                 self.output.clear();
                 let now = self.now_ms();
@@ -244,7 +247,7 @@ impl Connection {
             let due = self.session.keep_alive_due_ms().unwrap_or(u64::MAX / 4);
             let step = tokio::select! {
                 read = reader.read_buf(&mut self.input) => match read {
-                    Ok(0) => Err(End::Lost("broker closed the connection".to_owned())),
+                    Ok(0) => Err(BrokerDisconnect::Lost("broker closed the connection".to_owned())),
                     Ok(_) => self.take_input(),
                     Err(error) => Err(error.into()),
                 },
@@ -258,14 +261,14 @@ impl Connection {
                         self.session.disconnect(ReasonCode::Success, &mut self.output);
                         let _ = timeout(WRITE_TIMEOUT, writer.write_all(&self.output)).await;
                         let _ = writer.shutdown().await;
-                        Err(End::Closed)
+                        Err(BrokerDisconnect::Closed)
                     }
                 },
                 () = sleep_until(self.started + Duration::from_millis(due)) => {
                     let now = self.now_ms();
                     self.session
                         .poll_keep_alive(now, &mut self.output)
-                        .map_err(|error| End::Lost(error.to_string()))
+                        .map_err(|error| BrokerDisconnect::Lost(error.to_string()))
                 }
             };
             if let Err(end) = step {
@@ -282,15 +285,15 @@ impl Connection {
         }
     }
 
-    fn publish(&mut self, job: Arc<Job>) {
+    fn publish(&mut self, job: Arc<PublishJob>) {
         // Whoever has given up does not want it sent.
         if job.is_abandoned() {
             return;
         }
-        let publish = Publish {
+        let publish = PublishPacket {
             qos: QoS::AtLeastOnce,
             retain: job.retain,
-            ..Publish::new(&job.topic, &job.payload)
+            ..PublishPacket::new(&job.topic, &job.payload)
         };
         if let Err(error) = self.session.publish(&publish, Arc::clone(&job), &mut self.output) {
             job.finish(Err(error.to_string()));

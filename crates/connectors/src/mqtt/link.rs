@@ -14,22 +14,22 @@ use crate::secret::Secret;
 
 /// Where and as whom to connect.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct MqttEndpoint {
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) connect_timeout: Duration,
     pub(crate) tls: Option<Arc<rustls::ClientConfig>>,
-    pub(crate) version: fieldline_codec::Version,
+    pub(crate) version: fieldline_codec::MqttProtocolVersion,
     pub(crate) client_id: String,
     pub(crate) clean_session: bool,
     pub(crate) username: Option<String>,
-    pub(crate) password: Password,
+    pub(crate) password: BrokerPassword,
     pub(crate) egress: Egress,
 }
 
 /// What to prove it with.
 #[derive(Debug, Clone)]
-pub(crate) enum Password {
+pub(crate) enum BrokerPassword {
     None,
     Fixed(Secret),
     /// A token signed with this key, made anew for each connection.
@@ -37,17 +37,17 @@ pub(crate) enum Password {
 }
 
 /// A connection, encrypted or not.
-pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(crate) trait BrokerStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> BrokerStream for T {}
 
-impl Link {
+impl MqttEndpoint {
     /// Names the broker in messages.
     pub(crate) fn broker(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }
 
-    pub(crate) async fn dial(&self) -> io::Result<Box<dyn Stream>> {
+    pub(crate) async fn dial(&self) -> io::Result<Box<dyn BrokerStream>> {
         let stream = self.egress.connect(&self.host, self.port).await?;
         stream.set_nodelay(true)?;
         let Some(tls) = &self.tls else {
@@ -60,9 +60,9 @@ impl Link {
 
     pub(crate) fn secret(&self) -> Result<Option<Secret>, String> {
         match &self.password {
-            Password::None => Ok(None),
-            Password::Fixed(password) => Ok(Some(password.clone())),
-            Password::Sas(key) => {
+            BrokerPassword::None => Ok(None),
+            BrokerPassword::Fixed(password) => Ok(Some(password.clone())),
+            BrokerPassword::Sas(key) => {
                 let now = chrono::Utc::now().timestamp();
                 sas_token(&self.host, key, now)
                     .map(Some)

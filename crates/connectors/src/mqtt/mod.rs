@@ -7,4 +7,4 @@ mod link;
 
 pub use client::MqttClient;
 pub use config::{MqttConfig, MqttVersion};
-pub(crate) use link::{Link, Password};
+pub(crate) use link::{BrokerPassword, MqttEndpoint};

@@ -6,12 +6,12 @@ use serde_json::value::RawValue;
 
 use super::config::{RestConfig, RestSettings};
 use super::{status, url};
-use crate::config::{ConfigError, NodeConfig};
+use crate::config::{ConnectorConfig, ConnectorConfigError};
 use crate::credentials::ClientCredentials;
-use crate::egress::{Egress, HttpClient, Proxy};
-use crate::gate::Gate;
+use crate::egress::{Egress, HttpClient, ProxySetting};
+use crate::gate::ConcurrencyLimiter;
 use crate::http::{self, BodyError};
-use crate::outcome::{Metadata, Outcome, SendError, entry};
+use crate::outcome::{ConnectorError, ConnectorOutcome, MetadataEntries, entry};
 
 const STATUS: &str = "status";
 const STATUS_CODE: &str = "statusCode";
@@ -20,14 +20,14 @@ const ERROR_BODY: &str = "error_body";
 
 /// Sends requests as one REST call node is configured.
 #[derive(Debug)]
-pub struct RestClient {
+pub struct RestCallClient {
     client: HttpClient,
     method: Method,
     has_body: bool,
     plain_text: bool,
     authorization: Option<HeaderValue>,
     max_answer: usize,
-    gate: Gate,
+    gate: ConcurrencyLimiter,
 }
 
 /// One request; its patterns are resolved.
@@ -52,13 +52,17 @@ pub enum RestBody<'a> {
     Template(&'a str),
 }
 
-impl RestClient {
+impl RestCallClient {
     /// Makes a client. Fails if the configuration is wrong or beyond what the platform allows.
-    pub fn new(config: &RestConfig, settings: &RestSettings, egress: &Egress) -> Result<Self, ConfigError> {
+    pub fn new(
+        config: &RestConfig,
+        settings: &RestSettings,
+        egress: &Egress,
+    ) -> Result<Self, ConnectorConfigError> {
         config.validate()?;
         if config.max_in_memory_buffer_size_in_kb > settings.max_buffer_kb {
             let problem = format!("exceeds the limit of {} KB", settings.max_buffer_kb);
-            return Err(ConfigError::new("maxInMemoryBufferSizeInKb", problem));
+            return Err(ConnectorConfigError::new("maxInMemoryBufferSizeInKb", problem));
         }
         let buffer_kb = match config.max_in_memory_buffer_size_in_kb {
             0 => 256,
@@ -88,29 +92,33 @@ impl RestClient {
             plain_text: config.parse_to_plain_text,
             authorization: authorization(&config.credentials)?,
             max_answer: buffer_kb * 1024,
-            gate: Gate::new(parallel.max(1), settings.max_pending_requests),
+            gate: ConcurrencyLimiter::new(parallel.max(1), settings.max_pending_requests),
         })
     }
 
     /// Sends a request and waits for its whole answer. Anything but a status of 2xx is a failure.
-    pub async fn send(&self, request: &RestRequest<'_>) -> Result<Outcome, SendError> {
+    pub async fn send(&self, request: &RestRequest<'_>) -> Result<ConnectorOutcome, ConnectorError> {
         let _permit = self
             .gate
             .enter()
             .await
-            .map_err(|_| SendError::noted("Max pending requests limit exceeded!"))?;
-        let url = url::build(request.url, request.query).map_err(SendError::noted)?;
-        let mut headers = self.headers(request.headers).map_err(SendError::noted)?;
+            .map_err(|_| ConnectorError::with_error_metadata("Max pending requests limit exceeded!"))?;
+        let url = url::build(request.url, request.query).map_err(ConnectorError::with_error_metadata)?;
+        let mut headers = self
+            .headers(request.headers)
+            .map_err(ConnectorError::with_error_metadata)?;
         let mut call = self.client.request(self.method.clone(), url.clone());
         if self.has_body {
-            let (body, content_type) = self.body(request.body).map_err(SendError::noted)?;
+            let (body, content_type) = self
+                .body(request.body)
+                .map_err(ConnectorError::with_error_metadata)?;
             headers
                 .entry(CONTENT_TYPE)
                 .or_insert(HeaderValue::from_static(content_type));
             call = call.body(body);
         }
         let sent = self.client.send(call.headers(headers)).await;
-        let response = sent.map_err(SendError::noted)?;
+        let response = sent.map_err(ConnectorError::with_error_metadata)?;
         self.finish(&url, response).await
     }
 
@@ -146,15 +154,15 @@ impl RestClient {
         }
     }
 
-    async fn finish(&self, url: &Url, response: Response) -> Result<Outcome, SendError> {
+    async fn finish(&self, url: &Url, response: Response) -> Result<ConnectorOutcome, ConnectorError> {
         let status = response.status();
         let headers = response.headers().clone();
         let body = match http::read_body(response, self.max_answer).await {
             Ok(body) => text(&headers, &body),
-            Err(error) => return Err(self.unread(url, status, error)),
+            Err(error) => return Err(self.body_error(url, status, error)),
         };
         if status.is_client_error() || status.is_server_error() {
-            return Err(self.failed(url, status, body));
+            return Err(self.status_error(url, status, body));
         }
         let mut metadata = vec![
             entry(STATUS, status::name(status)),
@@ -164,39 +172,40 @@ impl RestClient {
         if !status.is_success() {
             metadata.push(entry(ERROR_BODY, body));
             status::add_headers(&headers, &mut metadata);
-            return Err(SendError {
-                message: self.line(url, status),
+            return Err(ConnectorError {
+                message: self.describe_request(url, status),
                 metadata,
                 body: None,
             });
         }
         status::add_headers(&headers, &mut metadata);
-        Ok(Outcome {
+        Ok(ConnectorOutcome {
             body: Some(if body.is_empty() { "{}".to_owned() } else { body }),
             metadata,
         })
     }
 
     /// A status of 4xx or 5xx.
-    fn failed(&self, url: &Url, status: StatusCode, body: String) -> SendError {
-        let mut error = SendError::noted(self.line(url, status));
+    fn status_error(&self, url: &Url, status: StatusCode, body: String) -> ConnectorError {
+        let mut error = ConnectorError::with_error_metadata(self.describe_request(url, status));
         error.metadata.extend(failure(status, body));
         error
     }
 
-    fn unread(&self, url: &Url, status: StatusCode, error: BodyError) -> SendError {
+    fn body_error(&self, url: &Url, status: StatusCode, error: BodyError) -> ConnectorError {
         let problem = match error {
             BodyError::TooLarge => format!("exceeded limit on max bytes to buffer: {}", self.max_answer),
             BodyError::Broken(error) => error,
         };
-        let line = self.line(url, status);
-        let mut error = SendError::noted(format!("{line}, but response failed with cause: {problem}"));
+        let line = self.describe_request(url, status);
+        let mut error =
+            ConnectorError::with_error_metadata(format!("{line}, but response failed with cause: {problem}"));
         error.metadata.extend(failure(status, String::new()));
         error
     }
 
     /// Names the request without its query, which may hold secrets.
-    fn line(&self, url: &Url, status: StatusCode) -> String {
+    fn describe_request(&self, url: &Url, status: StatusCode) -> String {
         let mut shown = url.clone();
         shown.set_query(None);
         shown.set_fragment(None);
@@ -211,7 +220,7 @@ impl RestClient {
     }
 }
 
-fn failure(status: StatusCode, body: String) -> Metadata {
+fn failure(status: StatusCode, body: String) -> MetadataEntries {
     vec![
         entry(STATUS, status::reason(status)),
         entry(STATUS_CODE, status.as_str()),
@@ -222,7 +231,7 @@ fn failure(status: StatusCode, body: String) -> Metadata {
 fn with_proxy(
     builder: reqwest::ClientBuilder,
     config: &RestConfig,
-) -> Result<reqwest::ClientBuilder, ConfigError> {
+) -> Result<reqwest::ClientBuilder, ConnectorConfigError> {
     if !config.enable_proxy {
         return Ok(builder.no_proxy());
     }
@@ -237,12 +246,12 @@ fn with_proxy(
                 "the environment of the platform names no proxy in {}",
                 NAMES.join(", ")
             );
-            return Err(ConfigError::new("useSystemProxyProperties", problem));
+            return Err(ConnectorConfigError::new("useSystemProxyProperties", problem));
         }
         return Ok(builder);
     }
-    let mut proxy =
-        reqwest::Proxy::all(proxy_url(config)).map_err(|_| ConfigError::new("proxyHost", "is no host"))?;
+    let mut proxy = reqwest::Proxy::all(proxy_url(config))
+        .map_err(|_| ConnectorConfigError::new("proxyHost", "is no host"))?;
     if !config.proxy_user.is_empty() && !config.proxy_password.is_empty() {
         proxy = proxy.basic_auth(&config.proxy_user, config.proxy_password.expose());
     }
@@ -250,24 +259,24 @@ fn with_proxy(
 }
 
 /// Which proxy that is, as the way out has to know it.
-fn proxy(config: &RestConfig) -> Result<Proxy, ConfigError> {
+fn proxy(config: &RestConfig) -> Result<ProxySetting, ConnectorConfigError> {
     if !config.enable_proxy {
-        return Ok(Proxy::None);
+        return Ok(ProxySetting::None);
     }
     if config.use_system_proxy_properties {
-        return Ok(Proxy::Environment);
+        return Ok(ProxySetting::Environment);
     }
     // Read as the client reads it, so that nothing else is looked at than what is connected to.
     let url = Url::parse(&proxy_url(config)).ok();
     match url.as_ref().and_then(Url::host_str) {
-        Some(host) => Ok(Proxy::Own {
+        Some(host) => Ok(ProxySetting::Own {
             host: host.to_owned(),
             port: url
                 .as_ref()
                 .and_then(Url::port_or_known_default)
                 .unwrap_or_default(),
         }),
-        None => Err(ConfigError::new("proxyHost", "is no host")),
+        None => Err(ConnectorConfigError::new("proxyHost", "is no host")),
     }
 }
 
@@ -275,12 +284,12 @@ fn proxy_url(config: &RestConfig) -> String {
     format!("http://{}:{}", config.proxy_host, config.proxy_port)
 }
 
-fn authorization(credentials: &ClientCredentials) -> Result<Option<HeaderValue>, ConfigError> {
+fn authorization(credentials: &ClientCredentials) -> Result<Option<HeaderValue>, ConnectorConfigError> {
     let ClientCredentials::Basic(basic) = credentials else {
         return Ok(None);
     };
     let mut value = HeaderValue::from_str(&http::basic(&basic.username, basic.password.expose()))
-        .map_err(|_| ConfigError::new("credentials.username", "cannot be sent"))?;
+        .map_err(|_| ConnectorConfigError::new("credentials.username", "cannot be sent"))?;
     value.set_sensitive(true);
     Ok(Some(value))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde::Deserialize;
 
-use crate::config::{ConfigError, NodeConfig, require};
+use crate::config::{ConnectorConfig, ConnectorConfigError, require};
 use crate::credentials::ClientCredentials;
 use crate::lenient;
 use crate::secret::Secret;
@@ -105,12 +105,12 @@ const METHODS: [&str; 8] = [
     "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE",
 ];
 
-impl NodeConfig for RestConfig {
-    fn validate(&self) -> Result<(), ConfigError> {
+impl ConnectorConfig for RestConfig {
+    fn validate(&self) -> Result<(), ConnectorConfigError> {
         require("restEndpointUrlPattern", &self.rest_endpoint_url_pattern)?;
         if !METHODS.contains(&self.request_method.as_str()) {
             let problem = format!("must be one of {}", METHODS.join(", "));
-            return Err(ConfigError::new("requestMethod", problem));
+            return Err(ConnectorConfigError::new("requestMethod", problem));
         }
         if self.enable_proxy && !self.use_system_proxy_properties {
             require("proxyHost", &self.proxy_host)?;
@@ -121,9 +121,9 @@ impl NodeConfig for RestConfig {
 }
 
 impl RestConfig {
-    pub(super) fn method(&self) -> Result<Method, ConfigError> {
+    pub(super) fn method(&self) -> Result<Method, ConnectorConfigError> {
         Method::from_bytes(self.request_method.as_bytes())
-            .map_err(|_| ConfigError::new("requestMethod", "is no method"))
+            .map_err(|_| ConnectorConfigError::new("requestMethod", "is no method"))
     }
 
     /// Whether requests carry a body.

@@ -6,5 +6,5 @@ mod status;
 mod url;
 
 pub(crate) use client::plain_text;
-pub use client::{RestBody, RestClient, RestRequest};
+pub use client::{RestBody, RestCallClient, RestRequest};
 pub use config::{QueryParameter, RestConfig, RestSettings};

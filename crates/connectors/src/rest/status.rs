@@ -3,7 +3,7 @@
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 
-use crate::outcome::Metadata;
+use crate::outcome::MetadataEntries;
 
 /// The name of a status as a constant: `NOT_FOUND`. The number, if nobody has named it.
 pub(super) fn name(status: StatusCode) -> String {
@@ -32,7 +32,7 @@ pub(super) fn reason(status: StatusCode) -> &'static str {
 }
 
 /// Adds each header as servers usually write it; several values of one name make a JSON array.
-pub(super) fn add_headers(headers: &HeaderMap, metadata: &mut Metadata) {
+pub(super) fn add_headers(headers: &HeaderMap, metadata: &mut MetadataEntries) {
     for name in headers.keys() {
         let values: Vec<_> = headers
             .get_all(name)

@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::config::{SmsProviderConfig, TwilioConfig, is_phone_number};
 use super::smpp::SmppClient;
 use crate::aws::{AwsClient, publish_sms, sms_client};
-use crate::config::{ConfigError, NodeConfig};
+use crate::config::{ConnectorConfig, ConnectorConfigError};
 use crate::egress::{Egress, HttpClient};
-use crate::gate::Gate;
+use crate::gate::ConcurrencyLimiter;
 use crate::http;
-use crate::outcome::{Outcome, SendError};
+use crate::outcome::{ConnectorError, ConnectorOutcome};
 use crate::percent;
 
 /// The longest message, in UTF-16 units as the providers count; what is longer is cut.
@@ -23,19 +23,19 @@ const MAX_WAITING: usize = 1000;
 /// Sends text messages through one provider.
 #[derive(Debug)]
 pub struct SmsClient {
-    provider: Provider,
-    gate: Gate,
+    provider: SmsProvider,
+    gate: ConcurrencyLimiter,
 }
 
 #[derive(Debug)]
-enum Provider {
+enum SmsProvider {
     AwsSns(AwsClient),
-    Twilio(Twilio),
+    Twilio(TwilioClient),
     Smpp(SmppClient),
 }
 
 #[derive(Debug)]
-struct Twilio {
+struct TwilioClient {
     client: HttpClient,
     config: TwilioConfig,
     url: String,
@@ -43,7 +43,7 @@ struct Twilio {
 
 impl SmsClient {
     /// Makes a client.
-    pub fn new(config: &SmsProviderConfig, egress: &Egress) -> Result<Self, ConfigError> {
+    pub fn new(config: &SmsProviderConfig, egress: &Egress) -> Result<Self, ConnectorConfigError> {
         Self::with_endpoint(config, None, egress)
     }
 
@@ -52,14 +52,14 @@ impl SmsClient {
         config: &SmsProviderConfig,
         endpoint: Option<&str>,
         egress: &Egress,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, ConnectorConfigError> {
         config.validate()?;
         let provider = match config {
             SmsProviderConfig::AwsSns(aws) => {
                 let credentials = (aws.access_key_id.as_str(), &aws.secret_access_key);
-                Provider::AwsSns(sms_client(credentials, &aws.region, endpoint, egress)?)
+                SmsProvider::AwsSns(sms_client(credentials, &aws.region, endpoint, egress)?)
             }
-            SmsProviderConfig::Twilio(twilio) => Provider::Twilio(Twilio {
+            SmsProviderConfig::Twilio(twilio) => SmsProvider::Twilio(TwilioClient {
                 client: http::service_client(egress, Duration::from_secs(30))?,
                 url: format!(
                     "{}/2010-04-01/Accounts/{}/Messages.json",
@@ -68,26 +68,30 @@ impl SmsClient {
                 ),
                 config: twilio.clone(),
             }),
-            SmsProviderConfig::Smpp(smpp) => Provider::Smpp(SmppClient::new(smpp, egress)),
+            SmsProviderConfig::Smpp(smpp) => SmsProvider::Smpp(SmppClient::new(smpp, egress)),
         };
         Ok(Self {
             provider,
-            gate: Gate::new(MAX_PARALLEL, MAX_WAITING),
+            gate: ConcurrencyLimiter::new(MAX_PARALLEL, MAX_WAITING),
         })
     }
 
     /// Sends a message to phone numbers that are separated by commas, and stops at the first that fails.
     ///
     /// Returns the number of parts the messages have been split into, which is what providers bill, and the outcome.
-    pub async fn send(&self, numbers: &str, message: &str) -> Result<(u32, Outcome), SendError> {
+    pub async fn send(
+        &self,
+        numbers: &str,
+        message: &str,
+    ) -> Result<(u32, ConnectorOutcome), ConnectorError> {
         let mut segments = 0;
         for number in numbers.split(',') {
             segments += self
                 .send_to(number.trim(), message)
                 .await
-                .map_err(SendError::bare)?;
+                .map_err(ConnectorError::bare)?;
         }
-        Ok((segments, Outcome::default()))
+        Ok((segments, ConnectorOutcome::default()))
     }
 
     async fn send_to(&self, number: &str, message: &str) -> Result<u32, String> {
@@ -96,25 +100,25 @@ impl SmsClient {
             .enter()
             .await
             .map_err(|_| "too many messages wait".to_owned())?;
-        if let Provider::Smpp(smpp) = &self.provider {
+        if let SmsProvider::Smpp(smpp) = &self.provider {
             smpp.send(number, message).await?;
             return Ok(segments(message));
         }
         if !is_phone_number(number) {
             return Err("Invalid phone number format. Phone number must be in E.164 format.".to_owned());
         }
-        let message = prepared(message);
+        let message = prepare_message(message);
         let failed = |error: String| format!("Failed to send SMS message - {error}");
         match &self.provider {
-            Provider::AwsSns(client) => publish_sms(client, number, &message).await.map_err(failed)?,
-            Provider::Twilio(twilio) => return twilio.send(number, &message).await.map_err(failed),
-            Provider::Smpp(_) => {}
+            SmsProvider::AwsSns(client) => publish_sms(client, number, &message).await.map_err(failed)?,
+            SmsProvider::Twilio(twilio) => return twilio.send(number, &message).await.map_err(failed),
+            SmsProvider::Smpp(_) => {}
         }
         Ok(segments(&message))
     }
 }
 
-impl Twilio {
+impl TwilioClient {
     async fn send(&self, number: &str, message: &str) -> Result<u32, String> {
         let from = self.config.number_from.trim();
         let sender = if from.starts_with("MG") {
@@ -149,7 +153,7 @@ impl Twilio {
 }
 
 /// Takes a message out of its quotes, makes line breaks of `\n`, and cuts it to the longest there may be.
-fn prepared(message: &str) -> String {
+fn prepare_message(message: &str) -> String {
     let message = message.strip_prefix('"').unwrap_or(message);
     let message = message.strip_suffix('"').unwrap_or(message);
     let message = message.replace("\\n", "\n");

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::config::{ConfigError, NodeConfig, require, require_port};
+use crate::config::{ConnectorConfig, ConnectorConfigError, require, require_port};
 use crate::lenient;
 use crate::secret::Secret;
 
@@ -35,8 +35,8 @@ impl Default for SendSmsConfig {
     }
 }
 
-impl NodeConfig for SendSmsConfig {
-    fn validate(&self) -> Result<(), ConfigError> {
+impl ConnectorConfig for SendSmsConfig {
+    fn validate(&self) -> Result<(), ConnectorConfigError> {
         const PROVIDER: &str = "smsProviderConfiguration";
         require("numbersToTemplate", &self.numbers_to_template)?;
         require("smsMessageTemplate", &self.sms_message_template)?;
@@ -44,10 +44,10 @@ impl NodeConfig for SendSmsConfig {
             return Ok(());
         }
         match &self.sms_provider_configuration {
-            Some(provider) => provider
-                .validate()
-                .map_err(|error| ConfigError::new(format!("{PROVIDER}.{}", error.field()), error.problem())),
-            None => Err(ConfigError::new(PROVIDER, "is missing")),
+            Some(provider) => provider.validate().map_err(|error| {
+                ConnectorConfigError::new(format!("{PROVIDER}.{}", error.field()), error.problem())
+            }),
+            None => Err(ConnectorConfigError::new(PROVIDER, "is missing")),
         }
     }
 }
@@ -67,8 +67,8 @@ pub enum SmsProviderConfig {
     Smpp(Box<SmppConfig>),
 }
 
-impl NodeConfig for SmsProviderConfig {
-    fn validate(&self) -> Result<(), ConfigError> {
+impl ConnectorConfig for SmsProviderConfig {
+    fn validate(&self) -> Result<(), ConnectorConfigError> {
         match self {
             Self::AwsSns(config) => {
                 require("accessKeyId", &config.access_key_id)?;
@@ -85,7 +85,7 @@ impl NodeConfig for SmsProviderConfig {
                 } else {
                     let problem = "must be a phone number in E.164 format, the SID of a number or the SID of a \
                                    messaging service";
-                    Err(ConfigError::new("numberFrom", problem))
+                    Err(ConnectorConfigError::new("numberFrom", problem))
                 }
             }
             Self::Smpp(config) => config.validate(),
@@ -219,7 +219,7 @@ impl Default for SmppConfig {
 }
 
 impl SmppConfig {
-    fn validate(&self) -> Result<(), ConfigError> {
+    fn validate(&self) -> Result<(), ConnectorConfigError> {
         require("host", &self.host)?;
         require_port("port", self.port)?;
         require("systemId", &self.system_id)?;
@@ -234,14 +234,17 @@ impl SmppConfig {
             ("addressRange", self.address_range.as_str(), 40),
         ] {
             if value.len() > longest || value.contains('\0') {
-                return Err(ConfigError::new(
+                return Err(ConnectorConfigError::new(
                     field,
                     format!("must have at most {longest} characters"),
                 ));
             }
         }
         if self.coding_scheme > 14 {
-            return Err(ConfigError::new("codingScheme", "must be between 0 and 14"));
+            return Err(ConnectorConfigError::new(
+                "codingScheme",
+                "must be between 0 and 14",
+            ));
         }
         Ok(())
     }

@@ -33,18 +33,18 @@ const INTERNATIONAL: u8 = 1;
 pub(super) struct SmppClient {
     config: SmppConfig,
     egress: Egress,
-    link: Mutex<Link>,
+    link: Mutex<SmppConnection>,
 }
 
 #[derive(Debug)]
-struct Link {
+struct SmppConnection {
     stream: Option<TcpStream>,
     sequence: u32,
     backoff: Backoff,
     failed: Option<(Instant, String)>,
 }
 
-struct Pdu {
+struct PduHeader {
     command: u32,
     status: u32,
     sequence: u32,
@@ -55,7 +55,7 @@ impl SmppClient {
         Self {
             config: config.clone(),
             egress: egress.clone(),
-            link: Mutex::new(Link {
+            link: Mutex::new(SmppConnection {
                 stream: None,
                 sequence: 0,
                 backoff: Backoff::new(Duration::from_secs(1), Duration::from_secs(60)),
@@ -86,7 +86,7 @@ impl SmppClient {
         Err("connection to the message centre was lost".to_owned())
     }
 
-    async fn open(&self, link: &mut Link) -> Result<(), String> {
+    async fn open(&self, link: &mut SmppConnection) -> Result<(), String> {
         if link.stream.is_some() {
             return Ok(());
         }
@@ -109,7 +109,7 @@ impl SmppClient {
         }
     }
 
-    async fn bind(&self, link: &mut Link) -> Result<(), String> {
+    async fn bind(&self, link: &mut SmppConnection) -> Result<(), String> {
         let config = &self.config;
         let stream = timeout(TIMEOUT, self.egress.connect(&config.host, config.port))
             .await
@@ -154,7 +154,7 @@ impl SmppClient {
         if number.is_empty() || number.len() > 20 || !number.is_ascii() || number.contains('\0') {
             return Err("phone number must have between 1 and 20 characters".to_owned());
         }
-        let text = encoded(config.coding_scheme, message);
+        let text = encode_message(config.coding_scheme, message);
         let mut body = Vec::with_capacity(64 + text.len());
         put_text(&mut body, &config.service_type);
         if config.source_address.is_empty() {
@@ -185,7 +185,7 @@ impl SmppClient {
 }
 
 /// Writes a text in the alphabet of a message; what it lacks becomes a question mark.
-fn encoded(coding_scheme: u8, message: &str) -> Vec<u8> {
+fn encode_message(coding_scheme: u8, message: &str) -> Vec<u8> {
     let up_to = |last: u32| -> Vec<u8> {
         let byte = |character: char| {
             let code = u32::from(character);
@@ -206,8 +206,8 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.push(0);
 }
 
-impl Link {
-    async fn request(&mut self, command: u32, body: &[u8]) -> io::Result<Pdu> {
+impl SmppConnection {
+    async fn request(&mut self, command: u32, body: &[u8]) -> io::Result<PduHeader> {
         // Numbers begin with 1 and end before the highest bit.
         self.sequence = self.sequence % 0x7FFF_FFFF + 1;
         let sequence = self.sequence;
@@ -258,7 +258,7 @@ fn frame(command: u32, status: u32, sequence: u32, body: &[u8]) -> Vec<u8> {
     pdu
 }
 
-async fn read(stream: &mut TcpStream) -> io::Result<Pdu> {
+async fn read(stream: &mut TcpStream) -> io::Result<PduHeader> {
     let length = stream.read_u32().await? as usize;
     let command = stream.read_u32().await?;
     let status = stream.read_u32().await?;
@@ -268,7 +268,7 @@ async fn read(stream: &mut TcpStream) -> io::Result<Pdu> {
     }
     let mut body = vec![0; length - HEADER];
     stream.read_exact(&mut body).await?;
-    Ok(Pdu {
+    Ok(PduHeader {
         command,
         status,
         sequence,

@@ -1,9 +1,9 @@
 use std::time::Instant;
 
-use fieldline_connectors::NodeConfig;
+use fieldline_connectors::ConnectorConfig;
 use fieldline_connectors::egress::Egress;
 use fieldline_connectors::kafka::{KafkaClient, KafkaConfig};
-use fieldline_testkit::services::{consumed, told, unique};
+use fieldline_testkit::services::{consume_with_kafka, service_variable, unique};
 use fieldline_testkit::stand_ins::pairs;
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn client(configuration: &Value) -> KafkaClient {
 async fn kafka_has_what_was_acknowledged() {
     let topic = unique("messages");
     let client = client(&json!({
-        "bootstrapServers": told("FIELDLINE_TEST_KAFKA"),
+        "bootstrapServers": service_variable("FIELDLINE_TEST_KAFKA"),
         "addMetadataKeyValuesAsKafkaHeaders": true,
         "otherProperties": {"unknown.property": "x"},
     }));
@@ -37,7 +37,7 @@ async fn kafka_has_what_was_acknowledged() {
         ));
     }
     expected.sort();
-    assert_eq!(consumed(&topic, 3), expected);
+    assert_eq!(consume_with_kafka(&topic, 3), expected);
 }
 
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn kafka_takes_batches_in_each_compression() {
     for compression in ["none", "gzip", "snappy", "lz4", "zstd"] {
         let topic = unique(compression);
         let client = client(&json!({
-            "bootstrapServers": told("FIELDLINE_TEST_KAFKA"),
+            "bootstrapServers": service_variable("FIELDLINE_TEST_KAFKA"),
             "linger": 20,
             "acks": "all",
             "otherProperties": {"compression.type": compression},
@@ -64,7 +64,7 @@ async fn kafka_takes_batches_in_each_compression() {
             .collect();
         let expected: Vec<String> = (0..50).map(|offset| offset.to_string()).collect();
         assert_eq!(offsets, expected, "{compression}");
-        let found = consumed(&topic, 50);
+        let found = consume_with_kafka(&topic, 50);
         assert!(
             bodies
                 .iter()
@@ -97,14 +97,14 @@ async fn all<F: Future<Output = Result<T, E>>, T, E: std::fmt::Debug>(futures: V
 }
 
 fn authenticated(mechanism: &str, password: &str) -> Value {
-    let authority = std::fs::read_to_string(told("FIELDLINE_TEST_KAFKA_CA")).unwrap();
+    let authority = std::fs::read_to_string(service_variable("FIELDLINE_TEST_KAFKA_CA")).unwrap();
     let module = if mechanism == "PLAIN" {
         "plain.PlainLoginModule"
     } else {
         "scram.ScramLoginModule"
     };
     json!({
-        "bootstrapServers": told("FIELDLINE_TEST_KAFKA_SASL"),
+        "bootstrapServers": service_variable("FIELDLINE_TEST_KAFKA_SASL"),
         "otherProperties": {
             "security.protocol": "SASL_SSL",
             "sasl.mechanism": mechanism,
@@ -125,7 +125,7 @@ async fn kafka_knows_who_sends_over_tls() {
         let topic = unique("tls");
         let known = client(&authenticated(mechanism, "alice-secret"));
         known.send(&topic, None, "hello", &[]).await.unwrap();
-        assert!(consumed(&topic, 1)[0].ends_with("null\thello"));
+        assert!(consume_with_kafka(&topic, 1)[0].ends_with("null\thello"));
 
         let unknown = client(&authenticated(mechanism, "guessed-secret"));
         let error = unknown.send(&topic, None, "hello", &[]).await.unwrap_err();

@@ -1,7 +1,7 @@
-use fieldline_connectors::NodeConfig;
+use fieldline_connectors::ConnectorConfig;
 use fieldline_connectors::egress::Egress;
 use fieldline_connectors::mqtt::{MqttClient, MqttConfig};
-use fieldline_testkit::services::{Proxy, Subscriber, port, told, unique};
+use fieldline_testkit::services::{MosquittoSubscriber, TcpProxy, port, service_variable, unique};
 use serde_json::{Value, json};
 
 fn client(configuration: Value) -> MqttClient {
@@ -21,7 +21,7 @@ fn client(configuration: Value) -> MqttClient {
 async fn mqtt_messages_arrive_in_each_version() {
     for version in ["MQTT_3_1", "MQTT_3_1_1", "MQTT_5"] {
         let topic = unique("fieldline/test");
-        let mut subscriber = Subscriber::to(&topic).await;
+        let mut subscriber = MosquittoSubscriber::to(&topic).await;
         let client = client(json!({
             "protocolVersion": version,
             "clientId": unique("c"),
@@ -35,7 +35,7 @@ async fn mqtt_messages_arrive_in_each_version() {
             "{version}"
         );
         // The broker has kept it.
-        let mut later = Subscriber::to(&topic).await;
+        let mut later = MosquittoSubscriber::to(&topic).await;
         assert_eq!(
             later.line_with("got").await,
             format!("got {topic} 1 1 a \"text\""),
@@ -48,10 +48,14 @@ async fn mqtt_messages_arrive_in_each_version() {
 #[ignore = "needs Mosquitto: tests/services/with-mosquitto.sh"]
 async fn mqtt_client_certificates_open_the_door() {
     let read = |name: &str| {
-        std::fs::read_to_string(format!("{}/{name}", told("FIELDLINE_TEST_CERTIFICATES"))).unwrap()
+        std::fs::read_to_string(format!(
+            "{}/{name}",
+            service_variable("FIELDLINE_TEST_CERTIFICATES")
+        ))
+        .unwrap()
     };
     let topic = unique("fieldline/tls");
-    let mut subscriber = Subscriber::to(&topic).await;
+    let mut subscriber = MosquittoSubscriber::to(&topic).await;
     let with = |credentials: Value| {
         client(json!({"port": port("FIELDLINE_TEST_MQTT_TLS"), "ssl": true, "credentials": credentials}))
     };
@@ -79,8 +83,8 @@ async fn mqtt_client_certificates_open_the_door() {
 #[ignore = "needs Mosquitto: tests/services/with-mosquitto.sh"]
 async fn mqtt_survives_lost_connections() {
     let topic = unique("fieldline/cut");
-    let mut subscriber = Subscriber::to(&topic).await;
-    let proxy = Proxy::to(told("FIELDLINE_TEST_MQTT")).await;
+    let mut subscriber = MosquittoSubscriber::to(&topic).await;
+    let proxy = TcpProxy::to(service_variable("FIELDLINE_TEST_MQTT")).await;
     let client = client(json!({"port": proxy.port, "clientId": unique("c"), "cleanSession": false}));
     for number in 0..20 {
         client.send(&topic, &number.to_string()).await.unwrap();

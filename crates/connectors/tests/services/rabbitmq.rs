@@ -1,7 +1,7 @@
-use fieldline_connectors::NodeConfig;
+use fieldline_connectors::ConnectorConfig;
 use fieldline_connectors::egress::Egress;
 use fieldline_connectors::rabbitmq::{RabbitMqClient, RabbitMqConfig};
-use fieldline_testkit::services::{Proxy, Queue, port, told};
+use fieldline_testkit::services::{RabbitmqQueue, TcpProxy, port, service_variable};
 use serde_json::json;
 
 const ADDRESS: &str = "FIELDLINE_TEST_RABBITMQ";
@@ -20,7 +20,7 @@ fn client(port: u16, password: &str, properties: Option<&str>) -> RabbitMqClient
 #[tokio::test]
 #[ignore = "needs RabbitMQ: tests/services/with-rabbitmq.sh"]
 async fn rabbitmq_has_what_was_confirmed() {
-    let queue = Queue::declare().await;
+    let queue = RabbitmqQueue::declare().await;
     let cases = [
         (None, None, None),
         (Some("PERSISTENT_TEXT_PLAIN"), Some("text/plain"), Some(2)),
@@ -45,8 +45,8 @@ async fn rabbitmq_has_what_was_confirmed() {
 #[tokio::test]
 #[ignore = "needs RabbitMQ: tests/services/with-rabbitmq.sh"]
 async fn rabbitmq_comes_back_after_a_wrong_exchange_and_a_lost_connection() {
-    let queue = Queue::declare().await;
-    let proxy = Proxy::to(told(ADDRESS)).await;
+    let queue = RabbitmqQueue::declare().await;
+    let proxy = TcpProxy::to(service_variable(ADDRESS)).await;
     let client = client(proxy.port, "guest", None);
     client.send("", &queue.name, "1").await.unwrap();
 

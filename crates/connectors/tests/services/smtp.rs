@@ -1,7 +1,7 @@
-use fieldline_connectors::NodeConfig;
+use fieldline_connectors::ConnectorConfig;
 use fieldline_connectors::egress::Egress;
-use fieldline_connectors::mail::{Email, MailClient, SendEmailConfig};
-use fieldline_testkit::services::{arrived, told, unique};
+use fieldline_connectors::mail::{MailClient, OutgoingEmail, SendEmailConfig};
+use fieldline_testkit::services::{find_mail, service_variable, unique};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
@@ -10,7 +10,7 @@ fn client(configuration: Value) -> MailClient {
     let mut full = json!({
         "useSystemSmtpSettings": false,
         "smtpHost": "localhost",
-        "smtpPort": told("FIELDLINE_TEST_SMTP_PORT"),
+        "smtpPort": service_variable("FIELDLINE_TEST_SMTP_PORT"),
         "username": "alice",
         "password": "alice-secret",
     });
@@ -20,19 +20,19 @@ fn client(configuration: Value) -> MailClient {
     MailClient::new(&SendEmailConfig::from_json(&full).unwrap().smtp, &Egress::open()).unwrap()
 }
 
-fn email(subject: &str) -> Email {
+fn email(subject: &str) -> OutgoingEmail {
     let body = json!({
         "from": "Platform <platform@example.org>", "to": "a@example.org, b@example.org", "cc": null,
         "bcc": "hidden@example.org", "subject": subject, "body": "<b>Grüße</b> <img src=\"cid:logo\">", "html": true,
         "images": {"logo": "data:image/png;base64,iVBORw0KGgo="},
     });
-    Email::from_json(&body.to_string()).unwrap()
+    OutgoingEmail::from_json(&body.to_string()).unwrap()
 }
 
 #[tokio::test]
 #[ignore = "needs a mail server: tests/services/with-smtp.sh"]
 async fn smtp_mails_arrive_in_clear_and_encrypted() {
-    let secure = told("FIELDLINE_TEST_SMTPS_PORT");
+    let secure = service_variable("FIELDLINE_TEST_SMTPS_PORT");
     for (configuration, encrypted) in [
         (json!({}), false),
         (json!({"enableTls": true, "tlsVersion": "TLSv1.2"}), true),
@@ -42,7 +42,7 @@ async fn smtp_mails_arrive_in_clear_and_encrypted() {
         let client = client(configuration);
         client.check().await.unwrap();
         client.send(&email(&subject)).await.unwrap();
-        let (envelope, text) = arrived(&subject);
+        let (envelope, text) = find_mail(&subject);
         assert_eq!(envelope["from"], "platform@example.org");
         assert_eq!(
             envelope["to"],
@@ -107,11 +107,11 @@ async fn smtp_goes_through_a_proxy() {
     });
     let subject = unique("proxied");
     let client = client(json!({
-        "smtpProtocol": "smtps", "smtpPort": told("FIELDLINE_TEST_SMTPS_PORT"), "enableProxy": true,
+        "smtpProtocol": "smtps", "smtpPort": service_variable("FIELDLINE_TEST_SMTPS_PORT"), "enableProxy": true,
         "proxyHost": "127.0.0.1", "proxyPort": port.to_string(), "proxyUser": "u", "proxyPassword": "p",
     }));
     client.send(&email(&subject)).await.unwrap();
-    assert_eq!(arrived(&subject).0["encrypted"], true);
+    assert_eq!(find_mail(&subject).0["encrypted"], true);
     let request = proxy.await.unwrap();
     assert!(
         request.contains("Proxy-Authorization: Basic dTpw\r\n"),

@@ -1,11 +1,11 @@
 use std::time::Duration;
 
-use fieldline_connectors::NodeConfig;
-use fieldline_connectors::ai::{AiClient, AiConfig, AiModelConfig, ChatRequest, Content, ResponseFormat};
+use fieldline_connectors::ConnectorConfig;
+use fieldline_connectors::ai::{AiClient, AiConfig, AiModelConfig, ChatRequest, PromptPart, ResponseFormat};
 use fieldline_connectors::egress::Egress;
 use fieldline_testkit::stand_ins::aws::{SECRET, is_signed};
 use fieldline_testkit::stand_ins::google;
-use fieldline_testkit::stand_ins::server::{Received, Server, answer};
+use fieldline_testkit::stand_ins::server::{FakeHttpServer, RecordedRequest, answer};
 use serde_json::{Value, json};
 
 fn format(format: Value) -> ResponseFormat {
@@ -25,8 +25,8 @@ fn reduced_schema() -> Value {
 }
 
 /// Asks a model of a provider that answers so; returns its body and the request.
-async fn ask(provider: Value, format: &ResponseFormat, said: Value) -> (Value, Received) {
-    let server = Server::start(move |request| match request.target.as_str() {
+async fn ask(provider: Value, format: &ResponseFormat, said: Value) -> (Value, RecordedRequest) {
+    let server = FakeHttpServer::start(move |request| match request.target.as_str() {
         "/token" => answer(200, &[], &google::token(request)),
         _ => answer(200, &[], &said.to_string()),
     })
@@ -41,8 +41,8 @@ async fn ask(provider: Value, format: &ResponseFormat, said: Value) -> (Value, R
     }
     let model = AiModelConfig::from_json(&model).unwrap();
     let client = AiClient::with_endpoint(&model, Some(&server.url), &Egress::open()).unwrap();
-    let image = Content::of_resource("image/png", vec![1, 2, 3]);
-    let contents = [Content::Text("question".to_owned()), image];
+    let image = PromptPart::of_resource("image/png", vec![1, 2, 3]);
+    let contents = [PromptPart::Text("question".to_owned()), image];
     let request = ChatRequest {
         system_prompt: Some("be brief"),
         contents: &contents,
@@ -188,9 +188,9 @@ async fn refusals_and_late_answers_are_failures() {
     let model = json!({"provider": "OPENAI", "providerConfig": {"apiKey": "sk-secret"}, "modelId": "m"});
     let config = AiModelConfig::from_json(&model).unwrap();
     assert!(!format!("{config:?}").contains("sk-secret"));
-    let server = Server::always(429, json!({"error": {"message": "quota exceeded"}})).await;
+    let server = FakeHttpServer::always(429, json!({"error": {"message": "quota exceeded"}})).await;
     let client = AiClient::with_endpoint(&config, Some(&server.url), &Egress::open()).unwrap();
-    let contents = [Content::Text("q".to_owned())];
+    let contents = [PromptPart::Text("q".to_owned())];
     let mut request = ChatRequest {
         system_prompt: None,
         contents: &contents,

@@ -1,4 +1,4 @@
-use fieldline_connectors::NodeConfig;
+use fieldline_connectors::ConnectorConfig;
 use fieldline_connectors::aws::{
     LambdaClient, LambdaConfig, SnsClient, SnsConfig, SqsClient, SqsConfig, SqsMessage,
 };
@@ -6,12 +6,12 @@ use fieldline_connectors::egress::Egress;
 use fieldline_connectors::sms::{SmsClient, SmsProviderConfig};
 use fieldline_testkit::stand_ins::aws::{SECRET, is_signed};
 use fieldline_testkit::stand_ins::pairs;
-use fieldline_testkit::stand_ins::server::{Server, answer};
+use fieldline_testkit::stand_ins::server::{FakeHttpServer, answer};
 use serde_json::json;
 
 #[tokio::test]
 async fn sqs_messages_are_signed_and_complete() {
-    let server = Server::start(|_| {
+    let server = FakeHttpServer::start(|_| {
         let body = json!({"MessageId": "m-1", "MD5OfMessageBody": "b", "MD5OfMessageAttributes": "a"});
         answer(200, &[("x-amzn-RequestId", "r-1")], &body.to_string())
     })
@@ -63,7 +63,7 @@ async fn sqs_messages_are_signed_and_complete() {
 #[tokio::test]
 async fn sqs_refusals_keep_the_words_of_the_service() {
     let refusal = json!({"__type": "com.amazonaws.sqs#QueueDoesNotExist", "message": "no such queue"});
-    let server = Server::always(400, refusal).await;
+    let server = FakeHttpServer::always(400, refusal).await;
     let configuration = json!({"accessKeyId": "AKIDEXAMPLE", "secretAccessKey": SECRET});
     let client = SqsClient::new(&SqsConfig::from_json(&configuration).unwrap(), &Egress::open()).unwrap();
     let url = format!("{}/q", server.url);
@@ -85,7 +85,7 @@ const PUBLISHED: &str = "<PublishResponse><PublishResult><MessageId>m-2</Message
 
 #[tokio::test]
 async fn sns_publishes_to_topics_and_phones() {
-    let server = Server::start(|_| answer(200, &[], PUBLISHED)).await;
+    let server = FakeHttpServer::start(|_| answer(200, &[], PUBLISHED)).await;
     let keys = json!({"accessKeyId": "AKIDEXAMPLE", "secretAccessKey": SECRET, "region": "us-east-1"});
     let client = SnsClient::with_endpoint(
         &SnsConfig::from_json(&keys).unwrap(),
@@ -128,7 +128,7 @@ async fn sns_publishes_to_topics_and_phones() {
 
 #[tokio::test]
 async fn lambda_results_become_the_body() {
-    let server = Server::start(|request| {
+    let server = FakeHttpServer::start(|request| {
         let headers = [("x-amzn-RequestId", "r-3"), ("X-Amz-Function-Error", "Unhandled")];
         if request.body.contains("bad") {
             answer(200, &headers, r#"{"errorMessage":"oops"}"#)

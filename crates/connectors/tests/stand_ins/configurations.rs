@@ -1,4 +1,4 @@
-use fieldline_connectors::NodeConfig;
+use fieldline_connectors::ConnectorConfig;
 use fieldline_connectors::ai::AiConfig;
 use fieldline_connectors::aws::{LambdaConfig, SnsConfig, SqsConfig};
 use fieldline_connectors::azure::AzureIotHubConfig;
@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 const HIDDEN: &str = "hidden-hidden";
 
 /// Reads a configuration, and checks that it does not show what is secret.
-fn read<T: NodeConfig + std::fmt::Debug>(configuration: &Value) -> T {
+fn read<T: ConnectorConfig + std::fmt::Debug>(configuration: &Value) -> T {
     let config = T::from_json(configuration).unwrap();
     let shown = format!("{config:?}");
     assert!(!shown.contains(HIDDEN), "{shown}");
     config
 }
 
-fn field<T: NodeConfig>(configuration: &Value) -> String {
+fn field<T: ConnectorConfig>(configuration: &Value) -> String {
     match T::from_json(configuration) {
         Ok(_) => "nothing".to_owned(),
         Err(error) => error.field().to_owned(),

@@ -1,13 +1,13 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use fieldline_connectors::NodeConfig;
+use fieldline_connectors::ConnectorConfig;
 use fieldline_connectors::egress::Egress;
 use fieldline_connectors::gcp::{PubSubClient, PubSubConfig};
 use fieldline_testkit::stand_ins::google::{key_file, token};
-use fieldline_testkit::stand_ins::server::{Server, answer};
+use fieldline_testkit::stand_ins::server::{FakeHttpServer, answer};
 use serde_json::json;
 
-fn client(server: &Server) -> PubSubClient {
+fn client(server: &FakeHttpServer) -> PubSubClient {
     let configuration = json!({
         "projectId": "p", "topicName": "t", "serviceAccountKey": key_file(&server.url),
         "serviceAccountKeyFileName": "key.json",
@@ -22,7 +22,7 @@ fn client(server: &Server) -> PubSubClient {
 
 #[tokio::test]
 async fn pubsub_messages_go_with_a_token_that_is_kept() {
-    let server = Server::start(|request| match request.target.as_str() {
+    let server = FakeHttpServer::start(|request| match request.target.as_str() {
         "/token" => answer(200, &[], &token(request)),
         "/v1/projects/p/topics/t:publish" if request.header("authorization") == "Bearer token-1" => {
             answer(200, &[], r#"{"messageIds":["17"]}"#)
@@ -48,7 +48,7 @@ async fn pubsub_messages_go_with_a_token_that_is_kept() {
 async fn pubsub_tries_again_what_may_pass() {
     let calls = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
     let counted = std::sync::Arc::clone(&calls);
-    let server = Server::start(move |request| {
+    let server = FakeHttpServer::start(move |request| {
         if request.target == "/token" {
             return answer(200, &[], &token(request));
         }

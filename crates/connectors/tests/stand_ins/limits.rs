@@ -5,18 +5,18 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
-use fieldline_connectors::ai::{AiClient, AiConfig, AiModelConfig, ChatRequest, Content, ResponseFormat};
+use fieldline_connectors::ai::{AiClient, AiConfig, AiModelConfig, ChatRequest, PromptPart, ResponseFormat};
 use fieldline_connectors::aws::{SnsClient, SnsConfig};
 use fieldline_connectors::egress::Egress;
 use fieldline_connectors::gcp::{PubSubClient, PubSubConfig};
 use fieldline_connectors::kafka::{KafkaClient, KafkaConfig};
-use fieldline_connectors::mail::{Email, MailClient, SendEmailConfig};
+use fieldline_connectors::mail::{MailClient, OutgoingEmail, SendEmailConfig};
 use fieldline_connectors::rabbitmq::{RabbitMqClient, RabbitMqConfig};
 use fieldline_connectors::slack::SlackClient;
 use fieldline_connectors::sms::{SmsClient, SmsProviderConfig};
-use fieldline_connectors::{NodeConfig, Secret, SendError};
+use fieldline_connectors::{ConnectorConfig, ConnectorError, Secret};
 use fieldline_testkit::stand_ins::google;
-use fieldline_testkit::stand_ins::server::{Server, answer};
+use fieldline_testkit::stand_ins::server::{FakeHttpServer, answer};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -24,7 +24,7 @@ use tokio::net::TcpListener;
 /// Begins so many calls that nobody answers; returns what the next one is told.
 async fn one_more<F, T>(count: usize, call: impl Fn() -> F) -> String
 where
-    F: Future<Output = Result<T, SendError>>,
+    F: Future<Output = Result<T, ConnectorError>>,
     T: Debug,
 {
     let mut begun = Vec::with_capacity(count);
@@ -37,11 +37,11 @@ where
     call().await.unwrap_err().message
 }
 
-fn slack(server: &Server) -> SlackClient {
+fn slack(server: &FakeHttpServer) -> SlackClient {
     SlackClient::with_endpoint(&Secret::new("xoxb-1"), Some(&server.url), &Egress::open()).unwrap()
 }
 
-fn sns(server: &Server) -> SnsClient {
+fn sns(server: &FakeHttpServer) -> SnsClient {
     let keys = json!({"accessKeyId": "a", "secretAccessKey": "s"});
     SnsClient::with_endpoint(
         &SnsConfig::from_json(&keys).unwrap(),
@@ -51,7 +51,7 @@ fn sns(server: &Server) -> SnsClient {
     .unwrap()
 }
 
-fn twilio(server: &Server) -> SmsClient {
+fn twilio(server: &FakeHttpServer) -> SmsClient {
     let provider =
         json!({"type": "TWILIO", "accountSid": "AC1", "accountToken": "t", "numberFrom": "+15550001"});
     let provider = SmsProviderConfig::from_json(&provider).unwrap();
@@ -66,13 +66,13 @@ fn mail(configuration: serde_json::Value) -> MailClient {
     .unwrap()
 }
 
-fn email() -> Email {
-    Email::from_json(r#"{"from": "a@b.c", "to": "a@b.c", "subject": "s", "body": "b"}"#).unwrap()
+fn email() -> OutgoingEmail {
+    OutgoingEmail::from_json(r#"{"from": "a@b.c", "to": "a@b.c", "subject": "s", "body": "b"}"#).unwrap()
 }
 
 #[tokio::test]
 async fn only_so_many_wait_for_a_silent_service() {
-    let server = Server::silent().await;
+    let server = FakeHttpServer::silent().await;
     let client = slack(&server);
     let told = one_more(16 + 1000, || client.send("C1", "x")).await;
     assert_eq!(told, "too many messages wait");
@@ -113,7 +113,7 @@ async fn only_so_many_wait_for_a_silent_service() {
         &Egress::open(),
     )
     .unwrap();
-    let contents = [Content::Text("q".to_owned())];
+    let contents = [PromptPart::Text("q".to_owned())];
     let request = ChatRequest {
         system_prompt: None,
         contents: &contents,
@@ -126,13 +126,13 @@ async fn only_so_many_wait_for_a_silent_service() {
 
 #[tokio::test]
 async fn answers_of_services_are_read_up_to_a_size_and_redirects_not_followed() {
-    let server = Server::start(|_| answer(200, &[], &"x".repeat((8 << 20) + 1))).await;
+    let server = FakeHttpServer::start(|_| answer(200, &[], &"x".repeat((8 << 20) + 1))).await;
     let told = sns(&server).send("arn", "x").await.unwrap_err().message;
     assert_eq!(told, "the answer exceeds 8388608 bytes");
     let told = slack(&server).send("C1", "x").await.unwrap_err().message;
     assert_eq!(told, "the answer exceeds 8388608 bytes");
 
-    let server = Server::start(|_| answer(307, &[("location", "/elsewhere")], "")).await;
+    let server = FakeHttpServer::start(|_| answer(307, &[("location", "/elsewhere")], "")).await;
     let told = sns(&server).send("arn", "x").await.unwrap_err().message;
     assert!(told.contains("Status Code: 307"), "{told}");
     slack(&server).send("C1", "x").await.unwrap_err();
@@ -142,7 +142,7 @@ async fn answers_of_services_are_read_up_to_a_size_and_redirects_not_followed() 
 
 #[tokio::test]
 async fn what_is_too_long_is_not_sent() {
-    let server = Server::always(201, json!({"num_segments": "23"})).await;
+    let server = FakeHttpServer::always(201, json!({"num_segments": "23"})).await;
     twilio(&server).send("+4912345", &"é".repeat(1601)).await.unwrap();
     let form = server.last().form();
     let (_, body) = form.iter().find(|(name, _)| name == "Body").unwrap();

@@ -4,16 +4,16 @@ use fieldline_connectors::azure::{AzureIotHubClient, AzureIotHubConfig};
 use fieldline_connectors::egress::Egress;
 use fieldline_connectors::slack::{SlackClient, SlackConfig};
 use fieldline_connectors::sms::{SendSmsConfig, SmsClient, SmsProviderConfig};
-use fieldline_connectors::{NodeConfig, Secret};
-use fieldline_testkit::stand_ins::azure::{Hub, is_signed};
-use fieldline_testkit::stand_ins::server::Server;
+use fieldline_connectors::{ConnectorConfig, Secret};
+use fieldline_testkit::stand_ins::azure::{FakeIotHub, is_signed};
+use fieldline_testkit::stand_ins::server::FakeHttpServer;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 #[tokio::test]
 async fn slack_messages_carry_the_token_of_the_bot() {
-    let server = Server::always(200, json!({"ok": true})).await;
+    let server = FakeHttpServer::always(200, json!({"ok": true})).await;
     let client =
         SlackClient::with_endpoint(&Secret::new("xoxb-1"), Some(&server.url), &Egress::open()).unwrap();
     client.send("C1", "hot: 5 > 3").await.unwrap();
@@ -22,7 +22,7 @@ async fn slack_messages_carry_the_token_of_the_bot() {
     assert_eq!(request.header("authorization"), "Bearer xoxb-1");
     assert_eq!(request.json(), json!({"channel": "C1", "text": "hot: 5 > 3"}));
 
-    let server = Server::always(
+    let server = FakeHttpServer::always(
         200,
         json!({"ok": false, "error": "missing_scope", "needed": "chat:write"}),
     )
@@ -42,7 +42,7 @@ async fn slack_messages_carry_the_token_of_the_bot() {
 
 #[tokio::test]
 async fn twilio_is_told_who_writes_to_whom() {
-    let server = Server::always(201, json!({"num_segments": "2"})).await;
+    let server = FakeHttpServer::always(201, json!({"num_segments": "2"})).await;
     let provider =
         json!({"type": "TWILIO", "accountSid": "AC1", "accountToken": "t", "numberFrom": "+15550001"});
     let config = SmsProviderConfig::from_json(&provider).unwrap();
@@ -57,7 +57,7 @@ async fn twilio_is_told_who_writes_to_whom() {
         expected.map(|(name, value)| (name.to_owned(), value.to_owned()))
     );
 
-    let server = Server::always(400, json!({"message": "The 'To' number is not valid"})).await;
+    let server = FakeHttpServer::always(400, json!({"message": "The 'To' number is not valid"})).await;
     let client = SmsClient::with_endpoint(&config, Some(&server.url), &Egress::open()).unwrap();
     let error = client.send("+4912345", "x").await.unwrap_err();
     assert_eq!(
@@ -158,7 +158,7 @@ async fn smpp_pdus_are_those_of_the_specification() {
 
 #[tokio::test]
 async fn azure_hubs_get_a_shared_access_signature() {
-    let hub = Hub::start().await;
+    let hub = FakeIotHub::start().await;
 
     let key = STANDARD.encode("the key of the device");
     let configuration = json!({

@@ -1,17 +1,17 @@
 use std::sync::Arc;
 
 use fieldline_connectors::egress::Egress;
-use fieldline_connectors::rest::{RestBody, RestClient, RestConfig, RestRequest, RestSettings};
-use fieldline_connectors::{NodeConfig, Outcome, SendError};
-use fieldline_testkit::stand_ins::server::{Server, answer};
+use fieldline_connectors::rest::{RestBody, RestCallClient, RestConfig, RestRequest, RestSettings};
+use fieldline_connectors::{ConnectorConfig, ConnectorError, ConnectorOutcome};
+use fieldline_testkit::stand_ins::server::{FakeHttpServer, answer};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-fn client(configuration: &Value) -> RestClient {
-    RestClient::new(
+fn client(configuration: &Value) -> RestCallClient {
+    RestCallClient::new(
         &RestConfig::from_json(configuration).unwrap(),
         &RestSettings::default(),
         &Egress::open(),
@@ -19,7 +19,7 @@ fn client(configuration: &Value) -> RestClient {
     .unwrap()
 }
 
-async fn send(client: &RestClient, url: &str, body: &str) -> Result<Outcome, SendError> {
+async fn send(client: &RestCallClient, url: &str, body: &str) -> Result<ConnectorOutcome, ConnectorError> {
     let request = RestRequest {
         url,
         query: Some(&[]),
@@ -44,7 +44,7 @@ async fn answers_become_body_and_metadata() {
         ("x-many", "2"),
         ("etag", "e"),
     ];
-    let server = Server::start(move |_| answer(201, &headers, r#"{"ok":1}"#)).await;
+    let server = FakeHttpServer::start(move |_| answer(201, &headers, r#"{"ok":1}"#)).await;
     let credentials = json!({"type": "basic", "username": "u", "password": "p"});
     let client = client(&json!({"requestMethod": "PUT", "credentials": credentials}));
     let query = [("q x".to_owned(), "a+b".to_owned())];
@@ -86,7 +86,7 @@ async fn answers_become_body_and_metadata() {
 
 #[tokio::test]
 async fn anything_but_success_is_a_failure() {
-    let server = Server::start(|request| match request.target.as_str() {
+    let server = FakeHttpServer::start(|request| match request.target.as_str() {
         "/moved" => answer(302, &[("location", "/elsewhere")], "there"),
         _ => answer(404, &[], "nothing here"),
     })
@@ -120,7 +120,7 @@ async fn anything_but_success_is_a_failure() {
 
 #[tokio::test]
 async fn bodies_are_what_the_configuration_says() {
-    let server = Server::start(|_| answer(204, &[], "")).await;
+    let server = FakeHttpServer::start(|_| answer(204, &[], "")).await;
     let plain = client(&json!({"trimDoubleQuotes": true}));
     let outcome = send(&plain, &server.url, r#""a \"b\"""#).await.unwrap();
     assert_eq!(
@@ -152,7 +152,7 @@ async fn bodies_are_what_the_configuration_says() {
 
 #[tokio::test]
 async fn answers_that_are_too_large_or_late_are_failures() {
-    let server = Server::start(|_| answer(200, &[], &"x".repeat(3000))).await;
+    let server = FakeHttpServer::start(|_| answer(200, &[], &"x".repeat(3000))).await;
     let small = client(&json!({"maxInMemoryBufferSizeInKb": 1}));
     let error = send(&small, &server.url, "{}").await.unwrap_err();
     assert!(
@@ -175,7 +175,7 @@ async fn answers_that_are_too_large_or_late_are_failures() {
         max_pending_requests: 0,
         ..RestSettings::default()
     };
-    let busy = RestClient::new(&RestConfig::default(), &settings, &Egress::open()).unwrap();
+    let busy = RestCallClient::new(&RestConfig::default(), &settings, &Egress::open()).unwrap();
     let first = send(&busy, &url, "{}");
     tokio::select! {
         biased;
@@ -206,7 +206,7 @@ fn wrong_configurations_name_the_field() {
         assert_eq!(RestConfig::from_json(&configuration).unwrap_err().field(), field);
     }
     let config = RestConfig::from_json(&json!({"maxInMemoryBufferSizeInKb": 25001})).unwrap();
-    let error = RestClient::new(&config, &RestSettings::default(), &Egress::open()).unwrap_err();
+    let error = RestCallClient::new(&config, &RestSettings::default(), &Egress::open()).unwrap_err();
     assert_eq!(error.field(), "maxInMemoryBufferSizeInKb");
     let old =
         RestConfig::from_json(&json!({"useRedisQueueForMsgPersistence": false, "proxyPort": "80"})).unwrap();
@@ -215,7 +215,7 @@ fn wrong_configurations_name_the_field() {
 
 #[tokio::test]
 async fn requests_go_through_the_proxy() {
-    let proxy = Server::start(|_| answer(200, &[], "{}")).await;
+    let proxy = FakeHttpServer::start(|_| answer(200, &[], "{}")).await;
     let port = proxy.url.rsplit_once(':').unwrap().1;
     let client = client(&json!({
         "enableProxy": true, "proxyHost": "127.0.0.1", "proxyPort": port, "proxyUser": "u", "proxyPassword": "p",

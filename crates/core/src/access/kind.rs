@@ -13,10 +13,10 @@ use fieldline_model::{
 };
 use uuid::Uuid;
 
-use super::Entity;
+use super::AnyEntity;
 
 /// A kind of entities with ids of their own.
-pub trait Kind: Clone + Send + Sync + 'static {
+pub trait EntityKind: Clone + Send + Sync + 'static {
     /// Its typed id.
     type Id: Copy + Default + PartialEq + fmt::Display + Into<EntityId> + Send + Sync + 'static;
     /// What ids name it.
@@ -26,14 +26,14 @@ pub trait Kind: Clone + Send + Sync + 'static {
     /// Its id, where it is set.
     fn id(&self) -> Option<Self::Id>;
     /// It as one of all entities.
-    fn into_entity(self) -> Entity;
+    fn into_entity(self) -> AnyEntity;
     /// One of all entities, where it is of this kind.
-    fn of(entity: Entity) -> Option<Self>;
+    fn of(entity: AnyEntity) -> Option<Self>;
 }
 
 macro_rules! kinds {
     ($($kind:ident $name:ident $id:ident;)*) => {$(
-        impl Kind for $kind {
+        impl EntityKind for $kind {
             type Id = $id;
             const TYPE: EntityType = EntityType::$name;
 
@@ -45,13 +45,13 @@ macro_rules! kinds {
                 self.id
             }
 
-            fn into_entity(self) -> Entity {
-                Entity::$name(self)
+            fn into_entity(self) -> AnyEntity {
+                AnyEntity::$name(self)
             }
 
-            fn of(entity: Entity) -> Option<Self> {
+            fn of(entity: AnyEntity) -> Option<Self> {
                 match entity {
-                    Entity::$name(found) => Some(found),
+                    AnyEntity::$name(found) => Some(found),
                     _ => None,
                 }
             }

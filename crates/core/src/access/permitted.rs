@@ -8,18 +8,18 @@ use fieldline_model::entity::{
 use fieldline_model::{CustomerId, EntityId, EntityType, RuleChainId, TenantId};
 use uuid::Uuid;
 
-use super::{AccessError, Kind, Operation, Principal, allows, lookup};
-use crate::ports::{Assignable, EntityStores, Profile, StoreError, StoreResult};
+use super::{AccessError, AccessOperation, EntityKind, Principal, allows, lookup};
+use crate::ports::{AssignableEntity, EntityProfile, EntityStores, StoreError, StoreResult};
 
 /// Those of the entities that the principal may do that with, as [`lookup`] would say: what is not there is left out.
 /// Kinds that there are many of take one query each.
 ///
 /// # Errors
 /// A store failed.
-pub async fn permitted(
+pub async fn filter_permitted(
     stores: &EntityStores,
     who: &Principal,
-    operation: Operation,
+    operation: AccessOperation,
     ids: impl IntoIterator<Item = EntityId>,
 ) -> Result<HashSet<EntityId>, StoreError> {
     let mut kinds: BTreeMap<EntityType, BTreeSet<Uuid>> = BTreeMap::new();
@@ -57,7 +57,7 @@ pub async fn permitted(
                 continue;
             }
         };
-        let resources = found.iter().map(super::Entity::resource);
+        let resources = found.iter().map(super::AnyEntity::resource);
         permitted.extend(
             resources
                 .filter(|resource| allows(who, operation, resource))
@@ -67,25 +67,25 @@ pub async fn permitted(
     Ok(permitted)
 }
 
-async fn assigned<E: Assignable>(
+async fn assigned<E: AssignableEntity>(
     stores: &EntityStores,
     tenant: TenantId,
     ids: &BTreeSet<Uuid>,
-) -> StoreResult<Vec<super::Entity>> {
+) -> StoreResult<Vec<super::AnyEntity>> {
     let ids: Vec<E::Id> = ids.iter().copied().map(E::typed).collect();
     Ok(entities(E::store(stores).by_ids(tenant, &ids).await?))
 }
 
-async fn profiles<P: Profile>(
+async fn profiles<P: EntityProfile>(
     stores: &EntityStores,
     tenant: TenantId,
     ids: &BTreeSet<Uuid>,
-) -> StoreResult<Vec<super::Entity>> {
+) -> StoreResult<Vec<super::AnyEntity>> {
     let ids: Vec<P::Id> = ids.iter().copied().map(P::typed).collect();
     Ok(entities(P::store(stores).by_ids(tenant, &ids).await?))
 }
 
-fn entities<K: Kind>(found: Vec<K>) -> Vec<super::Entity> {
+fn entities<K: EntityKind>(found: Vec<K>) -> Vec<super::AnyEntity> {
     found.into_iter().map(K::into_entity).collect()
 }
 
@@ -121,7 +121,7 @@ mod tests {
         };
         let unknown = EntityId::from(DeviceId::new());
         let asked = devices.iter().copied().chain([unknown, devices[0]]);
-        let seen = permitted(&fakes.entities(), &who, Operation::Read, asked).await;
+        let seen = filter_permitted(&fakes.entities(), &who, AccessOperation::Read, asked).await;
         assert_eq!(seen.unwrap(), devices.iter().copied().collect());
         assert_eq!(queries.load(Ordering::SeqCst), 1);
 
@@ -130,7 +130,7 @@ mod tests {
             customer: CustomerId::new(),
             ..who
         };
-        let seen = permitted(&fakes.entities(), &of_customer, Operation::Read, devices).await;
+        let seen = filter_permitted(&fakes.entities(), &of_customer, AccessOperation::Read, devices).await;
         assert!(seen.unwrap().is_empty(), "they are not the customer's");
     }
 }

@@ -8,21 +8,21 @@ const STEP: Duration = Duration::from_secs(2);
 
 /// Wall clock and monotonic time, as they were when somebody looked last.
 #[derive(Debug)]
-pub(super) struct Course {
+pub(super) struct ClockMonitor {
     wall_ms: i64,
     at: Instant,
     /// Longest time between two looks, unless the program is stopped or kept waiting.
     period: Duration,
 }
 
-impl Course {
+impl ClockMonitor {
     /// Looks from now on.
     pub(super) const fn starting(wall_ms: i64, at: Instant, period: Duration) -> Self {
         Self { wall_ms, at, period }
     }
 
     /// Whether time went on as usual since the last look.
-    pub(super) fn goes_on(&mut self, wall_ms: i64, at: Instant) -> bool {
+    pub(super) fn advance(&mut self, wall_ms: i64, at: Instant) -> bool {
         let passed = at.saturating_duration_since(self.at);
         let by_the_clock = wall_ms.saturating_sub(self.wall_ms);
         (self.wall_ms, self.at) = (wall_ms, at);
@@ -39,9 +39,9 @@ mod tests {
     #[test]
     fn time_that_jumps_or_stands_still_is_noticed() {
         let start = Instant::now();
-        let mut course = Course::starting(0, start, Duration::from_secs(3));
+        let mut course = ClockMonitor::starting(0, start, Duration::from_secs(3));
         let mut look =
-            |passed_s: u64, wall_ms: i64| course.goes_on(wall_ms, start + Duration::from_secs(passed_s));
+            |passed_s: u64, wall_ms: i64| course.advance(wall_ms, start + Duration::from_secs(passed_s));
         assert!(
             look(3, 3_000) && look(6, 7_000),
             "a clock that is adjusted a little"

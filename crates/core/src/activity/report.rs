@@ -4,14 +4,14 @@
 //! leaves many times between two rounds is told of once, and a device that just goes on sending is not told of at all.
 
 use fieldline_model::entity::Device;
-use fieldline_model::message::{Message, Metadata, MsgType};
+use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
 use fieldline_model::timeseries::{Attribute, AttributeScope};
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use tracing::warn;
 
-use super::state::{self, Settled};
+use super::state::{self, ActivityUpdate};
 use super::{ActivityEvent, ActivityTracker};
 use crate::logging::LogGate;
 use crate::ports::StoreResult;
@@ -21,7 +21,7 @@ static GATE: LogGate = LogGate::new(2);
 /// The body of the messages.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Body {
+struct ActivityBody {
     /// Messages about a new session do not have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     active: Option<bool>,
@@ -34,11 +34,11 @@ struct Body {
 
 impl ActivityTracker {
     /// Tells what has become of devices with these writes, all at once.
-    pub(super) async fn report(&self, settled: &[Settled]) {
+    pub(super) async fn report(&self, settled: &[ActivityUpdate]) {
         let Some(engine) = self.rule_engine.get() else {
             return;
         };
-        let mut by_tenant: FxHashMap<TenantId, Vec<&Settled>> = FxHashMap::default();
+        let mut by_tenant: FxHashMap<TenantId, Vec<&ActivityUpdate>> = FxHashMap::default();
         for settled in settled.iter().filter(|settled| settled.has_events()) {
             by_tenant.entry(settled.subject.tenant).or_default().push(settled);
         }
@@ -64,8 +64,8 @@ impl ActivityTracker {
     async fn compose(
         &self,
         tenant: TenantId,
-        settled: &[&Settled],
-        messages: &mut Vec<(TenantId, Message)>,
+        settled: &[&ActivityUpdate],
+        messages: &mut Vec<(TenantId, QueueMessage)>,
     ) -> StoreResult<()> {
         let ids: Vec<_> = settled
             .iter()
@@ -92,8 +92,8 @@ impl ActivityTracker {
         Ok(())
     }
 
-    async fn body(&self, subject: Subject, settled: &Settled) -> StoreResult<Body> {
-        let keys = state::SESSIONS.map(str::to_owned);
+    async fn body(&self, subject: EntityKey, settled: &ActivityUpdate) -> StoreResult<ActivityBody> {
+        let keys = state::SESSION_ATTRIBUTES.map(str::to_owned);
         let stored = self
             .attributes
             .get(subject, AttributeScope::Server, Some(&keys))
@@ -106,7 +106,7 @@ impl ActivityTracker {
                 .and_then(|attribute| attribute.value.as_number())
                 .map_or(0, |number| number as i64)
         };
-        Ok(Body {
+        Ok(ActivityBody {
             active: None,
             last_connect_time: number(state::LAST_CONNECT),
             last_activity_time: settled.last_activity,
@@ -117,14 +117,20 @@ impl ActivityTracker {
     }
 }
 
-fn message(device: &Device, subject: Subject, event: ActivityEvent, now: i64, body: &Body) -> Message {
+fn message(
+    device: &Device,
+    subject: EntityKey,
+    event: ActivityEvent,
+    now: i64,
+    body: &ActivityBody,
+) -> QueueMessage {
     let msg_type = match event {
         ActivityEvent::Connect => MsgType::Connect,
         ActivityEvent::Activity => MsgType::Activity,
         ActivityEvent::Disconnect => MsgType::Disconnect,
         ActivityEvent::Inactivity => MsgType::Inactivity,
     };
-    let mut metadata = Metadata::new();
+    let mut metadata = MetadataMap::new();
     metadata.set("deviceName", device.name.as_str());
     if let Some(label) = &device.label {
         metadata.set("deviceLabel", label.as_str());
@@ -132,8 +138,8 @@ fn message(device: &Device, subject: Subject, event: ActivityEvent, now: i64, bo
     metadata.set("deviceType", device.device_type.as_str());
     metadata.set("scope", AttributeScope::Server.name());
     let body = serde_json::to_string(body).unwrap_or_default();
-    Message {
+    QueueMessage {
         customer: Some(device.customer_id).filter(|customer| !customer.is_null()),
-        ..Message::new(msg_type, subject.entity, now, metadata, body)
+        ..QueueMessage::new(msg_type, subject.entity, now, metadata, body)
     }
 }

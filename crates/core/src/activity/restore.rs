@@ -3,7 +3,7 @@
 //! more of them are queued than one round writes.
 
 use fieldline_model::page::PageLink;
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
 
 use super::ActivityTracker;
 use crate::ports::StoreResult;
@@ -15,7 +15,7 @@ const TENANTS: usize = 100;
 
 /// How far it has come.
 #[derive(Default)]
-pub(super) struct Restoration {
+pub(super) struct RestoreCursor {
     /// The tenants whose devices are still to be taken up, in reverse order; `None` until they were read.
     tenants: Option<Vec<TenantId>>,
     /// The last device of the first of them that was taken up, by its creation time.
@@ -24,7 +24,7 @@ pub(super) struct Restoration {
 
 impl ActivityTracker {
     /// Takes up some devices; returns whether there may be more. After an error it goes on where it was.
-    pub(super) async fn restore(&self, place: &mut Restoration) -> StoreResult<bool> {
+    pub(super) async fn restore(&self, place: &mut RestoreCursor) -> StoreResult<bool> {
         let tenants = match &mut place.tenants {
             Some(tenants) => tenants,
             None => place.tenants.insert(self.tenants().await?),
@@ -37,7 +37,7 @@ impl ActivityTracker {
             let found = devices.active_after(tenant, place.after, DEVICES).await?;
             let mut states = self.states.lock();
             for (_, device) in &found {
-                states.restore(Subject::device(tenant, *device));
+                states.restore(EntityKey::device(tenant, *device));
             }
             if found.len() < DEVICES as usize {
                 tenants.pop();

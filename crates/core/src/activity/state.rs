@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::num::NonZeroI64;
 use std::time::Instant;
 
-use fieldline_model::kv::{Value, ValueRef, pack};
+use fieldline_model::kv::{KvValue, KvValueRef, pack};
 use fieldline_model::timeseries::Attribute;
-use fieldline_model::{Subject, TenantId};
+use fieldline_model::{EntityKey, TenantId};
 use rustc_hash::FxHashMap;
 
 use super::ActivityEvent;
-use super::course::Course;
-use crate::parted::{PARTS, PartedMap, part_of};
+use super::course::ClockMonitor;
+use crate::parted::{SHARD_COUNT, ShardedMap, shard_of};
 
 const ACTIVE: &str = "active";
 const LAST_ACTIVITY: &str = "lastActivityTime";
@@ -21,20 +21,20 @@ const INACTIVITY_ALARM: &str = "inactivityAlarmTime";
 const INACTIVITY_TIMEOUT: &str = "inactivityTimeout";
 
 /// The attributes that a state is read from.
-pub(super) const READ: [&str; 4] = [ACTIVE, LAST_ACTIVITY, INACTIVITY_ALARM, INACTIVITY_TIMEOUT];
+pub(super) const STATE_ATTRIBUTES: [&str; 4] = [ACTIVE, LAST_ACTIVITY, INACTIVITY_ALARM, INACTIVITY_TIMEOUT];
 
 /// The attributes that say when sessions began and ended.
-pub(super) const SESSIONS: [&str; 2] = [LAST_CONNECT, LAST_DISCONNECT];
+pub(super) const SESSION_ATTRIBUTES: [&str; 2] = [LAST_CONNECT, LAST_DISCONNECT];
 
 /// Room for this many devices is kept in the queue, however few are left.
 const KEPT_ROOM: usize = 512;
 
 /// Room for this many devices is kept in a part of those that are watched.
-const KEPT_ROOM_OF_PART: usize = KEPT_ROOM / PARTS;
+const KEPT_ROOM_OF_PART: usize = KEPT_ROOM / SHARD_COUNT;
 
 /// What is known of one device. There is one for each device that is active, so it is kept small.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct DeviceActivity {
     // News: not written yet.
     last_connect: Option<NonZeroI64>,
     last_disconnect: Option<NonZeroI64>,
@@ -55,9 +55,9 @@ pub(super) struct State {
 
 /// What is to be written of a device. Its state follows only once that is done, so a failed write can be repeated.
 #[derive(Debug)]
-pub(super) struct Settled {
+pub(super) struct ActivityUpdate {
     /// Whose it is.
-    pub(super) subject: Subject,
+    pub(super) subject: EntityKey,
     /// Packed attributes; may be empty.
     pub(super) values: Vec<u8>,
     /// What lists of devices are to show, where that is something else than now.
@@ -74,14 +74,14 @@ pub(super) struct Settled {
     told_inactive: Option<i64>,
 }
 
-impl Settled {
+impl ActivityUpdate {
     /// Whether anything has happened that is worth telling.
     pub(super) fn has_events(&self) -> bool {
         self.events.iter().any(Option::is_some)
     }
 }
 
-impl State {
+impl DeviceActivity {
     /// Notes a message.
     pub(super) fn heard_at(&mut self, at: i64) {
         self.last_activity = self.last_activity.max(at);
@@ -106,7 +106,7 @@ impl State {
         for attribute in stored {
             let number = attribute.value.as_number().map(|number| number as i64);
             match attribute.key.as_str() {
-                ACTIVE => self.active = attribute.value == Value::Bool(true),
+                ACTIVE => self.active = attribute.value == KvValue::Bool(true),
                 // Written by a clock that was ahead, it says no more than now does.
                 LAST_ACTIVITY => self.last_activity = self.last_activity.max(number.unwrap_or(0).min(now)),
                 INACTIVITY_ALARM => self.inactivity_alarm = number.unwrap_or(0),
@@ -124,16 +124,22 @@ impl State {
         self.heard || self.last_connect.is_some() || self.last_disconnect.is_some()
     }
 
-    fn settle(&self, subject: Subject, now: i64, judge: &Judge, told_inactive: Option<i64>) -> Settled {
+    fn settle(
+        &self,
+        subject: EntityKey,
+        now: i64,
+        judge: &InactivityCheck,
+        told_inactive: Option<i64>,
+    ) -> ActivityUpdate {
         let mut values = Vec::new();
         if let Some(at) = self.last_connect {
-            pack(LAST_CONNECT, ValueRef::Long(at.get()), &mut values);
+            pack(LAST_CONNECT, KvValueRef::Long(at.get()), &mut values);
         }
         if let Some(at) = self.last_disconnect {
-            pack(LAST_DISCONNECT, ValueRef::Long(at.get()), &mut values);
+            pack(LAST_DISCONNECT, KvValueRef::Long(at.get()), &mut values);
         }
         if self.heard {
-            pack(LAST_ACTIVITY, ValueRef::Long(self.last_activity), &mut values);
+            pack(LAST_ACTIVITY, KvValueRef::Long(self.last_activity), &mut values);
         }
         // What was heard since, or told before, counts more.
         let told = told_inactive.filter(|at| *at > self.last_activity && *at > self.inactivity_alarm);
@@ -145,10 +151,10 @@ impl State {
             _ => self.inactivity_alarm,
         };
         if active != self.active {
-            pack(ACTIVE, ValueRef::Bool(active), &mut values);
+            pack(ACTIVE, KvValueRef::Bool(active), &mut values);
         }
         if inactivity_alarm != self.inactivity_alarm {
-            pack(INACTIVITY_ALARM, ValueRef::Long(inactivity_alarm), &mut values);
+            pack(INACTIVITY_ALARM, KvValueRef::Long(inactivity_alarm), &mut values);
         }
         let left = self.last_disconnect.map(|_| ActivityEvent::Disconnect);
         let left_before = self.last_disconnect < self.last_connect;
@@ -160,7 +166,7 @@ impl State {
             left.filter(|_| !left_before),
             silent.then_some(ActivityEvent::Inactivity),
         ];
-        Settled {
+        ActivityUpdate {
             subject,
             values,
             events,
@@ -176,7 +182,7 @@ impl State {
     }
 
     /// Follows what was written; what was noted meanwhile stays news.
-    fn written(&mut self, settled: &Settled) {
+    fn written(&mut self, settled: &ActivityUpdate) {
         self.active = settled.active;
         self.inactivity_alarm = settled.inactivity_alarm;
         self.listed = Some(settled.active);
@@ -193,7 +199,7 @@ impl State {
 }
 
 /// Decides who has been silent for too long.
-struct Judge {
+struct InactivityCheck {
     /// Up to when it is known who was heard.
     known_until: i64,
     /// Silence before this time counts for nothing.
@@ -201,39 +207,39 @@ struct Judge {
     default_timeout_ms: i64,
 }
 
-impl Judge {
-    fn timeout_ms(&self, state: &State) -> i64 {
+impl InactivityCheck {
+    fn timeout_ms(&self, state: &DeviceActivity) -> i64 {
         state.timeout_ms.map_or(self.default_timeout_ms, NonZeroI64::get)
     }
 
-    fn takes_for_alive(&self, state: &State) -> bool {
+    fn takes_for_alive(&self, state: &DeviceActivity) -> bool {
         let since = state.last_activity.max(self.judged_from);
         self.known_until < since.saturating_add(self.timeout_ms(state))
     }
 }
 
 /// The devices that are watched, and who of them waits for being looked at.
-pub(super) struct States {
-    by_device: PartedMap<Subject, State>,
+pub(super) struct ActivityTable {
+    by_device: ShardedMap<EntityKey, DeviceActivity>,
     // How often everyone had begun anew when a part was last looked at; see `renewed`.
-    renewals: [u32; PARTS],
+    renewals: [u32; SHARD_COUNT],
     // Those that have `queued` set. At most one entry a device, but for devices that were deleted and heard again.
-    queue: VecDeque<Subject>,
+    queue: VecDeque<EntityKey>,
     // Who was told to be inactive, and when; not written yet. Few at a time, so no part of each state.
-    told_inactive: FxHashMap<Subject, i64>,
+    told_inactive: FxHashMap<EntityKey, i64>,
     // When the clock was set, or the program went on after it had been stopped; 0 before that.
     judged_from: i64,
     // How often that was.
     renewed: u32,
     // Notices that; nobody looks after it before the program watches devices by itself.
-    course: Option<Course>,
+    course: Option<ClockMonitor>,
 }
 
-impl Default for States {
+impl Default for ActivityTable {
     fn default() -> Self {
         Self {
-            by_device: PartedMap::default(),
-            renewals: [0; PARTS],
+            by_device: ShardedMap::default(),
+            renewals: [0; SHARD_COUNT],
             queue: VecDeque::new(),
             told_inactive: FxHashMap::default(),
             judged_from: 0,
@@ -243,7 +249,7 @@ impl Default for States {
     }
 }
 
-impl States {
+impl ActivityTable {
     /// Catches a part up with [`Self::begin_anew`], which itself walks over nobody: whoever was heard in what is now the
     /// future was heard then.
     fn renew(&mut self, part: usize) {
@@ -256,15 +262,15 @@ impl States {
     }
 
     /// The part of a device, up to date.
-    fn part_of(&mut self, subject: &Subject) -> &mut FxHashMap<Subject, State> {
-        let part = part_of(subject.entity.id);
+    fn part_of(&mut self, subject: &EntityKey) -> &mut FxHashMap<EntityKey, DeviceActivity> {
+        let part = shard_of(subject.entity.id);
         self.renew(part);
         self.by_device.part_mut(part)
     }
 
     /// The state of a device, which is queued.
-    pub(super) fn touch(&mut self, subject: Subject) -> &mut State {
-        let part = part_of(subject.entity.id);
+    pub(super) fn touch(&mut self, subject: EntityKey) -> &mut DeviceActivity {
+        let part = shard_of(subject.entity.id);
         self.renew(part);
         let state = self.by_device.part_mut(part).entry(subject).or_default();
         if !state.queued {
@@ -275,24 +281,24 @@ impl States {
     }
 
     /// Notes that somebody takes a device for inactive since a time.
-    pub(super) fn told_inactive(&mut self, subject: Subject, at: i64) {
+    pub(super) fn mark_inactive(&mut self, subject: EntityKey, at: i64) {
         self.touch(subject);
         let told = self.told_inactive.entry(subject).or_insert(at);
         *told = (*told).max(at);
     }
 
     /// The state of a device, if it is watched.
-    pub(super) fn get_mut(&mut self, subject: &Subject) -> Option<&mut State> {
+    pub(super) fn get_mut(&mut self, subject: &EntityKey) -> Option<&mut DeviceActivity> {
         self.part_of(subject).get_mut(subject)
     }
 
     /// Watches a device that lists show as active.
-    pub(super) fn restore(&mut self, subject: Subject) {
+    pub(super) fn restore(&mut self, subject: EntityKey) {
         self.touch(subject).listed.get_or_insert(true);
     }
 
     /// Forgets a device.
-    pub(super) fn remove(&mut self, subject: &Subject) {
+    pub(super) fn remove(&mut self, subject: &EntityKey) {
         self.by_device.of_mut(subject).remove(subject);
         self.told_inactive.remove(subject);
     }
@@ -310,7 +316,7 @@ impl States {
     }
 
     /// What is stored of a device was changed by somebody else: reads it again before it is looked at.
-    pub(super) fn outdate(&mut self, subject: Subject) {
+    pub(super) fn outdate(&mut self, subject: EntityKey) {
         if let Some(state) = self.get_mut(&subject) {
             state.revision = state.revision.wrapping_add(1);
             state.read = false;
@@ -324,7 +330,7 @@ impl States {
     }
 
     /// Takes the first `count` of the queue, without those that are gone or, where only news is wanted, have none.
-    pub(super) fn take(&mut self, count: usize, only_news: bool) -> Vec<Subject> {
+    pub(super) fn take(&mut self, count: usize, only_news: bool) -> Vec<EntityKey> {
         let count = count.min(self.queue.len());
         let (by_device, told_inactive) = (&mut self.by_device, &self.told_inactive);
         let taken = self
@@ -345,7 +351,7 @@ impl States {
 
     /// Queues devices again that could not be read or written. Nobody knows what a failed write has left behind, so what
     /// is stored of them is read again.
-    pub(super) fn put_back(&mut self, subjects: &[Subject]) {
+    pub(super) fn put_back(&mut self, subjects: &[EntityKey]) {
         for subject in subjects {
             if let Some(state) = self.get_mut(subject) {
                 state.read = false;
@@ -356,7 +362,7 @@ impl States {
     }
 
     /// If what is stored of a device has to be read: the revision it is read for, and whether lists show it as active.
-    pub(super) fn unread(&self, subject: &Subject) -> Option<(u32, Option<bool>)> {
+    pub(super) fn unread(&self, subject: &EntityKey) -> Option<(u32, Option<bool>)> {
         self.by_device
             .of(subject)
             .get(subject)
@@ -365,16 +371,16 @@ impl States {
     }
 
     /// Notices from now on when time does not go on as usual.
-    pub(super) fn follow(&mut self, course: Course) {
+    pub(super) fn monitor_clock(&mut self, course: ClockMonitor) {
         self.course = Some(course);
     }
 
     /// Begins anew where time did not go on as usual since the last look.
-    pub(super) fn look(&mut self, now: i64, at: Instant) {
+    pub(super) fn check_clock(&mut self, now: i64, at: Instant) {
         if self
             .course
             .as_mut()
-            .is_some_and(|course| !course.goes_on(now, at))
+            .is_some_and(|course| !course.advance(now, at))
         {
             self.begin_anew(now);
         }
@@ -386,8 +392,8 @@ impl States {
         self.renewed = self.renewed.wrapping_add(1);
     }
 
-    fn judge(&self, known_until: i64, default_timeout_ms: i64) -> Judge {
-        Judge {
+    fn judge(&self, known_until: i64, default_timeout_ms: i64) -> InactivityCheck {
+        InactivityCheck {
             known_until,
             judged_from: self.judged_from,
             default_timeout_ms,
@@ -413,11 +419,11 @@ impl States {
     /// What is to be written of the devices. One that was outdated since it was read is queued, and left for later.
     pub(super) fn settle(
         &mut self,
-        part: &[Subject],
+        part: &[EntityKey],
         now: i64,
         known_until: i64,
         default_timeout_ms: i64,
-    ) -> Vec<Settled> {
+    ) -> Vec<ActivityUpdate> {
         let judge = self.judge(known_until, default_timeout_ms);
         part.iter()
             .filter_map(|subject| {
@@ -429,7 +435,7 @@ impl States {
     }
 
     /// Follows what was written. What is inactive and written down need not be remembered.
-    pub(super) fn written(&mut self, settled: &[Settled]) {
+    pub(super) fn apply_written(&mut self, settled: &[ActivityUpdate]) {
         for settled in settled {
             if settled.told_inactive.is_some()
                 && self.told_inactive.get(&settled.subject) == settled.told_inactive.as_ref()

@@ -1,8 +1,8 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
 use fieldline_model::TenantId;
-use fieldline_model::kv::Value;
-use fieldline_model::message::Message;
+use fieldline_model::kv::KvValue;
+use fieldline_model::message::QueueMessage;
 
 use super::*;
 use crate::fakes::{Call, FakeStores, StandingClock, failure};
@@ -38,8 +38,8 @@ impl World {
         self.tracker.write_changes(false, || false).await;
     }
 
-    fn is_active(&self, device: Subject) -> bool {
-        self.stores.attribute(device, "active") == Some(Value::Bool(true))
+    fn is_active(&self, device: EntityKey) -> bool {
+        self.stores.attribute(device, "active") == Some(KvValue::Bool(true))
     }
 
     fn queued(&self) -> usize {
@@ -70,9 +70,9 @@ async fn a_transition_whose_write_failed_is_written_by_a_later_round() {
     let device = world.stores.add_device("a");
 
     world.fail_writes_once();
-    world.tracker.connected(device);
+    world.tracker.record_connect(device);
     for _ in 0..2 {
-        world.tracker.heard(device);
+        world.tracker.record_activity(device);
         world.round().await;
         assert!(!world.is_active(device));
         // It waits once, however often it was heard and failed.
@@ -81,7 +81,7 @@ async fn a_transition_whose_write_failed_is_written_by_a_later_round() {
     world.round().await;
     assert!(world.is_active(device) && world.stores.is_listed(device));
     for key in ["lastConnectTime", "lastActivityTime"] {
-        assert_eq!(world.stores.attribute(device, key), Some(Value::Long(START)));
+        assert_eq!(world.stores.attribute(device, key), Some(KvValue::Long(START)));
     }
 
     world.fail_writes_once();
@@ -116,7 +116,7 @@ async fn one_device_that_cannot_be_read_or_written_does_not_hold_others_back() {
             _ => Ok(()),
         });
         let heard: Vec<_> = devices.iter().map(|device| (*device, START)).collect();
-        world.tracker.heard_all(&heard);
+        world.tracker.record_activities(&heard);
         world.round().await;
         assert!(good.iter().all(|device| world.is_active(*device)));
         assert!(!world.is_active(*bad));
@@ -140,7 +140,7 @@ async fn a_store_that_serves_nobody_is_not_asked_for_every_device() {
         counted.fetch_add(1, Ordering::SeqCst);
         Err(failure(StoreErrorKind::Unavailable))
     });
-    world.tracker.heard_all(&heard);
+    world.tracker.record_activities(&heard);
     world.round().await;
     assert!(calls.load(Ordering::SeqCst) < 10);
     assert_eq!(world.queued(), PART);
@@ -158,12 +158,12 @@ async fn a_timeout_that_is_changed_while_it_is_read_counts() {
     let changed = AtomicBool::new(false);
     world.stores.watch(move |call| {
         if matches!(call, Call::GetAttributes(_)) && !changed.swap(true, Ordering::SeqCst) {
-            stores.set_attribute(device, "inactivityTimeout", Value::Long(1_000));
+            stores.set_attribute(device, "inactivityTimeout", KvValue::Long(1_000));
             tracker.on_change(EntityChange::AttributesChanged(device, AttributeScope::Server));
         }
         Ok(())
     });
-    world.tracker.heard(device);
+    world.tracker.record_activity(device);
     world.round().await;
     world.round().await;
     assert!(world.is_active(device));
@@ -177,7 +177,7 @@ async fn devices_that_were_active_are_watched_although_reading_them_failed_at_fi
     let world = World::new();
     let device = world.stores.add_device("a");
     world.stores.set_listed(device, true);
-    world.stores.set_attribute(device, "active", Value::Bool(true));
+    world.stores.set_attribute(device, "active", KvValue::Bool(true));
     let failing = AtomicBool::new(true);
     let (done, mut is_done) = watch::channel(false);
     world.stores.watch(move |call| {
@@ -213,7 +213,7 @@ async fn devices_that_were_active_are_taken_up_in_pieces() {
         }
         Ok(())
     });
-    let mut place = Restoration::default();
+    let mut place = RestoreCursor::default();
     while world.tracker.restore(&mut place).await.expect("the store serves") {
         assert!(world.tracker.write_changes(false, || false).await);
     }
@@ -231,7 +231,7 @@ async fn a_device_that_does_not_exist_is_forgotten() {
     let world = World::new();
     world
         .tracker
-        .heard(Subject::device(TenantId::new(), DeviceId::new()));
+        .record_activity(EntityKey::device(TenantId::new(), DeviceId::new()));
     world.round().await;
     assert_eq!(world.tracker.states.lock().watched(), 0);
 }
@@ -241,7 +241,7 @@ async fn the_room_of_a_crowd_is_given_back() {
     let world = World::new();
     for number in 0..5_000 {
         let device = world.stores.add_device(&format!("device-{number}"));
-        world.tracker.connected(device);
+        world.tracker.record_connect(device);
     }
     world.round().await;
 
@@ -259,14 +259,14 @@ async fn the_room_of_a_crowd_is_given_back() {
 async fn silence_counts_only_as_far_as_it_is_known_who_was_heard() {
     let world = World::new();
     let device = world.stores.add_device("a");
-    world.tracker.heard(device);
+    world.tracker.record_activity(device);
     world.round().await;
     // Messages of the last quarter of an hour are on their way.
     world.clock.0.fetch_add(900_000, Ordering::SeqCst);
-    world.tracker.is_behind(Duration::from_secs(900));
+    world.tracker.set_lag(Duration::from_secs(900));
     world.round().await;
     assert!(world.is_active(device));
-    world.tracker.is_behind(Duration::ZERO);
+    world.tracker.set_lag(Duration::ZERO);
     world.round().await;
     assert!(!world.is_active(device));
 }
@@ -279,14 +279,14 @@ async fn a_clock_that_is_set_neither_silences_anybody_nor_keeps_them_alive() {
         let now = world.clock.0.fetch_add(by, Ordering::SeqCst) + by;
         world.tracker.states.lock().begin_anew(now);
     };
-    world.tracker.heard(device);
+    world.tracker.record_activity(device);
     set(86_400_000);
     world.round().await;
     assert!(world.is_active(device), "a day ahead");
-    world.tracker.heard(device);
+    world.tracker.record_activity(device);
     let told_late = [(device, START + 86_400_000)];
     set(-90_000_000);
-    world.tracker.heard_all(&told_late);
+    world.tracker.record_activities(&told_late);
     world.clock.0.fetch_add(599_999, Ordering::SeqCst);
     world.round().await;
     assert!(world.is_active(device), "an hour back");
@@ -296,8 +296,8 @@ async fn a_clock_that_is_set_neither_silences_anybody_nor_keeps_them_alive() {
     // What was written by the clock that was ahead does not keep it alive when it is read again.
     world
         .stores
-        .set_attribute(device, "lastActivityTime", Value::Long(START + 86_400_000));
-    world.tracker.heard(device);
+        .set_attribute(device, "lastActivityTime", KvValue::Long(START + 86_400_000));
+    world.tracker.record_activity(device);
     world.round().await;
     world.clock.0.fetch_add(600_000, Ordering::SeqCst);
     world.round().await;
@@ -308,41 +308,45 @@ async fn a_clock_that_is_set_neither_silences_anybody_nor_keeps_them_alive() {
 async fn a_device_that_is_told_to_be_inactive_is_until_it_is_heard() {
     let world = World::new();
     let device = world.stores.add_device("a");
-    world.tracker.told(device, ActivityEvent::Activity, START - 5_000);
-    world.tracker.told(device, ActivityEvent::Connect, START - 6_000);
+    world
+        .tracker
+        .handle_event(device, ActivityEvent::Activity, START - 5_000);
+    world
+        .tracker
+        .handle_event(device, ActivityEvent::Connect, START - 6_000);
     world.round().await;
     assert!(world.is_active(device));
     assert_eq!(
         world.stores.attribute(device, "lastConnectTime"),
-        Some(Value::Long(START - 6_000))
+        Some(KvValue::Long(START - 6_000))
     );
 
     // What was heard later counts more.
     world
         .tracker
-        .told(device, ActivityEvent::Inactivity, START - 5_000);
+        .handle_event(device, ActivityEvent::Inactivity, START - 5_000);
     world.round().await;
     assert!(world.is_active(device));
 
     world
         .tracker
-        .told(device, ActivityEvent::Inactivity, START - 4_000);
+        .handle_event(device, ActivityEvent::Inactivity, START - 4_000);
     world.round().await;
     assert!(!world.is_active(device));
     assert_eq!(
         world.stores.attribute(device, "inactivityAlarmTime"),
-        Some(Value::Long(START - 4_000))
+        Some(KvValue::Long(START - 4_000))
     );
     assert_eq!(world.tracker.states.lock().watched(), 0);
 
-    world.tracker.heard(device);
+    world.tracker.record_activity(device);
     world.round().await;
     assert!(world.is_active(device));
 }
 
 /// Keeps what it is told.
 #[derive(Default)]
-struct Heard(Mutex<Vec<Message>>);
+struct Heard(Mutex<Vec<QueueMessage>>);
 
 impl Heard {
     /// Types and bodies of what it was told since it was last asked.
@@ -362,7 +366,7 @@ impl Heard {
 
 #[async_trait::async_trait]
 impl RuleEngine for Heard {
-    async fn push(&self, _: TenantId, message: Message) -> StoreResult<()> {
+    async fn push(&self, _: TenantId, message: QueueMessage) -> StoreResult<()> {
         self.0.lock().push(message);
         Ok(())
     }
@@ -384,8 +388,8 @@ async fn the_rule_engine_is_told_what_becomes_of_a_device() {
 
     // What cannot be written is not told yet.
     world.fail_writes_once();
-    world.tracker.connected(device);
-    world.tracker.heard(device);
+    world.tracker.record_connect(device);
+    world.tracker.record_activity(device);
     for _ in 0..2 {
         world.round().await;
         assert_eq!(heard.take(), []);
@@ -407,19 +411,19 @@ async fn the_rule_engine_is_told_what_becomes_of_a_device() {
 
     // One that goes on sending is nothing new.
     world.clock.0.fetch_add(1_000, Ordering::SeqCst);
-    world.tracker.heard(device);
+    world.tracker.record_activity(device);
     world.round().await;
     assert_eq!(heard.take(), []);
 
-    world.tracker.disconnected(device);
+    world.tracker.record_disconnect(device);
     world.clock.0.fetch_add(1_000, Ordering::SeqCst);
-    world.tracker.connected(device);
+    world.tracker.record_connect(device);
     world.tracker.flush().await;
     let types: Vec<_> = heard.take().into_iter().map(|(name, _)| name).collect();
     assert_eq!(types, ["DISCONNECT_EVENT", "CONNECT_EVENT"]);
 
     let now = world.clock.0.fetch_add(600_000, Ordering::SeqCst) + 600_000;
-    world.tracker.disconnected(device);
+    world.tracker.record_disconnect(device);
     world.round().await;
     let silent = state(false, [START + 2_000, START + 1_000, now, now]);
     assert_eq!(

@@ -4,25 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fieldline_model::entity::RpcStatus;
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::options::{Options, SubmitStrategy};
-use crate::downlink::DeviceCall;
-use crate::options::Span;
+use super::options::{Options, RpcSubmitStrategy};
+use crate::downlink::ToDeviceRpc;
+use crate::options::HumanDuration;
 use crate::ports::DeviceRpcError;
 
 /// What all calls may take together.
-const MOST: Load = Load {
+const MAX_LOAD: RpcLoad = RpcLoad {
     calls: 100_000,
     bytes: 128 << 20,
 };
 /// A tenant may take a quarter of it, so that the others can call their devices.
 const TENANT_PART: usize = 4;
 /// What the calls of one device may take.
-const MOST_OF_DEVICE: Load = Load {
+const MAX_DEVICE_LOAD: RpcLoad = RpcLoad {
     calls: 1_000,
     bytes: 8 << 20,
 };
@@ -30,16 +30,16 @@ const MOST_OF_DEVICE: Load = Load {
 const MAX_STORED: usize = 1_000_000;
 
 /// What a caller gets: the text of the answer, if there is one.
-pub(super) type Outcome = Result<Option<String>, DeviceRpcError>;
+pub(super) type RpcResult = Result<Option<String>, DeviceRpcError>;
 
 /// How many calls there are, and what they take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Load {
+struct RpcLoad {
     calls: usize,
     bytes: usize,
 }
 
-impl Load {
+impl RpcLoad {
     const fn one(bytes: usize) -> Self {
         Self { calls: 1, bytes }
     }
@@ -64,10 +64,10 @@ impl Load {
 }
 
 /// A call that waits.
-pub(super) struct Pending {
-    pub(super) call: Arc<DeviceCall>,
+pub(super) struct PendingRpc {
+    pub(super) call: Arc<ToDeviceRpc>,
     /// Who waits for the answer.
-    caller: Option<oneshot::Sender<Outcome>>,
+    caller: Option<oneshot::Sender<RpcResult>>,
     /// It may be sent: a persistent one only once it is stored.
     pub(super) is_ready: bool,
     /// A session has it, and it is not to be sent to this session again.
@@ -88,9 +88,9 @@ pub(super) struct Pending {
     due: i64,
 }
 
-impl Pending {
+impl PendingRpc {
     /// Tells the caller, if one still waits.
-    pub(super) fn resolve(&mut self, outcome: Outcome) {
+    pub(super) fn resolve(&mut self, outcome: RpcResult) {
         if let Some(caller) = self.caller.take() {
             // Nobody waits any more.
             let _ = caller.send(outcome);
@@ -98,7 +98,7 @@ impl Pending {
     }
 
     /// What the caller is told when the time is over.
-    pub(super) fn late(&self) -> DeviceRpcError {
+    pub(super) fn timeout_error(&self) -> DeviceRpcError {
         if self.sent {
             DeviceRpcError::Timeout
         } else {
@@ -107,13 +107,13 @@ impl Pending {
     }
 
     /// A session has taken it.
-    pub(super) fn taken(&mut self) {
+    pub(super) fn mark_taken(&mut self) {
         self.sent = true;
         self.is_under_way = true;
     }
 
     /// Whether it is news that it stands so with the call. What was delivered stays that, however often it is sent again.
-    pub(super) fn is_news(&mut self, status: RpcStatus) -> bool {
+    pub(super) fn update_status(&mut self, status: RpcStatus) -> bool {
         let is_news = self.told != status && self.told != RpcStatus::Delivered;
         if is_news {
             self.told = status;
@@ -122,13 +122,13 @@ impl Pending {
     }
 
     /// Notes that one of its times is over. `None` where that makes no difference.
-    fn pass(&mut self, now_ms: i64, sends_all: bool) -> Option<Passed> {
+    fn check_deadlines(&mut self, now_ms: i64, sends_all: bool) -> Option<DeadlineAction> {
         let is_over = |until: Option<i64>| until.is_some_and(|until| until <= now_ms);
         if self.call.expires_ms <= now_ms {
-            return Some(Passed::Over(Why::Expired));
+            return Some(DeadlineAction::Over(RpcEndReason::Expired));
         }
         if is_over(self.answer_by) {
-            return Some(Passed::Over(Why::Unanswered));
+            return Some(DeadlineAction::Over(RpcEndReason::Unanswered));
         }
         if !is_over(self.ack_by) {
             return None;
@@ -139,10 +139,10 @@ impl Pending {
         }
         self.is_under_way = sends_all;
         if self.tried >= self.retries {
-            return Some(Passed::Over(Why::GivenUp));
+            return Some(DeadlineAction::Over(RpcEndReason::GivenUp));
         }
         self.tried += 1;
-        Some(Passed::Again)
+        Some(DeadlineAction::Again)
     }
 
     /// The first of its times to be over.
@@ -152,36 +152,36 @@ impl Pending {
     }
 
     /// How long it is, bytes.
-    fn load(&self) -> Load {
-        Load::one(self.call.weight())
+    fn load(&self) -> RpcLoad {
+        RpcLoad::one(self.call.weight())
     }
 }
 
 /// What has become of calls whose device was waited for.
 #[derive(Default)]
-pub(super) struct Late {
+pub(super) struct OverdueRpcs {
     /// Their time is over.
-    pub(super) expired: Vec<Pending>,
+    pub(super) expired: Vec<PendingRpc>,
     /// Not acknowledged in time, to be sent again.
-    pub(super) again: Vec<Arc<DeviceCall>>,
+    pub(super) again: Vec<Arc<ToDeviceRpc>>,
     /// Not acknowledged in time, however often they were sent, which is how often.
-    pub(super) given_up: Vec<(Pending, u32)>,
+    pub(super) given_up: Vec<(PendingRpc, u32)>,
     /// Acknowledged, but not answered before the next call is to be sent.
-    pub(super) unanswered: Vec<Pending>,
+    pub(super) unanswered: Vec<PendingRpc>,
 }
 
 /// Calls by device and number, which is the order in which they came.
-pub(super) struct Book {
-    devices: FxHashMap<DeviceId, Calls>,
-    tenants: FxHashMap<TenantId, Load>,
-    load: Load,
+pub(super) struct PendingRpcs {
+    devices: FxHashMap<DeviceId, DeviceRpcQueue>,
+    tenants: FxHashMap<TenantId, RpcLoad>,
+    load: RpcLoad,
     /// When which call is to be looked at, the first first.
     due: BTreeSet<(i64, DeviceId, i32)>,
     last: i32,
     /// Devices whose further calls are in the store.
-    stored: FxHashSet<Subject>,
+    stored: FxHashSet<EntityKey>,
     all_may_be_stored: bool,
-    strategy: SubmitStrategy,
+    strategy: RpcSubmitStrategy,
     acknowledge_ms: i64,
     response_ms: i64,
     max_retries: u32,
@@ -189,19 +189,19 @@ pub(super) struct Book {
 }
 
 #[derive(Default)]
-struct Calls {
-    by_number: BTreeMap<i32, Pending>,
-    load: Load,
+struct DeviceRpcQueue {
+    by_number: BTreeMap<i32, PendingRpc>,
+    load: RpcLoad,
 }
 
-impl Book {
+impl PendingRpcs {
     /// Numbers go on from where those of an earlier run are not met again.
     pub(super) fn starting_at(number: i32, options: &Options) -> Self {
-        let millis = |span: Span| i64::try_from(span.0.as_millis()).unwrap_or(i64::MAX);
+        let millis = |span: HumanDuration| i64::try_from(span.0.as_millis()).unwrap_or(i64::MAX);
         Self {
             devices: FxHashMap::default(),
             tenants: FxHashMap::default(),
-            load: Load::default(),
+            load: RpcLoad::default(),
             due: BTreeSet::new(),
             last: number.max(0),
             stored: FxHashSet::default(),
@@ -222,24 +222,24 @@ impl Book {
 
     /// Whether all calls are sent at once.
     pub(super) fn is_burst(&self) -> bool {
-        self.strategy == SubmitStrategy::Burst
+        self.strategy == RpcSubmitStrategy::Burst
     }
 
     /// Whether there is room for the call, in all and for its tenant and device.
-    pub(super) fn has_room(&self, call: &DeviceCall) -> bool {
-        let more = Load::one(call.weight());
+    pub(super) fn has_room(&self, call: &ToDeviceRpc) -> bool {
+        let more = RpcLoad::one(call.weight());
         let of_tenant = self.tenants.get(&call.tenant).copied().unwrap_or_default();
         let of_device = self.devices.get(&call.device).map(|calls| calls.load);
-        self.load.plus(more).fits(MOST, 1)
-            && of_tenant.plus(more).fits(MOST, TENANT_PART)
-            && of_device.unwrap_or_default().plus(more).fits(MOST_OF_DEVICE, 1)
+        self.load.plus(more).fits(MAX_LOAD, 1)
+            && of_tenant.plus(more).fits(MAX_LOAD, TENANT_PART)
+            && of_device.unwrap_or_default().plus(more).fits(MAX_DEVICE_LOAD, 1)
     }
 
     /// Adds a call; one that is known already stays as it is. Returns whether it is new.
     pub(super) fn add(
         &mut self,
-        call: Arc<DeviceCall>,
-        caller: Option<oneshot::Sender<Outcome>>,
+        call: Arc<ToDeviceRpc>,
+        caller: Option<oneshot::Sender<RpcResult>>,
         retries: Option<u32>,
         is_ready: bool,
     ) -> bool {
@@ -249,7 +249,7 @@ impl Book {
         }
         let (tenant, number, due) = (call.tenant, call.number, call.expires_ms);
         self.due.insert((due, call.device, number));
-        let pending = Pending {
+        let pending = PendingRpc {
             caller,
             is_ready,
             is_under_way: false,
@@ -272,12 +272,12 @@ impl Book {
         true
     }
 
-    pub(super) fn get(&mut self, device: DeviceId, number: i32) -> Option<&mut Pending> {
+    pub(super) fn get(&mut self, device: DeviceId, number: i32) -> Option<&mut PendingRpc> {
         self.devices.get_mut(&device)?.by_number.get_mut(&number)
     }
 
     /// Changes the times of a call, and notes when it is to be looked at then. `None` where it is not there.
-    fn with_times<T>(&mut self, call: &DeviceCall, change: impl FnOnce(&mut Pending) -> T) -> Option<T> {
+    fn with_times<T>(&mut self, call: &ToDeviceRpc, change: impl FnOnce(&mut PendingRpc) -> T) -> Option<T> {
         let (device, number) = (call.device, call.number);
         let calls = self.devices.get_mut(&device)?;
         let pending = calls.by_number.get_mut(&number)?;
@@ -291,7 +291,7 @@ impl Book {
         Some(changed)
     }
 
-    pub(super) fn remove(&mut self, device: DeviceId, number: i32) -> Option<Pending> {
+    pub(super) fn remove(&mut self, device: DeviceId, number: i32) -> Option<PendingRpc> {
         let calls = self.devices.get_mut(&device)?;
         let removed = calls.by_number.remove(&number)?;
         self.due.remove(&(removed.due, device, number));
@@ -311,7 +311,7 @@ impl Book {
     }
 
     /// Removes a call by its identity.
-    pub(super) fn remove_id(&mut self, device: DeviceId, id: Uuid) -> Option<Pending> {
+    pub(super) fn remove_id(&mut self, device: DeviceId, id: Uuid) -> Option<PendingRpc> {
         let calls = &self.devices.get(&device)?.by_number;
         let (number, _) = calls.iter().find(|(_, pending)| pending.call.id == id)?;
         let number = *number;
@@ -320,22 +320,22 @@ impl Book {
 
     /// A call was written to a connection that acknowledges, at that time; without a time the connection itself says when that
     /// is over. Returns whether it is news.
-    pub(super) fn await_acknowledgement(&mut self, call: &DeviceCall, since_ms: Option<i64>) -> bool {
+    pub(super) fn await_acknowledgement(&mut self, call: &ToDeviceRpc, since_ms: Option<i64>) -> bool {
         let after = |since_ms: i64| since_ms.saturating_add(self.acknowledge_ms);
         let by = since_ms.map(|since_ms| after(since_ms).min(call.expires_ms));
         let is_news = self.with_times(call, |pending| {
-            pending.taken();
+            pending.mark_taken();
             // Another connection's time, if there is one, still counts.
             if !pending.delivered && (by.is_some() || pending.ack_by.is_none()) {
                 pending.ack_by = by;
             }
-            pending.is_news(RpcStatus::Sent)
+            pending.update_status(RpcStatus::Sent)
         });
         is_news.unwrap_or(false)
     }
 
     /// Nobody waits any longer for the device to acknowledge a call.
-    pub(super) fn give_up(&mut self, call: &DeviceCall, now_ms: i64) {
+    pub(super) fn give_up(&mut self, call: &ToDeviceRpc, now_ms: i64) {
         self.with_times(call, |pending| {
             if !pending.delivered {
                 pending.ack_by = Some(now_ms);
@@ -344,31 +344,31 @@ impl Book {
     }
 
     /// No session has a call any more, unless the device has acknowledged it. Returns whether that is so.
-    pub(super) fn take_back(&mut self, call: &DeviceCall) -> bool {
+    pub(super) fn take_back(&mut self, call: &ToDeviceRpc) -> bool {
         let pending = self.get(call.device, call.number);
         let pending = pending.filter(|pending| !pending.delivered && pending.ack_by.is_none());
         pending.is_some_and(|pending| std::mem::take(&mut pending.is_under_way))
     }
 
     /// The device has acknowledged a call that it has to answer. Returns whether that is news.
-    pub(super) fn acknowledged(&mut self, call: &DeviceCall, now_ms: i64) -> bool {
-        let waits = self.strategy == SubmitStrategy::SequentialOnResponseFromDevice;
+    pub(super) fn mark_acknowledged(&mut self, call: &ToDeviceRpc, now_ms: i64) -> bool {
+        let waits = self.strategy == RpcSubmitStrategy::SequentialOnResponseFromDevice;
         let by = waits.then(|| now_ms.saturating_add(self.response_ms));
         let is_news = self.with_times(call, |pending| {
-            pending.taken();
+            pending.mark_taken();
             pending.ack_by = None;
             if !pending.delivered {
                 pending.answer_by = by;
             }
             pending.delivered = true;
-            pending.is_news(RpcStatus::Delivered)
+            pending.update_status(RpcStatus::Delivered)
         });
         is_news.unwrap_or(false)
     }
 
     /// The calls that the device may have now, in their order.
-    pub(super) fn sendable(&mut self, device: DeviceId) -> impl Iterator<Item = &mut Pending> {
-        use SubmitStrategy as Strategy;
+    pub(super) fn sendable(&mut self, device: DeviceId) -> impl Iterator<Item = &mut PendingRpc> {
+        use RpcSubmitStrategy as Strategy;
         let (candidates, skips_delivered, most) = match self.strategy {
             Strategy::Burst => (usize::MAX, false, usize::MAX),
             Strategy::SequentialOnAckFromDevice => (usize::MAX, true, 1),
@@ -391,8 +391,8 @@ impl Book {
 
     /// Takes out what is over, and takes note of devices that have not acknowledged in time. Where all calls are sent at
     /// once, one that is not persistent just waits for its end. Looks at those alone whose time has come.
-    pub(super) fn take_late(&mut self, now_ms: i64) -> Late {
-        let mut late = Late::default();
+    pub(super) fn take_late(&mut self, now_ms: i64) -> OverdueRpcs {
+        let mut late = OverdueRpcs::default();
         let sends_all = self.is_burst();
         while let Some((due, device, number)) = self.due.first().copied()
             && due <= now_ms
@@ -401,22 +401,22 @@ impl Book {
                 self.due.pop_first();
                 continue;
             };
-            let why = self.with_times(&call, |pending| pending.pass(now_ms, sends_all));
+            let why = self.with_times(&call, |pending| pending.check_deadlines(now_ms, sends_all));
             let why = match why.flatten() {
                 None => continue,
-                Some(Passed::Again) => {
+                Some(DeadlineAction::Again) => {
                     late.again.push(call);
                     continue;
                 }
-                Some(Passed::Over(why)) => why,
+                Some(DeadlineAction::Over(why)) => why,
             };
             let Some(pending) = self.remove(device, number) else {
                 continue;
             };
             match why {
-                Why::Expired => late.expired.push(pending),
-                Why::Unanswered => late.unanswered.push(pending),
-                Why::GivenUp => {
+                RpcEndReason::Expired => late.expired.push(pending),
+                RpcEndReason::Unanswered => late.unanswered.push(pending),
+                RpcEndReason::GivenUp => {
                     let tried = pending.tried;
                     late.given_up.push((pending, tried));
                 }
@@ -431,13 +431,13 @@ impl Book {
     }
 
     /// Puts back a call that was given up, to be sent on the next connection.
-    pub(super) fn put_back(&mut self, pending: Pending) {
+    pub(super) fn put_back(&mut self, pending: PendingRpc) {
         let caller = pending.caller;
         self.add(pending.call, caller, Some(pending.retries), true);
     }
 
     /// Remembers that the store has calls of a device that are not here.
-    pub(super) fn remember_stored(&mut self, subject: Subject) {
+    pub(super) fn remember_stored(&mut self, subject: EntityKey) {
         if self.stored.len() < MAX_STORED {
             self.stored.insert(subject);
         } else {
@@ -446,12 +446,12 @@ impl Book {
     }
 
     /// Whether the store is known to have calls of the device that are not here.
-    pub(super) fn has_stored(&self, subject: Subject) -> bool {
+    pub(super) fn has_stored(&self, subject: EntityKey) -> bool {
         self.stored.contains(&subject)
     }
 
     /// Whether the store may have calls of the device that are not here; forgets it.
-    pub(super) fn take_stored(&mut self, subject: Subject) -> bool {
+    pub(super) fn take_stored(&mut self, subject: EntityKey) -> bool {
         self.stored.remove(&subject) || self.all_may_be_stored
     }
 
@@ -463,22 +463,23 @@ impl Book {
     #[cfg(test)]
     pub(super) fn due(&self) -> [BTreeSet<(i64, DeviceId, i32)>; 2] {
         let calls = self.devices.values().flat_map(|calls| calls.by_number.values());
-        let as_they_say = |pending: &Pending| (pending.next_due(), pending.call.device, pending.call.number);
+        let as_they_say =
+            |pending: &PendingRpc| (pending.next_due(), pending.call.device, pending.call.number);
         [self.due.clone(), calls.map(as_they_say).collect()]
     }
 }
 
 /// What follows from a time that is over.
-enum Passed {
+enum DeadlineAction {
     /// The call is sent again.
     Again,
     /// It is taken out.
-    Over(Why),
+    Over(RpcEndReason),
 }
 
 /// Why a call is taken out.
 #[derive(Clone, Copy)]
-enum Why {
+enum RpcEndReason {
     Expired,
     Unanswered,
     GivenUp,

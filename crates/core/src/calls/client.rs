@@ -6,17 +6,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fieldline_model::message::{Message, Metadata, MsgType};
-use fieldline_model::{Subject, json, new_uuid};
+use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
+use fieldline_model::{EntityKey, json, new_uuid};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::downlink::Downlink;
-use crate::options::Span;
+use crate::options::HumanDuration;
 use crate::queue_stats::SERVICE_ID;
-use crate::sessions::{SessionControl, Sessions};
+use crate::sessions::{SessionControl, SessionRegistry};
 
 /// Calls that wait, of all devices together.
 const MAX_CALLS: usize = 100_000;
@@ -26,36 +26,36 @@ const MAX_OF_SESSION: u32 = 1_000;
 const TIMEOUT: &str = r#"{"error":"timeout"}"#;
 
 /// Who waits for an answer.
-enum Caller {
+enum RpcReplyTarget {
     Session(Arc<SessionControl>),
     Request(oneshot::Sender<Arc<str>>),
 }
 
 /// A session with calls that wait.
-struct Open {
+struct SessionRpcs {
     id: Uuid,
     calls: u32,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct PendingClientRpcs {
     /// With the time at which they end.
-    calls: FxHashMap<(Uuid, i32), (i64, Caller)>,
+    calls: FxHashMap<(Uuid, i32), (i64, RpcReplyTarget)>,
     /// By the address of what they share with the platform, which they keep while they wait.
-    sessions: FxHashMap<usize, Open>,
+    sessions: FxHashMap<usize, SessionRpcs>,
     ends: BTreeSet<(i64, Uuid, i32)>,
 }
 
 /// See the module.
-pub struct ClientCalls {
-    sessions: Arc<Sessions>,
+pub struct ClientRpc {
+    sessions: Arc<SessionRegistry>,
     /// How long a device waits for an answer, milliseconds.
     patience_ms: i64,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<PendingClientRpcs>,
 }
 
-impl ClientCalls {
-    pub(super) fn new(sessions: Arc<Sessions>, patience: Span) -> Self {
+impl ClientRpc {
+    pub(super) fn new(sessions: Arc<SessionRegistry>, patience: HumanDuration) -> Self {
         Self {
             sessions,
             patience_ms: i64::try_from(patience.0.as_millis()).unwrap_or(i64::MAX),
@@ -66,30 +66,34 @@ impl ClientCalls {
     /// Takes note of a call of a session. Returns the message that tells the rule engine; `None` where too many wait.
     pub fn begin(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         session: &Arc<SessionControl>,
         number: i32,
-        call: &json::Call,
+        call: &json::ClientRpcRequest,
         now_ms: i64,
-    ) -> Option<Message> {
+    ) -> Option<QueueMessage> {
         let mut waiting = self.waiting.lock();
         let open = waiting.open(session)?;
-        waiting.add((open, number), Caller::Session(session.clone()), self.end(now_ms))?;
+        waiting.add(
+            (open, number),
+            RpcReplyTarget::Session(session.clone()),
+            self.end(now_ms),
+        )?;
         Some(message(subject, open, number, call, now_ms))
     }
 
     /// The same of a request that waits itself.
     pub fn begin_request(
         &self,
-        subject: Subject,
-        call: &json::Call,
+        subject: EntityKey,
+        call: &json::ClientRpcRequest,
         now_ms: i64,
-    ) -> Option<(Message, oneshot::Receiver<Arc<str>>)> {
+    ) -> Option<(QueueMessage, oneshot::Receiver<Arc<str>>)> {
         let (caller, answer) = oneshot::channel();
         let (id, number) = (new_uuid(), 0);
         self.waiting
             .lock()
-            .add((id, number), Caller::Request(caller), self.end(now_ms))?;
+            .add((id, number), RpcReplyTarget::Request(caller), self.end(now_ms))?;
         Some((message(subject, id, number, call, now_ms), answer))
     }
 
@@ -103,11 +107,11 @@ impl ClientCalls {
         };
         let body = Arc::from(body);
         match caller {
-            Caller::Session(control) => {
+            RpcReplyTarget::Session(control) => {
                 self.sessions.send_to(&control, &Downlink::Answer(number, body));
             }
             // The device has gone.
-            Caller::Request(caller) => drop(caller.send(body)),
+            RpcReplyTarget::Request(caller) => drop(caller.send(body)),
         }
     }
 
@@ -123,7 +127,7 @@ impl ClientCalls {
     }
 }
 
-impl Waiting {
+impl PendingClientRpcs {
     /// The id of a session, unless too many of its calls wait.
     fn open(&mut self, session: &Arc<SessionControl>) -> Option<Uuid> {
         let address = Arc::as_ptr(session).addr();
@@ -135,15 +139,15 @@ impl Waiting {
         }
     }
 
-    fn add(&mut self, key: (Uuid, i32), caller: Caller, end: i64) -> Option<()> {
+    fn add(&mut self, key: (Uuid, i32), caller: RpcReplyTarget, end: i64) -> Option<()> {
         // A device that uses a number again has given up on the call before.
         self.take(key);
         if self.calls.len() >= MAX_CALLS {
             return None;
         }
         let address = match &caller {
-            Caller::Session(session) => Some(Arc::as_ptr(session).addr()),
-            Caller::Request(_) => None,
+            RpcReplyTarget::Session(session) => Some(Arc::as_ptr(session).addr()),
+            RpcReplyTarget::Request(_) => None,
         };
         self.calls.insert(key, (end, caller));
         self.ends.insert((end, key.0, key.1));
@@ -151,16 +155,16 @@ impl Waiting {
             let open = self
                 .sessions
                 .entry(address)
-                .or_insert(Open { id: key.0, calls: 0 });
+                .or_insert(SessionRpcs { id: key.0, calls: 0 });
             open.calls += 1;
         }
         Some(())
     }
 
-    fn take(&mut self, key: (Uuid, i32)) -> Option<Caller> {
+    fn take(&mut self, key: (Uuid, i32)) -> Option<RpcReplyTarget> {
         let (end, caller) = self.calls.remove(&key)?;
         self.ends.remove(&(end, key.0, key.1));
-        if let Caller::Session(session) = &caller {
+        if let RpcReplyTarget::Session(session) = &caller {
             let address = Arc::as_ptr(session).addr();
             if let Some(open) = self.sessions.get_mut(&address) {
                 open.calls -= 1;
@@ -173,8 +177,14 @@ impl Waiting {
     }
 }
 
-fn message(subject: Subject, session: Uuid, number: i32, call: &json::Call, now_ms: i64) -> Message {
-    let metadata = Metadata::from_iter([
+fn message(
+    subject: EntityKey,
+    session: Uuid,
+    number: i32,
+    call: &json::ClientRpcRequest,
+    now_ms: i64,
+) -> QueueMessage {
+    let metadata = MetadataMap::from_iter([
         ("requestId", number.to_string()),
         ("serviceId", SERVICE_ID.to_owned()),
         ("sessionId", session.to_string()),
@@ -184,5 +194,5 @@ fn message(subject: Subject, session: Uuid, number: i32, call: &json::Call, now_
     body.push_str(",\"params\":");
     body.push_str(&call.params);
     body.push('}');
-    Message::new(MsgType::ToServerRpc, subject.entity, now_ms, metadata, body)
+    QueueMessage::new(MsgType::ToServerRpc, subject.entity, now_ms, metadata, body)
 }

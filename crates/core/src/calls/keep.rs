@@ -8,16 +8,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_model::entity::{Rpc, RpcStatus};
-use fieldline_model::message::{Message, Metadata};
-use fieldline_model::{DeviceId, RpcId, Subject, TenantId};
+use fieldline_model::message::{MetadataMap, QueueMessage};
+use fieldline_model::{DeviceId, EntityKey, RpcId, TenantId};
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::{Calls, LOADED};
-use crate::downlink::{DeviceCall, Wants};
+use super::{DeviceRpcService, LOADED};
+use crate::downlink::{Subscriptions, ToDeviceRpc};
 use crate::logging::LogGate;
 use crate::ports::StoreResult;
 
@@ -35,14 +35,14 @@ const MAX_BYTES: usize = 64 << 20;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// What is kept besides the status.
-pub(super) enum Response {
+pub(super) enum RpcResponse {
     Nothing,
     /// What a device has answered: JSON, or any other text.
     Answer(String),
     Error(String),
 }
 
-impl Response {
+impl RpcResponse {
     fn bytes(&self) -> usize {
         match self {
             Self::Nothing => 0,
@@ -61,17 +61,17 @@ impl Response {
     }
 }
 
-enum Change {
+enum RpcStoreTask {
     Status {
         tenant: TenantId,
         id: Uuid,
         status: RpcStatus,
-        response: Response,
+        response: RpcResponse,
         /// Nothing follows for this call.
         ends: bool,
     },
     /// Calls of a device are to be brought into memory.
-    Load(Subject),
+    Load(EntityKey),
     /// A call was deleted.
     Deleted(Uuid),
     /// Nothing follows.
@@ -80,22 +80,22 @@ enum Change {
 
 /// What waits for the store.
 #[derive(Default)]
-pub(super) struct Changes {
-    queue: Mutex<Queue>,
+pub(super) struct RpcStoreQueue {
+    queue: Mutex<RpcStoreBacklog>,
     news: Notify,
 }
 
 #[derive(Default)]
-struct Queue {
-    waiting: VecDeque<Change>,
+struct RpcStoreBacklog {
+    waiting: VecDeque<RpcStoreTask>,
     bytes: usize,
     /// Calls that have ended, which the store may not know yet.
     ended: FxHashSet<Uuid>,
     /// Devices that wait in the queue.
-    loading: FxHashSet<Subject>,
+    loading: FxHashSet<EntityKey>,
 }
 
-impl Changes {
+impl RpcStoreQueue {
     /// Whether an answer can be kept.
     pub(super) fn has_room(&self, answer: &str) -> bool {
         let queue = self.queue.lock();
@@ -103,7 +103,7 @@ impl Changes {
     }
 
     /// How it stands with a call. To be said while the book is locked that the call is in.
-    pub(super) fn status(&self, call: &DeviceCall, status: RpcStatus, response: Response) {
+    pub(super) fn push_status(&self, call: &ToDeviceRpc, status: RpcStatus, response: RpcResponse) {
         if !call.persistent {
             return;
         }
@@ -118,7 +118,7 @@ impl Changes {
             return;
         }
         queue.bytes += response.bytes();
-        queue.waiting.push_back(Change::Status {
+        queue.waiting.push_back(RpcStoreTask::Status {
             tenant: call.tenant,
             id: call.id,
             status,
@@ -130,51 +130,51 @@ impl Changes {
     }
 
     /// Calls of a device that takes calls are to be brought into memory.
-    pub(super) fn load(&self, subject: Subject) {
+    pub(super) fn load(&self, subject: EntityKey) {
         let mut queue = self.queue.lock();
         if queue.loading.insert(subject) {
-            queue.waiting.push_back(Change::Load(subject));
+            queue.waiting.push_back(RpcStoreTask::Load(subject));
             drop(queue);
             self.news.notify_one();
         }
     }
 
     /// A call is about to be deleted: it is not brought into memory any more.
-    fn deleting(&self, id: Uuid) {
+    fn begin_delete(&self, id: Uuid) {
         self.queue.lock().ended.insert(id);
     }
 
     /// Deleting is over, successful or not.
-    fn deleted(&self, id: Uuid) {
-        self.queue.lock().waiting.push_back(Change::Deleted(id));
+    fn end_delete(&self, id: Uuid) {
+        self.queue.lock().waiting.push_back(RpcStoreTask::Deleted(id));
         self.news.notify_one();
     }
 
     pub(super) fn stop(&self) {
-        self.queue.lock().waiting.push_back(Change::Stop);
+        self.queue.lock().waiting.push_back(RpcStoreTask::Stop);
         self.news.notify_one();
     }
 
     fn is_stopping(&self) -> bool {
-        matches!(self.queue.lock().waiting.back(), Some(Change::Stop))
+        matches!(self.queue.lock().waiting.back(), Some(RpcStoreTask::Stop))
     }
 
     fn has_ended(&self, id: Uuid) -> bool {
         self.queue.lock().ended.contains(&id)
     }
 
-    fn settled(&self, id: Uuid) {
+    fn forget_ended(&self, id: Uuid) {
         self.queue.lock().ended.remove(&id);
     }
 
-    async fn next(&self) -> Change {
+    async fn next(&self) -> RpcStoreTask {
         loop {
             let next = {
                 let mut queue = self.queue.lock();
                 let next = queue.waiting.pop_front();
                 match &next {
-                    Some(Change::Status { response, .. }) => queue.bytes -= response.bytes(),
-                    Some(Change::Load(subject)) => {
+                    Some(RpcStoreTask::Status { response, .. }) => queue.bytes -= response.bytes(),
+                    Some(RpcStoreTask::Load(subject)) => {
                         queue.loading.remove(subject);
                     }
                     _ => {}
@@ -193,10 +193,10 @@ impl Changes {
 }
 
 /// Keeps changes until told to stop.
-pub(super) async fn run(calls: Arc<Calls>) {
+pub(super) async fn run(calls: Arc<DeviceRpcService>) {
     loop {
         match calls.changes.next().await {
-            Change::Status {
+            RpcStoreTask::Status {
                 tenant,
                 id,
                 status,
@@ -207,12 +207,12 @@ pub(super) async fn run(calls: Arc<Calls>) {
                     .keep_status(tenant, RpcId(id), status, response.value())
                     .await;
                 if ends {
-                    calls.changes.settled(id);
+                    calls.changes.forget_ended(id);
                 }
             }
-            Change::Load(subject) => calls.load_stored(subject).await,
-            Change::Deleted(id) => calls.changes.settled(id),
-            Change::Stop => return,
+            RpcStoreTask::Load(subject) => calls.load_stored(subject).await,
+            RpcStoreTask::Deleted(id) => calls.changes.forget_ended(id),
+            RpcStoreTask::Stop => return,
         }
     }
 }
@@ -223,7 +223,7 @@ fn cannot_store(call: RpcId, error: &crate::ports::StoreError) {
     }
 }
 
-impl Calls {
+impl DeviceRpcService {
     /// Keeps a status, however often it takes: a call that has ended would be sent again.
     async fn keep_status(&self, tenant: TenantId, id: RpcId, status: RpcStatus, response: Option<Value>) {
         while let Err(error) = self.set_status(tenant, id, status, response.as_ref()).await {
@@ -244,7 +244,7 @@ impl Calls {
     ) -> StoreResult<()> {
         // Nothing is told of a call that was deleted, or has ended otherwise.
         if let Some(call) = self.store.set_status(tenant, id, status, response).await? {
-            self.tell(&call).await;
+            self.notify_rule_engine(&call).await;
         }
         Ok(())
     }
@@ -257,30 +257,30 @@ impl Calls {
         let Some(mut call) = self.store.get(tenant, id).await? else {
             return Ok(None);
         };
-        self.changes.deleting(id.0);
+        self.changes.begin_delete(id.0);
         let deleted = self.store.delete(tenant, id).await;
         if deleted.is_ok() {
             let mut book = self.book.lock();
             book.remove_id(call.device_id, id.0);
-            self.go_on(&mut book, Subject::device(tenant, call.device_id));
+            self.send_next_or_load(&mut book, EntityKey::device(tenant, call.device_id));
         }
-        self.changes.deleted(id.0);
+        self.changes.end_delete(id.0);
         deleted?;
         call.status = RpcStatus::Deleted;
-        self.tell(&call).await;
+        self.notify_rule_engine(&call).await;
         Ok(Some(call))
     }
 
     /// Tells the rule engine how it stands with a call.
-    pub(super) async fn tell(&self, call: &Rpc) {
+    pub(super) async fn notify_rule_engine(&self, call: &Rpc) {
         let (Some(engine), Ok(body)) = (self.engine.get(), serde_json::to_string(call)) else {
             return;
         };
-        let message = Message::new(
+        let message = QueueMessage::new(
             call.status.message(),
             call.device_id.into(),
             self.clock.now_ms(),
-            Metadata::new(),
+            MetadataMap::new(),
             body,
         );
         if let Err(error) = engine.push(call.tenant_id, message).await
@@ -302,7 +302,7 @@ impl Calls {
                     for subject in devices {
                         book.remember_stored(subject);
                         // Some have come before this was known.
-                        self.go_on(&mut book, subject);
+                        self.send_next_or_load(&mut book, subject);
                     }
                 }
                 Err(error) => {
@@ -316,10 +316,10 @@ impl Calls {
     }
 
     /// Brings stored calls of a device that takes calls into memory, and sends them.
-    async fn load_stored(&self, subject: Subject) {
+    async fn load_stored(&self, subject: EntityKey) {
         let device = DeviceId(subject.entity.id);
         match self.store.open_of(subject.tenant, device, LOADED).await {
-            Ok(found) => self.take_up(subject, &found),
+            Ok(found) => self.enqueue_stored(subject, &found),
             Err(error) => {
                 self.book.lock().remember_stored(subject);
                 if let Some(suppressed) = STORE_GATE.open() {
@@ -327,13 +327,13 @@ impl Calls {
                 }
                 if !self.changes.is_stopping() {
                     tokio::time::sleep(PAUSE).await;
-                    self.go_on(&mut self.book.lock(), subject);
+                    self.send_next_or_load(&mut self.book.lock(), subject);
                 }
             }
         }
     }
 
-    fn take_up(&self, subject: Subject, found: &[Rpc]) {
+    fn enqueue_stored(&self, subject: EntityKey, found: &[Rpc]) {
         let now = self.clock.now_ms();
         let mut book = self.book.lock();
         if found.len() >= LOADED as usize {
@@ -349,7 +349,7 @@ impl Calls {
                 continue;
             }
             let request = &call.request;
-            let taken = Arc::new(DeviceCall {
+            let taken = Arc::new(ToDeviceRpc {
                 id: call.id.0,
                 tenant: call.tenant_id,
                 device: call.device_id,
@@ -370,18 +370,21 @@ impl Calls {
         }
         if has_ended {
             // Others may be behind those that the store does not know yet to have ended.
-            self.go_on(&mut book, subject);
+            self.send_next_or_load(&mut book, subject);
         }
     }
 
     /// Goes on with the calls of a device of which one has ended: with the next one, and when there is none, with those in
     /// the store.
-    pub(super) fn go_on(&self, book: &mut super::Book, subject: Subject) {
+    pub(super) fn send_next_or_load(&self, book: &mut super::PendingRpcs, subject: EntityKey) {
         let device = DeviceId(subject.entity.id);
         if !book.is_burst() {
             self.advance(book, subject);
         }
-        if book.is_idle(device) && self.sessions.wants(device, Wants::CALLS) && book.take_stored(subject) {
+        if book.is_idle(device)
+            && self.sessions.wants(device, Subscriptions::CALLS)
+            && book.take_stored(subject)
+        {
             self.changes.load(subject);
         }
     }
@@ -410,7 +413,7 @@ impl Calls {
             {
                 let mut book = self.book.lock();
                 for call in &due {
-                    self.go_on(&mut book, Subject::device(call.tenant_id, call.device_id));
+                    self.send_next_or_load(&mut book, EntityKey::device(call.tenant_id, call.device_id));
                 }
             }
             if due.len() < EXPIRED as usize {

@@ -8,25 +8,25 @@ use rustc_hash::FxHashMap;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::book::Outcome;
+use super::book::RpcResult;
 
 /// Clients that wait at a time.
 const MAX_REST: usize = 50_000;
 
 /// See the module.
 #[derive(Default)]
-pub(super) struct Callers(Mutex<FxHashMap<(TenantId, Uuid), oneshot::Sender<Outcome>>>);
+pub(super) struct RestRpcWaiters(Mutex<FxHashMap<(TenantId, Uuid), oneshot::Sender<RpcResult>>>);
 
 /// The place of a client that waits; given back when dropped, as with a client that has gone.
-pub struct Awaited {
-    callers: Arc<Callers>,
+pub struct RestRpcWaiter {
+    callers: Arc<RestRpcWaiters>,
     key: (TenantId, Uuid),
-    answer: oneshot::Receiver<Outcome>,
+    answer: oneshot::Receiver<RpcResult>,
 }
 
-impl Callers {
+impl RestRpcWaiters {
     /// Takes a place. `None` where too many wait, or one waits for this call already.
-    pub(super) fn wait(self: &Arc<Self>, tenant: TenantId, id: Uuid) -> Option<Awaited> {
+    pub(super) fn wait(self: &Arc<Self>, tenant: TenantId, id: Uuid) -> Option<RestRpcWaiter> {
         let key = (tenant, id);
         let mut callers = self.0.lock();
         if callers.len() >= MAX_REST || callers.contains_key(&key) {
@@ -34,7 +34,7 @@ impl Callers {
         }
         let (caller, answer) = oneshot::channel();
         callers.insert(key, caller);
-        Some(Awaited {
+        Some(RestRpcWaiter {
             callers: self.clone(),
             key,
             answer,
@@ -42,7 +42,7 @@ impl Callers {
     }
 
     /// Tells a client, if it still waits.
-    pub(super) fn tell(&self, tenant: TenantId, id: Uuid, outcome: &Outcome) {
+    pub(super) fn tell(&self, tenant: TenantId, id: Uuid, outcome: &RpcResult) {
         let caller = self.0.lock().remove(&(tenant, id));
         if let Some(caller) = caller {
             // The client has gone.
@@ -56,14 +56,14 @@ impl Callers {
     }
 }
 
-impl Awaited {
+impl RestRpcWaiter {
     /// The answer; `None` where nobody will give one any more.
-    pub async fn answer(&mut self) -> Option<Outcome> {
+    pub async fn answer(&mut self) -> Option<RpcResult> {
         (&mut self.answer).await.ok()
     }
 }
 
-impl Drop for Awaited {
+impl Drop for RestRpcWaiter {
     fn drop(&mut self) {
         self.answer.close();
         let mut callers = self.callers.0.lock();

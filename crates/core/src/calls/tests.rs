@@ -5,31 +5,31 @@ mod order;
 use std::sync::atomic::Ordering;
 
 use fieldline_model::DeviceId;
-use fieldline_model::message::Message;
+use fieldline_model::message::QueueMessage;
 
 use super::*;
 use crate::devices::{self, DeviceDirectory, DeviceHandle};
 use crate::fakes::{FakeCalls, FakeStores, StandingClock};
 use crate::ports::StoreResult;
-use crate::sessions::{Content, SessionGuard};
+use crate::sessions::{OutboundPayload, SessionGuard};
 
 const NOW: i64 = 1_760_000_000_000;
 
 /// Keeps what the rule engine is told.
 #[derive(Default)]
-struct Told(Mutex<Vec<Message>>);
+struct Told(Mutex<Vec<QueueMessage>>);
 
 #[async_trait]
 impl RuleEngine for Told {
-    async fn push(&self, _: TenantId, message: Message) -> StoreResult<()> {
+    async fn push(&self, _: TenantId, message: QueueMessage) -> StoreResult<()> {
         self.0.lock().push(message);
         Ok(())
     }
 }
 
 struct World {
-    calls: Arc<Calls>,
-    sessions: Arc<Sessions>,
+    calls: Arc<DeviceRpcService>,
+    sessions: Arc<SessionRegistry>,
     store: Arc<FakeCalls>,
     clock: Arc<StandingClock>,
     device: Arc<DeviceHandle>,
@@ -47,7 +47,7 @@ impl World {
         Self::with_options(store, Options::default()).await
     }
 
-    async fn in_order(submit_strategy: SubmitStrategy) -> Self {
+    async fn in_order(submit_strategy: RpcSubmitStrategy) -> Self {
         let options = Options {
             submit_strategy,
             max_retries: 1,
@@ -63,8 +63,9 @@ impl World {
         let options = devices::Options { cached_devices: 16 };
         let directory = DeviceDirectory::new(stores.entities(), stores.clone(), clock.clone(), &options);
         let device = directory.by_token("token").await.unwrap().unwrap();
-        let sessions = Sessions::new(1);
-        let calls = Calls::with_options(sessions.clone(), store.clone(), clock.clone(), call_options);
+        let sessions = SessionRegistry::new(1);
+        let calls =
+            DeviceRpcService::with_options(sessions.clone(), store.clone(), clock.clone(), call_options);
         let told = Arc::new(Told::default());
         calls.report_to(told.clone());
         let stop = watch::Sender::new(false);
@@ -98,8 +99,8 @@ impl World {
         }
     }
 
-    fn begin(&self, request: DeviceRpcRequest) -> tokio::task::JoinHandle<Outcome> {
-        let port = CallPort(self.calls.clone());
+    fn begin(&self, request: DeviceRpcRequest) -> tokio::task::JoinHandle<RpcResult> {
+        let port = DeviceRpcPort(self.calls.clone());
         tokio::spawn(async move { port.send(request).await })
     }
 
@@ -116,7 +117,7 @@ impl World {
 
     fn subscribe(&self, session: &SessionGuard) {
         self.calls
-            .follow(self.device.subject, session.control(), Wants::CALLS);
+            .set_subscriptions(self.device.subject, session.control(), Subscriptions::CALLS);
     }
 
     /// Lets everything that can go on go on.
@@ -145,9 +146,9 @@ impl World {
     }
 }
 
-fn call(session: &SessionControl) -> Option<Arc<DeviceCall>> {
+fn call(session: &SessionControl) -> Option<Arc<ToDeviceRpc>> {
     match session.take_letter()?.content {
-        Content::Downlink(Downlink::Call(call)) => Some(call),
+        OutboundPayload::Downlink(Downlink::Call(call)) => Some(call),
         other => panic!("a call was expected, not {other:?}"),
     }
 }
@@ -161,18 +162,18 @@ async fn a_two_way_call_is_answered_by_its_device_alone_and_once() {
     world.settle().await;
     let sent = call(session.control()).expect("the call was sent");
     assert_eq!(sent.to_json(), r#"{"method":"set","params":{"pin":1}}"#);
-    world.calls.sent(&sent, true);
-    world.calls.delivered(&sent);
-    let stranger = Subject::device(TenantId::new(), world.device.id);
-    world.calls.answered(stranger, sent.number, "1".to_owned());
-    let other = Subject::device(world.device.subject.tenant, DeviceId::new());
-    world.calls.answered(other, sent.number, "2".to_owned());
+    world.calls.handle_sent(&sent, true);
+    world.calls.handle_delivery(&sent);
+    let stranger = EntityKey::device(TenantId::new(), world.device.id);
+    world.calls.handle_answer(stranger, sent.number, "1".to_owned());
+    let other = EntityKey::device(world.device.subject.tenant, DeviceId::new());
+    world.calls.handle_answer(other, sent.number, "2".to_owned());
     world
         .calls
-        .answered(world.device.subject, sent.number, "3".to_owned());
+        .handle_answer(world.device.subject, sent.number, "3".to_owned());
     world
         .calls
-        .answered(world.device.subject, sent.number, "4".to_owned());
+        .handle_answer(world.device.subject, sent.number, "4".to_owned());
     assert_eq!(caller.await.unwrap(), Ok(Some("3".to_owned())));
     world.end().await;
 }
@@ -243,7 +244,7 @@ async fn a_persistent_call_is_delivered_when_the_device_comes_back_and_its_state
     world.subscribe(&session);
     world.settle().await;
     let sent = call(session.control()).expect("the call was sent");
-    world.calls.sent(&sent, true);
+    world.calls.handle_sent(&sent, true);
     world.settle().await;
     assert_eq!(world.told(), ["RPC_QUEUED", "RPC_SENT"]);
     // It is not acknowledged, so that it is sent again on the next connection.
@@ -255,11 +256,11 @@ async fn a_persistent_call_is_delivered_when_the_device_comes_back_and_its_state
     world.subscribe(&session);
     let again = call(session.control()).expect("the call was sent again");
     assert_eq!(again.number, sent.number);
-    world.calls.sent(&again, true);
-    world.calls.delivered(&again);
+    world.calls.handle_sent(&again, true);
+    world.calls.handle_delivery(&again);
     world
         .calls
-        .answered(world.device.subject, again.number, "{\"ok\":true}".to_owned());
+        .handle_answer(world.device.subject, again.number, "{\"ok\":true}".to_owned());
     world.settle().await;
     assert_eq!(world.told(), ["RPC_SENT", "RPC_DELIVERED", "RPC_SUCCESSFUL"]);
     let kept = world.status(id).await;
@@ -321,14 +322,14 @@ async fn a_device_that_never_acknowledges_fails_a_persistent_call() {
     let id = request.id;
     world.begin(request).await.unwrap().unwrap();
     let sent = call(session.control()).expect("the call was sent");
-    world.calls.sent(&sent, true);
+    world.calls.handle_sent(&sent, true);
     world.pass(10_000);
     world.settle().await;
     let kept = world.status(id).await;
     assert_eq!(kept.status, RpcStatus::Failed);
     assert!(kept.response.unwrap()["error"].is_string());
     // What comes too late changes nothing.
-    world.calls.delivered(&sent);
+    world.calls.handle_delivery(&sent);
     world.settle().await;
     assert_eq!(world.status(id).await.status, RpcStatus::Failed);
     world.end().await;
@@ -338,8 +339,8 @@ async fn a_device_that_never_acknowledges_fails_a_persistent_call() {
 async fn a_call_of_a_device_is_answered_once_or_times_out() {
     let world = World::new().await;
     let session = world.session();
-    let port = CallPort(world.calls.clone());
-    let call = fieldline_model::json::call(b"{method: getTime, params: {}}").unwrap();
+    let port = DeviceRpcPort(world.calls.clone());
+    let call = fieldline_model::json::client_rpc(b"{method: getTime, params: {}}").unwrap();
     let begin = |number| {
         world
             .calls
@@ -361,7 +362,7 @@ async fn a_call_of_a_device_is_answered_once_or_times_out() {
     world.settle().await;
     let mut answers = Vec::new();
     while let Some(letter) = session.control().take_letter() {
-        if let Content::Downlink(Downlink::Answer(number, body)) = letter.content {
+        if let OutboundPayload::Downlink(Downlink::Answer(number, body)) = letter.content {
             answers.push((number, body.to_string()));
         }
     }
@@ -407,11 +408,11 @@ async fn calls_in_the_store_follow_those_in_memory_each_of_them_once() {
             // All are ended before the store hears of the first.
             while let Some(sent) = call(session.control()) {
                 seen.push(sent.number);
-                world.calls.sent(&sent, true);
-                world.calls.delivered(&sent);
+                world.calls.handle_sent(&sent, true);
+                world.calls.handle_delivery(&sent);
                 let answered = world
                     .calls
-                    .answered(world.device.subject, sent.number, "1".to_owned());
+                    .handle_answer(world.device.subject, sent.number, "1".to_owned());
                 assert!(answered);
             }
         }
@@ -439,12 +440,12 @@ async fn a_device_that_subscribes_again_and_again_fills_no_memory() {
     world.told();
     for _ in 0..10 {
         while let Some(sent) = call(session.control()) {
-            world.calls.sent(&sent, true);
-            world.calls.delivered(&sent);
+            world.calls.handle_sent(&sent, true);
+            world.calls.handle_delivery(&sent);
         }
         world
             .calls
-            .follow(world.device.subject, session.control(), Wants::NOTHING);
+            .set_subscriptions(world.device.subject, session.control(), Subscriptions::NOTHING);
         world.subscribe(&session);
     }
     world.settle().await;
@@ -489,7 +490,7 @@ async fn a_tenant_takes_a_part_of_the_memory_for_calls_alone() {
 
 #[tokio::test]
 async fn a_client_that_goes_gives_its_place_back() {
-    let callers = Arc::new(Callers::default());
+    let callers = Arc::new(RestRpcWaiters::default());
     let (tenant, id) = (TenantId::new(), Uuid::from_u128(1));
     let place = callers.wait(tenant, id).unwrap();
     assert!(callers.wait(tenant, id).is_none());

@@ -44,13 +44,13 @@ pub fn trim_certificate(certificate: &str) -> String {
 /// What MQTT-basic credentials ask a device for; a field that is absent is not asked for.
 #[derive(Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct BasicValue {
+pub struct MqttBasicCredentials {
     client_id: Option<String>,
     user_name: Option<String>,
     password: Option<String>,
 }
 
-impl BasicValue {
+impl MqttBasicCredentials {
     /// Reads a credentials value. One that cannot be read admits nobody.
     pub fn parse(value: &str) -> Self {
         serde_json::from_str(value).unwrap_or_default()
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn basic_credentials_ask_for_each_field_they_have() {
-        let value = BasicValue::parse(r#"{"clientId":"c","userName":"u","password":"p"}"#);
+        let value = MqttBasicCredentials::parse(r#"{"clientId":"c","userName":"u","password":"p"}"#);
         let login = MqttLogin {
             client_id: "c",
             username: Some("u"),
@@ -114,7 +114,7 @@ mod tests {
             ..login
         }));
         assert!(
-            !BasicValue::parse("not json").admits(login),
+            !MqttBasicCredentials::parse("not json").admits(login),
             "unreadable credentials admit nobody"
         );
     }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use fieldline_model::entity::Device;
-use fieldline_model::{DeviceId, DeviceProfileId, Subject, TenantProfileId};
-use fieldline_protobuf::Payloads;
+use fieldline_model::{DeviceId, DeviceProfileId, EntityKey, TenantProfileId};
+use fieldline_protobuf::PayloadSchemas;
 use parking_lot::RwLock;
 
-use super::marks::{Marks, OwnerMark};
+use super::marks::{SourceVersion, VersionedSettings};
 use crate::clock::MonotonicTimes;
 use crate::events::EntityChange;
-use crate::rate_limits::{Exceeded, MessageLimiter, MessageRates};
-use crate::usage::{Feature, Usage, UsageKey};
+use crate::rate_limits::{MessageLimiter, MessageRates, RateLimitViolation};
+use crate::usage::{ApiFeature, TenantUsage, UsageKey};
 
 /// What transports need of a device's profile and tenant profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,9 +35,9 @@ pub struct DeviceSettings {
     /// Further filter that subscribes to changes of shared attributes.
     pub attributes_subscription: Option<String>,
     /// What payloads over MQTT look like, where they are Protobuf.
-    pub mqtt_payloads: Option<Arc<Payloads>>,
+    pub mqtt_payloads: Option<Arc<PayloadSchemas>>,
     /// The same over CoAP.
-    pub coap_payloads: Option<Arc<Payloads>>,
+    pub coap_payloads: Option<Arc<PayloadSchemas>>,
     /// Rate limits of a device.
     pub of_device: MessageLimits,
     /// Rate limits of what a gateway sends for itself.
@@ -50,7 +50,7 @@ pub struct DeviceSettings {
 
 impl DeviceSettings {
     /// Rate limits of what a device sends for itself.
-    pub const fn limits_of(&self, role: Role) -> &MessageLimits {
+    pub const fn limits_of(&self, role: DeviceRole) -> &MessageLimits {
         if role.is_gateway {
             &self.of_gateway_itself
         } else {
@@ -77,14 +77,14 @@ impl MessageLimits {
 
 /// What a device is to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Role {
+pub struct DeviceRole {
     /// It speaks for devices behind it.
     pub is_gateway: bool,
     /// Whoever is behind it was heard when the gateway was.
     pub overwrites_activity: bool,
 }
 
-impl Role {
+impl DeviceRole {
     const GATEWAY: u8 = 1;
     const OVERWRITES: u8 = 2;
 
@@ -119,16 +119,16 @@ impl Role {
 
 /// Why a message is not taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refused {
+pub enum MessageRefusal {
     /// The tenant has used up its messages of the month.
     UsedUp,
     /// The message goes beyond a rate limit.
-    TooOften(Whose, Exceeded),
+    TooOften(RateLimitScope, RateLimitViolation),
 }
 
 /// Whose rate limit it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
+pub enum RateLimitScope {
     /// That of one device.
     Device,
     /// That of everything behind a gateway.
@@ -137,7 +137,7 @@ pub enum Whose {
     Tenant,
 }
 
-impl Whose {
+impl RateLimitScope {
     /// Its name, lower-case.
     pub const fn name(self) -> &'static str {
         match self {
@@ -149,11 +149,11 @@ impl Whose {
 }
 
 /// As the device and the operator are told.
-impl fmt::Display for Refused {
+impl fmt::Display for MessageRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UsedUp => f.write_str("The messages of this month are used up!"),
-            Self::TooOften(whose, Exceeded { of, limit }) => {
+            Self::TooOften(whose, RateLimitViolation { of, limit }) => {
                 write!(
                     f,
                     "The rate limit of {of} of the {} ({limit}) is exceeded!",
@@ -166,7 +166,7 @@ impl fmt::Display for Refused {
 
 /// What the messages of a device have to pass.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Limiters {
+pub(super) struct DeviceLimiters {
     pub(super) tenant: Option<Arc<MessageLimiter>>,
     pub(super) device: Option<Arc<MessageLimiter>>,
     /// What those of devices behind it have to pass.
@@ -177,18 +177,18 @@ pub(super) struct Limiters {
 #[derive(Debug)]
 pub struct DeviceHandle {
     /// The device within its tenant.
-    pub subject: Subject,
+    pub subject: EntityKey,
     /// Its id.
     pub id: DeviceId,
     /// Server-assigned times of its points. A handle that replaces a revoked one has the same.
     pub times: Arc<MonotonicTimes>,
     /// Where its messages are counted.
-    usage: Option<Arc<Usage>>,
+    usage: Option<Arc<TenantUsage>>,
     /// Whether there are limiters, which most have not.
     is_limited: AtomicBool,
-    limiters: RwLock<Limiters>,
-    settings: RwLock<Arc<Marks>>,
-    tenant: Arc<OwnerMark>,
+    limiters: RwLock<DeviceLimiters>,
+    settings: RwLock<Arc<VersionedSettings>>,
+    tenant: Arc<SourceVersion>,
     role: AtomicU8,
     stale: AtomicBool,
     revoked: AtomicBool,
@@ -196,7 +196,7 @@ pub struct DeviceHandle {
 
 /// What becomes of a handle when something has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum HandleInvalidation {
     /// Its settings are to be read again.
     Stale,
     /// It admits nobody any more.
@@ -205,11 +205,11 @@ pub(super) enum Mark {
 
 impl DeviceHandle {
     pub(super) fn new(
-        subject: Subject,
+        subject: EntityKey,
         id: DeviceId,
         times: Arc<MonotonicTimes>,
-        settings: Arc<Marks>,
-        usage: Option<Arc<Usage>>,
+        settings: Arc<VersionedSettings>,
+        usage: Option<Arc<TenantUsage>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             subject,
@@ -230,23 +230,25 @@ impl DeviceHandle {
     pub fn may_send(&self) -> bool {
         self.usage
             .as_ref()
-            .is_none_or(|usage| usage.allows(Feature::Transport))
+            .is_none_or(|usage| usage.allows(ApiFeature::Transport))
     }
 
     /// Lets a message with so many values pass the rate limits of device and tenant, which counts it.
     ///
     /// # Errors
     /// The tenant has used up what it may send, or the message goes beyond a rate limit.
-    pub fn pass(&self, points: u32) -> Result<(), Refused> {
-        self.pass_first(points, Whose::Device, |own| own.limiters.read().device.clone())
+    pub fn acquire(&self, points: u32) -> Result<(), MessageRefusal> {
+        self.pass_first(points, RateLimitScope::Device, |own| {
+            own.limiters.read().device.clone()
+        })
     }
 
     /// The same for a device whose message comes through a gateway: the limits are those of the gateway and the tenant.
     ///
     /// # Errors
-    /// As with [`Self::pass`].
-    pub fn pass_through(&self, gateway: &Self, points: u32) -> Result<(), Refused> {
-        self.pass_first(points, Whose::Gateway, |_| {
+    /// As with [`Self::acquire`].
+    pub fn acquire_through(&self, gateway: &Self, points: u32) -> Result<(), MessageRefusal> {
+        self.pass_first(points, RateLimitScope::Gateway, |_| {
             if gateway.is_limited.load(Ordering::Relaxed) {
                 gateway.limiters.read().behind.clone()
             } else {
@@ -255,48 +257,48 @@ impl DeviceHandle {
         })
     }
 
-    /// Whether a message with so many values may pass; if so, it counts. See [`Self::pass`].
-    pub fn admits(&self, points: u32) -> bool {
-        self.pass(points).is_ok()
+    /// Whether a message with so many values may pass; if so, it counts. See [`Self::acquire`].
+    pub fn try_acquire(&self, points: u32) -> bool {
+        self.acquire(points).is_ok()
     }
 
     fn pass_first(
         &self,
         points: u32,
-        whose: Whose,
+        whose: RateLimitScope,
         first: impl FnOnce(&Self) -> Option<Arc<MessageLimiter>>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), MessageRefusal> {
         if !self.may_send() {
-            return Err(Refused::UsedUp);
+            return Err(MessageRefusal::UsedUp);
         }
         let is_limited = self.is_limited.load(Ordering::Relaxed);
-        if !is_limited && whose == Whose::Device {
+        if !is_limited && whose == RateLimitScope::Device {
             return Ok(());
         }
         // What one device may not send is not taken from what its tenant may.
         let tenant = || is_limited.then(|| self.limiters.read().tenant.clone()).flatten();
-        for (whose, limiter) in [(whose, first(self)), (Whose::Tenant, tenant())] {
+        for (whose, limiter) in [(whose, first(self)), (RateLimitScope::Tenant, tenant())] {
             if let Some(limiter) = limiter {
                 limiter
-                    .pass(points)
-                    .map_err(|exceeded| Refused::TooOften(whose, exceeded))?;
+                    .acquire(points)
+                    .map_err(|exceeded| MessageRefusal::TooOften(whose, exceeded))?;
             }
         }
         Ok(())
     }
 
-    pub(super) fn limiters(&self) -> Limiters {
+    pub(super) fn limiters(&self) -> DeviceLimiters {
         self.limiters.read().clone()
     }
 
-    pub(super) fn limit(&self, limiters: Limiters) {
+    pub(super) fn limit(&self, limiters: DeviceLimiters) {
         let is_limited = limiters.tenant.is_some() || limiters.device.is_some() || limiters.behind.is_some();
         *self.limiters.write() = limiters;
         self.is_limited.store(is_limited, Ordering::Relaxed);
     }
 
     /// Counts messages that were taken, and the values in them.
-    pub fn sent(&self, messages: u32, points: u32) {
+    pub fn count_sent(&self, messages: u32, points: u32) {
         if let Some(usage) = &self.usage
             && messages > 0
         {
@@ -306,8 +308,8 @@ impl DeviceHandle {
     }
 
     /// What the device is to others.
-    pub fn role(&self) -> Role {
-        Role::of_bits(self.role.load(Ordering::Relaxed))
+    pub fn role(&self) -> DeviceRole {
+        DeviceRole::of_bits(self.role.load(Ordering::Relaxed))
     }
 
     /// The settings in force.
@@ -325,16 +327,16 @@ impl DeviceHandle {
         self.revoked.load(Ordering::Acquire) || self.tenant.has_ended()
     }
 
-    pub(super) fn mark(&self, mark: Mark) {
+    pub(super) fn mark(&self, mark: HandleInvalidation) {
         let flag = match mark {
-            Mark::Stale => &self.stale,
-            Mark::Revoked => &self.revoked,
+            HandleInvalidation::Stale => &self.stale,
+            HandleInvalidation::Revoked => &self.revoked,
         };
         flag.store(true, Ordering::Release);
     }
 
     /// Puts settings in force that are known to be current.
-    pub(super) fn renew(&self, settings: Arc<Marks>, role: Role) {
+    pub(super) fn renew(&self, settings: Arc<VersionedSettings>, role: DeviceRole) {
         self.role.store(role.bits(), Ordering::Relaxed);
         *self.settings.write() = settings;
         self.stale.store(false, Ordering::Release);
@@ -344,19 +346,23 @@ impl DeviceHandle {
 /// What a change means for a device with these settings, if it concerns it.
 pub(super) fn meaning(
     change: EntityChange,
-    subject: Subject,
+    subject: EntityKey,
     id: DeviceId,
     settings: &DeviceSettings,
-) -> Option<Mark> {
+) -> Option<HandleInvalidation> {
     let (concerns, mark) = match change {
-        EntityChange::DeviceSaved(_, device) => (device == id, Mark::Stale),
+        EntityChange::DeviceSaved(_, device) => (device == id, HandleInvalidation::Stale),
         EntityChange::DeviceDeleted(_, device) | EntityChange::DeviceCredentialsChanged(_, device) => {
-            (device == id, Mark::Revoked)
+            (device == id, HandleInvalidation::Revoked)
         }
-        EntityChange::DeviceProfileChanged(_, profile) => (settings.profile == profile, Mark::Stale),
-        EntityChange::TenantProfileChanged(profile) => (settings.tenant_profile == profile, Mark::Stale),
-        EntityChange::TenantSaved(tenant) => (subject.tenant == tenant, Mark::Stale),
-        EntityChange::TenantDeleted(tenant) => (subject.tenant == tenant, Mark::Revoked),
+        EntityChange::DeviceProfileChanged(_, profile) => {
+            (settings.profile == profile, HandleInvalidation::Stale)
+        }
+        EntityChange::TenantProfileChanged(profile) => {
+            (settings.tenant_profile == profile, HandleInvalidation::Stale)
+        }
+        EntityChange::TenantSaved(tenant) => (subject.tenant == tenant, HandleInvalidation::Stale),
+        EntityChange::TenantDeleted(tenant) => (subject.tenant == tenant, HandleInvalidation::Revoked),
         EntityChange::DeviceMoved(..)
         | EntityChange::CustomerSaved(..)
         | EntityChange::CustomerDeleted(..)

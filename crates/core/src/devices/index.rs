@@ -4,16 +4,16 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-use fieldline_model::{DeviceId, DeviceProfileId, Subject, TenantId};
+use fieldline_model::{DeviceId, DeviceProfileId, EntityKey, TenantId};
 use rustc_hash::FxHashMap;
 
-use super::handle::{DeviceHandle, DeviceSettings, Limiters, Role, meaning};
-use super::marks::{ChangeTable, Maker, MarkBoard, Marks};
+use super::handle::{DeviceHandle, DeviceLimiters, DeviceRole, DeviceSettings, meaning};
+use super::marks::{ChangeTable, SettingsSource, SourceVersions, VersionedSettings};
 use crate::clock::{MonotonicTimes, SharedClock};
 use crate::events::EntityChange;
-use crate::parted::{PARTS, PartedMap, part_of};
+use crate::parted::{SHARD_COUNT, ShardedMap, shard_of};
 use crate::rate_limits::{MessageLimiter, MessageRates};
-use crate::usage::ApiUsage;
+use crate::usage::UsageStore;
 
 /// Settings are those of a profile within a tenant.
 type ProfileKey = (TenantId, DeviceProfileId);
@@ -29,9 +29,9 @@ const ROOM_OF_PART: usize = 4;
 
 /// A moment between two changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Moment(u64);
+pub(super) struct ChangeVersion(u64);
 
-impl Moment {
+impl ChangeVersion {
     /// How many changes were before it.
     pub(super) const fn count(self) -> u64 {
         self.0
@@ -39,48 +39,48 @@ impl Moment {
 }
 
 /// A device as it was read.
-pub(super) struct Loaded {
-    pub(super) subject: Subject,
+pub(super) struct LoadedDevice {
+    pub(super) subject: EntityKey,
     pub(super) id: DeviceId,
     pub(super) settings: Arc<DeviceSettings>,
-    pub(super) role: Role,
+    pub(super) role: DeviceRole,
     /// When reading began.
-    pub(super) since: Moment,
+    pub(super) since: ChangeVersion,
 }
 
-pub(super) struct Index {
-    by_device: PartedMap<DeviceId, Entry>,
+pub(super) struct DeviceIndex {
+    by_device: ShardedMap<DeviceId, IndexedDevice>,
     /// For each part, at how many devices it is looked who is gone.
-    prune_at: [usize; PARTS],
+    prune_at: [usize; SHARD_COUNT],
     // What was read of profiles; their devices share it.
-    settings: FxHashMap<ProfileKey, Arc<Marks>>,
-    marks: MarkBoard,
+    settings: FxHashMap<ProfileKey, Arc<VersionedSettings>>,
+    marks: SourceVersions,
     /// What rate limits go by.
     clock: SharedClock,
     /// What is left to the tenants that have rate limits.
     limiters: FxHashMap<TenantId, Arc<MessageLimiter>>,
     /// Where the messages of devices are counted.
-    pub(super) usage: Option<Arc<ApiUsage>>,
+    pub(super) usage: Option<Arc<UsageStore>>,
     changes: u64,
     latest: VecDeque<EntityChange>,
     /// The earlier ones.
     earlier: ChangeTable,
 }
 
-struct Entry {
+struct IndexedDevice {
     handle: Weak<DeviceHandle>,
     // Outlives the handle while it is ahead of the clock.
     times: Arc<MonotonicTimes>,
 }
 
-impl Index {
+impl DeviceIndex {
     /// Nobody yet; rate limits go by the clock.
     pub(super) fn new(clock: SharedClock) -> Self {
         Self {
-            by_device: PartedMap::default(),
-            prune_at: [ROOM_OF_PART; PARTS],
+            by_device: ShardedMap::default(),
+            prune_at: [ROOM_OF_PART; SHARD_COUNT],
             settings: FxHashMap::default(),
-            marks: MarkBoard::default(),
+            marks: SourceVersions::default(),
             clock,
             limiters: FxHashMap::default(),
             usage: None,
@@ -91,14 +91,14 @@ impl Index {
     }
 
     /// The moment to read something at.
-    pub(super) const fn now(&self) -> Moment {
-        Moment(self.changes)
+    pub(super) const fn now(&self) -> ChangeVersion {
+        ChangeVersion(self.changes)
     }
 
     /// Marks the handle that a change concerns, or what the handles of many devices go by.
     pub(super) fn note(&mut self, change: EntityChange) {
         let number = self.changes + 1;
-        let mark = |entry: &Entry| {
+        let mark = |entry: &IndexedDevice| {
             if let Some(handle) = entry.handle.upgrade()
                 && let Some(mark) = meaning(change, handle.subject, handle.id, &handle.settings())
             {
@@ -134,7 +134,7 @@ impl Index {
             | EntityChange::TenantSaved(..)
             | EntityChange::TenantDeleted(..) => {
                 self.marks.note(change, number);
-                if let Some(maker) = Maker::of(change) {
+                if let Some(maker) = SettingsSource::of(change) {
                     self.earlier.note(&maker, number);
                 }
             }
@@ -150,8 +150,8 @@ impl Index {
     }
 
     /// Whether nothing has happened since the device was read that concerns it.
-    fn is_current(&self, loaded: &Loaded) -> bool {
-        let Loaded {
+    fn is_current(&self, loaded: &LoadedDevice) -> bool {
+        let LoadedDevice {
             subject, settings, ..
         } = loaded;
         let since = loaded.since.0;
@@ -163,11 +163,11 @@ impl Index {
                 .all(|meaning| meaning.is_none());
         }
         let makers = [
-            Maker::Tenant(subject.tenant),
-            Maker::DeviceProfile(settings.profile),
-            Maker::TenantProfile(settings.tenant_profile),
+            SettingsSource::Tenant(subject.tenant),
+            SettingsSource::DeviceProfile(settings.profile),
+            SettingsSource::TenantProfile(settings.tenant_profile),
         ];
-        let changed = |maker: &Maker| self.earlier.has_changed(maker, since);
+        let changed = |maker: &SettingsSource| self.earlier.has_changed(maker, since);
         !self.earlier.has_changed(&loaded.id, since) && !makers.iter().any(changed)
     }
 
@@ -178,11 +178,16 @@ impl Index {
 
     /// The handle of a device, with these settings; a revoked one is replaced. `None` if what was read may be out of date.
     /// Times that are not known continue after `last_ms`.
-    pub(super) fn keep(&mut self, loaded: Loaded, last_ms: i64, now_ms: i64) -> Option<Arc<DeviceHandle>> {
+    pub(super) fn keep(
+        &mut self,
+        loaded: LoadedDevice,
+        last_ms: i64,
+        now_ms: i64,
+    ) -> Option<Arc<DeviceHandle>> {
         if !self.is_current(&loaded) {
             return None;
         }
-        let Loaded {
+        let LoadedDevice {
             subject,
             id,
             settings,
@@ -208,7 +213,7 @@ impl Index {
         let handle = DeviceHandle::new(subject, id, times.clone(), Arc::clone(&settings), usage);
         self.limit(&handle, &settings.settings, role);
         handle.renew(settings, role);
-        let entry = Entry {
+        let entry = IndexedDevice {
             handle: Arc::downgrade(&handle),
             times,
         };
@@ -217,7 +222,7 @@ impl Index {
     }
 
     /// Puts settings in force that were read for a handle, unless they may be out of date; returns whether it did.
-    pub(super) fn renew(&mut self, handle: &DeviceHandle, loaded: Loaded) -> bool {
+    pub(super) fn renew(&mut self, handle: &DeviceHandle, loaded: LoadedDevice) -> bool {
         let current = self.is_current(&loaded);
         if current {
             let settings = self.share(loaded.subject.tenant, loaded.settings);
@@ -228,7 +233,7 @@ impl Index {
     }
 
     /// Puts the rate limits of settings in force. What is left of limits that have not changed stays.
-    fn limit(&mut self, handle: &DeviceHandle, settings: &DeviceSettings, role: Role) {
+    fn limit(&mut self, handle: &DeviceHandle, settings: &DeviceSettings, role: DeviceRole) {
         let clock = &self.clock;
         let tenant = handle.subject.tenant;
         let follow = |known: Option<Arc<MessageLimiter>>, rates: &MessageRates| {
@@ -239,7 +244,7 @@ impl Index {
             Some(known.unwrap_or_else(|| Arc::new(MessageLimiter::new(rates, clock))))
         };
         let known = handle.limiters();
-        let limiters = Limiters {
+        let limiters = DeviceLimiters {
             tenant: follow(self.limiters.get(&tenant).cloned(), &settings.of_tenant.rates),
             device: follow(known.device, &settings.limits_of(role).rates),
             behind: match role.is_gateway {
@@ -261,7 +266,7 @@ impl Index {
     /// Forgets the devices that nobody holds a handle of, in the part that this one is to be in. What is not ahead of the
     /// clock cannot be given out twice.
     fn make_room(&mut self, id: DeviceId, now_ms: i64) {
-        let prune_at = &mut self.prune_at[part_of(id.0)];
+        let prune_at = &mut self.prune_at[shard_of(id.0)];
         let part = self.by_device.of_mut(&id);
         if part.len() < *prune_at {
             return;
@@ -277,7 +282,7 @@ impl Index {
     }
 
     /// The same settings, current ones, shared with other devices of the profile.
-    fn share(&mut self, tenant: TenantId, settings: Arc<DeviceSettings>) -> Arc<Marks> {
+    fn share(&mut self, tenant: TenantId, settings: Arc<DeviceSettings>) -> Arc<VersionedSettings> {
         let key = (tenant, settings.profile);
         let known = self.settings.get(&key).filter(|known| !known.is_stale());
         if let Some(known) = known.filter(|known| *known.settings == *settings) {

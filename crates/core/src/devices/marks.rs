@@ -14,13 +14,13 @@ use crate::events::EntityChange;
 
 /// What settings are made of, and what has changes of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Maker {
+pub(super) enum SettingsSource {
     Tenant(TenantId),
     DeviceProfile(DeviceProfileId),
     TenantProfile(TenantProfileId),
 }
 
-impl Maker {
+impl SettingsSource {
     /// What a change is one of, if it is one of these.
     pub(super) const fn of(change: EntityChange) -> Option<Self> {
         match change {
@@ -36,13 +36,13 @@ impl Maker {
 
 /// When something was changed last.
 #[derive(Debug, Default)]
-pub(super) struct OwnerMark {
+pub(super) struct SourceVersion {
     /// The number of that change.
     changed: AtomicU64,
     ended: AtomicBool,
 }
 
-impl OwnerMark {
+impl SourceVersion {
     /// Whether it is gone, with everything that belongs to it.
     pub(super) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
@@ -51,16 +51,16 @@ impl OwnerMark {
 
 /// Settings with the marks of what they are made of.
 #[derive(Debug)]
-pub(super) struct Marks {
+pub(super) struct VersionedSettings {
     pub(super) settings: Arc<DeviceSettings>,
     /// Of the tenant, the device profile and the tenant profile.
-    of: [Arc<OwnerMark>; 3],
+    of: [Arc<SourceVersion>; 3],
     /// How many changes there had been when the settings were known to be current.
     seen: u64,
 }
 
-impl Marks {
-    pub(super) fn tenant(&self) -> &Arc<OwnerMark> {
+impl VersionedSettings {
+    pub(super) fn tenant(&self) -> &Arc<SourceVersion> {
         &self.of[0]
     }
 
@@ -74,24 +74,29 @@ impl Marks {
 
 /// The marks that somebody goes by.
 #[derive(Default)]
-pub(super) struct MarkBoard {
-    marks: FxHashMap<Maker, Weak<OwnerMark>>,
+pub(super) struct SourceVersions {
+    marks: FxHashMap<SettingsSource, Weak<SourceVersion>>,
     prune_at: usize,
 }
 
-impl MarkBoard {
+impl SourceVersions {
     /// Settings of a tenant that are current after so many changes.
-    pub(super) fn attach(&mut self, tenant: TenantId, settings: Arc<DeviceSettings>, seen: u64) -> Marks {
+    pub(super) fn attach(
+        &mut self,
+        tenant: TenantId,
+        settings: Arc<DeviceSettings>,
+        seen: u64,
+    ) -> VersionedSettings {
         let makers = [
-            Maker::Tenant(tenant),
-            Maker::DeviceProfile(settings.profile),
-            Maker::TenantProfile(settings.tenant_profile),
+            SettingsSource::Tenant(tenant),
+            SettingsSource::DeviceProfile(settings.profile),
+            SettingsSource::TenantProfile(settings.tenant_profile),
         ];
         let of = makers.map(|maker| self.mark(maker));
-        Marks { settings, of, seen }
+        VersionedSettings { settings, of, seen }
     }
 
-    fn mark(&mut self, maker: Maker) -> Arc<OwnerMark> {
+    fn mark(&mut self, maker: SettingsSource) -> Arc<SourceVersion> {
         if let Some(mark) = self.marks.get(&maker).and_then(Weak::upgrade) {
             return mark;
         }
@@ -106,7 +111,7 @@ impl MarkBoard {
 
     /// Notes the change of a number.
     pub(super) fn note(&mut self, change: EntityChange, number: u64) {
-        let known = Maker::of(change).and_then(|maker| self.marks.get(&maker)?.upgrade());
+        let known = SettingsSource::of(change).and_then(|maker| self.marks.get(&maker)?.upgrade());
         let Some(mark) = known else { return };
         mark.changed.store(number, Ordering::Release);
         if matches!(change, EntityChange::TenantDeleted(_)) {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use fieldline_model::DeviceProfileId;
 use fieldline_model::entity::DeviceProfile;
-use fieldline_protobuf::Payloads;
+use fieldline_protobuf::PayloadSchemas;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use tracing::warn;
@@ -19,24 +19,24 @@ const PRUNE_AT: usize = 64;
 /// Holds the schemas that some device's settings hold, so that thousands of sessions which read their profile again at the
 /// same time compile them once.
 #[derive(Default)]
-pub(super) struct Compiled(Mutex<Known>);
+pub(super) struct PayloadSchemaCache(Mutex<PayloadSchemaTable>);
 
 #[derive(Default)]
-struct Known {
-    profiles: FxHashMap<DeviceProfileId, Weak<Payloads>>,
+struct PayloadSchemaTable {
+    profiles: FxHashMap<DeviceProfileId, Weak<PayloadSchemas>>,
     prune_at: usize,
 }
 
-impl Compiled {
+impl PayloadSchemaCache {
     /// The schemas of a profile; `None` where its payloads are JSON. Compiles, a few milliseconds at most, while others wait.
-    pub(super) fn of(&self, id: DeviceProfileId, profile: &DeviceProfile) -> Option<Arc<Payloads>> {
+    pub(super) fn of(&self, id: DeviceProfileId, profile: &DeviceProfile) -> Option<Arc<PayloadSchemas>> {
         let configuration = profile.payload_configuration()?;
         let mut known = self.0.lock();
         let same = known.profiles.get(&id).and_then(Weak::upgrade);
-        if let Some(same) = same.filter(|same| same.are_of(configuration)) {
+        if let Some(same) = same.filter(|same| same.is_compiled_from(configuration)) {
             return Some(same);
         }
-        let compiled = match Payloads::compile(configuration) {
+        let compiled = match PayloadSchemas::compile(configuration) {
             Ok(compiled) => Arc::new(compiled?),
             Err(error) => {
                 // It was stored by a program that did not look at it.

@@ -14,7 +14,7 @@ const USUAL: Duration = Duration::from_secs(10);
 
 /// For how long a device listens after it was heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Listening {
+pub struct ListenWindow {
     /// How long.
     pub window: Duration,
     /// Whether its network pages it now and then as well (eDRX): one message may be sent beyond the window. Otherwise it sleeps
@@ -27,7 +27,7 @@ impl DeviceDirectory {
     ///
     /// # Errors
     /// The store failed.
-    pub async fn listening(&self, device: &DeviceHandle) -> StoreResult<Option<Listening>> {
+    pub async fn listening(&self, device: &DeviceHandle) -> StoreResult<Option<ListenWindow>> {
         let (tenant, id) = (device.subject.tenant, DeviceId(device.subject.entity.id));
         let Some(own) = self.stores.devices.get(tenant, id).await? else {
             return Ok(None);
@@ -47,7 +47,7 @@ impl DeviceDirectory {
 }
 
 /// What a device says itself goes before what its profile says, setting by setting.
-fn listening(of_device: Option<&Value>, of_profile: Option<&Value>) -> Option<Listening> {
+fn listening(of_device: Option<&Value>, of_profile: Option<&Value>) -> Option<ListenWindow> {
     let setting = |name: &str| {
         [of_device, of_profile]
             .into_iter()
@@ -60,7 +60,7 @@ fn listening(of_device: Option<&Value>, of_profile: Option<&Value>) -> Option<Li
         _ => return None,
     };
     let window = setting(timer).and_then(Value::as_u64).filter(|ms| *ms > 0);
-    Some(Listening {
+    Some(ListenWindow {
         window: window.map_or(USUAL, Duration::from_millis),
         is_paged,
     })
@@ -77,7 +77,7 @@ mod tests {
         let profile = json!({"powerMode": "PSM", "psmActivityTimer": 2000, "pagingTransmissionWindow": null});
         let of = |device: Value| listening(Some(&device), Some(&profile));
         let window = |ms, is_paged| {
-            Some(Listening {
+            Some(ListenWindow {
                 window: Duration::from_millis(ms),
                 is_paged,
             })

@@ -5,23 +5,23 @@ use std::cmp::Ordering;
 
 use fieldline_model::EntityId;
 use fieldline_model::entity::Authority;
-use fieldline_model::kv::{Value, ValueRef};
+use fieldline_model::kv::{KvValue, KvValueRef};
 use fieldline_model::page::SortOrder;
-use fieldline_model::query::{EntityData, EntityKey, KeyType, TsValue};
+use fieldline_model::query::{EntityData, EntityQueryKey, KeyType, TsValue};
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
-use super::plan::{Candidates, Part, Plan};
-use super::prepare::{Held, Limits, Source, columns, prepare, sources, too_much};
-use super::row::{Field, Row};
-use super::table::{Column, ColumnKey, Slot, TableData};
-use super::test::Operand;
-use crate::access::{Operation, Principal, allows};
+use super::plan::{EntityCandidates, EntityQueryPlan, EntityScan};
+use super::prepare::{QueryMemoryLimits, TableGuard, TableSource, columns, prepare, sources, too_much};
+use super::row::{EntityTableRow, EntityTextField};
+use super::table::{ColumnCell, ColumnKey, TableData, ValueColumn};
+use super::test::PredicateOperand;
+use crate::access::{AccessOperation, Principal, allows};
 use crate::ports::{StoreResult, ValueReader, ValueSource};
 
 /// Titles of those whom entities belong to.
 #[derive(Debug, Default)]
-pub(super) struct Owners {
+pub(super) struct OwnerTitles {
     pub(super) tenant: String,
     pub(super) customers: FxHashMap<Uuid, String>,
 }
@@ -33,72 +33,72 @@ const LONG_PAGE: usize = 1_000;
 const SHOWN_COST: usize = 96;
 
 /// What a key means in one table.
-enum Bound<'a> {
+enum BoundKey<'a> {
     CreatedTime,
     Kind(&'static str),
-    Text(Field),
+    Text(EntityTextField),
     DisplayName,
     OwnerName,
     OwnerType,
     /// A field that the kind does not have.
     Blank,
-    Values(Vec<&'a Column>),
+    Values(Vec<&'a ValueColumn>),
     /// Values without a column, which are looked up.
     LookedUp(Vec<ColumnKey>),
 }
 
 /// The same for what is shown.
-fn bind_shown<'a>(data: &'a TableData, key: &EntityKey) -> Bound<'a> {
+fn bind_shown<'a>(data: &'a TableData, key: &EntityQueryKey) -> BoundKey<'a> {
     let wanted = columns(std::iter::once(key));
     match wanted.is_empty() || data.has_columns(&wanted) {
         true => bind(data, key),
-        false => Bound::LookedUp(wanted),
+        false => BoundKey::LookedUp(wanted),
     }
 }
 
-fn bind<'a>(data: &'a TableData, key: &EntityKey) -> Bound<'a> {
+fn bind<'a>(data: &'a TableData, key: &EntityQueryKey) -> BoundKey<'a> {
     if key.key_type != KeyType::EntityField {
         let of_source = |source: &ValueSource| data.column(&(*source, key.key.clone()));
-        return Bound::Values(sources(key.key_type).iter().filter_map(of_source).collect());
+        return BoundKey::Values(sources(key.key_type).iter().filter_map(of_source).collect());
     }
     match key.key.as_str() {
-        "createdTime" => Bound::CreatedTime,
-        "entityType" => Bound::Kind(data.kind.name()),
-        name => match (Field::of(data.kind, name), name) {
-            (Some(field), _) => Bound::Text(field),
-            (None, "displayName") => Bound::DisplayName,
-            (None, "ownerName") => Bound::OwnerName,
-            (None, "ownerType") => Bound::OwnerType,
-            (None, _) => Bound::Blank,
+        "createdTime" => BoundKey::CreatedTime,
+        "entityType" => BoundKey::Kind(data.kind.name()),
+        name => match (EntityTextField::of(data.kind, name), name) {
+            (Some(field), _) => BoundKey::Text(field),
+            (None, "displayName") => BoundKey::DisplayName,
+            (None, "ownerName") => BoundKey::OwnerName,
+            (None, "ownerType") => BoundKey::OwnerType,
+            (None, _) => BoundKey::Blank,
         },
     }
 }
 
 /// What of an entity the one who asks may see.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sight {
+enum EntityVisibility {
     Nothing,
     Fields,
     Values,
 }
 
-struct View<'a> {
+struct TableView<'a> {
     data: &'a TableData,
-    part: &'a Part,
-    conditions: Vec<Bound<'a>>,
-    shown: Vec<Bound<'a>>,
-    sort: Option<Bound<'a>>,
+    part: &'a EntityScan,
+    conditions: Vec<BoundKey<'a>>,
+    shown: Vec<BoundKey<'a>>,
+    sort: Option<BoundKey<'a>>,
 }
 
-struct Query<'a> {
+struct QueryEvaluator<'a> {
     who: &'a Principal,
-    plan: &'a Plan,
-    owners: &'a Owners,
+    plan: &'a EntityQueryPlan,
+    owners: &'a OwnerTitles,
     now: i64,
 }
 
 /// An entity that was found.
-struct Hit<'a> {
+struct QueryHit<'a> {
     view: usize,
     place: usize,
     key: SortKey<'a>,
@@ -113,24 +113,24 @@ struct SortKey<'a> {
 /// A page of the entities, and how many there are in all.
 pub(super) fn evaluate(
     who: &Principal,
-    plan: &Plan,
-    sources: &mut [Source],
-    owners: &Owners,
+    plan: &EntityQueryPlan,
+    sources: &mut [TableSource],
+    owners: &OwnerTitles,
     reader: &dyn ValueReader,
     now: i64,
-    limits: Limits,
+    limits: QueryMemoryLimits,
 ) -> StoreResult<(Vec<EntityData>, u64)> {
     let shown = (plan.search.is_some() || plan.page_size > LONG_PAGE).then_some(&plan.shown);
     let wanted = columns(plan.looked_at().chain(shown.into_iter().flatten()));
     // In the order of kinds for all queries, so that no two wait for each other.
-    let tables: Vec<Held<'_>> = sources
+    let tables: Vec<TableGuard<'_>> = sources
         .iter_mut()
         .map(|source| prepare(source, &wanted, reader, limits))
         .collect::<StoreResult<_>>()?;
-    let views: Vec<View<'_>> = tables
+    let views: Vec<TableView<'_>> = tables
         .iter()
         .zip(&plan.parts)
-        .map(|(data, part)| View {
+        .map(|(data, part)| TableView {
             data,
             part,
             conditions: plan.conditions.iter().map(|one| bind(data, &one.key)).collect(),
@@ -138,13 +138,13 @@ pub(super) fn evaluate(
             sort: plan.sort.as_ref().map(|(key, _)| bind(data, key)),
         })
         .collect();
-    let query = Query {
+    let query = QueryEvaluator {
         who,
         plan,
         owners,
         now,
     };
-    let mut hits: Vec<Hit<'_>> = Vec::new();
+    let mut hits: Vec<QueryHit<'_>> = Vec::new();
     let mut total = 0u64;
     for (index, view) in views.iter().enumerate() {
         query.each_match(view, |place, row, sight| {
@@ -154,7 +154,7 @@ pub(super) fn evaluate(
                     .sort
                     .as_ref()
                     .map(|bound| query.sort_key(bound, place, row, sight));
-                hits.push(Hit {
+                hits.push(QueryHit {
                     view: index,
                     place,
                     key: key.unwrap_or_default(),
@@ -191,40 +191,44 @@ pub(super) fn evaluate(
 }
 
 /// Values that no column has, by their keys and the places of their entities.
-type LookedUp = FxHashMap<(ColumnKey, usize), Slot>;
+type UncachedValues = FxHashMap<(ColumnKey, usize), ColumnCell>;
 
-impl View<'_> {
+impl TableView<'_> {
     /// Looks up what is shown of some entities and no column has.
-    fn look_up(&self, places: Vec<usize>, reader: &dyn ValueReader) -> StoreResult<LookedUp> {
+    fn look_up(&self, places: Vec<usize>, reader: &dyn ValueReader) -> StoreResult<UncachedValues> {
         let mut wanted: Vec<ColumnKey> = Vec::new();
         for bound in &self.shown {
-            if let Bound::LookedUp(keys) = bound {
+            if let BoundKey::LookedUp(keys) = bound {
                 wanted.extend(keys.iter().cloned());
             }
         }
         wanted.sort_unstable();
         wanted.dedup();
         match wanted.is_empty() || places.is_empty() {
-            true => Ok(LookedUp::default()),
+            true => Ok(UncachedValues::default()),
             false => self.data.look_up(&places, &wanted, reader),
         }
     }
 }
 
-impl<'a> Query<'a> {
+impl<'a> QueryEvaluator<'a> {
     /// Calls `found` for every entity of a part that fits.
-    fn each_match(&self, view: &'a View<'a>, mut found: impl FnMut(usize, &'a Row, Sight)) {
+    fn each_match(
+        &self,
+        view: &'a TableView<'a>,
+        mut found: impl FnMut(usize, &'a EntityTableRow, EntityVisibility),
+    ) {
         let mut try_one = |place: usize| {
             let Some(row) = view.data.rows.get(place).and_then(Option::as_ref) else {
                 return;
             };
             let sight = self.sight(view, row);
-            if sight != Sight::Nothing && self.fits(view, place, row, sight) {
+            if sight != EntityVisibility::Nothing && self.fits(view, place, row, sight) {
                 found(place, row, sight);
             }
         };
         match &view.part.candidates {
-            Candidates::Ids(ids) => ids
+            EntityCandidates::Ids(ids) => ids
                 .iter()
                 .filter_map(|id| view.data.place(*id))
                 .for_each(&mut try_one),
@@ -232,30 +236,37 @@ impl<'a> Query<'a> {
         }
     }
 
-    fn sight(&self, view: &View<'_>, row: &Row) -> Sight {
+    fn sight(&self, view: &TableView<'_>, row: &EntityTableRow) -> EntityVisibility {
         let resource = row.resource_for(self.who, view.data.tenant, view.data.kind);
-        if !allows(self.who, Operation::Read, &resource) {
-            return Sight::Nothing;
+        if !allows(self.who, AccessOperation::Read, &resource) {
+            return EntityVisibility::Nothing;
         }
         // Whoever runs a tenant may see all of what it may see; only a customer's users see some things in part.
         if self.who.authority != Authority::CustomerUser
-            || allows(self.who, Operation::ReadAttributes, &resource)
+            || allows(self.who, AccessOperation::ReadAttributes, &resource)
         {
-            Sight::Values
+            EntityVisibility::Values
         } else {
-            Sight::Fields
+            EntityVisibility::Fields
         }
     }
 
-    fn fits(&self, view: &View<'_>, place: usize, row: &Row, sight: Sight) -> bool {
+    fn fits(
+        &self,
+        view: &TableView<'_>,
+        place: usize,
+        row: &EntityTableRow,
+        sight: EntityVisibility,
+    ) -> bool {
         let of_type = |types: &rustc_hash::FxHashSet<String>| {
-            row.text(Field::Type).is_some_and(|kind| types.contains(kind))
+            row.text(EntityTextField::Type)
+                .is_some_and(|kind| types.contains(kind))
         };
-        if let Candidates::Like { types, name } = &view.part.candidates
+        if let EntityCandidates::Like { types, name } = &view.part.candidates
             && !(types.as_ref().is_none_or(of_type)
                 && name
                     .as_ref()
-                    .is_none_or(|name| name.fits(row.text(Field::Name).unwrap_or_default())))
+                    .is_none_or(|name| name.fits(row.text(EntityTextField::Name).unwrap_or_default())))
         {
             return false;
         }
@@ -272,7 +283,7 @@ impl<'a> Query<'a> {
             // Where all must hold, there has to be a value.
             conditions.all(|(one, bound)| {
                 self.operands(bound, place, row, sight)
-                    .any(|operand| operand != Operand::Absent && one.test.holds(&operand))
+                    .any(|operand| operand != PredicateOperand::Absent && one.test.holds(&operand))
             })
         };
         holds
@@ -286,45 +297,45 @@ impl<'a> Query<'a> {
     /// What a condition is tried on: one value, or those of several scopes.
     fn operands<'v>(
         &'v self,
-        bound: &'v Bound<'_>,
+        bound: &'v BoundKey<'_>,
         place: usize,
-        row: &'v Row,
-        sight: Sight,
-    ) -> impl Iterator<Item = Operand<'v>> {
-        let (one, columns): (Option<Operand<'v>>, &[&Column]) = match bound {
-            Bound::Values(columns) if sight == Sight::Values => (None, columns),
-            Bound::Values(_) | Bound::LookedUp(_) => (None, &[]),
-            Bound::CreatedTime => (Some(Operand::Time(row.created_time)), &[]),
-            field => (Some(Operand::Text(self.field(field, row))), &[]),
+        row: &'v EntityTableRow,
+        sight: EntityVisibility,
+    ) -> impl Iterator<Item = PredicateOperand<'v>> {
+        let (one, columns): (Option<PredicateOperand<'v>>, &[&ValueColumn]) = match bound {
+            BoundKey::Values(columns) if sight == EntityVisibility::Values => (None, columns),
+            BoundKey::Values(_) | BoundKey::LookedUp(_) => (None, &[]),
+            BoundKey::CreatedTime => (Some(PredicateOperand::Time(row.created_time)), &[]),
+            field => (Some(PredicateOperand::Text(self.field(field, row))), &[]),
         };
         let is_field = one.is_some();
         let mut values = columns
             .iter()
             .filter_map(move |column| self.slot(column, place))
-            .map(|slot| Operand::Value(slot.value.as_ref()))
+            .map(|slot| PredicateOperand::Value(slot.value.as_ref()))
             .peekable();
-        let absent = (!is_field && values.peek().is_none()).then_some(Operand::Absent);
+        let absent = (!is_field && values.peek().is_none()).then_some(PredicateOperand::Absent);
         one.into_iter().chain(values).chain(absent)
     }
 
-    fn slot<'v>(&self, column: &'v Column, place: usize) -> Option<&'v Slot> {
+    fn slot<'v>(&self, column: &'v ValueColumn, place: usize) -> Option<&'v ColumnCell> {
         column.get(place).filter(|slot| !slot.is_expired(self.now))
     }
 
     /// The value that counts: the one that was written last.
-    fn newest<'v>(&self, columns: &[&'v Column], place: usize) -> Option<&'v Slot> {
+    fn newest<'v>(&self, columns: &[&'v ValueColumn], place: usize) -> Option<&'v ColumnCell> {
         let slots = columns.iter().filter_map(|column| self.slot(column, place));
         slots.max_by_key(|slot| slot.ts)
     }
 
     /// A field as text.
-    fn field<'v>(&'v self, bound: &Bound<'_>, row: &'v Row) -> Option<Cow<'v, str>> {
+    fn field<'v>(&'v self, bound: &BoundKey<'_>, row: &'v EntityTableRow) -> Option<Cow<'v, str>> {
         match bound {
-            Bound::CreatedTime => Some(row.created_time.to_string().into()),
-            Bound::Kind(name) => Some((*name).into()),
-            Bound::Text(field) => row.text(*field).map(Cow::Borrowed),
-            Bound::DisplayName => Some(row.display_name()),
-            Bound::OwnerType => Some(
+            BoundKey::CreatedTime => Some(row.created_time.to_string().into()),
+            BoundKey::Kind(name) => Some((*name).into()),
+            BoundKey::Text(field) => row.text(*field).map(Cow::Borrowed),
+            BoundKey::DisplayName => Some(row.display_name()),
+            BoundKey::OwnerType => Some(
                 if row.customer().is_some() {
                     "CUSTOMER"
                 } else {
@@ -332,7 +343,7 @@ impl<'a> Query<'a> {
                 }
                 .into(),
             ),
-            Bound::OwnerName => match row.customer() {
+            BoundKey::OwnerName => match row.customer() {
                 None => Some(self.owners.tenant.as_str().into()),
                 Some(customer) => self
                     .owners
@@ -340,18 +351,25 @@ impl<'a> Query<'a> {
                     .get(&customer.0)
                     .map(|title| title.as_str().into()),
             },
-            Bound::Blank => Some("".into()),
-            Bound::Values(_) | Bound::LookedUp(_) => None,
+            BoundKey::Blank => Some("".into()),
+            BoundKey::Values(_) | BoundKey::LookedUp(_) => None,
         }
     }
 
     /// Whether what is shown contains a text, which is in lower case; where nothing is shown nothing is searched.
-    fn contains(&self, view: &View<'_>, place: usize, row: &Row, sight: Sight, text: &str) -> bool {
+    fn contains(
+        &self,
+        view: &TableView<'_>,
+        place: usize,
+        row: &EntityTableRow,
+        sight: EntityVisibility,
+        text: &str,
+    ) -> bool {
         view.shown.is_empty()
             || view.shown.iter().any(|bound| match bound {
-                Bound::Text(Field::AdditionalInfo) => false,
-                Bound::Values(columns) => {
-                    let slot = (sight == Sight::Values)
+                BoundKey::Text(EntityTextField::AdditionalInfo) => false,
+                BoundKey::Values(columns) => {
+                    let slot = (sight == EntityVisibility::Values)
                         .then(|| self.newest(columns, place))
                         .flatten();
                     slot.is_some_and(|slot| plain(&slot.value).to_lowercase().contains(text))
@@ -362,27 +380,33 @@ impl<'a> Query<'a> {
             })
     }
 
-    fn sort_key<'v>(&'v self, bound: &'v Bound<'_>, place: usize, row: &'v Row, sight: Sight) -> SortKey<'v> {
+    fn sort_key<'v>(
+        &'v self,
+        bound: &'v BoundKey<'_>,
+        place: usize,
+        row: &'v EntityTableRow,
+        sight: EntityVisibility,
+    ) -> SortKey<'v> {
         match bound {
-            Bound::CreatedTime => SortKey {
+            BoundKey::CreatedTime => SortKey {
                 number: Some(row.created_time as f64),
                 text: Cow::default(),
             },
-            Bound::Values(columns) => {
-                let slot = (sight == Sight::Values)
+            BoundKey::Values(columns) => {
+                let slot = (sight == EntityVisibility::Values)
                     .then(|| self.newest(columns, place))
                     .flatten();
                 match slot.map(|slot| slot.value.as_ref()) {
-                    Some(ValueRef::Bool(flag)) => SortKey {
+                    Some(KvValueRef::Bool(flag)) => SortKey {
                         number: Some(f64::from(u8::from(flag))),
                         text: Cow::default(),
                     },
-                    Some(ValueRef::Text(text) | ValueRef::Json(text)) => SortKey {
+                    Some(KvValueRef::Text(text) | KvValueRef::Json(text)) => SortKey {
                         number: None,
                         text: text.into(),
                     },
                     value => SortKey {
-                        number: value.and_then(ValueRef::as_number),
+                        number: value.and_then(KvValueRef::as_number),
                         text: Cow::default(),
                     },
                 }
@@ -395,14 +419,14 @@ impl<'a> Query<'a> {
     }
 
     /// The hits of the page, in order.
-    fn page(&self, views: &[View<'_>], mut hits: Vec<Hit<'a>>) -> Vec<Hit<'a>> {
+    fn page(&self, views: &[TableView<'_>], mut hits: Vec<QueryHit<'a>>) -> Vec<QueryHit<'a>> {
         let end = self.plan.skipped.saturating_add(self.plan.page_size);
         if let Some((_, direction)) = &self.plan.sort {
-            let id = |hit: &Hit<'_>| {
+            let id = |hit: &QueryHit<'_>| {
                 let row = views.get(hit.view)?.data.rows.get(hit.place)?;
                 row.as_ref().map(|row| row.id)
             };
-            let compare = |a: &Hit<'_>, b: &Hit<'_>| {
+            let compare = |a: &QueryHit<'_>, b: &QueryHit<'_>| {
                 let ascending = compare(&a.key, &b.key).then_with(|| id(a).cmp(&id(b)));
                 match direction {
                     SortOrder::Asc => ascending,
@@ -421,21 +445,21 @@ impl<'a> Query<'a> {
         hits
     }
 
-    fn show(&self, view: &View<'_>, found: &LookedUp, place: usize) -> Option<EntityData> {
+    fn show(&self, view: &TableView<'_>, found: &UncachedValues, place: usize) -> Option<EntityData> {
         let row = view.data.rows.get(place)?.as_ref()?;
         let sight = self.sight(view, row);
         let mut shown = EntityData::of(EntityId::new(view.data.kind, row.id));
         for (key, bound) in self.plan.shown.iter().zip(&view.shown) {
-            let slot_shown = |slot: Option<&Slot>| {
-                let slot = slot.filter(|_| sight == Sight::Values);
+            let slot_shown = |slot: Option<&ColumnCell>| {
+                let slot = slot.filter(|_| sight == EntityVisibility::Values);
                 slot.map_or_else(TsValue::default, |slot| TsValue {
                     ts: slot.ts,
                     value: plain(&slot.value),
                 })
             };
             let value = match bound {
-                Bound::Values(columns) => slot_shown(self.newest(columns, place)),
-                Bound::LookedUp(keys) => {
+                BoundKey::Values(columns) => slot_shown(self.newest(columns, place)),
+                BoundKey::LookedUp(keys) => {
                     let slots = keys.iter().filter_map(|key| found.get(&(key.clone(), place)));
                     let slots = slots.filter(|slot| !slot.is_expired(self.now));
                     slot_shown(slots.max_by_key(|slot| slot.ts))
@@ -478,9 +502,11 @@ fn compare_texts(a: &str, b: &str) -> Ordering {
 }
 
 /// A value as text: whole numbers without a fraction, as they came.
-pub(super) fn plain(value: &Value) -> String {
+pub(super) fn plain(value: &KvValue) -> String {
     match value {
-        Value::Double(number) if number.fract() == 0.0 && number.abs() < 1e15 => (*number as i64).to_string(),
+        KvValue::Double(number) if number.fract() == 0.0 && number.abs() < 1e15 => {
+            (*number as i64).to_string()
+        }
         other => other.to_text(),
     }
 }

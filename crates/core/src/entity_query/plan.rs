@@ -8,15 +8,15 @@ use fieldline_model::entity::{
 use fieldline_model::page::SortOrder;
 use fieldline_model::query::{
     AliasId, ComplexOperation, DataPageLink, DynamicSource, DynamicValue, EntityCountQuery, EntityFilter,
-    EntityKey, KeyFilter, KeyType, Predicate, PredicateValue, SearchFilter, TypeFilter,
+    EntityQueryKey, KeyFilter, KeyFilterPredicate, KeyType, PredicateValue, SearchFilter, TypeFilter,
 };
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{EntityId, EntityType, Subject};
+use fieldline_model::{EntityId, EntityKey, EntityType};
 use rustc_hash::FxHashSet;
 use uuid::Uuid;
 
-use super::EntityQueries;
-use super::test::{NamePattern, Test};
+use super::EntityQueryService;
+use super::test::{NamePattern, ValuePredicate};
 use crate::access::Principal;
 use crate::ports::MAX_RELATION_LEVELS;
 use crate::services::{ServiceError, ServiceResult};
@@ -46,7 +46,7 @@ const RELATED_KINDS: [EntityType; 7] = [
 
 /// Which entities of a kind come into question.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Candidates {
+pub(super) enum EntityCandidates {
     All,
     Ids(Vec<Uuid>),
     Like {
@@ -57,43 +57,43 @@ pub(super) enum Candidates {
 
 /// Entities of one kind.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Part {
+pub(super) struct EntityScan {
     pub(super) kind: EntityType,
-    pub(super) candidates: Candidates,
+    pub(super) candidates: EntityCandidates,
     /// Only of these types.
     pub(super) types: Option<FxHashSet<String>>,
 }
 
 /// A condition on a field or value.
 #[derive(Debug, Clone)]
-pub(super) struct Condition {
-    pub(super) key: EntityKey,
-    pub(super) test: Test,
+pub(super) struct QueryCondition {
+    pub(super) key: EntityQueryKey,
+    pub(super) test: ValuePredicate,
 }
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Plan {
+pub(super) struct EntityQueryPlan {
     /// In the order of kinds, each once.
-    pub(super) parts: Vec<Part>,
-    pub(super) conditions: Vec<Condition>,
+    pub(super) parts: Vec<EntityScan>,
+    pub(super) conditions: Vec<QueryCondition>,
     /// Whether one condition is enough.
     pub(super) any: bool,
-    pub(super) shown: Vec<EntityKey>,
+    pub(super) shown: Vec<EntityQueryKey>,
     pub(super) search: Option<String>,
-    pub(super) sort: Option<(EntityKey, SortOrder)>,
+    pub(super) sort: Option<(EntityQueryKey, SortOrder)>,
     pub(super) page_size: usize,
     pub(super) skipped: usize,
 }
 
-impl Plan {
+impl EntityQueryPlan {
     /// Every key that is named.
-    pub(super) fn keys(&self) -> impl Iterator<Item = &EntityKey> {
+    pub(super) fn keys(&self) -> impl Iterator<Item = &EntityQueryKey> {
         self.looked_at().chain(&self.shown)
     }
 
     /// The keys that are looked at to find the entities of the page.
-    pub(super) fn looked_at(&self) -> impl Iterator<Item = &EntityKey> {
+    pub(super) fn looked_at(&self) -> impl Iterator<Item = &EntityQueryKey> {
         let conditions = self.conditions.iter().map(|condition| &condition.key);
         conditions.chain(self.sort.as_ref().map(|(key, _)| key))
     }
@@ -101,8 +101,8 @@ impl Plan {
     /// Adds what is shown and which page.
     pub(super) fn page(
         &mut self,
-        fields: &[EntityKey],
-        values: &[EntityKey],
+        fields: &[EntityQueryKey],
+        values: &[EntityQueryKey],
         page: &DataPageLink,
     ) -> ServiceResult<()> {
         if fields.len() + values.len() > MAX_KEYS {
@@ -158,9 +158,13 @@ fn is_property(name: &str) -> bool {
     name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
-impl EntityQueries {
+impl EntityQueryService {
     /// The entities and conditions of a query.
-    pub(super) async fn plan(&self, who: &Principal, query: &EntityCountQuery) -> ServiceResult<Plan> {
+    pub(super) async fn plan(
+        &self,
+        who: &Principal,
+        query: &EntityCountQuery,
+    ) -> ServiceResult<EntityQueryPlan> {
         let mut left = MAX_CONDITIONS;
         let mut conditions = Vec::with_capacity(query.key_filters.len().min(MAX_CONDITIONS));
         for KeyFilter { key, predicate, .. } in &query.key_filters {
@@ -171,26 +175,26 @@ impl EntityQueries {
                 )));
             }
             if let Some(test) = self.test(who, predicate, &mut left).await? {
-                conditions.push(Condition {
+                conditions.push(QueryCondition {
                     key: key.clone(),
                     test,
                 });
             }
         }
-        Ok(Plan {
+        Ok(EntityQueryPlan {
             parts: self.parts(who, &query.entity_filter).await?,
             conditions,
             any: query.key_filters_operation == ComplexOperation::Or,
-            ..Plan::default()
+            ..EntityQueryPlan::default()
         })
     }
 
     fn test<'a>(
         &'a self,
         who: &'a Principal,
-        predicate: &'a Predicate,
+        predicate: &'a KeyFilterPredicate,
         left: &'a mut usize,
-    ) -> std::pin::Pin<Box<dyn Future<Output = ServiceResult<Option<Test>>> + Send + 'a>> {
+    ) -> std::pin::Pin<Box<dyn Future<Output = ServiceResult<Option<ValuePredicate>>> + Send + 'a>> {
         Box::pin(async move {
             *left = left.checked_sub(1).ok_or_else(|| {
                 ServiceError::invalid(format!(
@@ -198,26 +202,32 @@ impl EntityQueries {
                 ))
             })?;
             Ok(match predicate {
-                Predicate::String {
+                KeyFilterPredicate::String {
                     operation,
                     value,
                     ignore_case,
                 } => {
-                    let text = |value: &fieldline_model::kv::Value| Some(value.to_text());
+                    let text = |value: &fieldline_model::kv::KvValue| Some(value.to_text());
                     let value = self.value(who, value, text).await?;
-                    Test::text(*operation, &value, *ignore_case)
+                    ValuePredicate::text(*operation, &value, *ignore_case)
                 }
-                Predicate::Numeric { operation, value } => {
-                    let number = |value: &fieldline_model::kv::Value| {
+                KeyFilterPredicate::Numeric { operation, value } => {
+                    let number = |value: &fieldline_model::kv::KvValue| {
                         value.as_number().or_else(|| value.to_text().trim().parse().ok())
                     };
-                    Some(Test::Number(*operation, self.value(who, value, number).await?))
+                    Some(ValuePredicate::Number(
+                        *operation,
+                        self.value(who, value, number).await?,
+                    ))
                 }
-                Predicate::Boolean { operation, value } => {
-                    let flag = |value: &fieldline_model::kv::Value| value.to_text().parse().ok();
-                    Some(Test::Flag(*operation, self.value(who, value, flag).await?))
+                KeyFilterPredicate::Boolean { operation, value } => {
+                    let flag = |value: &fieldline_model::kv::KvValue| value.to_text().parse().ok();
+                    Some(ValuePredicate::Flag(
+                        *operation,
+                        self.value(who, value, flag).await?,
+                    ))
                 }
-                Predicate::Complex {
+                KeyFilterPredicate::Complex {
                     operation,
                     predicates,
                 } => {
@@ -225,7 +235,7 @@ impl EntityQueries {
                     for predicate in predicates {
                         parts.extend(self.test(who, predicate, left).await?);
                     }
-                    Test::joined(*operation, parts)
+                    ValuePredicate::joined(*operation, parts)
                 }
             })
         })
@@ -236,7 +246,7 @@ impl EntityQueries {
         &self,
         who: &Principal,
         value: &PredicateValue<T>,
-        read: impl Fn(&fieldline_model::kv::Value) -> Option<T>,
+        read: impl Fn(&fieldline_model::kv::KvValue) -> Option<T>,
     ) -> ServiceResult<T> {
         if let Some(value) = &value.user_value {
             return Ok(value.clone());
@@ -256,7 +266,7 @@ impl EntityQueries {
         &self,
         who: &Principal,
         dynamic: &DynamicValue,
-    ) -> ServiceResult<Option<fieldline_model::kv::Value>> {
+    ) -> ServiceResult<Option<fieldline_model::kv::KvValue>> {
         let customer = (!who.customer.is_null()).then(|| EntityId::from(who.customer));
         let tenant = (!who.tenant.is_null()).then(|| EntityId::from(who.tenant));
         let mut sources = match dynamic.source_type {
@@ -274,7 +284,7 @@ impl EntityQueries {
         }
         let names = [dynamic.source_attribute.clone()];
         for entity in sources.into_iter().flatten() {
-            let subject = Subject {
+            let subject = EntityKey {
                 tenant: who.tenant,
                 entity,
             };
@@ -290,41 +300,41 @@ impl EntityQueries {
     }
 
     /// Which entities of which kinds a filter stands for.
-    async fn parts(&self, who: &Principal, filter: &EntityFilter) -> ServiceResult<Vec<Part>> {
+    async fn parts(&self, who: &Principal, filter: &EntityFilter) -> ServiceResult<Vec<EntityScan>> {
         let one = |kind, candidates| {
-            Ok(vec![Part {
+            Ok(vec![EntityScan {
                 kind,
                 candidates,
                 types: None,
             }])
         };
-        let ids = |ids: &[Uuid]| -> ServiceResult<Candidates> {
+        let ids = |ids: &[Uuid]| -> ServiceResult<EntityCandidates> {
             if ids.len() > MAX_NAMED {
                 return Err(ServiceError::invalid(format!(
                     "entityList must not hold more than {MAX_NAMED} ids!"
                 )));
             }
             let mut seen = FxHashSet::default();
-            Ok(Candidates::Ids(
+            Ok(EntityCandidates::Ids(
                 ids.iter().copied().filter(|id| seen.insert(*id)).collect(),
             ))
         };
         match filter {
             EntityFilter::SingleEntity { single_entity } => {
                 let entity = resolve(who, *single_entity);
-                one(entity.entity_type, Candidates::Ids(vec![entity.id]))
+                one(entity.entity_type, EntityCandidates::Ids(vec![entity.id]))
             }
             EntityFilter::EntityList {
                 entity_type,
                 entity_list,
             } => one(*entity_type, ids(entity_list)?),
-            EntityFilter::EntityType { entity_type } => one(*entity_type, Candidates::All),
+            EntityFilter::EntityType { entity_type } => one(*entity_type, EntityCandidates::All),
             EntityFilter::EntityName {
                 entity_type,
                 entity_name_filter,
             } => one(
                 *entity_type,
-                Candidates::Like {
+                EntityCandidates::Like {
                     types: None,
                     name: Some(NamePattern::new(entity_name_filter)),
                 },
@@ -336,10 +346,10 @@ impl EntityQueries {
             // A customer's usage is part of its tenant's, and has no entity of its own.
             EntityFilter::ApiUsageState {
                 customer_id: Some(customer),
-            } if !customer.is_null() => one(EntityType::ApiUsageState, Candidates::Ids(Vec::new())),
+            } if !customer.is_null() => one(EntityType::ApiUsageState, EntityCandidates::Ids(Vec::new())),
             EntityFilter::ApiUsageState { .. } => one(
                 EntityType::ApiUsageState,
-                Candidates::Ids(vec![usage_id(who.tenant).0]),
+                EntityCandidates::Ids(vec![usage_id(who.tenant).0]),
             ),
             EntityFilter::AssetSearchQuery(search) => self.searched(who, search, EntityType::Asset).await,
             EntityFilter::DeviceSearchQuery(search) => self.searched(who, search, EntityType::Device).await,
@@ -380,7 +390,7 @@ impl EntityQueries {
                     })?;
                     vec![resolve(who, root)]
                 };
-                let walk = Walk {
+                let walk = RelationWalk {
                     direction: *direction,
                     max_level: *max_level,
                     last_only: *fetch_last_level_only,
@@ -397,13 +407,13 @@ impl EntityQueries {
         who: &Principal,
         search: &SearchFilter,
         kind: EntityType,
-    ) -> ServiceResult<Vec<Part>> {
+    ) -> ServiceResult<Vec<EntityScan>> {
         let filters = [RelationFilter {
             relation_type: search.relation_type.clone(),
             entity_types: vec![kind],
             negate: false,
         }];
-        let walk = Walk {
+        let walk = RelationWalk {
             direction: search.direction,
             max_level: search.max_level,
             last_only: search.fetch_last_level_only,
@@ -422,9 +432,9 @@ impl EntityQueries {
         &self,
         who: &Principal,
         roots: &[EntityId],
-        walk: Walk<'_>,
+        walk: RelationWalk<'_>,
         types: Option<FxHashSet<String>>,
-    ) -> ServiceResult<Vec<Part>> {
+    ) -> ServiceResult<Vec<EntityScan>> {
         let default = [RelationFilter {
             entity_types: RELATED_KINDS.to_vec(),
             ..RelationFilter::default()
@@ -460,7 +470,7 @@ impl EntityQueries {
                 {
                     continue;
                 }
-                let found = relation.found(walk.direction);
+                let found = relation.endpoint(walk.direction);
                 if seen.insert(found) {
                     by_kind.entry(found.entity_type).or_default().push(found.id);
                 }
@@ -468,9 +478,9 @@ impl EntityQueries {
         }
         Ok(by_kind
             .into_iter()
-            .map(|(kind, ids)| Part {
+            .map(|(kind, ids)| EntityScan {
                 kind,
-                candidates: Candidates::Ids(ids),
+                candidates: EntityCandidates::Ids(ids),
                 types: types.clone(),
             })
             .collect())
@@ -479,7 +489,7 @@ impl EntityQueries {
 
 /// How a search goes along relations.
 #[derive(Clone, Copy)]
-struct Walk<'a> {
+struct RelationWalk<'a> {
     direction: SearchDirection,
     max_level: i32,
     last_only: bool,
@@ -487,10 +497,10 @@ struct Walk<'a> {
     negate: bool,
 }
 
-fn of_types(filter: &TypeFilter) -> Candidates {
+fn of_types(filter: &TypeFilter) -> EntityCandidates {
     let name = filter.name_filter.as_deref().filter(|name| !name.is_empty());
-    Candidates::Like {
-        types: Some(filter.wanted().into_iter().map(str::to_owned).collect()),
+    EntityCandidates::Like {
+        types: Some(filter.type_names().into_iter().map(str::to_owned).collect()),
         name: name.map(NamePattern::new),
     }
 }

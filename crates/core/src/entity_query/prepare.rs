@@ -3,24 +3,24 @@
 use std::ops::Deref;
 use std::sync::atomic::Ordering as Atomic;
 
-use fieldline_model::query::{EntityKey, KeyType};
+use fieldline_model::query::{EntityQueryKey, KeyType};
 use fieldline_model::timeseries::AttributeScope;
 use parking_lot::{RwLockReadGuard, RwLockUpgradableReadGuard};
 
 use super::table::{ColumnKey, TableData, source_bit};
-use super::tables::Table;
+use super::tables::EntityTable;
 use crate::ports::{StoreError, StoreErrorKind, StoreResult, ValueReader, ValueSource};
 
 /// How much a query may take, bytes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct QueryMemoryLimits {
     /// The columns that it needs of a table.
     pub(super) memory: usize,
     /// What it shows.
     pub(super) page: usize,
 }
 
-impl Default for Limits {
+impl Default for QueryMemoryLimits {
     fn default() -> Self {
         Self {
             memory: 256 << 20,
@@ -30,15 +30,15 @@ impl Default for Limits {
 }
 
 /// Where the entities of a part are.
-pub(super) enum Source {
+pub(super) enum TableSource {
     /// In memory for all queries.
-    Shared(std::sync::Arc<Table>),
+    Shared(std::sync::Arc<EntityTable>),
     /// Read for this query alone.
     Own(Box<TableData>),
 }
 
 /// The columns that keys need.
-pub(super) fn columns<'a>(keys: impl Iterator<Item = &'a EntityKey>) -> Vec<ColumnKey> {
+pub(super) fn columns<'a>(keys: impl Iterator<Item = &'a EntityQueryKey>) -> Vec<ColumnKey> {
     let mut columns: Vec<ColumnKey> = keys
         .flat_map(|key| {
             sources(key.key_type)
@@ -66,12 +66,12 @@ pub(super) const fn sources(kind: KeyType) -> &'static [ValueSource] {
     }
 }
 
-pub(super) enum Held<'a> {
+pub(super) enum TableGuard<'a> {
     Shared(RwLockReadGuard<'a, TableData>),
     Own(&'a TableData),
 }
 
-impl Deref for Held<'_> {
+impl Deref for TableGuard<'_> {
     type Target = TableData;
 
     fn deref(&self) -> &TableData {
@@ -84,11 +84,11 @@ impl Deref for Held<'_> {
 
 /// Brings a table up to date, with the columns that are wanted.
 pub(super) fn prepare<'a>(
-    source: &'a mut Source,
+    source: &'a mut TableSource,
     wanted: &[ColumnKey],
     reader: &dyn ValueReader,
-    limits: Limits,
-) -> StoreResult<Held<'a>> {
+    limits: QueryMemoryLimits,
+) -> StoreResult<TableGuard<'a>> {
     let check = |data: &TableData| match data.cost_of(wanted) > limits.memory {
         true => Err(too_much(
             "The query needs too many values at once: name fewer keys!",
@@ -96,16 +96,16 @@ pub(super) fn prepare<'a>(
         false => Ok(()),
     };
     let table = match source {
-        Source::Own(data) => {
+        TableSource::Own(data) => {
             check(data)?;
             data.fill(wanted, reader)?;
-            return Ok(Held::Own(data));
+            return Ok(TableGuard::Own(data));
         }
-        Source::Shared(table) => table,
+        TableSource::Shared(table) => table,
     };
     let data = table.data.upgradable_read();
     if data.has_columns(wanted) && !table.has_notes() {
-        return Ok(Held::Shared(RwLockUpgradableReadGuard::downgrade(data)));
+        return Ok(TableGuard::Shared(RwLockUpgradableReadGuard::downgrade(data)));
     }
     check(&data)?;
     let mut data = RwLockUpgradableReadGuard::upgrade(data);
@@ -122,7 +122,7 @@ pub(super) fn prepare<'a>(
     table.sources.store(data.sources(), Atomic::Release);
     table.bytes.store(data.cost(), Atomic::Relaxed);
     outcome?;
-    Ok(Held::Shared(parking_lot::RwLockWriteGuard::downgrade(data)))
+    Ok(TableGuard::Shared(parking_lot::RwLockWriteGuard::downgrade(data)))
 }
 
 pub(super) fn too_much(message: &'static str) -> StoreError {

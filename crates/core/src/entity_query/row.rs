@@ -7,11 +7,11 @@ use fieldline_model::{CustomerId, EntityId, EntityType, TenantId};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::access::{Entity, Principal, Resource};
+use crate::access::{AccessResource, AnyEntity, Principal};
 
 /// A text that entities may have. The names are those of queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Field {
+pub(super) enum EntityTextField {
     Name,
     Type,
     Label,
@@ -31,7 +31,7 @@ pub(super) enum Field {
     ServiceId,
 }
 
-impl Field {
+impl EntityTextField {
     /// The field that a kind of entity has under a name, aliases included.
     pub(super) fn of(kind: EntityType, name: &str) -> Option<Self> {
         use EntityType as Kind;
@@ -67,7 +67,7 @@ impl Field {
 
 /// An entity.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct EntityTableRow {
     pub(super) id: Uuid,
     pub(super) created_time: i64,
     customer: CustomerId,
@@ -76,78 +76,78 @@ pub(super) struct Row {
     authority: Option<Authority>,
     name: Box<str>,
     /// What is there beside the name: few of them.
-    more: Box<[(Field, Box<str>)]>,
+    more: Box<[(EntityTextField, Box<str>)]>,
 }
 
-impl Row {
-    pub(super) fn of(entity: &Entity) -> Self {
+impl EntityTableRow {
+    pub(super) fn of(entity: &AnyEntity) -> Self {
         let resource = entity.resource();
-        let mut row = Fields::default();
+        let mut row = EntityFieldList::default();
         let created_time = match entity {
-            Entity::Device(device) => {
-                row.add(Field::Type, Some(&device.device_type));
-                row.add(Field::Label, device.label.as_deref());
+            AnyEntity::Device(device) => {
+                row.add(EntityTextField::Type, Some(&device.device_type));
+                row.add(EntityTextField::Label, device.label.as_deref());
                 row.info(device.additional_info.as_ref());
                 device.created_time
             }
-            Entity::Asset(asset) => {
-                row.add(Field::Type, Some(&asset.asset_type));
-                row.add(Field::Label, asset.label.as_deref());
+            AnyEntity::Asset(asset) => {
+                row.add(EntityTextField::Type, Some(&asset.asset_type));
+                row.add(EntityTextField::Label, asset.label.as_deref());
                 row.info(asset.additional_info.as_ref());
                 asset.created_time
             }
-            Entity::EntityView(view) => {
-                row.add(Field::Type, Some(&view.view_type));
+            AnyEntity::EntityView(view) => {
+                row.add(EntityTextField::Type, Some(&view.view_type));
                 row.info(view.additional_info.as_ref());
                 view.created_time
             }
-            Entity::Customer(customer) => {
+            AnyEntity::Customer(customer) => {
                 row.contact(&customer.contact);
                 row.info(customer.additional_info.as_ref());
                 customer.created_time
             }
-            Entity::Tenant(tenant) => {
+            AnyEntity::Tenant(tenant) => {
                 row.contact(&tenant.contact);
-                row.add(Field::Region, tenant.region.as_deref());
+                row.add(EntityTextField::Region, tenant.region.as_deref());
                 row.info(tenant.additional_info.as_ref());
                 tenant.created_time
             }
-            Entity::User(user) => {
-                row.add(Field::FirstName, user.first_name.as_deref());
-                row.add(Field::LastName, user.last_name.as_deref());
-                row.add(Field::Phone, user.phone.as_deref());
+            AnyEntity::User(user) => {
+                row.add(EntityTextField::FirstName, user.first_name.as_deref());
+                row.add(EntityTextField::LastName, user.last_name.as_deref());
+                row.add(EntityTextField::Phone, user.phone.as_deref());
                 row.info(user.additional_info.as_ref());
                 user.created_time
             }
-            Entity::DeviceProfile(profile) => {
-                row.add(Field::Type, profile.profile_type.as_deref());
+            AnyEntity::DeviceProfile(profile) => {
+                row.add(EntityTextField::Type, profile.profile_type.as_deref());
                 profile.created_time
             }
-            Entity::AssetProfile(profile) => profile.created_time,
-            Entity::TenantProfile(profile) => profile.created_time,
-            Entity::RuleChain(chain) => {
+            AnyEntity::AssetProfile(profile) => profile.created_time,
+            AnyEntity::TenantProfile(profile) => profile.created_time,
+            AnyEntity::RuleChain(chain) => {
                 row.info(chain.additional_info.as_ref());
                 chain.created_time
             }
-            Entity::Queue(queue) => queue.created_time,
-            Entity::OtaPackage(package) => {
+            AnyEntity::Queue(queue) => queue.created_time,
+            AnyEntity::OtaPackage(package) => {
                 row.info(package.additional_info.as_ref());
                 package.created_time
             }
-            Entity::Dashboard(dashboard) => dashboard.created_time,
-            Entity::QueueStats(stats) => {
-                row.add(Field::QueueName, Some(&stats.queue_name));
-                row.add(Field::ServiceId, Some(&stats.service_id));
+            AnyEntity::Dashboard(dashboard) => dashboard.created_time,
+            AnyEntity::QueueStats(stats) => {
+                row.add(EntityTextField::QueueName, Some(&stats.queue_name));
+                row.add(EntityTextField::ServiceId, Some(&stats.service_id));
                 stats.created_time
             }
             _ => 0,
         };
         let name: Cow<'_, str> = match entity {
-            Entity::QueueStats(stats) => format!("{}_{}", stats.queue_name, stats.service_id).into(),
+            AnyEntity::QueueStats(stats) => format!("{}_{}", stats.queue_name, stats.service_id).into(),
             other => other.name().into(),
         };
         let shared = match entity {
-            Entity::Dashboard(dashboard) => {
+            AnyEntity::Dashboard(dashboard) => {
                 let assigned = dashboard.assigned_customers.as_deref().unwrap_or_default();
                 assigned.iter().map(|customer| customer.customer_id).collect()
             }
@@ -165,8 +165,8 @@ impl Row {
     }
 
     /// A text, `None` where the entity has none.
-    pub(super) fn text(&self, field: Field) -> Option<&str> {
-        if field == Field::Name {
+    pub(super) fn text(&self, field: EntityTextField) -> Option<&str> {
+        if field == EntityTextField::Name {
             return Some(&self.name);
         }
         let found = self.more.iter().find(|(name, _)| *name == field);
@@ -176,10 +176,13 @@ impl Row {
     /// How people are shown it: by its label or a person's name where there is one.
     pub(super) fn display_name(&self) -> Cow<'_, str> {
         let present = |field| self.text(field).map(str::trim).filter(|text| !text.is_empty());
-        if let Some(label) = present(Field::Label) {
+        if let Some(label) = present(EntityTextField::Label) {
             return label.into();
         }
-        match (present(Field::FirstName), present(Field::LastName)) {
+        match (
+            present(EntityTextField::FirstName),
+            present(EntityTextField::LastName),
+        ) {
             (Some(first), Some(last)) => format!("{first} {last}").into(),
             (Some(name), None) | (None, Some(name)) => name.into(),
             (None, None) => (&*self.name).into(),
@@ -192,8 +195,8 @@ impl Row {
     }
 
     /// What decides whether this one may see it.
-    pub(super) fn resource_for(&self, who: &Principal, tenant: TenantId, kind: EntityType) -> Resource {
-        Resource {
+    pub(super) fn resource_for(&self, who: &Principal, tenant: TenantId, kind: EntityType) -> AccessResource {
+        AccessResource {
             entity: EntityId::new(kind, self.id),
             // A tenant belongs to itself, also where a system administrator looks at all of them.
             tenant: if kind == EntityType::Tenant {
@@ -218,10 +221,10 @@ impl Row {
 }
 
 #[derive(Default)]
-struct Fields(Vec<(Field, Box<str>)>);
+struct EntityFieldList(Vec<(EntityTextField, Box<str>)>);
 
-impl Fields {
-    fn add(&mut self, field: Field, text: Option<&str>) {
+impl EntityFieldList {
+    fn add(&mut self, field: EntityTextField, text: Option<&str>) {
         if let Some(text) = text {
             self.0.push((field, text.into()));
         }
@@ -229,18 +232,18 @@ impl Fields {
 
     fn info(&mut self, info: Option<&Value>) {
         if let Some(info) = info.filter(|info| !info.is_null()) {
-            self.add(Field::AdditionalInfo, Some(&info.to_string()));
+            self.add(EntityTextField::AdditionalInfo, Some(&info.to_string()));
         }
     }
 
     fn contact(&mut self, contact: &Contact) {
-        self.add(Field::Country, contact.country.as_deref());
-        self.add(Field::State, contact.state.as_deref());
-        self.add(Field::City, contact.city.as_deref());
-        self.add(Field::Address, contact.address.as_deref());
-        self.add(Field::Address2, contact.address2.as_deref());
-        self.add(Field::Zip, contact.zip.as_deref());
-        self.add(Field::Phone, contact.phone.as_deref());
-        self.add(Field::Email, contact.email.as_deref());
+        self.add(EntityTextField::Country, contact.country.as_deref());
+        self.add(EntityTextField::State, contact.state.as_deref());
+        self.add(EntityTextField::City, contact.city.as_deref());
+        self.add(EntityTextField::Address, contact.address.as_deref());
+        self.add(EntityTextField::Address2, contact.address2.as_deref());
+        self.add(EntityTextField::Zip, contact.zip.as_deref());
+        self.add(EntityTextField::Phone, contact.phone.as_deref());
+        self.add(EntityTextField::Email, contact.email.as_deref());
     }
 }

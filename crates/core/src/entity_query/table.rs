@@ -6,15 +6,15 @@
 
 use std::mem::size_of;
 
-use fieldline_model::kv::Value;
+use fieldline_model::kv::KvValue;
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{EntityType, TenantId};
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
-use super::row::Row;
-use crate::access::Entity;
-use crate::ports::{StoreResult, StoredValue, ValueReader, ValueSource, ValuesOf};
+use super::row::EntityTableRow;
+use crate::access::AnyEntity;
+use crate::ports::{StoreResult, StoredValue, ValueReadRequest, ValueReader, ValueSource};
 
 /// Every source of values, in the order of their bits in a note.
 pub(super) const SOURCES: [ValueSource; 4] = [
@@ -42,10 +42,10 @@ pub(super) type ColumnKey = (ValueSource, String);
 
 /// A value of an entity.
 #[derive(Debug, Clone)]
-pub(super) struct Slot {
+pub(super) struct ColumnCell {
     pub(super) ts: i64,
     ttl_seconds: u32,
-    pub(super) value: Value,
+    pub(super) value: KvValue,
 }
 
 fn names_of<'a>(keys: impl Iterator<Item = &'a ColumnKey>, source: ValueSource) -> Vec<String> {
@@ -54,7 +54,7 @@ fn names_of<'a>(keys: impl Iterator<Item = &'a ColumnKey>, source: ValueSource) 
         .collect()
 }
 
-impl Slot {
+impl ColumnCell {
     fn of(stored: &StoredValue<'_>) -> Self {
         Self {
             ts: stored.ts,
@@ -75,19 +75,19 @@ impl Slot {
 
 /// Values of one name, by the places of the entities.
 #[derive(Debug, Default)]
-pub(super) struct Column {
-    slots: Vec<Option<Slot>>,
+pub(super) struct ValueColumn {
+    slots: Vec<Option<ColumnCell>>,
     heap: usize,
     /// Count of the query that used it last.
     used: u64,
 }
 
-impl Column {
-    pub(super) fn get(&self, place: usize) -> Option<&Slot> {
+impl ValueColumn {
+    pub(super) fn get(&self, place: usize) -> Option<&ColumnCell> {
         self.slots.get(place)?.as_ref()
     }
 
-    fn set(&mut self, place: usize, slot: Option<Slot>) {
+    fn set(&mut self, place: usize, slot: Option<ColumnCell>) {
         if self.slots.len() <= place {
             self.slots.resize(place + 1, None);
         }
@@ -99,7 +99,7 @@ impl Column {
     }
 
     fn cost(&self) -> usize {
-        self.slots.capacity() * size_of::<Option<Slot>>() + self.heap
+        self.slots.capacity() * size_of::<Option<ColumnCell>>() + self.heap
     }
 }
 
@@ -109,10 +109,10 @@ pub(super) struct TableData {
     pub(super) tenant: TenantId,
     pub(super) kind: EntityType,
     /// Entities at their places; places of deleted ones are used again.
-    pub(super) rows: Vec<Option<Row>>,
+    pub(super) rows: Vec<Option<EntityTableRow>>,
     places: FxHashMap<Uuid, usize>,
     free: Vec<usize>,
-    columns: FxHashMap<ColumnKey, Column>,
+    columns: FxHashMap<ColumnKey, ValueColumn>,
     row_bytes: usize,
     queries: u64,
 }
@@ -132,14 +132,14 @@ impl TableData {
     }
 
     /// Inserts or replaces an entity. Returns when it was created, and whether it is new.
-    pub(super) fn put(&mut self, entity: &Entity) -> (i64, bool) {
-        let row = Row::of(entity);
+    pub(super) fn put(&mut self, entity: &AnyEntity) -> (i64, bool) {
+        let row = EntityTableRow::of(entity);
         self.row_bytes += row.cost();
         let (id, created_time) = (row.id, row.created_time);
         if let Some(place) = self.places.get(&id)
             && let Some(held) = self.rows.get_mut(*place)
         {
-            self.row_bytes -= held.as_ref().map_or(0, Row::cost);
+            self.row_bytes -= held.as_ref().map_or(0, EntityTableRow::cost);
             *held = Some(row);
             return (created_time, false);
         }
@@ -194,7 +194,7 @@ impl TableData {
             .iter()
             .filter(|key| !self.columns.contains_key(*key))
             .count();
-        missing * self.rows.len() * size_of::<Option<Slot>>()
+        missing * self.rows.len() * size_of::<Option<ColumnCell>>()
     }
 
     /// Values of entities at some places, read past the columns.
@@ -203,7 +203,7 @@ impl TableData {
         places: &[usize],
         wanted: &[ColumnKey],
         reader: &dyn ValueReader,
-    ) -> StoreResult<FxHashMap<(ColumnKey, usize), Slot>> {
+    ) -> StoreResult<FxHashMap<(ColumnKey, usize), ColumnCell>> {
         let id = |place: &usize| Some((self.rows.get(*place)?.as_ref()?.id, *place));
         let entities: Vec<(Uuid, usize)> = places.iter().filter_map(id).collect();
         let ids: Vec<Uuid> = entities.iter().map(|(id, _)| *id).collect();
@@ -212,7 +212,7 @@ impl TableData {
             let names = names_of(wanted.iter(), source);
             let mut take = |entity: usize, name: usize, stored: StoredValue<'_>| {
                 if let (Some((_, place)), Some(name)) = (entities.get(entity), names.get(name)) {
-                    found.insert(((source, name.clone()), *place), Slot::of(&stored));
+                    found.insert(((source, name.clone()), *place), ColumnCell::of(&stored));
                 }
             };
             if !names.is_empty() {
@@ -222,7 +222,7 @@ impl TableData {
         Ok(found)
     }
 
-    pub(super) fn column(&self, key: &ColumnKey) -> Option<&Column> {
+    pub(super) fn column(&self, key: &ColumnKey) -> Option<&ValueColumn> {
         self.columns.get(key)
     }
 
@@ -240,7 +240,7 @@ impl TableData {
             let missing = wanted.iter().filter(|key| !self.columns.contains_key(*key));
             let names = names_of(missing, source);
             if !names.is_empty() {
-                let mut columns: Vec<Column> = names.iter().map(|_| Column::default()).collect();
+                let mut columns: Vec<ValueColumn> = names.iter().map(|_| ValueColumn::default()).collect();
                 self.read(source, &names, &ids, reader, &mut columns)?;
                 self.columns
                     .extend(names.into_iter().map(|name| (source, name)).zip(columns));
@@ -267,7 +267,7 @@ impl TableData {
                 continue;
             }
             let taken = |name: &String| self.columns.remove(&(source, name.clone())).unwrap_or_default();
-            let mut columns: Vec<Column> = names.iter().map(taken).collect();
+            let mut columns: Vec<ValueColumn> = names.iter().map(taken).collect();
             for column in &mut columns {
                 for (_, place) in &ids {
                     column.set(*place, None);
@@ -287,7 +287,7 @@ impl TableData {
         names: &[String],
         entities: &[(Uuid, usize)],
         reader: &dyn ValueReader,
-        columns: &mut [Column],
+        columns: &mut [ValueColumn],
     ) -> StoreResult<()> {
         let ids: Vec<Uuid> = entities.iter().map(|(id, _)| *id).collect();
         for column in columns.iter_mut() {
@@ -297,7 +297,7 @@ impl TableData {
         }
         let mut take = |entity: usize, name: usize, stored: StoredValue<'_>| {
             if let (Some((_, place)), Some(column)) = (entities.get(entity), columns.get_mut(name)) {
-                column.set(*place, Some(Slot::of(&stored)));
+                column.set(*place, Some(ColumnCell::of(&stored)));
             }
         };
         self.visit(source, names, &ids, reader, &mut take)
@@ -312,7 +312,7 @@ impl TableData {
         reader: &dyn ValueReader,
         take: &mut dyn FnMut(usize, usize, StoredValue<'_>),
     ) -> StoreResult<()> {
-        let values = ValuesOf {
+        let values = ValueReadRequest {
             tenant: self.tenant,
             kind: self.kind,
             ids,
@@ -324,7 +324,7 @@ impl TableData {
         }
         // A tenant belongs to itself.
         for (entity, id) in ids.iter().enumerate() {
-            let of_one = ValuesOf {
+            let of_one = ValueReadRequest {
                 tenant: TenantId(*id),
                 ids: std::slice::from_ref(id),
                 ..values
@@ -352,8 +352,8 @@ impl TableData {
 
     /// Bytes it takes, about.
     pub(super) fn cost(&self) -> usize {
-        let index = self.places.capacity() * 32 + self.rows.capacity() * size_of::<Option<Row>>();
-        self.row_bytes + index + self.columns.values().map(Column::cost).sum::<usize>()
+        let index = self.places.capacity() * 32 + self.rows.capacity() * size_of::<Option<EntityTableRow>>();
+        self.row_bytes + index + self.columns.values().map(ValueColumn::cost).sum::<usize>()
     }
 
     /// Gives up the columns that were used longest ago until `bytes` are free; returns how many are.

@@ -29,7 +29,7 @@ pub(super) struct StaleRows {
 }
 
 /// A table and what has changed since it was read.
-pub(super) struct Table {
+pub(super) struct EntityTable {
     pub(super) data: RwLock<TableData>,
     /// Held while entities are read, so that who comes later waits for them.
     pub(super) reading: tokio::sync::Mutex<()>,
@@ -44,7 +44,7 @@ pub(super) struct Table {
     pub(super) bytes: AtomicUsize,
 }
 
-impl Table {
+impl EntityTable {
     pub(super) fn new(tenant: TenantId, kind: EntityType) -> Self {
         Self {
             data: RwLock::new(TableData::new(tenant, kind)),
@@ -94,8 +94,8 @@ impl Table {
 }
 
 /// All tables.
-pub(super) struct Tables {
-    tables: RwLock<FxHashMap<(TenantId, EntityType), Arc<Table>>>,
+pub(super) struct EntityTableCache {
+    tables: RwLock<FxHashMap<(TenantId, EntityType), Arc<EntityTable>>>,
     count: AtomicUsize,
     clock: SharedClock,
     next_check_ms: AtomicI64,
@@ -103,7 +103,7 @@ pub(super) struct Tables {
     budget: usize,
 }
 
-impl Tables {
+impl EntityTableCache {
     pub(super) fn new(clock: SharedClock, budget: usize) -> Self {
         Self {
             tables: RwLock::default(),
@@ -120,21 +120,21 @@ impl Tables {
     }
 
     /// The table, if it is in memory.
-    pub(super) fn get(&self, tenant: TenantId, kind: EntityType) -> Option<Arc<Table>> {
+    pub(super) fn get(&self, tenant: TenantId, kind: EntityType) -> Option<Arc<EntityTable>> {
         let table = self.tables.read().get(&(tenant, kind)).cloned()?;
         table.used_ms.store(self.clock.now_ms(), Ordering::Relaxed);
         Some(table)
     }
 
     /// The table, an empty one that nothing was read for yet if it is not there.
-    pub(super) fn get_or_new(&self, tenant: TenantId, kind: EntityType) -> Arc<Table> {
+    pub(super) fn get_or_new(&self, tenant: TenantId, kind: EntityType) -> Arc<EntityTable> {
         if let Some(table) = self.get(tenant, kind) {
             return table;
         }
         let mut tables = self.tables.write();
         let table = tables
             .entry((tenant, kind))
-            .or_insert_with(|| Arc::new(Table::new(tenant, kind)));
+            .or_insert_with(|| Arc::new(EntityTable::new(tenant, kind)));
         table.used_ms.store(self.clock.now_ms(), Ordering::Relaxed);
         let table = Arc::clone(table);
         self.count.store(tables.len(), Ordering::Release);
@@ -195,7 +195,7 @@ impl Tables {
         }
         self.next_check_ms.store(now + IDLE_CHECK_MS, Ordering::Relaxed);
         let oldest = now - IDLE_MS;
-        let is_idle = |table: &Arc<Table>| table.used_ms.load(Ordering::Relaxed) < oldest;
+        let is_idle = |table: &Arc<EntityTable>| table.used_ms.load(Ordering::Relaxed) < oldest;
         if self.tables.read().values().any(is_idle) {
             let mut tables = self.tables.write();
             tables.retain(|_, table| !is_idle(table));
@@ -203,7 +203,7 @@ impl Tables {
         }
     }
 
-    fn stale(&self, tenant: TenantId, kind: EntityType, id: Option<Uuid>) {
+    fn mark_stale(&self, tenant: TenantId, kind: EntityType, id: Option<Uuid>) {
         if let Some(table) = self.tables.read().get(&(tenant, kind)) {
             let mut stale = table.stale.lock();
             match id {
@@ -215,17 +215,17 @@ impl Tables {
         }
     }
 
-    fn stale_kinds(&self, tenant: TenantId, kinds: &[EntityType]) {
+    fn mark_kinds_stale(&self, tenant: TenantId, kinds: &[EntityType]) {
         for kind in kinds {
-            self.stale(tenant, *kind, None);
+            self.mark_stale(tenant, *kind, None);
         }
     }
 }
 
-type Key = (TenantId, EntityType);
+type EntityTableKey = (TenantId, EntityType);
 
 /// Which table goes first.
-fn first_to_go(tables: &[(Key, Arc<Table>)]) -> Option<usize> {
+fn first_to_go(tables: &[(EntityTableKey, Arc<EntityTable>)]) -> Option<usize> {
     let mut by_tenant: FxHashMap<TenantId, usize> = FxHashMap::default();
     for ((tenant, _), table) in tables {
         *by_tenant.entry(*tenant).or_default() += table.bytes.load(Ordering::Relaxed);
@@ -241,7 +241,7 @@ fn first_to_go(tables: &[(Key, Arc<Table>)]) -> Option<usize> {
         .map(|(at, _)| at)
 }
 
-impl ValueListener for Tables {
+impl ValueListener for EntityTableCache {
     fn is_listening(&self) -> bool {
         if self.count.load(Ordering::Acquire) == 0 {
             return false;
@@ -267,7 +267,7 @@ impl ValueListener for Tables {
     }
 }
 
-impl EntityListener for Tables {
+impl EntityListener for EntityTableCache {
     fn on_change(&self, change: EntityChange) {
         use EntityChange as Change;
         use EntityType as Kind;
@@ -276,29 +276,29 @@ impl EntityListener for Tables {
         }
         match change {
             Change::DeviceSaved(tenant, id) | Change::DeviceDeleted(tenant, id) => {
-                self.stale(tenant, Kind::Device, Some(id.0));
+                self.mark_stale(tenant, Kind::Device, Some(id.0));
             }
             Change::AssetSaved(tenant, id) | Change::AssetDeleted(tenant, id) => {
-                self.stale(tenant, Kind::Asset, Some(id.0));
+                self.mark_stale(tenant, Kind::Asset, Some(id.0));
             }
-            Change::EntityViewChanged(tenant, id) => self.stale(tenant, Kind::EntityView, Some(id.0)),
-            Change::DashboardChanged(tenant, id) => self.stale(tenant, Kind::Dashboard, Some(id.0)),
-            Change::OtaPackageChanged(tenant, id) => self.stale(tenant, Kind::OtaPackage, Some(id.0)),
-            Change::CustomerSaved(tenant, id) => self.stale(tenant, Kind::Customer, Some(id.0)),
-            Change::UserChanged(tenant, id) => self.stale(tenant, Kind::User, Some(id.0)),
+            Change::EntityViewChanged(tenant, id) => self.mark_stale(tenant, Kind::EntityView, Some(id.0)),
+            Change::DashboardChanged(tenant, id) => self.mark_stale(tenant, Kind::Dashboard, Some(id.0)),
+            Change::OtaPackageChanged(tenant, id) => self.mark_stale(tenant, Kind::OtaPackage, Some(id.0)),
+            Change::CustomerSaved(tenant, id) => self.mark_stale(tenant, Kind::Customer, Some(id.0)),
+            Change::UserChanged(tenant, id) => self.mark_stale(tenant, Kind::User, Some(id.0)),
             // The type of an entity is the name of its profile.
             Change::DeviceProfileChanged(tenant, id) => {
-                self.stale(tenant, Kind::DeviceProfile, Some(id.0));
-                self.stale(tenant, Kind::Device, None);
+                self.mark_stale(tenant, Kind::DeviceProfile, Some(id.0));
+                self.mark_stale(tenant, Kind::Device, None);
             }
             Change::AssetProfileChanged(tenant, id) => {
-                self.stale(tenant, Kind::AssetProfile, Some(id.0));
-                self.stale(tenant, Kind::Asset, None);
+                self.mark_stale(tenant, Kind::AssetProfile, Some(id.0));
+                self.mark_stale(tenant, Kind::Asset, None);
             }
             // What was the customer's belongs to nobody now.
             Change::CustomerDeleted(tenant, id) => {
-                self.stale(tenant, Kind::Customer, Some(id.0));
-                self.stale_kinds(
+                self.mark_stale(tenant, Kind::Customer, Some(id.0));
+                self.mark_kinds_stale(
                     tenant,
                     &[
                         Kind::Device,
@@ -310,16 +310,18 @@ impl EntityListener for Tables {
                 );
             }
             Change::RuleChainChanged(tenant, id) | Change::RuleChainDeleted(tenant, id) => {
-                self.stale(tenant, Kind::RuleChain, Some(id.0));
+                self.mark_stale(tenant, Kind::RuleChain, Some(id.0));
             }
-            Change::QueueChanged(tenant) => self.stale_kinds(tenant, &[Kind::Queue, Kind::QueueStats]),
-            Change::TenantProfileChanged(id) => self.stale(TenantId::NULL, Kind::TenantProfile, Some(id.0)),
+            Change::QueueChanged(tenant) => self.mark_kinds_stale(tenant, &[Kind::Queue, Kind::QueueStats]),
+            Change::TenantProfileChanged(id) => {
+                self.mark_stale(TenantId::NULL, Kind::TenantProfile, Some(id.0));
+            }
             Change::TenantSaved(id) => {
-                self.stale(TenantId::NULL, Kind::Tenant, Some(id.0));
-                self.stale(id, Kind::Tenant, Some(id.0));
+                self.mark_stale(TenantId::NULL, Kind::Tenant, Some(id.0));
+                self.mark_stale(id, Kind::Tenant, Some(id.0));
             }
             Change::TenantDeleted(id) => {
-                self.stale(TenantId::NULL, Kind::Tenant, Some(id.0));
+                self.mark_stale(TenantId::NULL, Kind::Tenant, Some(id.0));
                 let mut tables = self.tables.write();
                 tables.retain(|(tenant, _), _| *tenant != id);
                 self.count.store(tables.len(), Ordering::Release);
@@ -341,14 +343,14 @@ mod tests {
     #[test]
     fn the_tenant_that_has_most_gives_back_first_what_it_has_not_used_for_longest() {
         let (greedy, modest) = (TenantId::new(), TenantId::new());
-        let tables: Vec<(Key, Arc<Table>)> = [
+        let tables: Vec<(EntityTableKey, Arc<EntityTable>)> = [
             (modest, EntityType::Device, 60, 1),
             (greedy, EntityType::Device, 50, 9),
             (greedy, EntityType::Asset, 40, 8),
         ]
         .into_iter()
         .map(|(tenant, kind, bytes, used)| {
-            let table = Table::new(tenant, kind);
+            let table = EntityTable::new(tenant, kind);
             table.bytes.store(bytes, Ordering::Relaxed);
             table.used_ms.store(used, Ordering::Relaxed);
             ((tenant, kind), Arc::new(table))

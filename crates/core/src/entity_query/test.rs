@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use fieldline_model::kv::ValueRef;
+use fieldline_model::kv::KvValueRef;
 use fieldline_model::query::{BooleanOperation, ComplexOperation, NumericOperation, StringOperation};
 
 /// What a condition is tried on.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Operand<'a> {
+pub(super) enum PredicateOperand<'a> {
     /// There is no such value at all.
     Absent,
     /// A field that the entity may lack.
@@ -15,12 +15,12 @@ pub(super) enum Operand<'a> {
     /// A field that is a time.
     Time(i64),
     /// An attribute or latest value.
-    Value(ValueRef<'a>),
+    Value(KvValueRef<'a>),
 }
 
 /// A condition.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Test {
+pub(super) enum ValuePredicate {
     Text {
         operation: StringOperation,
         /// One text, or the list of `IN`; lower-case where case does not matter.
@@ -29,11 +29,11 @@ pub(super) enum Test {
     },
     Number(NumericOperation, f64),
     Flag(BooleanOperation, bool),
-    Every(Vec<Test>),
-    Some(Vec<Test>),
+    Every(Vec<ValuePredicate>),
+    Some(Vec<ValuePredicate>),
 }
 
-impl Test {
+impl ValuePredicate {
     /// A condition on a text; `None` where it is compared with nothing, which lets everything through.
     pub(super) fn text(operation: StringOperation, value: &str, ignore_case: bool) -> Option<Self> {
         if value.is_empty() {
@@ -67,7 +67,7 @@ impl Test {
     }
 
     /// Whether it holds.
-    pub(super) fn holds(&self, operand: &Operand<'_>) -> bool {
+    pub(super) fn holds(&self, operand: &PredicateOperand<'_>) -> bool {
         match self {
             Self::Every(parts) => parts.iter().all(|part| part.holds(operand)),
             Self::Some(parts) => parts.iter().any(|part| part.holds(operand)),
@@ -92,19 +92,19 @@ fn list(text: &str) -> Vec<String> {
     text.split(',').map(plain).collect()
 }
 
-fn number(operand: &Operand<'_>) -> Option<f64> {
+fn number(operand: &PredicateOperand<'_>) -> Option<f64> {
     match operand {
-        Operand::Time(time) => Some(*time as f64),
-        Operand::Value(value) => value.as_number(),
-        Operand::Text(text) => text.as_deref()?.trim().parse().ok(),
-        Operand::Absent => None,
+        PredicateOperand::Time(time) => Some(*time as f64),
+        PredicateOperand::Value(value) => value.as_number(),
+        PredicateOperand::Text(text) => text.as_deref()?.trim().parse().ok(),
+        PredicateOperand::Absent => None,
     }
 }
 
-fn flag(operand: &Operand<'_>) -> Option<bool> {
+fn flag(operand: &PredicateOperand<'_>) -> Option<bool> {
     match operand {
-        Operand::Value(ValueRef::Bool(flag)) => Some(*flag),
-        Operand::Text(Some(text)) => text.parse().ok(),
+        PredicateOperand::Value(KvValueRef::Bool(flag)) => Some(*flag),
+        PredicateOperand::Text(Some(text)) => text.parse().ok(),
         _ => None,
     }
 }
@@ -113,14 +113,14 @@ fn text_holds(
     operation: StringOperation,
     texts: &[String],
     ignore_case: bool,
-    operand: &Operand<'_>,
+    operand: &PredicateOperand<'_>,
 ) -> bool {
     let text: Cow<'_, str> = match operand {
-        Operand::Text(Some(text)) => Cow::Borrowed(text),
-        Operand::Value(ValueRef::Text(text)) => Cow::Borrowed(text),
-        Operand::Time(time) => time.to_string().into(),
+        PredicateOperand::Text(Some(text)) => Cow::Borrowed(text),
+        PredicateOperand::Value(KvValueRef::Text(text)) => Cow::Borrowed(text),
+        PredicateOperand::Time(time) => time.to_string().into(),
         // What is no text is not equal to one, and contains none.
-        Operand::Absent | Operand::Text(None) | Operand::Value(_) => {
+        PredicateOperand::Absent | PredicateOperand::Text(None) | PredicateOperand::Value(_) => {
             return matches!(
                 operation,
                 StringOperation::NotEqual | StringOperation::NotContains
@@ -188,12 +188,17 @@ impl NamePattern {
 mod tests {
     use super::*;
 
-    fn text(text: &str) -> Operand<'_> {
-        Operand::Text(Some(text.into()))
+    fn text(text: &str) -> PredicateOperand<'_> {
+        PredicateOperand::Text(Some(text.into()))
     }
 
-    fn try_text(operation: StringOperation, value: &str, ignore_case: bool, operand: &Operand<'_>) -> bool {
-        Test::text(operation, value, ignore_case).is_none_or(|test| test.holds(operand))
+    fn try_text(
+        operation: StringOperation,
+        value: &str,
+        ignore_case: bool,
+        operand: &PredicateOperand<'_>,
+    ) -> bool {
+        ValuePredicate::text(operation, value, ignore_case).is_none_or(|test| test.holds(operand))
     }
 
     #[test]
@@ -221,9 +226,9 @@ mod tests {
     #[test]
     fn what_is_no_text_is_only_unequal() {
         for operand in [
-            Operand::Absent,
-            Operand::Text(None),
-            Operand::Value(ValueRef::Long(1)),
+            PredicateOperand::Absent,
+            PredicateOperand::Text(None),
+            PredicateOperand::Value(KvValueRef::Long(1)),
         ] {
             assert!(try_text(StringOperation::NotEqual, "a", false, &operand));
             assert!(try_text(StringOperation::NotContains, "a", false, &operand));
@@ -234,14 +239,20 @@ mod tests {
 
     #[test]
     fn numbers_of_both_kinds_are_compared_and_nothing_else() {
-        let more = Test::Number(NumericOperation::Greater, 5.0);
-        assert!(more.holds(&Operand::Value(ValueRef::Long(6))));
-        assert!(more.holds(&Operand::Value(ValueRef::Double(5.5))));
-        assert!(!more.holds(&Operand::Value(ValueRef::Double(5.0))));
-        assert!(!more.holds(&Operand::Value(ValueRef::Text("6"))));
-        assert!(!Test::Number(NumericOperation::NotEqual, 5.0).holds(&Operand::Absent));
-        assert!(Test::Flag(BooleanOperation::NotEqual, true).holds(&Operand::Value(ValueRef::Bool(false))));
-        assert!(!Test::Flag(BooleanOperation::Equal, true).holds(&Operand::Value(ValueRef::Long(1))));
+        let more = ValuePredicate::Number(NumericOperation::Greater, 5.0);
+        assert!(more.holds(&PredicateOperand::Value(KvValueRef::Long(6))));
+        assert!(more.holds(&PredicateOperand::Value(KvValueRef::Double(5.5))));
+        assert!(!more.holds(&PredicateOperand::Value(KvValueRef::Double(5.0))));
+        assert!(!more.holds(&PredicateOperand::Value(KvValueRef::Text("6"))));
+        assert!(!ValuePredicate::Number(NumericOperation::NotEqual, 5.0).holds(&PredicateOperand::Absent));
+        assert!(
+            ValuePredicate::Flag(BooleanOperation::NotEqual, true)
+                .holds(&PredicateOperand::Value(KvValueRef::Bool(false)))
+        );
+        assert!(
+            !ValuePredicate::Flag(BooleanOperation::Equal, true)
+                .holds(&PredicateOperand::Value(KvValueRef::Long(1)))
+        );
     }
 
     #[test]

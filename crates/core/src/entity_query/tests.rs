@@ -3,22 +3,22 @@
 use std::collections::BTreeMap;
 
 use fieldline_model::entity::{Authority, Device};
-use fieldline_model::kv::Value;
-use fieldline_model::query::{EntityKey, KeyType, NumericOperation};
+use fieldline_model::kv::KvValue;
+use fieldline_model::query::{EntityQueryKey, KeyType, NumericOperation};
 use fieldline_model::{CustomerId, DeviceId, EntityType, TenantId, UserId};
 use parking_lot::Mutex;
 use proptest::prelude::*;
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
-use super::evaluate::{Owners, evaluate};
-use super::plan::{Candidates, Condition, Part, Plan};
-use super::prepare::{Limits, Source};
+use super::evaluate::{OwnerTitles, evaluate};
+use super::plan::{EntityCandidates, EntityQueryPlan, EntityScan, QueryCondition};
+use super::prepare::{QueryMemoryLimits, TableSource};
 use super::table::{ALL_SOURCES, ColumnKey, SOURCES, TableData, source_bit};
-use super::tables::Table;
-use super::test::Test;
-use crate::access::{Entity, Principal};
-use crate::ports::{StoreErrorKind, StoreResult, StoredValue, ValueReader, ValueSource, ValuesOf};
+use super::tables::EntityTable;
+use super::test::ValuePredicate;
+use crate::access::{AnyEntity, Principal};
+use crate::ports::{StoreErrorKind, StoreResult, StoredValue, ValueReadRequest, ValueReader, ValueSource};
 
 #[derive(Default)]
 struct Store(Mutex<BTreeMap<(Uuid, ValueSource, String), i64>>);
@@ -26,7 +26,7 @@ struct Store(Mutex<BTreeMap<(Uuid, ValueSource, String), i64>>);
 impl ValueReader for Store {
     fn read(
         &self,
-        values: ValuesOf<'_>,
+        values: ValueReadRequest<'_>,
         visit: &mut dyn FnMut(usize, usize, StoredValue<'_>),
     ) -> StoreResult<()> {
         let held = self.0.lock();
@@ -36,7 +36,7 @@ impl ValueReader for Store {
                     let stored = StoredValue {
                         ts: *value,
                         ttl_seconds: 0,
-                        value: fieldline_model::kv::ValueRef::Long(*value),
+                        value: fieldline_model::kv::KvValueRef::Long(*value),
                     };
                     visit(place, name_place, stored);
                 }
@@ -75,8 +75,8 @@ fn id(entity: u8) -> Uuid {
     Uuid::from_u128(u128::from(entity) + 1)
 }
 
-fn device(entity: u8) -> Entity {
-    Entity::Device(Device {
+fn device(entity: u8) -> AnyEntity {
+    AnyEntity::Device(Device {
         id: Some(DeviceId(id(entity))),
         name: format!("D{entity}"),
         ..Device::default()
@@ -119,7 +119,7 @@ proptest! {
                         let Some(place) = table.place(id(entity)) else { continue };
                         let held = store.0.lock().get(&(id(entity), key.0, key.1.clone())).copied();
                         let shown = table.column(&key).and_then(|column| column.get(place)).map(|slot| slot.value.clone());
-                        prop_assert_eq!(shown, held.map(Value::Long));
+                        prop_assert_eq!(shown, held.map(KvValue::Long));
                     }
                 }
             }
@@ -134,7 +134,7 @@ fn what_a_query_may_take_is_bounded_and_what_it_only_shows_takes_no_column() {
     let mut data = TableData::new(tenant, EntityType::Device);
     for value in 0..100 {
         let id = DeviceId::new();
-        data.put(&Entity::Device(Device {
+        data.put(&AnyEntity::Device(Device {
             id: Some(id),
             tenant_id: tenant,
             ..Device::default()
@@ -144,20 +144,20 @@ fn what_a_query_may_take_is_bounded_and_what_it_only_shows_takes_no_column() {
             store.0.lock().insert(key, value);
         }
     }
-    let key = |name: &str| EntityKey::new(KeyType::TimeSeries, name);
-    let plan = Plan {
-        parts: vec![Part {
+    let key = |name: &str| EntityQueryKey::new(KeyType::TimeSeries, name);
+    let plan = EntityQueryPlan {
+        parts: vec![EntityScan {
             kind: EntityType::Device,
-            candidates: Candidates::All,
+            candidates: EntityCandidates::All,
             types: None,
         }],
-        conditions: vec![Condition {
+        conditions: vec![QueryCondition {
             key: key("tested"),
-            test: Test::Number(NumericOperation::Less, 10.0),
+            test: ValuePredicate::Number(NumericOperation::Less, 10.0),
         }],
         shown: vec![key("shown")],
         page_size: 100,
-        ..Plan::default()
+        ..EntityQueryPlan::default()
     };
     let who = Principal {
         user: UserId::new(),
@@ -165,19 +165,27 @@ fn what_a_query_may_take_is_bounded_and_what_it_only_shows_takes_no_column() {
         tenant,
         customer: CustomerId::default(),
     };
-    let table = std::sync::Arc::new(Table::new(tenant, EntityType::Device));
+    let table = std::sync::Arc::new(EntityTable::new(tenant, EntityType::Device));
     *table.data.write() = data;
-    let ask = |limits: Limits| {
-        let mut sources = [Source::Shared(std::sync::Arc::clone(&table))];
-        evaluate(&who, &plan, &mut sources, &Owners::default(), &store, 1, limits)
+    let ask = |limits: QueryMemoryLimits| {
+        let mut sources = [TableSource::Shared(std::sync::Arc::clone(&table))];
+        evaluate(
+            &who,
+            &plan,
+            &mut sources,
+            &OwnerTitles::default(),
+            &store,
+            1,
+            limits,
+        )
     };
-    let room = Limits::default();
+    let room = QueryMemoryLimits::default();
     for tight in [
-        Limits {
+        QueryMemoryLimits {
             memory: 1_000,
             ..room
         },
-        Limits { page: 500, ..room },
+        QueryMemoryLimits { page: 500, ..room },
     ] {
         assert_eq!(ask(tight).unwrap_err().kind(), StoreErrorKind::Invalid);
     }

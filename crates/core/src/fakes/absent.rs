@@ -6,26 +6,30 @@ use fieldline_model::entity::{
     EntityRelation, EntityRelationInfo, RelationTypeGroup, RelationsQuery, SetAsideInfo,
 };
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{AlarmId, AssetProfileId, EntityId, SetAsideId, Subject, TenantId, UserId};
+use fieldline_model::{AlarmId, AssetProfileId, EntityId, EntityKey, SetAsideId, TenantId, UserId};
 use serde_json::Value;
 
 use super::absent;
 use crate::ports::{
-    AlarmChange, AlarmDraft, AlarmQuery, AlarmStore, AlarmTouch, AlarmUpdate, Assignable, AssignableStore,
-    DeviceMove, DeviceMoveStore, EntityViewStore, ImportRow, ImportedValues, LeftoverStore, Pass,
-    ProfileStore, RelationEnds, RelationKey, RelationStore, SetAsideKept, SetAsideRecord, SetAsideRoom,
-    SetAsideStore, StoreResult,
+    AlarmChange, AlarmDraft, AlarmEndUpdate, AlarmQuery, AlarmStore, AlarmUpdate, AssignableEntity,
+    AssignableStore, CleanupPass, DeviceTransfer, DeviceTransferStore, EntityViewStore, HousekeeperStore,
+    ImportRow, ImportValueStore, ProfileStore, RelationEnds, RelationKey, RelationStore, SetAsideOutcome,
+    SetAsideQuota, SetAsideRawRecord, SetAsideStore, StoreResult,
 };
 
 /// See the module.
 pub(super) struct Absent;
 
 #[async_trait]
-impl<E: Assignable> AssignableStore<E> for Absent {
+impl<E: AssignableEntity> AssignableStore<E> for Absent {
     async fn by_names(&self, _: TenantId, _: &[&str]) -> StoreResult<Vec<E>> {
         absent()
     }
-    async fn import(&self, _: Vec<ImportRow<E>>, _: &dyn ImportedValues) -> StoreResult<Vec<StoreResult<E>>> {
+    async fn import(
+        &self,
+        _: Vec<ImportRow<E>>,
+        _: &dyn ImportValueStore,
+    ) -> StoreResult<Vec<StoreResult<E>>> {
         absent()
     }
     async fn save(&self, _: E, _: bool) -> StoreResult<E> {
@@ -34,7 +38,7 @@ impl<E: Assignable> AssignableStore<E> for Absent {
     async fn get(&self, _: TenantId, _: E::Id) -> StoreResult<Option<E>> {
         absent()
     }
-    async fn info(&self, _: TenantId, _: E::Id) -> StoreResult<Option<E::Info>> {
+    async fn info(&self, _: TenantId, _: E::Id) -> StoreResult<Option<E::AssignableInfo>> {
         absent()
     }
     async fn by_name(&self, _: TenantId, _: &str) -> StoreResult<Option<E>> {
@@ -43,7 +47,12 @@ impl<E: Assignable> AssignableStore<E> for Absent {
     async fn by_ids(&self, _: TenantId, _: &[E::Id]) -> StoreResult<Vec<E>> {
         absent()
     }
-    async fn list(&self, _: TenantId, _: &E::Filter, _: &PageLink) -> StoreResult<PageData<E::Info>> {
+    async fn list(
+        &self,
+        _: TenantId,
+        _: &E::AssignableFilter,
+        _: &PageLink,
+    ) -> StoreResult<PageData<E::AssignableInfo>> {
         absent()
     }
     async fn delete(&self, _: TenantId, _: E::Id) -> StoreResult<bool> {
@@ -134,7 +143,7 @@ impl AlarmStore for Absent {
     async fn assign(&self, _: TenantId, _: AlarmId, _: Option<UserId>, _: i64) -> AlarmChange {
         absent()
     }
-    async fn touch(&self, _: &[AlarmTouch]) -> StoreResult<()> {
+    async fn extend(&self, _: &[AlarmEndUpdate]) -> StoreResult<()> {
         absent()
     }
     async fn propagate(&self, _: TenantId, _: AlarmId, _: &[EntityId]) -> StoreResult<()> {
@@ -196,30 +205,30 @@ impl AlarmStore for Absent {
 }
 
 #[async_trait]
-impl DeviceMoveStore for Absent {
-    async fn give(&self, _: TenantId, _: Device, _: i64) -> StoreResult<Device> {
+impl DeviceTransferStore for Absent {
+    async fn transfer(&self, _: TenantId, _: Device, _: i64) -> StoreResult<Device> {
         absent()
     }
-    async fn list(&self, _: Option<&DeviceMove>, _: u32) -> StoreResult<Vec<DeviceMove>> {
+    async fn list(&self, _: Option<&DeviceTransfer>, _: u32) -> StoreResult<Vec<DeviceTransfer>> {
         absent()
     }
-    async fn forget(&self, _: &DeviceMove) -> StoreResult<()> {
+    async fn forget(&self, _: &DeviceTransfer) -> StoreResult<()> {
         absent()
     }
 }
 
 #[async_trait]
-impl LeftoverStore for Absent {
-    async fn note(&self, _: &[Subject]) -> StoreResult<()> {
+impl HousekeeperStore for Absent {
+    async fn note(&self, _: &[EntityKey]) -> StoreResult<()> {
         absent()
     }
-    async fn due(&self, _: Pass, _: i64, _: u32) -> StoreResult<Vec<Subject>> {
+    async fn due(&self, _: CleanupPass, _: i64, _: u32) -> StoreResult<Vec<EntityKey>> {
         absent()
     }
-    async fn put_off(&self, _: &[Subject], _: Pass, _: i64) -> StoreResult<()> {
+    async fn put_off(&self, _: &[EntityKey], _: CleanupPass, _: i64) -> StoreResult<()> {
         absent()
     }
-    async fn forget(&self, _: &[Subject]) -> StoreResult<()> {
+    async fn forget(&self, _: &[EntityKey]) -> StoreResult<()> {
         absent()
     }
     async fn waiting(&self) -> StoreResult<u64> {
@@ -229,10 +238,10 @@ impl LeftoverStore for Absent {
 
 #[async_trait]
 impl SetAsideStore for Absent {
-    async fn keep(&self, _: &SetAsideRecord, _: SetAsideRoom) -> StoreResult<SetAsideKept> {
+    async fn keep(&self, _: &SetAsideRawRecord, _: SetAsideQuota) -> StoreResult<SetAsideOutcome> {
         absent()
     }
-    async fn get(&self, _: Option<TenantId>, _: SetAsideId) -> StoreResult<Option<SetAsideRecord>> {
+    async fn get(&self, _: Option<TenantId>, _: SetAsideId) -> StoreResult<Option<SetAsideRawRecord>> {
         absent()
     }
     async fn list(&self, _: Option<TenantId>, _: &PageLink) -> StoreResult<PageData<SetAsideInfo>> {

@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use fieldline_model::entity::{
-    Event, EventKind, Queue, RuleChain, RuleChainMetaData, RuleChainType, RuleNode,
+    EntityEvent, EventKind, Queue, RuleChain, RuleChainMetaData, RuleChainType, RuleNode,
 };
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{EntityId, QueueId, RuleChainId, RuleNodeId, Subject, TenantId};
+use fieldline_model::{EntityId, EntityKey, QueueId, RuleChainId, RuleNodeId, TenantId};
 
 use super::absent;
 use super::absent::Absent;
@@ -86,7 +86,7 @@ impl QueueStore for Absent {
 
 #[async_trait]
 impl EventStore for Absent {
-    async fn append(&self, _: &[Event]) -> StoreResult<()> {
+    async fn append(&self, _: &[EntityEvent]) -> StoreResult<()> {
         absent()
     }
     async fn list(
@@ -95,13 +95,13 @@ impl EventStore for Absent {
         _: EntityId,
         _: &EventFilter,
         _: &PageLink,
-    ) -> StoreResult<PageData<Event>> {
+    ) -> StoreResult<PageData<EntityEvent>> {
         absent()
     }
     async fn delete(&self, _: TenantId, _: EntityId, _: &EventFilter) -> StoreResult<u64> {
         absent()
     }
-    async fn delete_subject(&self, _: Subject) -> StoreResult<()> {
+    async fn delete_subject(&self, _: EntityKey) -> StoreResult<()> {
         absent()
     }
     async fn delete_before(&self, _: EventKind, _: i64) -> StoreResult<u64> {

@@ -3,11 +3,11 @@
 use async_trait::async_trait;
 use fieldline_model::entity::{Rpc, RpcStatus};
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{DeviceId, RpcId, Subject, TenantId};
+use fieldline_model::{DeviceId, EntityKey, RpcId, TenantId};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::ports::{PersistentCallStore, StoreError, StoreErrorKind, StoreResult};
+use crate::ports::{RpcStore, StoreError, StoreErrorKind, StoreResult};
 
 /// See the module.
 #[derive(Default)]
@@ -30,7 +30,7 @@ fn is_open(call: &Rpc) -> bool {
 }
 
 #[async_trait]
-impl PersistentCallStore for FakeCalls {
+impl RpcStore for FakeCalls {
     async fn insert(&self, call: &Rpc) -> StoreResult<()> {
         let mut calls = self.0.lock();
         if calls.iter().any(|known| known.id == call.id) {
@@ -95,12 +95,12 @@ impl PersistentCallStore for FakeCalls {
         found.truncate(limit as usize);
         Ok(found)
     }
-    async fn waiting_devices(&self, after: Option<DeviceId>, limit: u32) -> StoreResult<Vec<Subject>> {
-        let mut found: Vec<Subject> = self
+    async fn waiting_devices(&self, after: Option<DeviceId>, limit: u32) -> StoreResult<Vec<EntityKey>> {
+        let mut found: Vec<EntityKey> = self
             .select(is_open)
             .iter()
             .filter(|call| after.is_none_or(|after| call.device_id > after))
-            .map(|call| Subject::device(call.tenant_id, call.device_id))
+            .map(|call| EntityKey::device(call.tenant_id, call.device_id))
             .collect();
         found.sort_unstable();
         found.dedup();

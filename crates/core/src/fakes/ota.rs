@@ -120,7 +120,7 @@ impl OtaUpdateStore for Absent {
     async fn put_off_until(&self) -> StoreResult<Option<i64>> {
         absent()
     }
-    async fn told(&self, _: &OtaUpdate) -> StoreResult<()> {
+    async fn mark_notified(&self, _: &OtaUpdate) -> StoreResult<()> {
         absent()
     }
     async fn count_following(&self, _: TenantId, _: DeviceProfileId, _: OtaKind) -> StoreResult<u64> {

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedMutexGuard;
 use uuid::Uuid;
 
-use super::suspects::Deaths;
-use super::{EXCLUSIVE_PATIENCE, Hand, InHand, LentGuard, PROBATION, Slot};
+use super::suspects::CrashCount;
+use super::{EXCLUSIVE_TIMEOUT, InFlightTracker, InFlightWork, LentGuard, NoteSlot, SUSPICION_TIME};
 
 /// For how long others that were in hand at one death, too, wait for what has begun: it may be waiting itself. Twice as long
 /// with each death that has not told which one it was.
@@ -28,7 +28,7 @@ const SUSPICION: Duration = Duration::from_secs(3_600);
 
 /// Something of a tenant's that was kept and is worked on by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptInHand {
+pub struct InFlightKept {
     /// Whose it is.
     pub tenant: TenantId,
     /// Its id, the same however often it comes: that of a message, or one made of a kept state's key.
@@ -38,25 +38,25 @@ pub struct KeptInHand {
 /// Something that was kept and was in hand when the process died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct SuspectKept {
-    kept: KeptInHand,
-    deaths: Deaths,
+    kept: InFlightKept,
+    deaths: CrashCount,
 }
 
 /// Of what was kept, what the process may have died of; the oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct SuspectedKept {
+pub(super) struct KeptSuspects {
     entries: Vec<SuspectKept>,
     /// Deaths with several suspects in hand again, which is no proof against any of them.
     open_deaths: u32,
 }
 
-impl SuspectedKept {
+impl KeptSuspects {
     /// Counts a death with these in hand. What was in hand at a death before begins by itself: what else is in hand has come
     /// since.
-    pub(super) fn count(&mut self, in_hand: &[KeptInHand], is_undisturbed: bool) {
-        let is_known = |kept: &&KeptInHand| self.deaths_of(**kept).is_some();
-        let again: Vec<KeptInHand> = in_hand.iter().filter(is_known).copied().collect();
+    pub(super) fn count(&mut self, in_hand: &[InFlightKept], is_undisturbed: bool) {
+        let is_known = |kept: &&InFlightKept| self.deaths_of(**kept).is_some();
+        let again: Vec<InFlightKept> = in_hand.iter().filter(is_known).copied().collect();
         for kept in in_hand {
             self.deaths_mut(*kept);
         }
@@ -74,10 +74,10 @@ impl SuspectedKept {
     }
 
     /// How often the process died with this in hand, entered if it never did.
-    fn deaths_mut(&mut self, kept: KeptInHand) -> &mut Deaths {
+    fn deaths_mut(&mut self, kept: InFlightKept) -> &mut CrashCount {
         let known = self.entries.iter().position(|entry| entry.kept == kept);
         let at = known.unwrap_or_else(|| {
-            let deaths = Deaths::default();
+            let deaths = CrashCount::default();
             self.entries.push(SuspectKept { kept, deaths });
             self.entries.len() - 1
         });
@@ -85,13 +85,13 @@ impl SuspectedKept {
     }
 
     /// How often the process died with this in hand; `None` where it never did.
-    fn deaths_of(&self, kept: KeptInHand) -> Option<Deaths> {
+    fn deaths_of(&self, kept: InFlightKept) -> Option<CrashCount> {
         let known = self.entries.iter().find(|entry| entry.kept == kept);
         known.map(|entry| entry.deaths)
     }
 
     /// Suspects something no longer. Returns whether it was suspected.
-    fn acquit(&mut self, kept: KeptInHand) -> bool {
+    fn acquit(&mut self, kept: InFlightKept) -> bool {
         let before = self.entries.len();
         self.entries.retain(|entry| entry.kept != kept);
         if self.entries.is_empty() {
@@ -101,11 +101,11 @@ impl SuspectedKept {
     }
 
     /// How long others wait for one of which the process has died so often.
-    fn patience(&self, deaths: Deaths) -> Duration {
+    fn patience(&self, deaths: CrashCount) -> Duration {
         let patience = PATIENCE.saturating_mul(1 << self.open_deaths.min(MAX_DOUBLINGS));
         match deaths.alone {
             0 => patience,
-            _ => patience.max(EXCLUSIVE_PATIENCE),
+            _ => patience.max(EXCLUSIVE_TIMEOUT),
         }
     }
 
@@ -127,9 +127,9 @@ pub enum KeptTurn {
 /// That the process has died of something that was kept, until that is no more.
 pub struct KeptProof {
     /// How often.
-    pub deaths: Deaths,
-    kept: KeptInHand,
-    in_hand: Arc<InHand>,
+    pub deaths: CrashCount,
+    kept: InFlightKept,
+    in_hand: Arc<InFlightTracker>,
 }
 
 impl KeptProof {
@@ -138,15 +138,15 @@ impl KeptProof {
     pub fn ended(self) {
         let kept = self.kept;
         self.in_hand
-            .after(PROBATION, move |in_hand| in_hand.acquit_kept(kept));
+            .after(SUSPICION_TIME, move |in_hand| in_hand.acquit_kept(kept));
     }
 }
 
 /// Something that was kept is in hand.
 pub struct KeptNote {
-    kept: KeptInHand,
+    kept: InFlightKept,
     is_suspected: bool,
-    slot: Slot,
+    slot: NoteSlot,
     _turn: Option<LentGuard<OwnedMutexGuard<()>>>,
 }
 
@@ -159,9 +159,9 @@ impl KeptNote {
     }
 }
 
-impl InHand {
+impl InFlightTracker {
     /// Notes that something is worked on, if it may be.
-    pub(crate) fn take_kept(self: &Arc<Self>, kept: KeptInHand) -> KeptTurn {
+    pub(crate) fn take_kept(self: &Arc<Self>, kept: InFlightKept) -> KeptTurn {
         let deaths = self.deaths_of_kept(kept);
         let turn = match deaths {
             None => None,
@@ -185,7 +185,7 @@ impl InHand {
             },
         };
         let mut slot = self.slot();
-        slot.note(Some(Hand::Kept(kept)));
+        slot.note(Some(InFlightWork::Kept(kept)));
         KeptTurn::Now(Some(KeptNote {
             kept,
             is_suspected: deaths.is_some(),
@@ -194,7 +194,7 @@ impl InHand {
         }))
     }
 
-    fn deaths_of_kept(&self, kept: KeptInHand) -> Option<Deaths> {
+    fn deaths_of_kept(&self, kept: InFlightKept) -> Option<CrashCount> {
         if !self.has_kept.load(Ordering::Acquire) {
             return None;
         }
@@ -202,7 +202,7 @@ impl InHand {
     }
 
     /// Suspects something that was kept no longer.
-    pub(crate) fn acquit_kept(&self, kept: KeptInHand) {
+    pub(crate) fn acquit_kept(&self, kept: InFlightKept) {
         let acquitted = {
             let mut suspects = self.suspects.lock();
             let acquitted = suspects.kept.acquit(kept);
@@ -224,7 +224,7 @@ impl InHand {
             if in_hand.has_kept_waiting.swap(false, Ordering::AcqRel) {
                 return in_hand.acquit_kept_in_time();
             }
-            in_hand.suspects.lock().kept = SuspectedKept::default();
+            in_hand.suspects.lock().kept = KeptSuspects::default();
             in_hand.has_kept.store(false, Ordering::Release);
             in_hand.save();
         });
@@ -235,15 +235,15 @@ impl InHand {
 mod tests {
     use super::*;
 
-    fn kept(id: u64) -> KeptInHand {
-        KeptInHand {
+    fn kept(id: u64) -> InFlightKept {
+        InFlightKept {
             tenant: TenantId(Uuid::from_u128(1)),
             id: Uuid::from_u128(id.into()),
         }
     }
 
-    fn after(deaths: &[&[KeptInHand]]) -> SuspectedKept {
-        let mut suspected = SuspectedKept::default();
+    fn after(deaths: &[&[InFlightKept]]) -> KeptSuspects {
+        let mut suspected = KeptSuspects::default();
         for in_hand in deaths {
             suspected.count(in_hand, true);
         }
@@ -254,14 +254,14 @@ mod tests {
     fn the_one_that_is_in_hand_again_is_found_among_others_that_come() {
         let first = [kept(1), kept(2)];
         let mut suspected = after(&[&first]);
-        assert_eq!(suspected.deaths_of(kept(1)), Some(Deaths::default()));
+        assert_eq!(suspected.deaths_of(kept(1)), Some(CrashCount::default()));
         for deaths in 1..=5 {
             suspected.count(&[kept(1), kept(10 + u64::from(deaths))], true);
             let found = suspected.deaths_of(kept(1)).unwrap();
             assert_eq!((found.alone, found.is_proof()), (deaths, deaths == 5));
         }
-        assert_eq!(suspected.deaths_of(kept(2)), Some(Deaths::default()));
-        assert_eq!(suspected.deaths_of(kept(11)), Some(Deaths::default()));
+        assert_eq!(suspected.deaths_of(kept(2)), Some(CrashCount::default()));
+        assert_eq!(suspected.deaths_of(kept(11)), Some(CrashCount::default()));
         // Alone, two suffice.
         let alone = after(&[&first, &[kept(1)], &[kept(1)]]);
         assert!(alone.deaths_of(kept(1)).unwrap().is_proof());
@@ -271,10 +271,10 @@ mod tests {
     fn several_suspects_that_are_in_hand_again_get_more_time() {
         let both = [kept(1), kept(2)];
         let mut suspected = after(&[&both, &both, &both]);
-        assert_eq!(suspected.deaths_of(kept(1)), Some(Deaths::default()));
-        assert_eq!(suspected.patience(Deaths::default()), PATIENCE * 4);
+        assert_eq!(suspected.deaths_of(kept(1)), Some(CrashCount::default()));
+        assert_eq!(suspected.patience(CrashCount::default()), PATIENCE * 4);
         assert!(suspected.acquit(kept(1)) && suspected.acquit(kept(2)));
-        assert_eq!(suspected.patience(Deaths::default()), PATIENCE);
+        assert_eq!(suspected.patience(CrashCount::default()), PATIENCE);
         assert!(suspected.is_empty());
     }
 

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::kept::SuspectedKept;
-use super::{Hand, KeptInHand, LoadInHand, PackInHand, Taken};
+use super::kept::KeptSuspects;
+use super::{BatchIsolation, InFlightBatch, InFlightKept, InFlightWork, LoadInHand};
 use crate::ports::{Offset, Partition};
 
 /// Deaths of the process with something in hand alone after which it is not tried again, if at one of them nothing else was
@@ -17,14 +17,14 @@ const MAX_LOADS: usize = 1_000;
 
 /// How often the process died with something in hand.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Deaths {
+pub struct CrashCount {
     /// With nothing else of the kind that was suspected.
     pub alone: u32,
     /// Of these, with nothing else whatsoever.
     pub sole: u32,
 }
 
-impl Deaths {
+impl CrashCount {
     /// Whether it is not to be tried again.
     pub const fn is_proof(self) -> bool {
         (self.alone >= DEATHS && self.sole > 0) || self.alone >= DEATHS_AMONG_OTHERS
@@ -57,7 +57,7 @@ struct SuspectRecord {
     queue: u16,
     partition: u16,
     offset: u64,
-    deaths: Deaths,
+    deaths: CrashCount,
 }
 
 impl SuspectRecord {
@@ -72,12 +72,12 @@ struct SuspectLoad {
     tenant: Uuid,
     id: Uuid,
     version: i64,
-    deaths: Deaths,
+    deaths: CrashCount,
 }
 
 /// How a record is to be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Treatment {
+pub(crate) enum RecordTreatment {
     /// With others.
     Usual,
     /// Apart from all other suspects.
@@ -85,34 +85,34 @@ pub(crate) enum Treatment {
     /// With nothing else going on: the process has died with it alone in hand.
     Exclusively,
     /// Not at all: it is set aside.
-    SetAside(Deaths),
+    SetAside(CrashCount),
 }
 
 /// What is suspected; kept from one process to the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Suspects {
+pub struct CrashSuspects {
     ranges: Vec<SuspectRange>,
     records: Vec<SuspectRecord>,
     loads: Vec<SuspectLoad>,
-    pub(super) kept: SuspectedKept,
+    pub(super) kept: KeptSuspects,
 }
 
-impl Suspects {
+impl CrashSuspects {
     /// Counts a death: this was in hand then.
-    pub fn count(&mut self, left: &[Hand]) {
-        let packs: Vec<PackInHand> = left.iter().filter_map(Hand::pack).collect();
-        let loads: Vec<LoadInHand> = left.iter().filter_map(Hand::load).collect();
+    pub fn count(&mut self, left: &[InFlightWork]) {
+        let packs: Vec<InFlightBatch> = left.iter().filter_map(InFlightWork::pack).collect();
+        let loads: Vec<LoadInHand> = left.iter().filter_map(InFlightWork::load).collect();
         for pack in &packs {
             self.add_range(pack);
             // Of several packs that were in hand as usual, each may be to blame.
-            let is_alone = packs.len() == 1 || pack.taken != Taken::Usual;
+            let is_alone = packs.len() == 1 || pack.taken != BatchIsolation::Usual;
             if pack.is_single() && is_alone {
                 let is_sole = packs.len() == 1 && loads.is_empty();
                 self.record(pack.partition, pack.first).add(is_sole);
             }
         }
-        let is_undisturbed = packs.iter().all(|pack| pack.taken == Taken::Exclusively);
+        let is_undisturbed = packs.iter().all(|pack| pack.taken == BatchIsolation::Exclusively);
         for load in &loads {
             let deaths = self.load(*load);
             if loads.len() == 1 {
@@ -120,11 +120,11 @@ impl Suspects {
             }
         }
         self.bound_loads();
-        let kept: Vec<KeptInHand> = left.iter().filter_map(Hand::kept).collect();
+        let kept: Vec<InFlightKept> = left.iter().filter_map(InFlightWork::kept).collect();
         self.kept.count(&kept, is_undisturbed && loads.is_empty());
     }
 
-    fn add_range(&mut self, pack: &PackInHand) {
+    fn add_range(&mut self, pack: &InFlightBatch) {
         let mut added = SuspectRange {
             queue: pack.partition.queue.0,
             partition: pack.partition.index,
@@ -143,7 +143,7 @@ impl Suspects {
         self.ranges.push(added);
     }
 
-    fn record(&mut self, partition: Partition, offset: Offset) -> &mut Deaths {
+    fn record(&mut self, partition: Partition, offset: Offset) -> &mut CrashCount {
         let known = self
             .records
             .iter()
@@ -153,14 +153,14 @@ impl Suspects {
                 queue: partition.queue.0,
                 partition: partition.index,
                 offset: offset.0,
-                deaths: Deaths::default(),
+                deaths: CrashCount::default(),
             });
             self.records.len() - 1
         });
         &mut self.records[at].deaths
     }
 
-    fn load(&mut self, load: LoadInHand) -> &mut Deaths {
+    fn load(&mut self, load: LoadInHand) -> &mut CrashCount {
         let (tenant, id) = (load.tenant.0, load.id);
         // Another version of it is something else.
         self.loads
@@ -174,7 +174,7 @@ impl Suspects {
                 tenant,
                 id,
                 version: load.version,
-                deaths: Deaths::default(),
+                deaths: CrashCount::default(),
             });
             self.loads.len() - 1
         });
@@ -189,7 +189,12 @@ impl Suspects {
     }
 
     /// How the record at a position is to be taken, and up to which position the same holds, which is at most `next`.
-    pub(crate) fn treatment(&self, partition: Partition, at: Offset, next: Offset) -> (Treatment, Offset) {
+    pub(crate) fn treatment(
+        &self,
+        partition: Partition,
+        at: Offset,
+        next: Offset,
+    ) -> (RecordTreatment, Offset) {
         let mut until = next.0;
         for range in self.ranges.iter().filter(|range| range.is_of(partition)) {
             if range.first <= at.0 && at.0 < range.next {
@@ -198,9 +203,9 @@ impl Suspects {
                     .iter()
                     .find(|record| record.is_of(partition) && record.offset == at.0);
                 let treatment = match known.map(|record| record.deaths) {
-                    Some(deaths) if deaths.is_proof() => Treatment::SetAside(deaths),
-                    Some(_) => Treatment::Exclusively,
-                    None => Treatment::Apart,
+                    Some(deaths) if deaths.is_proof() => RecordTreatment::SetAside(deaths),
+                    Some(_) => RecordTreatment::Exclusively,
+                    None => RecordTreatment::Apart,
                 };
                 return (treatment, Offset(at.0 + 1));
             }
@@ -208,11 +213,11 @@ impl Suspects {
                 until = until.min(range.first);
             }
         }
-        (Treatment::Usual, Offset(until))
+        (RecordTreatment::Usual, Offset(until))
     }
 
     /// How often the process died while this was loaded; `None` where it never did.
-    pub(crate) fn deaths_of(&self, load: LoadInHand) -> Option<Deaths> {
+    pub(crate) fn deaths_of(&self, load: LoadInHand) -> Option<CrashCount> {
         self.loads
             .iter()
             .find(|known| {
@@ -279,8 +284,8 @@ mod tests {
         index: 2,
     };
 
-    fn pack(partition: Partition, first: u64, next: u64, taken: Taken) -> Hand {
-        Hand::Pack(PackInHand {
+    fn pack(partition: Partition, first: u64, next: u64, taken: BatchIsolation) -> InFlightWork {
+        InFlightWork::Pack(InFlightBatch {
             partition,
             first: Offset(first),
             next: Offset(next),
@@ -296,102 +301,111 @@ mod tests {
         }
     }
 
-    fn after(deaths: &[&[Hand]]) -> Suspects {
-        let mut suspects = Suspects::default();
+    fn after(deaths: &[&[InFlightWork]]) -> CrashSuspects {
+        let mut suspects = CrashSuspects::default();
         for left in deaths {
             suspects.count(left);
         }
         suspects
     }
 
-    fn treated(suspects: &Suspects, partition: Partition, at: u64) -> Treatment {
+    fn treated(suspects: &CrashSuspects, partition: Partition, at: u64) -> RecordTreatment {
         suspects.treatment(partition, Offset(at), Offset(1_000)).0
     }
 
-    const PROVEN: Treatment = Treatment::SetAside(Deaths { alone: 2, sole: 2 });
+    const PROVEN: RecordTreatment = RecordTreatment::SetAside(CrashCount { alone: 2, sole: 2 });
 
     #[test]
     fn a_pack_is_suspected_record_by_record_and_what_is_around_it_is_not() {
-        let suspects = after(&[&[pack(HERE, 10, 20, Taken::Usual)]]);
+        let suspects = after(&[&[pack(HERE, 10, 20, BatchIsolation::Usual)]]);
         let at = |at| suspects.treatment(HERE, Offset(at), Offset(100));
-        assert_eq!(at(3), (Treatment::Usual, Offset(10)));
-        assert_eq!(at(10), (Treatment::Apart, Offset(11)));
-        assert_eq!(at(19), (Treatment::Apart, Offset(20)));
-        assert_eq!(at(20), (Treatment::Usual, Offset(100)));
-        assert_eq!(treated(&suspects, THERE, 10), Treatment::Usual);
+        assert_eq!(at(3), (RecordTreatment::Usual, Offset(10)));
+        assert_eq!(at(10), (RecordTreatment::Apart, Offset(11)));
+        assert_eq!(at(19), (RecordTreatment::Apart, Offset(20)));
+        assert_eq!(at(20), (RecordTreatment::Usual, Offset(100)));
+        assert_eq!(treated(&suspects, THERE, 10), RecordTreatment::Usual);
     }
 
     #[test]
     fn a_record_alone_at_two_deaths_is_set_aside_and_at_one_it_is_not() {
-        let once: &[Hand] = &[pack(HERE, 10, 11, Taken::Usual)];
-        assert_eq!(treated(&after(&[once]), HERE, 10), Treatment::Exclusively);
-        let again: &[Hand] = &[pack(HERE, 10, 11, Taken::Exclusively)];
+        let once: &[InFlightWork] = &[pack(HERE, 10, 11, BatchIsolation::Usual)];
+        assert_eq!(treated(&after(&[once]), HERE, 10), RecordTreatment::Exclusively);
+        let again: &[InFlightWork] = &[pack(HERE, 10, 11, BatchIsolation::Exclusively)];
         assert_eq!(treated(&after(&[once, again]), HERE, 10), PROVEN);
         // Of a pack of many, the record is found first.
-        let many: &[Hand] = &[pack(HERE, 0, 50, Taken::Usual)];
-        let apart: &[Hand] = &[pack(HERE, 10, 11, Taken::Apart), pack(THERE, 0, 9, Taken::Usual)];
+        let many: &[InFlightWork] = &[pack(HERE, 0, 50, BatchIsolation::Usual)];
+        let apart: &[InFlightWork] = &[
+            pack(HERE, 10, 11, BatchIsolation::Apart),
+            pack(THERE, 0, 9, BatchIsolation::Usual),
+        ];
         let found = after(&[many, apart]);
-        assert_eq!(treated(&found, HERE, 10), Treatment::Exclusively);
-        assert_eq!(treated(&found, HERE, 11), Treatment::Apart);
-        assert_eq!(treated(&found, THERE, 3), Treatment::Apart);
+        assert_eq!(treated(&found, HERE, 10), RecordTreatment::Exclusively);
+        assert_eq!(treated(&found, HERE, 11), RecordTreatment::Apart);
+        assert_eq!(treated(&found, THERE, 3), RecordTreatment::Apart);
         assert!(matches!(
             treated(&after(&[many, apart, again]), HERE, 10),
-            Treatment::SetAside(_)
+            RecordTreatment::SetAside(_)
         ));
     }
 
     #[test]
     fn packs_that_were_in_hand_together_prove_nothing() {
-        let both: &[Hand] = &[pack(HERE, 10, 11, Taken::Usual), pack(THERE, 5, 6, Taken::Usual)];
+        let both: &[InFlightWork] = &[
+            pack(HERE, 10, 11, BatchIsolation::Usual),
+            pack(THERE, 5, 6, BatchIsolation::Usual),
+        ];
         let suspects = after(&[both, both, both]);
-        assert_eq!(treated(&suspects, HERE, 10), Treatment::Apart);
-        assert_eq!(treated(&suspects, THERE, 5), Treatment::Apart);
+        assert_eq!(treated(&suspects, HERE, 10), RecordTreatment::Apart);
+        assert_eq!(treated(&suspects, THERE, 5), RecordTreatment::Apart);
     }
 
     #[test]
     fn a_record_that_always_has_company_is_tried_five_times() {
-        let company: &[Hand] = &[
-            pack(HERE, 10, 11, Taken::Exclusively),
-            pack(THERE, 5, 9, Taken::Usual),
+        let company: &[InFlightWork] = &[
+            pack(HERE, 10, 11, BatchIsolation::Exclusively),
+            pack(THERE, 5, 9, BatchIsolation::Usual),
         ];
         let four = after(&[company; 4]);
-        assert_eq!(treated(&four, HERE, 10), Treatment::Exclusively);
+        assert_eq!(treated(&four, HERE, 10), RecordTreatment::Exclusively);
         assert!(matches!(
             treated(&after(&[company; 5]), HERE, 10),
-            Treatment::SetAside(_)
+            RecordTreatment::SetAside(_)
         ));
     }
 
     #[test]
     fn what_was_stored_is_no_longer_suspected() {
-        let once: &[Hand] = &[pack(HERE, 10, 11, Taken::Usual)];
+        let once: &[InFlightWork] = &[pack(HERE, 10, 11, BatchIsolation::Usual)];
         let mut suspects = after(&[once]);
         assert!(!suspects.pass(HERE, Offset(10)));
         assert!(suspects.has_records());
         assert!(suspects.pass(HERE, Offset(11)));
-        assert_eq!(suspects, Suspects::default());
+        assert_eq!(suspects, CrashSuspects::default());
         // What the journal has lost comes back as something else.
-        let mut suspects = after(&[&[pack(HERE, 10, 20, Taken::Usual)], once]);
+        let mut suspects = after(&[&[pack(HERE, 10, 20, BatchIsolation::Usual)], once]);
         suspects.cut_off(HERE, Offset(15));
-        assert_eq!(treated(&suspects, HERE, 14), Treatment::Apart);
-        assert_eq!(treated(&suspects, HERE, 15), Treatment::Usual);
+        assert_eq!(treated(&suspects, HERE, 14), RecordTreatment::Apart);
+        assert_eq!(treated(&suspects, HERE, 15), RecordTreatment::Usual);
         suspects.cut_off(HERE, Offset(10));
-        assert_eq!(suspects, Suspects::default());
+        assert_eq!(suspects, CrashSuspects::default());
     }
 
     #[test]
     fn what_kills_while_it_is_loaded_is_told_from_the_record_that_needs_it() {
-        let load = Hand::Load(chain(3));
-        let first: &[Hand] = &[pack(HERE, 10, 11, Taken::Usual), load];
+        let load = InFlightWork::Load(chain(3));
+        let first: &[InFlightWork] = &[pack(HERE, 10, 11, BatchIsolation::Usual), load];
         let suspects = after(&[first]);
-        assert_eq!(suspects.deaths_of(chain(3)), Some(Deaths { alone: 1, sole: 0 }));
-        assert_eq!(treated(&suspects, HERE, 10), Treatment::Exclusively);
-        let second: &[Hand] = &[pack(HERE, 10, 11, Taken::Exclusively), load];
+        assert_eq!(
+            suspects.deaths_of(chain(3)),
+            Some(CrashCount { alone: 1, sole: 0 })
+        );
+        assert_eq!(treated(&suspects, HERE, 10), RecordTreatment::Exclusively);
+        let second: &[InFlightWork] = &[pack(HERE, 10, 11, BatchIsolation::Exclusively), load];
         let mut suspects = after(&[first, second]);
         assert!(suspects.deaths_of(chain(3)).unwrap().is_proof());
         assert_eq!(
             treated(&suspects, HERE, 10),
-            Treatment::Exclusively,
+            RecordTreatment::Exclusively,
             "the record is not to blame"
         );
         // Once somebody has changed it, it is loaded again.
@@ -402,32 +416,35 @@ mod tests {
 
     #[test]
     fn what_is_loaded_while_a_record_kills_is_not_to_blame() {
-        let load = Hand::Load(chain(3));
-        let first: &[Hand] = &[
-            pack(HERE, 10, 11, Taken::Apart),
-            pack(THERE, 0, 5, Taken::Usual),
+        let load = InFlightWork::Load(chain(3));
+        let first: &[InFlightWork] = &[
+            pack(HERE, 10, 11, BatchIsolation::Apart),
+            pack(THERE, 0, 5, BatchIsolation::Usual),
             load,
         ];
         // The record has its second try with nothing else going on.
-        let second: &[Hand] = &[pack(HERE, 10, 11, Taken::Exclusively)];
+        let second: &[InFlightWork] = &[pack(HERE, 10, 11, BatchIsolation::Exclusively)];
         let suspects = after(&[first, second]);
-        assert!(matches!(treated(&suspects, HERE, 10), Treatment::SetAside(_)));
+        assert!(matches!(
+            treated(&suspects, HERE, 10),
+            RecordTreatment::SetAside(_)
+        ));
         assert!(!suspects.deaths_of(chain(3)).unwrap().is_proof());
     }
 
     #[test]
     fn what_is_remembered_of_loads_is_bounded() {
-        let mut suspects = Suspects::default();
+        let mut suspects = CrashSuspects::default();
         let proven = chain(1);
         for _ in 0..2 {
-            suspects.count(&[Hand::Load(proven)]);
+            suspects.count(&[InFlightWork::Load(proven)]);
         }
         for id in 100..100 + MAX_LOADS as u128 {
             let load = LoadInHand {
                 id: Uuid::from_u128(id),
                 ..proven
             };
-            suspects.count(&[Hand::Load(load)]);
+            suspects.count(&[InFlightWork::Load(load)]);
         }
         assert_eq!(suspects.loads.len(), MAX_LOADS);
         assert!(suspects.deaths_of(proven).is_some(), "what is proven stays");
@@ -435,11 +452,11 @@ mod tests {
 
     #[test]
     fn what_waits_in_a_lane_is_no_alibi_for_a_record_that_is_tried_by_itself() {
-        let kept = Hand::Kept(KeptInHand {
+        let kept = InFlightWork::Kept(InFlightKept {
             tenant: chain(1).tenant,
             id: Uuid::from_u128(3),
         });
-        let beside: &[Hand] = &[pack(HERE, 10, 11, Taken::Exclusively), kept];
+        let beside: &[InFlightWork] = &[pack(HERE, 10, 11, BatchIsolation::Exclusively), kept];
         assert_eq!(treated(&after(&[beside, beside]), HERE, 10), PROVEN);
     }
 }

@@ -1,31 +1,31 @@
 //! What a delivery holds that this program can read.
 
-use fieldline_model::Subject;
-use fieldline_model::kv::Corrupt;
-use fieldline_model::record::{Record, RecordBody, diverted, foreign_version, rows, split};
+use fieldline_model::EntityKey;
+use fieldline_model::kv::CorruptData;
+use fieldline_model::record::{JournalRecord, RecordBody, diverted, foreign_version, rows, split};
 use tracing::error;
 
 use super::metrics;
 use crate::logging::LogGate;
-use crate::ports::{Offset, Records};
+use crate::ports::{ConsumerRecords, Offset};
 
 static UNREADABLE_GATE: LogGate = LogGate::new(5);
 
 /// The records of a delivery as far as this program can go.
-pub(super) struct Batch<'a> {
+pub(super) struct DecodedBatch<'a> {
     /// Each with its position.
-    pub(super) readable: Vec<(Offset, Record<'a>)>,
+    pub(super) readable: Vec<(Offset, JournalRecord<'a>)>,
     /// Which devices sent something, and when it was received.
-    pub(super) heard: Vec<(Subject, i64)>,
+    pub(super) heard: Vec<(EntityKey, i64)>,
     /// Position to continue from.
     pub(super) next: Offset,
     /// The version of the record at `next`, if a version of the program wrote it that this one does not understand.
     pub(super) foreign: Option<u8>,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> DecodedBatch<'a> {
     /// Decodes the records. Those that are damaged are counted and left out; a foreign one ends the batch.
-    pub(super) fn decode(records: &'a Records) -> Self {
+    pub(super) fn decode(records: &'a ConsumerRecords) -> Self {
         let mut batch = Self {
             readable: Vec::new(),
             heard: Vec::new(),
@@ -59,8 +59,8 @@ impl<'a> Batch<'a> {
     }
 }
 
-fn decode(bytes: &[u8]) -> Result<Record<'_>, Corrupt> {
-    let record = Record::decode(bytes)?;
+fn decode(bytes: &[u8]) -> Result<JournalRecord<'_>, CorruptData> {
+    let record = JournalRecord::decode(bytes)?;
     let body = match record.body {
         RecordBody::Diverted(bytes) => {
             diverted::decode(record.subject, record.received_ms, bytes)?

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
 use super::metrics;
-use super::service::{Behind, Shared};
+use super::service::{IngestShared, LagCallback};
 use crate::ports::{Offset, Partition};
 
 /// How often it is looked at.
@@ -18,16 +18,16 @@ const NOTABLE: Duration = Duration::from_secs(10);
 const REMIND_EVERY: Duration = Duration::from_secs(60);
 
 /// Looks until the program stops. On a thread of its own, because a store or a checkpoint that hangs is what it is about.
-pub(super) async fn watch(shared: Arc<Shared>, tell: Behind) {
-    let mut lag = Lag::starting(Instant::now());
+pub(super) async fn watch(shared: Arc<IngestShared>, tell: LagCallback) {
+    let mut lag = LagMonitor::starting(Instant::now());
     while shared.pause(TICK).await.is_ok() {
         let standing = shared.show_lags();
         let (behind, report) = lag.look(Instant::now(), &standing);
         tell(if lag.has_kept_up { behind } else { Duration::MAX });
         ::metrics::gauge!(metrics::BEHIND_SECONDS).set(behind.as_secs_f64());
-        let records: u64 = standing.iter().map(Standing::lag).sum();
+        let records: u64 = standing.iter().map(PartitionLag::lag).sum();
         match report {
-            Some(Report::Behind) => {
+            Some(LagReport::Behind) => {
                 let seconds = behind.as_secs();
                 warn!(
                     records,
@@ -35,20 +35,20 @@ pub(super) async fn watch(shared: Arc<Shared>, tell: Behind) {
                     "storing is slower than what devices send, the journal holds what is not stored yet"
                 );
             }
-            Some(Report::CaughtUp) => info!("storing has caught up with what devices send"),
+            Some(LagReport::CaughtUp) => info!("storing has caught up with what devices send"),
             None => {}
         }
     }
 }
 
 /// How far one partition has come.
-pub(super) struct Standing {
+pub(super) struct PartitionLag {
     pub(super) partition: Partition,
     pub(super) stored: Offset,
     pub(super) end: Offset,
 }
 
-impl Standing {
+impl PartitionLag {
     /// Records that are not stored yet.
     pub(super) fn lag(&self) -> u64 {
         self.end.0.saturating_sub(self.stored.0)
@@ -57,13 +57,13 @@ impl Standing {
 
 /// What is worth a line.
 #[derive(Debug, PartialEq, Eq)]
-enum Report {
+enum LagReport {
     Behind,
     CaughtUp,
 }
 
 /// Since when storing has been behind.
-struct Lag {
+struct LagMonitor {
     /// When everything was stored that had been there one look before.
     kept_up: Instant,
     /// Whether there was such a time; what is behind from the start is so for nobody knows how long.
@@ -73,7 +73,7 @@ struct Lag {
     told: Option<Instant>,
 }
 
-impl Lag {
+impl LagMonitor {
     fn starting(now: Instant) -> Self {
         Self {
             kept_up: now,
@@ -84,7 +84,7 @@ impl Lag {
     }
 
     /// For how long storing has been behind by more than a moment, and what to say about it.
-    fn look(&mut self, now: Instant, standing: &[Standing]) -> (Duration, Option<Report>) {
+    fn look(&mut self, now: Instant, standing: &[PartitionLag]) -> (Duration, Option<LagReport>) {
         let keeps_up = standing.iter().all(|at| {
             let before = self.ends.get(&at.partition);
             at.lag() == 0 || before.is_some_and(|end| at.stored >= *end)
@@ -92,7 +92,7 @@ impl Lag {
         self.ends = standing.iter().map(|at| (at.partition, at.end)).collect();
         if keeps_up {
             (self.kept_up, self.has_kept_up) = (now, true);
-            return (Duration::ZERO, self.told.take().map(|_| Report::CaughtUp));
+            return (Duration::ZERO, self.told.take().map(|_| LagReport::CaughtUp));
         }
         let behind = now - self.kept_up;
         let is_due = match self.told {
@@ -102,7 +102,7 @@ impl Lag {
         if is_due {
             self.told = Some(now);
         }
-        (behind, is_due.then_some(Report::Behind))
+        (behind, is_due.then_some(LagReport::Behind))
     }
 }
 
@@ -114,13 +114,13 @@ mod tests {
     #[test]
     fn what_was_there_a_look_ago_and_is_not_stored_is_a_lag() {
         let start = Instant::now();
-        let mut lag = Lag::starting(start);
+        let mut lag = LagMonitor::starting(start);
         let partition = Partition {
             queue: QueueId(0),
             index: 0,
         };
         let mut look = |second: u64, stored: u64, end: u64| {
-            let standing = Standing {
+            let standing = PartitionLag {
                 partition,
                 stored: Offset(stored),
                 end: Offset(end),
@@ -137,10 +137,10 @@ mod tests {
         for second in 3..12 {
             assert_eq!(look(second, 190, 300), (second - 2, None));
         }
-        assert_eq!(look(12, 250, 400), (10, Some(Report::Behind)));
+        assert_eq!(look(12, 250, 400), (10, Some(LagReport::Behind)));
         assert_eq!(look(13, 250, 400), (11, None), "told once a minute");
-        assert_eq!(look(72, 260, 500), (70, Some(Report::Behind)));
-        assert_eq!(look(73, 500, 510), (0, Some(Report::CaughtUp)));
+        assert_eq!(look(72, 260, 500), (70, Some(LagReport::Behind)));
+        assert_eq!(look(73, 500, 510), (0, Some(LagReport::CaughtUp)));
         assert_eq!(look(74, 510, 510), (0, None));
     }
 }

@@ -23,16 +23,16 @@ const UNDER_WAY: ByteSize = ByteSize::mib(64);
 /// An append counts at most so much of it.
 const MOST: usize = 16 << 20;
 /// For how long a device waits: a partition may stand still.
-const PATIENCE: Duration = Duration::from_secs(10);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// See the module.
-pub(super) struct LargeRecords {
+pub(super) struct LargeRecordLimiter {
     pool: Arc<MemoryPool>,
-    under_way: Mutex<HashMap<Partition, VecDeque<UnderWay>>>,
+    under_way: Mutex<HashMap<Partition, VecDeque<PendingLargeRecord>>>,
     count: AtomicUsize,
 }
 
-struct UnderWay {
+struct PendingLargeRecord {
     /// The record is at this position, or behind it.
     at: Offset,
     since: Instant,
@@ -40,9 +40,9 @@ struct UnderWay {
 }
 
 /// A place for large records, if they need one and there was one.
-pub type LargePlace = Option<MemoryShare>;
+pub type LargeRecordPermit = Option<MemoryShare>;
 
-impl LargeRecords {
+impl LargeRecordLimiter {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
             pool: MemoryPool::new("ingest.large-records", UNDER_WAY),
@@ -55,7 +55,7 @@ impl LargeRecords {
     ///
     /// # Errors
     /// [`AppendError::Busy`]: the tenant has too much under way.
-    pub(super) fn enter(&self, tenant: TenantId, bytes: usize) -> Result<LargePlace, AppendError> {
+    pub(super) fn enter(&self, tenant: TenantId, bytes: usize) -> Result<LargeRecordPermit, AppendError> {
         if bytes < LARGE {
             return Ok(None);
         }
@@ -65,23 +65,23 @@ impl LargeRecords {
     }
 
     /// The same, waiting for what is under way, but not for ever: who has waited long enough goes on without a place.
-    pub(super) async fn enter_in_time(&self, tenant: TenantId, bytes: usize) -> LargePlace {
+    pub(super) async fn enter_in_time(&self, tenant: TenantId, bytes: usize) -> LargeRecordPermit {
         if bytes < LARGE {
             return None;
         }
         self.forget_old();
-        let entered = self.pool.take_within(tenant, bytes.min(MOST), PATIENCE).await;
+        let entered = self.pool.take_within(tenant, bytes.min(MOST), WAIT_TIMEOUT).await;
         entered.ok()
     }
 
     /// Records were appended to a partition of which this was the durable end.
-    pub(super) fn appended(&self, partition: Partition, end: Offset, place: &mut LargePlace) {
+    pub(super) fn track_append(&self, partition: Partition, end: Offset, place: &mut LargeRecordPermit) {
         let Some(share) = place.take() else { return };
         let mut under_way = self.under_way.lock();
         let queue = under_way.entry(partition).or_default();
         // Those that are appended and not durable yet come before.
         let behind = queue.back().map_or(0, |last| last.at.0 + 1);
-        queue.push_back(UnderWay {
+        queue.push_back(PendingLargeRecord {
             at: Offset(end.0.max(behind)),
             since: Instant::now(),
             _share: share,
@@ -90,7 +90,7 @@ impl LargeRecords {
     }
 
     /// Everything of a partition before a position is in the stores.
-    pub(super) fn stored(&self, partition: Partition, position: Offset) {
+    pub(super) fn release_stored(&self, partition: Partition, position: Offset) {
         if self.count.load(Ordering::Acquire) == 0 {
             return;
         }
@@ -113,7 +113,7 @@ impl LargeRecords {
         }
         let now = Instant::now();
         self.under_way.lock().retain(|_, queue| {
-            let old = queue.partition_point(|large| now.duration_since(large.since) >= PATIENCE);
+            let old = queue.partition_point(|large| now.duration_since(large.since) >= WAIT_TIMEOUT);
             queue.drain(..old);
             self.count.fetch_sub(old, Ordering::Release);
             !queue.is_empty()
@@ -131,50 +131,50 @@ mod tests {
         index: 1,
     };
 
-    fn append(large: &LargeRecords, tenant: TenantId, bytes: usize) -> bool {
+    fn append(large: &LargeRecordLimiter, tenant: TenantId, bytes: usize) -> bool {
         let Ok(mut place) = large.enter(tenant, bytes) else {
             return false;
         };
-        large.appended(HERE, Offset(7), &mut place);
+        large.track_append(HERE, Offset(7), &mut place);
         true
     }
 
     #[test]
     fn a_tenant_has_so_much_under_way_until_it_is_stored_and_others_are_not_held_up() {
-        let large = LargeRecords::new();
+        let large = LargeRecordLimiter::new();
         let (tenant, other) = (TenantId::new(), TenantId::new());
         let taken = (0..20).take_while(|_| append(&large, tenant, 4 << 20)).count();
         assert_eq!(taken, 6);
         assert!(large.enter(tenant, LARGE - 1).is_ok_and(|place| place.is_none()));
-        large.stored(HERE, Offset(7));
+        large.release_stored(HERE, Offset(7));
         assert!(!append(&large, tenant, 4 << 20), "none of them was stored");
-        large.stored(HERE, Offset(8));
+        large.release_stored(HERE, Offset(8));
         assert!(append(&large, tenant, 4 << 20));
         assert!(!append(&large, tenant, 4 << 20));
         assert!(append(&large, other, 4 << 20));
-        large.stored(HERE, Offset(1_000));
+        large.release_stored(HERE, Offset(1_000));
         assert_eq!(large.pool.held(), 0);
         assert!(large.under_way.lock().is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_not_stored_in_time_holds_up_no_more() {
-        let large = LargeRecords::new();
+        let large = LargeRecordLimiter::new();
         let tenant = TenantId::new();
         assert_eq!((0..20).take_while(|_| append(&large, tenant, 4 << 20)).count(), 6);
-        tokio::time::sleep(PATIENCE - Duration::from_millis(1)).await;
+        tokio::time::sleep(WAIT_TIMEOUT - Duration::from_millis(1)).await;
         assert!(!append(&large, tenant, 4 << 20));
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert!(append(&large, tenant, 4 << 20));
         assert_eq!(large.count.load(Ordering::Relaxed), 1);
         // What was forgotten is stored after all: the one that has come since is not.
-        large.stored(HERE, Offset(7));
+        large.release_stored(HERE, Offset(7));
         assert_eq!(large.pool.held(), 4 << 20);
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_has_waited_long_enough_goes_on() {
-        let large = LargeRecords::new();
+        let large = LargeRecordLimiter::new();
         let tenant = TenantId::new();
         assert!(
             append(&large, tenant, 100 << 20),

@@ -5,34 +5,34 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use fieldline_model::Subject;
-use fieldline_model::record::{Record, RecordBody, diverted, rows};
+use fieldline_model::EntityKey;
+use fieldline_model::record::{JournalRecord, RecordBody, diverted, rows};
 use tracing::{error, warn};
 
 use super::metrics;
-use super::senders::WhoWaits;
-use super::service::{Shared, Stopping};
+use super::senders::WaitingTenants;
+use super::service::{IngestShared, IngestShutdown};
 use super::worker::RETRY_PAUSE;
-use crate::in_hand::{Deaths, KeptInHand, KeptTurn};
+use crate::in_hand::{CrashCount, InFlightKept, KeptTurn};
 use crate::logging::LogGate;
 use crate::ports::{
-    AttributeEffect, AttributeRow, Effects, Offset, Partition, Records, RowParts, StateRow, StoreError,
-    StoreErrorKind, StoreResult, TelemetryRow,
+    AttributeEffect, AttributeRow, ConsumerRecords, Offset, Partition, StateRow, StoreEffects, StoreError,
+    StoreErrorKind, StoreResult, TelemetryRow, TelemetrySaveStrategy,
 };
 
 static RETRY_GATE: LogGate = LogGate::new(2);
 static REFUSED_GATE: LogGate = LogGate::new(5);
 
 /// The records of one delivery that this program can read, in their order.
-pub struct Delivered<'a> {
+pub struct DeliveredBatch<'a> {
     /// Where they come from, and their bytes.
-    pub records: &'a Records,
+    pub records: &'a ConsumerRecords,
     /// Each with its position.
-    pub readable: &'a [(Offset, Record<'a>)],
+    pub readable: &'a [(Offset, JournalRecord<'a>)],
     /// Position to continue from.
     pub next: Offset,
     /// Who waits behind them.
-    pub waits: WhoWaits,
+    pub waits: WaitingTenants,
 }
 
 /// Turns the records of one worker's partitions into effects, and applies them. It lives on the worker's thread.
@@ -41,52 +41,60 @@ pub struct Delivered<'a> {
 /// - When `process` has returned, the store's position of the partition is `delivered.next`, and what the records do is
 ///   stored, or waits in the state rows that were stored with the position.
 #[async_trait(?Send)]
-pub trait Processor {
+pub trait RecordProcessor {
     /// The partition is this worker's from here on.
-    async fn assigned(&mut self, partition: Partition, store: &Applier) -> Result<(), Stopping>;
+    async fn assign_partition(
+        &mut self,
+        partition: Partition,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown>;
 
     /// The partition is somebody else's from here on.
-    fn revoked(&mut self, partition: Partition);
+    fn revoke_partition(&mut self, partition: Partition);
 
     /// Processes records.
-    async fn process(&mut self, delivered: Delivered<'_>, store: &Applier) -> Result<(), Stopping>;
+    async fn process(
+        &mut self,
+        delivered: DeliveredBatch<'_>,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown>;
 
     /// Waits until there is something to do that no record brings. Dropping the future loses nothing.
     async fn wake(&mut self);
 
     /// Does what [`wake`](Self::wake) has announced.
-    async fn work(&mut self, store: &Applier) -> Result<(), Stopping>;
+    async fn work(&mut self, store: &EffectWriter) -> Result<(), IngestShutdown>;
 
     /// Is told regularly, and before the end, to let go of what it has gathered: statistics, events.
-    async fn flush(&mut self, store: &Applier);
+    async fn flush(&mut self, store: &EffectWriter);
 }
 
 /// Makes the processor of each worker, on the worker's thread.
-pub type Processors = Arc<dyn Fn() -> Box<dyn Processor> + Send + Sync>;
+pub type ProcessorFactory = Arc<dyn Fn() -> Box<dyn RecordProcessor> + Send + Sync>;
 
 /// Takes what messages do that no journal has.
 #[async_trait]
 pub trait EffectSink: Send + Sync {
     /// Takes effects; their states mean nothing.
-    async fn take(&self, effects: &Effects<'_>) -> StoreResult<()>;
+    async fn take(&self, effects: &StoreEffects<'_>) -> StoreResult<()>;
 }
 
 /// The store as processors see it: it applies effects until they are stored or refused for good.
-pub struct Applier(Target);
+pub struct EffectWriter(EffectTarget);
 
-enum Target {
-    Store(Arc<Shared>),
+enum EffectTarget {
+    Store(Arc<IngestShared>),
     Sink(Arc<dyn EffectSink>),
 }
 
-impl Applier {
-    pub(super) fn new(shared: &Arc<Shared>) -> Self {
-        Self(Target::Store(shared.clone()))
+impl EffectWriter {
+    pub(super) fn new(shared: &Arc<IngestShared>) -> Self {
+        Self(EffectTarget::Store(shared.clone()))
     }
 
     /// Hands effects on where no journal is read: positions and figures mean nothing, what the sink refuses is lost.
     pub fn detached(sink: Arc<dyn EffectSink>) -> Self {
-        Self(Target::Sink(sink))
+        Self(EffectTarget::Sink(sink))
     }
 
     /// Applies the effects of the records before `next`, trying as long as the store is the reason why it fails. What the
@@ -98,11 +106,11 @@ impl Applier {
         &self,
         partition: Partition,
         next: Offset,
-        effects: &Effects<'_>,
-    ) -> Result<(), Stopping> {
+        effects: &StoreEffects<'_>,
+    ) -> Result<(), IngestShutdown> {
         self.store(partition, Some(next), effects).await?;
-        if let Target::Store(shared) = &self.0 {
-            shared.arrived_at(partition, next);
+        if let EffectTarget::Store(shared) = &self.0 {
+            shared.mark_stored(partition, next);
             shared.show_lag(partition);
         }
         Ok(())
@@ -112,7 +120,11 @@ impl Applier {
     ///
     /// # Errors
     /// The program stops.
-    pub async fn amend(&self, partition: Partition, effects: &Effects<'_>) -> Result<(), Stopping> {
+    pub async fn apply_between_records(
+        &self,
+        partition: Partition,
+        effects: &StoreEffects<'_>,
+    ) -> Result<(), IngestShutdown> {
         self.store(partition, None, effects).await
     }
 
@@ -120,11 +132,11 @@ impl Applier {
         &self,
         partition: Partition,
         next: Option<Offset>,
-        effects: &Effects<'_>,
-    ) -> Result<(), Stopping> {
+        effects: &StoreEffects<'_>,
+    ) -> Result<(), IngestShutdown> {
         let shared = match &self.0 {
-            Target::Store(shared) => shared,
-            Target::Sink(sink) => {
+            EffectTarget::Store(shared) => shared,
+            EffectTarget::Sink(sink) => {
                 if let Err(error) = sink.take(effects).await {
                     warn!(%partition, %error, "what messages do is refused");
                 }
@@ -147,8 +159,8 @@ impl Applier {
     ///
     /// # Errors
     /// The program stops.
-    pub async fn states(&self, partition: Partition) -> Result<Vec<StateRow>, Stopping> {
-        let Target::Store(shared) = &self.0 else {
+    pub async fn states(&self, partition: Partition) -> Result<Vec<StateRow>, IngestShutdown> {
+        let EffectTarget::Store(shared) = &self.0 else {
             return Ok(Vec::new());
         };
         loop {
@@ -163,10 +175,10 @@ impl Applier {
     }
 
     /// Notes that something which was kept is worked on, if it may be.
-    pub fn take_kept(&self, kept: KeptInHand) -> KeptTurn {
+    pub fn take_kept(&self, kept: InFlightKept) -> KeptTurn {
         match &self.0 {
-            Target::Store(shared) => shared.crashes.in_hand.take_kept(kept),
-            Target::Sink(_) => KeptTurn::Now(None),
+            EffectTarget::Store(shared) => shared.crashes.in_hand.take_kept(kept),
+            EffectTarget::Sink(_) => KeptTurn::Now(None),
         }
     }
 
@@ -180,11 +192,11 @@ impl Applier {
         partition: Partition,
         offset: Offset,
         record: Bytes,
-        deaths: Deaths,
-    ) -> Result<bool, Stopping> {
+        deaths: CrashCount,
+    ) -> Result<bool, IngestShutdown> {
         match &self.0 {
-            Target::Store(shared) => shared.set_aside(partition, offset, record, deaths).await,
-            Target::Sink(_) => Ok(false),
+            EffectTarget::Store(shared) => shared.set_aside(partition, offset, record, deaths).await,
+            EffectTarget::Sink(_) => Ok(false),
         }
     }
 
@@ -192,7 +204,7 @@ impl Applier {
     ///
     /// # Errors
     /// The program stops.
-    pub async fn pause(&self) -> Result<(), Stopping> {
+    pub async fn pause(&self) -> Result<(), IngestShutdown> {
         self.pause_for(RETRY_PAUSE).await
     }
 
@@ -200,10 +212,10 @@ impl Applier {
     ///
     /// # Errors
     /// The program stops.
-    pub async fn pause_for(&self, time: std::time::Duration) -> Result<(), Stopping> {
+    pub async fn pause_for(&self, time: std::time::Duration) -> Result<(), IngestShutdown> {
         match &self.0 {
-            Target::Store(shared) => shared.pause(time).await,
-            Target::Sink(_) => {
+            EffectTarget::Store(shared) => shared.pause(time).await,
+            EffectTarget::Sink(_) => {
                 tokio::time::sleep(time).await;
                 Ok(())
             }
@@ -212,28 +224,28 @@ impl Applier {
 }
 
 /// Storing what records do.
-impl Shared {
+impl IngestShared {
     async fn store_one_by_one(
         &self,
         partition: Partition,
         next: Option<Offset>,
-        effects: &Effects<'_>,
-    ) -> Result<(), Stopping> {
+        effects: &StoreEffects<'_>,
+    ) -> Result<(), IngestShutdown> {
         let rows = effects.telemetry.iter().map(|row| {
             (
                 row.subject,
-                Effects {
+                StoreEffects {
                     telemetry: vec![*row],
-                    ..Effects::default()
+                    ..StoreEffects::default()
                 },
             )
         });
         let attributes = effects.attributes.iter().map(|effect| {
             (
                 effect.row.subject,
-                Effects {
+                StoreEffects {
                     attributes: vec![*effect],
-                    ..Effects::default()
+                    ..StoreEffects::default()
                 },
             )
         });
@@ -243,9 +255,9 @@ impl Shared {
                 Err(error) => report_refused(partition, subject, &error),
             }
         }
-        let rest = Effects {
+        let rest = StoreEffects {
             states: effects.states.clone(),
-            ..Effects::default()
+            ..StoreEffects::default()
         };
         if let Err(error) = self.try_store(partition, next, &rest).await? {
             warn!(%partition, %error, "the store refuses to move its position");
@@ -258,13 +270,13 @@ impl Shared {
         &self,
         partition: Partition,
         next: Option<Offset>,
-        effects: &Effects<'_>,
-    ) -> Result<Result<(), StoreError>, Stopping> {
+        effects: &StoreEffects<'_>,
+    ) -> Result<Result<(), StoreError>, IngestShutdown> {
         loop {
             let started = Instant::now();
             let applied = match next {
                 Some(next) => self.store.apply(partition, next, effects).await,
-                None => self.store.amend(partition, effects).await,
+                None => self.store.apply_between_records(partition, effects).await,
             };
             let error = match applied {
                 Ok(()) => {
@@ -286,7 +298,7 @@ impl Shared {
     }
 }
 
-fn report_refused(partition: Partition, subject: Subject, error: &StoreError) {
+fn report_refused(partition: Partition, subject: EntityKey, error: &StoreError) {
     ::metrics::counter!(metrics::REFUSED).increment(1);
     if let Some(suppressed) = REFUSED_GATE.open() {
         let entity = subject.entity;
@@ -295,25 +307,29 @@ fn report_refused(partition: Partition, subject: Subject, error: &StoreError) {
 }
 
 /// Stores what devices send as it is, without rule chains.
-pub struct Direct;
+pub struct DirectProcessor;
 
-impl Direct {
+impl DirectProcessor {
     /// The processors of workers without rule chains.
-    pub fn processors() -> Processors {
+    pub fn processors() -> ProcessorFactory {
         Arc::new(|| Box::new(Self))
     }
 }
 
 #[async_trait(?Send)]
-impl Processor for Direct {
-    async fn assigned(&mut self, _: Partition, _: &Applier) -> Result<(), Stopping> {
+impl RecordProcessor for DirectProcessor {
+    async fn assign_partition(&mut self, _: Partition, _: &EffectWriter) -> Result<(), IngestShutdown> {
         Ok(())
     }
 
-    fn revoked(&mut self, _: Partition) {}
+    fn revoke_partition(&mut self, _: Partition) {}
 
-    async fn process(&mut self, delivered: Delivered<'_>, store: &Applier) -> Result<(), Stopping> {
-        let mut effects = Effects::default();
+    async fn process(
+        &mut self,
+        delivered: DeliveredBatch<'_>,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
+        let mut effects = StoreEffects::default();
         for (_, record) in delivered.readable {
             collect(record, &mut effects);
         }
@@ -326,15 +342,15 @@ impl Processor for Direct {
         std::future::pending::<()>().await;
     }
 
-    async fn work(&mut self, _: &Applier) -> Result<(), Stopping> {
+    async fn work(&mut self, _: &EffectWriter) -> Result<(), IngestShutdown> {
         Ok(())
     }
 
-    async fn flush(&mut self, _: &Applier) {}
+    async fn flush(&mut self, _: &EffectWriter) {}
 }
 
 /// Adds what one record does.
-fn collect<'a>(record: &Record<'a>, effects: &mut Effects<'a>) {
+fn collect<'a>(record: &JournalRecord<'a>, effects: &mut StoreEffects<'a>) {
     let subject = record.subject;
     match record.body {
         RecordBody::Telemetry {
@@ -346,7 +362,7 @@ fn collect<'a>(record: &Record<'a>, effects: &mut Effects<'a>) {
                 subject,
                 ts: row.ts,
                 ttl_seconds,
-                parts: RowParts::ALL,
+                parts: TelemetrySaveStrategy::ALL,
                 values: row.values,
             }));
         }

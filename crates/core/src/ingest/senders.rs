@@ -79,7 +79,7 @@ fn part_of(tenant: TenantId) -> u64 {
 }
 
 /// Who waits behind the records of a delivery.
-pub struct WhoWaits {
+pub struct WaitingTenants {
     /// `None` where nobody knows.
     pub(super) senders: Option<Arc<PartitionSenders>>,
     pub(super) partition: u16,
@@ -87,7 +87,7 @@ pub struct WhoWaits {
     pub(super) changes: u64,
 }
 
-impl WhoWaits {
+impl WaitingTenants {
     /// Whether other tenants have sent something to the partition since the delivery before.
     pub fn has_others(&self, tenant: TenantId) -> bool {
         self.senders.as_ref().is_some_and(|senders| {
@@ -100,8 +100,8 @@ impl WhoWaits {
 mod tests {
     use super::*;
 
-    fn waiting(senders: &Arc<PartitionSenders>) -> WhoWaits {
-        WhoWaits {
+    fn waiting(senders: &Arc<PartitionSenders>) -> WaitingTenants {
+        WaitingTenants {
             senders: Some(senders.clone()),
             partition: 1,
             changes: senders.changes(1),

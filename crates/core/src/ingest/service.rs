@@ -5,21 +5,21 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use fieldline_model::Subject;
+use fieldline_model::EntityKey;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tracing::{error, warn};
 
-use super::lag::{self, Standing};
-use super::large::LargeRecords;
-use super::processor::Processors;
-use super::senders::{QueueSenders, WhoWaits};
-use super::worker::Worker;
-use super::{Options, Uplink, metrics};
+use super::lag::{self, PartitionLag};
+use super::large::LargeRecordLimiter;
+use super::processor::ProcessorFactory;
+use super::senders::{QueueSenders, WaitingTenants};
+use super::worker::IngestWorker;
+use super::{Options, QueueProducer, metrics};
 use crate::activity::ActivityTracker;
-use crate::in_hand::InHand;
+use crate::in_hand::InFlightTracker;
 use crate::ports::{IngestStore, Journal, JournalError, Offset, Partition, QueueId, StoreError, StoreResult};
-use crate::set_aside::SetAside;
+use crate::set_aside::SetAsideService;
 
 /// Consumer group of the ingest workers.
 const GROUP: &str = "ingest";
@@ -37,23 +37,23 @@ pub struct IngestStores {
     /// Who hears that devices are alive.
     pub activity: Arc<ActivityTracker>,
     /// What happens to the records on their way.
-    pub processors: Processors,
+    pub processors: ProcessorFactory,
 }
 
 /// What ingest does about records that the process dies of.
 #[derive(Clone)]
-pub struct Crashes {
+pub struct CrashHandling {
     /// What is in hand, and what was when the process before died.
-    pub in_hand: Arc<InHand>,
+    pub in_hand: Arc<InFlightTracker>,
     /// Where records go that are not tried again.
-    pub set_aside: Option<Arc<SetAside>>,
+    pub set_aside: Option<Arc<SetAsideService>>,
 }
 
-impl Default for Crashes {
+impl Default for CrashHandling {
     /// Nothing is noted and nothing suspected.
     fn default() -> Self {
         Self {
-            in_hand: InHand::nowhere(),
+            in_hand: InFlightTracker::nowhere(),
             set_aside: None,
         }
     }
@@ -61,7 +61,7 @@ impl Default for Crashes {
 
 /// Why ingest did not start.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub enum IngestStartError {
     /// The journal cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -72,14 +72,14 @@ pub enum StartError {
 
 /// The running workers.
 pub struct IngestService {
-    threads: Mutex<Vec<(Role, JoinHandle<()>)>>,
-    shared: Arc<Shared>,
+    threads: Mutex<Vec<(ThreadRole, JoinHandle<()>)>>,
+    shared: Arc<IngestShared>,
     max_bytes: usize,
 }
 
 /// What a thread is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum ThreadRole {
     /// It moves records.
     Worker,
     /// It looks after the stores.
@@ -88,7 +88,7 @@ enum Role {
 
 /// How the workers of a queue go about it.
 #[derive(Clone, Copy)]
-struct Pace {
+struct WorkerPace {
     /// Bytes of records that they take at a time.
     max_bytes: usize,
     /// All other threads come first.
@@ -105,17 +105,17 @@ fn yield_to_others() {
 }
 
 /// Told who was heard, and when.
-pub(super) type Heard = Box<dyn Fn(&[(Subject, i64)]) + Send + Sync>;
+pub(super) type ActivityCallback = Box<dyn Fn(&[(EntityKey, i64)]) + Send + Sync>;
 
 /// Told how far ingest is behind.
-pub(super) type Behind = Box<dyn Fn(Duration) + Send + Sync>;
+pub(super) type LagCallback = Box<dyn Fn(Duration) + Send + Sync>;
 
 /// What the threads share.
-pub(super) struct Shared {
+pub(super) struct IngestShared {
     pub(super) store: Arc<dyn IngestStore>,
-    pub(super) heard: Heard,
+    pub(super) heard: ActivityCallback,
     journal: Arc<dyn Journal>,
-    large: Arc<LargeRecords>,
+    large: Arc<LargeRecordLimiter>,
     stored: Mutex<HashMap<Partition, Offset>>,
     durable: Mutex<HashMap<Partition, Offset>>,
     /// Where each partition ended at the start, until ingest has come there.
@@ -125,7 +125,7 @@ pub(super) struct Shared {
     queue_senders: QueueSenders,
     /// How the journal names the queues.
     names: Mutex<HashMap<QueueId, Arc<str>>>,
-    pub(super) crashes: Crashes,
+    pub(super) crashes: CrashHandling,
     checkpointed: Notify,
     failure: Mutex<Option<String>>,
     begun: watch::Sender<bool>,
@@ -135,23 +135,27 @@ pub(super) struct Shared {
 impl IngestService {
     /// Brings the store in line with the journal, for this queue and all others that the uplink knows, then starts the
     /// workers of this one and the thread that makes checkpoints. Nothing may be appended before.
-    pub async fn start(uplink: &Uplink, stores: IngestStores, options: &Options) -> Result<Self, StartError> {
-        let service = Self::start_after(Crashes::default(), uplink, stores, options).await?;
+    pub async fn start(
+        uplink: &QueueProducer,
+        stores: IngestStores,
+        options: &Options,
+    ) -> Result<Self, IngestStartError> {
+        let service = Self::start_after(CrashHandling::default(), uplink, stores, options).await?;
         service.begin();
         Ok(service)
     }
 
     /// The same where the process before may have died of a record. The workers wait for [`begin`](Self::begin).
     pub async fn start_after(
-        crashes: Crashes,
-        uplink: &Uplink,
+        crashes: CrashHandling,
+        uplink: &QueueProducer,
         stores: IngestStores,
         options: &Options,
-    ) -> Result<Self, StartError> {
+    ) -> Result<Self, IngestStartError> {
         let activity = stores.activity;
         let tracker = activity.clone();
-        let heard = Box::new(move |heard: &[(Subject, i64)]| activity.heard_all(heard));
-        let behind = Box::new(move |time| tracker.is_behind(time));
+        let heard = Box::new(move |heard: &[(EntityKey, i64)]| activity.record_activities(heard));
+        let behind = Box::new(move |time| tracker.set_lag(time));
         Self::start_with(
             uplink,
             (stores.store, stores.processors, crashes),
@@ -162,14 +166,14 @@ impl IngestService {
     }
 
     pub(super) async fn start_with(
-        uplink: &Uplink,
-        (store, processors, crashes): (Arc<dyn IngestStore>, Processors, Crashes),
-        (heard, behind): (Heard, Behind),
+        uplink: &QueueProducer,
+        (store, processors, crashes): (Arc<dyn IngestStore>, ProcessorFactory, CrashHandling),
+        (heard, behind): (ActivityCallback, LagCallback),
         options: &Options,
-    ) -> Result<Self, StartError> {
+    ) -> Result<Self, IngestStartError> {
         let service = Self {
             threads: Mutex::default(),
-            shared: Arc::new(Shared::new(uplink, store, heard, crashes)),
+            shared: Arc::new(IngestShared::new(uplink, store, heard, crashes)),
             max_bytes: options.batch.as_usize().max(1),
         };
         // Workers put messages into other queues: all of them have to be as they were until then.
@@ -179,9 +183,9 @@ impl IngestService {
         service.work_on("ingest", uplink, processors, options.workers, service.pace())?;
         let every = options.checkpoint_interval.0.max(Duration::from_millis(10));
         let checkpoints = make_checkpoints(service.shared.clone(), every);
-        service.spawn("checkpoint".to_owned(), Role::Keeper, || checkpoints)?;
+        service.spawn("checkpoint".to_owned(), ThreadRole::Keeper, || checkpoints)?;
         let lag = lag::watch(service.shared.clone(), behind);
-        service.spawn("lag-watch".to_owned(), Role::Keeper, || lag)?;
+        service.spawn("lag-watch".to_owned(), ThreadRole::Keeper, || lag)?;
         Ok(service)
     }
 
@@ -195,10 +199,10 @@ impl IngestService {
     pub async fn add_queue(
         &self,
         name: &str,
-        uplink: &Uplink,
-        processors: Processors,
+        uplink: &QueueProducer,
+        processors: ProcessorFactory,
         workers: u16,
-    ) -> Result<(), StartError> {
+    ) -> Result<(), IngestStartError> {
         self.shared.prepare(uplink).await?;
         self.work_on(name, uplink, processors, workers, self.pace())
     }
@@ -208,12 +212,12 @@ impl IngestService {
     pub async fn add_slow_queue(
         &self,
         name: &str,
-        uplink: &Uplink,
-        processors: Processors,
+        uplink: &QueueProducer,
+        processors: ProcessorFactory,
         workers: u16,
-    ) -> Result<(), StartError> {
+    ) -> Result<(), IngestStartError> {
         self.shared.prepare(uplink).await?;
-        let pace = Pace {
+        let pace = WorkerPace {
             max_bytes: self.max_bytes.min(SLOW_BATCH),
             yields: true,
         };
@@ -224,7 +228,7 @@ impl IngestService {
     ///
     /// # Errors
     /// The store failed.
-    pub async fn holds_something(&self, uplink: &Uplink) -> StoreResult<bool> {
+    pub async fn holds_something(&self, uplink: &QueueProducer) -> StoreResult<bool> {
         let store = &self.shared.store;
         for partition in partitions(uplink) {
             let stored = store.resume_position(partition).await?.unwrap_or_default();
@@ -241,7 +245,7 @@ impl IngestService {
     ///
     /// # Errors
     /// The journal could not take note of it, or the store failed.
-    pub async fn release(&self, uplink: &Uplink) -> Result<(), StartError> {
+    pub async fn release(&self, uplink: &QueueProducer) -> Result<(), IngestStartError> {
         let consumers = uplink.journal().subscribe(uplink.queue(), GROUP, 1)?;
         for mut consumer in consumers {
             for partition in partitions(uplink) {
@@ -259,11 +263,11 @@ impl IngestService {
     fn work_on(
         &self,
         name: &str,
-        uplink: &Uplink,
-        processors: Processors,
+        uplink: &QueueProducer,
+        processors: ProcessorFactory,
         workers: u16,
-        pace: Pace,
-    ) -> Result<(), StartError> {
+        pace: WorkerPace,
+    ) -> Result<(), IngestStartError> {
         let consumers = uplink
             .journal()
             .subscribe(uplink.queue(), GROUP, workers.max(1))?;
@@ -275,18 +279,18 @@ impl IngestService {
                     yield_to_others();
                 }
                 if shared.begun().await.is_ok() {
-                    Worker::new(shared, consumer, processors())
+                    IngestWorker::new(shared, consumer, processors())
                         .run(pace.max_bytes)
                         .await;
                 }
             };
-            self.spawn(format!("{name}-{index}"), Role::Worker, work)?;
+            self.spawn(format!("{name}-{index}"), ThreadRole::Worker, work)?;
         }
         Ok(())
     }
 
-    fn pace(&self) -> Pace {
-        Pace {
+    fn pace(&self) -> WorkerPace {
+        WorkerPace {
             max_bytes: self.max_bytes,
             yields: false,
         }
@@ -296,7 +300,7 @@ impl IngestService {
     fn spawn<F: Future<Output = ()>>(
         &self,
         name: String,
-        role: Role,
+        role: ThreadRole,
         work: impl FnOnce() -> F + Send + 'static,
     ) -> Result<(), JournalError> {
         let failed = |source| JournalError::Io {
@@ -343,7 +347,7 @@ impl IngestService {
         }
         let is_working = |service: &Self| {
             let threads = service.threads.lock();
-            let mut workers = threads.iter().filter(|(role, _)| *role == Role::Worker);
+            let mut workers = threads.iter().filter(|(role, _)| *role == ThreadRole::Worker);
             workers.any(|(_, thread)| !thread.is_finished())
         };
         while is_working(self) && Instant::now() < deadline {
@@ -363,7 +367,7 @@ impl IngestService {
 
 /// Notes that a thread ends by a panic.
 struct PanicGuard {
-    shared: Arc<Shared>,
+    shared: Arc<IngestShared>,
     thread: String,
 }
 
@@ -381,14 +385,14 @@ impl Drop for PanicGuard {
     }
 }
 
-fn partitions(uplink: &Uplink) -> impl Iterator<Item = Partition> {
+fn partitions(uplink: &QueueProducer) -> impl Iterator<Item = Partition> {
     let queue = uplink.queue();
     (0..uplink.journal().partitions(queue)).map(move |index| Partition { queue, index })
 }
 
 /// Sets the store back where it is ahead of the journal, which has lost its end: in a crash of the machine without
 /// `fsync`, or by hand. The journal gives the lost positions to new records, and those must not count as stored.
-async fn rewind_what_was_lost(uplink: &Uplink, store: &dyn IngestStore) -> StoreResult<()> {
+async fn rewind_what_was_lost(uplink: &QueueProducer, store: &dyn IngestStore) -> StoreResult<()> {
     for partition in partitions(uplink) {
         let end = uplink.journal().end(partition);
         let position = store.resume_position(partition).await?;
@@ -400,8 +404,13 @@ async fn rewind_what_was_lost(uplink: &Uplink, store: &dyn IngestStore) -> Store
     Ok(())
 }
 
-impl Shared {
-    pub(super) fn new(uplink: &Uplink, store: Arc<dyn IngestStore>, heard: Heard, crashes: Crashes) -> Self {
+impl IngestShared {
+    pub(super) fn new(
+        uplink: &QueueProducer,
+        store: Arc<dyn IngestStore>,
+        heard: ActivityCallback,
+        crashes: CrashHandling,
+    ) -> Self {
         let journal = uplink.journal().clone();
         Self {
             store,
@@ -423,16 +432,16 @@ impl Shared {
     }
 
     /// Brings the store in line with a queue, once, and notes what it held at the start.
-    async fn prepare(&self, uplink: &Uplink) -> StoreResult<()> {
+    async fn prepare(&self, uplink: &QueueProducer) -> StoreResult<()> {
         if self.prepared.lock().contains(&uplink.queue()) {
             return Ok(());
         }
         rewind_what_was_lost(uplink, self.store.as_ref()).await?;
         let in_hand = &self.crashes.in_hand;
         for partition in partitions(uplink) {
-            in_hand.ends_at(partition, self.journal.end(partition));
+            in_hand.truncate_at(partition, self.journal.end(partition));
             if let Some(stored) = self.store.resume_position(partition).await? {
-                in_hand.passed(partition, stored);
+                in_hand.clear_before(partition, stored);
             }
         }
         let name = uplink.stored_name().clone();
@@ -446,9 +455,9 @@ impl Shared {
     }
 
     /// Who waits behind what is read next of a partition.
-    pub(super) fn who_waits(&self, partition: Partition) -> WhoWaits {
+    pub(super) fn who_waits(&self, partition: Partition) -> WaitingTenants {
         let senders = self.queue_senders.get(partition.queue);
-        WhoWaits {
+        WaitingTenants {
             changes: senders
                 .as_ref()
                 .map_or(0, |senders| senders.changes(partition.index)),
@@ -465,9 +474,9 @@ impl Shared {
     }
 
     /// Notes that everything before a position is stored.
-    pub(super) fn arrived_at(&self, partition: Partition, position: Offset) {
+    pub(super) fn mark_stored(&self, partition: Partition, position: Offset) {
         self.stored.lock().insert(partition, position);
-        self.large.stored(partition, position);
+        self.large.release_stored(partition, position);
         let mut to_replay = self.to_replay.lock();
         if to_replay.get(&partition).is_some_and(|end| position >= *end) {
             to_replay.remove(&partition);
@@ -475,14 +484,14 @@ impl Shared {
     }
 
     /// Notes that somebody else works on a partition from here on.
-    pub(super) fn left(&self, partition: Partition) {
+    pub(super) fn remove_partition(&self, partition: Partition) {
         self.stored.lock().remove(&partition);
     }
 
     /// Sets the lag's gauge of a partition, and returns how far it is.
-    pub(super) fn show_lag(&self, partition: Partition) -> Option<Standing> {
+    pub(super) fn show_lag(&self, partition: Partition) -> Option<PartitionLag> {
         let stored = self.stored.lock().get(&partition).copied()?;
-        let standing = Standing {
+        let standing = PartitionLag {
             partition,
             stored,
             end: self.journal.end(partition),
@@ -493,7 +502,7 @@ impl Shared {
     }
 
     /// The same for all partitions.
-    pub(super) fn show_lags(&self) -> Vec<Standing> {
+    pub(super) fn show_lags(&self) -> Vec<PartitionLag> {
         let partitions: Vec<_> = self.stored.lock().keys().copied().collect();
         partitions
             .into_iter()
@@ -505,7 +514,7 @@ impl Shared {
     pub(super) fn note_durable(&self, positions: Vec<(Partition, Offset)>) {
         for (partition, position) in &positions {
             // Not as soon as it is stored: what comes again after another death is to be as suspected as it was.
-            self.crashes.in_hand.passed(*partition, *position);
+            self.crashes.in_hand.clear_before(*partition, *position);
         }
         self.durable.lock().extend(positions);
     }
@@ -521,12 +530,12 @@ impl Shared {
     }
 
     /// Waits until workers may begin.
-    async fn begun(&self) -> Result<(), Stopping> {
+    async fn begun(&self) -> Result<(), IngestShutdown> {
         let mut begun = self.begun.subscribe();
         tokio::select! {
             // The sender lives in `self`, so waiting fails never.
             _ = begun.wait_for(|begun| *begun) => Ok(()),
-            () = self.stopped() => Err(Stopping),
+            () = self.stopped() => Err(IngestShutdown),
         }
     }
 
@@ -537,18 +546,18 @@ impl Shared {
     }
 
     /// Waits before another try.
-    pub(super) async fn pause(&self, time: Duration) -> Result<(), Stopping> {
+    pub(super) async fn pause(&self, time: Duration) -> Result<(), IngestShutdown> {
         tokio::select! {
             () = tokio::time::sleep(time) => Ok(()),
-            () = self.stopped() => Err(Stopping),
+            () = self.stopped() => Err(IngestShutdown),
         }
     }
 }
 
 /// The program stops: leave everything as it is.
-pub struct Stopping;
+pub struct IngestShutdown;
 
-async fn make_checkpoints(shared: Arc<Shared>, every: Duration) {
+async fn make_checkpoints(shared: Arc<IngestShared>, every: Duration) {
     loop {
         let stopping = shared.pause(every).await.is_err();
         match shared.store.checkpoint().await {

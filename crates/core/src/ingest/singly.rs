@@ -6,37 +6,37 @@ use bytes::Bytes;
 use fieldline_model::entity::SetAsideReason;
 use tracing::{error, warn};
 
-use super::service::{Shared, Stopping};
-use super::worker::{RETRY_PAUSE, Worker};
-use crate::in_hand::{Deaths, Taken, Treatment};
-use crate::ports::{Effects, Offset, Partition, Records};
-use crate::set_aside::Place;
+use super::service::{IngestShared, IngestShutdown};
+use super::worker::{IngestWorker, RETRY_PAUSE};
+use crate::in_hand::{BatchIsolation, CrashCount, RecordTreatment};
+use crate::ports::{ConsumerRecords, Offset, Partition, StoreEffects};
+use crate::set_aside::RecordPosition;
 
 /// For how long records of one delivery are taken one by one. Where each waits for something outside, what is left after
 /// that goes together again: another death finds fewer of them.
-const SINGLY: Duration = Duration::from_secs(30);
+const SINGLE_RECORD_TIME: Duration = Duration::from_secs(30);
 
-impl Worker {
+impl IngestWorker {
     /// Processes records some of which are suspected.
-    pub(super) async fn store_singly(&mut self, mut rest: Records) -> Result<(), Stopping> {
+    pub(super) async fn store_singly(&mut self, mut rest: ConsumerRecords) -> Result<(), IngestShutdown> {
         let partition = rest.partition;
         let begun = Instant::now();
         while !rest.bytes.is_empty() {
             let in_hand = self.shared.crashes.in_hand.clone();
             let (mut treatment, mut until) = in_hand.treatment(partition, rest.first, rest.next);
-            if treatment == Treatment::Apart && begun.elapsed() >= SINGLY {
-                treatment = Treatment::Usual;
+            if treatment == RecordTreatment::Apart && begun.elapsed() >= SINGLE_RECORD_TIME {
+                treatment = RecordTreatment::Usual;
                 until = unproven_until(rest.next, until, |at| in_hand.treatment(partition, at, rest.next));
             }
             let part = split_off(&mut rest, until);
             let all = match treatment {
-                Treatment::SetAside(deaths) => self.set_aside(part, deaths).await.map(|()| true)?,
+                RecordTreatment::SetAside(deaths) => self.set_aside(part, deaths).await.map(|()| true)?,
                 treatment => {
                     let turn = tokio::select! {
                         turn = in_hand.turn(treatment) => turn,
-                        () = self.shared.stopped() => return Err(Stopping),
+                        () = self.shared.stopped() => return Err(IngestShutdown),
                     };
-                    if turn.taken == Taken::Exclusively {
+                    if turn.taken == BatchIsolation::Exclusively {
                         warn!(%partition, position = part.first.0, "the process has died with this record in hand, trying it once more with nothing else going on");
                     }
                     self.store_pack(&part, turn.taken).await?
@@ -50,7 +50,7 @@ impl Worker {
     }
 
     /// Keeps a record and goes on behind it.
-    async fn set_aside(&mut self, record: Records, deaths: Deaths) -> Result<(), Stopping> {
+    async fn set_aside(&mut self, record: ConsumerRecords, deaths: CrashCount) -> Result<(), IngestShutdown> {
         let partition = record.partition;
         let bytes = record.bytes.slice(LENGTH_BYTES.min(record.bytes.len())..);
         if !self
@@ -59,28 +59,28 @@ impl Worker {
             .await?
         {
             error!(%partition, position = record.first.0, "the process died of this record and there is nowhere to keep it, trying it again");
-            return self.store_pack(&record, Taken::Apart).await.map(drop);
+            return self.store_pack(&record, BatchIsolation::Apart).await.map(drop);
         }
         self.store
-            .apply(partition, record.next, &Effects::default())
+            .apply(partition, record.next, &StoreEffects::default())
             .await
     }
 }
 
-impl Shared {
+impl IngestShared {
     /// Keeps a record of which the process has died; returns false where there is nowhere to keep it.
     pub(super) async fn set_aside(
         &self,
         partition: Partition,
         offset: Offset,
         record: Bytes,
-        deaths: Deaths,
-    ) -> Result<bool, Stopping> {
+        deaths: CrashCount,
+    ) -> Result<bool, IngestShutdown> {
         let Some(set_aside) = self.crashes.set_aside.clone() else {
             return Ok(false);
         };
         let queue = self.name_of(partition.queue);
-        let place = Place {
+        let place = RecordPosition {
             queue: &queue,
             partition,
             offset,
@@ -110,19 +110,19 @@ const LENGTH_BYTES: usize = 4;
 fn unproven_until(
     end: Offset,
     mut until: Offset,
-    treatment: impl Fn(Offset) -> (Treatment, Offset),
+    treatment: impl Fn(Offset) -> (RecordTreatment, Offset),
 ) -> Offset {
     while until < end {
         match treatment(until) {
-            (Treatment::Usual | Treatment::Apart, next) => until = next,
-            (Treatment::Exclusively | Treatment::SetAside(_), _) => break,
+            (RecordTreatment::Usual | RecordTreatment::Apart, next) => until = next,
+            (RecordTreatment::Exclusively | RecordTreatment::SetAside(_), _) => break,
         }
     }
     until
 }
 
 /// Takes the records before a position off the front.
-fn split_off(rest: &mut Records, until: Offset) -> Records {
+fn split_off(rest: &mut ConsumerRecords, until: Offset) -> ConsumerRecords {
     let mut length = 0;
     for _ in rest.first.0..until.0 {
         let ahead = rest
@@ -135,7 +135,7 @@ fn split_off(rest: &mut Records, until: Offset) -> Records {
     let bytes: Bytes = rest.bytes.split_to(length.min(rest.bytes.len()));
     // Positions may have gaps behind the last record.
     let next = if rest.bytes.is_empty() { rest.next } else { until };
-    let part = Records {
+    let part = ConsumerRecords {
         partition: rest.partition,
         first: rest.first,
         next,

@@ -7,18 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fieldline_model::kv::{ValueRef, pack};
+use fieldline_model::kv::{KvValueRef, pack};
 use fieldline_model::record::RecordBatch;
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use self::fakes::{FakeJournal, FakeStore, LARGEST_APPEND, record};
-use super::processor::{Applier, Delivered, Direct, Processor};
-use super::service::{Heard, Shared, Stopping};
-use super::worker::Worker;
-use super::{Crashes, IngestService, Options, PUSH_PATIENCE, Uplink};
-use crate::ports::{AppendError, Effects, Journal, Offset, Partition, QueueId, StoreErrorKind};
+use super::processor::{DeliveredBatch, DirectProcessor, EffectWriter, RecordProcessor};
+use super::service::{ActivityCallback, IngestShared, IngestShutdown};
+use super::worker::IngestWorker;
+use super::{CrashHandling, IngestService, Options, PUSH_TIMEOUT, QueueProducer};
+use crate::ports::{AppendError, Journal, Offset, Partition, QueueId, StoreEffects, StoreErrorKind};
 
 const FIRST: Partition = Partition {
     queue: QueueId(0),
@@ -29,43 +29,43 @@ const SECOND: Partition = Partition {
     index: 1,
 };
 
-fn uplink(journal: &Arc<FakeJournal>) -> Uplink {
-    Uplink::open(journal.clone(), 2).unwrap()
+fn uplink(journal: &Arc<FakeJournal>) -> QueueProducer {
+    QueueProducer::open(journal.clone(), 2).unwrap()
 }
 
 /// One worker, until it has read everything that is not paused.
 async fn run(journal: &Arc<FakeJournal>, store: &Arc<FakeStore>) {
-    run_with(journal, store, Box::new(Direct)).await;
+    run_with(journal, store, Box::new(DirectProcessor)).await;
 }
 
-async fn run_with(journal: &Arc<FakeJournal>, store: &Arc<FakeStore>, processor: Box<dyn Processor>) {
+async fn run_with(journal: &Arc<FakeJournal>, store: &Arc<FakeStore>, processor: Box<dyn RecordProcessor>) {
     let uplink = uplink(journal);
-    let shared = Arc::new(Shared::new(
+    let shared = Arc::new(IngestShared::new(
         &uplink,
         store.clone(),
         Box::new(|_| {}),
-        Crashes::default(),
+        CrashHandling::default(),
     ));
     let consumer = journal.subscribe(uplink.queue(), "test", 1).unwrap().remove(0);
-    Worker::new(shared, consumer, processor).run(1 << 20).await;
+    IngestWorker::new(shared, consumer, processor).run(1 << 20).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_message_of_the_platform_waits_for_room_but_not_for_ever() {
     let journal = FakeJournal::holding(&[]);
     let uplink = uplink(&journal);
-    let subject = Subject::device(TenantId::new(), DeviceId::new());
+    let subject = EntityKey::device(TenantId::new(), DeviceId::new());
     let mut batch = RecordBatch::new();
     batch.push(b"message");
     journal.set_busy(true);
     let begun = Instant::now();
-    let refused = uplink.push(begun + PUSH_PATIENCE, subject, &batch).await;
+    let refused = uplink.push(begun + PUSH_TIMEOUT, subject, &batch).await;
     assert_eq!(refused.err(), Some(AppendError::Busy));
-    assert!(begun.elapsed() >= PUSH_PATIENCE && begun.elapsed() < 2 * PUSH_PATIENCE);
+    assert!(begun.elapsed() >= PUSH_TIMEOUT && begun.elapsed() < 2 * PUSH_TIMEOUT);
 
-    let deadline = Instant::now() + PUSH_PATIENCE;
+    let deadline = Instant::now() + PUSH_TIMEOUT;
     let (pushed, ()) = tokio::join!(uplink.push_durably(deadline, subject, &batch), async {
-        tokio::time::sleep(PUSH_PATIENCE / 2).await;
+        tokio::time::sleep(PUSH_TIMEOUT / 2).await;
         journal.set_busy(false);
     });
     assert_eq!(pushed, Ok(()));
@@ -76,12 +76,12 @@ async fn large_records_of_a_tenant_wait_at_their_devices_until_some_are_stored()
     let journal = FakeJournal::holding(&[]);
     journal.set_largest_append(8 << 20);
     let uplink = uplink(&journal);
-    let [subject, other] = [(); 2].map(|()| Subject::device(TenantId::new(), DeviceId::new()));
+    let [subject, other] = [(); 2].map(|()| EntityKey::device(TenantId::new(), DeviceId::new()));
     let batch_of = |bytes: usize| {
         let mut batch = RecordBatch::new();
-        let mut telemetry = batch.telemetry(subject, 1, 0);
+        let mut telemetry = batch.begin_telemetry(subject, 1, 0);
         telemetry.begin_row(1);
-        pack("k", ValueRef::Text(&"x".repeat(bytes)), telemetry.buffer());
+        pack("k", KvValueRef::Text(&"x".repeat(bytes)), telemetry.buffer());
         telemetry.count_point();
         telemetry.finish();
         batch
@@ -93,18 +93,18 @@ async fn large_records_of_a_tenant_wait_at_their_devices_until_some_are_stored()
     assert!(uplink.try_append(subject, &small).is_ok());
     assert!(uplink.try_append(other, &large).is_ok());
 
-    let shared = Shared::new(
+    let shared = IngestShared::new(
         &uplink,
         FakeStore::default_shared(),
         Box::new(|_| {}),
-        Crashes::default(),
+        CrashHandling::default(),
     );
     let consumer = journal.subscribe(uplink.queue(), "test", 1).unwrap().remove(0);
     journal.close().await;
     let begun = Instant::now();
     let (appended, ()) = tokio::join!(uplink.append(subject, &large), async {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        Worker::new(Arc::new(shared), consumer, Box::new(Direct))
+        IngestWorker::new(Arc::new(shared), consumer, Box::new(DirectProcessor))
             .run(1 << 26)
             .await;
     });
@@ -120,7 +120,11 @@ async fn a_journal_that_lost_its_end_does_not_cost_new_records() {
     let store = FakeStore::standing_at(&[(FIRST, 10), (SECOND, 1)]);
     let service = IngestService::start_with(
         &uplink(&journal),
-        (store.clone(), Direct::processors(), Crashes::default()),
+        (
+            store.clone(),
+            DirectProcessor::processors(),
+            CrashHandling::default(),
+        ),
         (Box::new(|_| {}), Box::new(|_| {})),
         &Options::default(),
     )
@@ -218,14 +222,18 @@ struct Pressed {
 }
 
 #[async_trait(?Send)]
-impl Processor for Pressed {
-    async fn assigned(&mut self, _: Partition, _: &Applier) -> Result<(), Stopping> {
+impl RecordProcessor for Pressed {
+    async fn assign_partition(&mut self, _: Partition, _: &EffectWriter) -> Result<(), IngestShutdown> {
         Ok(())
     }
 
-    fn revoked(&mut self, _: Partition) {}
+    fn revoke_partition(&mut self, _: Partition) {}
 
-    async fn process(&mut self, delivered: Delivered<'_>, store: &Applier) -> Result<(), Stopping> {
+    async fn process(
+        &mut self,
+        delivered: DeliveredBatch<'_>,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         self.done.lock().push("records");
         match self.left.checked_sub(1) {
             Some(left) => {
@@ -235,17 +243,19 @@ impl Processor for Pressed {
             None => self.journal.close().await,
         }
         let partition = delivered.records.partition;
-        store.apply(partition, delivered.next, &Effects::default()).await
+        store
+            .apply(partition, delivered.next, &StoreEffects::default())
+            .await
     }
 
     async fn wake(&mut self) {}
 
-    async fn work(&mut self, _: &Applier) -> Result<(), Stopping> {
+    async fn work(&mut self, _: &EffectWriter) -> Result<(), IngestShutdown> {
         self.done.lock().push("timers");
         Ok(())
     }
 
-    async fn flush(&mut self, _: &Applier) {}
+    async fn flush(&mut self, _: &EffectWriter) {}
 }
 
 #[tokio::test]
@@ -271,11 +281,11 @@ async fn timers_get_their_turn_however_many_records_come() {
 async fn a_worker_that_panics_is_seen() {
     let journal = FakeJournal::holding(&[(FIRST, vec![record(1)])]);
     let store = FakeStore::default_shared();
-    let heard: Heard = Box::new(|_| panic!("as the test wants it"));
+    let heard: ActivityCallback = Box::new(|_| panic!("as the test wants it"));
     let told = (heard, Box::new(|_| {}) as _);
     let service = IngestService::start_with(
         &uplink(&journal),
-        (store, Direct::processors(), Crashes::default()),
+        (store, DirectProcessor::processors(), CrashHandling::default()),
         told,
         &Options::default(),
     )
@@ -296,11 +306,11 @@ async fn a_worker_that_panics_is_seen() {
 async fn what_is_too_large_for_one_append_is_taken_in_parts_or_not_at_all() {
     let journal = FakeJournal::holding(&[]);
     let uplink = uplink(&journal);
-    let subject = Subject::device(TenantId::new(), DeviceId::new());
+    let subject = EntityKey::device(TenantId::new(), DeviceId::new());
     let add = |batch: &mut RecordBatch, text: &str| {
-        let mut telemetry = batch.telemetry(subject, 1, 0);
+        let mut telemetry = batch.begin_telemetry(subject, 1, 0);
         telemetry.begin_row(1);
-        pack("k", ValueRef::Text(text), telemetry.buffer());
+        pack("k", KvValueRef::Text(text), telemetry.buffer());
         telemetry.count_point();
         telemetry.finish();
     };
@@ -326,7 +336,11 @@ async fn workers_wait_until_they_may_begin_and_a_stop_does_not_wait_for_them() {
         let store = FakeStore::default_shared();
         let service = IngestService::start_with(
             &uplink(&journal),
-            (store.clone(), Direct::processors(), Crashes::default()),
+            (
+                store.clone(),
+                DirectProcessor::processors(),
+                CrashHandling::default(),
+            ),
             (Box::new(|_| {}), Box::new(|_| {})),
             &Options::default(),
         )

@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fieldline_model::record::RecordBatch;
-use fieldline_model::{Subject, TenantId};
+use fieldline_model::{EntityKey, TenantId};
 use parking_lot::RwLock;
 use tokio::time::Instant;
 use tracing::warn;
 use uuid::Uuid;
 
-use super::large::{LargePlace, LargeRecords};
+use super::large::{LargeRecordLimiter, LargeRecordPermit};
 use super::metrics;
 use super::senders::{PartitionSenders, QueueSenders};
 use crate::logging::LogGate;
 use crate::ports::{
-    Append, AppendError, AppendOrigin, Journal, JournalError, Partition, QueueId, RecordQueue, StoreError,
-    StoreErrorKind, StoreResult,
+    AppendError, AppendFuture, AppendOrigin, Journal, JournalError, Partition, QueueId, RecordQueue,
+    StoreError, StoreErrorKind, StoreResult,
 };
 
 /// Name of the queue that device messages go to unless their profile says otherwise.
@@ -27,29 +27,29 @@ pub const MAIN_QUEUE: &str = "Main";
 
 /// How long messages of the platform wait for room in the journal. Long enough for a few checkpoints to give some back; not
 /// without an end, because who works on the log may be the one who waits.
-pub const PUSH_PATIENCE: Duration = Duration::from_secs(5);
+pub const PUSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Before another try on a full disk.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 static PUSH_GATE: LogGate = LogGate::new(1);
 
 /// Further queues, by the tenant they belong to and their names.
-type Others = HashMap<(TenantId, Box<str>), Uplink>;
+type OtherQueues = HashMap<(TenantId, Box<str>), QueueProducer>;
 
 /// Appends device records to a queue of the journal, all of one originator to the same partition.
 #[derive(Clone)]
-pub struct Uplink {
+pub struct QueueProducer {
     journal: Arc<dyn Journal>,
     queue: QueueId,
     /// As the journal knows it.
     name: Arc<str>,
     partitions: u16,
-    others: Arc<RwLock<Others>>,
-    pub(super) large: Arc<LargeRecords>,
+    others: Arc<RwLock<OtherQueues>>,
+    pub(super) large: Arc<LargeRecordLimiter>,
     senders: Arc<PartitionSenders>,
     pub(super) queue_senders: QueueSenders,
 }
 
-impl Uplink {
+impl QueueProducer {
     /// Opens the main queue, with `partitions` partitions if it does not exist yet.
     pub fn open(journal: Arc<dyn Journal>, partitions: u16) -> Result<Self, JournalError> {
         let queue = journal.open_queue(MAIN_QUEUE, partitions.max(1))?;
@@ -61,7 +61,7 @@ impl Uplink {
             name: MAIN_QUEUE.into(),
             partitions,
             others: Arc::default(),
-            large: LargeRecords::new(),
+            large: LargeRecordLimiter::new(),
             senders: queue_senders.of(queue, partitions),
             queue_senders,
         })
@@ -126,7 +126,7 @@ impl Uplink {
     }
 
     /// The queue of that name, as a tenant sees it: its own one, else the shared one, else this one.
-    pub fn to(&self, tenant: TenantId, name: Option<&str>) -> Cow<'_, Self> {
+    pub fn queue_for(&self, tenant: TenantId, name: Option<&str>) -> Cow<'_, Self> {
         let others = self.others.read();
         let name = name.unwrap_or(MAIN_QUEUE);
         if others.is_empty() {
@@ -155,31 +155,39 @@ impl Uplink {
 
     /// Takes the records of one originator, waiting while the journal catches up; the result resolves when they are
     /// durable. More than the journal takes in one append is divided, and each part waits until the one before is durable.
-    pub async fn append(&self, subject: Subject, records: &RecordBatch) -> Result<Append, AppendError> {
+    pub async fn append(
+        &self,
+        subject: EntityKey,
+        records: &RecordBatch,
+    ) -> Result<AppendFuture, AppendError> {
         let limit = match self.append_whole(subject, records).await {
             Err(AppendError::TooLarge { limit }) => limit,
             other => return other,
         };
         // Nothing is taken if a part of it cannot be.
-        if records.cut(limit).any(|part| part.is_err()) {
+        if records.split_batches(limit).any(|part| part.is_err()) {
             return Err(AppendError::TooLarge { limit });
         }
-        let mut last = Append::durable();
-        for part in records.cut(limit).flatten() {
+        let mut last = AppendFuture::durable();
+        for part in records.split_batches(limit).flatten() {
             last.await?;
             last = self.append_whole(subject, &part).await?;
         }
         Ok(last)
     }
 
-    async fn append_whole(&self, subject: Subject, records: &RecordBatch) -> Result<Append, AppendError> {
+    async fn append_whole(
+        &self,
+        subject: EntityKey,
+        records: &RecordBatch,
+    ) -> Result<AppendFuture, AppendError> {
         let mut place = self.enter(subject.tenant, records.as_bytes().len()).await;
         let append = self.append_while(subject, records, &mut place, || true).await?;
         append.ok_or(AppendError::Busy)
     }
 
     /// Waits for a place for records of so many bytes, if those are large, but not for ever.
-    pub async fn enter(&self, tenant: TenantId, bytes: usize) -> LargePlace {
+    pub async fn enter(&self, tenant: TenantId, bytes: usize) -> LargeRecordPermit {
         self.large.enter_in_time(tenant, bytes).await
     }
 
@@ -190,11 +198,11 @@ impl Uplink {
     /// Those of the journal.
     pub async fn append_while(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         records: &RecordBatch,
-        place: &mut LargePlace,
+        place: &mut LargeRecordPermit,
         is_wanted: impl Fn() -> bool + Send,
-    ) -> Result<Option<Append>, AppendError> {
+    ) -> Result<Option<AppendFuture>, AppendError> {
         while is_wanted() {
             match self.append_device(subject, records, place) {
                 Err(AppendError::Busy) => self.journal.ready(AppendOrigin::Device).await,
@@ -206,17 +214,17 @@ impl Uplink {
 
     fn append_device(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         records: &RecordBatch,
-        place: &mut LargePlace,
-    ) -> Result<Append, AppendError> {
+        place: &mut LargeRecordPermit,
+    ) -> Result<AppendFuture, AppendError> {
         let partition = self.partition_of(subject);
         // As it is before: what is appended is not before that.
         let end = place.is_some().then(|| self.journal.end(partition));
         let append = self.journal.append(partition, records, AppendOrigin::Device)?;
         self.senders.note(partition.index, subject.tenant);
         if let Some(end) = end {
-            self.large.appended(partition, end, place);
+            self.large.track_append(partition, end, place);
         }
         Ok(append)
     }
@@ -230,9 +238,9 @@ impl Uplink {
     pub async fn push(
         &self,
         deadline: Instant,
-        subject: Subject,
+        subject: EntityKey,
         record: &RecordBatch,
-    ) -> Result<Append, AppendError> {
+    ) -> Result<AppendFuture, AppendError> {
         self.push_as(AppendOrigin::Internal(subject.tenant), deadline, subject, record)
             .await
     }
@@ -245,9 +253,9 @@ impl Uplink {
     pub async fn divert(
         &self,
         deadline: Instant,
-        subject: Subject,
+        subject: EntityKey,
         records: &RecordBatch,
-    ) -> Result<Append, AppendError> {
+    ) -> Result<AppendFuture, AppendError> {
         self.push_as(AppendOrigin::Internal(TenantId::NULL), deadline, subject, records)
             .await
     }
@@ -256,9 +264,9 @@ impl Uplink {
         &self,
         origin: AppendOrigin,
         deadline: Instant,
-        subject: Subject,
+        subject: EntityKey,
         record: &RecordBatch,
-    ) -> Result<Append, AppendError> {
+    ) -> Result<AppendFuture, AppendError> {
         let partition = self.partition_of(subject);
         loop {
             let refused = match self.journal.append(partition, record, origin) {
@@ -294,7 +302,7 @@ impl Uplink {
     pub async fn push_durably(
         &self,
         deadline: Instant,
-        subject: Subject,
+        subject: EntityKey,
         record: &RecordBatch,
     ) -> Result<(), AppendError> {
         loop {
@@ -311,12 +319,12 @@ impl Uplink {
     ///
     /// # Errors
     /// Besides those of the journal, [`AppendError::Busy`] where the tenant has too much under way.
-    pub fn try_append(&self, subject: Subject, records: &RecordBatch) -> Result<Append, AppendError> {
+    pub fn try_append(&self, subject: EntityKey, records: &RecordBatch) -> Result<AppendFuture, AppendError> {
         let mut place = self.large.enter(subject.tenant, records.as_bytes().len())?;
         self.append_device(subject, records, &mut place)
     }
 
-    fn partition_of(&self, subject: Subject) -> Partition {
+    fn partition_of(&self, subject: EntityKey) -> Partition {
         Partition {
             queue: self.queue,
             index: partition_index(subject.entity.id, self.partitions),
@@ -324,7 +332,7 @@ impl Uplink {
     }
 }
 
-/// The tenant and the name of a queue, as [`Uplink::open_other`] takes them.
+/// The tenant and the name of a queue, as [`QueueProducer::open_other`] takes them.
 fn of_stored(stored: &str) -> (TenantId, &str) {
     let of_tenant = stored
         .split_once('/')
@@ -333,16 +341,16 @@ fn of_stored(stored: &str) -> (TenantId, &str) {
 }
 
 #[async_trait]
-impl RecordQueue for Uplink {
-    async fn put_back(&self, queue: &str, subject: Subject, record: &[u8]) -> StoreResult<()> {
+impl RecordQueue for QueueProducer {
+    async fn put_back(&self, queue: &str, subject: EntityKey, record: &[u8]) -> StoreResult<()> {
         let refused = |error: AppendError| {
             StoreError::new(StoreErrorKind::Unavailable, "The queue takes nothing").caused_by(error)
         };
         let (tenant, name) = of_stored(queue);
         let mut batch = RecordBatch::new();
         batch.push(record);
-        self.to(tenant, Some(name))
-            .push_durably(Instant::now() + PUSH_PATIENCE, subject, &batch)
+        self.queue_for(tenant, Some(name))
+            .push_durably(Instant::now() + PUSH_TIMEOUT, subject, &batch)
             .await
             .map_err(refused)
     }

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use tracing::{error, info, warn};
 
-use super::batch::Batch;
+use super::batch::DecodedBatch;
 use super::metrics;
-use super::processor::{Applier, Delivered, Processor};
-use super::service::{Shared, Stopping};
-use crate::in_hand::{Hand, PackInHand, Slot, Taken, Treatment};
+use super::processor::{DeliveredBatch, EffectWriter, RecordProcessor};
+use super::service::{IngestShared, IngestShutdown};
+use crate::in_hand::{BatchIsolation, InFlightBatch, InFlightWork, NoteSlot, RecordTreatment};
 use crate::logging::LogGate;
-use crate::ports::{Consumer, Delivery, JournalError, Offset, Partition, Records};
+use crate::ports::{ConsumerEvent, ConsumerRecords, JournalConsumer, JournalError, Offset, Partition};
 
 /// Before another try of what concerns all partitions.
 pub(super) const RETRY_PAUSE: Duration = Duration::from_millis(500);
@@ -26,19 +26,19 @@ const FLUSH_EVERY: Duration = Duration::from_secs(1);
 static COMMIT_GATE: LogGate = LogGate::new(1);
 
 /// Moves the records of the partitions it is assigned through its processor into the stores.
-pub(super) struct Worker {
-    pub(super) shared: Arc<Shared>,
-    processor: Box<dyn Processor>,
-    pub(super) store: Applier,
-    consumer: Box<dyn Consumer>,
-    partitions: HashMap<Partition, Progress>,
+pub(super) struct IngestWorker {
+    pub(super) shared: Arc<IngestShared>,
+    processor: Box<dyn RecordProcessor>,
+    pub(super) store: EffectWriter,
+    consumer: Box<dyn JournalConsumer>,
+    partitions: HashMap<Partition, IngestProgress>,
     flushed: Instant,
     /// Where it notes what it has in hand.
-    pub(super) slot: Slot,
+    pub(super) slot: NoteSlot,
 }
 
 /// How it stands with one partition.
-struct Progress {
+struct IngestProgress {
     committed: Offset,
     /// How long to leave it alone when it has to stand still.
     pause: Duration,
@@ -46,14 +46,14 @@ struct Progress {
     changes: u64,
 }
 
-impl Worker {
+impl IngestWorker {
     pub(super) fn new(
-        shared: Arc<Shared>,
-        consumer: Box<dyn Consumer>,
-        processor: Box<dyn Processor>,
+        shared: Arc<IngestShared>,
+        consumer: Box<dyn JournalConsumer>,
+        processor: Box<dyn RecordProcessor>,
     ) -> Self {
         Self {
-            store: Applier::new(&shared),
+            store: EffectWriter::new(&shared),
             slot: shared.crashes.in_hand.slot(),
             shared,
             processor,
@@ -83,7 +83,7 @@ impl Worker {
                 () = shared.stopped() => break,
             };
             let outcome = match delivery {
-                Ok(Delivery::Closed) => break,
+                Ok(ConsumerEvent::Closed) => break,
                 Ok(delivery) => self.take(delivery).await,
                 Err(error) => {
                     error!(%error, "cannot read the journal, ingest stands still");
@@ -98,30 +98,30 @@ impl Worker {
     }
 
     /// Does what no record brings, but not beside a record that is tried with nothing else going on.
-    async fn work(&mut self) -> Result<(), Stopping> {
+    async fn work(&mut self) -> Result<(), IngestShutdown> {
         let shared = self.shared.clone();
         let _turn = tokio::select! {
-            turn = shared.crashes.in_hand.turn(Treatment::Usual) => turn,
-            () = shared.stopped() => return Err(Stopping),
+            turn = shared.crashes.in_hand.turn(RecordTreatment::Usual) => turn,
+            () = shared.stopped() => return Err(IngestShutdown),
         };
         self.processor.work(&self.store).await
     }
 
-    async fn take(&mut self, delivery: Delivery) -> Result<(), Stopping> {
+    async fn take(&mut self, delivery: ConsumerEvent) -> Result<(), IngestShutdown> {
         match delivery {
-            Delivery::Assigned(partitions) => {
+            ConsumerEvent::Assigned(partitions) => {
                 for (partition, start) in partitions {
                     self.resume(partition, start).await?;
                 }
             }
-            Delivery::Revoked(partitions) => {
+            ConsumerEvent::Revoked(partitions) => {
                 for partition in partitions {
                     self.partitions.remove(&partition);
-                    self.processor.revoked(partition);
-                    self.shared.left(partition);
+                    self.processor.revoke_partition(partition);
+                    self.shared.remove_partition(partition);
                 }
             }
-            Delivery::Records(records) => {
+            ConsumerEvent::Records(records) => {
                 self.store(&records).await?;
                 self.commit().await;
                 // With more records ready all the time, neither would get its turn.
@@ -133,18 +133,18 @@ impl Worker {
                     self.processor.flush(&self.store).await;
                 }
             }
-            Delivery::Unreadable(partition, error) => {
+            ConsumerEvent::Unreadable(partition, error) => {
                 let pause = self.stand_still(partition);
                 error!(%partition, %error, ?pause, "cannot read the journal, ingest of this partition stands still");
             }
-            Delivery::Closed => {}
+            ConsumerEvent::Closed => {}
         }
         Ok(())
     }
 
     /// Starts a partition where the store wants it: its position is exact, the journal's may be older.
-    async fn resume(&mut self, partition: Partition, start: Offset) -> Result<(), Stopping> {
-        let progress = Progress {
+    async fn resume(&mut self, partition: Partition, start: Offset) -> Result<(), IngestShutdown> {
+        let progress = IngestProgress {
             committed: start,
             pause: FIRST_PAUSE,
             changes: 0,
@@ -161,13 +161,13 @@ impl Worker {
         };
         let position = self.seek(partition, position).await?;
         info!(%partition, position = position.0, "ingest resumes");
-        self.shared.arrived_at(partition, position);
-        self.processor.assigned(partition, &self.store).await
+        self.shared.mark_stored(partition, position);
+        self.processor.assign_partition(partition, &self.store).await
     }
 
     /// Moves to a position, trying until it works: reading from anywhere else would skip records or repeat them without
     /// end. Returns the position it came to.
-    async fn seek(&mut self, partition: Partition, mut position: Offset) -> Result<Offset, Stopping> {
+    async fn seek(&mut self, partition: Partition, mut position: Offset) -> Result<Offset, IngestShutdown> {
         loop {
             match self.consumer.seek(partition, position) {
                 Ok(()) => return Ok(position),
@@ -197,36 +197,40 @@ impl Worker {
     }
 
     /// Processes the records, and goes no further than this program understands them.
-    async fn store(&mut self, records: &Records) -> Result<(), Stopping> {
+    async fn store(&mut self, records: &ConsumerRecords) -> Result<(), IngestShutdown> {
         if self.shared.crashes.in_hand.suspects_records() {
             self.store_singly(records.clone()).await
         } else {
-            self.store_pack(records, Taken::Usual).await.map(drop)
+            self.store_pack(records, BatchIsolation::Usual).await.map(drop)
         }
     }
 
     /// Processes records together; returns whether that were all of them.
-    pub(super) async fn store_pack(&mut self, records: &Records, taken: Taken) -> Result<bool, Stopping> {
+    pub(super) async fn store_pack(
+        &mut self,
+        records: &ConsumerRecords,
+        taken: BatchIsolation,
+    ) -> Result<bool, IngestShutdown> {
         let partition = records.partition;
-        let batch = Batch::decode(records);
+        let batch = DecodedBatch::decode(records);
         if batch.next > records.first {
             let mut waits = self.shared.who_waits(partition);
             if let Some(progress) = self.partitions.get_mut(&partition) {
                 std::mem::swap(&mut progress.changes, &mut waits.changes);
             }
-            let delivered = Delivered {
+            let delivered = DeliveredBatch {
                 records,
                 readable: &batch.readable,
                 next: batch.next,
                 waits,
             };
-            let pack = PackInHand {
+            let pack = InFlightBatch {
                 partition,
                 first: records.first,
                 next: batch.next,
                 taken,
             };
-            self.slot.note(Some(Hand::Pack(pack)));
+            self.slot.note(Some(InFlightWork::Pack(pack)));
             self.processor.process(delivered, &self.store).await?;
             self.slot.note(None);
             ::metrics::counter!(metrics::RECORDS).increment(batch.readable.len() as u64);

@@ -9,7 +9,7 @@ use mur3::{Hasher32, Hasher128};
 use sha2::{Digest, Sha256, Sha384, Sha512};
 
 /// A checksum in the making.
-pub(crate) enum Checksum {
+pub(crate) enum ChecksumHasher {
     Md5(Md5),
     Sha256(Sha256),
     Sha384(Sha384),
@@ -19,7 +19,7 @@ pub(crate) enum Checksum {
     Murmur3x128(Hasher128),
 }
 
-impl Checksum {
+impl ChecksumHasher {
     /// Of no data yet.
     pub(crate) fn new(algorithm: ChecksumAlgorithm) -> Self {
         match algorithm {
@@ -93,7 +93,7 @@ mod tests {
         ];
         for (algorithm, expected) in ChecksumAlgorithm::ALL.into_iter().zip(expected) {
             for size in [1, 7, 16, text.len()] {
-                let mut checksum = Checksum::new(algorithm);
+                let mut checksum = ChecksumHasher::new(algorithm);
                 text.chunks(size).for_each(|part| checksum.update(part));
                 assert_eq!(checksum.finish(), expected, "{} by {size}", algorithm.name());
             }

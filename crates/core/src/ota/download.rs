@@ -19,19 +19,19 @@ use crate::ports::{OTA_PIECE, OtaPackageStore, OtaUpdateStore, StoreError, Store
 
 /// What a device shall download.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Offer {
+pub enum OtaOffer {
     /// Nothing.
     None,
     /// Something from elsewhere: the URL is in its attributes.
     Elsewhere,
     /// This.
-    Image(Arc<Image>),
+    Image(Arc<OtaImage>),
 }
 
 /// A package with data. Its data never changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
-pub struct Image {
+pub struct OtaImage {
     pub tenant: TenantId,
     pub id: OtaPackageId,
     pub kind: OtaKind,
@@ -45,7 +45,7 @@ pub struct Image {
     pub checksum: Option<String>,
 }
 
-impl Image {
+impl OtaImage {
     /// A package, if it has data.
     pub fn of(package: OtaPackageInfo) -> Option<Self> {
         if !package.has_data || package.link().is_some() {
@@ -81,9 +81,9 @@ impl Image {
 }
 
 #[derive(Clone)]
-struct ByBytes;
+struct PieceWeighter;
 
-impl Weighter<(OtaPackageId, u32), Bytes> for ByBytes {
+impl Weighter<(OtaPackageId, u32), Bytes> for PieceWeighter {
     fn weight(&self, _: &(OtaPackageId, u32), piece: &Bytes) -> u64 {
         piece.len().max(1) as u64
     }
@@ -96,16 +96,16 @@ const OFFERED_FOR: Duration = Duration::from_secs(10);
 
 /// Hands packages to devices. Pieces that are asked for often stay in memory, within a bound. To be registered as a listener of
 /// entity events.
-pub struct Downloads {
+pub struct OtaDownloads {
     packages: Arc<dyn OtaPackageStore>,
     updates: Arc<dyn OtaUpdateStore>,
-    cache: Cache<(OtaPackageId, u32), Bytes, ByBytes>,
-    offers: Cache<(DeviceId, OtaKind), (Instant, Offer)>,
+    cache: Cache<(OtaPackageId, u32), Bytes, PieceWeighter>,
+    offers: Cache<(DeviceId, OtaKind), (Instant, OtaOffer)>,
     /// Counts what may have changed what devices shall download.
     changes: AtomicU64,
 }
 
-impl Downloads {
+impl OtaDownloads {
     /// From these stores.
     pub fn new(
         packages: Arc<dyn OtaPackageStore>,
@@ -116,7 +116,7 @@ impl Downloads {
         Arc::new(Self {
             packages,
             updates,
-            cache: Cache::with_weighter(pieces.max(16), options.cache.0, ByBytes),
+            cache: Cache::with_weighter(pieces.max(16), options.cache.0, PieceWeighter),
             offers: Cache::new(OFFERS),
             changes: AtomicU64::new(0),
         })
@@ -124,7 +124,7 @@ impl Downloads {
 
     /// What a device shall download that is in the middle of it: for some seconds what it was offered last, unless that has
     /// changed.
-    pub async fn offer_again(&self, device: &DeviceHandle, kind: OtaKind) -> StoreResult<Offer> {
+    pub async fn offer_again(&self, device: &DeviceHandle, kind: OtaKind) -> StoreResult<OtaOffer> {
         let key = (device.id, kind);
         if let Some((at, offer)) = self.offers.get(&key)
             && at.elapsed() < OFFERED_FOR
@@ -142,34 +142,34 @@ impl Downloads {
     }
 
     /// What a device shall download now.
-    pub async fn offer(&self, device: &DeviceHandle, kind: OtaKind) -> StoreResult<Offer> {
+    pub async fn offer(&self, device: &DeviceHandle, kind: OtaKind) -> StoreResult<OtaOffer> {
         self.offer_to(device.subject.tenant, device.id, kind).await
     }
 
     /// See [`Self::offer`].
-    pub async fn offer_to(&self, tenant: TenantId, device: DeviceId, kind: OtaKind) -> StoreResult<Offer> {
+    pub async fn offer_to(&self, tenant: TenantId, device: DeviceId, kind: OtaKind) -> StoreResult<OtaOffer> {
         let Some(id) = self.updates.assigned(tenant, device, kind).await? else {
-            return Ok(Offer::None);
+            return Ok(OtaOffer::None);
         };
         let Some(package) = self.packages.get(tenant, id).await? else {
-            return Ok(Offer::None);
+            return Ok(OtaOffer::None);
         };
         if package.link().is_some() {
-            return Ok(Offer::Elsewhere);
+            return Ok(OtaOffer::Elsewhere);
         }
-        Ok(Image::of(package).map_or(Offer::None, |image| Offer::Image(Arc::new(image))))
+        Ok(OtaImage::of(package).map_or(OtaOffer::None, |image| OtaOffer::Image(Arc::new(image))))
     }
 
     /// The `number`th chunk of so many bytes, from 0 on; fewer bytes at the end, none behind it. `size` 0 stands for all
-    /// there is: the caller has looked at [`Image::chunk_len`], as it is copied together in memory.
-    pub async fn chunk(&self, image: &Image, size: u32, number: u32) -> StoreResult<Bytes> {
+    /// there is: the caller has looked at [`OtaImage::chunk_len`], as it is copied together in memory.
+    pub async fn chunk(&self, image: &OtaImage, size: u32, number: u32) -> StoreResult<Bytes> {
         let start = u64::from(size) * u64::from(number);
         self.range(image, start, start + image.chunk_len(size, number))
             .await
     }
 
     /// The bytes from `start` to `end`, which must be there, copied together in memory.
-    pub async fn range(&self, image: &Image, start: u64, end: u64) -> StoreResult<Bytes> {
+    pub async fn range(&self, image: &OtaImage, start: u64, end: u64) -> StoreResult<Bytes> {
         let mut out = BytesMut::new();
         let mut at = start;
         while at < end {
@@ -187,10 +187,10 @@ impl Downloads {
     }
 
     /// So many bytes of the data from `start` on, not more than a piece at a time. They must be there: see
-    /// [`Image::chunk_len`].
+    /// [`OtaImage::chunk_len`].
     pub fn stream(
         self: Arc<Self>,
-        image: Arc<Image>,
+        image: Arc<OtaImage>,
         start: u64,
         length: u64,
     ) -> impl Stream<Item = StoreResult<Bytes>> + Send + 'static {
@@ -209,7 +209,7 @@ impl Downloads {
     }
 
     /// What one piece has of the bytes from `at` to `end`; never nothing.
-    async fn part(&self, image: &Image, at: u64, end: u64) -> StoreResult<Bytes> {
+    async fn part(&self, image: &OtaImage, at: u64, end: u64) -> StoreResult<Bytes> {
         let size = OTA_PIECE as u64;
         let number = u32::try_from(at / size).unwrap_or(u32::MAX);
         let piece = self.piece(image, number).await?;
@@ -222,7 +222,7 @@ impl Downloads {
     }
 
     /// A piece as it is stored; all but the last one have [`OTA_PIECE`] bytes.
-    pub async fn piece(&self, image: &Image, number: u32) -> StoreResult<Bytes> {
+    pub async fn piece(&self, image: &OtaImage, number: u32) -> StoreResult<Bytes> {
         let read = async {
             let piece = self.packages.piece(image.tenant, image.id, number).await?;
             piece.ok_or_else(damaged)
@@ -231,7 +231,7 @@ impl Downloads {
     }
 }
 
-impl EntityListener for Downloads {
+impl EntityListener for OtaDownloads {
     fn on_change(&self, change: EntityChange) {
         match change {
             EntityChange::DeviceSaved(_, device) | EntityChange::DeviceDeleted(_, device) => {

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_model::entity::{OtaKind, OtaPackageInfo};
-use fieldline_model::kv::{self, ValueRef};
+use fieldline_model::kv::{self, KvValueRef};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{DeviceId, DeviceProfileId, OtaPackageId, Subject, TenantId};
+use fieldline_model::{DeviceId, DeviceProfileId, EntityKey, OtaPackageId, TenantId};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::{Notify, watch};
@@ -23,8 +23,8 @@ use crate::downlink::{AttributeUpdate, DeviceLink};
 use crate::events::{EntityChange, EntityListener};
 use crate::logging::LogGate;
 use crate::ports::{
-    AttributeRow, AttributeStore, EntityStores, OtaScope, OtaTarget, OtaUpdate, RowParts, StoreResult,
-    TelemetryRow, TimeSeriesStore,
+    AttributeRow, AttributeStore, EntityStores, OtaScope, OtaTarget, OtaUpdate, StoreResult, TelemetryRow,
+    TelemetrySaveStrategy, TimeSeriesStore,
 };
 
 static GATE: LogGate = LogGate::new(2);
@@ -41,7 +41,7 @@ const PUT_OFF_BROKEN_MS: i64 = 300_000;
 
 /// What rollouts work with.
 #[allow(missing_docs, reason = "the names are their own documentation")]
-pub struct Deps {
+pub struct RolloutServices {
     pub stores: EntityStores,
     pub series: Arc<dyn TimeSeriesStore>,
     pub attributes: Arc<dyn AttributeStore>,
@@ -51,13 +51,13 @@ pub struct Deps {
 
 /// Whose assignments may have changed, in a tenant.
 #[derive(Default)]
-struct Changed {
+struct ChangedAssignments {
     all: bool,
     profiles: FxHashSet<DeviceProfileId>,
     devices: FxHashSet<DeviceId>,
 }
 
-impl Changed {
+impl ChangedAssignments {
     fn note_device(&mut self, device: DeviceId) {
         if self.devices.len() < REMEMBERED {
             self.devices.insert(device);
@@ -78,7 +78,7 @@ impl Changed {
 }
 
 /// Whose turn it is.
-struct Turns {
+struct RolloutSchedule {
     /// When the next device may be told.
     next: Instant,
     /// The tenant that had the last turn.
@@ -86,7 +86,7 @@ struct Turns {
 }
 
 /// What there is to wait for.
-enum Wait {
+enum RolloutWait {
     /// The next turn.
     Turn,
     /// Those that were put off.
@@ -96,14 +96,14 @@ enum Wait {
 }
 
 #[derive(Default)]
-struct Book {
+struct RolloutTable {
     /// Tenants that have packages, or had some when devices were told: nobody else's changes matter.
     tenants: FxHashSet<TenantId>,
-    changed: FxHashMap<TenantId, Changed>,
+    changed: FxHashMap<TenantId, ChangedAssignments>,
 }
 
-impl Book {
-    fn changed(&mut self, tenant: TenantId) -> Option<&mut Changed> {
+impl RolloutTable {
+    fn changed(&mut self, tenant: TenantId) -> Option<&mut ChangedAssignments> {
         if !self.tenants.contains(&tenant) {
             return None;
         }
@@ -112,17 +112,17 @@ impl Book {
 }
 
 /// See the module. To be registered as a listener of entity events.
-pub struct Rollouts {
-    deps: Deps,
+pub struct OtaRollouts {
+    deps: RolloutServices,
     /// Time between two devices.
     pace: Duration,
-    book: Mutex<Book>,
+    book: Mutex<RolloutTable>,
     wake: Notify,
 }
 
-impl Rollouts {
+impl OtaRollouts {
     /// Of these devices.
-    pub fn new(deps: Deps, options: &Options) -> Arc<Self> {
+    pub fn new(deps: RolloutServices, options: &Options) -> Arc<Self> {
         Arc::new(Self {
             deps,
             pace: options.rollout_interval.0 / options.rollout_devices.max(1),
@@ -148,7 +148,7 @@ impl Rollouts {
     /// Tells devices of their packages until told to stop. To be run once.
     pub async fn run(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
         let working = async {
-            let mut turns = Turns {
+            let mut turns = RolloutSchedule {
                 next: Instant::now(),
                 last: TenantId::NULL,
             };
@@ -157,9 +157,9 @@ impl Rollouts {
                 let noted = self.note_changes().await;
                 let told = self.take_turn(&mut turns).await;
                 let until = match noted.and(told) {
-                    Ok(Wait::Turn) => turns.next,
-                    Ok(Wait::For(time)) => Instant::now() + time,
-                    Ok(Wait::Change) => {
+                    Ok(RolloutWait::Turn) => turns.next,
+                    Ok(RolloutWait::For(time)) => Instant::now() + time,
+                    Ok(RolloutWait::Change) => {
                         self.wake.notified().await;
                         continue;
                     }
@@ -184,22 +184,22 @@ impl Rollouts {
     }
 
     /// Tells one device, where it is time, of another tenant than the last one if there is any.
-    async fn take_turn(&self, turns: &mut Turns) -> StoreResult<Wait> {
+    async fn take_turn(&self, turns: &mut RolloutSchedule) -> StoreResult<RolloutWait> {
         let updates = &self.deps.stores.ota_updates;
         loop {
             let (now, now_ms) = (Instant::now(), self.deps.clock.now_ms());
             let Some(next) = updates.next(turns.last, now_ms).await? else {
                 let put_off = updates.put_off_until().await?;
-                return Ok(put_off.map_or(Wait::Change, |until| {
+                return Ok(put_off.map_or(RolloutWait::Change, |until| {
                     let left = until.saturating_sub(now_ms).clamp(0, PUT_OFF_BROKEN_MS);
-                    Wait::For(AFTER_FAILURE.max(Duration::from_millis(left.unsigned_abs())))
+                    RolloutWait::For(AFTER_FAILURE.max(Duration::from_millis(left.unsigned_abs())))
                 }));
             };
             if now < turns.next {
-                return Ok(Wait::Turn);
+                return Ok(RolloutWait::Turn);
             }
             turns.last = next.tenant;
-            match self.serve(&next).await {
+            match self.announce_to(&next).await {
                 Ok(true) => turns.next = now + self.pace,
                 // Whoever was passed over costs no time.
                 Ok(false) => {}
@@ -221,14 +221,14 @@ impl Rollouts {
     }
 
     /// Tells a device, if it still shall have the package. Returns whether it was told.
-    async fn serve(&self, next: &OtaUpdate) -> StoreResult<bool> {
+    async fn announce_to(&self, next: &OtaUpdate) -> StoreResult<bool> {
         let updates = &self.deps.stores.ota_updates;
         let assigned = updates.assigned(next.tenant, next.device, next.kind).await?;
         if assigned == Some(next.package) {
             if let Some(package) = self.package(next.tenant, next.package).await? {
                 self.tell(next, &package).await?;
             }
-            updates.told(next).await?;
+            updates.mark_notified(next).await?;
             return Ok(true);
         }
         // It has changed since. Where that is not noted now, it is not asked again at once.
@@ -252,7 +252,7 @@ impl Rollouts {
         outcome
     }
 
-    async fn note_tenant(&self, tenant: TenantId, changed: Changed) -> StoreResult<()> {
+    async fn note_tenant(&self, tenant: TenantId, changed: ChangedAssignments) -> StoreResult<()> {
         for scope in changed.scopes() {
             for kind in OtaKind::ALL {
                 self.note_scope(tenant, kind, &scope).await?;
@@ -264,7 +264,7 @@ impl Rollouts {
     async fn note_scope(&self, tenant: TenantId, kind: OtaKind, scope: &OtaScope) -> StoreResult<()> {
         let updates = &self.deps.stores.ota_updates;
         let mut after = None;
-        let mut times = Ttl::default();
+        let mut times = ProfileTtls::default();
         loop {
             let targets = updates.differing(tenant, kind, scope, after, BATCH).await?;
             let Some(last) = targets.last() else {
@@ -275,7 +275,7 @@ impl Rollouts {
             let announced = self.announce(tenant, kind, &targets, now, &mut times).await;
             pass_over(tenant, announced)?;
             for target in targets.iter().filter(|target| target.package.is_none()) {
-                let subject = Subject::device(tenant, target.device);
+                let subject = EntityKey::device(tenant, target.device);
                 pass_over(tenant, self.forget(subject, attribute_keys(kind)).await)?;
             }
             updates.note(tenant, kind, &targets, now).await?;
@@ -289,7 +289,7 @@ impl Rollouts {
         kind: OtaKind,
         targets: &[OtaTarget],
         now: i64,
-        times: &mut Ttl,
+        times: &mut ProfileTtls,
     ) -> StoreResult<()> {
         let mut packed: FxHashMap<OtaPackageId, Vec<u8>> = FxHashMap::default();
         for id in targets.iter().filter_map(|target| target.package) {
@@ -306,10 +306,10 @@ impl Rollouts {
                 continue;
             };
             rows.push(TelemetryRow {
-                subject: Subject::device(tenant, target.device),
+                subject: EntityKey::device(tenant, target.device),
                 ts: now,
                 ttl_seconds: times.of(&self.deps.stores, tenant, target.profile).await?,
-                parts: RowParts::ALL,
+                parts: TelemetrySaveStrategy::ALL,
                 values,
             });
         }
@@ -322,20 +322,22 @@ impl Rollouts {
     /// Tells a device of its package.
     async fn tell(&self, update: &OtaUpdate, package: &OtaPackageInfo) -> StoreResult<()> {
         let (deps, kind) = (&self.deps, update.kind);
-        let subject = Subject::device(update.tenant, update.device);
+        let subject = EntityKey::device(update.tenant, update.device);
         let Some(device) = deps.stores.devices.get(update.tenant, update.device).await? else {
             return Ok(());
         };
         let profile = device.device_profile_id.unwrap_or_default();
         let now = deps.clock.now_ms();
         let mut state = Vec::new();
-        kv::pack(&kind.key("state"), ValueRef::Text("INITIATED"), &mut state);
+        kv::pack(&kind.key("state"), KvValueRef::Text("INITIATED"), &mut state);
         let row = TelemetryRow {
             subject,
             // Later than what was queued in the same millisecond: the state is the one with the greatest time.
             ts: now.max(update.ts.saturating_add(1)),
-            ttl_seconds: Ttl::default().of(&deps.stores, update.tenant, profile).await?,
-            parts: RowParts::ALL,
+            ttl_seconds: ProfileTtls::default()
+                .of(&deps.stores, update.tenant, profile)
+                .await?,
+            parts: TelemetrySaveStrategy::ALL,
             values: &state,
         };
         deps.series.save(&[row]).await?;
@@ -355,7 +357,7 @@ impl Rollouts {
     }
 
     /// Deletes shared attributes of a device, and tells it which.
-    async fn forget(&self, subject: Subject, keys: Vec<String>) -> StoreResult<()> {
+    async fn forget(&self, subject: EntityKey, keys: Vec<String>) -> StoreResult<()> {
         let scope = AttributeScope::Shared;
         let deleted = self.deps.attributes.delete(subject, scope, &keys).await?;
         let deleted = AttributeUpdate::Deleted(deleted);
@@ -368,7 +370,7 @@ impl Rollouts {
     }
 }
 
-impl EntityListener for Rollouts {
+impl EntityListener for OtaRollouts {
     fn on_change(&self, change: EntityChange) {
         let mut book = self.book.lock();
         let concerns = match change {
@@ -416,9 +418,9 @@ fn pass_over(tenant: TenantId, outcome: StoreResult<()>) -> StoreResult<()> {
 
 /// How long points of devices are kept, by profile, looked up once.
 #[derive(Default)]
-struct Ttl(FxHashMap<DeviceProfileId, u32>);
+struct ProfileTtls(FxHashMap<DeviceProfileId, u32>);
 
-impl Ttl {
+impl ProfileTtls {
     async fn of(
         &mut self,
         stores: &EntityStores,
@@ -442,13 +444,13 @@ impl Ttl {
 fn queued(kind: OtaKind, package: &OtaPackageInfo, now: i64) -> Vec<u8> {
     let mut out = Vec::with_capacity(160);
     let target = |what: &str| format!("target_{}", kind.key(what));
-    kv::pack(&target("title"), ValueRef::Text(&package.title), &mut out);
-    kv::pack(&target("version"), ValueRef::Text(&package.version), &mut out);
+    kv::pack(&target("title"), KvValueRef::Text(&package.title), &mut out);
+    kv::pack(&target("version"), KvValueRef::Text(&package.version), &mut out);
     if let Some(tag) = filled(package.tag.as_deref()) {
-        kv::pack(&target("tag"), ValueRef::Text(tag), &mut out);
+        kv::pack(&target("tag"), KvValueRef::Text(tag), &mut out);
     }
-    kv::pack(&target("ts"), ValueRef::Long(now), &mut out);
-    kv::pack(&kind.key("state"), ValueRef::Text("QUEUED"), &mut out);
+    kv::pack(&target("ts"), KvValueRef::Long(now), &mut out);
+    kv::pack(&kind.key("state"), KvValueRef::Text("QUEUED"), &mut out);
     out
 }
 
@@ -456,16 +458,16 @@ fn queued(kind: OtaKind, package: &OtaPackageInfo, now: i64) -> Vec<u8> {
 fn attributes(kind: OtaKind, package: &OtaPackageInfo) -> (Vec<u8>, Vec<String>) {
     let algorithm = package.checksum_algorithm.map(|algorithm| algorithm.name());
     let values = [
-        ("title", Some(ValueRef::Text(&package.title))),
-        ("version", Some(ValueRef::Text(&package.version))),
-        ("tag", filled(package.tag.as_deref()).map(ValueRef::Text)),
-        ("size", package.data_size.map(ValueRef::Long)),
-        ("checksum_algorithm", algorithm.map(ValueRef::Text)),
+        ("title", Some(KvValueRef::Text(&package.title))),
+        ("version", Some(KvValueRef::Text(&package.version))),
+        ("tag", filled(package.tag.as_deref()).map(KvValueRef::Text)),
+        ("size", package.data_size.map(KvValueRef::Long)),
+        ("checksum_algorithm", algorithm.map(KvValueRef::Text)),
         (
             "checksum",
-            filled(package.checksum.as_deref()).map(ValueRef::Text),
+            filled(package.checksum.as_deref()).map(KvValueRef::Text),
         ),
-        ("url", package.link().map(ValueRef::Text)),
+        ("url", package.link().map(KvValueRef::Text)),
     ];
     let (mut out, mut absent) = (Vec::with_capacity(256), Vec::new());
     for (what, value) in values {

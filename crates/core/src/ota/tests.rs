@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fieldline_model::entity::{OtaKind, OtaPackageInfo};
-use fieldline_model::{DeviceId, DeviceProfileId, OtaPackageId, Subject, TenantId};
+use fieldline_model::{DeviceId, DeviceProfileId, EntityKey, OtaPackageId, TenantId};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::{Deps, Downloads, Offer, Options, Rollouts};
+use super::{Options, OtaDownloads, OtaOffer, OtaRollouts, RolloutServices};
 use crate::devices::{self, DeviceDirectory};
 use crate::downlink::{DeviceLink, Downlink};
 use crate::events::{EntityChange, EntityListener as _};
@@ -119,7 +119,7 @@ impl OtaUpdateStore for Updates {
             .min())
     }
 
-    async fn told(&self, update: &OtaUpdate) -> StoreResult<()> {
+    async fn mark_notified(&self, update: &OtaUpdate) -> StoreResult<()> {
         if let Some(noted) = self.noted.lock().get_mut(&update.device) {
             noted.2 = true;
         }
@@ -138,7 +138,7 @@ struct Link {
 }
 
 impl DeviceLink for Link {
-    fn send(&self, subject: Subject, downlink: &Downlink) -> usize {
+    fn send(&self, subject: EntityKey, downlink: &Downlink) -> usize {
         if let Downlink::Attributes(update) = downlink {
             let told = (Instant::now(), DeviceId(subject.entity.id), update.to_json());
             self.told.lock().push(told);
@@ -198,14 +198,14 @@ impl World {
 
     /// Starts rollouts as the program does.
     async fn start(&self) -> Running {
-        let deps = Deps {
+        let deps = RolloutServices {
             stores: self.stores.clone(),
             series: self.fakes.clone(),
             attributes: self.fakes.clone(),
             devices: self.link.clone(),
             clock: self.clock.clone(),
         };
-        let rollouts = Rollouts::new(deps, &Options::default());
+        let rollouts = OtaRollouts::new(deps, &Options::default());
         rollouts.restore().await.unwrap();
         let stop = watch::Sender::new(false);
         let task = tokio::spawn(rollouts.clone().run(stop.subscribe()));
@@ -218,7 +218,7 @@ impl World {
 }
 
 struct Running {
-    rollouts: Arc<Rollouts>,
+    rollouts: Arc<OtaRollouts>,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
@@ -297,7 +297,10 @@ async fn what_is_unassigned_is_forgotten_at_once_and_what_changed_unseen_is_noti
     assert!(
         world
             .fakes
-            .attribute(Subject::device(world.fakes.tenant, world.devices[0]), "fw_title")
+            .attribute(
+                EntityKey::device(world.fakes.tenant, world.devices[0]),
+                "fw_title"
+            )
             .is_none()
     );
 }
@@ -310,13 +313,13 @@ async fn what_is_offered_in_the_middle_of_a_download_is_remembered_until_it_chan
     let directory = DeviceDirectory::new(world.stores.clone(), world.fakes.clone(), clock, &options);
     let device = directory.by_token("0").await.unwrap().unwrap();
     let stores = &world.stores;
-    let downloads = Downloads::new(
+    let downloads = OtaDownloads::new(
         stores.ota_packages.clone(),
         stores.ota_updates.clone(),
         &Options::default(),
     );
     let offered = async || match downloads.offer_again(&device, OtaKind::Firmware).await.unwrap() {
-        Offer::Image(image) => Some(image.id),
+        OtaOffer::Image(image) => Some(image.id),
         _ => None,
     };
     let asked = || world.updates.asked.load(Ordering::Relaxed);
@@ -346,7 +349,7 @@ async fn a_device_that_cannot_be_told_holds_up_nobody_and_is_told_once_it_can() 
         let world = World::new(20);
         *world.updates.of_profile.lock() = Some(world.packages[0]);
         let broken = *world.devices.iter().min().unwrap();
-        let subject = Subject::device(world.fakes.tenant, broken);
+        let subject = EntityKey::device(world.fakes.tenant, broken);
         world.fakes.watch(move |call| match call {
             Call::SaveAttributes(subjects) if subjects.contains(&subject) => {
                 Err(StoreError::new(kind, "as the test wants it"))

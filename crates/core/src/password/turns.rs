@@ -15,28 +15,28 @@ const MAX_WAITING: usize = 256;
 const MAX_OF_SOURCE: usize = 128;
 
 /// Where somebody comes from, where that is known.
-pub(super) type Source = Option<IpAddr>;
+pub(super) type ClientAddress = Option<IpAddr>;
 
-type Waiter = oneshot::Sender<Turn>;
+type PasswordPermitSender = oneshot::Sender<PasswordPermit>;
 
 /// See the module.
-pub(super) struct FairTurns(Mutex<State>);
+pub(super) struct PasswordSemaphore(Mutex<PasswordSemaphoreState>);
 
-struct State {
+struct PasswordSemaphoreState {
     free: usize,
     waiting: usize,
     /// Never empty ones.
-    queues: FxHashMap<Source, VecDeque<Waiter>>,
+    queues: FxHashMap<ClientAddress, VecDeque<PasswordPermitSender>>,
     /// Whose turn it is next: each source with a queue, once.
-    order: VecDeque<Source>,
+    order: VecDeque<ClientAddress>,
 }
 
 /// The turn of one, which goes on to the next when dropped; nobody's once it is given back.
-pub(super) struct Turn(Option<Arc<FairTurns>>);
+pub(super) struct PasswordPermit(Option<Arc<PasswordSemaphore>>);
 
-impl FairTurns {
+impl PasswordSemaphore {
     pub(super) fn new(parallel: usize) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(State {
+        Arc::new(Self(Mutex::new(PasswordSemaphoreState {
             free: parallel.max(1),
             waiting: 0,
             queues: FxHashMap::default(),
@@ -46,12 +46,12 @@ impl FairTurns {
 
     /// Waits for a turn. `None` where too many wait: of this source, or in all, unless another source has more of them, the
     /// last of which makes room.
-    pub(super) async fn take(self: &Arc<Self>, source: Source) -> Option<Turn> {
+    pub(super) async fn take(self: &Arc<Self>, source: ClientAddress) -> Option<PasswordPermit> {
         let turn = {
             let mut state = self.0.lock();
             if state.free > 0 {
                 state.free -= 1;
-                return Some(Turn(Some(Arc::clone(self))));
+                return Some(PasswordPermit(Some(Arc::clone(self))));
             }
             state.enter(source)?
         };
@@ -59,7 +59,7 @@ impl FairTurns {
     }
 
     /// Gives a turn to the next one who still waits for it.
-    fn go_on(self: &Arc<Self>) {
+    fn release(self: &Arc<Self>) {
         loop {
             let next = {
                 let mut state = self.0.lock();
@@ -70,7 +70,7 @@ impl FairTurns {
                 next
             };
             let Some(waiter) = next else { return };
-            match waiter.send(Turn(Some(Arc::clone(self)))) {
+            match waiter.send(PasswordPermit(Some(Arc::clone(self)))) {
                 Ok(()) => return,
                 // Whoever has gone away is passed over.
                 Err(mut turn) => turn.0 = None,
@@ -79,8 +79,8 @@ impl FairTurns {
     }
 }
 
-impl State {
-    fn enter(&mut self, source: Source) -> Option<oneshot::Receiver<Turn>> {
+impl PasswordSemaphoreState {
+    fn enter(&mut self, source: ClientAddress) -> Option<oneshot::Receiver<PasswordPermit>> {
         let own = self.queues.get(&source).map_or(0, VecDeque::len);
         if own >= MAX_OF_SOURCE || (self.waiting >= MAX_WAITING && !self.push_out(own + 1)) {
             return None;
@@ -107,7 +107,7 @@ impl State {
     }
 
     /// The one who waits longest of the source that is next.
-    fn next(&mut self) -> Option<Waiter> {
+    fn next(&mut self) -> Option<PasswordPermitSender> {
         let source = self.order.pop_front()?;
         let queue = self.queues.get_mut(&source)?;
         let waiter = queue.pop_front();
@@ -121,10 +121,10 @@ impl State {
     }
 }
 
-impl Drop for Turn {
+impl Drop for PasswordPermit {
     fn drop(&mut self) {
         if let Some(turns) = self.0.take() {
-            turns.go_on();
+            turns.release();
         }
     }
 }
@@ -137,13 +137,13 @@ mod tests {
 
     use super::*;
 
-    fn source(number: u8) -> Source {
+    fn source(number: u8) -> ClientAddress {
         Some(IpAddr::from([192, 0, 2, number]))
     }
 
     #[tokio::test]
     async fn sources_take_turns_however_many_come_from_one() {
-        let turns = FairTurns::new(1);
+        let turns = PasswordSemaphore::new(1);
         let first = turns.take(None).await.expect("nobody is there");
         let mut crowd: Vec<_> = (0..MAX_OF_SOURCE)
             .map(|_| Box::pin(turns.take(source(1))))
@@ -170,7 +170,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_comes_alone_finds_room_where_others_have_filled_it() {
-        let turns = FairTurns::new(1);
+        let turns = PasswordSemaphore::new(1);
         let _first = turns.take(None).await.expect("nobody is there");
         let mut context = Context::from_waker(Waker::noop());
         let mut crowd: Vec<_> = (0..MAX_WAITING)

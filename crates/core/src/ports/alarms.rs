@@ -13,7 +13,7 @@ use super::StoreResult;
 
 /// Where an alarm shows besides its originator.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Propagation {
+pub struct AlarmPropagation {
     /// At entities that the originator is related to.
     pub related: bool,
     /// At the customer of the originator, or the tenant where that has none.
@@ -24,7 +24,7 @@ pub struct Propagation {
     pub relation_types: Vec<String>,
 }
 
-impl Propagation {
+impl AlarmPropagation {
     /// Where an alarm shows.
     pub fn of(alarm: &Alarm) -> Self {
         Self {
@@ -59,7 +59,7 @@ pub struct AlarmDraft {
     /// Free-form JSON.
     pub details: Option<Value>,
     /// Where it shows besides its originator.
-    pub propagation: Propagation,
+    pub propagation: AlarmPropagation,
     /// Creation time of a new alarm, milliseconds.
     pub created_time: i64,
     /// Whether a new alarm may be created; an active one is updated regardless.
@@ -76,7 +76,7 @@ pub struct AlarmUpdate {
     pub start_ts: i64,
     pub end_ts: i64,
     pub details: Option<Value>,
-    pub propagation: Propagation,
+    pub propagation: AlarmPropagation,
 }
 
 /// What a call made of an alarm.
@@ -206,7 +206,7 @@ impl AlarmQuery {
 
 /// A repeated update of an active alarm.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AlarmTouch {
+pub struct AlarmEndUpdate {
     /// The tenant of the alarm.
     pub tenant: TenantId,
     /// The alarm.
@@ -236,7 +236,7 @@ pub trait AlarmStore: Send + Sync {
     /// Assigns an alarm to a user, or to nobody; `modified` where that is a change.
     async fn assign(&self, tenant: TenantId, id: AlarmId, assignee: Option<UserId>, ts: i64) -> AlarmChange;
     /// Moves the end of active alarms, all in one transaction; those that are not active any more are left alone.
-    async fn touch(&self, touches: &[AlarmTouch]) -> StoreResult<()>;
+    async fn extend(&self, touches: &[AlarmEndUpdate]) -> StoreResult<()>;
     /// Lets an alarm show at these entities, too.
     async fn propagate(&self, tenant: TenantId, id: AlarmId, entities: &[EntityId]) -> StoreResult<()>;
     /// The entities that alarms show at, their originators among them, each with its alarm.

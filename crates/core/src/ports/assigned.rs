@@ -8,24 +8,24 @@ use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{AssetProfileId, CustomerId, DeviceId, DeviceProfileId, EntityId, TenantId};
 
 use super::{EntityStores, StoreResult};
-use crate::access::{Kind, Resource};
+use crate::access::{AccessResource, EntityKind};
 
 /// A kind of entities with a name of their own in the tenant, each of which may be assigned to a customer.
-pub trait Assignable: Kind {
+pub trait AssignableEntity: EntityKind {
     /// It with what lists show beside it.
-    type Info: Send + 'static;
+    type AssignableInfo: Send + 'static;
     /// Which of them a list holds.
-    type Filter: Default + Send + Sync + 'static;
+    type AssignableFilter: Default + Send + Sync + 'static;
     /// What is imported along with it; a device's credentials from now on, where those it has do not stay.
-    type Along: Clone + Default + PartialEq + Send + Sync + 'static;
+    type ImportExtra: Clone + Default + PartialEq + Send + Sync + 'static;
     /// What it shares with the other kinds.
-    fn head(&self) -> Head<'_>;
+    fn fields(&self) -> AssignableFields<'_>;
     /// The same, to be changed.
-    fn head_mut(&mut self) -> HeadMut<'_, Self::Id>;
+    fn fields_mut(&mut self) -> AssignableFieldsMut<'_, Self::Id>;
     /// What the table of roles needs to know about it.
-    fn resource(&self) -> Resource {
-        let head = self.head();
-        Resource {
+    fn resource(&self) -> AccessResource {
+        let head = self.fields();
+        AccessResource {
             entity: self.id().unwrap_or_default().into(),
             tenant: head.tenant,
             customer: head.customer,
@@ -33,7 +33,7 @@ pub trait Assignable: Kind {
         }
     }
     /// It without what lists show beside it.
-    fn of_info(info: Self::Info) -> Self;
+    fn of_info(info: Self::AssignableInfo) -> Self;
     /// Where they are kept.
     fn store(stores: &EntityStores) -> &dyn AssignableStore<Self>;
 }
@@ -41,7 +41,7 @@ pub trait Assignable: Kind {
 /// What kinds that may be assigned share.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
-pub struct Head<'e> {
+pub struct AssignableFields<'e> {
     pub created_time: i64,
     pub tenant: TenantId,
     pub customer: CustomerId,
@@ -52,7 +52,7 @@ pub struct Head<'e> {
 /// What kinds that may be assigned share, to be changed.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
-pub struct HeadMut<'e, I> {
+pub struct AssignableFieldsMut<'e, I> {
     pub id: &'e mut Option<I>,
     pub created_time: &'e mut i64,
     pub tenant: &'e mut TenantId,
@@ -62,13 +62,13 @@ pub struct HeadMut<'e, I> {
 
 macro_rules! assignable {
     ($($kind:ident $info:ident $field:ident $entity_type:ident $filter:ident $along:ty, $store:ident;)*) => {$(
-        impl Assignable for $kind {
-            type Info = $info;
-            type Filter = $filter;
-            type Along = $along;
+        impl AssignableEntity for $kind {
+            type AssignableInfo = $info;
+            type AssignableFilter = $filter;
+            type ImportExtra = $along;
 
-            fn head(&self) -> Head<'_> {
-                Head {
+            fn fields(&self) -> AssignableFields<'_> {
+                AssignableFields {
                     created_time: self.created_time,
                     tenant: self.tenant_id,
                     customer: self.customer_id,
@@ -77,8 +77,8 @@ macro_rules! assignable {
                 }
             }
 
-            fn head_mut(&mut self) -> HeadMut<'_, Self::Id> {
-                HeadMut {
+            fn fields_mut(&mut self) -> AssignableFieldsMut<'_, Self::Id> {
+                AssignableFieldsMut {
                     id: &mut self.id,
                     created_time: &mut self.created_time,
                     tenant: &mut self.tenant_id,
@@ -141,25 +141,25 @@ pub struct EntityViewFilter {
 
 /// An entity among many that are stored at once. What goes along with it may be secret, hence no `Debug`.
 #[derive(Clone, PartialEq)]
-pub struct ImportRow<E: Assignable> {
+pub struct ImportRow<E: AssignableEntity> {
     /// The entity; the id must be set.
     pub entity: E,
     /// Whether it is new.
     pub create: bool,
-    /// See [`Assignable::Along`].
-    pub along: E::Along,
+    /// See [`AssignableEntity::Along`].
+    pub along: E::ImportExtra,
 }
 
 /// What belongs to imported entities and is kept elsewhere.
 #[async_trait]
-pub trait ImportedValues: Send + Sync {
+pub trait ImportValueStore: Send + Sync {
     /// Saves what belongs to these: durable once this returns. Repeating it is harmless.
     async fn save(&self, entities: &[EntityId]) -> StoreResult<()>;
 }
 
 /// Nothing belongs to them.
 #[async_trait]
-impl ImportedValues for () {
+impl ImportValueStore for () {
     async fn save(&self, _: &[EntityId]) -> StoreResult<()> {
         Ok(())
     }
@@ -167,14 +167,14 @@ impl ImportedValues for () {
 
 /// Entities of a kind that may be assigned to customers.
 #[async_trait]
-pub trait AssignableStore<E: Assignable>: Send + Sync {
+pub trait AssignableStore<E: AssignableEntity>: Send + Sync {
     /// See [`super::TenantStore::save`]; a name taken in the tenant is a conflict. The profile of a device or an asset must
     /// be set, and the type that is returned is always its name; so must the entity that a view shows.
     async fn save(&self, entity: E, create: bool) -> StoreResult<E>;
     /// The entity, if the tenant has it.
     async fn get(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E>>;
     /// The entity with what lists show beside it.
-    async fn info(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E::Info>>;
+    async fn info(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E::AssignableInfo>>;
     /// The entity of that name.
     async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<E>>;
     /// Those of the entities that the tenant has.
@@ -188,7 +188,7 @@ pub trait AssignableStore<E: Assignable>: Send + Sync {
     async fn import(
         &self,
         rows: Vec<ImportRow<E>>,
-        values: &dyn ImportedValues,
+        values: &dyn ImportValueStore,
     ) -> StoreResult<Vec<StoreResult<E>>>;
     /// A page of entities; text search in name, type, customer title and, where there is one, label. Sorts by
     /// createdTime, name, type, customerTitle; devices and assets by label and by deviceProfileName or assetProfileName,
@@ -196,9 +196,9 @@ pub trait AssignableStore<E: Assignable>: Send + Sync {
     async fn list(
         &self,
         tenant: TenantId,
-        filter: &E::Filter,
+        filter: &E::AssignableFilter,
         page: &PageLink,
-    ) -> StoreResult<PageData<E::Info>>;
+    ) -> StoreResult<PageData<E::AssignableInfo>>;
     /// Deletes an entity, a device with its credentials; returns whether it existed.
     async fn delete(&self, tenant: TenantId, id: E::Id) -> StoreResult<bool>;
     /// How many entities of the kind the tenant has.

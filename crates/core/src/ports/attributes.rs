@@ -1,7 +1,7 @@
 //! Attributes.
 
 use async_trait::async_trait;
-use fieldline_model::Subject;
+use fieldline_model::EntityKey;
 use fieldline_model::timeseries::{Attribute, AttributeScope};
 
 use super::{AttributeRow, StoreResult};
@@ -24,7 +24,7 @@ pub trait AttributeStore: Send + Sync {
     /// The named attributes of a scope, or all of them, sorted by name.
     async fn get(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         scope: AttributeScope,
         keys: Option<&[String]>,
     ) -> StoreResult<Vec<Attribute>>;
@@ -32,7 +32,7 @@ pub trait AttributeStore: Send + Sync {
     /// Deletes the named attributes and returns the names that existed.
     async fn delete(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         scope: AttributeScope,
         keys: &[String],
     ) -> StoreResult<Vec<String>>;

@@ -8,7 +8,7 @@ use super::StoreResult;
 
 /// A device that went to another tenant. What still comes for it where it was has to follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeviceMove {
+pub struct DeviceTransfer {
     /// The device.
     pub device: DeviceId,
     /// The tenant that had it.
@@ -21,13 +21,13 @@ pub struct DeviceMove {
 
 /// Moves of devices between tenants.
 #[async_trait]
-pub trait DeviceMoveStore: Send + Sync {
+pub trait DeviceTransferStore: Send + Sync {
     /// Makes a device that one tenant has that of the tenant, customer and profile that it names now, and notes the move, both
     /// or neither. Its credentials stay, its calls are deleted; so is the note that it has left the tenant it goes to.
     /// A name taken there is a conflict.
-    async fn give(&self, from: TenantId, device: Device, now_ms: i64) -> StoreResult<Device>;
+    async fn transfer(&self, from: TenantId, device: Device, now_ms: i64) -> StoreResult<Device>;
     /// The first moves after one, oldest first.
-    async fn list(&self, after: Option<&DeviceMove>, limit: u32) -> StoreResult<Vec<DeviceMove>>;
+    async fn list(&self, after: Option<&DeviceTransfer>, limit: u32) -> StoreResult<Vec<DeviceTransfer>>;
     /// Forgets a move, unless the device has gone the same way again since.
-    async fn forget(&self, done: &DeviceMove) -> StoreResult<()>;
+    async fn forget(&self, done: &DeviceTransfer) -> StoreResult<()>;
 }

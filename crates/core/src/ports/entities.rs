@@ -16,9 +16,9 @@ use fieldline_model::{CustomerId, DeviceId, TenantId, TenantProfileId, UserId};
 
 use super::{
     AlarmStore, ApiKeyStore, AssignableStore, AuditStore, CalculatedFieldStore, DashboardStore,
-    DeviceMoveStore, DeviceProfileStore, DeviceStore, EntityViewStore, EventStore, LeftoverStore,
-    OtaPackageStore, OtaUpdateStore, PersistentCallStore, ProfileStore, QueueStore, RelationStore,
-    RuleChainStore, SetAsideStore, SettingsStore, SignInStore, StoreResult,
+    DeviceProfileStore, DeviceStore, DeviceTransferStore, EntityViewStore, EventStore, HousekeeperStore,
+    OtaPackageStore, OtaUpdateStore, ProfileStore, QueueStore, RelationStore, RpcStore, RuleChainStore,
+    SetAsideStore, SettingsStore, SignInStore, StoreResult,
 };
 
 /// All entity stores of one database.
@@ -31,19 +31,19 @@ pub struct EntityStores {
     pub calculated_fields: Arc<dyn CalculatedFieldStore>,
     pub users: Arc<dyn UserStore>,
     pub devices: Arc<dyn DeviceStore>,
-    pub device_moves: Arc<dyn DeviceMoveStore>,
+    pub device_moves: Arc<dyn DeviceTransferStore>,
     pub device_profiles: Arc<dyn DeviceProfileStore>,
     pub device_credentials: Arc<dyn DeviceCredentialsStore>,
     pub rule_chains: Arc<dyn RuleChainStore>,
     pub queues: Arc<dyn QueueStore>,
     pub events: Arc<dyn EventStore>,
-    pub leftovers: Arc<dyn LeftoverStore>,
+    pub leftovers: Arc<dyn HousekeeperStore>,
     pub assets: Arc<dyn AssignableStore<Asset>>,
     pub asset_profiles: Arc<dyn ProfileStore<AssetProfile>>,
     pub entity_views: Arc<dyn EntityViewStore>,
     pub relations: Arc<dyn RelationStore>,
     pub alarms: Arc<dyn AlarmStore>,
-    pub calls: Arc<dyn PersistentCallStore>,
+    pub calls: Arc<dyn RpcStore>,
     pub dashboards: Arc<dyn DashboardStore>,
     pub set_aside: Arc<dyn SetAsideStore>,
     pub settings: Arc<dyn SettingsStore>,
@@ -86,7 +86,7 @@ pub trait TenantStore: Send + Sync {
     /// Those of the tenants that exist.
     async fn by_ids(&self, ids: &[TenantId]) -> StoreResult<Vec<Tenant>>;
     /// Deletes the tenant with everything that belongs to it; returns whether it existed. The tenant is noted in
-    /// [`LeftoverStore`] first; then its rows go, so many at a time that others can write in between, those by which somebody
+    /// [`HousekeeperStore`] first; then its rows go, so many at a time that others can write in between, those by which somebody
     /// could get in before all others. Who was cut off asks again.
     ///
     /// All other stores whose entities may have values or events note what they delete as well, both or neither.
@@ -171,7 +171,7 @@ pub trait UserStore: Send + Sync {
     /// The credentials that wait for a token to reset the password.
     async fn credentials_by_reset_token(&self, token: &str) -> StoreResult<Option<UserCredentials>>;
     /// Notes that a user has come, or has tried to; returns how many wrong passwords there were in a row.
-    async fn note_login(&self, id: UserId, login: Login) -> StoreResult<u32>;
+    async fn note_login(&self, id: UserId, login: LoginAttemptResult) -> StoreResult<u32>;
     /// Inserts or replaces how a user logs in, unless it carries a version and the stored one is another: that is a
     /// version conflict.
     async fn save_credentials(&self, credentials: UserCredentials) -> StoreResult<()>;
@@ -179,7 +179,7 @@ pub trait UserStore: Send + Sync {
 
 /// What came of somebody's coming.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Login {
+pub enum LoginAttemptResult {
     /// The password was right, at this time in milliseconds: wrong ones are forgotten.
     Right(i64),
     /// The password was wrong.

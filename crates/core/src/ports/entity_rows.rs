@@ -5,7 +5,7 @@ use fieldline_model::{EntityType, TenantId};
 use uuid::Uuid;
 
 use super::StoreResult;
-use crate::access::Entity;
+use crate::access::AnyEntity;
 
 /// Reads whole kinds of entities.
 #[async_trait]
@@ -19,11 +19,11 @@ pub trait EntityRowStore: Send + Sync {
         kind: EntityType,
         after: Option<(i64, Uuid)>,
         limit: u32,
-    ) -> StoreResult<Vec<Entity>>;
+    ) -> StoreResult<Vec<AnyEntity>>;
 
     /// How many entities of a kind all tenants have, together with what belongs to none; 0 for kinds that are not stored.
     async fn count_everywhere(&self, kind: EntityType) -> StoreResult<u64>;
 
     /// Those of the entities that the tenant has.
-    async fn by_ids(&self, tenant: TenantId, kind: EntityType, ids: &[Uuid]) -> StoreResult<Vec<Entity>>;
+    async fn by_ids(&self, tenant: TenantId, kind: EntityType, ids: &[Uuid]) -> StoreResult<Vec<AnyEntity>>;
 }

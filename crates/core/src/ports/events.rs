@@ -1,9 +1,9 @@
 //! Events: what happened at entities, for people who look for mistakes.
 
 use async_trait::async_trait;
-use fieldline_model::entity::{Event, EventKind};
+use fieldline_model::entity::{EntityEvent, EventKind};
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{EntityId, Subject, TenantId};
+use fieldline_model::{EntityId, EntityKey, TenantId};
 use uuid::Uuid;
 
 use super::StoreResult;
@@ -82,7 +82,7 @@ impl EventFilter {
 #[async_trait]
 pub trait EventStore: Send + Sync {
     /// Stores events, all or none; those whose ids are stored already are left as they are. Writers cut long texts.
-    async fn append(&self, events: &[Event]) -> StoreResult<()>;
+    async fn append(&self, events: &[EntityEvent]) -> StoreResult<()>;
     /// A page of the events of an entity. Sorts by createdTime, ts (the same), id; the text search of the page is
     /// of no effect.
     async fn list(
@@ -91,11 +91,11 @@ pub trait EventStore: Send + Sync {
         entity: EntityId,
         filter: &EventFilter,
         page: &PageLink,
-    ) -> StoreResult<PageData<Event>>;
+    ) -> StoreResult<PageData<EntityEvent>>;
     /// Deletes events of an entity; returns how many there were.
     async fn delete(&self, tenant: TenantId, entity: EntityId, filter: &EventFilter) -> StoreResult<u64>;
     /// Deletes all events of an entity that is gone.
-    async fn delete_subject(&self, subject: Subject) -> StoreResult<()>;
+    async fn delete_subject(&self, subject: EntityKey) -> StoreResult<()>;
     /// Deletes the events of a kind that happened before a time, milliseconds; returns how many there were.
     async fn delete_before(&self, kind: EventKind, time_ms: i64) -> StoreResult<u64>;
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use fieldline_model::Subject;
+use fieldline_model::EntityKey;
 use fieldline_model::timeseries::AttributeScope;
 use uuid::Uuid;
 
@@ -10,7 +10,7 @@ use super::{Offset, Partition, StoreResult};
 
 /// What becomes of the values of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RowParts {
+pub struct TelemetrySaveStrategy {
     /// They are points of the history.
     pub history: bool,
     /// They become latest values where they are the newest.
@@ -19,7 +19,7 @@ pub struct RowParts {
     pub shown: bool,
 }
 
-impl RowParts {
+impl TelemetrySaveStrategy {
     /// Everything.
     pub const ALL: Self = Self {
         history: true,
@@ -42,13 +42,13 @@ impl RowParts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TelemetryRow<'a> {
     /// Whose values they are.
-    pub subject: Subject,
+    pub subject: EntityKey,
     /// Their time, milliseconds.
     pub ts: i64,
     /// Seconds they are kept after their time; 0 keeps them for ever.
     pub ttl_seconds: u32,
     /// What becomes of them.
-    pub parts: RowParts,
+    pub parts: TelemetrySaveStrategy,
     /// Packed key-values.
     pub values: &'a [u8],
 }
@@ -57,7 +57,7 @@ pub struct TelemetryRow<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttributeRow<'a> {
     /// Whose attributes they are.
-    pub subject: Subject,
+    pub subject: EntityKey,
     /// Their scope.
     pub scope: AttributeScope,
     /// Time of the write, milliseconds.
@@ -68,14 +68,14 @@ pub struct AttributeRow<'a> {
 
 /// What becomes of attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AttributeParts {
+pub struct AttributeSaveStrategy {
     /// They are stored.
     pub stored: bool,
     /// Those who follow them now are shown them.
     pub shown: bool,
 }
 
-impl AttributeParts {
+impl AttributeSaveStrategy {
     /// Both.
     pub const ALL: Self = Self {
         stored: true,
@@ -89,13 +89,13 @@ pub struct AttributeEffect<'a> {
     /// The attributes.
     pub row: AttributeRow<'a>,
     /// What becomes of them.
-    pub parts: AttributeParts,
+    pub parts: AttributeSaveStrategy,
 }
 
 impl<'a> From<AttributeRow<'a>> for AttributeEffect<'a> {
     /// They are stored and shown.
     fn from(row: AttributeRow<'a>) -> Self {
-        let parts = AttributeParts::ALL;
+        let parts = AttributeSaveStrategy::ALL;
         Self { row, parts }
     }
 }
@@ -114,7 +114,7 @@ pub struct StateRow {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StateKey {
     /// The entity it is about.
-    pub subject: Subject,
+    pub subject: EntityKey,
     /// Node, calculated field or profile that keeps it.
     pub keeper: Uuid,
     /// Tells several of the same apart.
@@ -123,7 +123,7 @@ pub struct StateKey {
 
 /// What a batch of consecutive records of one partition does to the stores, in the order of the records.
 #[derive(Debug, Clone, Default)]
-pub struct Effects<'a> {
+pub struct StoreEffects<'a> {
     /// Time-series rows.
     pub telemetry: Vec<TelemetryRow<'a>>,
     /// Attribute writes.
@@ -132,7 +132,7 @@ pub struct Effects<'a> {
     pub states: Vec<StateRow>,
 }
 
-impl Effects<'_> {
+impl StoreEffects<'_> {
     /// Whether there is nothing to store.
     pub fn is_empty(&self) -> bool {
         self.telemetry.is_empty() && self.attributes.is_empty() && self.states.is_empty()
@@ -153,10 +153,14 @@ impl Effects<'_> {
 pub trait IngestStore: Send + Sync {
     /// Applies the effects of the records before `next` that were not applied yet; what does not go beyond the partition's
     /// position is skipped.
-    async fn apply(&self, partition: Partition, next: Offset, effects: &Effects<'_>) -> StoreResult<()>;
+    async fn apply(&self, partition: Partition, next: Offset, effects: &StoreEffects<'_>) -> StoreResult<()>;
 
     /// Applies what happens between records: timers, and what was waiting. The partition's position does not move.
-    async fn amend(&self, partition: Partition, effects: &Effects<'_>) -> StoreResult<()>;
+    async fn apply_between_records(
+        &self,
+        partition: Partition,
+        effects: &StoreEffects<'_>,
+    ) -> StoreResult<()>;
 
     /// Where to start reading a partition; `None` where nothing of it was ever stored.
     async fn resume_position(&self, partition: Partition) -> StoreResult<Option<Offset>>;

@@ -101,9 +101,9 @@ pub enum JournalError {
 /// The durable log.
 ///
 /// # Promises
-/// - When an [`Append`] resolves to `Ok`, its records survive any crash of the process, and, with the durability setting
+/// - When an [`AppendFuture`] resolves to `Ok`, its records survive any crash of the process, and, with the durability setting
 ///   `fsync`, any crash of the machine. They appear once, in the order in which they were appended to the partition.
-/// - An `Append` that resolves to an error may or may not have left its records in the log.
+/// - An `AppendFuture` that resolves to an error may or may not have left its records in the log.
 /// - Consumers see durable records only.
 /// - Records are kept at least until every group that ever consumed the queue has committed a position after them.
 #[async_trait]
@@ -125,7 +125,7 @@ pub trait Journal: Send + Sync {
         partition: Partition,
         records: &RecordBatch,
         origin: AppendOrigin,
-    ) -> Result<Append, AppendError>;
+    ) -> Result<AppendFuture, AppendError>;
 
     /// Waits until an append of this origin that was refused as [`AppendError::Busy`] is worth another try. Who consumes the
     /// log must not wait for this without an end: the room may have to come from his own progress.
@@ -138,7 +138,7 @@ pub trait Journal: Send + Sync {
         queue: QueueId,
         group: &str,
         members: u16,
-    ) -> Result<Vec<Box<dyn Consumer>>, JournalError>;
+    ) -> Result<Vec<Box<dyn JournalConsumer>>, JournalError>;
 
     /// Position after the last durable record of a partition.
     fn end(&self, partition: Partition) -> Offset;
@@ -152,11 +152,11 @@ pub trait Journal: Send + Sync {
 
 /// One member of a consumer group.
 #[async_trait]
-pub trait Consumer: Send {
+pub trait JournalConsumer: Send {
     /// Waits for what comes next. `max_bytes` bounds one delivery, but a single larger record is delivered alone.
     /// Dropping the future loses nothing. An error concerns all partitions; where only one cannot be read, it is
-    /// [`Delivery::Unreadable`].
-    async fn next(&mut self, max_bytes: usize) -> Result<Delivery, JournalError>;
+    /// [`ConsumerEvent::Unreadable`].
+    async fn next(&mut self, max_bytes: usize) -> Result<ConsumerEvent, JournalError>;
 
     /// Delivers nothing of an assigned partition for a while; the others go on. A closed journal does not wait for it.
     fn pause(&mut self, partition: Partition, time: Duration);
@@ -170,13 +170,13 @@ pub trait Consumer: Send {
 
 /// What a consumer receives.
 #[derive(Debug)]
-pub enum Delivery {
+pub enum ConsumerEvent {
     /// These partitions are now this member's, each with the position it starts from.
     Assigned(Vec<(Partition, Offset)>),
     /// These partitions now belong to somebody else: stop working on them.
     Revoked(Vec<Partition>),
     /// Records of one partition.
-    Records(Records),
+    Records(ConsumerRecords),
     /// A partition cannot be read where it stands. Its position has not moved: it is tried again in its next turn, unless
     /// it is paused.
     Unreadable(Partition, JournalError),
@@ -186,7 +186,7 @@ pub enum Delivery {
 
 /// Consecutive records of one partition.
 #[derive(Debug, Clone)]
-pub struct Records {
+pub struct ConsumerRecords {
     /// Their partition.
     pub partition: Partition,
     /// Position of the first one.
@@ -231,12 +231,12 @@ impl CommitGroup {
 /// An append on its way to the disk; resolves when it is durable. Dropping it does not take the records back.
 #[derive(Debug)]
 #[must_use = "an append is acknowledged only when it has resolved"]
-pub struct Append {
+pub struct AppendFuture {
     group: Option<Arc<CommitGroup>>,
     slot: Option<usize>,
 }
 
-impl Append {
+impl AppendFuture {
     /// An append that shares the fate of a group.
     pub const fn of(group: Arc<CommitGroup>) -> Self {
         Self {
@@ -254,7 +254,7 @@ impl Append {
     }
 }
 
-impl Future for Append {
+impl Future for AppendFuture {
     type Output = Result<(), AppendError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {

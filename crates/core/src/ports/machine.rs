@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 /// What the machine has, and how much of it is in use; `None` where it does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct MachineFigures {
+pub struct SystemResources {
     /// Processors that the program may use.
     pub cpu_count: Option<u64>,
     /// How busy all processors of the machine are, percent.
@@ -21,17 +21,17 @@ pub struct MachineFigures {
 
 /// Says how the machine is.
 #[async_trait]
-pub trait Machine: Send + Sync {
+pub trait SystemInfoSource: Send + Sync {
     /// How it is now.
-    async fn figures(&self) -> MachineFigures;
+    async fn figures(&self) -> SystemResources;
 }
 
 /// Nothing is known of it.
-pub struct UnknownMachine;
+pub struct NoSystemInfo;
 
 #[async_trait]
-impl Machine for UnknownMachine {
-    async fn figures(&self) -> MachineFigures {
-        MachineFigures::default()
+impl SystemInfoSource for NoSystemInfo {
+    async fn figures(&self) -> SystemResources {
+        SystemResources::default()
     }
 }

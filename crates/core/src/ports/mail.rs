@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// A mail of plain text to one person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mail {
+pub struct MailMessage {
     /// Address of the receiver.
     pub to: String,
     /// Subject.
@@ -22,10 +22,10 @@ pub trait MailSender: Send + Sync {
     ///
     /// # Errors
     /// Why it was not sent, fit to be shown to an administrator; without passwords.
-    async fn send(&self, server: &Value, mail: &Mail) -> Result<(), String>;
+    async fn send(&self, server: &Value, mail: &MailMessage) -> Result<(), String>;
 
     /// Where an administrator allows the platform to send mails by the account of these settings (OAuth 2, RFC 6749 §4.1.1);
-    /// the provider sends `state` back with the code for [`Self::redeem`].
+    /// the provider sends `state` back with the code for [`Self::exchange_code`].
     ///
     /// # Errors
     /// What the settings lack.
@@ -35,7 +35,7 @@ pub trait MailSender: Send + Sync {
     ///
     /// # Errors
     /// Why there is none, fit to be shown to an administrator; without secrets.
-    async fn redeem(&self, server: &Value, code: &str) -> Result<String, String>;
+    async fn exchange_code(&self, server: &Value, code: &str) -> Result<String, String>;
 }
 
 /// Of a program that sends none.
@@ -45,7 +45,7 @@ const NO_MAILS: &str = "This program sends no mails";
 
 #[async_trait]
 impl MailSender for NoMails {
-    async fn send(&self, _: &Value, _: &Mail) -> Result<(), String> {
+    async fn send(&self, _: &Value, _: &MailMessage) -> Result<(), String> {
         Err(NO_MAILS.to_owned())
     }
 
@@ -53,7 +53,7 @@ impl MailSender for NoMails {
         Err(NO_MAILS.to_owned())
     }
 
-    async fn redeem(&self, _: &Value, _: &str) -> Result<String, String> {
+    async fn exchange_code(&self, _: &Value, _: &str) -> Result<String, String> {
         Err(NO_MAILS.to_owned())
     }
 }

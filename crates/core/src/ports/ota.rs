@@ -142,7 +142,7 @@ pub trait OtaUpdateStore: Send + Sync {
     /// The earliest time until which somebody who waits was put off, milliseconds.
     async fn put_off_until(&self) -> StoreResult<Option<i64>>;
     /// A device has been told of its package.
-    async fn told(&self, update: &OtaUpdate) -> StoreResult<()>;
+    async fn mark_notified(&self, update: &OtaUpdate) -> StoreResult<()>;
     /// How many devices of a profile have no package of their own.
     async fn count_following(
         &self,

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use fieldline_model::entity::{Rpc, RpcStatus};
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{DeviceId, RpcId, Subject, TenantId};
+use fieldline_model::{DeviceId, EntityKey, RpcId, TenantId};
 use serde_json::Value;
 
 use super::StoreResult;
@@ -12,7 +12,7 @@ use super::StoreResult;
 ///
 /// A call is *open* while its status is one of [`RpcStatus::OPEN`], save one that needs no answer and was delivered; what is not open does not change any more.
 #[async_trait]
-pub trait PersistentCallStore: Send + Sync {
+pub trait RpcStore: Send + Sync {
     /// Stores a new call; a conflict where its id is taken, invalid where there is no such device.
     async fn insert(&self, call: &Rpc) -> StoreResult<()>;
 
@@ -48,7 +48,7 @@ pub trait PersistentCallStore: Send + Sync {
     async fn due(&self, now_ms: i64, limit: u32) -> StoreResult<Vec<Rpc>>;
 
     /// Devices that have open calls, those after `after` in the order of their ids, at most `limit`.
-    async fn waiting_devices(&self, after: Option<DeviceId>, limit: u32) -> StoreResult<Vec<Subject>>;
+    async fn waiting_devices(&self, after: Option<DeviceId>, limit: u32) -> StoreResult<Vec<EntityKey>>;
 
     /// Deletes calls of a tenant that were made before; returns how many.
     async fn delete_before(&self, tenant: TenantId, created_ms: i64) -> StoreResult<u64>;

@@ -6,12 +6,12 @@ use fieldline_model::entity::{AssetProfile, AssetProfileInfo, DeviceProfile, Dev
 use fieldline_model::page::{PageData, PageLink};
 
 use super::{EntityStores, StoreResult};
-use crate::access::Kind;
+use crate::access::EntityKind;
 
 /// A kind of profiles: what entities of one type share. Its name is their type; one of them is the tenant's default.
-pub trait Profile: Kind {
+pub trait EntityProfile: EntityKind {
     /// Its short form.
-    type Info: From<Self> + Send + 'static;
+    type ProfileInfo: From<Self> + Send + 'static;
     /// What it is called: the type of the entities that have it.
     fn name(&self) -> &str;
     /// Whether entities without a type get it.
@@ -22,8 +22,8 @@ pub trait Profile: Kind {
 
 macro_rules! profiles {
     ($($kind:ident $info:ident $store:ident;)*) => {$(
-        impl Profile for $kind {
-            type Info = $info;
+        impl EntityProfile for $kind {
+            type ProfileInfo = $info;
 
             fn name(&self) -> &str {
                 &self.name
@@ -54,7 +54,7 @@ pub trait DeviceProfileStore: ProfileStore<DeviceProfile> {
 
 /// Profiles of a kind.
 #[async_trait]
-pub trait ProfileStore<P: Profile>: Send + Sync {
+pub trait ProfileStore<P: EntityProfile>: Send + Sync {
     /// See [`super::TenantStore::save`]; a name taken in the tenant, or a provisioning key taken anywhere, is a conflict.
     async fn save(&self, profile: P, create: bool) -> StoreResult<P>;
     /// The profile, if the tenant has it.

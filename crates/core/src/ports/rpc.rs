@@ -3,7 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use fieldline_model::message::Message;
+use fieldline_model::message::QueueMessage;
 use fieldline_model::{DeviceId, TenantId};
 use uuid::Uuid;
 
@@ -91,10 +91,10 @@ pub trait DeviceRpc: Send + Sync {
 }
 
 /// Clients of the REST API that wait for what a rule chain answers.
-pub trait RestCalls: Send + Sync {
+pub trait RestApiResponder: Send + Sync {
     /// Answers a call of a tenant's client, on the server that it came to. An answer that nobody waits for any more is
     /// dropped, and so is one to a call of another tenant.
-    fn answer(&self, service: &str, tenant: TenantId, request: Uuid, message: Message);
+    fn answer(&self, service: &str, tenant: TenantId, request: Uuid, message: QueueMessage);
 }
 
 /// Of a program that no device is connected to.
@@ -110,8 +110,8 @@ impl DeviceRpc for NoDeviceRpc {
 }
 
 /// Of a program that no client calls.
-pub struct NoRestCalls;
+pub struct NoRestApiResponder;
 
-impl RestCalls for NoRestCalls {
-    fn answer(&self, _: &str, _: TenantId, _: Uuid, _: Message) {}
+impl RestApiResponder for NoRestApiResponder {
+    fn answer(&self, _: &str, _: TenantId, _: Uuid, _: QueueMessage) {}
 }

@@ -155,10 +155,10 @@ impl RuleNodeCatalog for NoRuleNodes {
 }
 
 /// Of a program without script engines.
-pub struct NoScripts;
+pub struct NoScriptTester;
 
 #[async_trait]
-impl ScriptTester for NoScripts {
+impl ScriptTester for NoScriptTester {
     async fn test(&self, _: ScriptTest) -> Result<String, ScriptTestError> {
         Err(ScriptTestError::Script("Script engines are disabled!".to_owned()))
     }

@@ -4,7 +4,7 @@ use fieldline_model::{EntityId, TenantId};
 
 /// What somebody has used of the rule engine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RuleUse {
+pub struct RuleUsageCounters {
     /// Calls of scripts.
     pub calls: u64,
     /// Time that they have run, microseconds.
@@ -21,7 +21,7 @@ pub struct RuleUse {
     pub inline_us: u64,
 }
 
-impl RuleUse {
+impl RuleUsageCounters {
     fn with(&mut self, other: &Self, join: impl Fn(u64, u64) -> u64) {
         self.calls = join(self.calls, other.calls);
         self.time_us = join(self.time_us, other.time_us);
@@ -69,40 +69,40 @@ impl RuleUse {
 
 /// What one rule node, calculated field or tenant has used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RuleUseOf {
+pub struct EntityRuleUsage {
     /// Whose it is.
     pub entity: EntityId,
     /// How much it is.
-    pub used: RuleUse,
+    pub used: RuleUsageCounters,
 }
 
 /// What was used since the program has begun.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RuleUseReport {
+pub struct RuleUsageReport {
     /// All of it.
-    pub total: RuleUse,
+    pub total: RuleUsageCounters,
     /// The parts of it that are known, the largest first.
-    pub parts: Vec<RuleUseOf>,
+    pub parts: Vec<EntityRuleUsage>,
 }
 
 /// Says what tenants use of the rule engine.
-pub trait RuleUsage: Send + Sync {
+pub trait RuleUsageSource: Send + Sync {
     /// What a tenant has used, by rule node and calculated field.
-    fn of_tenant(&self, tenant: TenantId) -> RuleUseReport;
+    fn of_tenant(&self, tenant: TenantId) -> RuleUsageReport;
 
     /// What tenants have used: the `limit` largest.
-    fn of_tenants(&self, limit: usize) -> RuleUseReport;
+    fn of_tenants(&self, limit: usize) -> RuleUsageReport;
 }
 
 /// Of a program without a rule engine.
 pub struct NoRuleUsage;
 
-impl RuleUsage for NoRuleUsage {
-    fn of_tenant(&self, _: TenantId) -> RuleUseReport {
-        RuleUseReport::default()
+impl RuleUsageSource for NoRuleUsage {
+    fn of_tenant(&self, _: TenantId) -> RuleUsageReport {
+        RuleUsageReport::default()
     }
 
-    fn of_tenants(&self, _: usize) -> RuleUseReport {
-        RuleUseReport::default()
+    fn of_tenants(&self, _: usize) -> RuleUsageReport {
+        RuleUsageReport::default()
     }
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use fieldline_model::TenantId;
-use fieldline_model::message::Message;
+use fieldline_model::message::QueueMessage;
 
 use super::StoreResult;
 
@@ -10,7 +10,7 @@ use super::StoreResult;
 #[async_trait]
 pub trait RuleEngine: Send + Sync {
     /// Queues a message about an entity of the tenant; durable when it returns.
-    async fn push(&self, tenant: TenantId, message: Message) -> StoreResult<()>;
+    async fn push(&self, tenant: TenantId, message: QueueMessage) -> StoreResult<()>;
 
     /// Whether nothing more is taken because the program stops.
     fn is_closed(&self) -> bool {
@@ -19,7 +19,7 @@ pub trait RuleEngine: Send + Sync {
 
     /// Queues many messages, each about an entity of its tenant, in their order; durable when it returns. Those that
     /// cannot be queued do not hold the others back; the first error is returned.
-    async fn push_all(&self, messages: Vec<(TenantId, Message)>) -> StoreResult<()> {
+    async fn push_all(&self, messages: Vec<(TenantId, QueueMessage)>) -> StoreResult<()> {
         let mut result = Ok(());
         for (tenant, message) in messages {
             let pushed = self.push(tenant, message).await;
@@ -34,7 +34,7 @@ pub struct NoRuleEngine;
 
 #[async_trait]
 impl RuleEngine for NoRuleEngine {
-    async fn push(&self, _: TenantId, _: Message) -> StoreResult<()> {
+    async fn push(&self, _: TenantId, _: QueueMessage) -> StoreResult<()> {
         Ok(())
     }
 }

@@ -4,13 +4,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use fieldline_model::entity::SetAsideInfo;
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{SetAsideId, Subject, TenantId};
+use fieldline_model::{EntityKey, SetAsideId, TenantId};
 
 use super::StoreResult;
 
 /// A record that is set aside, whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetAsideRecord {
+pub struct SetAsideRawRecord {
     /// What is known of it.
     pub info: SetAsideInfo,
     /// Its bytes as they were in the journal.
@@ -19,21 +19,21 @@ pub struct SetAsideRecord {
 
 /// How much may be kept; see [`SetAsideStore::keep`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SetAsideRoom {
+pub struct SetAsideQuota {
     /// Bytes of one tenant.
     pub of_tenant: u64,
     /// Bytes of all tenants.
     pub in_total: u64,
 }
 
-impl SetAsideRoom {
+impl SetAsideQuota {
     /// What a record counts besides its own bytes, so that many small ones are bounded as well.
     pub const OVERHEAD: u64 = 512;
 }
 
 /// What has become of a record that was to be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SetAsideKept {
+pub struct SetAsideOutcome {
     /// It was not there already.
     pub is_new: bool,
     /// Older records that went for it.
@@ -46,9 +46,9 @@ pub trait SetAsideStore: Send + Sync {
     /// Keeps a record; durable when it returns. One of that id that is there already stays as it is. Where there is no
     /// room, the oldest records of its tenant go, then the oldest of the tenant that has the most; the record itself is
     /// kept however large it is. A tenant that does not exist is not found.
-    async fn keep(&self, record: &SetAsideRecord, room: SetAsideRoom) -> StoreResult<SetAsideKept>;
+    async fn keep(&self, record: &SetAsideRawRecord, room: SetAsideQuota) -> StoreResult<SetAsideOutcome>;
     /// A record, if the tenant has it; of any tenant where none is given.
-    async fn get(&self, tenant: Option<TenantId>, id: SetAsideId) -> StoreResult<Option<SetAsideRecord>>;
+    async fn get(&self, tenant: Option<TenantId>, id: SetAsideId) -> StoreResult<Option<SetAsideRawRecord>>;
     /// A page of the records of a tenant, or of all. Text search in the queue's name and the details. Sorts by createdTime,
     /// receivedTime, reason, size.
     async fn list(&self, tenant: Option<TenantId>, page: &PageLink) -> StoreResult<PageData<SetAsideInfo>>;
@@ -64,7 +64,7 @@ pub trait RecordQueue: Send + Sync {
     ///
     /// # Errors
     /// The queue takes nothing, or has no room for more of the tenant.
-    async fn put_back(&self, queue: &str, subject: Subject, record: &[u8]) -> StoreResult<()>;
+    async fn put_back(&self, queue: &str, subject: EntityKey, record: &[u8]) -> StoreResult<()>;
 }
 
 /// A queue that takes nothing, for programs without a journal.
@@ -72,7 +72,7 @@ pub struct NoRecordQueue;
 
 #[async_trait]
 impl RecordQueue for NoRecordQueue {
-    async fn put_back(&self, _: &str, _: Subject, _: &[u8]) -> StoreResult<()> {
+    async fn put_back(&self, _: &str, _: EntityKey, _: &[u8]) -> StoreResult<()> {
         Err(super::StoreError::new(
             super::StoreErrorKind::Unavailable,
             "There is no queue to put the record into",

@@ -1,8 +1,8 @@
 //! Time series and latest values.
 
 use async_trait::async_trait;
-use fieldline_model::Subject;
-use fieldline_model::timeseries::{Aggregation, Bucket, LatestValue, Point, RangeQuery};
+use fieldline_model::EntityKey;
+use fieldline_model::timeseries::{Aggregation, AggregationBucket, DataPoint, LatestValue, RangeQuery};
 
 use super::{StoreError, StoreErrorKind, StoreResult, TelemetryRow};
 use crate::options::ByteSize;
@@ -11,7 +11,7 @@ use crate::options::ByteSize;
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct PointsPage {
     /// In the order of the query.
-    pub points: Vec<Point>,
+    pub points: Vec<DataPoint>,
     /// Start and end of what was not looked at, `None` where all was.
     pub rest: Option<(i64, i64)>,
     /// Bytes that the next point takes where it does not fit even alone; else 0.
@@ -20,7 +20,7 @@ pub struct PointsPage {
 
 /// Which points of a series to delete, and what becomes of its latest value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeleteSeries {
+pub struct SeriesDeletion {
     /// Points with `start <= ts < end` go; `None` deletes the series whole.
     pub range: Option<(i64, i64)>,
     /// Delete the latest value if its time is in the range.
@@ -43,16 +43,16 @@ pub trait TimeSeriesStore: Send + Sync {
     async fn save(&self, rows: &[TelemetryRow<'_>]) -> StoreResult<()>;
 
     /// Names of all series of a subject, sorted.
-    async fn keys(&self, subject: Subject) -> StoreResult<Vec<String>>;
+    async fn keys(&self, subject: EntityKey) -> StoreResult<Vec<String>>;
 
     /// Latest values of the named series, or of all of them, sorted by name. Series without a value are left out.
-    async fn latest(&self, subject: Subject, keys: Option<&[String]>) -> StoreResult<Vec<LatestValue>>;
+    async fn latest(&self, subject: EntityKey, keys: Option<&[String]>) -> StoreResult<Vec<LatestValue>>;
 
-    /// Raw points of one series, as many as take no more than so many bytes: a point takes the size of [`Point`] and that
+    /// Raw points of one series, as many as take no more than so many bytes: a point takes the size of [`DataPoint`] and that
     /// of its text.
     async fn page(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         key: &str,
         query: RangeQuery,
         max_bytes: usize,
@@ -60,14 +60,14 @@ pub trait TimeSeriesStore: Send + Sync {
 
     /// Raw points of one series, however many bytes they take. What a stranger may have made large is read by
     /// [`Self::page`].
-    async fn range(&self, subject: Subject, key: &str, query: RangeQuery) -> StoreResult<Vec<Point>> {
+    async fn range(&self, subject: EntityKey, key: &str, query: RangeQuery) -> StoreResult<Vec<DataPoint>> {
         Ok(self.page(subject, key, query, usize::MAX).await?.points)
     }
 
     /// The same, but a point that does not fit even alone is read alone: for those who must get on.
     async fn page_or_point(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         key: &str,
         query: RangeQuery,
         max_bytes: usize,
@@ -93,16 +93,16 @@ pub trait TimeSeriesStore: Send + Sync {
     /// [`StoreErrorKind::Invalid`] where they take more.
     async fn range_within(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         key: &str,
         mut query: RangeQuery,
         max_bytes: usize,
-    ) -> StoreResult<Vec<Point>> {
+    ) -> StoreResult<Vec<DataPoint>> {
         let (mut found, mut bytes) = (Vec::new(), 0);
         loop {
             let page = self.page(subject, key, query, max_bytes - bytes).await?;
             query.limit -= page.points.len().min(query.limit);
-            bytes += page.points.iter().map(Point::bytes).sum::<usize>();
+            bytes += page.points.iter().map(DataPoint::bytes).sum::<usize>();
             let is_stuck = page.points.is_empty() && page.needs > 0;
             found.extend(page.points);
             let Some((start, end)) = page.rest.filter(|_| query.limit > 0) else {
@@ -123,12 +123,12 @@ pub trait TimeSeriesStore: Send + Sync {
     /// a long where all numbers are and the sum fits, `COUNT` is a long; buckets without a fitting value are left out.
     async fn aggregate(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         key: &str,
         aggregation: Aggregation,
-        buckets: &[Bucket],
-    ) -> StoreResult<Vec<Point>>;
+        buckets: &[AggregationBucket],
+    ) -> StoreResult<Vec<DataPoint>>;
 
     /// Deletes points of the named series.
-    async fn delete(&self, subject: Subject, keys: &[String], what: DeleteSeries) -> StoreResult<()>;
+    async fn delete(&self, subject: EntityKey, keys: &[String], what: SeriesDeletion) -> StoreResult<()>;
 }

@@ -1,9 +1,9 @@
 //! Single values of many entities at once, and who is told when values change.
 
 use async_trait::async_trait;
-use fieldline_model::kv::ValueRef;
+use fieldline_model::kv::KvValueRef;
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{EntityType, Subject, TenantId};
+use fieldline_model::{EntityKey, EntityType, TenantId};
 use uuid::Uuid;
 
 use super::{AttributeRow, StoreResult, TelemetryRow};
@@ -25,12 +25,12 @@ pub struct StoredValue<'a> {
     /// Seconds it is kept after its time; 0 keeps it for ever.
     pub ttl_seconds: u32,
     /// The value.
-    pub value: ValueRef<'a>,
+    pub value: KvValueRef<'a>,
 }
 
 /// Which values are read.
 #[derive(Debug, Clone, Copy)]
-pub struct ValuesOf<'a> {
+pub struct ValueReadRequest<'a> {
     /// The tenant.
     pub tenant: TenantId,
     /// Kind of the entities.
@@ -52,25 +52,25 @@ pub trait ValueReader: Send + Sync {
     /// The store cannot be read.
     fn read(
         &self,
-        values: ValuesOf<'_>,
+        values: ValueReadRequest<'_>,
         visit: &mut dyn FnMut(usize, usize, StoredValue<'_>),
     ) -> StoreResult<()>;
 }
 
 /// Gives the values of one subject to another.
 #[async_trait]
-pub trait ValueHandOver: Send + Sync {
+pub trait ValueTransfer: Send + Sync {
     /// Takes all points, latest values and attributes from one subject and gives them to the other; where both have one, the
     /// newer latest value or attribute stays. Durable when it returns; returns whether there was anything. What comes for the
     /// former subject later stays there until this is called again, and so does the rest where it fails.
-    async fn hand_over(&self, from: Subject, to: Subject) -> StoreResult<bool>;
+    async fn transfer(&self, from: EntityKey, to: EntityKey) -> StoreResult<bool>;
 }
 
 /// Whose values are taken away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gone {
+pub enum ValueRemovalScope {
     /// One subject's.
-    Subject(Subject),
+    Subject(EntityKey),
     /// Those of all subjects of a tenant.
     Tenant(TenantId),
 }
@@ -81,7 +81,7 @@ pub trait ValueRemoval: Send + Sync {
     /// Deletes all points, latest values and attributes that were stored before the call, but not those of the subjects that
     /// are spared. Durable when it returns. It may take long and holds up nobody meanwhile: it goes step by step, and what
     /// comes for the subjects in between may go or stay. Asking again is harmless, and after a failure goes on.
-    async fn remove(&self, gone: &[Gone], spared: &[Subject]) -> StoreResult<()>;
+    async fn remove(&self, gone: &[ValueRemovalScope], spared: &[EntityKey]) -> StoreResult<()>;
 }
 
 /// What has happened to values that readers see by now.
@@ -92,18 +92,18 @@ pub enum ValueChange<'a> {
     /// Attributes came.
     Attributes(&'a AttributeRow<'a>),
     /// Points of these series were deleted; the latest values may be others now, or none.
-    SeriesDeleted(Subject, &'a [String]),
+    SeriesDeleted(EntityKey, &'a [String]),
     /// These attributes were deleted.
-    AttributesDeleted(Subject, AttributeScope, &'a [String]),
+    AttributesDeleted(EntityKey, AttributeScope, &'a [String]),
     /// Everything of a subject was deleted from this source.
-    AllDeleted(Subject, ValueSource),
+    AllDeleted(EntityKey, ValueSource),
     /// A subject has got those of another one from this source besides its own.
-    HandedOver(Subject, ValueSource),
+    HandedOver(EntityKey, ValueSource),
 }
 
 impl ValueChange<'_> {
     /// Whose values they are.
-    pub fn subject(&self) -> Subject {
+    pub fn subject(&self) -> EntityKey {
         match self {
             Self::Points(row) => row.subject,
             Self::Attributes(row) => row.subject,
@@ -127,7 +127,7 @@ impl ValueChange<'_> {
 
 /// What a listener is there for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hears {
+pub enum ChangeFilter {
     /// What readers see from now on.
     Stored,
     /// What is shown to people, stored or not.
@@ -137,8 +137,8 @@ pub enum Hears {
 /// Somebody who wants to know of changed values.
 pub trait ValueListener: Send + Sync {
     /// What it is told of. Deletions are told to all.
-    fn hears(&self) -> Hears {
-        Hears::Stored
+    fn change_filter(&self) -> ChangeFilter {
+        ChangeFilter::Stored
     }
 
     /// Whether a change could matter to anybody. Asked once a batch, before anything else: must cost nothing.

@@ -7,15 +7,15 @@ use std::sync::{Arc, OnceLock};
 use fieldline_model::entity::{
     ActionType, AlarmComment, AlarmInfo, AuditLog, Customer, Device, EntityRelation, Tenant,
 };
-use fieldline_model::message::{Message, Metadata, MsgType};
+use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{AlarmId, AuditLogId, CustomerId, EntityId, EntityType, TenantId, UserId, new_uuid};
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::Context;
-use crate::access::{Entity, Principal};
+use super::ServiceContext;
+use crate::access::{AnyEntity, Principal};
 use crate::audit::{AuditTrail, raw, text_without_secrets};
 use crate::logging::LogGate;
 use crate::ports::{DeviceRpcRequest, ORIGIN_RUN, StoreResult};
@@ -24,21 +24,21 @@ static GATE: LogGate = LogGate::new(2);
 
 /// Messages about what people do with entities, which the audit log keeps as well.
 #[derive(Clone)]
-pub struct Actions {
-    context: Arc<Context>,
+pub struct EntityActionService {
+    context: Arc<ServiceContext>,
     audit: Arc<OnceLock<AuditTrail>>,
     /// Who does many things in a row, and what messages say of them.
-    known: Option<Arc<(UserId, Metadata)>>,
+    known: Option<Arc<(UserId, MetadataMap)>>,
 }
 
 /// The body that tells of points.
 #[derive(Serialize)]
-struct Points<'a> {
+struct TimeseriesBody<'a> {
     timeseries: &'a RawValue,
 }
 
 /// What one message is made of.
-struct Action<'a> {
+struct EntityAction<'a> {
     who: Option<&'a Principal>,
     tenant: TenantId,
     msg_type: MsgType,
@@ -51,8 +51,8 @@ struct Action<'a> {
     texts: Vec<(&'static str, String)>,
 }
 
-impl Actions {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
+impl EntityActionService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self {
             context: Arc::clone(context),
             audit: Arc::default(),
@@ -61,9 +61,9 @@ impl Actions {
     }
 
     /// The same for somebody who does many things in a row: who it is is looked up once.
-    pub(super) async fn introduced(&self, who: &Principal) -> Self {
-        let mut metadata = Metadata::new();
-        self.introduce(who, &mut metadata).await;
+    pub(super) async fn with_principal(&self, who: &Principal) -> Self {
+        let mut metadata = MetadataMap::new();
+        self.add_principal(who, &mut metadata).await;
         Self {
             known: Some(Arc::new((who.user, metadata))),
             ..self.clone()
@@ -71,37 +71,37 @@ impl Actions {
     }
 
     /// Has what people do kept from now on.
-    pub fn audit_to(&self, trail: AuditTrail) {
+    pub fn set_audit_trail(&self, trail: AuditTrail) {
         // Set once, when the program starts.
         let _ = self.audit.set(trail);
     }
 
     /// An entity was created, updated or deleted: `EntityCreated`, `EntityUpdated`, `EntityDeleted`.
-    pub async fn entity(&self, who: &Principal, msg_type: MsgType, entity: &Entity) {
-        self.about(who, msg_type, entity, Vec::new()).await;
+    pub async fn push_entity(&self, who: &Principal, msg_type: MsgType, entity: &AnyEntity) {
+        self.push_about(who, msg_type, entity, Vec::new()).await;
     }
 
     /// An entity was saved; `created` tells new ones from updated ones.
-    pub async fn saved(&self, who: &Principal, created: bool, entity: &Entity) {
+    pub async fn push_saved(&self, who: &Principal, created: bool, entity: &AnyEntity) {
         let msg_type = if created {
             MsgType::EntityCreated
         } else {
             MsgType::EntityUpdated
         };
-        self.entity(who, msg_type, entity).await;
+        self.push_entity(who, msg_type, entity).await;
     }
 
     /// An entity was assigned to a customer.
-    pub async fn assigned(&self, who: &Principal, entity: &Entity, customer: &Customer) {
+    pub async fn push_assigned(&self, who: &Principal, entity: &AnyEntity, customer: &Customer) {
         let texts = vec![
             ("assignedCustomerId", customer.id.unwrap_or_default().to_string()),
             ("assignedCustomerName", customer.title.clone()),
         ];
-        self.about(who, MsgType::EntityAssigned, entity, texts).await;
+        self.push_about(who, MsgType::EntityAssigned, entity, texts).await;
     }
 
     /// An entity was taken back from a customer.
-    pub async fn unassigned(&self, who: &Principal, entity: &Entity, customer: &Customer) {
+    pub async fn push_unassigned(&self, who: &Principal, entity: &AnyEntity, customer: &Customer) {
         let texts = vec![
             (
                 "unassignedCustomerId",
@@ -109,18 +109,19 @@ impl Actions {
             ),
             ("unassignedCustomerName", customer.title.clone()),
         ];
-        self.about(who, MsgType::EntityUnassigned, entity, texts).await;
+        self.push_about(who, MsgType::EntityUnassigned, entity, texts)
+            .await;
     }
 
     /// A device went from one tenant to another: told to the chains of both, and kept in the audit log of the former.
-    pub async fn moved(&self, who: &Principal, device: &Device, from: &Tenant, to: &Tenant) {
+    pub async fn push_transferred(&self, who: &Principal, device: &Device, from: &Tenant, to: &Tenant) {
         let texts = |id: &'static str, name: &'static str, tenant: &Tenant| {
             vec![
                 (id, tenant.id.unwrap_or_default().to_string()),
                 (name, tenant.title.clone()),
             ]
         };
-        let arrived = Action {
+        let arrived = EntityAction {
             who: None,
             tenant: device.tenant_id,
             msg_type: MsgType::AssignedFromTenant,
@@ -130,7 +131,7 @@ impl Actions {
             texts: texts("assignedFromTenantId", "assignedFromTenantName", from),
         };
         self.push(arrived, device).await;
-        let left = Action {
+        let left = EntityAction {
             texts: texts("assignedToTenantId", "assignedToTenantName", to),
             name: Some(&device.name),
             ..bare(
@@ -142,15 +143,15 @@ impl Actions {
         self.push(left, device).await;
     }
 
-    async fn about(
+    async fn push_about(
         &self,
         who: &Principal,
         msg_type: MsgType,
-        entity: &Entity,
+        entity: &AnyEntity,
         texts: Vec<(&'static str, String)>,
     ) {
         let resource = entity.resource();
-        let action = Action {
+        let action = EntityAction {
             who: Some(who),
             tenant: resource.tenant,
             msg_type,
@@ -163,9 +164,9 @@ impl Actions {
     }
 
     /// The same, done by the platform itself.
-    pub async fn platform(&self, msg_type: MsgType, entity: &Entity) {
+    pub async fn push_by_platform(&self, msg_type: MsgType, entity: &AnyEntity) {
         let resource = entity.resource();
-        let action = Action {
+        let action = EntityAction {
             who: None,
             tenant: resource.tenant,
             msg_type,
@@ -178,8 +179,8 @@ impl Actions {
     }
 
     /// Something that the platform tells about a device: `ProvisionSuccess`, `ProvisionFailure`.
-    pub async fn about_device(&self, msg_type: MsgType, device: &Device, body: &serde_json::Value) {
-        let action = Action {
+    pub async fn push_about_device(&self, msg_type: MsgType, device: &Device, body: &serde_json::Value) {
+        let action = EntityAction {
             who: None,
             tenant: device.tenant_id,
             msg_type,
@@ -192,27 +193,27 @@ impl Actions {
     }
 
     /// A relation was saved or deleted: `RelationAddOrUpdate`, `RelationDeleted`; told about both of its ends.
-    pub async fn relation(&self, who: &Principal, msg_type: MsgType, relation: &EntityRelation) {
+    pub async fn push_relation(&self, who: &Principal, msg_type: MsgType, relation: &EntityRelation) {
         for end in [relation.from, relation.to] {
             self.push(bare(who, msg_type.clone(), end), relation).await;
         }
     }
 
     /// All relations of an entity were deleted.
-    pub async fn relations_deleted(&self, who: &Principal, entity: EntityId) {
+    pub async fn push_relations_deleted(&self, who: &Principal, entity: EntityId) {
         self.push(bare(who, MsgType::RelationsDeleted, entity), &json!({}))
             .await;
     }
 
     /// A person has saved attributes: `values` is a JSON object of names and values.
-    pub async fn attributes_updated(
+    pub async fn push_attributes_updated(
         &self,
         who: &Principal,
         entity: EntityId,
         scope: AttributeScope,
         values: &RawValue,
     ) {
-        let action = Action {
+        let action = EntityAction {
             texts: vec![("scope", scope.name().to_owned())],
             ..bare(who, MsgType::AttributesUpdated, entity)
         };
@@ -220,14 +221,14 @@ impl Actions {
     }
 
     /// A person has deleted attributes.
-    pub async fn attributes_deleted(
+    pub async fn push_attributes_deleted(
         &self,
         who: &Principal,
         entity: EntityId,
         scope: AttributeScope,
         keys: &[String],
     ) {
-        let action = Action {
+        let action = EntityAction {
             texts: vec![("scope", scope.name().to_owned())],
             ..bare(who, MsgType::AttributesDeleted, entity)
         };
@@ -235,13 +236,13 @@ impl Actions {
     }
 
     /// A person has saved points: `points` is a list of `{"ts", "values"}`.
-    pub async fn timeseries_updated(&self, who: &Principal, entity: EntityId, points: &RawValue) {
+    pub async fn push_timeseries_updated(&self, who: &Principal, entity: EntityId, points: &RawValue) {
         let action = bare(who, MsgType::TimeseriesUpdated, entity);
-        self.push(action, &Points { timeseries: points }).await;
+        self.push(action, &TimeseriesBody { timeseries: points }).await;
     }
 
     /// A person has deleted points of these series; of a range of time where one is given.
-    pub async fn timeseries_deleted(
+    pub async fn push_timeseries_deleted(
         &self,
         who: &Principal,
         entity: EntityId,
@@ -256,12 +257,12 @@ impl Actions {
     }
 
     /// Something was done with an alarm; told about its originator. Without a person where the platform did it.
-    pub async fn alarm(&self, who: Option<&Principal>, msg_type: MsgType, info: &AlarmInfo) {
+    pub async fn push_alarm(&self, who: Option<&Principal>, msg_type: MsgType, info: &AlarmInfo) {
         let alarm = &info.alarm;
         let Some(originator) = alarm.originator else {
             return;
         };
-        let action = Action {
+        let action = EntityAction {
             who,
             tenant: alarm.tenant_id,
             msg_type,
@@ -274,7 +275,7 @@ impl Actions {
     }
 
     /// A comment was written or changed: `CommentCreated`, `CommentUpdated`; told about the alarm.
-    pub async fn comment(
+    pub async fn push_comment(
         &self,
         who: Option<&Principal>,
         msg_type: MsgType,
@@ -282,7 +283,7 @@ impl Actions {
         comment: &AlarmComment,
     ) {
         let alarm = &info.alarm;
-        let action = Action {
+        let action = EntityAction {
             who,
             tenant: alarm.tenant_id,
             msg_type,
@@ -298,17 +299,17 @@ impl Actions {
     ///
     /// # Errors
     /// The rule engine cannot be told.
-    pub async fn device_call(
+    pub async fn push_rpc(
         &self,
         who: &Principal,
         device: &Device,
         call: &DeviceRpcRequest,
     ) -> StoreResult<()> {
         let customer = Some(who.customer).filter(|customer| !customer.is_null());
-        push_call(&self.context, customer, device, call).await
+        push_device_rpc(&self.context, customer, device, call).await
     }
 
-    async fn push(&self, action: Action<'_>, body: &impl Serialize) {
+    async fn push(&self, action: EntityAction<'_>, body: &impl Serialize) {
         let body = serde_json::to_string(body);
         if let (Some(trail), Some(who), Ok(body)) = (self.audit.get(), action.who, &body)
             && let Some(entry) = audit_entry(who, &action, body, self.context.now())
@@ -318,9 +319,9 @@ impl Actions {
         if action.tenant.is_null() {
             return;
         }
-        let mut metadata = Metadata::new();
+        let mut metadata = MetadataMap::new();
         if let Some(who) = action.who {
-            self.introduce(who, &mut metadata).await;
+            self.add_principal(who, &mut metadata).await;
         }
         let own = action.who.map_or(CustomerId::NULL, |who| who.customer);
         let customer = Some(action.customer)
@@ -337,9 +338,9 @@ impl Actions {
         }
         let queued = match body {
             Ok(body) => {
-                let message = Message {
+                let message = QueueMessage {
                     customer,
-                    ..Message::new(
+                    ..QueueMessage::new(
                         action.msg_type.clone(),
                         action.originator,
                         self.context.now(),
@@ -363,7 +364,7 @@ impl Actions {
     }
 
     /// Says who did it.
-    async fn introduce(&self, who: &Principal, metadata: &mut Metadata) {
+    async fn add_principal(&self, who: &Principal, metadata: &mut MetadataMap) {
         if let Some((_, known)) = self.known.as_deref().filter(|(user, _)| *user == who.user) {
             *metadata = known.clone();
             return;
@@ -388,13 +389,13 @@ impl Actions {
 ///
 /// # Errors
 /// The rule engine cannot be told.
-pub(super) async fn push_call(
-    context: &Context,
+pub(super) async fn push_device_rpc(
+    context: &ServiceContext,
     customer: Option<CustomerId>,
     device: &Device,
     call: &DeviceRpcRequest,
 ) -> StoreResult<()> {
-    let mut metadata = Metadata::from_iter([
+    let mut metadata = MetadataMap::from_iter([
         ("requestUUID", call.id.to_string()),
         ("originServiceId", call.rest_origin.clone().unwrap_or_default()),
         ("expirationTime", call.expires_ms.to_string()),
@@ -412,9 +413,9 @@ pub(super) async fn push_call(
     let body = json!({
         "method": call.method, "params": call.params, "additionalInfo": call.additional_info,
     });
-    let message = Message {
+    let message = QueueMessage {
         customer,
-        ..Message::new(
+        ..QueueMessage::new(
             MsgType::RpcFromServer,
             call.device.into(),
             context.now(),
@@ -426,8 +427,8 @@ pub(super) async fn push_call(
 }
 
 /// A message about an entity that its body does not show.
-fn bare<'a>(who: &'a Principal, msg_type: MsgType, originator: EntityId) -> Action<'a> {
-    Action {
+fn bare<'a>(who: &'a Principal, msg_type: MsgType, originator: EntityId) -> EntityAction<'a> {
+    EntityAction {
         who: Some(who),
         tenant: who.tenant,
         msg_type,
@@ -439,7 +440,7 @@ fn bare<'a>(who: &'a Principal, msg_type: MsgType, originator: EntityId) -> Acti
 }
 
 /// What the audit log says about an action; `None` for messages that are no action of a person.
-fn audit_entry(who: &Principal, action: &Action<'_>, body: &str, now: i64) -> Option<AuditLog> {
+fn audit_entry(who: &Principal, action: &EntityAction<'_>, body: &str, now: i64) -> Option<AuditLog> {
     let entity = action.originator;
     let id = entity.id;
     let text = |name: &str| {

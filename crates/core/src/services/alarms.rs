@@ -15,7 +15,9 @@ use fieldline_model::{
 };
 use serde_json::{Value, json};
 
-use super::{Actions, Context, ServiceError, ServiceErrorKind, ServiceResult, retention, validate};
+use super::{
+    EntityActionService, ServiceContext, ServiceError, ServiceErrorKind, ServiceResult, retention, validate,
+};
 use crate::events::EntityChange;
 use crate::ports::{AlarmApiResult, AlarmDraft, AlarmUpdate};
 
@@ -24,33 +26,33 @@ pub trait AlarmGate: Send + Sync {
     /// Whether a new alarm may be created.
     fn may_create(&self, tenant: TenantId) -> bool;
     /// A new alarm was created.
-    fn created(&self, tenant: TenantId);
+    fn count_created(&self, tenant: TenantId);
 }
 
 /// Lets every alarm through.
-struct Open;
+struct UnlimitedAlarms;
 
-impl AlarmGate for Open {
+impl AlarmGate for UnlimitedAlarms {
     fn may_create(&self, _: TenantId) -> bool {
         true
     }
-    fn created(&self, _: TenantId) {}
+    fn count_created(&self, _: TenantId) {}
 }
 
 /// Rules about alarms. What the methods of this part do is not told to the rule engine: the engine calls them itself.
 #[derive(Clone)]
-pub struct Alarms {
-    context: Arc<Context>,
-    actions: Actions,
+pub struct AlarmService {
+    context: Arc<ServiceContext>,
+    actions: EntityActionService,
     gate: Arc<dyn AlarmGate>,
 }
 
-impl Alarms {
-    pub(super) fn new(context: &Arc<Context>, actions: &Actions) -> Self {
+impl AlarmService {
+    pub(super) fn new(context: &Arc<ServiceContext>, actions: &EntityActionService) -> Self {
         Self {
             context: Arc::clone(context),
             actions: actions.clone(),
-            gate: Arc::new(Open),
+            gate: Arc::new(UnlimitedAlarms),
         }
     }
 
@@ -105,7 +107,7 @@ impl Alarms {
                 ServiceError::new(ServiceErrorKind::TooManyRequests, "Alarms creation is disabled")
             })?;
         if result.created {
-            self.gate.created(tenant);
+            self.gate.count_created(tenant);
         }
         self.finish(result, user).await
     }
@@ -184,7 +186,8 @@ impl Alarms {
     pub async fn delete(&self, tenant: TenantId, id: AlarmId) -> ServiceResult<Option<Alarm>> {
         let deleted = self.context.stores.alarms.delete(tenant, id).await?;
         if let Some(originator) = deleted.as_ref().and_then(|alarm| alarm.originator) {
-            self.context.tell(EntityChange::AlarmChanged(tenant, originator));
+            self.context
+                .publish_change(EntityChange::AlarmChanged(tenant, originator));
         }
         Ok(deleted)
     }
@@ -210,10 +213,11 @@ impl Alarms {
             count += deleted.len() as u64;
             for alarm in deleted {
                 if let Some(originator) = alarm.originator {
-                    self.context.tell(EntityChange::AlarmChanged(tenant, originator));
+                    self.context
+                        .publish_change(EntityChange::AlarmChanged(tenant, originator));
                 }
                 self.actions
-                    .alarm(None, MsgType::AlarmDelete, &nameless(alarm))
+                    .push_alarm(None, MsgType::AlarmDelete, &nameless(alarm))
                     .await;
             }
         }
@@ -305,11 +309,12 @@ impl Alarms {
         user: Option<UserId>,
     ) -> ServiceResult<AlarmApiResult> {
         let tenant = result.alarm.tenant_id;
-        result.propagated = self.shown_at(&result).await?;
+        result.propagated = self.update_propagation(&result).await?;
         if result.modified
             && let Some(originator) = result.alarm.originator
         {
-            self.context.tell(EntityChange::AlarmChanged(tenant, originator));
+            self.context
+                .publish_change(EntityChange::AlarmChanged(tenant, originator));
         }
         if result.severity_changed() {
             let old = result.old.as_ref().and_then(|old| old.severity);
@@ -320,7 +325,7 @@ impl Alarms {
 
     /// Where an alarm shows, its originator first; brought up to date where that may have changed. A replayed draft counts
     /// as that: its first run may have ended before this.
-    async fn shown_at(&self, result: &AlarmApiResult) -> ServiceResult<Vec<EntityId>> {
+    async fn update_propagation(&self, result: &AlarmApiResult) -> ServiceResult<Vec<EntityId>> {
         let alarm = &result.alarm;
         let (Some(id), Some(originator)) = (alarm.id, alarm.originator) else {
             return Ok(Vec::new());

@@ -6,7 +6,7 @@ use fieldline_model::entity::{ApiKey, ApiKeyInfo, User};
 use fieldline_model::page::PageLink;
 use fieldline_model::{ApiKeyId, new_uuid};
 
-use super::{Context, ServiceError, ServiceResult, random_text, validate};
+use super::{ServiceContext, ServiceError, ServiceResult, random_text, validate};
 use crate::devices::sha3_hex;
 
 /// What values begin with, so that they are recognized where they should not be.
@@ -20,10 +20,10 @@ const MAX_KEYS: u64 = 100;
 
 /// Rules about keys.
 #[derive(Clone)]
-pub struct ApiKeys(Arc<Context>);
+pub struct ApiKeyService(Arc<ServiceContext>);
 
-impl ApiKeys {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
+impl ApiKeyService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self(Arc::clone(context))
     }
 

@@ -6,17 +6,17 @@ use async_trait::async_trait;
 use fieldline_model::entity::AssetProfile;
 use fieldline_model::{AssetProfileId, EntityType, RuleChainId, TenantId};
 
-use super::profiles::{self, ProfileService, Rules};
-use super::{Context, ServiceError, ServiceResult, conflict, validate};
+use super::profiles::{self, ProfileRules, ProfileService};
+use super::{ServiceContext, ServiceError, ServiceResult, conflict, validate};
 use crate::events::EntityChange;
 
 const NAME_TAKEN: &str = "Asset profile with such name already exists!";
 
 /// Rules about asset profiles.
 #[derive(Clone)]
-pub struct AssetProfiles(Arc<Context>);
+pub struct AssetProfileService(Arc<ServiceContext>);
 
-impl Rules for AssetProfile {
+impl ProfileRules for AssetProfile {
     const MEMBERS: &'static str = "assets";
 
     fn fresh(id: AssetProfileId, created_time: i64, tenant: TenantId, name: &str, is_default: bool) -> Self {
@@ -36,8 +36,8 @@ impl Rules for AssetProfile {
     }
 }
 
-impl AssetProfiles {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
+impl AssetProfileService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self(Arc::clone(context))
     }
 
@@ -65,8 +65,8 @@ impl AssetProfiles {
 }
 
 #[async_trait]
-impl ProfileService for AssetProfiles {
-    type Profile = AssetProfile;
+impl ProfileService for AssetProfileService {
+    type ManagedProfile = AssetProfile;
 
     async fn save(&self, tenant: TenantId, mut profile: AssetProfile) -> ServiceResult<AssetProfile> {
         let stores = &self.0.stores.asset_profiles;
@@ -87,7 +87,7 @@ impl ProfileService for AssetProfiles {
             }
         }
         let saved = conflict(stores.save(profile, create).await, NAME_TAKEN)?;
-        profiles::tell::<AssetProfile>(&self.0, tenant, saved.id);
+        profiles::publish_profile_change::<AssetProfile>(&self.0, tenant, saved.id);
         Ok(saved)
     }
 

@@ -6,16 +6,16 @@ use async_trait::async_trait;
 use fieldline_model::entity::{Asset, AssetProfile};
 use fieldline_model::{AssetId, CustomerId, TenantId};
 
-use super::assigned::{self, AssignedService};
-use super::{Context, NameConflict, ServiceResult, conflict, profiles, validate};
+use super::assigned::{self, AssignableService};
+use super::{NameConflict, ServiceContext, ServiceResult, conflict, profiles, validate};
 use crate::events::EntityChange;
 
 /// Rules about assets.
 #[derive(Clone)]
-pub struct Assets(Arc<Context>);
+pub struct AssetService(Arc<ServiceContext>);
 
-impl Assets {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
+impl AssetService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self(Arc::clone(context))
     }
 
@@ -40,7 +40,7 @@ impl Assets {
         let saved = self.0.stores.assets.save(asset, old.is_none()).await;
         let saved = conflict(saved, &assigned::name_taken::<Asset>())?;
         self.0
-            .tell(EntityChange::AssetSaved(tenant, saved.id.unwrap_or_default()));
+            .publish_change(EntityChange::AssetSaved(tenant, saved.id.unwrap_or_default()));
         Ok(saved)
     }
 
@@ -51,11 +51,11 @@ impl Assets {
 }
 
 #[async_trait]
-impl AssignedService for Assets {
-    type Entity = Asset;
+impl AssignableService for AssetService {
+    type ManagedEntity = Asset;
 
     async fn assign(&self, tenant: TenantId, id: AssetId, customer: CustomerId) -> ServiceResult<Asset> {
-        match assigned::handed_over(&self.0, tenant, id, customer).await? {
+        match assigned::with_customer(&self.0, tenant, id, customer).await? {
             (asset, true) => self.save(tenant, asset, &NameConflict::Fail).await,
             (asset, false) => Ok(asset),
         }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use fieldline_model::entity::calculated_field::{CalculatedFieldLimits, ConfigError, Configuration};
+use fieldline_model::entity::calculated_field::{
+    CalculatedFieldConfiguration, CalculatedFieldLimits, FieldConfigError,
+};
 use fieldline_model::entity::{CalculatedField, CalculatedFieldType};
 use fieldline_model::{
     AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityType,
@@ -10,17 +12,17 @@ use fieldline_model::{
 };
 use serde_json::Value;
 
-use super::{Context, ServiceError, ServiceErrorKind, ServiceResult, conflict, debug, validate};
+use super::{ServiceContext, ServiceError, ServiceErrorKind, ServiceResult, conflict, debug, validate};
 use crate::access::title;
 use crate::events::EntityChange;
 use crate::ports::StoreResult;
 
 /// Rules about calculated fields.
 #[derive(Clone)]
-pub struct CalculatedFields(Arc<Context>);
+pub struct CalculatedFieldService(Arc<ServiceContext>);
 
-impl CalculatedFields {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
+impl CalculatedFieldService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self(Arc::clone(context))
     }
 
@@ -161,12 +163,13 @@ impl CalculatedFields {
         field: &CalculatedField,
         limits: &CalculatedFieldLimits,
     ) -> ServiceResult<()> {
-        let configuration = Configuration::parse(field.field_type, &field.configuration).map_err(refused)?;
+        let configuration =
+            CalculatedFieldConfiguration::parse(field.field_type, &field.configuration).map_err(refused)?;
         limits.check(&configuration).map_err(refused)?;
-        if let Configuration::EntityAggregation(aggregation) = &configuration {
+        if let CalculatedFieldConfiguration::EntityAggregation(aggregation) = &configuration {
             let zone = &aggregation.interval.tz;
             if zone.parse::<chrono_tz::Tz>().is_err() {
-                return Err(refused(ConfigError::new(
+                return Err(refused(FieldConfigError::new(
                     "configuration.interval.tz",
                     format!("Invalid timezone in interval: '{zone}'"),
                 )));
@@ -205,19 +208,19 @@ impl CalculatedFields {
         let Some(settings) = &mut field.debug_settings else {
             return Ok(());
         };
-        *settings = settings.limited(debug::latest_end(&self.0, tenant).await?);
+        *settings = settings.with_latest_end(debug::latest_end(&self.0, tenant).await?);
         Ok(())
     }
 
     fn tell(&self, tenant: TenantId, entity: EntityId, id: CalculatedFieldId) {
         self.0
-            .tell(EntityChange::CalculatedFieldChanged(tenant, entity, id));
+            .publish_change(EntityChange::CalculatedFieldChanged(tenant, entity, id));
     }
 }
 
 /// Refuses to delete what the arguments of other entities' fields name. `kind` is what it is called in messages.
 pub(super) async fn refuse_referenced(
-    context: &Context,
+    context: &ServiceContext,
     tenant: TenantId,
     entity: EntityId,
     kind: &str,
@@ -232,19 +235,23 @@ pub(super) async fn refuse_referenced(
 }
 
 /// Deletes the fields of an entity that is gone.
-pub(super) async fn forget(context: &Context, tenant: TenantId, entity: EntityId) -> StoreResult<()> {
+pub(super) async fn delete_of_entity(
+    context: &ServiceContext,
+    tenant: TenantId,
+    entity: EntityId,
+) -> StoreResult<()> {
     let deleted = context
         .stores
         .calculated_fields
         .delete_of_entity(tenant, entity)
         .await?;
     for id in deleted {
-        context.tell(EntityChange::CalculatedFieldChanged(tenant, entity, id));
+        context.publish_change(EntityChange::CalculatedFieldChanged(tenant, entity, id));
     }
     Ok(())
 }
 
-fn refused(error: ConfigError) -> ServiceError {
+fn refused(error: FieldConfigError) -> ServiceError {
     ServiceError::invalid(format!("Validation error: {error}"))
 }
 

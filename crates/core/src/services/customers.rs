@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use fieldline_model::entity::Customer;
-use fieldline_model::{CustomerId, EntityType, Subject, TenantId};
+use fieldline_model::{CustomerId, EntityKey, EntityType, TenantId};
 use serde_json::json;
 
 use super::names::no_free_name;
-use super::{Context, NameConflict, ServiceError, ServiceResult, conflict, limits, validate};
+use super::{NameConflict, ServiceContext, ServiceError, ServiceResult, conflict, limits, validate};
 use crate::events::EntityChange;
 use crate::ports::StoreErrorKind;
 
@@ -16,10 +16,10 @@ const TITLE_TAKEN: &str = "Customer with such title already exists!";
 
 /// Rules about customers.
 #[derive(Clone)]
-pub struct Customers(Arc<Context>);
+pub struct CustomerService(Arc<ServiceContext>);
 
-impl Customers {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
+impl CustomerService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self(Arc::clone(context))
     }
 
@@ -52,19 +52,20 @@ impl Customers {
         customer.name.clone_from(&customer.title);
         if let Some(old) = old {
             customer.created_time = old.created_time;
-            return self.told(conflict(stores.save(customer, false).await, TITLE_TAKEN));
+            return self.publish_saved(conflict(stores.save(customer, false).await, TITLE_TAKEN));
         }
         limits::check(&self.0, tenant, EntityType::Customer).await?;
         customer.id = Some(CustomerId::new());
         customer.created_time = self.0.now();
-        self.told(conflict(stores.save(customer, true).await, TITLE_TAKEN))
+        self.publish_saved(conflict(stores.save(customer, true).await, TITLE_TAKEN))
     }
 
     /// Tells of a customer that was saved.
-    fn told(&self, saved: ServiceResult<Customer>) -> ServiceResult<Customer> {
+    fn publish_saved(&self, saved: ServiceResult<Customer>) -> ServiceResult<Customer> {
         if let Ok(customer) = &saved {
             let id = customer.id.unwrap_or_default();
-            self.0.tell(EntityChange::CustomerSaved(customer.tenant_id, id));
+            self.0
+                .publish_change(EntityChange::CustomerSaved(customer.tenant_id, id));
         }
         saved
     }
@@ -91,7 +92,7 @@ impl Customers {
     ///
     /// # Errors
     /// The store failed.
-    pub async fn public(&self, tenant: TenantId) -> ServiceResult<Customer> {
+    pub async fn ensure_public(&self, tenant: TenantId) -> ServiceResult<Customer> {
         let stores = &self.0.stores.customers;
         if let Some(customer) = stores.by_title(tenant, PUBLIC_TITLE).await? {
             return Ok(customer);
@@ -111,7 +112,7 @@ impl Customers {
                 let found = stores.by_title(tenant, PUBLIC_TITLE).await?;
                 found.ok_or_else(|| error.into())
             }
-            saved => self.told(Ok(saved?)),
+            saved => self.publish_saved(Ok(saved?)),
         }
     }
 
@@ -121,13 +122,13 @@ impl Customers {
     /// Calculated fields name it, or the store failed.
     pub async fn delete(&self, tenant: TenantId, id: CustomerId) -> ServiceResult<()> {
         super::calculated_fields::refuse_referenced(&self.0, tenant, id.into(), "customer").await?;
-        let subject = Subject {
+        let subject = EntityKey {
             tenant,
             entity: id.into(),
         };
         self.0.stores.customers.delete(tenant, id).await?;
-        self.0.tell(EntityChange::CustomerDeleted(tenant, id));
-        Ok(self.0.forget_links(subject).await?)
+        self.0.publish_change(EntityChange::CustomerDeleted(tenant, id));
+        Ok(self.0.delete_links(subject).await?)
     }
 }
 

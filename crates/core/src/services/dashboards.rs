@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use fieldline_model::entity::{Customer, Dashboard, DashboardInfo};
 use fieldline_model::page::PageLink;
-use fieldline_model::{DashboardId, EntityId, EntityType, Subject, TenantId};
+use fieldline_model::{DashboardId, EntityId, EntityKey, EntityType, TenantId};
 
-use super::{Context, ServiceError, ServiceResult, limits, validate};
+use super::{ServiceContext, ServiceError, ServiceResult, limits, validate};
 use crate::events::EntityChange;
 
 /// Profiles read at once while looking for one that names a dashboard.
@@ -14,10 +14,10 @@ const PAGE: u32 = 1_000;
 
 /// Rules about dashboards.
 #[derive(Clone)]
-pub struct Dashboards(Arc<Context>);
+pub struct DashboardService(Arc<ServiceContext>);
 
-impl Dashboards {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
+impl DashboardService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self(Arc::clone(context))
     }
 
@@ -94,18 +94,18 @@ impl Dashboards {
     pub async fn delete(&self, dashboard: &DashboardInfo) -> ServiceResult<()> {
         let (tenant, id) = (dashboard.tenant_id, dashboard.id.unwrap_or_default());
         self.refuse_named(tenant, id.into()).await?;
-        let subject = Subject {
+        let subject = EntityKey {
             tenant,
             entity: id.into(),
         };
         self.0.stores.dashboards.delete(tenant, id).await?;
         self.tell(tenant, id);
-        self.0.forget_links(subject).await?;
+        self.0.delete_links(subject).await?;
         Ok(())
     }
 
     fn tell(&self, tenant: TenantId, id: DashboardId) {
-        self.0.tell(EntityChange::DashboardChanged(tenant, id));
+        self.0.publish_change(EntityChange::DashboardChanged(tenant, id));
     }
 
     async fn refuse_named(&self, tenant: TenantId, dashboard: EntityId) -> ServiceResult<()> {

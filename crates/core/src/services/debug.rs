@@ -3,7 +3,7 @@
 use fieldline_model::TenantId;
 use fieldline_model::entity::DebugSettings;
 
-use super::{Context, ServiceResult};
+use super::{ServiceContext, ServiceResult};
 
 /// Minutes, where the tenant profile says nothing.
 const DEFAULT_MINUTES: u64 = 15;
@@ -23,11 +23,11 @@ pub(super) fn stored(
     };
     given
         .or(debug_mode.then_some(older))
-        .map(|settings| settings.limited(latest_end))
+        .map(|settings| settings.with_latest_end(latest_end))
 }
 
 /// When storing everything ends, if it begins now; milliseconds.
-pub(super) async fn latest_end(context: &Context, tenant: TenantId) -> ServiceResult<i64> {
+pub(super) async fn latest_end(context: &ServiceContext, tenant: TenantId) -> ServiceResult<i64> {
     let profile = context.stores.profile_of(tenant).await?;
     let minutes = profile.map_or(0, |profile| profile.limit("maxDebugModeDurationMinutes"));
     let minutes = if minutes == 0 { DEFAULT_MINUTES } else { minutes };

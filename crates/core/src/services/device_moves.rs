@@ -9,45 +9,45 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fieldline_model::entity::{Device, DeviceProfile, Tenant};
-use fieldline_model::{CustomerId, DeviceId, EntityType, Subject, TenantId};
+use fieldline_model::{CustomerId, DeviceId, EntityKey, EntityType, TenantId};
 use rustc_hash::FxHashSet;
 use tokio::sync::{Mutex, watch};
 use tokio::time::MissedTickBehavior;
 
 use super::devices::{assigned_packages, sync_device_data};
 use super::{
-    Context, ServiceError, ServiceResult, assigned, calculated_fields, conflict, entity_views,
+    ServiceContext, ServiceError, ServiceResult, assigned, calculated_fields, conflict, entity_views,
     gateway_notices, limits, ota_packages, profiles,
 };
 use crate::events::EntityChange;
 use crate::logging::LogGate;
-use crate::ports::{DeviceMove, StoreResult, ValueHandOver};
+use crate::ports::{DeviceTransfer, StoreResult, ValueTransfer};
 
 static GATE: LogGate = LogGate::new(2);
 /// How long what still comes for a device in its former tenant follows it, milliseconds.
-const FOLLOWS_MS: i64 = 3_600_000;
+const FORWARDING_PERIOD_MS: i64 = 3_600_000;
 /// How often somebody looks for it.
 const PERIOD: Duration = Duration::from_secs(5);
 /// Moves that are looked at together.
-const PART: u32 = 1_000;
+const BATCH_SIZE: u32 = 1_000;
 
 /// See the module. One for each node.
-pub struct DeviceMoves {
-    context: Context,
-    values: Arc<dyn ValueHandOver>,
+pub struct TenantTransfer {
+    context: ServiceContext,
+    values: Arc<dyn ValueTransfer>,
     /// One device at a time: of two moves of one device the later one counts.
-    turn: Mutex<Former>,
+    turn: Mutex<SettledTransfers>,
     /// Whether there may be moves.
     any: AtomicBool,
 }
 
 /// Moves after which nothing but values is left in the former tenant.
 #[derive(Default)]
-struct Former(FxHashSet<(DeviceId, TenantId)>);
+struct SettledTransfers(FxHashSet<(DeviceId, TenantId)>);
 
-impl DeviceMoves {
+impl TenantTransfer {
     /// Moves, with what hands values over.
-    pub fn new(context: Context, values: Arc<dyn ValueHandOver>) -> Arc<Self> {
+    pub fn new(context: ServiceContext, values: Arc<dyn ValueTransfer>) -> Arc<Self> {
         Arc::new(Self {
             context,
             values,
@@ -63,7 +63,7 @@ impl DeviceMoves {
     ///
     /// # Errors
     /// An entity view shows it, it has a package of its own, or the other tenant has its name, or as many devices as it may have.
-    pub async fn give(&self, from: TenantId, id: DeviceId, to: &Tenant) -> ServiceResult<Device> {
+    pub async fn transfer(&self, from: TenantId, id: DeviceId, to: &Tenant) -> ServiceResult<Device> {
         let context = &self.context;
         let mut former = self.turn.lock().await;
         let tenant = to.id.unwrap_or_default();
@@ -93,39 +93,39 @@ impl DeviceMoves {
         let given = context
             .stores
             .device_moves
-            .give(from, device, context.now())
+            .transfer(from, device, context.now())
             .await;
         let given = conflict(given, &assigned::name_taken::<Device>())?;
         self.any.store(true, Ordering::Release);
         // Ends its sessions: what it says from now on is said in the other tenant.
-        context.tell(EntityChange::DeviceDeleted(from, id));
+        context.publish_change(EntityChange::DeviceDeleted(from, id));
         former.0.remove(&(id, from));
-        if let Err(error) = self.follow(&mut former, id, from, tenant).await {
+        if let Err(error) = self.transfer_remaining(&mut former, id, from, tenant).await {
             tracing::warn!(device = %id, %error, "cannot hand over all of a device yet, trying again");
         }
-        context.tell(EntityChange::DeviceMoved(tenant, id));
-        context.tell(EntityChange::DeviceSaved(tenant, id));
-        gateway_notices::deleted(context, &old).await;
+        context.publish_change(EntityChange::DeviceMoved(tenant, id));
+        context.publish_change(EntityChange::DeviceSaved(tenant, id));
+        gateway_notices::notify_deleted(context, &old).await;
         Ok(given)
     }
 
     /// Hands over what is in the former tenant; says whether there was anything.
-    async fn follow(
+    async fn transfer_remaining(
         &self,
-        former: &mut Former,
+        former: &mut SettledTransfers,
         device: DeviceId,
         from: TenantId,
         to: TenantId,
     ) -> StoreResult<bool> {
-        let left = Subject::device(from, device);
+        let left = EntityKey::device(from, device);
         if !former.0.contains(&(device, from)) {
-            calculated_fields::forget(&self.context, from, left.entity).await?;
+            calculated_fields::delete_of_entity(&self.context, from, left.entity).await?;
             let stores = &self.context.stores;
             stores.events.delete_subject(left).await?;
             stores.relations.delete_of(from, left.entity, None).await?;
             former.0.insert((device, from));
         }
-        self.values.hand_over(left, Subject::device(to, device)).await
+        self.values.transfer(left, EntityKey::device(to, device)).await
     }
 
     /// Has devices followed by what still comes, until told to stop. To be run once.
@@ -146,10 +146,15 @@ impl DeviceMoves {
         if !self.any.swap(false, Ordering::AcqRel) {
             return;
         }
-        let mut last: Option<DeviceMove> = None;
+        let mut last: Option<DeviceTransfer> = None;
         loop {
             let mut former = self.turn.lock().await;
-            let moves = self.context.stores.device_moves.list(last.as_ref(), PART).await;
+            let moves = self
+                .context
+                .stores
+                .device_moves
+                .list(last.as_ref(), BATCH_SIZE)
+                .await;
             let moves = match moves {
                 Ok(moves) => moves,
                 Err(error) => {
@@ -164,7 +169,7 @@ impl DeviceMoves {
             self.any.store(true, Ordering::Release);
             last = Some(*newest);
             for one in &moves {
-                if let Err(error) = self.look_after(&mut former, one).await
+                if let Err(error) = self.process_transfer(&mut former, one).await
                     && let Some(suppressed) = GATE.open()
                 {
                     let device = one.device;
@@ -174,17 +179,18 @@ impl DeviceMoves {
         }
     }
 
-    async fn look_after(&self, former: &mut Former, one: &DeviceMove) -> StoreResult<()> {
-        let is_over = one.at_ms.saturating_add(FOLLOWS_MS) <= self.context.now();
+    async fn process_transfer(&self, former: &mut SettledTransfers, one: &DeviceTransfer) -> StoreResult<()> {
+        let is_over = one.at_ms.saturating_add(FORWARDING_PERIOD_MS) <= self.context.now();
         match one.to {
             Some(to) => {
-                let has_come = self.follow(former, one.device, one.from, to).await?;
+                let has_come = self.transfer_remaining(former, one.device, one.from, to).await?;
                 if has_come {
-                    self.context.tell(EntityChange::DeviceMoved(to, one.device));
+                    self.context
+                        .publish_change(EntityChange::DeviceMoved(to, one.device));
                 }
             }
             None if is_over => {
-                let left = Subject::device(one.from, one.device);
+                let left = EntityKey::device(one.from, one.device);
                 self.context.stores.leftovers.note(&[left]).await?;
             }
             None => {}

@@ -8,8 +8,8 @@ use fieldline_model::page::PageLink;
 use fieldline_model::{DeviceProfileId, EntityType, RuleChainId, TenantId};
 use serde_json::{Value, json};
 
-use super::profiles::{self, ProfileService, Rules};
-use super::{Context, ServiceError, ServiceResult, ota_packages, random_text, validate};
+use super::profiles::{self, ProfileRules, ProfileService};
+use super::{ServiceContext, ServiceError, ServiceResult, ota_packages, random_text, validate};
 use crate::devices::certificate_credentials_id;
 use crate::events::EntityChange;
 use crate::ports::{DeviceFilter, StoreErrorKind};
@@ -29,10 +29,10 @@ const SECRET_LENGTH: usize = 20;
 
 /// Rules about device profiles.
 #[derive(Clone)]
-pub struct DeviceProfiles(Arc<Context>);
+pub struct DeviceProfileService(Arc<ServiceContext>);
 
-impl DeviceProfiles {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
+impl DeviceProfileService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self(Arc::clone(context))
     }
 
@@ -99,8 +99,8 @@ impl DeviceProfiles {
 }
 
 #[async_trait]
-impl ProfileService for DeviceProfiles {
-    type Profile = DeviceProfile;
+impl ProfileService for DeviceProfileService {
+    type ManagedProfile = DeviceProfile;
 
     async fn save(&self, tenant: TenantId, mut profile: DeviceProfile) -> ServiceResult<DeviceProfile> {
         profile.tenant_id = tenant;
@@ -128,7 +128,7 @@ impl ProfileService for DeviceProfiles {
             }
         }
         let saved = self.store(profile, create).await?;
-        profiles::tell::<DeviceProfile>(&self.0, tenant, saved.id);
+        profiles::publish_profile_change::<DeviceProfile>(&self.0, tenant, saved.id);
         Ok(saved)
     }
 
@@ -141,7 +141,7 @@ impl ProfileService for DeviceProfiles {
     }
 }
 
-impl Rules for DeviceProfile {
+impl ProfileRules for DeviceProfile {
     const MEMBERS: &'static str = "devices";
 
     fn fresh(id: DeviceProfileId, created_time: i64, tenant: TenantId, name: &str, is_default: bool) -> Self {

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use fieldline_model::entity::{Device, DeviceCredentials, DeviceProfile, OtaKind};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{CustomerId, DeviceCredentialsId, DeviceId, EntityId, Subject, TenantId, kv, new_uuid};
+use fieldline_model::{
+    CustomerId, DeviceCredentialsId, DeviceId, EntityId, EntityKey, TenantId, kv, new_uuid,
+};
 use serde_json::{Value, json};
 
-use super::assigned::{self, AssignedService};
+use super::assigned::{self, AssignableService};
 use super::{
-    Context, NameConflict, ServiceError, ServiceResult, conflict, credentials, gateway_notices, ota_packages,
-    profiles, random_text, validate,
+    NameConflict, ServiceContext, ServiceError, ServiceResult, conflict, credentials, gateway_notices,
+    ota_packages, profiles, random_text, validate,
 };
 use crate::events::EntityChange;
 use crate::ports::{AttributeRow, StoreErrorKind};
@@ -31,10 +33,10 @@ pub enum NewCredentials {
 
 /// Rules about devices.
 #[derive(Clone)]
-pub struct Devices(Arc<Context>);
+pub struct DeviceService(Arc<ServiceContext>);
 
-impl Devices {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
+impl DeviceService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self(Arc::clone(context))
     }
 
@@ -97,7 +99,7 @@ impl Devices {
             saved => saved?,
         };
         self.mark_inactive(tenant, id, now).await?;
-        self.0.tell(EntityChange::DeviceSaved(tenant, id));
+        self.0.publish_change(EntityChange::DeviceSaved(tenant, id));
         Ok(saved)
     }
 
@@ -110,8 +112,8 @@ impl Devices {
         let (tenant, id) = (device.tenant_id, device.id.unwrap_or_default());
         let saved = self.0.stores.devices.save(device, false).await;
         let saved = conflict(saved, &assigned::name_taken::<Device>())?;
-        self.0.tell(EntityChange::DeviceSaved(tenant, id));
-        gateway_notices::renamed(&self.0, old, &saved).await;
+        self.0.publish_change(EntityChange::DeviceSaved(tenant, id));
+        gateway_notices::notify_renamed(&self.0, old, &saved).await;
         if let NewCredentials::Given(mut credentials) = new_credentials {
             let stored = self.0.stores.device_credentials.get(tenant, id).await?;
             credentials.id = stored.and_then(|stored| stored.id);
@@ -124,9 +126,9 @@ impl Devices {
     /// Every device has the attribute from the start, so that dashboards and filters find it.
     async fn mark_inactive(&self, tenant: TenantId, id: DeviceId, now: i64) -> ServiceResult<()> {
         let mut values = Vec::with_capacity(16);
-        kv::pack("active", kv::ValueRef::Bool(false), &mut values);
+        kv::pack("active", kv::KvValueRef::Bool(false), &mut values);
         let row = AttributeRow {
-            subject: Subject::device(tenant, id),
+            subject: EntityKey::device(tenant, id),
             scope: AttributeScope::Server,
             ts: now,
             values: &values,
@@ -170,18 +172,19 @@ impl Devices {
         }
         let credentials = credentials::normalize(credentials)?;
         let saved = conflict(stores.save(tenant, credentials).await, CREDENTIALS_TAKEN)?;
-        self.0.tell(EntityChange::DeviceCredentialsChanged(tenant, id));
+        self.0
+            .publish_change(EntityChange::DeviceCredentialsChanged(tenant, id));
         Ok(saved)
     }
 }
 
 #[async_trait]
-impl AssignedService for Devices {
-    type Entity = Device;
+impl AssignableService for DeviceService {
+    type ManagedEntity = Device;
 
     async fn assign(&self, tenant: TenantId, id: DeviceId, customer: CustomerId) -> ServiceResult<Device> {
         let keep = NewCredentials::AccessToken(None);
-        match assigned::handed_over(&self.0, tenant, id, customer).await? {
+        match assigned::with_customer(&self.0, tenant, id, customer).await? {
             (device, true) => self.save(tenant, device, keep, &NameConflict::Fail).await,
             (device, false) => Ok(device),
         }
@@ -192,7 +195,7 @@ impl AssignedService for Devices {
         let device = self.0.stores.devices.get(tenant, id).await?;
         assigned::delete_source::<Device>(&self.0, tenant, id, change).await?;
         if let Some(device) = device {
-            gateway_notices::deleted(&self.0, &device).await;
+            gateway_notices::notify_deleted(&self.0, &device).await;
         }
         Ok(())
     }

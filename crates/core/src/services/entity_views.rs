@@ -7,20 +7,20 @@ use fieldline_model::entity::{AttributeKeys, EntityView};
 use fieldline_model::page::PageLink;
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{
-    AssetId, CustomerId, DeviceId, EntityId, EntityType, EntityViewId, Subject, TenantId, kv,
+    AssetId, CustomerId, DeviceId, EntityId, EntityKey, EntityType, EntityViewId, TenantId, kv,
 };
 
-use super::assigned::{self, AssignedService};
-use super::{Context, NameConflict, ServiceError, ServiceResult, conflict, validate};
+use super::assigned::{self, AssignableService};
+use super::{NameConflict, ServiceContext, ServiceError, ServiceResult, conflict, validate};
 use crate::events::EntityChange;
 use crate::ports::{AttributeRow, EntityViewFilter};
 
 /// Rules about entity views.
 #[derive(Clone)]
-pub struct EntityViews(Arc<Context>);
+pub struct EntityViewService(Arc<ServiceContext>);
 
-impl EntityViews {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
+impl EntityViewService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self(Arc::clone(context))
     }
 
@@ -39,7 +39,7 @@ impl EntityViews {
         assigned::complete(&self.0, &mut view, old.as_ref()).await?;
         let saved = self.0.stores.entity_views.save(view, old.is_none()).await;
         let saved = conflict(saved, &assigned::name_taken::<EntityView>())?;
-        self.0.tell(EntityChange::EntityViewChanged(
+        self.0.publish_change(EntityChange::EntityViewChanged(
             tenant,
             saved.id.unwrap_or_default(),
         ));
@@ -53,7 +53,7 @@ impl EntityViews {
         let Some(shown) = view.entity_id else {
             return Ok(());
         };
-        let subject = |entity: EntityId| Subject {
+        let subject = |entity: EntityId| EntityKey {
             tenant: view.tenant_id,
             entity,
         };
@@ -128,8 +128,8 @@ impl EntityViews {
 }
 
 #[async_trait]
-impl AssignedService for EntityViews {
-    type Entity = EntityView;
+impl AssignableService for EntityViewService {
+    type ManagedEntity = EntityView;
 
     async fn assign(
         &self,
@@ -137,7 +137,7 @@ impl AssignedService for EntityViews {
         id: EntityViewId,
         customer: CustomerId,
     ) -> ServiceResult<EntityView> {
-        match assigned::handed_over(&self.0, tenant, id, customer).await? {
+        match assigned::with_customer(&self.0, tenant, id, customer).await? {
             (view, true) => self.save(tenant, view, &NameConflict::Fail).await,
             (view, false) => Ok(view),
         }
@@ -150,7 +150,11 @@ impl AssignedService for EntityViews {
 }
 
 /// Whether a view shows an entity.
-pub(super) async fn is_viewed(context: &Context, tenant: TenantId, entity: EntityId) -> ServiceResult<bool> {
+pub(super) async fn is_viewed(
+    context: &ServiceContext,
+    tenant: TenantId,
+    entity: EntityId,
+) -> ServiceResult<bool> {
     let filter = EntityViewFilter {
         entity: Some(entity),
         ..EntityViewFilter::default()
@@ -165,7 +169,7 @@ pub(super) async fn is_viewed(context: &Context, tenant: TenantId, entity: Entit
 
 /// Refuses to delete what a view shows.
 pub(super) async fn refuse_viewed(
-    context: &Context,
+    context: &ServiceContext,
     tenant: TenantId,
     entity: EntityId,
     kind: &str,

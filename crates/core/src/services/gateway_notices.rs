@@ -8,19 +8,19 @@ use fieldline_model::{DeviceId, TenantId, new_uuid};
 use serde_json::{Map, Value, json};
 
 use super::onboarding::LAST_GATEWAY;
-use super::{Context, actions};
+use super::{ServiceContext, actions};
 use crate::logging::LogGate;
 use crate::ports::{DeviceRpcRequest, StoreResult};
 use crate::queue_stats::SERVICE_ID;
 
 static GATE: LogGate = LogGate::new(2);
 /// How long a gateway may be away and still be told, milliseconds.
-const KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
+const NOTICE_TTL_MS: i64 = 24 * 60 * 60 * 1_000;
 /// How often a notice is sent again that is not acknowledged.
 const RETRIES: u32 = 3;
 
 /// Tells the gateway, if there is one and the name is another.
-pub(super) async fn renamed(context: &Context, old: &Device, saved: &Device) {
+pub(super) async fn notify_renamed(context: &ServiceContext, old: &Device, saved: &Device) {
     if old.name == saved.name {
         return;
     }
@@ -37,7 +37,7 @@ pub(super) async fn renamed(context: &Context, old: &Device, saved: &Device) {
 }
 
 /// Tells the gateway, if there is one, that its tenant has the device no longer.
-pub(super) async fn deleted(context: &Context, device: &Device) {
+pub(super) async fn notify_deleted(context: &ServiceContext, device: &Device) {
     let name = json!(device.name);
     tell(
         context,
@@ -55,7 +55,13 @@ fn gateway_of(device: &Device) -> Option<DeviceId> {
     id.parse().ok().map(DeviceId)
 }
 
-async fn tell(context: &Context, tenant: TenantId, gateway: Option<DeviceId>, method: &str, params: Value) {
+async fn tell(
+    context: &ServiceContext,
+    tenant: TenantId,
+    gateway: Option<DeviceId>,
+    method: &str,
+    params: Value,
+) {
     let Some(gateway) = gateway else { return };
     if let Err(error) = push(context, tenant, gateway, method, &params).await
         && let Some(suppressed) = GATE.open()
@@ -65,7 +71,7 @@ async fn tell(context: &Context, tenant: TenantId, gateway: Option<DeviceId>, me
 }
 
 async fn push(
-    context: &Context,
+    context: &ServiceContext,
     tenant: TenantId,
     gateway: DeviceId,
     method: &str,
@@ -85,10 +91,10 @@ async fn push(
         oneway: true,
         persistent: true,
         retries: Some(RETRIES),
-        expires_ms: context.now().saturating_add(KEPT_MS),
+        expires_ms: context.now().saturating_add(NOTICE_TTL_MS),
         additional_info: None,
         rest_origin: Some(SERVICE_ID.to_owned()),
         origin_run: None,
     };
-    actions::push_call(context, None, &gateway, &call).await
+    actions::push_device_rpc(context, None, &gateway, &call).await
 }

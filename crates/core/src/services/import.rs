@@ -22,38 +22,38 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fieldline_model::entity::{ImportColumnType as Column, ImportRequest, ImportResult};
-use fieldline_model::{CustomerId, EntityId, Subject, TenantId, new_uuid};
+use fieldline_model::{CustomerId, EntityId, EntityKey, TenantId, new_uuid};
 use futures::stream::{self, StreamExt as _};
 use serde_json::Value;
 use tracing::warn;
 
-use self::line::Line;
-use self::values::{OfLine, Values};
-use super::{Actions, Context, ServiceError, ServiceResult, limits};
-use crate::access::{Kind as _, Principal};
+use self::line::ImportLine;
+use self::values::{ImportBatchValues, ImportLineValues};
+use super::{EntityActionService, ServiceContext, ServiceError, ServiceResult, limits};
+use crate::access::{EntityKind as _, Principal};
 use crate::audit::raw;
 use crate::downlink::{AttributeUpdate, DeviceLink};
 use crate::events::EntityChange;
-use crate::ports::{Assignable, AssignableStore, ImportRow, ImportedValues as _, StoreError};
-use crate::usage::{ApiUsage, Feature, Usage, UsageKey};
+use crate::ports::{AssignableEntity, AssignableStore, ImportRow, ImportValueStore as _, StoreError};
+use crate::usage::{ApiFeature, TenantUsage, UsageKey, UsageStore};
 
 /// Lines that are stored together.
 const BATCH: usize = 500;
 /// Messages on their way to the rule engine at the same time.
-const TELLING: usize = 500;
+const MAX_CONCURRENT_MESSAGES: usize = 500;
 
 /// Imports of many entities.
 #[derive(Clone)]
-pub struct Imports {
-    context: Arc<Context>,
-    actions: Actions,
+pub struct BulkImportService {
+    context: Arc<ServiceContext>,
+    actions: EntityActionService,
 }
 
 /// What an import works with besides the services.
 #[derive(Clone, Copy)]
-pub struct ImportLinks<'l> {
+pub struct ImportContext<'l> {
     /// How much tenants use.
-    pub usage: &'l ApiUsage,
+    pub usage: &'l UsageStore,
     /// The way to the sessions of devices, which hear of their shared attributes.
     pub devices: &'l dyn DeviceLink,
     /// Whether cells of values that hold a number become numbers.
@@ -61,14 +61,14 @@ pub struct ImportLinks<'l> {
 }
 
 /// An entity as it was stored.
-struct Stored<E> {
-    line: Line,
+struct ImportedEntity<E> {
+    line: ImportLine,
     create: bool,
     entity: E,
 }
 
 /// What lines set of every kind of entities.
-struct Parts<'e> {
+struct ImportFieldsMut<'e> {
     label: &'e mut Option<String>,
     info: &'e mut Option<Value>,
     type_name: &'e mut String,
@@ -76,35 +76,35 @@ struct Parts<'e> {
 }
 
 /// What is particular to imports of devices, and of assets.
-trait Import: Send + Sync {
+trait EntityImport: Send + Sync {
     /// The kind.
-    type Entity: Assignable + Default;
+    type ImportEntity: AssignableEntity + Default;
 
     /// What lines set of it.
-    fn parts(entity: &mut Self::Entity) -> Parts<'_>;
+    fn parts(entity: &mut Self::ImportEntity) -> ImportFieldsMut<'_>;
 
     /// The rest of what a line makes of the entity that has its name, or of a new one; or why it cannot be stored.
     fn draft(
         &mut self,
-        line: &Line,
-        entity: Self::Entity,
+        line: &ImportLine,
+        entity: Self::ImportEntity,
         create: bool,
-    ) -> impl Future<Output = ServiceResult<ImportRow<Self::Entity>>> + Send;
+    ) -> impl Future<Output = ServiceResult<ImportRow<Self::ImportEntity>>> + Send;
 
     /// What has changed.
-    fn changes(&self, stored: &Stored<Self::Entity>) -> Vec<EntityChange>;
+    fn changes(&self, stored: &ImportedEntity<Self::ImportEntity>) -> Vec<EntityChange>;
 
     /// Attributes that a new entity has besides those of its line.
     fn first_attributes(&self, _out: &mut Vec<u8>) {}
 
     /// Seconds that points of an entity are kept, where that is not as the tenant's profile says.
-    fn own_ttl_seconds(&self, _: &Self::Entity) -> Option<u32> {
+    fn own_ttl_seconds(&self, _: &Self::ImportEntity) -> Option<u32> {
         None
     }
 }
 
-impl Imports {
-    pub(super) fn new(context: &Arc<Context>, actions: &Actions) -> Self {
+impl BulkImportService {
+    pub(super) fn new(context: &Arc<ServiceContext>, actions: &EntityActionService) -> Self {
         Self {
             context: Arc::clone(context),
             actions: actions.clone(),
@@ -118,7 +118,7 @@ impl Imports {
     pub async fn devices(
         &self,
         who: &Principal,
-        links: ImportLinks<'_>,
+        links: ImportContext<'_>,
         request: ImportRequest,
     ) -> ServiceResult<ImportResult> {
         let kind = device::DeviceImport::new(&self.context, who.tenant);
@@ -132,33 +132,33 @@ impl Imports {
     pub async fn assets(
         &self,
         who: &Principal,
-        links: ImportLinks<'_>,
+        links: ImportContext<'_>,
         request: ImportRequest,
     ) -> ServiceResult<ImportResult> {
         let kind = asset::AssetImport::new(&self.context, who.tenant);
         self.run(kind, who, links, request).await
     }
 
-    async fn run<K: Import>(
+    async fn run<K: EntityImport>(
         &self,
         kind: K,
         who: &Principal,
-        links: ImportLinks<'_>,
+        links: ImportContext<'_>,
         request: ImportRequest,
     ) -> ServiceResult<ImportResult> {
         let mapping = request.mapping;
         line::check(&mapping)?;
         let (lines, problems) = line::read_all(&request.file, &mapping, links.type_cast)?;
         let tenant = who.tenant;
-        let mut run = Run {
+        let mut run = ImportRun {
             kind,
             context: &self.context,
             who,
-            actions: self.actions.introduced(who).await,
+            actions: self.actions.with_principal(who).await,
             usage: links.usage.of(tenant),
             devices: links.devices,
             ttl_seconds: tenant_ttl(&self.context, tenant).await?,
-            room: limits::room(&self.context, tenant, K::Entity::TYPE).await?,
+            room: limits::room(&self.context, tenant, K::ImportEntity::TYPE).await?,
             update: mapping.update == Some(true),
             result: ImportResult::default(),
             problems,
@@ -169,7 +169,7 @@ impl Imports {
             run.batch(next_batch(&mut lines)).await?;
         }
         run.leave(lines.map(|line| line.number));
-        let Run {
+        let ImportRun {
             mut problems,
             mut result,
             ..
@@ -185,16 +185,16 @@ impl Imports {
 }
 
 /// An import on its way.
-struct Run<'r, K> {
+struct ImportRun<'r, K> {
     kind: K,
-    context: &'r Context,
+    context: &'r ServiceContext,
     who: &'r Principal,
-    actions: Actions,
-    usage: Arc<Usage>,
+    actions: EntityActionService,
+    usage: Arc<TenantUsage>,
     devices: &'r dyn DeviceLink,
     /// Seconds that the tenant's profile has points kept; 0 for ever.
     ttl_seconds: u32,
-    room: Option<limits::Room>,
+    room: Option<limits::EntityQuota>,
     /// Whether values of entities that exist already are saved.
     update: bool,
     result: ImportResult,
@@ -204,20 +204,20 @@ struct Run<'r, K> {
 }
 
 /// Lines with what they become.
-type Drafts<E> = Vec<(Line, ImportRow<E>)>;
+type ImportDrafts<E> = Vec<(ImportLine, ImportRow<E>)>;
 
-impl<'r, K: Import> Run<'r, K> {
+impl<'r, K: EntityImport> ImportRun<'r, K> {
     /// Stores lines with different names.
-    async fn batch(&mut self, lines: Vec<Line>) -> ServiceResult<()> {
-        let store = K::Entity::store(&self.context.stores);
-        let names: Vec<&str> = lines.iter().filter_map(Line::name).collect();
+    async fn batch(&mut self, lines: Vec<ImportLine>) -> ServiceResult<()> {
+        let store = K::ImportEntity::store(&self.context.stores);
+        let names: Vec<&str> = lines.iter().filter_map(ImportLine::name).collect();
         let found = match store.by_names(self.who.tenant, &names).await {
             Ok(found) => found,
             Err(error) => return self.give_up(lines.iter().map(|line| line.number), error),
         };
-        let mut known: HashMap<String, K::Entity> = found
+        let mut known: HashMap<String, K::ImportEntity> = found
             .into_iter()
-            .map(|entity| (entity.head().name.to_owned(), entity))
+            .map(|entity| (entity.fields().name.to_owned(), entity))
             .collect();
         let mut drafts = Vec::with_capacity(lines.len());
         for mut line in lines {
@@ -249,7 +249,10 @@ impl<'r, K: Import> Run<'r, K> {
     }
 
     /// Those that there is room for, and those that wait for whether all of them are stored.
-    fn as_many_as_fit(&mut self, drafts: Drafts<K::Entity>) -> (Drafts<K::Entity>, Drafts<K::Entity>) {
+    fn as_many_as_fit(
+        &mut self,
+        drafts: ImportDrafts<K::ImportEntity>,
+    ) -> (ImportDrafts<K::ImportEntity>, ImportDrafts<K::ImportEntity>) {
         let (mut now, mut later) = (Vec::with_capacity(drafts.len()), Vec::new());
         for draft in drafts {
             match self.room.as_mut().filter(|_| draft.1.create) {
@@ -264,7 +267,7 @@ impl<'r, K: Import> Run<'r, K> {
         (now, later)
     }
 
-    fn refuse(&mut self, drafts: Drafts<K::Entity>) {
+    fn refuse(&mut self, drafts: ImportDrafts<K::ImportEntity>) {
         let Some(room) = &self.room else { return };
         for (line, _) in drafts {
             self.problems
@@ -274,10 +277,10 @@ impl<'r, K: Import> Run<'r, K> {
 
     async fn store(
         &mut self,
-        store: &dyn AssignableStore<K::Entity>,
-        drafts: Drafts<K::Entity>,
+        store: &dyn AssignableStore<K::ImportEntity>,
+        drafts: ImportDrafts<K::ImportEntity>,
     ) -> ServiceResult<()> {
-        let (lines, rows): (Vec<Line>, Vec<_>) = drafts.into_iter().unzip();
+        let (lines, rows): (Vec<ImportLine>, Vec<_>) = drafts.into_iter().unzip();
         let creates: Vec<bool> = rows.iter().map(|row| row.create).collect();
         let values = self.values(&lines, &rows);
         let saved = match store.import(rows, &values).await {
@@ -294,7 +297,7 @@ impl<'r, K: Import> Run<'r, K> {
         if let Some(error) = &unsaved {
             warn!(%error, "values of an import were not stored");
         }
-        let is_whole = |create: bool, line: &Line| create || unsaved.is_none() || !line.has_values();
+        let is_whole = |create: bool, line: &ImportLine| create || unsaved.is_none() || !line.has_values();
         let mut points = 0;
         for ((line, create), saved) in lines.iter().zip(&creates).zip(&saved) {
             if let Some(entity) = saved.as_ref().ok().filter(|_| is_whole(*create, line)) {
@@ -316,7 +319,7 @@ impl<'r, K: Import> Run<'r, K> {
                             .push((line.number, format!("The values were not stored: {problem}")));
                         line.forget_values();
                     }
-                    stored.push(Stored { line, create, entity });
+                    stored.push(ImportedEntity { line, create, entity });
                 }
                 Err(error) => {
                     if error.kind().is_about_the_store() {
@@ -353,82 +356,94 @@ impl<'r, K: Import> Run<'r, K> {
     }
 
     /// What the values of these rows are.
-    fn values<'l>(&self, lines: &'l [Line], rows: &[ImportRow<K::Entity>]) -> Values<'l>
+    fn values<'l>(
+        &self,
+        lines: &'l [ImportLine],
+        rows: &[ImportRow<K::ImportEntity>],
+    ) -> ImportBatchValues<'l>
     where
         'r: 'l,
     {
         let mut first = Vec::new();
         self.kind.first_attributes(&mut first);
-        let of = |(line, row): (&'l Line, &ImportRow<K::Entity>)| {
+        let of = |(line, row): (&'l ImportLine, &ImportRow<K::ImportEntity>)| {
             let own = self.kind.own_ttl_seconds(&row.entity);
-            let of = OfLine {
+            let of = ImportLineValues {
                 line,
                 create: row.create,
                 ttl_seconds: own.unwrap_or(self.ttl_seconds),
             };
             (id_of(&row.entity), of)
         };
-        Values {
+        ImportBatchValues {
             context: self.context,
             tenant: self.who.tenant,
             now: self.context.now(),
             first,
-            keeps_points: self.usage.allows(Feature::Storage),
+            keeps_points: self.usage.allows(ApiFeature::Storage),
             of: lines.iter().zip(rows).map(of).collect(),
         }
     }
 
     /// Tells everybody about what was stored.
-    async fn tell(&self, stored: &[Stored<K::Entity>], now: i64) {
+    async fn tell(&self, stored: &[ImportedEntity<K::ImportEntity>], now: i64) {
         for one in stored {
             for change in self.kind.changes(one) {
-                self.context.tell(change);
+                self.context.publish_change(change);
             }
-            let subject = Subject {
+            let subject = EntityKey {
                 tenant: self.who.tenant,
                 entity: id_of(&one.entity),
             };
             for (scope, values) in one.line.attributes() {
-                self.context.tell(EntityChange::AttributesChanged(subject, scope));
+                self.context
+                    .publish_change(EntityChange::AttributesChanged(subject, scope));
                 let update = AttributeUpdate::Saved(Bytes::copy_from_slice(values));
                 self.devices.attributes_changed(subject, scope, update);
             }
         }
         stream::iter(stored)
-            .for_each_concurrent(TELLING, |one| self.tell_rules(one, now))
+            .for_each_concurrent(MAX_CONCURRENT_MESSAGES, |one| self.tell_rules(one, now))
             .await;
     }
 
-    async fn tell_rules(&self, one: &Stored<K::Entity>, now: i64) {
+    async fn tell_rules(&self, one: &ImportedEntity<K::ImportEntity>, now: i64) {
         let (who, entity) = (self.who, id_of(&one.entity));
         self.actions
-            .saved(who, one.create, &one.entity.clone().into_entity())
+            .push_saved(who, one.create, &one.entity.clone().into_entity())
             .await;
         for (scope, values) in one.line.attributes() {
             let values = line::object(values);
-            self.actions.attributes_updated(who, entity, scope, &values).await;
+            self.actions
+                .push_attributes_updated(who, entity, scope, &values)
+                .await;
         }
         if !one.line.series.is_empty() {
             let values = line::object(&one.line.series);
             let points = raw(format!("[{{\"ts\":{now},\"values\":{values}}}]"));
-            self.actions.timeseries_updated(who, entity, &points).await;
+            self.actions.push_timeseries_updated(who, entity, &points).await;
         }
     }
 }
 
 /// What a line makes of the entity that has its name, or a new one, as far as all kinds have it in common.
-fn begin<K: Import>(line: &Line, old: Option<K::Entity>, tenant: TenantId, now: i64) -> K::Entity {
+fn begin<K: EntityImport>(
+    line: &ImportLine,
+    old: Option<K::ImportEntity>,
+    tenant: TenantId,
+    now: i64,
+) -> K::ImportEntity {
     let mut entity = old.unwrap_or_else(|| {
-        let mut new = K::Entity::default();
-        let head = new.head_mut();
-        *head.id = Some(K::Entity::typed(new_uuid()));
+        let mut new = K::ImportEntity::default();
+        let head = new.fields_mut();
+        *head.id = Some(K::ImportEntity::typed(new_uuid()));
         *head.created_time = now;
         *head.tenant = tenant;
         *head.customer = CustomerId::NULL;
         new
     });
     if let Some(name) = line.field(Column::Name) {
-        name.clone_into(entity.head_mut().name);
+        name.clone_into(entity.fields_mut().name);
     }
     let parts = K::parts(&mut entity);
     // Whoever has changed it meanwhile is overwritten.
@@ -445,16 +460,16 @@ fn begin<K: Import>(line: &Line, old: Option<K::Entity>, tenant: TenantId, now: 
     entity
 }
 
-fn id_of<E: Assignable>(entity: &E) -> EntityId {
+fn id_of<E: AssignableEntity>(entity: &E) -> EntityId {
     entity.id().unwrap_or_default().into()
 }
 
 /// The next lines up to a batch, as long as no name repeats: a name that comes again changes what the line before has made.
-fn next_batch(lines: &mut Peekable<impl Iterator<Item = Line>>) -> Vec<Line> {
+fn next_batch(lines: &mut Peekable<impl Iterator<Item = ImportLine>>) -> Vec<ImportLine> {
     let mut names = HashSet::new();
     let mut batch = Vec::new();
     while batch.len() < BATCH {
-        let is_new = |line: &Line| match line.name() {
+        let is_new = |line: &ImportLine| match line.name() {
             Some(name) => names.insert(name.to_owned()),
             None => true,
         };
@@ -467,7 +482,7 @@ fn next_batch(lines: &mut Peekable<impl Iterator<Item = Line>>) -> Vec<Line> {
 }
 
 /// Seconds that points of a tenant are kept; 0 for ever.
-async fn tenant_ttl(context: &Context, tenant: TenantId) -> ServiceResult<u32> {
+async fn tenant_ttl(context: &ServiceContext, tenant: TenantId) -> ServiceResult<u32> {
     Ok(super::tenant_ttl(&context.stores, tenant).await?)
 }
 

@@ -7,18 +7,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fieldline_model::{EntityType, Subject, TenantId};
+use fieldline_model::{EntityKey, EntityType, TenantId};
 use metrics::{counter, describe_counter, describe_gauge, gauge};
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
-use super::{Context, calculated_fields};
+use super::{ServiceContext, calculated_fields};
 use crate::events::EntityChange;
 use crate::logging::LogGate;
-use crate::ports::{DeviceMove, Gone, Pass, StoreResult, ValueRemoval};
+use crate::ports::{CleanupPass, DeviceTransfer, StoreResult, ValueRemoval, ValueRemovalScope};
 
-const WAITING: &str = "fieldline_housekeeping_leftovers";
-const TAKEN_AWAY: &str = "fieldline_housekeeping_taken_away_total";
+const PENDING_COUNT: &str = "fieldline_housekeeping_leftovers";
+const REMOVED_TOTAL: &str = "fieldline_housekeeping_taken_away_total";
 const FAILURES: &str = "fieldline_housekeeping_failures_total";
 
 static GATE: LogGate = LogGate::new(2);
@@ -29,25 +29,25 @@ const RETRY_MS: i64 = 30_000;
 /// How often somebody looks.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Leftovers that are taken away together.
-const PART: u32 = 1_000;
+const BATCH_SIZE: u32 = 1_000;
 /// Moves of devices that are read at once.
 const MOVES: u32 = 1_000;
 
 /// See the module. One for each node.
-pub struct Leftovers {
-    context: Context,
+pub struct HousekeeperService {
+    context: ServiceContext,
     values: Arc<dyn ValueRemoval>,
     began_ms: i64,
 }
 
-impl Leftovers {
+impl HousekeeperService {
     /// Leftovers, with what takes values away.
-    pub fn new(context: Context, values: Arc<dyn ValueRemoval>) -> Arc<Self> {
+    pub fn new(context: ServiceContext, values: Arc<dyn ValueRemoval>) -> Arc<Self> {
         describe_gauge!(
-            WAITING,
+            PENDING_COUNT,
             "Deleted entities whose values are still to be taken away"
         );
-        describe_counter!(TAKEN_AWAY, "Deleted entities whose values were taken away");
+        describe_counter!(REMOVED_TOTAL, "Deleted entities whose values were taken away");
         describe_counter!(
             FAILURES,
             "Deleted entities whose values could not be taken away and are tried again"
@@ -89,13 +89,13 @@ impl Leftovers {
         let leftovers = &self.context.stores.leftovers;
         loop {
             let now = self.context.now();
-            gauge!(WAITING).set(leftovers.waiting().await? as f64);
-            let mut pass = Pass::First;
-            let mut due = leftovers.due(pass, now, PART).await?;
+            gauge!(PENDING_COUNT).set(leftovers.waiting().await? as f64);
+            let mut pass = CleanupPass::First;
+            let mut due = leftovers.due(pass, now, BATCH_SIZE).await?;
             // What the journal held at the start comes in after it.
             if due.is_empty() && now.saturating_sub(self.began_ms) >= LAST_AFTER_MS {
-                pass = Pass::Last;
-                due = leftovers.due(pass, now, PART).await?;
+                pass = CleanupPass::Last;
+                due = leftovers.due(pass, now, BATCH_SIZE).await?;
             }
             if due.is_empty() {
                 return Ok(());
@@ -105,18 +105,18 @@ impl Leftovers {
     }
 
     /// Takes some away together; where that fails each alone, so that one does not keep the others.
-    async fn take_part(&self, part: &[Subject], pass: Pass) -> StoreResult<()> {
-        if self.take_away(part).await.is_ok() {
-            return self.done(part, pass).await;
+    async fn take_part(&self, part: &[EntityKey], pass: CleanupPass) -> StoreResult<()> {
+        if self.delete_data(part).await.is_ok() {
+            return self.finish_pass(part, pass).await;
         }
         for one in part {
             let alone = std::slice::from_ref(one);
-            match self.take_away(alone).await {
-                Ok(()) => self.done(alone, pass).await?,
+            match self.delete_data(alone).await {
+                Ok(()) => self.finish_pass(alone, pass).await?,
                 Err(error) => {
                     counter!(FAILURES).increment(1);
                     if let Some(suppressed) = GATE.open() {
-                        let Subject { tenant, entity } = one;
+                        let EntityKey { tenant, entity } = one;
                         tracing::warn!(
                             %tenant, %entity, %error, suppressed,
                             "cannot take away what a deleted entity has left, trying again"
@@ -130,51 +130,52 @@ impl Leftovers {
         Ok(())
     }
 
-    async fn done(&self, part: &[Subject], pass: Pass) -> StoreResult<()> {
+    async fn finish_pass(&self, part: &[EntityKey], pass: CleanupPass) -> StoreResult<()> {
         let leftovers = &self.context.stores.leftovers;
         match pass {
-            Pass::First => {
-                counter!(TAKEN_AWAY).increment(part.len() as u64);
+            CleanupPass::First => {
+                counter!(REMOVED_TOTAL).increment(part.len() as u64);
                 let until = self.context.now().saturating_add(LAST_AFTER_MS);
-                leftovers.put_off(part, Pass::Last, until).await
+                leftovers.put_off(part, CleanupPass::Last, until).await
             }
-            Pass::Last => leftovers.forget(part).await,
+            CleanupPass::Last => leftovers.forget(part).await,
         }
     }
 
-    async fn take_away(&self, part: &[Subject]) -> StoreResult<()> {
+    async fn delete_data(&self, part: &[EntityKey]) -> StoreResult<()> {
         let stores = &self.context.stores;
-        let tenant_of =
-            |subject: &Subject| (subject.entity.entity_type == EntityType::Tenant).then_some(subject.tenant);
+        let tenant_of = |subject: &EntityKey| {
+            (subject.entity.entity_type == EntityType::Tenant).then_some(subject.tenant)
+        };
         let tenants: Vec<TenantId> = part.iter().filter_map(tenant_of).collect();
         for tenant in &tenants {
             // Its deletion may have been cut off.
             if stores.tenants.delete(*tenant).await? {
-                self.context.tell(EntityChange::TenantDeleted(*tenant));
+                self.context.publish_change(EntityChange::TenantDeleted(*tenant));
             }
         }
         let gone = part.iter().map(|subject| match tenant_of(subject) {
-            Some(tenant) => Gone::Tenant(tenant),
-            None => Gone::Subject(*subject),
+            Some(tenant) => ValueRemovalScope::Tenant(tenant),
+            None => ValueRemovalScope::Subject(*subject),
         });
-        let gone: Vec<Gone> = gone.collect();
+        let gone: Vec<ValueRemovalScope> = gone.collect();
         self.values
             .remove(&gone, &self.moved_from(&tenants).await?)
             .await?;
         for subject in part.iter().filter(|subject| tenant_of(subject).is_none()) {
             stores.events.delete_subject(*subject).await?;
-            calculated_fields::forget(&self.context, subject.tenant, subject.entity).await?;
+            calculated_fields::delete_of_entity(&self.context, subject.tenant, subject.entity).await?;
         }
         Ok(())
     }
 
     /// What devices have left in these tenants that went to others: it follows them.
-    async fn moved_from(&self, tenants: &[TenantId]) -> StoreResult<Vec<Subject>> {
+    async fn moved_from(&self, tenants: &[TenantId]) -> StoreResult<Vec<EntityKey>> {
         let mut moved = Vec::new();
         if tenants.is_empty() {
             return Ok(moved);
         }
-        let mut last: Option<DeviceMove> = None;
+        let mut last: Option<DeviceTransfer> = None;
         loop {
             let moves = self
                 .context
@@ -186,12 +187,12 @@ impl Leftovers {
                 return Ok(moved);
             };
             last = Some(*newest);
-            let lives = |one: &&DeviceMove| one.to.is_some() && tenants.contains(&one.from);
+            let lives = |one: &&DeviceTransfer| one.to.is_some() && tenants.contains(&one.from);
             moved.extend(
                 moves
                     .iter()
                     .filter(lives)
-                    .map(|one| Subject::device(one.from, one.device)),
+                    .map(|one| EntityKey::device(one.from, one.device)),
             );
         }
     }

@@ -2,17 +2,17 @@
 
 use fieldline_model::{EntityType, TenantId};
 
-use super::{Context, ServiceError, ServiceErrorKind, ServiceResult};
+use super::{ServiceContext, ServiceError, ServiceErrorKind, ServiceResult};
 use crate::access::title;
 
 /// How many more entities of a type a tenant may have.
-pub(super) struct Room {
+pub(super) struct EntityQuota {
     pub(super) left: u64,
     limit: u64,
     entity_type: EntityType,
 }
 
-impl Room {
+impl EntityQuota {
     /// The answer where there is none left.
     pub(super) fn refuse(&self) -> ServiceError {
         let (entity_type, limit) = (self.entity_type, self.limit);
@@ -25,7 +25,11 @@ impl Room {
 
 /// Refuses one more entity where the tenant has as many as its profile allows. Two creations at the same moment may
 /// both pass: the limit is a plan, not an invariant.
-pub(super) async fn check(context: &Context, tenant: TenantId, entity_type: EntityType) -> ServiceResult<()> {
+pub(super) async fn check(
+    context: &ServiceContext,
+    tenant: TenantId,
+    entity_type: EntityType,
+) -> ServiceResult<()> {
     match room(context, tenant, entity_type).await? {
         Some(room) if room.left == 0 => Err(room.refuse()),
         _ => Ok(()),
@@ -34,10 +38,10 @@ pub(super) async fn check(context: &Context, tenant: TenantId, entity_type: Enti
 
 /// How many more entities of a type a tenant may have; `None` for any number.
 pub(super) async fn room(
-    context: &Context,
+    context: &ServiceContext,
     tenant: TenantId,
     entity_type: EntityType,
-) -> ServiceResult<Option<Room>> {
+) -> ServiceResult<Option<EntityQuota>> {
     let stores = &context.stores;
     let setting = match entity_type {
         EntityType::Device => "maxDevices",
@@ -61,7 +65,7 @@ pub(super) async fn room(
         EntityType::Dashboard => stores.dashboards.count(tenant).await?,
         _ => stores.users.count(tenant).await?,
     };
-    Ok(Some(Room {
+    Ok(Some(EntityQuota {
         left: limit.saturating_sub(count),
         limit,
         entity_type,

@@ -4,7 +4,7 @@ use super::{ServiceError, ServiceResult, random_text};
 
 /// What is appended to a taken name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Suffix {
+pub enum NameSuffix {
     /// Six random letters and digits.
     #[default]
     Random,
@@ -23,7 +23,7 @@ pub enum NameConflict {
         /// Stands between name and suffix.
         separator: String,
         /// What is appended.
-        suffix: Suffix,
+        suffix: NameSuffix,
     },
 }
 
@@ -40,8 +40,8 @@ impl NameConflict {
         (1..=tries).map(move |number| match self {
             Self::Fail => name.to_owned(),
             Self::Uniquify { separator, suffix } => match suffix {
-                Suffix::Random => format!("{name}{separator}{}", random_text(6)),
-                Suffix::Incremental => format!("{name}{separator}{number}"),
+                NameSuffix::Random => format!("{name}{separator}{}", random_text(6)),
+                NameSuffix::Incremental => format!("{name}{separator}{number}"),
             },
         })
     }

@@ -11,60 +11,60 @@ use fieldline_model::DeviceId;
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 
-pub use claims::{ClaimOptions, Claimed, Claims};
-pub use gateways::Gateways;
+pub use claims::{ClaimDevicesService, ClaimOptions, ClaimOutcome};
+pub use gateways::GatewayDeviceService;
 pub(super) use gateways::LAST_GATEWAY;
-pub use provisioning::{ProvisionRequest, ProvisionStatus, Provisioned, Provisioning};
+pub use provisioning::{DeviceProvisionService, ProvisionRequest, ProvisionResponse, ProvisionStatus};
 
-use super::{Actions, Context, Devices};
+use super::{DeviceService, EntityActionService, ServiceContext};
 
 /// See the module.
-pub struct Onboarding {
+pub struct DeviceOnboarding {
     /// Devices that let a customer claim them.
-    pub claims: Claims,
+    pub claims: ClaimDevicesService,
     /// Devices that introduce themselves.
-    pub provisioning: Provisioning,
+    pub provisioning: DeviceProvisionService,
     /// Devices behind gateways.
-    pub gateways: Gateways,
+    pub gateways: GatewayDeviceService,
 }
 
-impl Onboarding {
+impl DeviceOnboarding {
     /// Of one context; there is one of it in the program, for it remembers who may be claimed.
-    pub fn new(context: Context) -> Arc<Self> {
+    pub fn new(context: ServiceContext) -> Arc<Self> {
         Self::with_options(context, &ClaimOptions::default())
     }
 
     /// The same with other settings.
-    pub fn with_options(context: Context, claiming: &ClaimOptions) -> Arc<Self> {
+    pub fn with_options(context: ServiceContext, claiming: &ClaimOptions) -> Arc<Self> {
         let context = Arc::new(context);
-        let (devices, actions) = (Devices::new(&context), Actions::new(&context));
+        let (devices, actions) = (DeviceService::new(&context), EntityActionService::new(&context));
         Arc::new(Self {
-            claims: Claims::new(&context, &devices, claiming),
-            provisioning: Provisioning::new(&context, &devices, &actions),
-            gateways: Gateways::new(&context, &devices, &actions),
+            claims: ClaimDevicesService::new(&context, &devices, claiming),
+            provisioning: DeviceProvisionService::new(&context, &devices, &actions),
+            gateways: GatewayDeviceService::new(&context, &devices, &actions),
         })
     }
 }
 
 /// Devices with which somebody is doing what must not be done twice.
 #[derive(Default)]
-struct Turns(Mutex<FxHashSet<DeviceId>>);
+struct DeviceLocks(Mutex<FxHashSet<DeviceId>>);
 
 /// The turn of one who does; ends when dropped.
-struct Turn<'a> {
-    turns: &'a Turns,
+struct DeviceLockGuard<'a> {
+    turns: &'a DeviceLocks,
     device: DeviceId,
 }
 
-impl Turns {
+impl DeviceLocks {
     /// `None` while it is somebody else's turn.
-    fn take(&self, device: DeviceId) -> Option<Turn<'_>> {
+    fn try_lock(&self, device: DeviceId) -> Option<DeviceLockGuard<'_>> {
         let is_free = self.0.lock().insert(device);
-        is_free.then_some(Turn { turns: self, device })
+        is_free.then_some(DeviceLockGuard { turns: self, device })
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for DeviceLockGuard<'_> {
     fn drop(&mut self) {
         self.turns.0.lock().remove(&self.device);
     }

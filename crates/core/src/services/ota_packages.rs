@@ -4,24 +4,24 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use fieldline_model::entity::{ChecksumAlgorithm, OtaKind, OtaPackageInfo, SaveOtaPackageInfoRequest};
-use fieldline_model::{DeviceProfileId, EntityId, EntityType, OtaPackageId, Subject, TenantId, new_uuid};
+use fieldline_model::{DeviceProfileId, EntityId, EntityKey, EntityType, OtaPackageId, TenantId, new_uuid};
 use uuid::Uuid;
 
-use super::{Context, ServiceError, ServiceErrorKind, ServiceResult, validate};
+use super::{ServiceContext, ServiceError, ServiceErrorKind, ServiceResult, validate};
 use crate::events::EntityChange;
-use crate::ota::Checksum;
+use crate::ota::ChecksumHasher;
 use crate::ports::{OTA_PIECE, StoreErrorKind};
 
 /// Longest checksum, in characters.
 const MAX_CHECKSUM: usize = 1_020;
 /// Pieces of an upload, in a row and then in between, before which it is looked whether there is room for them.
-const LOOKED_AT: u32 = 64;
+const QUOTA_CHECK_PIECES: u32 = 64;
 /// How long an upload that nobody finished is kept: those under way are younger.
 const ABANDONED_AFTER_MS: i64 = 3_600_000 * 6;
 
 /// Rules about OTA packages.
 #[derive(Clone)]
-pub struct OtaPackages(Arc<Context>);
+pub struct OtaPackageService(Arc<ServiceContext>);
 
 /// A file that is uploaded.
 #[derive(Debug, Clone, Default)]
@@ -34,8 +34,8 @@ pub struct UploadedFile {
     pub checksum: Option<String>,
 }
 
-impl OtaPackages {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
+impl OtaPackageService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self(Arc::clone(context))
     }
 
@@ -101,7 +101,7 @@ impl OtaPackages {
             service: self.clone(),
             package,
             algorithm,
-            checksum: Checksum::new(algorithm),
+            checksum: ChecksumHasher::new(algorithm),
             id,
             max,
             room,
@@ -134,11 +134,11 @@ impl OtaPackages {
         let deleted = self.0.stores.ota_packages.delete(tenant, id).await;
         deleted.map_err(in_store_words)?;
         self.tell(package);
-        let subject = Subject {
+        let subject = EntityKey {
             tenant,
             entity: id.into(),
         };
-        Ok(self.0.forget_links(subject).await?)
+        Ok(self.0.delete_links(subject).await?)
     }
 
     /// Deletes what was uploaded by halves before the program began, when nobody can be uploading; returns how many uploads.
@@ -161,7 +161,7 @@ impl OtaPackages {
     fn tell(&self, package: &OtaPackageInfo) {
         let id = package.id.unwrap_or_default();
         self.0
-            .tell(EntityChange::OtaPackageChanged(package.tenant_id, id));
+            .publish_change(EntityChange::OtaPackageChanged(package.tenant_id, id));
     }
 
     async fn check(&self, package: &OtaPackageInfo) -> ServiceResult<()> {
@@ -201,10 +201,10 @@ impl OtaPackages {
 
 /// Data of a package on its way into the store. Not more of it is in memory than a piece.
 pub struct OtaUpload {
-    service: OtaPackages,
+    service: OtaPackageService,
     package: OtaPackageInfo,
     algorithm: ChecksumAlgorithm,
-    checksum: Checksum,
+    checksum: ChecksumHasher,
     id: Uuid,
     max: u64,
     room: Option<(u64, u64)>,
@@ -260,7 +260,7 @@ impl OtaUpload {
         }
         // Others may be uploading, too. All is summed up, which a long upload does not do for every piece; what is attached
         // at last is within the limit.
-        let is_looked_at = number < LOOKED_AT || number.is_multiple_of(LOOKED_AT);
+        let is_looked_at = number < QUOTA_CHECK_PIECES || number.is_multiple_of(QUOTA_CHECK_PIECES);
         if let Some((_, limit)) = self.room
             && is_looked_at
             && piece.len() == OTA_PIECE
@@ -296,7 +296,7 @@ impl OtaUpload {
         if self.size == 0 {
             return Err(ServiceError::invalid("OtaPackage data should be specified!"));
         }
-        let done = std::mem::replace(&mut self.checksum, Checksum::new(self.algorithm)).finish();
+        let done = std::mem::replace(&mut self.checksum, ChecksumHasher::new(self.algorithm)).finish();
         let checksum = file.checksum.filter(|checksum| !checksum.is_empty());
         let package = OtaPackageInfo {
             file_name: file.name,
@@ -345,7 +345,7 @@ impl OtaUpload {
 
 /// Checks packages that are assigned to a device, or to a profile.
 pub(super) async fn check_assigned(
-    context: &Context,
+    context: &ServiceContext,
     tenant: TenantId,
     profile: Option<DeviceProfileId>,
     assigned: [(OtaKind, Option<EntityId>); 2],

@@ -1,24 +1,28 @@
 //! Rules that hold for profiles of devices and of assets.
 
 use async_trait::async_trait;
-use fieldline_model::{DashboardId, EntityId, EntityType, Subject, TenantId};
+use fieldline_model::{DashboardId, EntityId, EntityKey, EntityType, TenantId};
 
-use super::{Context, ServiceError, ServiceResult, conflict, queues};
-use crate::access::{Kind, noun, title};
+use super::{ServiceContext, ServiceError, ServiceResult, conflict, queues};
+use crate::access::{EntityKind, noun, title};
 use crate::events::EntityChange;
-use crate::ports::{Profile, StoreErrorKind};
+use crate::ports::{EntityProfile, StoreErrorKind};
 
 /// The service of a kind of profiles.
 #[async_trait]
 pub trait ProfileService: Send + Sync {
     /// The kind.
-    type Profile: Profile;
+    type ManagedProfile: EntityProfile;
 
     /// Creates the profile, or updates it where it has an id. Entities of a renamed profile change their type with it.
     ///
     /// # Errors
     /// A rule is broken, or name or provisioning key are taken.
-    async fn save(&self, tenant: TenantId, profile: Self::Profile) -> ServiceResult<Self::Profile>;
+    async fn save(
+        &self,
+        tenant: TenantId,
+        profile: Self::ManagedProfile,
+    ) -> ServiceResult<Self::ManagedProfile>;
 
     /// Makes the profile the only default one of its tenant.
     ///
@@ -27,18 +31,18 @@ pub trait ProfileService: Send + Sync {
     async fn set_default(
         &self,
         tenant: TenantId,
-        id: <Self::Profile as Kind>::Id,
-    ) -> ServiceResult<Self::Profile>;
+        id: <Self::ManagedProfile as EntityKind>::Id,
+    ) -> ServiceResult<Self::ManagedProfile>;
 
     /// Deletes the profile with its relations and what else belongs to it.
     ///
     /// # Errors
     /// It is the default one, or an entity has it.
-    async fn delete(&self, tenant: TenantId, profile: &Self::Profile) -> ServiceResult<()>;
+    async fn delete(&self, tenant: TenantId, profile: &Self::ManagedProfile) -> ServiceResult<()>;
 }
 
 /// What tells kinds of profiles apart.
-pub(super) trait Rules: Profile {
+pub(super) trait ProfileRules: EntityProfile {
     /// The kind of the entities that have such profiles.
     const MEMBERS: &'static str;
     /// A profile as the platform makes it for a type that has none yet.
@@ -48,13 +52,17 @@ pub(super) trait Rules: Profile {
 }
 
 /// Tells that a profile was saved or deleted.
-pub(super) fn tell<P: Rules>(context: &Context, tenant: TenantId, id: Option<P::Id>) {
-    context.tell(P::changed(tenant, id.unwrap_or_default()));
+pub(super) fn publish_profile_change<P: ProfileRules>(
+    context: &ServiceContext,
+    tenant: TenantId,
+    id: Option<P::Id>,
+) {
+    context.publish_change(P::changed(tenant, id.unwrap_or_default()));
 }
 
 /// Whether a profile that wants to be the default one may be.
-pub(super) async fn check_default<P: Rules>(
-    context: &Context,
+pub(super) async fn check_default<P: ProfileRules>(
+    context: &ServiceContext,
     tenant: TenantId,
     profile: &P,
 ) -> ServiceResult<()> {
@@ -72,14 +80,18 @@ pub(super) async fn check_default<P: Rules>(
 }
 
 /// What is stored of a profile that is updated.
-pub(super) async fn stored<P: Rules>(context: &Context, tenant: TenantId, id: P::Id) -> ServiceResult<P> {
+pub(super) async fn stored<P: ProfileRules>(
+    context: &ServiceContext,
+    tenant: TenantId,
+    id: P::Id,
+) -> ServiceResult<P> {
     let found = P::store(&context.stores).get(tenant, id).await?;
     found.ok_or_else(|| ServiceError::invalid(format!("Can't update non existing {}!", noun(P::TYPE))))
 }
 
 /// Whether the queue that a profile names exists.
-pub(super) async fn check_queue<P: Rules>(
-    context: &Context,
+pub(super) async fn check_queue<P: ProfileRules>(
+    context: &ServiceContext,
     tenant: TenantId,
     queue: Option<&str>,
 ) -> ServiceResult<()> {
@@ -94,7 +106,7 @@ pub(super) async fn check_queue<P: Rules>(
 
 /// Whether the dashboard that a profile names is one of the tenant's.
 pub(super) async fn check_dashboard(
-    context: &Context,
+    context: &ServiceContext,
     tenant: TenantId,
     dashboard: Option<EntityId>,
 ) -> ServiceResult<()> {
@@ -112,8 +124,8 @@ pub(super) async fn check_dashboard(
 }
 
 /// See [`ProfileService::set_default`].
-pub(super) async fn set_default<P: Rules>(
-    context: &Context,
+pub(super) async fn set_default<P: ProfileRules>(
+    context: &ServiceContext,
     tenant: TenantId,
     id: P::Id,
 ) -> ServiceResult<P> {
@@ -122,12 +134,16 @@ pub(super) async fn set_default<P: Rules>(
     if !store.set_default(tenant, id).await? {
         return Err(gone());
     }
-    context.tell(P::changed(tenant, id));
+    context.publish_change(P::changed(tenant, id));
     store.get(tenant, id).await?.ok_or_else(gone)
 }
 
 /// See [`ProfileService::delete`].
-pub(super) async fn delete<P: Rules>(context: &Context, tenant: TenantId, profile: &P) -> ServiceResult<()> {
+pub(super) async fn delete<P: ProfileRules>(
+    context: &ServiceContext,
+    tenant: TenantId,
+    profile: &P,
+) -> ServiceResult<()> {
     if profile.is_default() {
         // `Default Device Profile`, as ThingsBoard writes it.
         let member = title(&P::TYPE).replace(" profile", "");
@@ -144,14 +160,17 @@ pub(super) async fn delete<P: Rules>(context: &Context, tenant: TenantId, profil
             P::MEMBERS
         ),
     )?;
-    context.tell(P::changed(tenant, id));
+    context.publish_change(P::changed(tenant, id));
     let entity: EntityId = id.into();
-    let subject = Subject { tenant, entity };
-    Ok(context.forget_links(subject).await?)
+    let subject = EntityKey { tenant, entity };
+    Ok(context.delete_links(subject).await?)
 }
 
 /// The default profile of the tenant; created where there is none yet.
-pub(super) async fn ensure_default<P: Rules>(context: &Context, tenant: TenantId) -> ServiceResult<P> {
+pub(super) async fn ensure_default<P: ProfileRules>(
+    context: &ServiceContext,
+    tenant: TenantId,
+) -> ServiceResult<P> {
     match P::store(&context.stores).default_profile(tenant).await? {
         Some(profile) => Ok(profile),
         None => create(context, tenant, "default", true).await,
@@ -159,8 +178,8 @@ pub(super) async fn ensure_default<P: Rules>(context: &Context, tenant: TenantId
 }
 
 /// The profile of an entity that names its profile, its type, or neither.
-pub(super) async fn of_entity<P: Rules>(
-    context: &Context,
+pub(super) async fn of_entity<P: ProfileRules>(
+    context: &ServiceContext,
     tenant: TenantId,
     id: Option<P::Id>,
     name: &str,
@@ -182,8 +201,8 @@ pub(super) async fn of_entity<P: Rules>(
     create(context, tenant, name, is_default).await
 }
 
-async fn create<P: Rules>(
-    context: &Context,
+async fn create<P: ProfileRules>(
+    context: &ServiceContext,
     tenant: TenantId,
     name: &str,
     is_default: bool,
@@ -199,6 +218,6 @@ async fn create<P: Rules>(
         }
         saved => saved?,
     };
-    tell::<P>(context, tenant, saved.id());
+    publish_profile_change::<P>(context, tenant, saved.id());
     Ok(saved)
 }

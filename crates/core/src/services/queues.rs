@@ -10,7 +10,7 @@ use fieldline_model::page::PageLink;
 use fieldline_model::{QueueId, TenantId, TenantProfileId};
 use serde_json::Value;
 
-use super::{Context, ServiceError, ServiceResult, conflict, validate};
+use super::{ServiceContext, ServiceError, ServiceResult, conflict, validate};
 use crate::events::EntityChange;
 use crate::ports::{EntityStores, StoreResult};
 
@@ -23,10 +23,10 @@ const PAGE: u32 = 1_000;
 
 /// Rules about queues.
 #[derive(Clone)]
-pub struct Queues(Arc<Context>);
+pub struct QueueService(Arc<ServiceContext>);
 
-impl Queues {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
+impl QueueService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self(Arc::clone(context))
     }
 
@@ -45,7 +45,7 @@ impl Queues {
     /// A rule is broken, or name or topic are taken.
     pub async fn save(&self, queue: Queue) -> ServiceResult<Queue> {
         let saved = store(&self.0, TenantId::NULL, queue).await?;
-        self.0.tell(EntityChange::QueueChanged(TenantId::NULL));
+        self.0.publish_change(EntityChange::QueueChanged(TenantId::NULL));
         Ok(saved)
     }
 
@@ -64,16 +64,16 @@ impl Queues {
         }
         let id = queue.id.unwrap_or_default();
         self.0.stores.queues.delete(queue.tenant_id, id).await?;
-        self.0.tell(EntityChange::QueueChanged(queue.tenant_id));
+        self.0.publish_change(EntityChange::QueueChanged(queue.tenant_id));
         Ok(())
     }
 }
 
-async fn owner(context: &Context, tenant: TenantId) -> ServiceResult<TenantId> {
+async fn owner(context: &ServiceContext, tenant: TenantId) -> ServiceResult<TenantId> {
     Ok(owner_of(&context.stores, tenant).await?)
 }
 
-/// See [`Queues::owner`].
+/// See [`QueueService::owner`].
 pub(crate) async fn owner_of(stores: &EntityStores, tenant: TenantId) -> StoreResult<TenantId> {
     if tenant.is_null() {
         return Ok(tenant);
@@ -137,12 +137,12 @@ async fn referrer(stores: &EntityStores, queue: &str) -> StoreResult<Option<&'st
 }
 
 /// Whether a tenant's messages can be sent through a queue of that name.
-pub(super) async fn exists(context: &Context, tenant: TenantId, name: &str) -> ServiceResult<bool> {
+pub(super) async fn exists(context: &ServiceContext, tenant: TenantId, name: &str) -> ServiceResult<bool> {
     let owner = owner(context, tenant).await?;
     Ok(context.stores.queues.by_name(owner, name).await?.is_some())
 }
 
-async fn store(context: &Context, tenant: TenantId, mut queue: Queue) -> ServiceResult<Queue> {
+async fn store(context: &ServiceContext, tenant: TenantId, mut queue: Queue) -> ServiceResult<Queue> {
     let stores = &context.stores.queues;
     queue.tenant_id = tenant;
     check(&queue)?;
@@ -174,7 +174,7 @@ async fn store(context: &Context, tenant: TenantId, mut queue: Queue) -> Service
 }
 
 /// Creates the shared queues that are not there yet.
-pub(super) async fn ensure_shared(context: &Context) -> ServiceResult<()> {
+pub(super) async fn ensure_shared(context: &ServiceContext) -> ServiceResult<()> {
     use ProcessingStrategyType as Processing;
     use SubmitStrategyType as Submit;
     let retry = (Processing::RetryFailedAndTimedOut, 5);
@@ -226,7 +226,7 @@ pub(super) async fn ensure_shared(context: &Context) -> ServiceResult<()> {
             ..Queue::default()
         };
         store(context, TenantId::NULL, queue).await?;
-        context.tell(EntityChange::QueueChanged(TenantId::NULL));
+        context.publish_change(EntityChange::QueueChanged(TenantId::NULL));
     }
     Ok(())
 }
@@ -292,7 +292,7 @@ pub(super) fn check_change(old: &TenantProfile, new: &TenantProfile) -> ServiceR
 }
 
 /// Brings the queues of a tenant in line with its profile.
-pub(super) async fn align(context: &Context, tenant: TenantId) -> ServiceResult<()> {
+pub(super) async fn align(context: &ServiceContext, tenant: TenantId) -> ServiceResult<()> {
     let mut wanted = match context.stores.profile_of(tenant).await? {
         Some(profile) => configured(&profile)?,
         None => BTreeMap::new(),
@@ -329,13 +329,13 @@ pub(super) async fn align(context: &Context, tenant: TenantId) -> ServiceResult<
         changed = true;
     }
     if changed {
-        context.tell(EntityChange::QueueChanged(tenant));
+        context.publish_change(EntityChange::QueueChanged(tenant));
     }
     Ok(())
 }
 
 /// Brings the queues of all tenants of a profile in line with it.
-pub(super) async fn align_all(context: &Context, profile: TenantProfileId) -> ServiceResult<()> {
+pub(super) async fn align_all(context: &ServiceContext, profile: TenantProfileId) -> ServiceResult<()> {
     let mut link = PageLink::first(PAGE);
     loop {
         let page = context.stores.tenants.list(&link).await?;

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use fieldline_model::entity::{EntityRelation, RelationTypeGroup};
 use fieldline_model::{EntityId, TenantId};
 
-use super::{Context, ServiceError, ServiceResult, validate};
+use super::{ServiceContext, ServiceError, ServiceResult, validate};
 use crate::events::EntityChange;
 use crate::ports::RelationKey;
 
 /// Rules about relations.
 #[derive(Clone)]
-pub struct Relations(Arc<Context>);
+pub struct RelationService(Arc<ServiceContext>);
 
-impl Relations {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
+impl RelationService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self(Arc::clone(context))
     }
 
@@ -29,7 +29,7 @@ impl Relations {
         validate::lengths(&[("type", Some(&relation.relation_type))])?;
         let saved = self.0.stores.relations.save(tenant, relation).await?;
         self.0
-            .tell(EntityChange::RelationChanged(tenant, saved.from, saved.to));
+            .publish_change(EntityChange::RelationChanged(tenant, saved.from, saved.to));
         Ok(saved)
     }
 
@@ -46,7 +46,7 @@ impl Relations {
             .await?
             .ok_or_else(|| ServiceError::not_found("Requested item wasn't found!"))?;
         self.0
-            .tell(EntityChange::RelationChanged(tenant, key.from, key.to));
+            .publish_change(EntityChange::RelationChanged(tenant, key.from, key.to));
         Ok(deleted)
     }
 
@@ -61,7 +61,8 @@ impl Relations {
             .relations
             .delete_of(tenant, entity, Some(RelationTypeGroup::Common))
             .await?;
-        self.0.tell(EntityChange::RelationChanged(tenant, entity, entity));
+        self.0
+            .publish_change(EntityChange::RelationChanged(tenant, entity, entity));
         Ok(deleted)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fieldline_model::TenantId;
 use fieldline_model::page::PageLink;
 
-use super::{Context, ServiceResult};
+use super::{ServiceContext, ServiceResult};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -13,7 +13,7 @@ const DAY_MS: i64 = 86_400_000;
 ///
 /// # Errors
 /// The store failed.
-pub(super) async fn ages(context: &Context, setting: &str) -> ServiceResult<Vec<(TenantId, i64)>> {
+pub(super) async fn ages(context: &ServiceContext, setting: &str) -> ServiceResult<Vec<(TenantId, i64)>> {
     let (stores, now) = (&context.stores, context.now());
     let mut ages = Vec::new();
     let mut link = PageLink {
@@ -42,10 +42,10 @@ pub(super) async fn ages(context: &Context, setting: &str) -> ServiceResult<Vec<
 
 /// Persistent calls by their age.
 #[derive(Clone)]
-pub struct StoredCalls(Arc<Context>);
+pub struct RpcCleanupService(Arc<ServiceContext>);
 
-impl StoredCalls {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
+impl RpcCleanupService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self(Arc::clone(context))
     }
 

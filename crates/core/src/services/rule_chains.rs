@@ -11,10 +11,10 @@ use std::sync::Arc;
 pub(super) use default_chain::ensure_root;
 use fieldline_model::entity::{OutputLabelsUsage, RuleChain, RuleChainMetaData, RuleChainType, RuleNode};
 use fieldline_model::page::PageLink;
-use fieldline_model::{EntityType, RuleChainId, Subject, TenantId};
+use fieldline_model::{EntityKey, EntityType, RuleChainId, TenantId};
 use serde_json::Value;
 
-use super::{Context, ServiceError, ServiceResult, limits, validate};
+use super::{ServiceContext, ServiceError, ServiceResult, limits, validate};
 use crate::events::EntityChange;
 use crate::ports::StoreErrorKind;
 
@@ -28,10 +28,10 @@ const PAGE: u32 = 1_000;
 
 /// Rules about rule chains.
 #[derive(Clone)]
-pub struct RuleChains(Arc<Context>);
+pub struct RuleChainService(Arc<ServiceContext>);
 
-impl RuleChains {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
+impl RuleChainService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self(Arc::clone(context))
     }
 
@@ -111,7 +111,7 @@ impl RuleChains {
 
     fn tell_saved(&self, tenant: TenantId, id: Option<RuleChainId>) {
         self.0
-            .tell(EntityChange::RuleChainChanged(tenant, id.unwrap_or_default()));
+            .publish_change(EntityChange::RuleChainChanged(tenant, id.unwrap_or_default()));
     }
 
     /// Makes the chain the only root chain of its type.
@@ -156,9 +156,9 @@ impl RuleChains {
             }
             deleted => deleted?,
         };
-        self.0.tell(EntityChange::RuleChainDeleted(tenant, id));
+        self.0.publish_change(EntityChange::RuleChainDeleted(tenant, id));
         let entity = id.into();
-        Ok(super::calculated_fields::forget(&self.0, tenant, entity).await?)
+        Ok(super::calculated_fields::delete_of_entity(&self.0, tenant, entity).await?)
     }
 
     async fn forget_node(&self, tenant: TenantId, node: &RuleNode) -> ServiceResult<()> {
@@ -167,7 +167,7 @@ impl RuleChains {
             .0
             .stores
             .events
-            .delete_subject(Subject { tenant, entity })
+            .delete_subject(EntityKey { tenant, entity })
             .await?)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fieldline_model::entity::{AdminSettings, PasswordPolicy, SecuritySettings, UserCredentials};
 use fieldline_model::{AdminSettingsId, TenantId, new_uuid};
 
-use super::{Context, ServiceError, ServiceResult, validate};
+use super::{ServiceContext, ServiceError, ServiceResult, validate};
 
 /// Under which the settings are kept.
 const KEY: &str = "securitySettings";
@@ -19,13 +19,13 @@ const DEFAULT_TTL_HOURS: u32 = 24;
 
 /// Rules about logging in.
 #[derive(Clone)]
-pub struct Security {
-    context: Arc<Context>,
+pub struct SecuritySettingsService {
+    context: Arc<ServiceContext>,
     min_length: u32,
 }
 
-impl Security {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
+impl SecuritySettingsService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self {
             context: Arc::clone(context),
             min_length: DEFAULT_MIN_LENGTH,

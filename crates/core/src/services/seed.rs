@@ -9,8 +9,8 @@ use serde_json::json;
 use tracing::warn;
 
 use super::{
-    Context, Customers, Devices, NameConflict, NewCredentials, ServiceErrorKind, ServiceResult, Tenants,
-    queues, random_text, rule_chains, tenant_profiles, users,
+    CustomerService, DeviceService, NameConflict, NewCredentials, ServiceContext, ServiceErrorKind,
+    ServiceResult, TenantService, queues, random_text, rule_chains, tenant_profiles, users,
 };
 use crate::ports::UserFilter;
 
@@ -23,7 +23,7 @@ const GENERATED_PASSWORD_LENGTH: usize = 20;
 
 /// What [`ensure_system`] has created.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub struct Created {
+pub struct SeedResult {
     /// Login name of the system administrator, where one was created.
     pub admin_email: Option<&'static str>,
     /// Its password, where it was made up: to be printed once.
@@ -34,7 +34,7 @@ pub struct Created {
 ///
 /// # Errors
 /// The store failed.
-pub async fn has_admin(context: &Context) -> ServiceResult<bool> {
+pub async fn has_admin(context: &ServiceContext) -> ServiceResult<bool> {
     let admins = context
         .stores
         .users
@@ -59,13 +59,16 @@ pub fn new_password() -> String {
 ///
 /// # Errors
 /// The store failed.
-pub async fn ensure_system(context: &Context, admin_password: Option<&str>) -> ServiceResult<Created> {
+pub async fn ensure_system(
+    context: &ServiceContext,
+    admin_password: Option<&str>,
+) -> ServiceResult<SeedResult> {
     let context = Arc::new(context.clone());
     tenant_profiles::ensure_default(&context).await?;
     queues::ensure_shared(&context).await?;
     complete_tenants(&context).await?;
     if has_admin(&context).await? {
-        return Ok(Created::default());
+        return Ok(SeedResult::default());
     }
     let generated = match admin_password {
         Some(_) => None,
@@ -81,14 +84,14 @@ pub async fn ensure_system(context: &Context, admin_password: Option<&str>) -> S
         password,
     )
     .await?;
-    Ok(Created {
+    Ok(SeedResult {
         admin_email: Some(ADMIN_EMAIL),
         generated_password: generated,
     })
 }
 
 /// What tenants that were created by an older version do not have yet.
-async fn complete_tenants(context: &Context) -> ServiceResult<()> {
+async fn complete_tenants(context: &ServiceContext) -> ServiceResult<()> {
     let mut link = PageLink::first(1_000);
     loop {
         let page = context.stores.tenants.list(&link).await?;
@@ -185,7 +188,7 @@ const DEMO_CUSTOMERS: [(&str, &[&str]); 3] = [
 ///
 /// # Errors
 /// The store failed.
-pub async fn seed_demo(context: &Context) -> ServiceResult<()> {
+pub async fn seed_demo(context: &ServiceContext) -> ServiceResult<()> {
     ensure_system(context, Some(DEMO_ADMIN_PASSWORD)).await?;
     let context = Arc::new(context.clone());
     let tenant = demo_tenant(&context).await?;
@@ -218,7 +221,7 @@ pub async fn seed_demo(context: &Context) -> ServiceResult<()> {
     Ok(())
 }
 
-async fn demo_tenant(context: &Arc<Context>) -> ServiceResult<TenantId> {
+async fn demo_tenant(context: &Arc<ServiceContext>) -> ServiceResult<TenantId> {
     let page = PageLink {
         text_search: Some(DEMO_TENANT.to_owned()),
         ..PageLink::first(1_000)
@@ -233,13 +236,17 @@ async fn demo_tenant(context: &Arc<Context>) -> ServiceResult<TenantId> {
                 region: Some("Global".to_owned()),
                 ..Tenant::default()
             };
-            Tenants::new(context).save(tenant).await?
+            TenantService::new(context).save(tenant).await?
         }
     };
     Ok(tenant.id.unwrap_or_default())
 }
 
-async fn demo_customer(context: &Arc<Context>, tenant: TenantId, title: &str) -> ServiceResult<CustomerId> {
+async fn demo_customer(
+    context: &Arc<ServiceContext>,
+    tenant: TenantId,
+    title: &str,
+) -> ServiceResult<CustomerId> {
     let found = context.stores.customers.by_title(tenant, title).await?;
     let customer = match found {
         Some(customer) => customer,
@@ -248,7 +255,7 @@ async fn demo_customer(context: &Arc<Context>, tenant: TenantId, title: &str) ->
                 title: title.to_owned(),
                 ..Customer::default()
             };
-            Customers::new(context)
+            CustomerService::new(context)
                 .save(tenant, customer, &NameConflict::Fail)
                 .await?
         }
@@ -256,7 +263,11 @@ async fn demo_customer(context: &Arc<Context>, tenant: TenantId, title: &str) ->
     Ok(customer.id.unwrap_or_default())
 }
 
-async fn demo_device(context: &Arc<Context>, tenant: TenantId, device: DemoDevice) -> ServiceResult<()> {
+async fn demo_device(
+    context: &Arc<ServiceContext>,
+    tenant: TenantId,
+    device: DemoDevice,
+) -> ServiceResult<()> {
     let (name, device_type, token, description, customer) = device;
     if context.stores.devices.by_name(tenant, name).await?.is_some() {
         return Ok(());
@@ -273,7 +284,7 @@ async fn demo_device(context: &Arc<Context>, tenant: TenantId, device: DemoDevic
         ..Device::default()
     };
     let credentials = NewCredentials::AccessToken(Some(token.to_owned()));
-    Devices::new(context)
+    DeviceService::new(context)
         .save(tenant, device, credentials, &NameConflict::Fail)
         .await?;
     Ok(())

@@ -6,7 +6,7 @@ use fieldline_model::TenantProfileId;
 use fieldline_model::entity::TenantProfile;
 use serde_json::{Map, Value, json};
 
-use super::{Context, ServiceError, ServiceResult, conflict, queues, validate};
+use super::{ServiceContext, ServiceError, ServiceResult, conflict, queues, validate};
 use crate::events::EntityChange;
 use crate::ports::StoreErrorKind;
 
@@ -99,10 +99,10 @@ const MAX_EGRESS: usize = 1000;
 
 /// Rules about tenant profiles.
 #[derive(Clone)]
-pub struct TenantProfiles(Arc<Context>);
+pub struct TenantProfileService(Arc<ServiceContext>);
 
-impl TenantProfiles {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
+impl TenantProfileService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self(Arc::clone(context))
     }
 
@@ -137,7 +137,7 @@ impl TenantProfiles {
             conflict(stores.save(profile, true).await, NAME_TAKEN)?
         };
         let id = saved.id.unwrap_or_default();
-        self.0.tell(EntityChange::TenantProfileChanged(id));
+        self.0.publish_change(EntityChange::TenantProfileChanged(id));
         queues::align_all(&self.0, id).await?;
         Ok(saved)
     }
@@ -152,7 +152,7 @@ impl TenantProfiles {
         if !stores.set_default(id).await? {
             return Err(gone());
         }
-        self.0.tell(EntityChange::TenantProfileChanged(id));
+        self.0.publish_change(EntityChange::TenantProfileChanged(id));
         stores.get(id).await?.ok_or_else(gone)
     }
 
@@ -171,13 +171,13 @@ impl TenantProfiles {
             self.0.stores.tenant_profiles.delete(id).await,
             "The tenant profile referenced by the tenants cannot be deleted!",
         )?;
-        self.0.tell(EntityChange::TenantProfileChanged(id));
+        self.0.publish_change(EntityChange::TenantProfileChanged(id));
         Ok(())
     }
 }
 
 /// The default profile; created where there is none yet.
-pub(super) async fn ensure_default(context: &Context) -> ServiceResult<TenantProfile> {
+pub(super) async fn ensure_default(context: &ServiceContext) -> ServiceResult<TenantProfile> {
     let stores = &context.stores.tenant_profiles;
     if let Some(profile) = stores.default_profile().await? {
         return Ok(profile);

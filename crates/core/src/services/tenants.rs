@@ -6,16 +6,17 @@ use fieldline_model::TenantId;
 use fieldline_model::entity::{AssetProfile, Contact, DeviceProfile, Tenant};
 
 use super::{
-    Context, ServiceError, ServiceResult, conflict, profiles, queues, rule_chains, tenant_profiles, validate,
+    ServiceContext, ServiceError, ServiceResult, conflict, profiles, queues, rule_chains, tenant_profiles,
+    validate,
 };
 use crate::events::EntityChange;
 
 /// Rules about tenants.
 #[derive(Clone)]
-pub struct Tenants(Arc<Context>);
+pub struct TenantService(Arc<ServiceContext>);
 
-impl Tenants {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
+impl TenantService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self(Arc::clone(context))
     }
 
@@ -60,7 +61,7 @@ impl Tenants {
         };
         queues::align(&self.0, saved.id.unwrap_or_default()).await?;
         self.0
-            .tell(EntityChange::TenantSaved(saved.id.unwrap_or_default()));
+            .publish_change(EntityChange::TenantSaved(saved.id.unwrap_or_default()));
         Ok(saved)
     }
 
@@ -70,7 +71,7 @@ impl Tenants {
     /// The store failed; what was begun is finished later, or by asking again.
     pub async fn delete(&self, tenant: TenantId) -> ServiceResult<()> {
         self.0.stores.tenants.delete(tenant).await?;
-        self.0.tell(EntityChange::TenantDeleted(tenant));
+        self.0.publish_change(EntityChange::TenantDeleted(tenant));
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use fieldline_model::{DashboardId, TenantId, UserId};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{Context, ServiceError, ServiceResult};
+use super::{ServiceContext, ServiceError, ServiceResult};
 
 /// Largest settings of one type, in bytes.
 const MAX_SETTINGS: usize = 262_144;
@@ -20,7 +20,7 @@ const MAX_STARRED: usize = 100;
 
 /// Rules about settings of people.
 #[derive(Clone)]
-pub struct UserSettings(Arc<Context>);
+pub struct UserSettingsService(Arc<ServiceContext>);
 
 /// What somebody did with a dashboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +31,8 @@ pub enum DashboardAction {
     Unstar,
 }
 
-impl UserSettings {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
+impl UserSettingsService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self(Arc::clone(context))
     }
 
@@ -75,7 +75,7 @@ impl UserSettings {
     /// Changes settings of a user: each name is a path with dots, whose value is replaced.
     ///
     /// # Errors
-    /// See [`UserSettings::save`].
+    /// See [`UserSettingsService::save`].
     pub async fn update(&self, user: UserId, kind: UserSettingsType, changes: Value) -> ServiceResult<()> {
         let Value::Object(changes) = changes else {
             return Err(ServiceError::invalid("User settings must be a JSON object!"));

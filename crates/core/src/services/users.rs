@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use fieldline_model::entity::{Authority, PastPassword, User, UserCredentials};
 use fieldline_model::page::PageLink;
-use fieldline_model::{CustomerId, EntityType, Subject, TenantId, UserId};
+use fieldline_model::{CustomerId, EntityKey, EntityType, TenantId, UserId};
 
 use super::{
-    Actions, Alarms, Context, Security, ServiceError, ServiceErrorKind, ServiceResult, conflict, limits,
-    random_text, security, validate,
+    AlarmService, EntityActionService, SecuritySettingsService, ServiceContext, ServiceError,
+    ServiceErrorKind, ServiceResult, conflict, limits, random_text, security, validate,
 };
 use crate::events::EntityChange;
 use crate::password::PasswordError;
-use crate::ports::{Login, StoreErrorKind, UserFilter};
+use crate::ports::{LoginAttemptResult, StoreErrorKind, UserFilter};
 
 const TOKEN_LENGTH: usize = 30;
 const ONE_DAY_MS: i64 = 24 * 3_600_000;
@@ -23,7 +23,7 @@ const RESET_PAUSE_MS: i64 = 60_000;
 
 /// What a new user activates the account with.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Activation {
+pub struct ActivationToken {
     /// Secret part of the activation link.
     pub token: String,
     /// For how long it is still valid, milliseconds.
@@ -32,7 +32,7 @@ pub struct Activation {
 
 /// Rules about users.
 #[derive(Clone)]
-pub struct Users(Arc<Context>);
+pub struct UserService(Arc<ServiceContext>);
 
 impl From<PasswordError> for ServiceError {
     fn from(error: PasswordError) -> Self {
@@ -44,8 +44,8 @@ impl From<PasswordError> for ServiceError {
     }
 }
 
-impl Users {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
+impl UserService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self(Arc::clone(context))
     }
 
@@ -83,7 +83,7 @@ impl Users {
     }
 
     fn tell(&self, user: &User) {
-        self.0.tell(EntityChange::UserChanged(
+        self.0.publish_change(EntityChange::UserChanged(
             user.tenant_id,
             user.id.unwrap_or_default(),
         ));
@@ -137,15 +137,17 @@ impl Users {
                 ));
             }
         }
-        let subject = Subject {
+        let subject = EntityKey {
             tenant,
             entity: id.into(),
         };
         stores.delete(tenant, id).await?;
         self.tell(user);
-        self.0.forget_links(subject).await?;
-        let actions = Actions::new(&self.0);
-        Alarms::new(&self.0, &actions).release_of(tenant, user).await
+        self.0.delete_links(subject).await?;
+        let actions = EntityActionService::new(&self.0);
+        AlarmService::new(&self.0, &actions)
+            .release_of(tenant, user)
+            .await
     }
 
     /// How a user logs in.
@@ -161,7 +163,7 @@ impl Users {
     ///
     /// # Errors
     /// The user is active already.
-    pub async fn activation(&self, id: UserId) -> ServiceResult<Activation> {
+    pub async fn activation(&self, id: UserId) -> ServiceResult<ActivationToken> {
         let mut credentials = self.credentials(id).await?;
         let now = self.0.now();
         let Some(token) = credentials
@@ -173,13 +175,13 @@ impl Users {
         };
         let ttl_ms = expiry(&token) - now;
         if ttl_ms > 0 {
-            return Ok(Activation { token, ttl_ms });
+            return Ok(ActivationToken { token, ttl_ms });
         }
         let ttl_ms = security::activation_ttl_ms(&self.security().settings().await?);
         let token = new_token(now + ttl_ms);
         credentials.activate_token = Some(token.clone());
         self.0.stores.users.save_credentials(credentials).await?;
-        Ok(Activation { token, ttl_ms })
+        Ok(ActivationToken { token, ttl_ms })
     }
 
     /// Whether an activation token is known; `Some(false)` where it has expired.
@@ -199,7 +201,7 @@ impl Users {
         &self,
         token: &str,
         password: &str,
-        rules: &Security,
+        rules: &SecuritySettingsService,
     ) -> ServiceResult<(User, UserCredentials)> {
         let stores = &self.0.stores.users;
         let unknown = || ServiceError::invalid("Unable to find user credentials by activateToken");
@@ -219,7 +221,7 @@ impl Users {
     ///
     /// # Errors
     /// The store failed.
-    pub async fn request_reset(&self, id: UserId) -> ServiceResult<Option<Activation>> {
+    pub async fn request_reset(&self, id: UserId) -> ServiceResult<Option<ActivationToken>> {
         let mut credentials = self.credentials(id).await?;
         let now = self.0.now();
         let ttl_ms = security::reset_ttl_ms(&self.security().settings().await?);
@@ -231,7 +233,7 @@ impl Users {
         let token = new_token(now + ttl_ms);
         credentials.reset_token = Some(token.clone());
         self.0.stores.users.save_credentials(credentials).await?;
-        Ok(Some(Activation { token, ttl_ms }))
+        Ok(Some(ActivationToken { token, ttl_ms }))
     }
 
     /// The token with which the user of an expired password has to set another one; `None` where the password that the
@@ -280,7 +282,12 @@ impl Users {
     ///
     /// # Errors
     /// The token is unknown or has expired, or the password breaks the policy or is the old one.
-    pub async fn reset(&self, token: &str, password: &str, rules: &Security) -> ServiceResult<User> {
+    pub async fn reset(
+        &self,
+        token: &str,
+        password: &str,
+        rules: &SecuritySettingsService,
+    ) -> ServiceResult<User> {
         let stores = &self.0.stores.users;
         let unknown = || ServiceError::invalid("Invalid reset token!");
         let found = stores.credentials_by_reset_token(token).await?;
@@ -303,8 +310,8 @@ impl Users {
         Ok(user)
     }
 
-    fn security(&self) -> Security {
-        Security::new(&self.0)
+    fn security(&self) -> SecuritySettingsService {
+        SecuritySettingsService::new(&self.0)
     }
 
     /// Sets a password; makes a user active who had none. Tokens issued so far no longer count.
@@ -349,7 +356,11 @@ impl Users {
         credentials.enabled = enabled;
         let id = credentials.user_id;
         if enabled {
-            self.0.stores.users.note_login(id, Login::Forgiven).await?;
+            self.0
+                .stores
+                .users
+                .note_login(id, LoginAttemptResult::Forgiven)
+                .await?;
         } else {
             credentials.tokens_valid_from = self.outdate(&credentials);
         }
@@ -420,14 +431,14 @@ fn inactive(id: UserId, expires: i64) -> UserCredentials {
 
 /// A user that is created with a password, without activation: for seeding.
 pub(super) async fn create_active(
-    context: &Arc<Context>,
+    context: &Arc<ServiceContext>,
     authority: Authority,
     tenant: TenantId,
     customer: CustomerId,
     email: &str,
     password: &str,
 ) -> ServiceResult<()> {
-    let users = Users::new(context);
+    let users = UserService::new(context);
     let user = match context.stores.users.by_email(email).await? {
         Some(user) => user,
         None => {

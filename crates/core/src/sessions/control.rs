@@ -8,26 +8,26 @@ use std::task::Waker;
 use parking_lot::Mutex;
 
 use super::CloseReason;
-use crate::downlink::{Downlink, Wants};
+use crate::downlink::{Downlink, Subscriptions};
 
 /// What may wait for one session, bytes; beyond it, the session is closed.
 pub(super) const MAX_WAITING: usize = 256 << 10;
 /// The part of what is left of the budget that may wait for one session.
 const PART_OF_LEFT: usize = 8;
-/// Bit of `wants` that says that something waits.
+/// Bit of `is_subscribed` that says that something waits.
 const HAS_WAITING: u8 = 0x80;
-/// Bit of `wants` of a session that is sent one thing and ends.
+/// Bit of `is_subscribed` of a session that is sent one thing and ends.
 const ONE_SHOT: u8 = 0x40;
-const WANTS: u8 = Wants::ATTRIBUTES.0 | Wants::CALLS.0;
+const WANTS: u8 = Subscriptions::ATTRIBUTES.0 | Subscriptions::CALLS.0;
 
 /// Memory that everything that waits for sessions takes together, bytes.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(super) struct OutboundBudget {
     used: AtomicUsize,
     limit: usize,
 }
 
-impl Budget {
+impl OutboundBudget {
     pub(super) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
             used: AtomicUsize::new(0),
@@ -62,32 +62,32 @@ pub struct SessionControl {
     close: AtomicU8,
     wants: AtomicU8,
     heard_s: AtomicU32,
-    inner: Mutex<Inner>,
+    inner: Mutex<OutboundState>,
     /// The session that this one is served by, where its device is behind a gateway.
-    via: Option<Box<Via>>,
+    via: Option<Box<GatewayRoute>>,
 }
 
 #[derive(Debug)]
-struct Via {
+struct GatewayRoute {
     gateway: Arc<SessionControl>,
     name: Arc<str>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct OutboundState {
     waker: Option<Waker>,
-    waiting: Option<Box<Waiting>>,
+    waiting: Option<Box<OutboundQueue>>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
-    letters: VecDeque<Letter>,
+struct OutboundQueue {
+    letters: VecDeque<OutboundMessage>,
     /// What it takes of the budget.
     bytes: usize,
-    budget: Option<Arc<Budget>>,
+    budget: Option<Arc<OutboundBudget>>,
 }
 
-impl Waiting {
+impl OutboundQueue {
     fn give_back(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
@@ -97,7 +97,7 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for OutboundQueue {
     fn drop(&mut self) {
         self.give_back(self.bytes);
     }
@@ -105,27 +105,27 @@ impl Drop for Waiting {
 
 /// Something that waits to be sent.
 #[derive(Debug, Clone)]
-pub struct Letter {
+pub struct OutboundMessage {
     /// Name of the device behind the gateway, where it is not for the session's own device.
     pub to: Option<Arc<str>>,
     /// What it is.
-    pub content: Content,
+    pub content: OutboundPayload,
 }
 
 /// What a letter says.
 #[derive(Debug, Clone)]
-pub enum Content {
+pub enum OutboundPayload {
     /// Something for the device.
     Downlink(Downlink),
     /// The session of the device behind the gateway is to end.
     Close(CloseReason),
 }
 
-impl Letter {
+impl OutboundMessage {
     fn weight(&self) -> usize {
         let content = match &self.content {
-            Content::Downlink(downlink) => downlink.weight(),
-            Content::Close(_) => 0,
+            OutboundPayload::Downlink(downlink) => downlink.weight(),
+            OutboundPayload::Close(_) => 0,
         };
         size_of::<Self>() + content
     }
@@ -143,7 +143,7 @@ impl SessionControl {
     /// Of the session of a device behind a gateway, which is served through the gateway's session.
     pub fn behind(gateway: Arc<SessionControl>, name: Arc<str>) -> Self {
         Self {
-            via: Some(Box::new(Via { gateway, name })),
+            via: Some(Box::new(GatewayRoute { gateway, name })),
             ..Self::default()
         }
     }
@@ -154,30 +154,30 @@ impl SessionControl {
     }
 
     /// Wants something in addition to what it wanted before.
-    pub fn want(&self, wants: Wants) {
+    pub fn subscribe(&self, wants: Subscriptions) {
         self.wants.fetch_or(wants.0, Ordering::AcqRel);
     }
 
     /// Wants this and nothing else, in one step: of what it goes on wanting nothing is missed.
-    pub fn want_only(&self, wants: Wants) {
+    pub fn set_subscriptions(&self, wants: Subscriptions) {
         let only = |before: u8| Some(before & !WANTS | wants.0 & WANTS);
         // It always takes place.
         let _ = self.wants.fetch_update(Ordering::AcqRel, Ordering::Acquire, only);
     }
 
     /// Wants something no longer.
-    pub fn want_no_more(&self, wants: Wants) {
+    pub fn unsubscribe(&self, wants: Subscriptions) {
         self.wants.fetch_and(!wants.0, Ordering::AcqRel);
     }
 
     /// Whether it wants this and nothing else.
     #[inline]
-    pub fn wants_only(&self, wants: Wants) -> bool {
+    pub fn wants_only(&self, wants: Subscriptions) -> bool {
         self.wants.load(Ordering::Acquire) & WANTS == wants.0
     }
 
     /// Whether it wants all of this.
-    pub fn wants(&self, wants: Wants) -> bool {
+    pub fn is_subscribed(&self, wants: Subscriptions) -> bool {
         self.wants.load(Ordering::Acquire) & wants.0 == wants.0
     }
 
@@ -189,11 +189,11 @@ impl SessionControl {
             .is_ok();
         match &self.via {
             Some(via) if first => {
-                let letter = Letter {
+                let letter = OutboundMessage {
                     to: Some(via.name.clone()),
-                    content: Content::Close(reason),
+                    content: OutboundPayload::Close(reason),
                 };
-                via.gateway.put(letter, None);
+                via.gateway.enqueue_message(letter, None);
             }
             _ => self.wake(),
         }
@@ -208,7 +208,7 @@ impl SessionControl {
 
     /// Puts something into the buffer of the session if it wants that. Where there is no room, the session is closed: the
     /// device will ask for what it has missed when it comes back.
-    pub(super) fn post(&self, downlink: &Downlink, budget: &Arc<Budget>) -> bool {
+    pub(super) fn enqueue(&self, downlink: &Downlink, budget: &Arc<OutboundBudget>) -> bool {
         let wanted = downlink.wanted_by() & WANTS;
         let is_answer = matches!(downlink, Downlink::Answer(..));
         let wants = self.wants.load(Ordering::Acquire);
@@ -222,13 +222,15 @@ impl SessionControl {
                 return false;
             }
         }
-        let letter = |to| Letter {
+        let letter = |to| OutboundMessage {
             to,
-            content: Content::Downlink(downlink.clone()),
+            content: OutboundPayload::Downlink(downlink.clone()),
         };
         let taken = match &self.via {
-            Some(via) => via.gateway.put(letter(Some(via.name.clone())), Some(budget)),
-            None => self.put(letter(None), Some(budget)),
+            Some(via) => via
+                .gateway
+                .enqueue_message(letter(Some(via.name.clone())), Some(budget)),
+            None => self.enqueue_message(letter(None), Some(budget)),
         };
         if !taken {
             let full = self.via.as_ref().map_or(self, |via| &*via.gateway);
@@ -238,7 +240,7 @@ impl SessionControl {
     }
 
     /// Without a budget there is always room: that is for the few bytes of a closed session.
-    fn put(&self, letter: Letter, budget: Option<&Arc<Budget>>) -> bool {
+    fn enqueue_message(&self, letter: OutboundMessage, budget: Option<&Arc<OutboundBudget>>) -> bool {
         let weight = letter.weight();
         let waker = {
             let mut inner = self.inner.lock();
@@ -279,7 +281,7 @@ impl SessionControl {
     }
 
     /// Takes the oldest of what waits to be sent.
-    pub fn take_letter(&self) -> Option<Letter> {
+    pub fn take_letter(&self) -> Option<OutboundMessage> {
         let mut inner = self.inner.lock();
         let waiting = inner.waiting.as_mut()?;
         let letter = waiting.letters.pop_front();
@@ -313,7 +315,7 @@ impl SessionControl {
     }
 
     /// Notes that the peer was heard, in seconds of whatever clock the transport uses.
-    pub fn heard(&self, now_s: u32) {
+    pub fn mark_heard(&self, now_s: u32) {
         self.heard_s.store(now_s, Ordering::Relaxed);
     }
 

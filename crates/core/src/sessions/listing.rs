@@ -2,15 +2,15 @@
 
 use std::net::IpAddr;
 
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
 use uuid::Uuid;
 
-use super::{CloseReason, OpenSession, Sessions};
-use crate::downlink::Wants;
+use super::{CloseReason, OpenSession, SessionRegistry};
+use crate::downlink::Subscriptions;
 
 /// How a device is connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Protocol {
+pub enum SessionProtocol {
     /// Nobody has said.
     #[default]
     Unknown,
@@ -24,7 +24,7 @@ pub enum Protocol {
     Coaps,
 }
 
-impl Protocol {
+impl SessionProtocol {
     /// Its name in capitals.
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,9 +39,9 @@ impl Protocol {
 
 /// Where a session comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Origin {
+pub struct SessionOrigin {
     /// How it is connected.
-    pub protocol: Protocol,
+    pub protocol: SessionProtocol,
     /// Its address, as far as the network says.
     pub address: Option<IpAddr>,
     /// The gateway that it is behind.
@@ -56,7 +56,7 @@ pub struct SessionInfo {
     /// Its identity, as long as it is open.
     pub id: Uuid,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: SessionOrigin,
     /// It is told of shared attributes.
     pub wants_attributes: bool,
     /// It takes calls.
@@ -65,9 +65,9 @@ pub struct SessionInfo {
     pub waiting_bytes: usize,
 }
 
-impl Sessions {
+impl SessionRegistry {
     /// The open sessions of a device, oldest first. Requests that wait for one thing are none.
-    pub fn list(&self, subject: Subject) -> Vec<SessionInfo> {
+    pub fn list(&self, subject: EntityKey) -> Vec<SessionInfo> {
         let device = DeviceId(subject.entity.id);
         let shard = self.shard(device).lock();
         let of_device = shard.get(&device).map_or(&[][..], Vec::as_slice);
@@ -77,8 +77,8 @@ impl Sessions {
             .map(|session| SessionInfo {
                 id: self.id_of(session),
                 origin: session.origin,
-                wants_attributes: session.control.wants(Wants::ATTRIBUTES),
-                wants_calls: session.control.wants(Wants::CALLS),
+                wants_attributes: session.control.is_subscribed(Subscriptions::ATTRIBUTES),
+                wants_calls: session.control.is_subscribed(Subscriptions::CALLS),
                 waiting_bytes: session.control.waiting_bytes(),
             })
             .collect()
@@ -91,7 +91,7 @@ impl Sessions {
 
     /// Ends the sessions of a device, or the one with that identity, and what waits for something. Returns how many
     /// sessions it has ended.
-    pub fn end(&self, subject: Subject, id: Option<Uuid>) -> usize {
+    pub fn end(&self, subject: EntityKey, id: Option<Uuid>) -> usize {
         let device = DeviceId(subject.entity.id);
         let ended: Vec<_> = {
             let shard = self.shard(device).lock();

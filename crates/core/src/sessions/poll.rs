@@ -3,14 +3,14 @@
 use std::future::poll_fn;
 use std::task;
 
-use super::{CloseReason, Content, SessionControl, SessionGuard};
+use super::{CloseReason, OutboundPayload, SessionControl, SessionGuard};
 use crate::downlink::Downlink;
 
 /// Waits for one thing that a device wants to be sent; see [`Sessions::poll`](super::Sessions::poll). When it is dropped, what
 /// has come is lost with it.
-pub struct Poll(pub(super) SessionGuard);
+pub struct LongPoll(pub(super) SessionGuard);
 
-impl Poll {
+impl LongPoll {
     /// What it shares with the rest of the platform.
     pub fn control(&self) -> &SessionControl {
         self.0.control()
@@ -25,7 +25,7 @@ impl Poll {
         poll_fn(|context| {
             let closed = control.poll_close(context.waker());
             while let Some(letter) = control.take_letter() {
-                if let Content::Downlink(downlink) = letter.content {
+                if let OutboundPayload::Downlink(downlink) = letter.content {
                     return task::Poll::Ready(Ok(downlink));
                 }
             }

@@ -20,7 +20,7 @@ fn update(bytes: usize) -> Downlink {
 #[tokio::test]
 async fn a_session_ends_once_and_tells_whether_it_was_the_last() {
     let device = device().await;
-    let sessions = Sessions::new(2);
+    let sessions = SessionRegistry::new(2);
     let [first, second, third] =
         std::array::from_fn(|_| sessions.open(device.clone(), Arc::new(SessionControl::default())));
     assert_eq!(first.control().close_reason(), Some(CloseReason::Replaced));
@@ -35,18 +35,18 @@ async fn a_session_ends_once_and_tells_whether_it_was_the_last() {
 #[tokio::test]
 async fn a_session_is_sent_what_it_wants_and_is_closed_when_it_does_not_take_it() {
     let device = device().await;
-    let sessions = Sessions::new(2);
+    let sessions = SessionRegistry::new(2);
     let [eager, other] =
         std::array::from_fn(|_| sessions.open(device.clone(), Arc::new(SessionControl::default())));
     assert_eq!(sessions.send(device.subject, &update(10)), 0);
-    eager.control().want(Wants::ATTRIBUTES);
-    other.control().want(Wants::CALLS);
+    eager.control().subscribe(Subscriptions::ATTRIBUTES);
+    other.control().subscribe(Subscriptions::CALLS);
     assert_eq!(sessions.send(device.subject, &update(10)), 1);
     assert!(eager.control().has_letters() && !other.control().has_letters());
     let letter = eager.control().take_letter().expect("something waits");
     assert!(matches!(
         letter.content,
-        Content::Downlink(Downlink::Attributes(_))
+        OutboundPayload::Downlink(Downlink::Attributes(_))
     ));
     assert!(!eager.control().has_letters() && eager.control().take_letter().is_none());
 
@@ -64,10 +64,10 @@ async fn a_session_is_sent_what_it_wants_and_is_closed_when_it_does_not_take_it(
 #[tokio::test]
 async fn a_poll_takes_one_thing_and_is_no_session_of_the_device() {
     let device = device().await;
-    let sessions = Sessions::new(1);
+    let sessions = SessionRegistry::new(1);
     let connection = sessions.open(device.clone(), Arc::new(SessionControl::default()));
     let poll = sessions.poll(device.clone());
-    poll.control().want(Wants::ATTRIBUTES);
+    poll.control().subscribe(Subscriptions::ATTRIBUTES);
     assert_eq!((sessions.count(), connection.control().close_reason()), (1, None));
     assert_eq!(sessions.send(device.subject, &update(1)), 1);
     assert_eq!(sessions.send(device.subject, &update(2)), 0);
@@ -85,10 +85,10 @@ async fn a_poll_takes_one_thing_and_is_no_session_of_the_device() {
 #[tokio::test]
 async fn a_device_behind_a_gateway_is_served_through_its_session() {
     let device = device().await;
-    let sessions = Sessions::new(1);
+    let sessions = SessionRegistry::new(1);
     let gateway = Arc::new(SessionControl::default());
     let behind = Arc::new(SessionControl::behind(gateway.clone(), "meter".into()));
-    behind.want(Wants::ATTRIBUTES);
+    behind.subscribe(Subscriptions::ATTRIBUTES);
     let _guard = sessions.open(device.clone(), behind);
     assert_eq!(sessions.send(device.subject, &update(1)), 1);
     let letter = gateway.take_letter().expect("something waits");
@@ -97,7 +97,7 @@ async fn a_device_behind_a_gateway_is_served_through_its_session() {
     let letter = gateway.take_letter().expect("something waits");
     assert!(matches!(
         letter.content,
-        Content::Close(CloseReason::CredentialsChanged)
+        OutboundPayload::Close(CloseReason::CredentialsChanged)
     ));
     assert_eq!(gateway.close_reason(), None);
 }
@@ -105,16 +105,16 @@ async fn a_device_behind_a_gateway_is_served_through_its_session() {
 #[tokio::test]
 async fn however_many_are_slow_who_is_not_is_served() {
     let device = device().await;
-    let sessions = Sessions::new(2_000);
+    let sessions = SessionRegistry::new(2_000);
     let open = || sessions.open(device.clone(), Arc::new(SessionControl::default()));
     // Far more than would fill all of the memory if each took what it may.
     let slow: Vec<_> = (0..600).map(|_| open()).collect();
     for session in &slow {
-        session.control().want(Wants::ATTRIBUTES);
+        session.control().subscribe(Subscriptions::ATTRIBUTES);
     }
     while sessions.send(device.subject, &update(10_000)) > 0 {}
     let quick = open();
-    quick.control().want(Wants::ATTRIBUTES);
+    quick.control().subscribe(Subscriptions::ATTRIBUTES);
     assert_eq!(sessions.send(device.subject, &update(1_000)), 1);
     assert_eq!(quick.control().close_reason(), None);
 }
@@ -122,16 +122,16 @@ async fn however_many_are_slow_who_is_not_is_served() {
 #[tokio::test]
 async fn sessions_are_listed_and_ended_one_by_one_or_all_together() {
     let device = device().await;
-    let sessions = Sessions::new(3);
-    let origin = Origin {
-        protocol: Protocol::Mqtt,
+    let sessions = SessionRegistry::new(3);
+    let origin = SessionOrigin {
+        protocol: SessionProtocol::Mqtt,
         since_ms: 7,
-        ..Origin::default()
+        ..SessionOrigin::default()
     };
     let open = || sessions.open_from(device.clone(), Arc::new(SessionControl::default()), origin);
     let (first, second, third) = (open(), open(), open());
     let poll = sessions.poll(device.clone());
-    second.control().want(Wants::CALLS);
+    second.control().subscribe(Subscriptions::CALLS);
     let subject = device.subject;
     let listed = sessions.list(subject);
     let calls: Vec<_> = listed.iter().map(|info| info.wants_calls).collect();
@@ -145,7 +145,7 @@ async fn sessions_are_listed_and_ended_one_by_one_or_all_together() {
         (3, 0)
     );
 
-    let stranger = Subject::device(TenantId::new(), device.id);
+    let stranger = EntityKey::device(TenantId::new(), device.id);
     assert_eq!(
         (sessions.list(stranger).len(), sessions.end(stranger, None)),
         (0, 0)

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fieldline_model::entity::{Event, EventBody};
-use fieldline_model::kv::{Value, pack};
+use fieldline_model::entity::{EntityEvent, EventBody};
+use fieldline_model::kv::{KvValue, pack};
 use fieldline_model::page::PageLink;
 use fieldline_model::timeseries::LatestValue;
 use fieldline_model::{TenantId, TenantProfileId};
@@ -19,12 +19,15 @@ use tracing::{info, warn};
 
 use super::entity::{usage_id, usage_subject};
 use super::{
-    Feature, StoredUsage, Usage, UsageChange, UsageKey, UsageLimits, UsagePoint, UsageReport, UsageState,
+    ApiFeature, StoredUsage, TenantUsage, UsageChange, UsageKey, UsageLimits, UsagePoint, UsageReport,
+    UsageState,
 };
 use crate::clock::SharedClock;
 use crate::events::{EntityChange, EntityListener};
-use crate::options::Span;
-use crate::ports::{DeviceFilter, EntityStores, RowParts, StoreResult, TelemetryRow, TimeSeriesStore};
+use crate::options::HumanDuration;
+use crate::ports::{
+    DeviceFilter, EntityStores, StoreResult, TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore,
+};
 use crate::queue_stats::SERVICE_ID;
 use crate::services::AlarmGate;
 
@@ -43,20 +46,20 @@ const MAX_UNSAVED: usize = 256;
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Options {
     /// How often all counts are stored, in whole seconds, at least one. Limits are enforced no sooner.
-    pub report_interval: Span,
+    pub report_interval: HumanDuration,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
-            report_interval: Span::secs(60),
+            report_interval: HumanDuration::secs(60),
         }
     }
 }
 
 /// What is known of a tenant.
-struct Entry {
-    usage: Arc<Usage>,
+struct TenantUsageEntry {
+    usage: Arc<TenantUsage>,
     /// The profile in force; `None` until what is stored has been read.
     profile: Mutex<Option<TenantProfileId>>,
     /// Its profile is to be read again.
@@ -66,8 +69,8 @@ struct Entry {
 }
 
 /// The usage of all tenants.
-pub struct ApiUsage {
-    tenants: RwLock<FxHashMap<TenantId, Arc<Entry>>>,
+pub struct UsageStore {
+    tenants: RwLock<FxHashMap<TenantId, Arc<TenantUsageEntry>>>,
     stores: EntityStores,
     series: Arc<dyn TimeSeriesStore>,
     clock: SharedClock,
@@ -75,7 +78,7 @@ pub struct ApiUsage {
     reporting: tokio::sync::Mutex<()>,
 }
 
-impl ApiUsage {
+impl UsageStore {
     /// The usage of nobody yet. It limits nothing and stores nothing until [`run`](Self::run); register it as a listener of
     /// entity events.
     pub fn new(stores: EntityStores, series: Arc<dyn TimeSeriesStore>, clock: SharedClock) -> Arc<Self> {
@@ -89,12 +92,12 @@ impl ApiUsage {
     }
 
     /// The usage of a tenant, to be kept by whoever counts often.
-    pub fn of(&self, tenant: TenantId) -> Arc<Usage> {
+    pub fn of(&self, tenant: TenantId) -> Arc<TenantUsage> {
         Arc::clone(&self.entry(tenant).usage)
     }
 
     /// Whether a tenant may use a feature.
-    pub fn is_allowed(&self, tenant: TenantId, feature: Feature) -> bool {
+    pub fn is_allowed(&self, tenant: TenantId, feature: ApiFeature) -> bool {
         self.of(tenant).allows(feature)
     }
 
@@ -103,14 +106,14 @@ impl ApiUsage {
         self.of(tenant).add(key, count);
     }
 
-    fn entry(&self, tenant: TenantId) -> Arc<Entry> {
+    fn entry(&self, tenant: TenantId) -> Arc<TenantUsageEntry> {
         if let Some(entry) = self.tenants.read().get(&tenant) {
             return Arc::clone(entry);
         }
         let mut tenants = self.tenants.write();
         let entry = tenants.entry(tenant).or_insert_with(|| {
-            Arc::new(Entry {
-                usage: Arc::new(Usage::new(&[], UsageLimits::default(), self.clock.now_ms())),
+            Arc::new(TenantUsageEntry {
+                usage: Arc::new(TenantUsage::new(&[], UsageLimits::default(), self.clock.now_ms())),
                 profile: Mutex::default(),
                 is_stale: AtomicBool::new(true),
                 unsaved: Mutex::default(),
@@ -119,7 +122,7 @@ impl ApiUsage {
         Arc::clone(entry)
     }
 
-    fn entries(&self) -> Vec<(TenantId, Arc<Entry>)> {
+    fn entries(&self) -> Vec<(TenantId, Arc<TenantUsageEntry>)> {
         let tenants = self.tenants.read();
         // The system has no limits, and nobody looks at its usage.
         let known = tenants.iter().filter(|(tenant, _)| !tenant.is_null());
@@ -177,7 +180,7 @@ impl ApiUsage {
     }
 
     /// Brings the limits of a tenant up to date, and its counts where they were not read yet.
-    async fn read(&self, tenant: TenantId, entry: &Entry) -> StoreResult<Option<UsageReport>> {
+    async fn read(&self, tenant: TenantId, entry: &TenantUsageEntry) -> StoreResult<Option<UsageReport>> {
         let profile = match self
             .stores
             .tenants
@@ -252,7 +255,7 @@ impl ApiUsage {
     }
 
     /// Stores points; those that are not taken are tried again with the next report. Tells what has changed.
-    async fn store(&self, reports: Vec<(TenantId, Arc<Entry>, UsageReport)>) {
+    async fn store(&self, reports: Vec<(TenantId, Arc<TenantUsageEntry>, UsageReport)>) {
         let mut rows = Vec::new();
         let mut pending = Vec::new();
         for (tenant, entry, report) in reports {
@@ -281,7 +284,7 @@ impl ApiUsage {
                 subject: usage_subject(*tenant),
                 ts: *ts,
                 ttl_seconds: 0,
-                parts: RowParts::ALL,
+                parts: TelemetrySaveStrategy::ALL,
                 values,
             })
             .collect();
@@ -313,7 +316,7 @@ impl ApiUsage {
                     )
                 }),
             };
-            events.push(Event::new(
+            events.push(EntityEvent::new(
                 tenant,
                 usage_id(tenant).into(),
                 SERVICE_ID.to_owned(),
@@ -363,7 +366,7 @@ fn counts(latest: &[LatestValue]) -> Vec<StoredUsage> {
     let find = |name: &str| {
         let point = &latest.iter().find(|latest| latest.key == name)?.point;
         match point.value {
-            Value::Long(count) => Some((point.ts, u64::try_from(count).unwrap_or(0))),
+            KvValue::Long(count) => Some((point.ts, u64::try_from(count).unwrap_or(0))),
             _ => None,
         }
     };
@@ -376,12 +379,12 @@ fn counts(latest: &[LatestValue]) -> Vec<StoredUsage> {
 }
 
 /// States as they are stored, of those features that have one.
-fn states(latest: &[LatestValue]) -> Vec<(Feature, UsageState)> {
-    let find = |feature: Feature| {
+fn states(latest: &[LatestValue]) -> Vec<(ApiFeature, UsageState)> {
+    let find = |feature: ApiFeature| {
         let found = latest.iter().find(|latest| latest.key == feature.state_key())?;
         Some((feature, UsageState::from_name(&found.point.value.to_text())?))
     };
-    Feature::ALL.into_iter().filter_map(find).collect()
+    ApiFeature::ALL.into_iter().filter_map(find).collect()
 }
 
 /// Older and newer points, each time of a series once.
@@ -395,7 +398,7 @@ fn merged(mut older: Vec<UsagePoint>, newer: Vec<UsagePoint>) -> Vec<UsagePoint>
     older
 }
 
-impl EntityListener for ApiUsage {
+impl EntityListener for UsageStore {
     fn on_change(&self, change: EntityChange) {
         match change {
             EntityChange::TenantSaved(tenant) => self.entry(tenant).is_stale.store(true, Ordering::Release),
@@ -415,12 +418,12 @@ impl EntityListener for ApiUsage {
     }
 }
 
-impl AlarmGate for ApiUsage {
+impl AlarmGate for UsageStore {
     fn may_create(&self, tenant: TenantId) -> bool {
-        self.is_allowed(tenant, Feature::Alarms)
+        self.is_allowed(tenant, ApiFeature::Alarms)
     }
 
-    fn created(&self, tenant: TenantId) {
+    fn count_created(&self, tenant: TenantId) {
         self.count(tenant, UsageKey::CreatedAlarms, 1);
     }
 }

@@ -1,7 +1,7 @@
 //! The entity that carries the usage of a tenant. It is not stored: each tenant has one, and its id follows from the
 //! tenant's.
 
-use fieldline_model::{ApiUsageStateId, EntityId, Subject, TenantId};
+use fieldline_model::{ApiUsageStateId, EntityId, EntityKey, TenantId};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -16,8 +16,8 @@ pub fn usage_id(tenant: TenantId) -> ApiUsageStateId {
 }
 
 /// What the usage of a tenant is stored under.
-pub fn usage_subject(tenant: TenantId) -> Subject {
-    Subject {
+pub fn usage_subject(tenant: TenantId) -> EntityKey {
+    EntityKey {
         tenant,
         entity: usage_id(tenant).into(),
     }

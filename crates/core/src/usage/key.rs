@@ -3,7 +3,7 @@
 /// A feature that can be used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
-pub enum Feature {
+pub enum ApiFeature {
     Transport,
     Storage,
     RuleEngine,
@@ -14,7 +14,7 @@ pub enum Feature {
     Alarms,
 }
 
-impl Feature {
+impl ApiFeature {
     /// Every feature.
     pub const ALL: [Self; 8] = [
         Self::Transport,
@@ -179,16 +179,16 @@ impl UsageKey {
     }
 
     /// Which feature it uses up.
-    pub const fn feature(self) -> Option<Feature> {
+    pub const fn feature(self) -> Option<ApiFeature> {
         Some(match self {
-            Self::TransportMessages | Self::TransportDataPoints => Feature::Transport,
-            Self::StorageDataPoints => Feature::Storage,
-            Self::RuleEngineExecutions => Feature::RuleEngine,
-            Self::JavaScriptExecutions => Feature::JavaScript,
-            Self::TbelExecutions => Feature::Tbel,
-            Self::Emails => Feature::Email,
-            Self::Sms => Feature::Sms,
-            Self::CreatedAlarms => Feature::Alarms,
+            Self::TransportMessages | Self::TransportDataPoints => ApiFeature::Transport,
+            Self::StorageDataPoints => ApiFeature::Storage,
+            Self::RuleEngineExecutions => ApiFeature::RuleEngine,
+            Self::JavaScriptExecutions => ApiFeature::JavaScript,
+            Self::TbelExecutions => ApiFeature::Tbel,
+            Self::Emails => ApiFeature::Email,
+            Self::Sms => ApiFeature::Sms,
+            Self::CreatedAlarms => ApiFeature::Alarms,
             Self::ActiveDevices | Self::InactiveDevices => return None,
         })
     }

@@ -5,24 +5,24 @@ use std::sync::Arc;
 use fieldline_model::TenantId;
 use rustc_hash::FxHashMap;
 
-use super::{ApiUsage, Feature, KEYS, Usage, UsageKey};
+use super::{ApiFeature, KEYS, TenantUsage, UsageKey, UsageStore};
 
 /// Tenants that a meter remembers.
 const REMEMBERED: usize = 4_096;
 
 /// Counts for one thread without touching anything shared, until it is told to [`flush`](Self::flush) or the tenant changes.
-pub struct Meter {
-    book: Arc<ApiUsage>,
-    known: FxHashMap<TenantId, Arc<Usage>>,
+pub struct UsageCounter {
+    book: Arc<UsageStore>,
+    known: FxHashMap<TenantId, Arc<TenantUsage>>,
     tenant: TenantId,
-    usage: Arc<Usage>,
+    usage: Arc<TenantUsage>,
     counts: [u64; KEYS],
     is_dirty: bool,
 }
 
-impl Meter {
+impl UsageCounter {
     /// A meter that has counted nothing.
-    pub fn new(book: Arc<ApiUsage>) -> Self {
+    pub fn new(book: Arc<UsageStore>) -> Self {
         let usage = book.of(TenantId::NULL);
         Self {
             book,
@@ -44,7 +44,7 @@ impl Meter {
     }
 
     /// Whether a tenant may use a feature.
-    pub fn allows(&mut self, tenant: TenantId, feature: Feature) -> bool {
+    pub fn allows(&mut self, tenant: TenantId, feature: ApiFeature) -> bool {
         self.turn_to(tenant);
         self.usage.allows(feature)
     }
@@ -75,7 +75,7 @@ impl Meter {
     }
 }
 
-impl Drop for Meter {
+impl Drop for UsageCounter {
     fn drop(&mut self) {
         self.flush();
     }

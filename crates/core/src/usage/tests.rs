@@ -32,7 +32,7 @@ fn shown(report: &UsageReport) -> Vec<String> {
 
 #[test]
 fn counts_are_of_the_month_and_the_hour() {
-    let usage = Usage::new(&[], UsageLimits::default(), NOW);
+    let usage = TenantUsage::new(&[], UsageLimits::default(), NOW);
     usage.add(UsageKey::TransportMessages, 2);
     usage.add(UsageKey::TransportMessages, 3);
     let report = usage.take_report(false, NOW);
@@ -69,7 +69,7 @@ fn counts_are_of_the_month_and_the_hour() {
 
 #[test]
 fn no_count_is_lost_between_threads() {
-    let usage = Usage::new(&[], UsageLimits::default(), NOW);
+    let usage = TenantUsage::new(&[], UsageLimits::default(), NOW);
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| (0..10_000).for_each(|_| usage.add(UsageKey::TbelExecutions, 1)));
@@ -83,7 +83,7 @@ fn no_count_is_lost_between_threads() {
 #[test]
 fn a_feature_warns_before_it_ends_and_begins_anew_with_the_month() {
     let limits = limits(json!({ "maxTransportMessages": 100, "maxTransportDataPoints": 1_000 }));
-    let usage = Usage::new(&[], limits, NOW);
+    let usage = TenantUsage::new(&[], limits, NOW);
     for (messages, expected) in [
         (79, None),
         (1, Some((UsageState::Warning, 80))),
@@ -96,7 +96,7 @@ fn a_feature_warns_before_it_ends_and_begins_anew_with_the_month() {
         let expected: Vec<UsageChange> = expected
             .into_iter()
             .map(|(state, value)| UsageChange {
-                feature: Feature::Transport,
+                feature: ApiFeature::Transport,
                 state,
                 key: UsageKey::TransportMessages,
                 value,
@@ -109,18 +109,18 @@ fn a_feature_warns_before_it_ends_and_begins_anew_with_the_month() {
             assert!(shown(&report).contains(&state));
         }
     }
-    assert!(!usage.allows(Feature::Transport));
-    assert!(usage.allows(Feature::RuleEngine));
+    assert!(!usage.allows(ApiFeature::Transport));
+    assert!(usage.allows(ApiFeature::RuleEngine));
     let report = usage.take_report(false, NEXT_MONTH);
     assert_eq!(report.changes.len(), 1);
-    assert!(usage.allows(Feature::Transport));
+    assert!(usage.allows(ApiFeature::Transport));
 }
 
 #[test]
 fn the_most_restricting_count_of_a_feature_decides() {
     let limits =
         limits(json!({ "maxTransportMessages": 100, "maxTransportDataPoints": 10, "warnThreshold": 0.5 }));
-    let usage = Usage::new(&[], limits, NOW);
+    let usage = TenantUsage::new(&[], limits, NOW);
     usage.add(UsageKey::TransportMessages, 50);
     usage.add(UsageKey::TransportDataPoints, 10);
     let change = usage.take_report(false, NOW).changes[0];
@@ -132,7 +132,7 @@ fn the_most_restricting_count_of_a_feature_decides() {
 
 #[test]
 fn other_limits_count_at_once() {
-    let usage = Usage::new(&[], UsageLimits::default(), NOW);
+    let usage = TenantUsage::new(&[], UsageLimits::default(), NOW);
     usage.add(UsageKey::Emails, 9);
     assert!(usage.take_report(true, NOW).changes.is_empty());
     let report = usage.set_limits(limits(json!({ "maxEmails": 10, "smsEnabled": false })), NOW + 1);
@@ -144,13 +144,13 @@ fn other_limits_count_at_once() {
             format!("smsApiState@{} = DISABLED", NOW + 1),
         ]
     );
-    assert_eq!(usage.state(Feature::Email), UsageState::Warning);
-    assert!(!usage.allows(Feature::Sms));
+    assert_eq!(usage.state(ApiFeature::Email), UsageState::Warning);
+    assert!(!usage.allows(ApiFeature::Sms));
 }
 
 #[test]
 fn only_what_is_urgent_is_gathered_in_between() {
-    let usage = Usage::new(&[], UsageLimits::default(), NOW);
+    let usage = TenantUsage::new(&[], UsageLimits::default(), NOW);
     usage.add(UsageKey::Sms, 1);
     usage.add(UsageKey::CreatedAlarms, 1);
     assert_eq!(
@@ -165,7 +165,7 @@ fn only_what_is_urgent_is_gathered_in_between() {
 
 #[test]
 fn gauges_have_their_newest_value_and_the_largest_of_the_hour() {
-    let usage = Usage::new(&[], UsageLimits::default(), NOW);
+    let usage = TenantUsage::new(&[], UsageLimits::default(), NOW);
     for (value, hourly) in [(5, 5), (3, 5), (7, 7)] {
         usage.set(UsageKey::ActiveDevices, value);
         assert_eq!(
@@ -186,8 +186,8 @@ fn a_restart_goes_on_with_what_is_stored_of_this_month_and_hour() {
         hour: Some((hour, 2)),
     };
     let limits = limits(json!({ "maxCreatedAlarms": 10 }));
-    let usage = Usage::new(&[stored(MONTH, HOUR - HOUR_MS)], limits, NOW);
-    assert!(!usage.allows(Feature::Alarms));
+    let usage = TenantUsage::new(&[stored(MONTH, HOUR - HOUR_MS)], limits, NOW);
+    assert!(!usage.allows(ApiFeature::Alarms));
     usage.add(UsageKey::CreatedAlarms, 1);
     let report = usage.take_report(false, NOW);
     assert!(report.changes.is_empty(), "it was told before the restart");
@@ -198,8 +198,8 @@ fn a_restart_goes_on_with_what_is_stored_of_this_month_and_hour() {
             format!("createdAlarmsCountHourly@{HOUR} = 1"),
         ]
     );
-    let usage = Usage::new(&[stored(MONTH - 1, HOUR)], limits, NOW);
-    assert!(usage.allows(Feature::Alarms));
+    let usage = TenantUsage::new(&[stored(MONTH - 1, HOUR)], limits, NOW);
+    assert!(usage.allows(ApiFeature::Alarms));
 }
 
 #[test]

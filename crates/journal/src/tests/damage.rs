@@ -127,7 +127,7 @@ fn damage_to_the_last_block_is_known_from_an_unfinished_write_after_an_orderly_e
 fn records_that_look_like_blocks_do_not_pass_for_blocks() {
     let disk = SimDisk::default();
     let mut bench = Bench::open(&disk, &options()).unwrap();
-    let fake = crate::format::Header {
+    let fake = crate::format::BlockHeader {
         log: 0,
         sequence: 900,
         synced_through: 899,
@@ -152,11 +152,11 @@ fn a_missing_segment_and_a_missing_manifest_are_reported() {
     filled(&disk, 60);
     let (name, _) = disk.segments()[1].clone();
     let copy = disk.after(Crash::Process, 1);
-    crate::disk::Disk::remove(&copy, &name).unwrap();
+    crate::disk::JournalDisk::remove(&copy, &name).unwrap();
     let report = Bench::open(&copy, &options()).err().unwrap().to_string();
     assert!(report.contains(&name), "{report}");
 
-    crate::disk::Disk::remove(&disk, "manifest").unwrap();
+    crate::disk::JournalDisk::remove(&disk, "manifest").unwrap();
     let report = Bench::open(&disk, &options()).err().unwrap().to_string();
     assert!(report.contains("manifest"), "{report}");
 }

@@ -6,7 +6,7 @@ use super::sim::{Crash, SimDisk};
 use super::{Bench, options};
 use crate::Options;
 use fieldline_core::options::ByteSize;
-use fieldline_core::ports::{AppendError, AppendOrigin, Delivery, Journal, Offset};
+use fieldline_core::ports::{AppendError, AppendOrigin, ConsumerEvent, Journal, Offset};
 
 #[test]
 fn a_full_disk_refuses_appends_and_takes_them_again_once_there_is_room() {
@@ -28,11 +28,11 @@ fn a_full_disk_refuses_appends_and_takes_them_again_once_there_is_room() {
         "waiting is for a journal that is busy"
     );
     consumer.next(100).now_or_never().unwrap().unwrap();
-    let Delivery::Records(records) = consumer.next(100).now_or_never().unwrap().unwrap() else {
+    let ConsumerEvent::Records(records) = consumer.next(100).now_or_never().unwrap().unwrap() else {
         panic!("reading goes on")
     };
     assert_eq!(records.bytes.as_ref(), b"\x06\0\0\0before");
-    bench.committer.turn();
+    bench.committer.tick();
     assert_eq!(
         bench.journal.refusal(),
         Some(AppendError::DiskFull),
@@ -40,7 +40,7 @@ fn a_full_disk_refuses_appends_and_takes_them_again_once_there_is_room() {
     );
 
     disk.set_capacity(None);
-    bench.committer.turn();
+    bench.committer.tick();
     assert_eq!(bench.journal.refusal(), None);
     bench.put(0, b"after").unwrap();
     let found = Bench::open(&disk.after(Crash::Power, 1), &options())
@@ -79,7 +79,7 @@ fn consuming_everything_frees_a_disk_that_the_journal_itself_has_filled() {
     let end = bench.journal.end(bench.at(0));
     let mut consumer = bench.group("rules");
     consumer.commit(bench.at(0), end).now_or_never().unwrap().unwrap();
-    bench.committer.turn();
+    bench.committer.tick();
     bench.put(0, b"goes on").unwrap();
     let next = bench.journal.end(bench.at(0));
     assert_eq!(
@@ -107,12 +107,12 @@ fn a_consumed_segment_is_given_back_also_where_the_first_try_finds_no_room_for_t
 
     // Somebody else takes the rest of the disk.
     disk.set_capacity(Some(disk.used()));
-    bench.committer.turn();
+    bench.committer.tick();
     assert_eq!(bench.journal.refusal(), Some(AppendError::DiskFull));
     assert_eq!(disk.segments().len(), 2, "the next segment is there, and empty");
     // He gives a little of it back, far less than is needed for appends.
     disk.set_capacity(Some(disk.used() + 4096));
-    bench.committer.turn();
+    bench.committer.tick();
     bench.put(0, b"goes on").unwrap();
     assert_eq!(disk.segments().len(), 1);
 }
@@ -156,7 +156,7 @@ fn a_failed_write_or_fsync_stops_the_journal_until_it_is_opened_again() {
         break_disk(&disk, true);
         assert!(matches!(bench.put(0, b"lost"), Err(AppendError::Failed(_))));
         break_disk(&disk, false);
-        bench.committer.turn();
+        bench.committer.tick();
         assert!(matches!(
             bench.append(0, &[vec![1]]).err(),
             Some(AppendError::Failed(_))
@@ -189,7 +189,7 @@ fn appends_beyond_the_bound_are_told_to_wait_until_half_of_it_is_free() {
         Some(AppendError::Busy)
     ));
     assert!(bench.journal.ready(AppendOrigin::Device).now_or_never().is_none());
-    bench.committer.turn();
+    bench.committer.tick();
     assert!(bench.journal.ready(AppendOrigin::Device).now_or_never().is_some());
     for append in taken {
         assert_eq!(append.now_or_never(), Some(Ok(())));

@@ -11,19 +11,20 @@ use std::sync::Arc;
 
 use fieldline_core::options::ByteSize;
 use fieldline_core::ports::{
-    Append, AppendError, AppendOrigin, Consumer, Delivery, Journal, JournalError, Partition, QueueId,
+    AppendError, AppendFuture, AppendOrigin, ConsumerEvent, Journal, JournalConsumer, JournalError,
+    Partition, QueueId,
 };
 use fieldline_model::record::{RecordBatch, split};
 use futures::FutureExt;
 
-use crate::committer::Committer;
+use crate::committer::JournalCommitter;
 use crate::{EmbeddedJournal, Options};
 use sim::SimDisk;
 
 /// A journal on a simulated disk and the committer that the test drives.
 struct Bench {
     journal: EmbeddedJournal,
-    committer: Committer,
+    committer: JournalCommitter,
     queue: QueueId,
 }
 
@@ -57,7 +58,7 @@ impl Bench {
         }
     }
 
-    fn append(&self, index: u16, records: &[Vec<u8>]) -> Result<Append, AppendError> {
+    fn append(&self, index: u16, records: &[Vec<u8>]) -> Result<AppendFuture, AppendError> {
         self.append_from(AppendOrigin::Device, index, records)
     }
 
@@ -66,7 +67,7 @@ impl Bench {
         origin: AppendOrigin,
         index: u16,
         records: &[Vec<u8>],
-    ) -> Result<Append, AppendError> {
+    ) -> Result<AppendFuture, AppendError> {
         let mut batch = RecordBatch::new();
         for record in records {
             batch.push(record);
@@ -81,11 +82,11 @@ impl Bench {
 
     fn put_from(&mut self, origin: AppendOrigin, index: u16, record: &[u8]) -> Result<(), AppendError> {
         let append = self.append_from(origin, index, &[record.to_vec()])?;
-        self.committer.turn();
+        self.committer.tick();
         append.now_or_never().expect("the committer has had its turn")
     }
 
-    fn group(&self, name: &str) -> Box<dyn Consumer> {
+    fn group(&self, name: &str) -> Box<dyn JournalConsumer> {
         self.journal
             .subscribe(self.queue, name, 1)
             .unwrap()
@@ -99,11 +100,11 @@ impl Bench {
         let mut found = vec![Vec::new(); usize::from(PARTITIONS)];
         while let Some(delivery) = consumer.next(1000).now_or_never() {
             match delivery? {
-                Delivery::Records(records) => {
+                ConsumerEvent::Records(records) => {
                     let all = split(&records.bytes).map(|record| record.unwrap().to_vec());
                     found[usize::from(records.partition.index)].extend(all);
                 }
-                Delivery::Unreadable(_, error) => return Err(error),
+                ConsumerEvent::Unreadable(_, error) => return Err(error),
                 _ => {}
             }
         }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::sim::{Crash, SimDisk};
 use super::{Bench, PARTITIONS, options};
 use crate::{Durability, Options};
-use fieldline_core::ports::{Append, Journal};
+use fieldline_core::ports::{AppendFuture, Journal};
 
 #[derive(Debug, Clone)]
 enum Action {
@@ -40,7 +40,7 @@ struct World {
     bench: Option<Bench>,
     options: Options,
     sent: Vec<Sent>,
-    waiting: Vec<(usize, usize, Append)>,
+    waiting: Vec<(usize, usize, AppendFuture)>,
     number: u64,
 }
 
@@ -81,7 +81,7 @@ impl World {
     }
 
     fn commit(&mut self) {
-        self.bench().committer.turn();
+        self.bench().committer.tick();
         self.collect();
     }
 
@@ -126,7 +126,7 @@ impl World {
             mut committer,
             ..
         } = self.bench.take().unwrap();
-        committer.turn();
+        committer.tick();
         for sent in &mut self.sent {
             sent.acknowledged = sent.records.len();
         }

@@ -78,7 +78,7 @@ fn an_internal_append_waits_neither_for_nor_with_devices() {
         .count();
     assert_eq!((taken, more), (16, 4));
     assert!(bench.journal.ready(internal).now_or_never().is_none());
-    bench.committer.turn();
+    bench.committer.tick();
     assert!(bench.journal.ready(internal).now_or_never().is_some());
 }
 
@@ -103,7 +103,7 @@ fn a_full_disk_keeps_half_of_its_reserve_for_the_platform() {
     assert_eq!(bench.put(0, b"device"), Err(AppendError::DiskFull));
 
     disk.set_capacity(None);
-    bench.committer.turn();
+    bench.committer.tick();
     bench.put(0, b"device").unwrap();
 }
 
@@ -119,7 +119,7 @@ fn a_write_that_failed_uses_up_nothing() {
     let internal = AppendOrigin::Internal(TenantId::new());
     for _ in 0..200 {
         assert_eq!(bench.put_from(internal, 0, &[1; 900]), Err(AppendError::DiskFull));
-        bench.committer.turn();
+        bench.committer.tick();
     }
     disk.set_capacity(Some(disk.used() + (60 << 10)));
     bench.put_from(internal, 0, &[1; 900]).unwrap();

@@ -6,7 +6,9 @@ use super::sim::{Crash, SimDisk};
 use super::{Bench, options};
 use crate::Options;
 use fieldline_core::options::ByteSize;
-use fieldline_core::ports::{AppendError, AppendOrigin, Consumer, Delivery, Journal, JournalError, Offset};
+use fieldline_core::ports::{
+    AppendError, AppendOrigin, ConsumerEvent, Journal, JournalConsumer, JournalError, Offset,
+};
 
 fn fill(bench: &mut Bench, records: usize) {
     for _ in 0..records {
@@ -14,7 +16,7 @@ fn fill(bench: &mut Bench, records: usize) {
     }
 }
 
-fn commit(consumer: &mut dyn Consumer, bench: &Bench, offset: u64) {
+fn commit(consumer: &mut dyn JournalConsumer, bench: &Bench, offset: u64) {
     consumer
         .commit(bench.at(0), Offset(offset))
         .now_or_never()
@@ -92,13 +94,13 @@ fn a_consumer_far_behind_reads_on_from_its_position_after_a_restart() {
     let bench = Bench::open(&disk.after(Crash::Process, 2), &options()).unwrap();
     let mut consumer = bench.group("rules");
     let first = consumer.next(5000).now_or_never().unwrap().unwrap();
-    let Delivery::Assigned(positions) = first else {
+    let ConsumerEvent::Assigned(positions) = first else {
         panic!("{first:?}")
     };
     assert!(positions.contains(&(bench.at(0), Offset(17))));
     let mut next = 17;
     while let Some(delivery) = consumer.next(2000).now_or_never() {
-        let Delivery::Records(records) = delivery.unwrap() else {
+        let ConsumerEvent::Records(records) = delivery.unwrap() else {
             panic!()
         };
         assert_eq!(records.first, Offset(next));
@@ -127,7 +129,7 @@ fn a_partition_that_was_quiet_reads_on_although_the_segments_in_between_are_gone
     bench.put(1, b"late").unwrap();
     let delivery = members[1].next(100).now_or_never().unwrap().unwrap();
     assert!(
-        matches!(&delivery, Delivery::Records(records) if records.bytes.ends_with(b"late")),
+        matches!(&delivery, ConsumerEvent::Records(records) if records.bytes.ends_with(b"late")),
         "{delivery:?}"
     );
 }

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use crate::disk::{Disk, DiskFile};
+use crate::disk::{DiskFile, JournalDisk};
 
 const SECTOR: usize = 512;
 
@@ -180,7 +180,7 @@ fn torn_names(state: &State, rng: &mut StdRng) -> BTreeMap<String, usize> {
     names
 }
 
-impl Disk for SimDisk {
+impl JournalDisk for SimDisk {
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
         let state = self.0.lock();
         let id = *state.names.get(name).ok_or(io::ErrorKind::NotFound)?;

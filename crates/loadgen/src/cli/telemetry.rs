@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::LimitKind;
+use super::LimitComparison;
 use crate::payload::PayloadKind;
 
 /// How ThingsBoard's tool finds the number of a load generator in its name, unless it is told otherwise.
@@ -232,7 +232,7 @@ pub(crate) struct ReportArgs {
     /// Puts the same load on a limit server before and after, for five seconds at most. For HTTP, either is a bare handler that appends
     /// to the journal.
     #[arg(long, value_enum, default_value = "none")]
-    pub(crate) limit: LimitKind,
+    pub(crate) limit: LimitComparison,
     /// Writes everything measured to a file.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

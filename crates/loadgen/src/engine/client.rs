@@ -1,10 +1,10 @@
 //! One simulated connection.
 
-use super::link::Link;
+use super::link::ClientSocket;
 
 /// How far a connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum ClientStage {
     /// Not opened, refused or lost.
     Closed,
     /// Waiting for TCP.
@@ -16,9 +16,9 @@ pub(super) enum Stage {
 }
 
 /// The state of a connection.
-pub(super) struct Client {
-    pub(super) link: Option<Link>,
-    pub(super) stage: Stage,
+pub(super) struct SimulatedClient {
+    pub(super) link: Option<ClientSocket>,
+    pub(super) stage: ClientStage,
     /// The device whose message is in flight (HTTP), or that the connection belongs to (MQTT).
     pub(super) device: u32,
     /// Messages of the schedule that wait to be sent.
@@ -44,12 +44,12 @@ pub(super) struct Client {
 /// A place of the ring without a message.
 const FREE: u64 = u64::MAX;
 
-impl Client {
+impl SimulatedClient {
     /// A connection of a device, for at most `window` messages in flight.
     pub(super) fn new(device: u32, window: usize) -> Self {
         Self {
             link: None,
-            stage: Stage::Closed,
+            stage: ClientStage::Closed,
             device,
             owed: 0,
             sent: 0,
@@ -71,7 +71,7 @@ impl Client {
     /// Whether a further message may be sent now. Where acknowledgements overtake each other, the oldest message holds up
     /// those that would take its place in the ring.
     pub(super) fn has_room(&self) -> bool {
-        self.stage == Stage::Ready && !self.is_blocked && self.mark(self.sent) == Some(FREE)
+        self.stage == ClientStage::Ready && !self.is_blocked && self.mark(self.sent) == Some(FREE)
     }
 
     fn slot(&self, number: u64) -> usize {
@@ -123,7 +123,7 @@ impl Client {
     pub(super) fn close(&mut self) -> u64 {
         self.marks.fill(FREE);
         self.link = None;
-        self.stage = Stage::Closed;
+        self.stage = ClientStage::Closed;
         self.out = Vec::new();
         self.is_blocked = false;
         self.rest = Vec::new();
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn acknowledgements_are_matched_across_the_end_of_the_identifiers() {
-        let mut client = Client::new(0, 4);
+        let mut client = SimulatedClient::new(0, 4);
         for number in 0..200_000_u64 {
             assert_eq!(client.note_sent(number * 10), number);
             assert_eq!(client.note_acknowledged(packet_id(number)), Some(number * 10));
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn acknowledgements_may_overtake_each_other() {
-        let mut client = Client::new(0, 4);
+        let mut client = SimulatedClient::new(0, 4);
         for mark in [5, 6, 7] {
             client.note_sent(mark);
         }
@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn a_message_that_is_overtaken_keeps_its_time_and_its_identifier() {
-        let mut client = Client::new(0, 2);
-        client.stage = Stage::Ready;
+        let mut client = SimulatedClient::new(0, 2);
+        client.stage = ClientStage::Ready;
         client.note_sent(5);
         client.note_sent(6);
         assert!(!client.has_room());
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn an_acknowledgement_of_nothing_is_told_apart() {
-        let mut client = Client::new(0, 4);
+        let mut client = SimulatedClient::new(0, 4);
         assert_eq!(
             (client.note_acknowledged(1), client.note_answered()),
             (None, None)
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_is_in_flight_when_a_connection_ends_is_told_once() {
-        let mut client = Client::new(0, 4);
+        let mut client = SimulatedClient::new(0, 4);
         client.note_sent(5);
         client.note_sent(6);
         assert_eq!((client.close(), client.close()), (2, 0));

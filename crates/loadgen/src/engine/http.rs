@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use super::Heard;
+use super::ServerReply;
 use crate::error::LoadError;
 
 const MAX_HEADERS: usize = 64;
@@ -20,15 +20,15 @@ pub(super) fn put_post(host: &str, prefix: &str, token: &str, what: &str, payloa
 
 /// Takes the whole answers from the beginning of `input` and returns how many bytes they had. An answer after which the server
 /// closes the connection is an error, after it was told of.
-pub(super) fn hear_all(
+pub(super) fn parse_responses(
     input: &[u8],
-    mut heard: impl FnMut(Heard<'_>) -> Result<(), LoadError>,
+    mut heard: impl FnMut(ServerReply<'_>) -> Result<(), LoadError>,
 ) -> Result<usize, LoadError> {
     let mut used = 0;
     loop {
         let mut is_last = false;
-        let taken = hear(input.get(used..).unwrap_or_default(), |answer| {
-            is_last = matches!(answer, Heard::Answered { closes: true, .. });
+        let taken = parse_response(input.get(used..).unwrap_or_default(), |answer| {
+            is_last = matches!(answer, ServerReply::Answered { closes: true, .. });
             heard(answer)
         })?;
         used += taken;
@@ -42,7 +42,10 @@ pub(super) fn hear_all(
 }
 
 /// Takes one whole answer from the beginning of `input`, returns how many bytes it had, 0 while it is incomplete.
-fn hear(input: &[u8], heard: impl FnOnce(Heard<'_>) -> Result<(), LoadError>) -> Result<usize, LoadError> {
+fn parse_response(
+    input: &[u8],
+    heard: impl FnOnce(ServerReply<'_>) -> Result<(), LoadError>,
+) -> Result<usize, LoadError> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut answer = httparse::Response::new(&mut headers);
     let head = match answer.parse(input) {
@@ -82,7 +85,7 @@ fn hear(input: &[u8], heard: impl FnOnce(Heard<'_>) -> Result<(), LoadError>) ->
     }
     let closes =
         ends_with_connection || value("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
-    heard(Heard::Answered { status, closes })?;
+    heard(ServerReply::Answered { status, closes })?;
     Ok(head + body)
 }
 
@@ -113,8 +116,8 @@ mod tests {
 
     fn answers(input: &[u8]) -> Result<(usize, Option<u16>), LoadError> {
         let mut status = None;
-        let used = hear(input, |heard| {
-            if let Heard::Answered { status: code, .. } = heard {
+        let used = parse_response(input, |heard| {
+            if let ServerReply::Answered { status: code, .. } = heard {
                 status = Some(code);
             }
             Ok(())
@@ -157,8 +160,8 @@ mod tests {
             (b"HTTP/1.1 200 OK\r\n\r\n", true),
         ] {
             let mut closing = None;
-            hear(answer, |heard| {
-                if let Heard::Answered { closes, .. } = heard {
+            parse_response(answer, |heard| {
+                if let ServerReply::Answered { closes, .. } = heard {
                     closing = Some(closes);
                 }
                 Ok(())

@@ -13,26 +13,26 @@ use socket2::{Domain, Protocol, Socket, Type};
 const PER_SOURCE: usize = 20_000;
 
 /// A connection to the server.
-pub(super) enum Link {
+pub(super) enum ClientSocket {
     /// TCP.
     Plain(TcpStream),
     /// TLS over TCP.
-    Tls(Box<TlsLink>),
+    Tls(Box<TlsSocket>),
 }
 
 /// TLS as the connections use it.
 #[derive(Clone)]
-pub struct Tls {
+pub struct ClientTls {
     /// Certificates that are trusted and the like.
     pub config: Arc<ClientConfig>,
     /// The name that the server's certificate must have.
     pub name: ServerName<'static>,
 }
 
-impl Link {
+impl ClientSocket {
     /// Begins to connect. Connections to this machine beyond the first 20,000 come from further loopback addresses, since an
     /// address has ports for some 28,000 only.
-    pub(super) fn open(target: SocketAddr, index: usize, tls: Option<&Tls>) -> io::Result<Self> {
+    pub(super) fn open(target: SocketAddr, index: usize, tls: Option<&ClientTls>) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(target), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
         socket.set_tcp_nodelay(true)?;
@@ -52,7 +52,7 @@ impl Link {
             Some(tls) => {
                 let session =
                     ClientConnection::new(tls.config.clone(), tls.name.clone()).map_err(io::Error::other)?;
-                Self::Tls(Box::new(TlsLink { session, stream }))
+                Self::Tls(Box::new(TlsSocket { session, stream }))
             }
         })
     }
@@ -101,12 +101,12 @@ impl Link {
 
 /// TLS over a socket that is watched for edges. Reading never waits for writing, or a server that does not read before it has
 /// written would wait for this side for ever.
-pub(super) struct TlsLink {
+pub(super) struct TlsSocket {
     session: ClientConnection,
     stream: TcpStream,
 }
 
-impl TlsLink {
+impl TlsSocket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             // What was decrypted before comes first: no event would tell of it.

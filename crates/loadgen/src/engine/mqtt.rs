@@ -1,10 +1,11 @@
 //! MQTT as the simulated devices speak it.
 
 use fieldline_codec::{
-    Ack, Connect, Disconnect, Packet, PacketId, Publish, QoS, ReasonCode, Version, decode_frame,
+    AckPacket, ConnectPacket, DisconnectPacket, MqttProtocolVersion, Packet, PacketId, PublishPacket, QoS,
+    ReasonCode, decode_frame,
 };
 
-use super::Heard;
+use super::ServerReply;
 use super::client::packet_id;
 use crate::error::LoadError;
 
@@ -12,16 +13,16 @@ use crate::error::LoadError;
 pub(super) const TELEMETRY: &str = "v1/devices/me/telemetry";
 /// Topic of attributes.
 pub(super) const ATTRIBUTES: &str = "v1/devices/me/attributes";
-const VERSION: Version = Version::V311;
+const VERSION: MqttProtocolVersion = MqttProtocolVersion::V311;
 /// Servers answer devices with small packets only.
 const MAX_PACKET: u32 = 64 << 10;
 
 /// Appends CONNECT with the token as user name.
 pub(super) fn put_connect(token: &str, keep_alive: u16, out: &mut Vec<u8>) -> Result<(), LoadError> {
-    let connect = Connect {
+    let connect = ConnectPacket {
         username: Some(token),
         keep_alive,
-        ..Connect::new(VERSION, token)
+        ..ConnectPacket::new(VERSION, token)
     };
     connect
         .encode(out)
@@ -37,10 +38,10 @@ pub(super) fn put_message(
     out: &mut Vec<u8>,
 ) -> Result<(), LoadError> {
     let id = PacketId::new(packet_id(number)).unwrap_or(PacketId::MIN);
-    let publish = Publish {
+    let publish = PublishPacket {
         qos,
         packet_id: (qos != QoS::AtMostOnce).then_some(id),
-        ..Publish::new(topic, payload)
+        ..PublishPacket::new(topic, payload)
     };
     publish
         .encode(VERSION, out)
@@ -50,14 +51,14 @@ pub(super) fn put_message(
 /// Appends DISCONNECT.
 pub(super) fn put_disconnect(out: &mut Vec<u8>) {
     // A normal DISCONNECT of 3.1.1 is two fixed bytes and cannot fail.
-    let _ = Disconnect::default().encode(VERSION, out);
+    let _ = DisconnectPacket::default().encode(VERSION, out);
 }
 
 /// Takes whole packets from the beginning of `input`, returns how many bytes they had. Answers go to `out`.
-pub(super) fn hear(
+pub(super) fn parse_packets(
     input: &[u8],
     out: &mut Vec<u8>,
-    mut heard: impl FnMut(Heard<'_>) -> Result<(), LoadError>,
+    mut heard: impl FnMut(ServerReply<'_>) -> Result<(), LoadError>,
 ) -> Result<usize, LoadError> {
     let mut used = 0;
     while let Some((packet, length)) =
@@ -67,14 +68,15 @@ pub(super) fn hear(
         used += length;
         match packet {
             Packet::Puback(ack) | Packet::Pubcomp(ack) => {
-                heard(Heard::Acknowledged(ack.packet_id.get()))?;
+                heard(ServerReply::Acknowledged(ack.packet_id.get()))?;
             }
             Packet::Pubrec(ack) => {
                 // A PUBREL of 3.1.1 is four fixed bytes and cannot fail.
-                let _ = Packet::Pubrel(Ack::new(ack.packet_id, ReasonCode::Success)).encode(VERSION, out);
+                let _ =
+                    Packet::Pubrel(AckPacket::new(ack.packet_id, ReasonCode::Success)).encode(VERSION, out);
             }
-            Packet::Connack(connack) if connack.code == ReasonCode::Success => heard(Heard::Accepted)?,
-            Packet::Connack(connack) => heard(Heard::Refused(&format!("CONNACK {:?}", connack.code)))?,
+            Packet::Connack(connack) if connack.code == ReasonCode::Success => heard(ServerReply::Accepted)?,
+            Packet::Connack(connack) => heard(ServerReply::Refused(&format!("CONNACK {:?}", connack.code)))?,
             _ => {}
         }
     }

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use fieldline_codec::QoS;
 
-use super::link::Tls;
+use super::link::ClientTls;
 use crate::payload::PayloadKind;
 
 /// A load.
-pub struct Plan {
+pub struct LoadPlan {
     /// The server.
     pub target: SocketAddr,
     /// How devices talk to it.
-    pub protocol: Protocol,
+    pub protocol: DeviceProtocol,
     /// Access tokens of the devices. Over MQTT each has a connection of its own.
     pub tokens: Vec<String>,
     /// What they send.
@@ -21,11 +21,11 @@ pub struct Plan {
     /// Whether it is sent as attributes instead of telemetry.
     pub attributes: bool,
     /// When they send.
-    pub pace: Pace,
+    pub pace: LoadPace,
     /// How long.
     pub duration: Duration,
     /// Messages that raise an alarm.
-    pub alarms: Alarms,
+    pub alarms: AlarmLoad,
     /// Devices in the order of their numbers instead of a shuffled one.
     pub sequential: bool,
     /// Start of all random choices.
@@ -40,13 +40,13 @@ pub struct Plan {
 
 /// How devices talk to the server.
 #[derive(Clone)]
-pub enum Protocol {
+pub enum DeviceProtocol {
     /// MQTT 3.1.1.
     Mqtt {
         /// Quality of service.
         qos: QoS,
         /// TLS, if any.
-        tls: Option<Tls>,
+        tls: Option<ClientTls>,
     },
     /// HTTP/1.1 over connections that are kept.
     Http {
@@ -61,7 +61,7 @@ pub enum Protocol {
 
 /// When messages are sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Pace {
+pub enum LoadPace {
     /// That many a second in all, whatever the server does; latency counts from the scheduled time.
     Open {
         /// Messages a second.
@@ -77,7 +77,7 @@ pub enum Pace {
 
 /// Messages that raise an alarm.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Alarms {
+pub struct AlarmLoad {
     /// A second.
     pub per_second: f64,
     /// From this second of the load on.
@@ -86,12 +86,12 @@ pub struct Alarms {
     pub until: f64,
 }
 
-impl Plan {
+impl LoadPlan {
     /// How many connections it takes.
     pub fn connections(&self) -> usize {
         match &self.protocol {
-            Protocol::Mqtt { .. } => self.tokens.len(),
-            Protocol::Http { users, .. } => *users,
+            DeviceProtocol::Mqtt { .. } => self.tokens.len(),
+            DeviceProtocol::Http { users, .. } => *users,
         }
     }
 
@@ -99,7 +99,7 @@ impl Plan {
     pub(super) fn is_unanswered(&self) -> bool {
         matches!(
             &self.protocol,
-            Protocol::Mqtt {
+            DeviceProtocol::Mqtt {
                 qos: QoS::AtMostOnce,
                 ..
             }
@@ -116,8 +116,8 @@ impl Plan {
     /// Seconds within which a device sends something, as it promises the server.
     pub(super) fn keep_alive(&self) -> u16 {
         let between = match self.pace {
-            Pace::Open { per_second } => self.tokens.len() as f64 / per_second.max(0.001),
-            Pace::Closed { .. } => 0.0,
+            LoadPace::Open { per_second } => self.tokens.len() as f64 / per_second.max(0.001),
+            LoadPace::Closed { .. } => 0.0,
         };
         (between * 3.0).clamp(600.0, f64::from(u16::MAX)) as u16
     }
@@ -129,18 +129,18 @@ mod tests {
 
     #[test]
     fn a_schedule_ends_before_the_end_of_the_load() {
-        let plan = |seconds: f64| Plan {
+        let plan = |seconds: f64| LoadPlan {
             target: SocketAddr::from(([127, 0, 0, 1], 1)),
-            protocol: Protocol::Mqtt {
+            protocol: DeviceProtocol::Mqtt {
                 qos: QoS::AtLeastOnce,
                 tls: None,
             },
             tokens: Vec::new(),
             payload: PayloadKind::SmartMeter,
             attributes: false,
-            pace: Pace::Open { per_second: 10.0 },
+            pace: LoadPace::Open { per_second: 10.0 },
             duration: Duration::from_secs_f64(seconds),
-            alarms: Alarms {
+            alarms: AlarmLoad {
                 per_second: 0.0,
                 from: 0.0,
                 until: 0.0,

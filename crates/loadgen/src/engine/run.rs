@@ -4,41 +4,41 @@ use std::time::Duration;
 
 use mio::Events;
 
-use super::plan::{Pace, Protocol};
-use super::tally::{Interval, Totals};
-use super::world::{Phase, now_ms};
-use super::{EVENTS, Engine};
+use super::plan::{DeviceProtocol, LoadPace};
+use super::tally::{LoadInterval, LoadTotals};
+use super::world::{LoadPhase, now_ms};
+use super::{EVENTS, LoadEngine};
 use crate::error::LoadError;
 
 const SECOND: Duration = Duration::from_secs(1);
 /// How often it is looked whether everything is answered, once the load has ended.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Connections of QoS 0 that send before events are looked at again.
-const AT_ONCE: usize = 64;
+const MAX_SENDS_PER_TURN: usize = 64;
 /// Pause before a connection that could not be opened again is tried once more.
 pub(super) const REDIAL_AFTER: Duration = SECOND;
 
 /// Cuts the load into intervals.
-struct Ticks {
+struct IntervalTicker {
     next: Duration,
     started: Duration,
-    before: Totals,
+    before: LoadTotals,
 }
 
-impl Engine {
+impl LoadEngine {
     /// Runs the load and tells `watch` of each second. Connections have to be open; those that are lost meanwhile are opened
     /// again a second later, and what was in flight on them has failed. Messages that are due meanwhile wait for them.
     ///
     /// # Errors
     /// The system fails to wait for events.
-    pub fn run(&mut self, watch: &mut dyn FnMut(&Interval)) -> Result<Totals, LoadError> {
+    pub fn run(&mut self, watch: &mut dyn FnMut(&LoadInterval)) -> Result<LoadTotals, LoadError> {
         self.begin();
         let mut events = Events::with_capacity(EVENTS);
         let end = self.plan.duration;
-        let mut ticks = Ticks {
+        let mut ticks = IntervalTicker {
             next: SECOND,
             started: Duration::ZERO,
-            before: Totals::default(),
+            before: LoadTotals::default(),
         };
         loop {
             let now = self.world.started.elapsed();
@@ -52,7 +52,7 @@ impl Engine {
             }
             let wait = if self.world.is_sending() {
                 self.redial();
-                self.pump()
+                self.send_queued()
                     .min(self.schedule(now))
                     .min(self.world.next_redial_in())
                     .min(end.saturating_sub(now))
@@ -60,7 +60,7 @@ impl Engine {
             } else if self.in_flight() == 0 || now >= end + self.plan.patience {
                 break;
             } else {
-                LOOK_EVERY
+                DRAIN_POLL_INTERVAL
             };
             self.wait(&mut events, wait)?;
         }
@@ -77,15 +77,15 @@ impl Engine {
         }
         for index in 0..self.clients.len() {
             match self.plan.pace {
-                Pace::Closed { .. } => self.fill(index),
-                Pace::Open { .. } => self.take_turn(index),
+                LoadPace::Closed { .. } => self.fill(index),
+                LoadPace::Open { .. } => self.take_turn(index),
             }
         }
     }
 
     fn stop_sending(&mut self) {
         let now = self.world.started.elapsed();
-        self.world.phase = Phase::Draining;
+        self.world.phase = LoadPhase::Draining;
         let unsent = self.unsent(now);
         let totals = &mut self.world.totals;
         totals.seconds = now.as_secs_f64();
@@ -97,7 +97,7 @@ impl Engine {
         let unanswered = self.in_flight();
         let (_, last_ms) = self.span();
         let world = &mut self.world;
-        world.phase = Phase::Quiet;
+        world.phase = LoadPhase::Quiet;
         world.totals.failed += unanswered;
         world.totals.unanswered = unanswered;
         world.totals.latency = world.latency.total();
@@ -105,10 +105,10 @@ impl Engine {
     }
 
     /// Tells of what happened since the last time.
-    fn tick(&mut self, ticks: &mut Ticks, watch: &mut dyn FnMut(&Interval)) {
+    fn tick(&mut self, ticks: &mut IntervalTicker, watch: &mut dyn FnMut(&LoadInterval)) {
         let now = self.world.started.elapsed();
         let totals = self.world.totals.clone();
-        let interval = Interval {
+        let interval = LoadInterval {
             at: now,
             length: now.saturating_sub(ticks.started),
             sent: totals.sent - ticks.before.sent,
@@ -130,7 +130,7 @@ impl Engine {
     }
 
     /// Tells of answers that came after the last full interval, and of those that never came.
-    fn tick_rest(&mut self, ticks: &mut Ticks, watch: &mut dyn FnMut(&Interval)) {
+    fn tick_rest(&mut self, ticks: &mut IntervalTicker, watch: &mut dyn FnMut(&LoadInterval)) {
         let (before, now) = (&ticks.before, &self.world.totals);
         if (now.acknowledged, now.failed) != (before.acknowledged, before.failed) {
             self.tick(ticks, watch);
@@ -139,7 +139,7 @@ impl Engine {
 
     /// Messages of the schedule that no connection could take.
     fn unsent(&self, now: Duration) -> u64 {
-        let Pace::Open { per_second } = self.plan.pace else {
+        let LoadPace::Open { per_second } = self.plan.pace else {
             return 0;
         };
         let owed: u64 = self.clients.iter().map(|client| u64::from(client.owed)).sum();
@@ -151,11 +151,11 @@ impl Engine {
 
     /// Sends what is due by `now` and returns how long nothing else will be.
     fn schedule(&mut self, now: Duration) -> Duration {
-        let Pace::Open { per_second } = self.plan.pace else {
+        let LoadPace::Open { per_second } = self.plan.pace else {
             return Duration::MAX;
         };
         let due = self.plan.due(per_second, now);
-        let http = matches!(self.plan.protocol, Protocol::Http { .. });
+        let http = matches!(self.plan.protocol, DeviceProtocol::Http { .. });
         while self.world.scheduled < due {
             let index = if http {
                 let Some(index) = self.world.next_in_queue() else {
@@ -184,11 +184,11 @@ impl Engine {
     }
 
     /// Lets connections of QoS 0 send whose turn it is, and returns how long none has one.
-    fn pump(&mut self) -> Duration {
-        if !(self.plan.is_unanswered() && matches!(self.plan.pace, Pace::Closed { .. })) {
+    fn send_queued(&mut self) -> Duration {
+        if !(self.plan.is_unanswered() && matches!(self.plan.pace, LoadPace::Closed { .. })) {
             return Duration::MAX;
         }
-        for _ in 0..self.world.queued().min(AT_ONCE) {
+        for _ in 0..self.world.queued().min(MAX_SENDS_PER_TURN) {
             let Some(index) = self.world.next_in_queue() else {
                 break;
             };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::report::Latency;
+use crate::report::LatencySummary;
 
 /// What one device has sent.
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,7 +20,7 @@ pub struct DeviceTally {
 
 /// What a load came to.
 #[derive(Debug, Clone, Default)]
-pub struct Totals {
+pub struct LoadTotals {
     /// Messages sent: acknowledged, failed, or (while the load runs) in flight.
     pub sent: u64,
     /// Messages acknowledged, those after the end included; of QoS 0 those that the system has taken.
@@ -48,12 +48,12 @@ pub struct Totals {
     /// Milliseconds by which the times of the messages are ahead of the clock: each message of a device has a time of its own.
     pub ahead_ms: i64,
     /// Times until the acknowledgement.
-    pub latency: Latency,
+    pub latency: LatencySummary,
 }
 
 /// What happened in an interval of about a second.
 #[derive(Debug, Clone, Copy)]
-pub struct Interval {
+pub struct LoadInterval {
     /// Its end, from the beginning of the load.
     pub at: Duration,
     /// How long it was.
@@ -65,5 +65,5 @@ pub struct Interval {
     /// Messages refused or lost in it.
     pub failed: u64,
     /// Times until the acknowledgements of the interval.
-    pub latency: Latency,
+    pub latency: LatencySummary,
 }

@@ -12,12 +12,12 @@ use crate::error::LoadError;
 /// Shorter waits are not worth a system call each: messages that are due meanwhile go out together.
 const SHORTEST: Duration = Duration::from_micros(50);
 /// What epoll may sleep beyond the timer, which ends the sleep.
-const BEYOND: Duration = Duration::from_millis(20);
+const EPOLL_SLACK: Duration = Duration::from_millis(20);
 
 /// Wakes an event loop at a time given in nanoseconds.
-pub(super) struct Timer(OwnedFd);
+pub(super) struct TimerFd(OwnedFd);
 
-impl Timer {
+impl TimerFd {
     pub(super) fn new(poll: &Poll, token: Token) -> Result<Self, LoadError> {
         let failed = |error: std::io::Error| LoadError::Engine(format!("timer: {error}"));
         let timer = rustix::time::timerfd_create(
@@ -46,6 +46,6 @@ impl Timer {
         };
         rustix::time::timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &spec)
             .map_err(|error| LoadError::Engine(format!("timer: {error}")))?;
-        Ok(wait.saturating_add(BEYOND))
+        Ok(wait.saturating_add(EPOLL_SLACK))
     }
 }

@@ -6,41 +6,41 @@ use std::time::Duration;
 use fieldline_codec::QoS;
 use mio::{Interest, Token};
 
-use super::client::{Client, Stage};
-use super::link::Link;
+use super::client::{ClientStage, SimulatedClient};
+use super::link::ClientSocket;
 use super::mqtt::TELEMETRY;
-use super::plan::{Pace, Protocol};
+use super::plan::{DeviceProtocol, LoadPace};
 use super::run::REDIAL_AFTER;
-use super::world::Phase;
-use super::{Engine, http, micros, mqtt};
+use super::world::LoadPhase;
+use super::{LoadEngine, http, micros, mqtt};
 use crate::error::LoadError;
 
 /// Answers longer than this are not kept until they are whole.
 const MAX_ANSWER: usize = 1 << 20;
 const CLOSED: &str = "the server closed the connection";
 
-impl Engine {
+impl LoadEngine {
     /// Begins to open a connection.
     pub(super) fn open(&mut self, index: usize) -> io::Result<()> {
         let Some(client) = self.clients.get_mut(index) else {
             return Ok(());
         };
         let tls = match &self.plan.protocol {
-            Protocol::Mqtt { tls, .. } => tls.as_ref(),
-            Protocol::Http { .. } => None,
+            DeviceProtocol::Mqtt { tls, .. } => tls.as_ref(),
+            DeviceProtocol::Http { .. } => None,
         };
-        let mut link = Link::open(self.plan.target, index, tls)?;
+        let mut link = ClientSocket::open(self.plan.target, index, tls)?;
         let both = Interest::READABLE | Interest::WRITABLE;
         self.poll.registry().register(link.socket(), Token(index), both)?;
         client.link = Some(link);
-        client.stage = Stage::Opening;
+        client.stage = ClientStage::Opening;
         Ok(())
     }
 
     /// Follows what an event says of a connection.
     pub(super) fn handle(&mut self, index: usize, writable: bool, readable: bool, ended: bool) {
         if let Err(end) = self.advance(index, writable, readable, ended) {
-            self.lose(index, &end);
+            self.handle_loss(index, &end);
         }
     }
 
@@ -49,11 +49,11 @@ impl Engine {
         let Some(client) = self.clients.get_mut(index) else {
             return Ok(());
         };
-        if client.stage == Stage::Opening {
+        if client.stage == ClientStage::Opening {
             if !writable && !ended {
                 return Ok(());
             }
-            self.greet(index)?;
+            self.start_login(index)?;
         }
         let Some(client) = self.clients.get_mut(index) else {
             return Ok(());
@@ -61,7 +61,7 @@ impl Engine {
         if writable {
             flush(client)?;
         }
-        if readable || ended || client.link.as_ref().is_some_and(Link::is_tls) {
+        if readable || ended || client.link.as_ref().is_some_and(ClientSocket::is_tls) {
             self.read(index, ended)?;
         }
         self.take_turn(index);
@@ -69,7 +69,7 @@ impl Engine {
     }
 
     /// Says who a connection belongs to, once TCP has opened it.
-    fn greet(&mut self, index: usize) -> Result<(), String> {
+    fn start_login(&mut self, index: usize) -> Result<(), String> {
         let Some(client) = self.clients.get_mut(index) else {
             return Ok(());
         };
@@ -79,15 +79,15 @@ impl Engine {
             return Err(error.to_string());
         }
         match &self.plan.protocol {
-            Protocol::Mqtt { .. } => {
-                client.stage = Stage::Greeting;
+            DeviceProtocol::Mqtt { .. } => {
+                client.stage = ClientStage::Greeting;
                 let token = self.plan.tokens.get(index).map_or("", String::as_str);
                 self.world.output.clear();
                 mqtt::put_connect(token, self.plan.keep_alive(), &mut self.world.output)
                     .map_err(|error| error.to_string())?;
                 write(client, &self.world.output)
             }
-            Protocol::Http { .. } => {
+            DeviceProtocol::Http { .. } => {
                 self.world.make_ready(client);
                 Ok(())
             }
@@ -121,7 +121,7 @@ impl Engine {
                 Err(error) => return Err(error.to_string()),
             };
             let emptied = read < input.len();
-            self.hear(index, input.get(..read).unwrap_or_default())?;
+            self.handle_input(index, input.get(..read).unwrap_or_default())?;
             if emptied && !to_the_end {
                 return Ok(());
             }
@@ -129,7 +129,7 @@ impl Engine {
     }
 
     /// Handles what the server sent on a connection, and sends what it makes room for.
-    fn hear(&mut self, index: usize, input: &[u8]) -> Result<(), String> {
+    fn handle_input(&mut self, index: usize, input: &[u8]) -> Result<(), String> {
         let Some(client) = self.clients.get_mut(index) else {
             return Ok(());
         };
@@ -145,8 +145,12 @@ impl Engine {
         out.clear();
         let world = &mut self.world;
         let used = match &self.plan.protocol {
-            Protocol::Mqtt { .. } => mqtt::hear(whole, &mut out, |heard| world.note(client, heard, now)),
-            Protocol::Http { .. } => http::hear_all(whole, |heard| world.note(client, heard, now)),
+            DeviceProtocol::Mqtt { .. } => {
+                mqtt::parse_packets(whole, &mut out, |heard| world.handle_reply(client, heard, now))
+            }
+            DeviceProtocol::Http { .. } => {
+                http::parse_responses(whole, |heard| world.handle_reply(client, heard, now))
+            }
         };
         self.world.output = out;
         let used = used.map_err(|error| error.to_string())?;
@@ -157,7 +161,7 @@ impl Engine {
         if !rest.is_empty() {
             client.rest = rest.to_vec();
         }
-        if matches!(self.plan.protocol, Protocol::Mqtt { .. }) {
+        if matches!(self.plan.protocol, DeviceProtocol::Mqtt { .. }) {
             // What QoS 2 has to answer goes out with the next messages, in one write.
             self.fill_further(index);
         }
@@ -168,7 +172,7 @@ impl Engine {
     pub(super) fn take_turn(&mut self, index: usize) {
         let waits = matches!(
             (self.plan.pace, &self.plan.protocol),
-            (Pace::Open { .. }, Protocol::Http { .. })
+            (LoadPace::Open { .. }, DeviceProtocol::Http { .. })
         );
         if !waits {
             self.fill(index);
@@ -192,8 +196,8 @@ impl Engine {
         let number = client.note_sent(micros(self.world.started.elapsed()));
         mqtt::put_message(TELEMETRY, qos, number, message, &mut self.world.output)?;
         match write(client, &self.world.output) {
-            Ok(()) => self.take_note_of_taken(index),
-            Err(end) => self.lose(index, &end),
+            Ok(()) => self.count_flushed(index),
+            Err(end) => self.handle_loss(index, &end),
         }
         Ok(())
     }
@@ -206,12 +210,12 @@ impl Engine {
 
     /// Sends what the output holds and, in the same write, what the connection owes and has room for.
     fn fill_further(&mut self, index: usize) {
-        self.take_note_of_taken(index);
+        self.count_flushed(index);
         let Some(client) = self.clients.get_mut(index) else {
             return;
         };
         let world = &mut self.world;
-        if client.stage == Stage::Closed {
+        if client.stage == ClientStage::Closed {
             return;
         }
         let first = client.sent;
@@ -219,15 +223,15 @@ impl Engine {
             let now = world.started.elapsed();
             while client.has_room() {
                 let mark = match self.plan.pace {
-                    Pace::Closed { .. } => micros(now),
-                    Pace::Open { per_second } => match world.due(client, &self.plan, per_second) {
+                    LoadPace::Closed { .. } => micros(now),
+                    LoadPace::Open { per_second } => match world.take_due(client, &self.plan, per_second) {
                         Some(mark) => mark,
                         None => break,
                     },
                 };
                 if let Err(error) = world.put_message(client, &self.plan, mark, now) {
                     let reason = error.to_string();
-                    self.lose(index, &reason);
+                    self.handle_loss(index, &reason);
                     return;
                 }
             }
@@ -237,12 +241,12 @@ impl Engine {
             return;
         }
         if let Err(end) = write(client, &world.output) {
-            self.lose(index, &end);
+            self.handle_loss(index, &end);
             return;
         }
-        self.take_note_of_taken(index);
+        self.count_flushed(index);
         if self.plan.is_unanswered()
-            && matches!(self.plan.pace, Pace::Closed { .. })
+            && matches!(self.plan.pace, LoadPace::Closed { .. })
             && let Some(client) = self.clients.get_mut(index)
             && client.has_room()
         {
@@ -251,41 +255,41 @@ impl Engine {
     }
 
     /// Counts what no answer comes for, once the system has all of it.
-    fn take_note_of_taken(&mut self, index: usize) {
+    fn count_flushed(&mut self, index: usize) {
         if let Some(client) = self.clients.get_mut(index)
             && self.plan.is_unanswered()
             && !client.is_blocked
         {
-            self.world.note_taken(client);
+            self.world.count_written(client);
         }
     }
 
     /// Ends a connection. What was in flight on it has failed; while messages are sent, it is opened again.
-    pub(super) fn lose(&mut self, index: usize, reason: &str) {
+    pub(super) fn handle_loss(&mut self, index: usize, reason: &str) {
         let Some(client) = self.clients.get_mut(index) else {
             return;
         };
         let (stage, was_served) = (client.stage, client.is_served);
-        if stage == Stage::Closed {
+        if stage == ClientStage::Closed {
             return;
         }
         let failed = client.close();
-        let http = matches!(self.plan.protocol, Protocol::Http { .. });
+        let http = matches!(self.plan.protocol, DeviceProtocol::Http { .. });
         let world = &mut self.world;
         world.totals.failed += failed;
-        if stage == Stage::Ready {
+        if stage == ClientStage::Ready {
             world.connected = world.connected.saturating_sub(1);
         }
         if self.plan.is_unanswered() {
-            world.forget_promises(client);
+            world.reset_acknowledged(client);
         }
-        if world.phase == Phase::Quiet {
+        if world.phase == LoadPhase::Quiet {
             world.refuse(reason);
             return;
         }
         // Servers close connections of HTTP that have nothing to do, or had enough.
-        let is_orderly = http && failed == 0 && stage == Stage::Ready;
-        if stage == Stage::Ready && !is_orderly {
+        let is_orderly = http && failed == 0 && stage == ClientStage::Ready;
+        if stage == ClientStage::Ready && !is_orderly {
             world.totals.lost += 1;
             world.totals.first_loss.get_or_insert_with(|| reason.to_owned());
         }
@@ -301,7 +305,7 @@ impl Engine {
 }
 
 /// Writes what the system takes, and keeps the rest.
-fn write(client: &mut Client, bytes: &[u8]) -> Result<(), String> {
+fn write(client: &mut SimulatedClient, bytes: &[u8]) -> Result<(), String> {
     if !client.out.is_empty() {
         client.out.extend_from_slice(bytes);
         return Ok(());
@@ -333,7 +337,7 @@ fn write(client: &mut Client, bytes: &[u8]) -> Result<(), String> {
 }
 
 /// Writes what was kept.
-fn flush(client: &mut Client) -> Result<(), String> {
+fn flush(client: &mut SimulatedClient) -> Result<(), String> {
     let bytes = std::mem::take(&mut client.out);
     write(client, &bytes)
 }

@@ -8,10 +8,10 @@ use rand::SeedableRng as _;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom as _;
 
-use super::client::{Client, Stage};
-use super::plan::{Alarms, Pace, Plan, Protocol};
-use super::tally::{DeviceTally, Totals};
-use super::{Heard, http, mqtt};
+use super::client::{ClientStage, SimulatedClient};
+use super::plan::{AlarmLoad, DeviceProtocol, LoadPace, LoadPlan};
+use super::tally::{DeviceTally, LoadTotals};
+use super::{ServerReply, http, mqtt};
 use crate::error::LoadError;
 use crate::latency::LatencyRecorder;
 
@@ -20,7 +20,7 @@ const READ_BYTES: usize = 256 << 10;
 
 /// What a lost connection means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum LoadPhase {
     /// No load: it is one that could not be kept open.
     Quiet,
     /// It is opened again.
@@ -30,13 +30,13 @@ pub(super) enum Phase {
 }
 
 /// Everything beside the connections.
-pub(super) struct World {
+pub(super) struct LoadState {
     pub(super) devices: Vec<DeviceTally>,
     /// Devices in the order in which they send.
     pub(super) order: Vec<u32>,
     pub(super) random: SmallRng,
     pub(super) latency: LatencyRecorder,
-    pub(super) totals: Totals,
+    pub(super) totals: LoadTotals,
     /// Scratch for reads.
     pub(super) input: Box<[u8]>,
     /// Scratch for what is written at once.
@@ -44,7 +44,7 @@ pub(super) struct World {
     pub(super) payload: Vec<u8>,
     pub(super) started: Instant,
     pub(super) started_ms: i64,
-    pub(super) phase: Phase,
+    pub(super) phase: LoadPhase,
     /// Messages of the schedule that have been handed to a connection, or in closed loop those sent.
     pub(super) scheduled: u64,
     pub(super) alarms_sent: u64,
@@ -59,8 +59,8 @@ pub(super) struct World {
     pub(super) opened: usize,
 }
 
-impl World {
-    pub(super) fn new(plan: &Plan) -> Self {
+impl LoadState {
+    pub(super) fn new(plan: &LoadPlan) -> Self {
         let mut random = SmallRng::seed_from_u64(plan.seed);
         let mut order: Vec<u32> = (0..plan.tokens.len() as u32).collect();
         if !plan.sequential {
@@ -71,13 +71,13 @@ impl World {
             order,
             random,
             latency: LatencyRecorder::new(),
-            totals: Totals::default(),
+            totals: LoadTotals::default(),
             input: vec![0; READ_BYTES].into_boxed_slice(),
             output: Vec::new(),
             payload: Vec::new(),
             started: Instant::now(),
             started_ms: now_ms(),
-            phase: Phase::Quiet,
+            phase: LoadPhase::Quiet,
             scheduled: 0,
             alarms_sent: 0,
             queue: VecDeque::new(),
@@ -90,7 +90,7 @@ impl World {
     }
 
     /// Forgets what was counted and starts the clock of a load.
-    pub(super) fn begin(&mut self, plan: &Plan) {
+    pub(super) fn begin(&mut self, plan: &LoadPlan) {
         self.devices.fill(DeviceTally::default());
         for (turn, device) in self.order.iter().enumerate() {
             if let Some(device) = self.devices.get_mut(*device as usize) {
@@ -98,10 +98,10 @@ impl World {
             }
         }
         self.latency = LatencyRecorder::new();
-        self.totals = Totals::default();
+        self.totals = LoadTotals::default();
         self.started = Instant::now();
         self.started_ms = now_ms().max(plan.not_before_ms);
-        self.phase = Phase::Sending;
+        self.phase = LoadPhase::Sending;
         self.scheduled = 0;
         self.alarms_sent = 0;
         self.redials.clear();
@@ -109,11 +109,11 @@ impl World {
 
     /// Whether messages are sent now.
     pub(super) fn is_sending(&self) -> bool {
-        self.phase == Phase::Sending
+        self.phase == LoadPhase::Sending
     }
 
     /// Lets a connection wait for its turn.
-    pub(super) fn queue(&mut self, client: &mut Client, index: usize) {
+    pub(super) fn queue(&mut self, client: &mut SimulatedClient, index: usize) {
         if !std::mem::replace(&mut client.is_queued, true) {
             self.queue.push_back(index as u32);
         }
@@ -156,15 +156,20 @@ impl World {
     }
 
     /// The time that the next message of a connection belongs to; none if it owes nothing.
-    pub(super) fn due(&mut self, client: &mut Client, plan: &Plan, per_second: f64) -> Option<u64> {
+    pub(super) fn take_due(
+        &mut self,
+        client: &mut SimulatedClient,
+        plan: &LoadPlan,
+        per_second: f64,
+    ) -> Option<u64> {
         let number = match plan.protocol {
-            Protocol::Mqtt { .. } => {
+            DeviceProtocol::Mqtt { .. } => {
                 client.owed = client.owed.checked_sub(1)?;
                 // The connection's turns come once a round.
                 let device = self.devices.get(client.device as usize)?;
                 u64::from(device.sent) * self.order.len() as u64 + u64::from(device.turn)
             }
-            Protocol::Http { .. } => {
+            DeviceProtocol::Http { .. } => {
                 self.scheduled += 1;
                 self.scheduled - 1
             }
@@ -174,15 +179,15 @@ impl World {
 
     pub(super) fn put_message(
         &mut self,
-        client: &mut Client,
-        plan: &Plan,
+        client: &mut SimulatedClient,
+        plan: &LoadPlan,
         mark: u64,
         now: Duration,
     ) -> Result<(), LoadError> {
-        if let Protocol::Http { .. } = plan.protocol {
+        if let DeviceProtocol::Http { .. } = plan.protocol {
             let number = match plan.pace {
-                Pace::Open { .. } => self.scheduled - 1,
-                Pace::Closed { .. } => {
+                LoadPace::Open { .. } => self.scheduled - 1,
+                LoadPace::Closed { .. } => {
                     self.scheduled += 1;
                     self.scheduled - 1
                 }
@@ -203,7 +208,7 @@ impl World {
         self.totals.payload_bytes += self.payload.len() as u64;
         let number = client.note_sent(mark);
         match &plan.protocol {
-            Protocol::Mqtt { qos, .. } => {
+            DeviceProtocol::Mqtt { qos, .. } => {
                 let topic = if plan.attributes {
                     mqtt::ATTRIBUTES
                 } else {
@@ -211,7 +216,7 @@ impl World {
                 };
                 mqtt::put_message(topic, *qos, number, &self.payload, &mut self.output)
             }
-            Protocol::Http { host, prefix, .. } => {
+            DeviceProtocol::Http { host, prefix, .. } => {
                 let token = plan.tokens.get(client.device as usize).map_or("", String::as_str);
                 let what = if plan.attributes {
                     "attributes"
@@ -224,8 +229,8 @@ impl World {
         }
     }
 
-    fn wants_alarm(&mut self, plan: &Plan, now: Duration) -> bool {
-        let Alarms {
+    fn wants_alarm(&mut self, plan: &LoadPlan, now: Duration) -> bool {
+        let AlarmLoad {
             per_second,
             from,
             until,
@@ -237,16 +242,21 @@ impl World {
     }
 
     /// Takes note of what the server said on a connection.
-    pub(super) fn note(&mut self, client: &mut Client, heard: Heard<'_>, now: u64) -> Result<(), LoadError> {
+    pub(super) fn handle_reply(
+        &mut self,
+        client: &mut SimulatedClient,
+        heard: ServerReply<'_>,
+        now: u64,
+    ) -> Result<(), LoadError> {
         match heard {
-            Heard::Accepted if client.stage == Stage::Greeting => self.make_ready(client),
-            Heard::Accepted => {}
-            Heard::Refused(reason) => return Err(LoadError::Engine(reason.to_owned())),
-            Heard::Acknowledged(id) => match client.note_acknowledged(id) {
+            ServerReply::Accepted if client.stage == ClientStage::Greeting => self.make_ready(client),
+            ServerReply::Accepted => {}
+            ServerReply::Refused(reason) => return Err(LoadError::Engine(reason.to_owned())),
+            ServerReply::Acknowledged(id) => match client.note_acknowledged(id) {
                 Some(mark) => self.succeed(client.device, mark, now),
                 None => self.totals.strange += 1,
             },
-            Heard::Answered { status, .. } => match client.note_answered() {
+            ServerReply::Answered { status, .. } => match client.note_answered() {
                 Some(mark) if (200..300).contains(&status) => self.succeed(client.device, mark, now),
                 Some(_) => {
                     self.totals.failed += 1;
@@ -259,13 +269,13 @@ impl World {
     }
 
     /// Takes note that a connection is open, and messages may be sent.
-    pub(super) fn make_ready(&mut self, client: &mut Client) {
-        client.stage = Stage::Ready;
+    pub(super) fn make_ready(&mut self, client: &mut SimulatedClient) {
+        client.stage = ClientStage::Ready;
         self.connected += 1;
     }
 
     /// Counts the messages of QoS 0 that the system has taken.
-    pub(super) fn note_taken(&mut self, client: &mut Client) {
+    pub(super) fn count_written(&mut self, client: &mut SimulatedClient) {
         let now = self.started.elapsed().as_micros() as u64;
         while let Some(mark) = client.note_answered() {
             self.succeed(client.device, mark, now);
@@ -273,7 +283,7 @@ impl World {
     }
 
     /// What was written to a lost connection of QoS 0 may never have been read.
-    pub(super) fn forget_promises(&mut self, client: &Client) {
+    pub(super) fn reset_acknowledged(&mut self, client: &SimulatedClient) {
         if let Some(device) = self.devices.get_mut(client.device as usize) {
             device.acknowledged = 0;
         }

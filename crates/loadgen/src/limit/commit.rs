@@ -9,7 +9,7 @@ use fieldline_codec::{PacketId, QoS};
 use mio::Waker;
 
 use crate::error::LoadError;
-use crate::leftovers::Litter;
+use crate::leftovers::CleanupPath;
 
 /// A file longer than this is replaced by an empty one, as a journal would begin a new segment.
 const SEGMENT_BYTES: u64 = 256 << 20;
@@ -18,7 +18,7 @@ const MAX_UNCOMMITTED: u64 = 64 << 20;
 
 /// An acknowledgement that waits for the disk.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pending {
+pub(super) struct UncommittedAck {
     pub(super) slot: u32,
     pub(super) generation: u32,
     pub(super) id: PacketId,
@@ -27,47 +27,47 @@ pub(super) struct Pending {
 
 /// What is written and committed together.
 #[derive(Default)]
-struct Batch {
+struct UncommittedBatch {
     bytes: Vec<u8>,
-    pending: Vec<Pending>,
+    pending: Vec<UncommittedAck>,
 }
 
 /// What the event loop and the thread that writes exchange.
 #[derive(Default)]
-struct Exchange {
+struct GroupCommitQueue {
     /// Waits for the thread to be free.
-    next: Batch,
-    done: Vec<Pending>,
+    next: UncommittedBatch,
+    done: Vec<UncommittedAck>,
     /// Bytes that have become durable.
     committed: u64,
     failed: Option<String>,
     is_over: bool,
 }
 
-struct Shared {
-    exchange: Mutex<Exchange>,
+struct GroupCommitShared {
+    exchange: Mutex<GroupCommitQueue>,
     filled: Condvar,
     /// Here and not with the thread: one that is dropped takes what it was to tell with it.
     waker: Waker,
 }
 
 /// Appends to a file and tells when it is durable. Dropping it ends the thread.
-pub(super) struct Committer {
-    shared: Arc<Shared>,
-    gathering: Batch,
-    spare_done: Vec<Pending>,
+pub(super) struct GroupCommitter {
+    shared: Arc<GroupCommitShared>,
+    gathering: UncommittedBatch,
+    spare_done: Vec<UncommittedAck>,
     appended: u64,
     /// As it was when acknowledgements were last taken.
     committed: u64,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Exchange> {
+impl GroupCommitShared {
+    fn lock(&self) -> MutexGuard<'_, GroupCommitQueue> {
         self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for something to write, and puts it into `batch`; false at the end.
-    fn take(&self, batch: &mut Batch) -> bool {
+    fn take(&self, batch: &mut UncommittedBatch) -> bool {
         let mut exchange = self.lock();
         while exchange.next.bytes.is_empty() {
             if exchange.is_over {
@@ -80,8 +80,8 @@ impl Shared {
     }
 
     /// Writes what comes until that fails, and wakes the event loop each time.
-    fn write(&self, segment: &mut Segment) {
-        let mut batch = Batch::default();
+    fn write(&self, segment: &mut LimitFile) {
+        let mut batch = UncommittedBatch::default();
         let mut goes_on = true;
         while goes_on && self.take(&mut batch) {
             let result = segment.append(&batch.bytes);
@@ -105,11 +105,11 @@ impl Shared {
     }
 }
 
-impl Committer {
+impl GroupCommitter {
     /// Starts a thread that writes to a file in `directory`; `waker` is woken when something has become durable, or cannot.
     pub(super) fn start(directory: &Path, waker: Waker) -> Result<Self, LoadError> {
-        let mut segment = Segment::open(directory)?;
-        let shared = Arc::new(Shared {
+        let mut segment = LimitFile::open(directory)?;
+        let shared = Arc::new(GroupCommitShared {
             exchange: Mutex::default(),
             filled: Condvar::new(),
             waker,
@@ -121,7 +121,7 @@ impl Committer {
             .map_err(|error| LoadError::Engine(format!("starting a thread: {error}")))?;
         Ok(Self {
             shared,
-            gathering: Batch::default(),
+            gathering: UncommittedBatch::default(),
             spare_done: Vec::new(),
             appended: 0,
             committed: 0,
@@ -129,7 +129,7 @@ impl Committer {
     }
 
     /// Adds a message to what is committed next.
-    pub(super) fn append(&mut self, topic: &str, payload: &[u8], pending: Option<Pending>) {
+    pub(super) fn append(&mut self, topic: &str, payload: &[u8], pending: Option<UncommittedAck>) {
         let length = (topic.len() + payload.len()) as u32;
         let before = self.gathering.bytes.len();
         self.gathering.bytes.extend_from_slice(&length.to_le_bytes());
@@ -166,7 +166,7 @@ impl Committer {
     }
 
     /// Takes the acknowledgements that may be sent.
-    pub(super) fn take_done(&mut self) -> Result<Vec<Pending>, LoadError> {
+    pub(super) fn take_done(&mut self) -> Result<Vec<UncommittedAck>, LoadError> {
         let mut done = std::mem::take(&mut self.spare_done);
         let mut exchange = self.shared.lock();
         check(&exchange)?;
@@ -176,20 +176,20 @@ impl Committer {
     }
 
     /// Returns the memory of what was taken.
-    pub(super) fn give_back(&mut self, mut done: Vec<Pending>) {
+    pub(super) fn recycle(&mut self, mut done: Vec<UncommittedAck>) {
         done.clear();
         self.spare_done = done;
     }
 }
 
-impl Drop for Committer {
+impl Drop for GroupCommitter {
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
         self.shared.filled.notify_one();
     }
 }
 
-fn check(exchange: &Exchange) -> Result<(), LoadError> {
+fn check(exchange: &GroupCommitQueue) -> Result<(), LoadError> {
     match &exchange.failed {
         Some(reason) => Err(LoadError::Engine(format!(
             "messages cannot be appended: {reason}"
@@ -199,15 +199,15 @@ fn check(exchange: &Exchange) -> Result<(), LoadError> {
 }
 
 /// The file that is appended to.
-struct Segment {
+struct LimitFile {
     path: PathBuf,
     file: File,
     length: u64,
     /// The file is of no use to anybody afterwards.
-    _litter: Litter,
+    _litter: CleanupPath,
 }
 
-impl Segment {
+impl LimitFile {
     fn open(directory: &Path) -> Result<Self, LoadError> {
         let path = directory.join("limit.log");
         let file = std::fs::create_dir_all(directory)
@@ -217,7 +217,7 @@ impl Segment {
                 error,
             })?;
         Ok(Self {
-            _litter: Litter::new(path.clone()),
+            _litter: CleanupPath::new(path.clone()),
             path,
             file,
             length: 0,

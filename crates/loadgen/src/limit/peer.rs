@@ -3,11 +3,12 @@
 use std::io::{ErrorKind, Write as _};
 
 use fieldline_codec::{
-    Ack, Connack, Packet, PacketId, QoS, ReasonCode, Version, decode_frame, encode_pingresp, encode_puback,
+    AckPacket, ConnackPacket, MqttProtocolVersion, Packet, PacketId, QoS, ReasonCode, decode_frame,
+    encode_pingresp, encode_puback,
 };
 use mio::net::TcpStream;
 
-use super::commit::{Committer, Pending};
+use super::commit::{GroupCommitter, UncommittedAck};
 
 /// Larger packets end the connection.
 const MAX_PACKET: u32 = 1 << 20;
@@ -15,9 +16,9 @@ const MAX_PACKET: u32 = 1 << 20;
 const MAX_UNSENT: usize = 64 << 10;
 
 /// A connection.
-pub(super) struct Peer {
+pub(super) struct LimitPeer {
     pub(super) stream: TcpStream,
-    pub(super) version: Version,
+    pub(super) version: MqttProtocolVersion,
     slot: u32,
     /// Tells connections apart that used the same slot.
     pub(super) generation: u32,
@@ -31,11 +32,11 @@ pub(super) struct Peer {
     pub(super) is_held: bool,
 }
 
-impl Peer {
+impl LimitPeer {
     pub(super) fn new(stream: TcpStream, slot: u32, generation: u32) -> Self {
         Self {
             stream,
-            version: Version::V311,
+            version: MqttProtocolVersion::V311,
             slot,
             generation,
             rest: Vec::new(),
@@ -52,16 +53,16 @@ impl Peer {
 
     /// Bytes that are kept for the peer.
     #[cfg(test)]
-    pub(super) fn kept(&self) -> usize {
+    pub(super) fn buffered_bytes(&self) -> usize {
         self.out.len() + self.rest.len()
     }
 
     /// Handles the packets that came; answers go to `out`. Whether the connection goes on.
-    pub(super) fn hear(
+    pub(super) fn handle_packets(
         &mut self,
         input: &[u8],
         out: &mut Vec<u8>,
-        committer: Option<&mut Committer>,
+        committer: Option<&mut GroupCommitter>,
     ) -> bool {
         let mut joined = std::mem::take(&mut self.rest);
         let whole = if joined.is_empty() {
@@ -85,7 +86,7 @@ impl Peer {
         &mut self,
         input: &[u8],
         out: &mut Vec<u8>,
-        mut committer: Option<&mut Committer>,
+        mut committer: Option<&mut GroupCommitter>,
     ) -> Option<usize> {
         let mut used = 0;
         while let Some((packet, length)) =
@@ -95,7 +96,7 @@ impl Peer {
             match packet {
                 Packet::Publish(publish) => match (&mut committer, publish.packet_id) {
                     (Some(committer), id) => {
-                        let pending = id.map(|id| Pending {
+                        let pending = id.map(|id| UncommittedAck {
                             slot: self.slot,
                             generation: self.generation,
                             id,
@@ -108,11 +109,11 @@ impl Peer {
                 },
                 Packet::Connect(connect) => {
                     self.version = connect.version();
-                    Connack::new(ReasonCode::Success, false)
+                    ConnackPacket::new(ReasonCode::Success, false)
                         .encode(self.version, out)
                         .ok()?;
                 }
-                Packet::Pubrel(ack) => Packet::Pubcomp(Ack::new(ack.packet_id, ReasonCode::Success))
+                Packet::Pubrel(ack) => Packet::Pubcomp(AckPacket::new(ack.packet_id, ReasonCode::Success))
                     .encode(self.version, out)
                     .ok()?,
                 Packet::Pingreq => encode_pingresp(out),
@@ -153,10 +154,10 @@ impl Peer {
 }
 
 /// Appends PUBACK, or PUBREC for QoS 2.
-pub(super) fn put_acknowledgement(qos: QoS, id: PacketId, version: Version, out: &mut Vec<u8>) {
+pub(super) fn put_acknowledgement(qos: QoS, id: PacketId, version: MqttProtocolVersion, out: &mut Vec<u8>) {
     if qos == QoS::ExactlyOnce {
         // A PUBREC that says success cannot fail.
-        let _ = Packet::Pubrec(Ack::new(id, ReasonCode::Success)).encode(version, out);
+        let _ = Packet::Pubrec(AckPacket::new(id, ReasonCode::Success)).encode(version, out);
     } else {
         encode_puback(id, out);
     }

@@ -1,7 +1,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use fieldline_codec::{Connect, PacketId, Publish, QoS, Version};
+use fieldline_codec::{ConnectPacket, MqttProtocolVersion, PacketId, PublishPacket, QoS};
 
 use super::*;
 
@@ -16,29 +16,29 @@ fn options() -> LimitOptions {
     }
 }
 
-fn address(server: &Server) -> SocketAddr {
+fn address(server: &LimitServerLoop) -> SocketAddr {
     server.listener.local_addr().unwrap()
 }
 
 fn publish(id: u16, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    Publish {
+    PublishPacket {
         qos: QoS::AtLeastOnce,
         packet_id: PacketId::new(id),
-        ..Publish::new("t", payload)
+        ..PublishPacket::new("t", payload)
     }
-    .encode(Version::V311, &mut bytes)
+    .encode(MqttProtocolVersion::V311, &mut bytes)
     .unwrap();
     bytes
 }
 
 #[test]
 fn a_slot_is_given_away_after_the_events_that_may_mean_it() {
-    let mut server = Server::bind(&options()).unwrap();
+    let mut server = LimitServerLoop::bind(&options()).unwrap();
     let mut events = Events::with_capacity(16);
     let _first = TcpStream::connect(address(&server)).unwrap();
     while server.peers.is_empty() {
-        server.turn(&mut events, SOON).unwrap();
+        server.poll_once(&mut events, SOON).unwrap();
     }
     server.close(0);
     let _second = TcpStream::connect(address(&server)).unwrap();
@@ -46,13 +46,13 @@ fn a_slot_is_given_away_after_the_events_that_may_mean_it() {
         assert!(server.peers[0].is_none(), "the slot was taken within the turn");
         server.accept();
     }
-    server.turn(&mut events, AT_ONCE).unwrap();
+    server.poll_once(&mut events, AT_ONCE).unwrap();
     assert_eq!(server.free, [0]);
 }
 
 #[test]
 fn a_peer_that_does_not_read_is_not_read_from_and_loses_nothing() {
-    let mut server = Server::bind(&options()).unwrap();
+    let mut server = LimitServerLoop::bind(&options()).unwrap();
     let mut events = Events::with_capacity(16);
     let mut client = TcpStream::connect(address(&server)).unwrap();
     client.set_nonblocking(true).unwrap();
@@ -64,11 +64,11 @@ fn a_peer_that_does_not_read_is_not_read_from_and_loses_nothing() {
             Ok(written) => {
                 sent += written;
                 refusals = 0;
-                server.turn(&mut events, AT_ONCE).unwrap();
+                server.poll_once(&mut events, AT_ONCE).unwrap();
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 refusals += 1;
-                server.turn(&mut events, SOON).unwrap();
+                server.poll_once(&mut events, SOON).unwrap();
             }
             Err(error) => panic!("{error}"),
         }
@@ -76,7 +76,11 @@ fn a_peer_that_does_not_read_is_not_read_from_and_loses_nothing() {
     }
     let peer = server.peers[0].as_ref().unwrap();
     assert!(peer.waits_to_write() && peer.is_unread);
-    assert!(peer.kept() < 2 * READ_BYTES, "{} bytes are kept", peer.kept());
+    assert!(
+        peer.buffered_bytes() < 2 * READ_BYTES,
+        "{} bytes are kept",
+        peer.buffered_bytes()
+    );
 
     // Once it reads, all that was sent is acknowledged.
     let whole = sent / (messages.len() / 10_000);
@@ -87,7 +91,7 @@ fn a_peer_that_does_not_read_is_not_read_from_and_loses_nothing() {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(error) => panic!("{error}"),
         }
-        server.turn(&mut events, AT_ONCE).unwrap();
+        server.poll_once(&mut events, AT_ONCE).unwrap();
     }
     assert_eq!(received, whole * 4);
 }
@@ -104,7 +108,9 @@ fn a_disk_that_refuses_ends_the_server_and_nothing_is_acknowledged() {
     let server = std::thread::spawn(move || serve(&options, |address| tell.send(address).unwrap()));
     let mut client = TcpStream::connect(told.recv().unwrap()).unwrap();
     let mut bytes = Vec::new();
-    Connect::new(Version::V311, "c").encode(&mut bytes).unwrap();
+    ConnectPacket::new(MqttProtocolVersion::V311, "c")
+        .encode(&mut bytes)
+        .unwrap();
     bytes.extend(publish(1, b"x"));
     client.write_all(&bytes).unwrap();
     let error = server.join().unwrap().unwrap_err().to_string();
@@ -122,7 +128,7 @@ fn what_is_acknowledged_has_been_appended() {
         fsync: Some(directory.path().to_owned()),
         ..options()
     };
-    let mut server = Server::bind(&options).unwrap();
+    let mut server = LimitServerLoop::bind(&options).unwrap();
     let mut events = Events::with_capacity(16);
     let mut client = TcpStream::connect(address(&server)).unwrap();
     client.set_nonblocking(true).unwrap();
@@ -131,7 +137,7 @@ fn what_is_acknowledged_has_been_appended() {
     let read = loop {
         match client.read(&mut answer) {
             Ok(read) => break read,
-            Err(_) => server.turn(&mut events, SOON).unwrap(),
+            Err(_) => server.poll_once(&mut events, SOON).unwrap(),
         }
     };
     assert_eq!(answer[..read], [0x40, 2, 0, 7]);

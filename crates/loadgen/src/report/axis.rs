@@ -1,6 +1,6 @@
 //! Axes with round ticks, and series thinned to what a screen can show.
 
-use super::units::Unit;
+use super::units::FigureUnit;
 
 /// Larger values are not plausible, and would overflow the arithmetic of axes.
 const LARGEST: f64 = 1e18;
@@ -18,7 +18,7 @@ const TIME_STEPS: [f64; 18] = [
 
 /// How an axis maps values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scale {
+pub(super) enum AxisScale {
     /// From zero.
     Linear,
     /// By powers of ten; zero is at the lower end.
@@ -27,16 +27,16 @@ pub(super) enum Scale {
 
 /// The range of an axis and its ticks.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Axis {
-    scale: Scale,
+pub(super) struct PlotAxis {
+    scale: AxisScale,
     low: f64,
     high: f64,
     pub(super) ticks: Vec<f64>,
 }
 
-impl Axis {
+impl PlotAxis {
     /// From zero to a round value not below `top`.
-    pub(super) fn linear(top: f64, unit: Unit) -> Self {
+    pub(super) fn linear(top: f64, unit: FigureUnit) -> Self {
         let top = if top > 0.0 {
             top
         } else {
@@ -46,7 +46,7 @@ impl Axis {
         let step = (round_step(top / STEPS / base) * base).max(unit.smallest_step());
         let steps = (top / step - 1e-9).ceil().max(1.0);
         Self {
-            scale: Scale::Linear,
+            scale: AxisScale::Linear,
             low: 0.0,
             high: steps * step,
             ticks: (0..=steps as u32).map(|i| f64::from(i) * step).collect(),
@@ -65,7 +65,7 @@ impl Axis {
             decades.into_iter().step_by(every).map(round_value).collect()
         };
         Self {
-            scale: Scale::Log,
+            scale: AxisScale::Log,
             low: round_value(first),
             high: round_value(last),
             ticks,
@@ -80,7 +80,7 @@ impl Axis {
             .find(|step| end / step <= TIME_TICKS)
             .unwrap_or_else(|| round_step(end / STEPS / 86_400.0) * 86_400.0);
         Self {
-            scale: Scale::Linear,
+            scale: AxisScale::Linear,
             low: 0.0,
             high: end,
             ticks: (0..=(end / step) as u32).map(|i| f64::from(i) * step).collect(),
@@ -90,9 +90,9 @@ impl Axis {
     /// Where a value lies, from 0 at the low end to 1; values outside lie at the ends.
     pub(super) fn share(&self, value: f64) -> f64 {
         let share = match self.scale {
-            Scale::Linear => (value - self.low) / (self.high - self.low),
-            Scale::Log if value <= self.low => 0.0,
-            Scale::Log => (value / self.low).log10() / (self.high / self.low).log10(),
+            AxisScale::Linear => (value - self.low) / (self.high - self.low),
+            AxisScale::Log if value <= self.low => 0.0,
+            AxisScale::Log => (value / self.low).log10() / (self.high / self.low).log10(),
         };
         share.clamp(0.0, 1.0)
     }
@@ -119,7 +119,7 @@ pub(super) fn plausible(value: f64) -> Option<f64> {
 
 /// What stands for several seconds that share a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Merge {
+pub(super) enum PointMerge {
     /// Their mean.
     Mean,
     /// The largest, which must not be lost.
@@ -128,7 +128,7 @@ pub(super) enum Merge {
 
 /// What is drawn of one or several seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Point {
+pub(super) struct PlotPoint {
     /// Time of the first second.
     pub(super) from: f64,
     /// Time of the last second.
@@ -138,19 +138,19 @@ pub(super) struct Point {
 }
 
 /// At most `most` points for a series.
-pub(super) fn thin(times: &[f64], values: &[Option<f64>], merge: Merge, most: usize) -> Vec<Point> {
+pub(super) fn thin(times: &[f64], values: &[Option<f64>], merge: PointMerge, most: usize) -> Vec<PlotPoint> {
     let every = times.len().div_ceil(most).max(1);
     let chunks = times.chunks(every).zip(values.chunks(every));
     let point = |(times, values): (&[f64], &[Option<f64>])| {
         let known = values.iter().filter_map(|value| plausible((*value)?));
         let value = match merge {
-            Merge::Max => known.reduce(f64::max),
-            Merge::Mean => {
+            PointMerge::Max => known.reduce(f64::max),
+            PointMerge::Mean => {
                 let (sum, number) = known.fold((0.0, 0_u32), |(sum, number), v| (sum + v, number + 1));
                 (number > 0).then(|| sum / f64::from(number))
             }
         };
-        Some(Point {
+        Some(PlotPoint {
             from: *times.first()?,
             to: *times.last()?,
             value,
@@ -203,17 +203,17 @@ mod tests {
     #[test]
     fn linear_axes_end_at_a_round_value_above_the_top() {
         for (top, unit, step, ticks) in [
-            (93_800.0, Unit::PerSecond, 20_000.0, 6),
-            (100_000.0, Unit::PerSecond, 20_000.0, 6),
-            (1.93, Unit::Cores, 0.5, 5),
-            (0.3, Unit::Cores, 0.1, 4),
-            (3.0, Unit::Messages, 1.0, 4),
-            (1.0, Unit::Messages, 1.0, 2),
-            (175.0 * MIB, Unit::Bytes, 50.0 * MIB, 5),
-            (2_000.0 * MIB, Unit::Bytes, 512.0 * MIB, 5),
-            (0.0, Unit::PerSecond, 0.2, 6),
+            (93_800.0, FigureUnit::PerSecond, 20_000.0, 6),
+            (100_000.0, FigureUnit::PerSecond, 20_000.0, 6),
+            (1.93, FigureUnit::Cores, 0.5, 5),
+            (0.3, FigureUnit::Cores, 0.1, 4),
+            (3.0, FigureUnit::Messages, 1.0, 4),
+            (1.0, FigureUnit::Messages, 1.0, 2),
+            (175.0 * MIB, FigureUnit::Bytes, 50.0 * MIB, 5),
+            (2_000.0 * MIB, FigureUnit::Bytes, 512.0 * MIB, 5),
+            (0.0, FigureUnit::PerSecond, 0.2, 6),
         ] {
-            let axis = Axis::linear(top, unit);
+            let axis = PlotAxis::linear(top, unit);
             assert_eq!(axis.ticks.len(), ticks, "{top} {axis:?}");
             assert!((axis.ticks[1] - step).abs() <= 1e-9 * step, "{top} {axis:?}");
             assert!(
@@ -226,17 +226,17 @@ mod tests {
     #[test]
     fn logarithmic_axes_have_round_ticks_and_few_of_them() {
         assert_eq!(
-            Axis::log(38_000.0, 113_000.0).ticks,
+            PlotAxis::log(38_000.0, 113_000.0).ticks,
             [20_000.0, 50_000.0, 100_000.0, 200_000.0]
         );
         assert_eq!(
-            Axis::log(300.0, 2_500_000.0).ticks,
+            PlotAxis::log(300.0, 2_500_000.0).ticks,
             [1_000.0, 10_000.0, 100_000.0, 1_000_000.0]
         );
-        assert_eq!(Axis::log(10.0, 10.0).ticks, [10.0, 20.0]);
-        assert!(Axis::log(1.0, 1e17).ticks.len() <= MOST_LOG_TICKS as usize);
+        assert_eq!(PlotAxis::log(10.0, 10.0).ticks, [10.0, 20.0]);
+        assert!(PlotAxis::log(1.0, 1e17).ticks.len() <= MOST_LOG_TICKS as usize);
 
-        let axis = Axis::log(10.0, 1_000.0);
+        let axis = PlotAxis::log(10.0, 1_000.0);
         assert_eq!(
             [0.0, 10.0, 100.0, 1_000.0, 1e9].map(|v| axis.share(v)),
             [0.0, 0.0, 0.5, 1.0, 1.0]
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn time_axes_count_in_steps_of_clocks() {
-        let ticks = |end: f64| time_labels(&Axis::time(end).ticks);
+        let ticks = |end: f64| time_labels(&PlotAxis::time(end).ticks);
         assert_eq!(ticks(1.0), ["0 s", "1 s"]);
         assert_eq!(
             ticks(30.2),
@@ -271,14 +271,14 @@ mod tests {
         values[40..80].fill(None);
         values[90] = Some(f64::NAN);
 
-        let peaks = thin(&times, &values, Merge::Max, 600);
+        let peaks = thin(&times, &values, PointMerge::Max, 600);
         assert!(peaks.len() <= 600);
         assert_eq!(peaks.iter().filter_map(|p| p.value).reduce(f64::max), Some(18.0));
         assert!(peaks.iter().any(|p| p.value.is_none()));
         assert_eq!((peaks[0].from, peaks[0].to), (1.0, 17.0));
 
-        let means = thin(&times, &values, Merge::Mean, 600);
+        let means = thin(&times, &values, PointMerge::Mean, 600);
         assert_eq!(means.iter().filter_map(|p| p.value).reduce(f64::max), Some(2.0));
-        assert_eq!(thin(&[], &[], Merge::Mean, 600), []);
+        assert_eq!(thin(&[], &[], PointMerge::Mean, 600), []);
     }
 }

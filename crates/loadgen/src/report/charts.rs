@@ -1,22 +1,22 @@
 //! Which plots a report has.
 
-use super::axis::{Merge, Scale, plausible};
+use super::axis::{AxisScale, PointMerge, plausible};
 use super::figures;
-use super::plot::{Mark, Plot, Series};
-use super::units::{Unit, bytes, count, figure, ms, plural, rate};
-use super::{Latency, Report, Second};
+use super::plot::{PlotSeries, ReferenceLine, TimePlot};
+use super::units::{FigureUnit, bytes, count, figure, ms, plural, rate};
+use super::{LatencySummary, LoadReport, LoadSecond};
 
 /// The seconds of a report that plots can use.
 #[derive(Debug)]
-pub(super) struct Charts<'a> {
-    report: &'a Report,
-    seconds: Vec<&'a Second>,
+pub(super) struct ReportCharts<'a> {
+    report: &'a LoadReport,
+    seconds: Vec<&'a LoadSecond>,
     times: Vec<f64>,
 }
 
-impl<'a> Charts<'a> {
-    pub(super) fn new(report: &'a Report) -> Self {
-        let seconds: Vec<&Second> = report
+impl<'a> ReportCharts<'a> {
+    pub(super) fn new(report: &'a LoadReport) -> Self {
+        let seconds: Vec<&LoadSecond> = report
             .seconds
             .iter()
             .filter(|second| plausible(second.at).is_some())
@@ -30,7 +30,7 @@ impl<'a> Charts<'a> {
     }
 
     /// All plots, in the order of the page; those without any value draw as nothing.
-    pub(super) fn plots(&self) -> Vec<Plot<'_>> {
+    pub(super) fn plots(&self) -> Vec<TimePlot<'_>> {
         vec![
             self.rates(),
             self.latencies(),
@@ -45,48 +45,48 @@ impl<'a> Charts<'a> {
         self.times.len().div_ceil(super::plot::MOST_POINTS)
     }
 
-    fn rates(&self) -> Plot<'_> {
-        let Report {
+    fn rates(&self) -> TimePlot<'_> {
+        let LoadReport {
             load, outcome, limit, ..
         } = self.report;
         let mut series = vec![
-            self.series("sent", "wide-b", Merge::Mean, |second| Some(second.sent)),
-            self.series(figures::acknowledged(load), "a", Merge::Mean, |second| {
+            self.series("sent", "wide-b", PointMerge::Mean, |second| Some(second.sent)),
+            self.series(figures::acknowledged(load), "a", PointMerge::Mean, |second| {
                 Some(second.acknowledged)
             })
             .with_note(format!("{} on average", rate(outcome.rate))),
         ];
         if self.seconds.iter().any(|second| second.failed > 0.0) {
-            let failed = self.series("failed", "c", Merge::Mean, |second| Some(second.failed));
+            let failed = self.series("failed", "c", PointMerge::Mean, |second| Some(second.failed));
             series.insert(0, failed.with_note(format!("{} in all", count(outcome.failed))));
         }
         let mut marks = Vec::new();
         // In open loop, the limit server was asked for the same rate.
         if let (Some(limit), None) = (limit, load.rate) {
-            marks.push(Mark {
+            marks.push(ReferenceLine {
                 name: format!("limit {}", rate(limit.rate)),
                 value: limit.rate,
             });
         }
         if let Some(asked) = load.rate {
-            marks.push(Mark {
+            marks.push(ReferenceLine {
                 name: format!("asked {}", rate(asked)),
                 value: asked,
             });
         }
-        Plot {
+        TimePlot {
             marks,
             wide: true,
-            ..self.plot("Messages a second", Unit::PerSecond, series)
+            ..self.plot("Messages a second", FigureUnit::PerSecond, series)
         }
     }
 
-    fn latencies(&self) -> Plot<'_> {
+    fn latencies(&self) -> TimePlot<'_> {
         let total = self.report.outcome.latency;
-        let line = |name, style, of: fn(&Latency) -> u64| {
+        let line = |name, style, of: fn(&LatencySummary) -> u64| {
             // Without an acknowledgement there is no time, and zero would look like a good one.
-            let known = |latency: &Latency| (latency.count > 0).then(|| of(latency) as f64);
-            self.series(name, style, Merge::Max, |second| known(&second.latency))
+            let known = |latency: &LatencySummary| (latency.count > 0).then(|| of(latency) as f64);
+            self.series(name, style, PointMerge::Max, |second| known(&second.latency))
                 .with_note(known(&total).map(ms).unwrap_or_default())
         };
         let series = vec![
@@ -94,17 +94,19 @@ impl<'a> Charts<'a> {
             line("p99", "b", |latency| latency.p99),
             line("p50", "a", |latency| latency.p50),
         ];
-        Plot {
-            scale: Scale::Log,
+        TimePlot {
+            scale: AxisScale::Log,
             wide: true,
-            ..self.plot("Latency, on a logarithmic scale", Unit::Micros, series)
+            ..self.plot("Latency, on a logarithmic scale", FigureUnit::Micros, series)
         }
     }
 
-    fn cores(&self) -> Plot<'_> {
-        let mut series = vec![self.series("generator", "b", Merge::Mean, |second| second.generator_cores)];
+    fn cores(&self) -> TimePlot<'_> {
+        let mut series = vec![self.series("generator", "b", PointMerge::Mean, |second| {
+            second.generator_cores
+        })];
         if self.seconds.iter().any(|second| second.server_cores.is_some()) {
-            series.push(self.series("server", "a", Merge::Mean, |second| second.server_cores));
+            series.push(self.series("server", "a", PointMerge::Mean, |second| second.server_cores));
         }
         for line in &mut series {
             let known: Vec<f64> = line
@@ -120,40 +122,46 @@ impl<'a> Charts<'a> {
             }
         }
         let cores = self.report.machine.cores;
-        Plot {
-            marks: vec![Mark {
+        TimePlot {
+            marks: vec![ReferenceLine {
                 name: format!("machine {}", plural(cores, "core")),
                 value: cores as f64,
             }],
-            ..self.plot("Processor time, in cores", Unit::Cores, series)
+            ..self.plot("Processor time, in cores", FigureUnit::Cores, series)
         }
     }
 
-    fn memory(&self) -> Plot<'_> {
+    fn memory(&self) -> TimePlot<'_> {
         let peak = self.report.outcome.server_memory_peak;
         let note = peak
             .map(|peak| format!("{} at most", bytes(peak as f64)))
             .unwrap_or_default();
-        let line = self.series("resident", "a", Merge::Max, |second| {
+        let line = self.series("resident", "a", PointMerge::Max, |second| {
             second.server_memory.map(|bytes| bytes as f64)
         });
-        self.plot("Server memory", Unit::Bytes, vec![line.with_note(note)])
+        self.plot("Server memory", FigureUnit::Bytes, vec![line.with_note(note)])
     }
 
-    fn lag(&self) -> Plot<'_> {
+    fn lag(&self) -> TimePlot<'_> {
         let peak = self.report.outcome.lag_peak;
         let note = peak
             .map(|peak| format!("{} at most", count(peak)))
             .unwrap_or_default();
-        let line = self.series("lag", "d", Merge::Max, |second| second.lag.map(|lag| lag as f64));
-        self.plot("Lag, in messages", Unit::Messages, vec![line.with_note(note)])
+        let line = self.series("lag", "d", PointMerge::Max, |second| {
+            second.lag.map(|lag| lag as f64)
+        });
+        self.plot(
+            "Lag, in messages",
+            FigureUnit::Messages,
+            vec![line.with_note(note)],
+        )
     }
 
-    fn plot(&self, title: &'static str, unit: Unit, series: Vec<Series>) -> Plot<'_> {
-        Plot {
+    fn plot(&self, title: &'static str, unit: FigureUnit, series: Vec<PlotSeries>) -> TimePlot<'_> {
+        TimePlot {
             title,
             unit,
-            scale: Scale::Linear,
+            scale: AxisScale::Linear,
             times: &self.times,
             series,
             marks: Vec::new(),
@@ -165,10 +173,10 @@ impl<'a> Charts<'a> {
         &self,
         name: &'static str,
         style: &'static str,
-        merge: Merge,
-        value: impl Fn(&Second) -> Option<f64>,
-    ) -> Series {
-        Series {
+        merge: PointMerge,
+        value: impl Fn(&LoadSecond) -> Option<f64>,
+    ) -> PlotSeries {
+        PlotSeries {
             name,
             note: String::new(),
             style,

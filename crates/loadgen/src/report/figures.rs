@@ -1,9 +1,9 @@
 //! Figures that follow from what was measured, and what they amount to. Text and page say the same by using these.
 
 use super::units::{count, plural, printable, rate, seconds};
-use super::{Connecting, Load, Machine, Report, Verification};
+use super::{ConnectResult, LoadReport, LoadSpec, MachineSpec, VerificationResult};
 
-impl Report {
+impl LoadReport {
     /// Acknowledged messages a second, as a share of what the limit server reached; none in open loop, where it would only
     /// say how much was asked for.
     #[must_use]
@@ -33,7 +33,7 @@ impl Report {
     }
 }
 
-impl Connecting {
+impl ConnectResult {
     /// Connections accepted a second, log-in included.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
@@ -49,7 +49,7 @@ fn quotient(value: f64, by: f64) -> Option<f64> {
 
 /// How good or bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Grade {
+pub(super) enum FindingGrade {
     /// As it should be.
     Good,
     /// Has to be known to judge the figures.
@@ -60,15 +60,15 @@ pub(super) enum Grade {
 
 /// One sentence about how the run went.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Finding {
-    pub(super) grade: Grade,
+pub(super) struct ReportFinding {
+    pub(super) grade: FindingGrade,
     pub(super) text: String,
 }
 
 /// Everything about the run that is not as it should be, and whether all is stored; the worst first.
-pub(super) fn findings(report: &Report) -> Vec<Finding> {
+pub(super) fn findings(report: &LoadReport) -> Vec<ReportFinding> {
     let (outcome, connecting) = (&report.outcome, &report.connecting);
-    let mut findings: Vec<Finding> = report
+    let mut findings: Vec<ReportFinding> = report
         .verification
         .as_ref()
         .map(|v| stored(v, &report.load))
@@ -96,8 +96,8 @@ pub(super) fn findings(report: &Report) -> Vec<Finding> {
         warnings
             .iter()
             .filter(|(number, ..)| *number > 0)
-            .map(|(number, noun, what)| Finding {
-                grade: Grade::Warning,
+            .map(|(number, noun, what)| ReportFinding {
+                grade: FindingGrade::Warning,
                 text: format!("{} {what}", plural(*number, noun)),
             }),
     );
@@ -105,8 +105,8 @@ pub(super) fn findings(report: &Report) -> Vec<Finding> {
 }
 
 /// Whether what was acknowledged is stored.
-pub(super) fn stored(verification: &Verification, load: &Load) -> Vec<Finding> {
-    let Verification {
+pub(super) fn stored(verification: &VerificationResult, load: &LoadSpec) -> Vec<ReportFinding> {
+    let VerificationResult {
         devices,
         acknowledged,
         missing,
@@ -127,13 +127,13 @@ pub(super) fn stored(verification: &Verification, load: &Load) -> Vec<Finding> {
                 printable(&verification.examples.join(", "))
             );
         }
-        findings.push(Finding {
-            grade: Grade::Bad,
+        findings.push(ReportFinding {
+            grade: FindingGrade::Bad,
             text,
         });
     } else if acknowledged == 0 {
-        findings.push(Finding {
-            grade: Grade::Warning,
+        findings.push(ReportFinding {
+            grade: FindingGrade::Warning,
             text: "no message was acknowledged, so none was looked for".to_owned(),
         });
     } else {
@@ -150,14 +150,14 @@ pub(super) fn stored(verification: &Verification, load: &Load) -> Vec<Finding> {
                 count(acknowledged)
             ),
         };
-        findings.push(Finding {
-            grade: Grade::Good,
+        findings.push(ReportFinding {
+            grade: FindingGrade::Good,
             text: what,
         });
     }
     if surplus > 0 {
-        findings.push(Finding {
-            grade: Grade::Bad,
+        findings.push(ReportFinding {
+            grade: FindingGrade::Bad,
             text: format!(
                 "{} stored that were never sent",
                 plural(surplus, "MESSAGE").to_uppercase()
@@ -168,7 +168,7 @@ pub(super) fn stored(verification: &Verification, load: &Load) -> Vec<Finding> {
 }
 
 /// `MQTT QoS 1`
-pub(super) fn protocol(load: &Load) -> String {
+pub(super) fn protocol(load: &LoadSpec) -> String {
     match load.protocol.as_str() {
         "mqtt" => format!("MQTT QoS {}", load.qos),
         "mqtts" => format!("MQTT QoS {} over TLS", load.qos),
@@ -177,7 +177,7 @@ pub(super) fn protocol(load: &Load) -> String {
 }
 
 /// Whether the load follows a schedule, and which.
-pub(super) fn pace(load: &Load) -> String {
+pub(super) fn pace(load: &LoadSpec) -> String {
     match (load.rate, load.in_flight) {
         (Some(asked), _) => format!("open loop, {}", rate(asked)),
         (None, Some(in_flight)) => format!("closed loop, {in_flight} in flight on a connection"),
@@ -186,7 +186,7 @@ pub(super) fn pace(load: &Load) -> String {
 }
 
 /// `smart-meter, 3 points in 52 bytes`
-pub(super) fn payload(load: &Load) -> String {
+pub(super) fn payload(load: &LoadSpec) -> String {
     let mut parts = Vec::new();
     if load.points > 0 {
         parts.push(plural(load.points, "point"));
@@ -203,7 +203,7 @@ pub(super) fn payload(load: &Load) -> String {
 }
 
 /// The name of what is counted as acknowledged.
-pub(super) fn acknowledged(load: &Load) -> &'static str {
+pub(super) fn acknowledged(load: &LoadSpec) -> &'static str {
     match (load.protocol.as_str(), load.qos) {
         ("mqtt" | "mqtts", 0) => "written",
         _ => "acknowledged",
@@ -211,7 +211,7 @@ pub(super) fn acknowledged(load: &Load) -> &'static str {
 }
 
 /// `2 cores, Xeon, 23.4 GiB, Linux 6.1`
-pub(super) fn machine(machine: &Machine) -> String {
+pub(super) fn machine(machine: &MachineSpec) -> String {
     let mut parts = Vec::new();
     if machine.cores > 0 {
         parts.push(plural(machine.cores, "core"));
@@ -229,7 +229,7 @@ pub(super) fn machine(machine: &Machine) -> String {
 }
 
 /// `5,000 in 0.24 s, 20,833/s`
-pub(super) fn connections(connecting: &Connecting) -> String {
+pub(super) fn connections(connecting: &ConnectResult) -> String {
     let opened = format!(
         "{} in {}",
         count(connecting.connected),

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::ser::{CompactFormatter, Formatter};
 
-use super::{Report, html};
+use super::{LoadReport, html};
 use crate::error::{LoadError, LoadResult};
 
 /// Writes the report as JSON, indented, with one line an entry of a list; an existing file is replaced. Fractions keep
@@ -26,7 +26,7 @@ pub fn write_json(report: &impl Serialize, path: &Path) -> LoadResult<()> {
 ///
 /// # Errors
 /// [`LoadError::Io`] with the path where the file cannot be written.
-pub fn write_html(report: &Report, path: &Path) -> LoadResult<()> {
+pub fn write_html(report: &LoadReport, path: &Path) -> LoadResult<()> {
     write(path, |file| file.write_all(html::page(report).as_bytes()))
 }
 
@@ -62,7 +62,7 @@ fn write(path: &Path, content: impl FnOnce(&mut BufWriter<File>) -> io::Result<(
 }
 
 /// The JSON of the report, as it is in the file.
-pub(super) fn to_json(report: &Report) -> String {
+pub(super) fn to_json(report: &LoadReport) -> String {
     let mut json = Vec::new();
     // Neither a report nor memory can refuse; an empty text would still leave the rest of the page.
     match to_writer(report, &mut json) {
@@ -72,7 +72,7 @@ pub(super) fn to_json(report: &Report) -> String {
 }
 
 fn to_writer(report: &impl Serialize, to: impl Write) -> io::Result<()> {
-    let mut serializer = serde_json::Serializer::with_formatter(to, Lines::default());
+    let mut serializer = serde_json::Serializer::with_formatter(to, ReportJsonFormatter::default());
     report.serialize(&mut serializer).map_err(io::Error::from)
 }
 
@@ -84,13 +84,13 @@ pub(super) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error
 /// Indents objects, but keeps an entry of a list on one line: a run has thousands of seconds, and they read and compare
 /// well as a table.
 #[derive(Default)]
-struct Lines {
+struct ReportJsonFormatter {
     depth: usize,
     lists: usize,
     has_value: bool,
 }
 
-impl Lines {
+impl ReportJsonFormatter {
     fn open(&mut self) {
         self.depth += 1;
         self.has_value = false;
@@ -110,7 +110,7 @@ impl Lines {
     }
 }
 
-impl Formatter for Lines {
+impl Formatter for ReportJsonFormatter {
     fn write_f64<W: ?Sized + Write>(&mut self, to: &mut W, value: f64) -> io::Result<()> {
         // Nothing is measured better than this; with more digits, the parser of serde_json may be off in the last one.
         let rounded = format!("{value:.8e}").parse().unwrap_or(value);

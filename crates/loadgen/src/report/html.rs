@@ -2,16 +2,18 @@
 //!
 //! The markup is well-formed XML as well, so that a test can hold it against a simple parser.
 
-use super::charts::Charts;
-use super::figures::{self, Finding, Grade};
-use super::units::{NOTHING, bytes, count, date, figure, ms, plural, printable, rate, ratio, seconds, us};
-use super::{Latency, Report, files};
+use super::charts::ReportCharts;
+use super::figures::{self, FindingGrade, ReportFinding};
+use super::units::{
+    MISSING_FIGURE, bytes, count, date, figure, ms, plural, printable, rate, ratio, seconds, us,
+};
+use super::{LatencySummary, LoadReport, files};
 
 const STYLE: &str = include_str!("page.css");
 
 /// The report as an HTML page.
 #[must_use]
-pub fn page(report: &Report) -> String {
+pub fn page(report: &LoadReport) -> String {
     let title = escape(&report.title);
     let mut html = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
@@ -62,7 +64,7 @@ fn escape_lines(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-fn about(report: &Report) -> String {
+fn about(report: &LoadReport) -> String {
     let load = &report.load;
     let mut parts = vec![
         date(report.started_at),
@@ -76,16 +78,16 @@ fn about(report: &Report) -> String {
     parts.join(" · ")
 }
 
-fn findings_list(findings: &[Finding]) -> String {
+fn findings_list(findings: &[ReportFinding]) -> String {
     if findings.is_empty() {
         return String::new();
     }
-    let item = |Finding { grade, text }: &Finding| {
+    let item = |ReportFinding { grade, text }: &ReportFinding| {
         // Colour alone would not reach everyone.
         let (class, sign) = match grade {
-            Grade::Good => ("good", '✓'),
-            Grade::Warning => ("warning", '!'),
-            Grade::Bad => ("bad", '✗'),
+            FindingGrade::Good => ("good", '✓'),
+            FindingGrade::Warning => ("warning", '!'),
+            FindingGrade::Bad => ("bad", '✗'),
         };
         format!(
             "<li class=\"{class}\">{sign} {}</li>\n",
@@ -107,7 +109,7 @@ fn capitalised(text: &str) -> String {
 }
 
 /// The figures that a reader looks for first.
-fn tiles(report: &Report) -> String {
+fn tiles(report: &LoadReport) -> String {
     let outcome = &report.outcome;
     let mut tiles = vec![(
         capitalised(figures::acknowledged(&report.load)),
@@ -166,8 +168,8 @@ fn tiles(report: &Report) -> String {
     )
 }
 
-fn plots(report: &Report) -> String {
-    let charts = Charts::new(report);
+fn plots(report: &LoadReport) -> String {
+    let charts = ReportCharts::new(report);
     let plots: String = charts.plots().iter().map(|plot| plot.html()).collect();
     let body = if plots.is_empty() {
         "<p class=\"note\">The load ended before a second of it was measured.</p>\n".to_owned()
@@ -184,9 +186,9 @@ fn plots(report: &Report) -> String {
     format!("<h2>Over time</h2>\n{body}{merged}")
 }
 
-fn latency_table(report: &Report) -> String {
+fn latency_table(report: &LoadReport) -> String {
     let answer = figures::acknowledged(&report.load);
-    let latencies: Vec<(&str, Latency)> = [
+    let latencies: Vec<(&str, LatencySummary)> = [
         (answer, Some(report.outcome.latency)),
         ("the limit’s", report.limit.as_ref().map(|limit| limit.latency)),
         ("queryable", report.queryable),
@@ -196,7 +198,7 @@ fn latency_table(report: &Report) -> String {
     .filter(|(_, latency)| latency.count > 0)
     .collect();
     let ms = |us: u64| figure(us as f64 / 1e3);
-    let line = |name: &'static str, cell: &dyn Fn(&Latency) -> String| {
+    let line = |name: &'static str, cell: &dyn Fn(&LatencySummary) -> String| {
         let cells = latencies.iter().map(|(_, latency)| cell(latency));
         (name, cells.collect::<Vec<_>>())
     };
@@ -221,7 +223,7 @@ fn short_count(number: u64) -> String {
     }
 }
 
-fn limit_table(report: &Report) -> String {
+fn limit_table(report: &LoadReport) -> String {
     let Some(limit) = &report.limit else {
         return String::new();
     };
@@ -231,7 +233,11 @@ fn limit_table(report: &Report) -> String {
         if let (Some(measured), Some(limit)) = (measured, limit) {
             rows.push((
                 name,
-                vec![measured, limit, ratio_to_it.map_or(NOTHING.to_owned(), ratio)],
+                vec![
+                    measured,
+                    limit,
+                    ratio_to_it.map_or(MISSING_FIGURE.to_owned(), ratio),
+                ],
             ));
         }
     };
@@ -277,12 +283,12 @@ fn table(caption: &str, head: &[&str], rows: &[(&str, Vec<String>)]) -> String {
 }
 
 /// A table of names and figures.
-struct Group {
+struct FigureTable {
     title: &'static str,
     rows: Vec<(&'static str, String)>,
 }
 
-impl Group {
+impl FigureTable {
     const fn new(title: &'static str) -> Self {
         Self {
             title,
@@ -315,8 +321,8 @@ impl Group {
     }
 }
 
-fn groups(report: &Report) -> Vec<Group> {
-    let Report {
+fn groups(report: &LoadReport) -> Vec<FigureTable> {
+    let LoadReport {
         load,
         connecting,
         outcome,
@@ -326,7 +332,7 @@ fn groups(report: &Report) -> Vec<Group> {
     let above_zero = |value: f64, text: String| (value > 0.0).then_some(text);
     let made = report.provisioning.as_ref();
     let mut groups = vec![
-        Group::new("Load")
+        FigureTable::new("Load")
             .row("Protocol", figures::protocol(load))
             .row("Target", load.target.clone())
             .row("Devices", count(load.devices))
@@ -341,7 +347,7 @@ fn groups(report: &Report) -> Vec<Group> {
             .row("Devices created", made.map(|made| count(made.created)))
             .row("Devices found", made.map(|made| count(made.found)))
             .row("Provisioning took", made.map(|made| seconds(made.seconds))),
-        Group::new("Messages")
+        FigureTable::new("Messages")
             .row("Sent", count(outcome.sent))
             .row(
                 match figures::acknowledged(load) {
@@ -353,13 +359,13 @@ fn groups(report: &Report) -> Vec<Group> {
             .row("Failed", count(outcome.failed))
             .row("Unsent", count(outcome.unsent))
             .row("Rate", rate(outcome.rate)),
-        Group::new("Connections")
+        FigureTable::new("Connections")
             .row("Opened", count(connecting.connected))
             .row("Failed to open", count(connecting.failed))
             .row("Opening took", seconds(connecting.seconds))
             .row("Rate", connecting.rate().map(rate))
             .row("Lost under load", count(outcome.lost_connections)),
-        Group::new("Server and generator")
+        FigureTable::new("Server and generator")
             .row("Server CPU a message", outcome.server_us_per_message.map(us))
             .row(
                 "Generator CPU a message",
@@ -374,7 +380,7 @@ fn groups(report: &Report) -> Vec<Group> {
     ];
     if let Some(verification) = &report.verification {
         groups.push(
-            Group::new("Verification")
+            FigureTable::new("Verification")
                 .row("Devices looked at", count(verification.devices))
                 .row("Acknowledged to them", count(verification.acknowledged))
                 .row("Stored", count(verification.stored))
@@ -385,7 +391,7 @@ fn groups(report: &Report) -> Vec<Group> {
         );
     }
     groups.push(
-        Group::new("Machine")
+        FigureTable::new("Machine")
             .row("Processor", machine.processor.clone())
             .row("Cores", above_zero(machine.cores as f64, count(machine.cores)))
             .row(

@@ -3,9 +3,9 @@
 //! Heights are in pixels, widths in per cent: lines are drawn in a nested picture that is stretched to the width of the
 //! page, while text and axes around it are not. So a plot is as readable on a phone as on a desk, without a script.
 
-use super::axis::{Axis, Merge, Point, Scale, plausible, thin, time_labels};
+use super::axis::{AxisScale, PlotAxis, PlotPoint, PointMerge, plausible, thin, time_labels};
 use super::html::escape;
-use super::units::{Unit, seconds};
+use super::units::{FigureUnit, seconds};
 
 /// Points of a line, at most; a screen does not show more.
 pub(super) const MOST_POINTS: usize = 600;
@@ -22,19 +22,19 @@ const LOWEST_PEAK: f64 = 0.4;
 
 /// A line.
 #[derive(Debug)]
-pub(super) struct Series {
+pub(super) struct PlotSeries {
     /// Its name, in the legend and at its end.
     pub(super) name: &'static str,
     /// What the legend says besides.
     pub(super) note: String,
     /// Its class in the style sheet.
     pub(super) style: &'static str,
-    pub(super) merge: Merge,
+    pub(super) merge: PointMerge,
     /// A value for each time of the plot, or none.
     pub(super) values: Vec<Option<f64>>,
 }
 
-impl Series {
+impl PlotSeries {
     /// The same line with more in the legend.
     pub(super) fn with_note(self, note: String) -> Self {
         Self { note, ..self }
@@ -43,34 +43,34 @@ impl Series {
 
 /// A value that lines are compared with.
 #[derive(Debug)]
-pub(super) struct Mark {
+pub(super) struct ReferenceLine {
     pub(super) name: String,
     pub(super) value: f64,
 }
 
 /// A plot over time.
 #[derive(Debug)]
-pub(super) struct Plot<'a> {
+pub(super) struct TimePlot<'a> {
     pub(super) title: &'static str,
-    pub(super) unit: Unit,
-    pub(super) scale: Scale,
+    pub(super) unit: FigureUnit,
+    pub(super) scale: AxisScale,
     /// Seconds since the load began.
     pub(super) times: &'a [f64],
     /// In the order of drawing: the last is on top, and first in the legend.
-    pub(super) series: Vec<Series>,
+    pub(super) series: Vec<PlotSeries>,
     /// On linear scales only.
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<ReferenceLine>,
     /// Whether it takes the whole width of the page.
     pub(super) wide: bool,
 }
 
-impl Plot<'_> {
+impl TimePlot<'_> {
     /// The figure with title, legend and picture; nothing where no line has a value.
     pub(super) fn html(&self) -> String {
         let Some((axis, marks)) = self.axis_and_marks() else {
             return String::new();
         };
-        let clock = Axis::time(self.times.iter().copied().fold(0.0, f64::max));
+        let clock = PlotAxis::time(self.times.iter().copied().fold(0.0, f64::max));
         let labelled = self.series.len() > 1;
         let mut classes = "card plot".to_owned();
         if self.wide {
@@ -109,7 +109,7 @@ impl Plot<'_> {
         html += &mark_labels(&marks, &axis);
         if labelled {
             for (y, series) in spread(ends) {
-                let Series { style, name, .. } = series;
+                let PlotSeries { style, name, .. } = series;
                 html += &format!(
                     "<text class=\"end {style}\" x=\"100%\" dx=\"8\" y=\"{:.1}\">{name}</text>\n",
                     y + 4.0
@@ -119,7 +119,7 @@ impl Plot<'_> {
         html + "</svg></figure>\n"
     }
 
-    fn axis_and_marks(&self) -> Option<(Axis, Vec<&Mark>)> {
+    fn axis_and_marks(&self) -> Option<(PlotAxis, Vec<&ReferenceLine>)> {
         let values = || {
             self.series
                 .iter()
@@ -127,24 +127,24 @@ impl Plot<'_> {
                 .filter_map(|value| plausible((*value)?))
         };
         let top = values().reduce(f64::max)?;
-        if self.scale == Scale::Log {
+        if self.scale == AxisScale::Log {
             let lowest = values()
                 .filter(|value| *value > 0.0)
                 .reduce(f64::min)
                 .unwrap_or(1.0);
-            return Some((Axis::log(lowest, top.max(lowest)), Vec::new()));
+            return Some((PlotAxis::log(lowest, top.max(lowest)), Vec::new()));
         }
-        let fits = |mark: &&Mark| {
+        let fits = |mark: &&ReferenceLine| {
             plausible(mark.value).is_some_and(|value| value > 0.0 && value * LOWEST_PEAK <= top)
         };
-        let marks: Vec<&Mark> = self.marks.iter().filter(fits).collect();
+        let marks: Vec<&ReferenceLine> = self.marks.iter().filter(fits).collect();
         let top = marks.iter().fold(top, |top, mark| top.max(mark.value));
-        Some((Axis::linear(top, self.unit), marks))
+        Some((PlotAxis::linear(top, self.unit), marks))
     }
 
     fn legend(&self) -> String {
         let mut html = "<ul class=\"legend\">".to_owned();
-        for Series {
+        for PlotSeries {
             name, note, style, ..
         } in self.series.iter().rev()
         {
@@ -170,7 +170,7 @@ impl Plot<'_> {
         format!("{}. {}", self.title, lines.collect::<Vec<_>>().join("; "))
     }
 
-    fn grid(&self, axis: &Axis, clock: &Axis) -> String {
+    fn grid(&self, axis: &PlotAxis, clock: &PlotAxis) -> String {
         let mut html = String::new();
         for tick in &axis.ticks {
             let y = y_of(axis, *tick);
@@ -200,7 +200,7 @@ impl Plot<'_> {
     }
 
     /// The line with its gaps, and dots where it is one point long; the area below it where it is the only line.
-    fn line(&self, series: &Series, points: &[Point], axis: &Axis, clock: &Axis) -> String {
+    fn line(&self, series: &PlotSeries, points: &[PlotPoint], axis: &PlotAxis, clock: &PlotAxis) -> String {
         let (mut line, mut dots, mut area) = (String::new(), String::new(), String::new());
         for run in points.split(|point| point.value.is_none()) {
             let mut places = run
@@ -223,7 +223,7 @@ impl Plot<'_> {
                 area += &format!("M{first_x:.1} {HEIGHT}V{first_y:.1}{onwards}H{last_x:.1}V{HEIGHT}Z");
             }
         }
-        let Series { style, name, .. } = series;
+        let PlotSeries { style, name, .. } = series;
         let mut html = String::new();
         if self.series.len() == 1 && !area.is_empty() {
             html += &format!("<path class=\"fill {style}\" d=\"{area}\"/>\n");
@@ -238,7 +238,7 @@ impl Plot<'_> {
     }
 
     /// Columns that show time and values under the pointer.
-    fn tooltips(&self, clock: &Axis) -> String {
+    fn tooltips(&self, clock: &PlotAxis) -> String {
         let mut lines = Vec::new();
         for series in self.series.iter().rev() {
             lines.push((
@@ -276,15 +276,15 @@ impl Plot<'_> {
     }
 }
 
-fn mark_lines(marks: &[&Mark], axis: &Axis) -> String {
-    let line = |mark: &&Mark| {
+fn mark_lines(marks: &[&ReferenceLine], axis: &PlotAxis) -> String {
+    let line = |mark: &&ReferenceLine| {
         let y = y_of(axis, mark.value);
         format!("<line class=\"mark\" x1=\"0\" x2=\"100%\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\n")
     };
     marks.iter().map(line).collect()
 }
 
-fn mark_labels(marks: &[&Mark], axis: &Axis) -> String {
+fn mark_labels(marks: &[&ReferenceLine], axis: &PlotAxis) -> String {
     let mut html = String::new();
     for (i, mark) in marks.iter().enumerate() {
         let y = y_of(axis, mark.value);
@@ -303,11 +303,11 @@ fn mark_labels(marks: &[&Mark], axis: &Axis) -> String {
     html
 }
 
-fn x_of(clock: &Axis, time: f64) -> f64 {
+fn x_of(clock: &PlotAxis, time: f64) -> f64 {
     clock.share(time) * WIDTH
 }
 
-fn y_of(axis: &Axis, value: f64) -> f64 {
+fn y_of(axis: &PlotAxis, value: f64) -> f64 {
     (1.0 - axis.share(value)) * HEIGHT
 }
 
@@ -331,17 +331,17 @@ fn spread<T>(mut labels: Vec<(f64, T)>) -> Vec<(f64, T)> {
 mod tests {
     use super::*;
 
-    fn plot<'a>(times: &'a [f64], values: Vec<Option<f64>>, marks: Vec<Mark>) -> Plot<'a> {
-        Plot {
+    fn plot<'a>(times: &'a [f64], values: Vec<Option<f64>>, marks: Vec<ReferenceLine>) -> TimePlot<'a> {
+        TimePlot {
             title: "Rate",
-            unit: Unit::PerSecond,
-            scale: Scale::Linear,
+            unit: FigureUnit::PerSecond,
+            scale: AxisScale::Linear,
             times,
-            series: vec![Series {
+            series: vec![PlotSeries {
                 name: "sent",
                 note: String::new(),
                 style: "a",
-                merge: Merge::Mean,
+                merge: PointMerge::Mean,
                 values,
             }],
             marks,
@@ -382,7 +382,7 @@ mod tests {
 
     #[test]
     fn marks_are_drawn_unless_they_dwarf_the_lines() {
-        let mark = |name: &str, value| Mark {
+        let mark = |name: &str, value| ReferenceLine {
             name: name.to_owned(),
             value,
         };

@@ -52,7 +52,7 @@ Note: Generator and server share the cores."
 #[test]
 fn the_summary_shouts_about_missing_messages() {
     let mut report = sample(3);
-    report.verification = Some(Verification {
+    report.verification = Some(VerificationResult {
         devices: 5_000,
         acknowledged: 300_000,
         stored: 299_988,
@@ -88,7 +88,7 @@ fn a_sample_of_devices_does_not_speak_for_all() {
         lines_of(&summary, "storage"),
         ["all 300,000 acknowledged messages of the 5,000 devices looked at are stored"]
     );
-    report.verification = Some(Verification::default());
+    report.verification = Some(VerificationResult::default());
     let summary = text::summary(&report);
     assert_eq!(
         lines_of(&summary, "storage"),
@@ -122,7 +122,7 @@ fn the_summary_of_an_open_loop_says_what_was_asked_and_what_was_not_sent() {
 
 #[test]
 fn nothing_is_said_about_what_is_absent() {
-    let summary = text::summary(&Report::default());
+    let summary = text::summary(&LoadReport::default());
     for absent in [
         "limit",
         "queryable",
@@ -137,7 +137,7 @@ fn nothing_is_said_about_what_is_absent() {
     ] {
         assert!(!summary.contains(absent), "{absent} in {summary}");
     }
-    let page = html::page(&Report::default());
+    let page = html::page(&LoadReport::default());
     check_xml(&page);
     let body = page.split_once("<body>").expect("a body").1;
     for absent in [
@@ -194,16 +194,16 @@ fn lines_of_progress_align_and_hold_what_is_known() {
         "{lines:#?}"
     );
 
-    let stalled = Second {
+    let stalled = LoadSecond {
         at: 3.0,
         failed: 2.0,
-        ..Second::default()
+        ..LoadSecond::default()
     };
     assert_eq!(
         text::progress(&stalled, 30.0),
         "    3 of 30 s  sent       0/s  acknowledged       0/s  p50     – p99     – ms  FAILED 2/s"
     );
-    let half_known = Second {
+    let half_known = LoadSecond {
         server_cores: Some(1.0),
         ..stalled
     };
@@ -264,7 +264,7 @@ fn series_without_values_have_no_line() {
     let mut report = sample(10);
     for second in &mut report.seconds {
         (second.server_cores, second.server_memory, second.lag) = (None, None, None);
-        second.latency = Latency::default();
+        second.latency = LatencySummary::default();
         second.failed = 3.0;
     }
     let page = html::page(&report);
@@ -287,7 +287,7 @@ fn a_second_without_processor_time_is_a_gap_and_not_zero() {
     write_json(&report, &path).expect("written");
     let json = std::fs::read_to_string(&path).expect("read");
     assert_eq!(json.matches("generatorCores").count(), 9);
-    let back: Report = serde_json::from_str(&json).expect("valid");
+    let back: LoadReport = serde_json::from_str(&json).expect("valid");
     assert_eq!(back.seconds[4].generator_cores, None);
     let summary = text::summary(&report);
     assert_eq!(lines_of(&summary, "CPU a message")[0], "server 12 µs");
@@ -366,13 +366,13 @@ fn json_reads_back_as_what_was_written() {
     let report = sample(20);
     write_json(&report, &path).expect("written");
     let json = std::fs::read_to_string(&path).expect("read");
-    let back: Report = serde_json::from_str(&json).expect("valid");
+    let back: LoadReport = serde_json::from_str(&json).expect("valid");
     write_json(&back, &path).expect("written again");
     assert_eq!(std::fs::read_to_string(&path).expect("read again"), json);
     for (back, second) in back.seconds.iter().zip(&report.seconds) {
         assert!((back.sent - second.sent).abs() < 1e-3, "{back:?} {second:?}");
     }
-    let without_seconds = |report: Report| Report {
+    let without_seconds = |report: LoadReport| LoadReport {
         seconds: Vec::new(),
         ..report
     };
@@ -396,7 +396,7 @@ fn json_reads_back_as_what_was_written() {
     broken.remarks.clear();
     write_json(&broken, &path).expect("written over");
     let json = std::fs::read_to_string(&path).expect("read");
-    let back: Report = serde_json::from_str(&json).expect("valid");
+    let back: LoadReport = serde_json::from_str(&json).expect("valid");
     assert!(back.outcome.rate.is_nan() && back.outcome.server_us_per_message.is_none());
     assert!(json.contains("\"seconds\": [],"), "{json}");
 }

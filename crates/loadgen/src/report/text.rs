@@ -1,8 +1,10 @@
 //! The report in a terminal.
 
 use super::figures;
-use super::units::{NOTHING, bytes, count, date, figure, fixed, plural, printable, rate, ratio, seconds, us};
-use super::{Latency, Report, Second};
+use super::units::{
+    MISSING_FIGURE, bytes, count, date, figure, fixed, plural, printable, rate, ratio, seconds, us,
+};
+use super::{LatencySummary, LoadReport, LoadSecond};
 
 /// Width of the column of labels.
 const LABELS: usize = 14;
@@ -10,7 +12,7 @@ const LABELS: usize = 14;
 /// The report as a block of aligned lines, at most about 100 columns wide, for the end of a run; the last one has no
 /// line end.
 #[must_use]
-pub fn summary(report: &Report) -> String {
+pub fn summary(report: &LoadReport) -> String {
     let mut lines = Vec::new();
     heading(report, &mut lines);
     lines.push(String::new());
@@ -23,18 +25,18 @@ pub fn summary(report: &Report) -> String {
 /// One second of a load of `duration` seconds as one line, for while it runs; processor time is that of the server plus
 /// that of the generator. Lines of a run align.
 #[must_use]
-pub fn progress(second: &Second, duration: f64) -> String {
+pub fn progress(second: &LoadSecond, duration: f64) -> String {
     let mut parts = vec![
         format!("{:>5} of {} s", fixed(second.at, 0), fixed(duration, 0)),
         format!("sent {:>9}", rate(second.sent.round())),
         format!("acknowledged {:>9}", rate(second.acknowledged.round())),
     ];
     let (p50, p99) = match second.latency {
-        Latency { count: 0, .. } => (NOTHING.to_owned(), NOTHING.to_owned()),
-        Latency { p50, p99, .. } => (millis(p50), millis(p99)),
+        LatencySummary { count: 0, .. } => (MISSING_FIGURE.to_owned(), MISSING_FIGURE.to_owned()),
+        LatencySummary { p50, p99, .. } => (millis(p50), millis(p99)),
     };
     parts.push(format!("p50 {p50:>5} p99 {p99:>5} ms"));
-    let cores = |known: Option<f64>| known.map_or(NOTHING.to_owned(), |cores| fixed(cores, 2));
+    let cores = |known: Option<f64>| known.map_or(MISSING_FIGURE.to_owned(), |cores| fixed(cores, 2));
     match (second.server_cores, second.generator_cores) {
         (None, None) => {}
         (None, generator) => parts.push(format!("cores {:>4}", cores(generator))),
@@ -52,7 +54,7 @@ pub fn progress(second: &Second, duration: f64) -> String {
     parts.join("  ")
 }
 
-fn heading(report: &Report, lines: &mut Vec<String>) {
+fn heading(report: &LoadReport, lines: &mut Vec<String>) {
     lines.push(printable(&report.title));
     let mut about = vec![date(report.started_at)];
     if !report.version.is_empty() {
@@ -65,7 +67,7 @@ fn heading(report: &Report, lines: &mut Vec<String>) {
     lines.push(about.join(" · "));
 }
 
-fn rows(report: &Report, lines: &mut Vec<String>) {
+fn rows(report: &LoadReport, lines: &mut Vec<String>) {
     let mut row = |label: &str, text: String| lines.push(format!("{label:LABELS$} {text}"));
     let (load, connecting, outcome) = (&report.load, &report.connecting, &report.outcome);
 
@@ -143,7 +145,7 @@ fn rows(report: &Report, lines: &mut Vec<String>) {
 }
 
 /// The small tables: latencies, and the comparison with the limit.
-fn blocks(report: &Report, lines: &mut Vec<String>) {
+fn blocks(report: &LoadReport, lines: &mut Vec<String>) {
     let answer = match figures::acknowledged(&report.load) {
         "written" => "writing",
         _ => "acknowledgement",
@@ -175,7 +177,7 @@ fn blocks(report: &Report, lines: &mut Vec<String>) {
             name.to_owned(),
             measured,
             limit,
-            ratio_to_it.map_or(NOTHING.to_owned(), ratio),
+            ratio_to_it.map_or(MISSING_FIGURE.to_owned(), ratio),
         ]);
     };
     compare(
@@ -201,7 +203,7 @@ fn blocks(report: &Report, lines: &mut Vec<String>) {
     lines.extend(aligned(&table));
 }
 
-fn verdict(report: &Report, lines: &mut Vec<String>) {
+fn verdict(report: &LoadReport, lines: &mut Vec<String>) {
     if let Some(verification) = &report.verification {
         lines.push(String::new());
         for finding in figures::stored(verification, &report.load) {

@@ -1,14 +1,14 @@
 //! Figures as people read them: grouped digits, three significant digits, units, dates.
 
 /// What stands for a figure that is not a number.
-pub(super) const NOTHING: &str = "–";
+pub(super) const MISSING_FIGURE: &str = "–";
 
 const MS_PER_DAY: i64 = 86_400_000;
 const BYTE_UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
 
 /// What a value counts; decides how it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum FigureUnit {
     /// Messages a second.
     PerSecond,
     /// Microseconds.
@@ -21,7 +21,7 @@ pub(super) enum Unit {
     Messages,
 }
 
-impl Unit {
+impl FigureUnit {
     /// Ticks of an axis up to `top` are round multiples of this.
     pub(super) fn base(self, top: f64) -> f64 {
         match self {
@@ -94,7 +94,7 @@ pub(super) fn count(value: impl TryInto<u64>) -> String {
 /// Three significant digits, and all those before the point: `0.123`, `1.23`, `12.3`, `12,345`. Whole values stay whole.
 pub(super) fn figure(value: f64) -> String {
     if !value.is_finite() {
-        return NOTHING.to_owned();
+        return MISSING_FIGURE.to_owned();
     }
     if value < 0.0 {
         return format!("-{}", figure(-value));
@@ -138,7 +138,7 @@ pub(super) fn fixed(value: f64, decimals: usize) -> String {
     if value.is_finite() {
         format!("{value:.decimals$}")
     } else {
-        NOTHING.to_owned()
+        MISSING_FIGURE.to_owned()
     }
 }
 
@@ -210,7 +210,7 @@ fn with_unit(value: f64, unit: &str) -> String {
     if value.is_finite() {
         figure(value) + unit
     } else {
-        NOTHING.to_owned()
+        MISSING_FIGURE.to_owned()
     }
 }
 
@@ -279,14 +279,18 @@ mod tests {
 
     #[test]
     fn ticks_are_short() {
-        let ticks = |unit: Unit, values: &[f64]| values.iter().map(|v| unit.tick(*v)).collect::<Vec<_>>();
+        let ticks =
+            |unit: FigureUnit, values: &[f64]| values.iter().map(|v| unit.tick(*v)).collect::<Vec<_>>();
         assert_eq!(
-            ticks(Unit::PerSecond, &[0.0, 500.0, 2_500.0, 1e5, 2e6]),
+            ticks(FigureUnit::PerSecond, &[0.0, 500.0, 2_500.0, 1e5, 2e6]),
             ["0", "500", "2.5k", "100k", "2M"]
         );
-        assert_eq!(ticks(Unit::Micros, &[20.0, 5e3, 2e6]), ["20 µs", "5 ms", "2 s"]);
-        assert_eq!(ticks(Unit::Bytes, &[0.0, 104_857_600.0]), ["0", "100 MiB"]);
-        assert_eq!(ticks(Unit::Cores, &[0.1 + 0.2]), ["0.3"]);
+        assert_eq!(
+            ticks(FigureUnit::Micros, &[20.0, 5e3, 2e6]),
+            ["20 µs", "5 ms", "2 s"]
+        );
+        assert_eq!(ticks(FigureUnit::Bytes, &[0.0, 104_857_600.0]), ["0", "100 MiB"]);
+        assert_eq!(ticks(FigureUnit::Cores, &[0.1 + 0.2]), ["0.3"]);
     }
 
     #[test]

@@ -24,26 +24,26 @@ const MAX_MESSAGE_CHARS: usize = 200;
 
 /// One request.
 #[derive(Clone, Copy)]
-pub(super) struct Call<'a> {
-    pub(super) method: Method<'a>,
+pub(super) struct RestClientRequest<'a> {
+    pub(super) method: RestClientMethod<'a>,
     pub(super) path: &'a str,
     pub(super) query: &'a [(&'a str, &'a str)],
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Method<'a> {
+pub(super) enum RestClientMethod<'a> {
     Get,
     Post(&'a Value),
     Delete,
 }
 
 /// What came back.
-pub(super) struct Answer {
+pub(super) struct RestClientResponse {
     pub(super) status: u16,
     body: Vec<u8>,
 }
 
-impl Call<'_> {
+impl RestClientRequest<'_> {
     pub(super) fn path_and_query(&self) -> String {
         let mut text = self.path.to_owned();
         for (index, (name, value)) in self.query.iter().enumerate() {
@@ -57,9 +57,9 @@ impl Call<'_> {
 
     const fn method_name(&self) -> &'static str {
         match self.method {
-            Method::Get => "GET",
-            Method::Post(_) => "POST",
-            Method::Delete => "DELETE",
+            RestClientMethod::Get => "GET",
+            RestClientMethod::Post(_) => "POST",
+            RestClientMethod::Delete => "DELETE",
         }
     }
 
@@ -81,7 +81,7 @@ impl Call<'_> {
     }
 }
 
-impl Answer {
+impl RestClientResponse {
     pub(super) fn read(mut response: Response<ureq::Body>) -> Result<Self, ureq::Error> {
         let body = response.body_mut().with_config().limit(MAX_ANSWER_BYTES);
         Ok(Self {
@@ -90,7 +90,7 @@ impl Answer {
         })
     }
 
-    pub(super) fn into_value(self, call: Call<'_>) -> LoadResult<Value> {
+    pub(super) fn into_value(self, call: RestClientRequest<'_>) -> LoadResult<Value> {
         if !(200..300).contains(&self.status) {
             return Err(call.refusal(self.status, message_of(&self.body)));
         }
@@ -223,8 +223,8 @@ mod tests {
 
     #[test]
     fn query_values_are_percent_encoded() {
-        let call = Call {
-            method: Method::Get,
+        let call = RestClientRequest {
+            method: RestClientMethod::Get,
             path: "/api/x",
             query: &[("name", "a b&c=ü"), ("keys", "k-1,k_2")],
         };

@@ -2,36 +2,36 @@
 
 use std::time::Duration;
 
-use super::Run;
-use crate::child::{LimitServer, limit_server};
-use crate::cli::{DeviceApi, LimitKind};
-use crate::engine::{Engine, Protocol};
+use super::TelemetryRun;
+use crate::child::{LimitServerKind, limit_server};
+use crate::cli::{DeviceApi, LimitComparison};
+use crate::engine::{DeviceProtocol, LoadEngine};
 use crate::error::LoadResult;
 use crate::process::CpuTime;
-use crate::report::{Latency, Limit};
+use crate::report::{LatencySummary, LimitServerResult};
 
 /// Longest load on the limit server, before and after.
 const LIMIT_SECONDS: f64 = 5.0;
 /// Limits that are further apart than this were not measured on a quiet machine.
 const NOISE: f64 = 1.5;
 
-impl Run<'_> {
+impl TelemetryRun<'_> {
     /// Puts the load on a limit server on this machine, for a shorter time.
-    pub(super) fn limit(&mut self) -> LoadResult<Option<Limit>> {
+    pub(super) fn limit(&mut self) -> LoadResult<Option<LimitServerResult>> {
         let kind = match (self.args.report.limit, self.args.load.device_api) {
-            (LimitKind::None, _) => return Ok(None),
-            (_, DeviceApi::Http) => LimitServer::Http,
-            (LimitKind::Plain, DeviceApi::Mqtt) => LimitServer::Plain,
-            (LimitKind::Fsync, DeviceApi::Mqtt) => LimitServer::Fsync,
+            (LimitComparison::None, _) => return Ok(None),
+            (_, DeviceApi::Http) => LimitServerKind::Http,
+            (LimitComparison::Plain, DeviceApi::Mqtt) => LimitServerKind::Plain,
+            (LimitComparison::Fsync, DeviceApi::Mqtt) => LimitServerKind::Fsync,
         };
-        self.say("measuring the limit of the machine");
+        self.print_line("measuring the limit of the machine");
         let mut plan = self.plan()?;
         if !plan.target.ip().is_loopback() {
             self.remark(
                 "The limit server ran on the machine of the load generator, and not on that of the server under load.",
             );
         }
-        if let Protocol::Mqtt { tls, .. } = &mut plan.protocol
+        if let DeviceProtocol::Mqtt { tls, .. } = &mut plan.protocol
             && tls.take().is_some()
         {
             self.remark("The limit server speaks no TLS.");
@@ -39,14 +39,14 @@ impl Run<'_> {
         let (process, address) = limit_server(kind, self.target.home.path())?;
         plan.target = address;
         plan.duration = Duration::from_secs_f64(self.args.load.duration.min(LIMIT_SECONDS));
-        let mut engine = Engine::new(plan)?;
+        let mut engine = LoadEngine::new(plan)?;
         let took = engine.connect(engine.plan().connections(), &mut |_| {})?;
         let before = CpuTime::of(process.pid());
         let totals = engine.run(&mut |_| {})?;
         let after = CpuTime::of(process.pid());
         engine.disconnect();
         let spent = before.zip(after).and_then(|(before, after)| after.since(&before));
-        Ok(Some(Limit {
+        Ok(Some(LimitServerResult {
             what: kind.what().to_owned(),
             rate: totals.acknowledged_in_time as f64 / totals.seconds.max(1e-9),
             latency: totals.latency,
@@ -64,22 +64,28 @@ impl Run<'_> {
 }
 
 /// What the limit server reached before and after, where that is far apart.
-pub(super) fn differ(before: Option<&Limit>, after: Option<&Limit>) -> Option<(f64, f64)> {
+pub(super) fn differ(
+    before: Option<&LimitServerResult>,
+    after: Option<&LimitServerResult>,
+) -> Option<(f64, f64)> {
     let (before, after) = (before?.rate, after?.rate);
     (before.max(after) > NOISE * before.min(after)).then_some((before, after))
 }
 
 /// The mean of what the limit server reached before and after.
-pub(super) fn mean(before: Option<Limit>, after: Option<Limit>) -> Option<Limit> {
+pub(super) fn mean(
+    before: Option<LimitServerResult>,
+    after: Option<LimitServerResult>,
+) -> Option<LimitServerResult> {
     let (before, after) = match (before, after) {
         (Some(before), Some(after)) => (before, after),
         (one, other) => return one.or(other),
     };
     let half = |one: f64, other: f64| (one + other) / 2.0;
-    let latency = |of: fn(&Latency) -> u64| (of(&before.latency) + of(&after.latency)) / 2;
-    Some(Limit {
+    let latency = |of: fn(&LatencySummary) -> u64| (of(&before.latency) + of(&after.latency)) / 2;
+    Some(LimitServerResult {
         rate: half(before.rate, after.rate),
-        latency: Latency {
+        latency: LatencySummary {
             count: before.latency.count + after.latency.count,
             mean: half(before.latency.mean, after.latency.mean),
             p50: latency(|it| it.p50),
@@ -101,10 +107,10 @@ pub(super) fn mean(before: Option<Limit>, after: Option<Limit>) -> Option<Limit>
 mod tests {
     use super::*;
 
-    fn limit(rate: f64) -> Limit {
-        Limit {
+    fn limit(rate: f64) -> LimitServerResult {
+        LimitServerResult {
             rate,
-            ..Limit::default()
+            ..LimitServerResult::default()
         }
     }
 

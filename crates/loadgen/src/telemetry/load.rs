@@ -3,17 +3,17 @@
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
-use super::Run;
-use crate::engine::{Engine, Interval, Protocol, Totals};
+use super::TelemetryRun;
+use crate::engine::{DeviceProtocol, LoadEngine, LoadInterval, LoadTotals};
 use crate::error::LoadResult;
-use crate::metrics::MetricsSource;
-use crate::probe::{Probe, Probed};
+use crate::metrics::MetricsScraper;
+use crate::probe::{ProbeResult, VisibilityProbe};
 use crate::process::CpuTime;
-use crate::report::{self, Load, Report, Second, text};
-use crate::sampler::{Sample, Sampler, SamplerOptions};
+use crate::report::{self, LoadReport, LoadSecond, LoadSpec, text};
+use crate::sampler::{ResourceSample, ResourceSampler, ResourceSamplerOptions};
 
 /// Looking for the end of the lag.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const LAG_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Servers tell of their lag as it was this long ago, at most.
 const GAUGE_AGE: Duration = Duration::from_millis(1_100);
 /// The event loop has one core: near it, the server waits for the generator.
@@ -21,18 +21,18 @@ const BUSY_CORES: f64 = 0.9;
 /// Where the times of messages are further ahead of the clock than this, it is said.
 const AHEAD_MS: i64 = 1_000;
 
-impl Run<'_> {
+impl TelemetryRun<'_> {
     /// Puts the load on the server, waits until it has stored it, and fills in what was seen.
-    pub(super) fn load(&mut self, engine: &mut Engine, report: &mut Report) -> LoadResult<()> {
+    pub(super) fn load(&mut self, engine: &mut LoadEngine, report: &mut LoadReport) -> LoadResult<()> {
         let args = self.args;
         let metrics_url = format!("{}/metrics", self.target.url);
-        let sampler = Sampler::start(SamplerOptions {
+        let sampler = ResourceSampler::start(ResourceSamplerOptions {
             pid: self.target.pid,
             metrics_url: Some(metrics_url.clone()),
-            ..SamplerOptions::default()
+            ..ResourceSamplerOptions::default()
         })?;
         let probe = match self.ids.first() {
-            Some(Some(id)) if args.report.probes > 0.0 => Some(Probe::start(
+            Some(Some(id)) if args.report.probes > 0.0 => Some(VisibilityProbe::start(
                 &self.target.client,
                 &self.target.url,
                 &self.range.name(0),
@@ -57,7 +57,7 @@ impl Run<'_> {
         })?;
         let own_after = CpuTime::own();
         let ended = Instant::now();
-        let lag_end = MetricsSource::new(&metrics_url)
+        let lag_end = MetricsScraper::new(&metrics_url)
             .scrape()
             .and_then(|metrics| metrics.lag_records());
         if let Some(probe) = probe {
@@ -95,7 +95,7 @@ impl Run<'_> {
         self.target.pid.and_then(CpuTime::of)
     }
 
-    fn note_probes(&mut self, probed: Probed, report: &mut Report) {
+    fn note_probes(&mut self, probed: ProbeResult, report: &mut LoadReport) {
         report.queryable = (probed.latency.count > 0).then_some(probed.latency);
         if probed.given_up + probed.failed > 0 {
             let why = probed.last_failure.map(|why| format!(": {why}"));
@@ -109,26 +109,26 @@ impl Run<'_> {
     }
 
     /// Waits until the server has stored what it has acknowledged, so that its work counts.
-    fn drain(&self, sampler: &Sampler) {
+    fn drain(&self, sampler: &ResourceSampler) {
         let asked = Instant::now();
         while asked.elapsed() < self.args.report.patience() {
             let told = sampler.latest().filter(|sample| sample.at >= asked + GAUGE_AGE);
             match told.map(|sample| sample.lag_records) {
                 // Nothing waits, or the server does not say.
                 Some(Some(0) | None) => return,
-                Some(Some(_)) | None => std::thread::sleep(LOOK_EVERY),
+                Some(Some(_)) | None => std::thread::sleep(LAG_POLL_INTERVAL),
             }
         }
     }
 
-    fn fill_in(&mut self, report: &mut Report, engine: &Engine, totals: &Totals) {
+    fn fill_in(&mut self, report: &mut LoadReport, engine: &LoadEngine, totals: &LoadTotals) {
         let plan = engine.plan();
         let load = &self.args.load;
-        report.load = Load {
+        report.load = LoadSpec {
             protocol: match plan.protocol {
-                Protocol::Mqtt { tls: Some(_), .. } => "mqtts",
-                Protocol::Mqtt { .. } => "mqtt",
-                Protocol::Http { .. } => "http",
+                DeviceProtocol::Mqtt { tls: Some(_), .. } => "mqtts",
+                DeviceProtocol::Mqtt { .. } => "mqtt",
+                DeviceProtocol::Http { .. } => "http",
             }
             .to_owned(),
             target: plan.target.to_string(),
@@ -143,7 +143,7 @@ impl Run<'_> {
             alarms_per_second: load.alarms,
             duration_seconds: totals.seconds,
         };
-        report.outcome = report::Outcome {
+        report.outcome = report::LoadOutcome {
             sent: totals.sent,
             acknowledged: totals.acknowledged,
             failed: totals.failed,
@@ -151,12 +151,12 @@ impl Run<'_> {
             lost_connections: totals.lost,
             rate: totals.acknowledged_in_time as f64 / totals.seconds.max(1e-9),
             latency: totals.latency,
-            ..report::Outcome::default()
+            ..report::LoadOutcome::default()
         };
         self.remark_on(totals);
     }
 
-    fn remark_on(&mut self, totals: &Totals) {
+    fn remark_on(&mut self, totals: &LoadTotals) {
         let mut remark = |text: String| self.remarks.push(text);
         if let Some(failure) = &totals.first_failure {
             remark(format!("The first message that was refused: {failure}."));
@@ -186,15 +186,19 @@ impl Run<'_> {
     }
 }
 
-fn second(interval: &Interval, before: Option<&Sample>, now: Option<&Sample>) -> Second {
+fn second(
+    interval: &LoadInterval,
+    before: Option<&ResourceSample>,
+    now: Option<&ResourceSample>,
+) -> LoadSecond {
     let per_second = |count: u64| count as f64 / interval.length.as_secs_f64().max(1e-9);
-    let cores = |counter: fn(&Sample) -> Option<u64>| {
+    let cores = |counter: fn(&ResourceSample) -> Option<u64>| {
         let (before, now) = (before?, now?);
         let elapsed = now.at.saturating_duration_since(before.at).as_micros();
         let spent = counter(now)?.checked_sub(counter(before)?)?;
         (elapsed > 0).then(|| spent as f64 / elapsed as f64)
     };
-    Second {
+    LoadSecond {
         at: interval.at.as_secs_f64(),
         sent: per_second(interval.sent),
         acknowledged: per_second(interval.acknowledged),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use fieldline_loadgen::engine::{Pace, Protocol};
+use fieldline_loadgen::engine::{DeviceProtocol, LoadPace};
 
 use crate::stand_in::StandIn;
 use crate::{plan, run};
@@ -15,8 +15,8 @@ use crate::{plan, run};
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 const LAST: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
-fn users(users: usize) -> Protocol {
-    Protocol::Http {
+fn users(users: usize) -> DeviceProtocol {
+    DeviceProtocol::Http {
         host: "localhost".to_owned(),
         prefix: "/tb".to_owned(),
         users,
@@ -48,7 +48,10 @@ fn request(stream: &mut TcpStream) -> Option<String> {
 
 #[test]
 fn devices_take_turns_on_connections_that_are_kept() {
-    for pace in [Pace::Closed { in_flight: 1 }, Pace::Open { per_second: 300.0 }] {
+    for pace in [
+        LoadPace::Closed { in_flight: 1 },
+        LoadPace::Open { per_second: 300.0 },
+    ] {
         let mut server = StandIn::start(|mut stream, _| {
             while let Some(path) = request(&mut stream) {
                 assert!(
@@ -63,7 +66,7 @@ fn devices_take_turns_on_connections_that_are_kept() {
         let (totals, engine) = run(plan(server.address, users(3), 7, pace, 0.4));
         server.stop();
         assert!(totals.acknowledged >= 120 && totals.failed == 0, "{totals:?}");
-        if matches!(pace, Pace::Open { .. }) {
+        if matches!(pace, LoadPace::Open { .. }) {
             assert_eq!((totals.sent, totals.unsent), (120, 0));
         }
         assert_eq!((totals.lost, server.most_connections()), (0, 3));
@@ -84,7 +87,7 @@ fn latency_counts_from_the_schedule_where_all_users_wait() {
             let _ = stream.write_all(OK);
         }
     });
-    let rate = Pace::Open { per_second: 100.0 };
+    let rate = LoadPace::Open { per_second: 100.0 };
     let (totals, _) = run(plan(server.address, users(1), 2, rate, 0.4));
     // At the end, as many are sent as there is room for: none is dropped without a word.
     assert_eq!(totals.sent + totals.unsent, 40, "{totals:?}");
@@ -97,7 +100,13 @@ fn latency_counts_from_the_schedule_where_all_users_wait() {
 #[test]
 fn a_user_without_an_answer_sends_nothing_further() {
     let server = StandIn::start(|mut stream, _| while request(&mut stream).is_some() {});
-    let mut plan = plan(server.address, users(2), 2, Pace::Open { per_second: 100.0 }, 0.2);
+    let mut plan = plan(
+        server.address,
+        users(2),
+        2,
+        LoadPace::Open { per_second: 100.0 },
+        0.2,
+    );
     plan.patience = Duration::from_millis(100);
     let (totals, _) = run(plan);
     assert_eq!((totals.sent, totals.unsent), (2, 18), "{totals:?}");
@@ -106,7 +115,10 @@ fn a_user_without_an_answer_sends_nothing_further() {
 
 #[test]
 fn connections_that_the_server_ends_after_an_answer_are_opened_again_at_once() {
-    for pace in [Pace::Closed { in_flight: 1 }, Pace::Open { per_second: 200.0 }] {
+    for pace in [
+        LoadPace::Closed { in_flight: 1 },
+        LoadPace::Open { per_second: 200.0 },
+    ] {
         let answered = Arc::new(AtomicU64::new(0));
         let count = answered.clone();
         let mut server = StandIn::start(move |mut stream, _| {
@@ -143,7 +155,7 @@ fn requests_on_connections_that_break_fail_once_and_the_users_come_back_one_conn
             let _ = stream.write_all(OK);
         }
     });
-    let pace = Pace::Open { per_second: 100.0 };
+    let pace = LoadPace::Open { per_second: 100.0 };
     let (totals, engine) = run(plan(server.address, users(2), 3, pace, 1.6));
     server.stop();
     assert_eq!((totals.failed, totals.lost), (2, 2), "{totals:?}");
@@ -170,7 +182,7 @@ fn refused_messages_fail_and_the_first_reason_is_kept() {
             };
         }
     });
-    let pace = Pace::Closed { in_flight: 1 };
+    let pace = LoadPace::Closed { in_flight: 1 };
     let (totals, _) = run(plan(server.address, users(1), 1, pace, 0.2));
     assert!(
         totals.failed > 0 && totals.failed.abs_diff(totals.acknowledged) <= 1,

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use fieldline_codec::QoS;
-use fieldline_loadgen::engine::{Alarms, Engine, Pace, Plan, Protocol, Totals};
+use fieldline_loadgen::engine::{AlarmLoad, DeviceProtocol, LoadEngine, LoadPace, LoadPlan, LoadTotals};
 use fieldline_loadgen::payload::PayloadKind;
 
 mod http;
@@ -15,8 +15,14 @@ mod stand_in;
 mod tls;
 
 /// A load of so many devices, in the order of their numbers and without alarms.
-fn plan(target: SocketAddr, protocol: Protocol, devices: usize, pace: Pace, seconds: f64) -> Plan {
-    Plan {
+fn plan(
+    target: SocketAddr,
+    protocol: DeviceProtocol,
+    devices: usize,
+    pace: LoadPace,
+    seconds: f64,
+) -> LoadPlan {
+    LoadPlan {
         target,
         protocol,
         tokens: (0..devices).map(|number| format!("T{number}")).collect(),
@@ -24,7 +30,7 @@ fn plan(target: SocketAddr, protocol: Protocol, devices: usize, pace: Pace, seco
         attributes: false,
         pace,
         duration: Duration::from_secs_f64(seconds),
-        alarms: Alarms {
+        alarms: AlarmLoad {
             per_second: 0.0,
             from: 0.0,
             until: 0.0,
@@ -37,13 +43,13 @@ fn plan(target: SocketAddr, protocol: Protocol, devices: usize, pace: Pace, seco
     }
 }
 
-fn mqtt_of(qos: QoS) -> Protocol {
-    Protocol::Mqtt { qos, tls: None }
+fn mqtt_of(qos: QoS) -> DeviceProtocol {
+    DeviceProtocol::Mqtt { qos, tls: None }
 }
 
 /// Connects, runs the load and disconnects; what every load has to fulfil is checked.
-fn run(plan: Plan) -> (Totals, Engine) {
-    let mut engine = Engine::new(plan).unwrap();
+fn run(plan: LoadPlan) -> (LoadTotals, LoadEngine) {
+    let mut engine = LoadEngine::new(plan).unwrap();
     let connections = engine.plan().connections();
     engine.connect(connections, &mut |_| {}).unwrap();
     let mut counted = (0, 0, 0);

@@ -8,15 +8,15 @@ use std::thread;
 use std::time::Duration;
 
 use fieldline_codec::{QoS, ReasonCode};
-use fieldline_loadgen::engine::{Engine, Pace};
+use fieldline_loadgen::engine::{LoadEngine, LoadPace};
 
 use crate::stand_in::{Said, Session, StandIn};
 use crate::{mqtt_of, plan, run};
 
-const OPEN: Pace = Pace::Open { per_second: 200.0 };
+const OPEN: LoadPace = LoadPace::Open { per_second: 200.0 };
 
-fn closed(in_flight: u16) -> Pace {
-    Pace::Closed { in_flight }
+fn closed(in_flight: u16) -> LoadPace {
+    LoadPace::Closed { in_flight }
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn messages_that_find_no_room_are_counted_as_unsent() {
         StandIn::start(|_, _| {}).address,
         mqtt_of(QoS::AtLeastOnce),
         1,
-        Pace::Open { per_second: 1_000.0 },
+        LoadPace::Open { per_second: 1_000.0 },
         0.2,
     );
     let server = StandIn::start(|stream, _| {
@@ -202,7 +202,7 @@ fn a_server_that_is_gone_is_tried_again_while_the_load_lasts() {
             }
         }
     });
-    let rate = Pace::Open { per_second: 20.0 };
+    let rate = LoadPace::Open { per_second: 20.0 };
     let (totals, _) = run(plan(server.address, mqtt_of(QoS::AtLeastOnce), 1, rate, 2.6));
     assert!(totals.lost == 1 && totals.failed > 0, "{totals:?}");
     assert_eq!(
@@ -304,7 +304,7 @@ fn a_device_that_is_not_let_in_is_named_with_the_reason() {
         while session.hear().is_some() {}
     });
     let protocol = || mqtt_of(QoS::AtLeastOnce);
-    let mut engine = Engine::new(plan(server.address, protocol(), 3, OPEN, 0.1)).unwrap();
+    let mut engine = LoadEngine::new(plan(server.address, protocol(), 3, OPEN, 0.1)).unwrap();
     engine.connect(3, &mut |_| {}).unwrap();
     let (connected, refused, reason) = engine.connected();
     assert_eq!((connected, refused), (1, 2));
@@ -313,7 +313,10 @@ fn a_device_that_is_not_let_in_is_named_with_the_reason() {
 
     let mut nobody = plan(server.address, protocol(), 1, OPEN, 0.1);
     nobody.tokens = vec!["X".to_owned()];
-    let error = Engine::new(nobody).unwrap().connect(1, &mut |_| {}).unwrap_err();
+    let error = LoadEngine::new(nobody)
+        .unwrap()
+        .connect(1, &mut |_| {})
+        .unwrap_err();
     assert!(error.to_string().contains("none of 1 connections"), "{error}");
 }
 
@@ -329,7 +332,7 @@ fn a_warm_up_lets_each_device_send_once() {
             session.puback(id.unwrap());
         }
     });
-    let mut engine = Engine::new(plan(server.address, mqtt_of(QoS::AtLeastOnce), 5, OPEN, 0.1)).unwrap();
+    let mut engine = LoadEngine::new(plan(server.address, mqtt_of(QoS::AtLeastOnce), 5, OPEN, 0.1)).unwrap();
     engine.connect(5, &mut |_| {}).unwrap();
     engine.warm_up(b"{\"a\":1}", 2).unwrap();
     let totals = engine.run(&mut |_| {}).unwrap();

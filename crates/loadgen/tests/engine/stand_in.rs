@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
-use fieldline_codec::{Ack, Connack, Packet, PacketId, QoS, ReasonCode, Version, decode_frame};
+use fieldline_codec::{
+    AckPacket, ConnackPacket, MqttProtocolVersion, Packet, PacketId, QoS, ReasonCode, decode_frame,
+};
 
 /// A server; dropping it stops it.
 pub(crate) struct StandIn {
@@ -109,7 +111,7 @@ impl<S: Read + Write> Session<S> {
     /// The next packet; none at the end of the connection.
     pub(crate) fn hear(&mut self) -> Option<Said> {
         loop {
-            let found = decode_frame(&self.unread, 1 << 20, Version::V311).unwrap();
+            let found = decode_frame(&self.unread, 1 << 20, MqttProtocolVersion::V311).unwrap();
             if let Some((packet, used)) = found {
                 let said = match packet {
                     Packet::Connect(connect) => Said::Connect(connect.username.unwrap().to_owned()),
@@ -147,7 +149,9 @@ impl<S: Read + Write> Session<S> {
 
     pub(crate) fn connack(&mut self, code: ReasonCode) {
         let mut out = Vec::new();
-        Connack::new(code, false).encode(Version::V311, &mut out).unwrap();
+        ConnackPacket::new(code, false)
+            .encode(MqttProtocolVersion::V311, &mut out)
+            .unwrap();
         self.send(&out);
     }
 
@@ -163,10 +167,10 @@ impl<S: Read + Write> Session<S> {
         self.answer(Packet::Pubcomp, id);
     }
 
-    fn answer(&mut self, packet: fn(Ack<'static>) -> Packet<'static>, id: u16) {
+    fn answer(&mut self, packet: fn(AckPacket<'static>) -> Packet<'static>, id: u16) {
         let mut out = Vec::new();
-        packet(Ack::new(PacketId::new(id).unwrap(), ReasonCode::Success))
-            .encode(Version::V311, &mut out)
+        packet(AckPacket::new(PacketId::new(id).unwrap(), ReasonCode::Success))
+            .encode(MqttProtocolVersion::V311, &mut out)
             .unwrap();
         self.send(&out);
     }

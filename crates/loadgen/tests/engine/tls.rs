@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fieldline_codec::QoS;
-use fieldline_loadgen::engine::{Engine, Pace, Plan, Protocol, Tls};
+use fieldline_loadgen::engine::{ClientTls, DeviceProtocol, LoadEngine, LoadPace, LoadPlan};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
@@ -32,7 +32,7 @@ fn server_config() -> Arc<ServerConfig> {
     Arc::new(config)
 }
 
-fn tls(name: &str) -> Tls {
+fn tls(name: &str) -> ClientTls {
     let mut roots = RootCertStore::empty();
     roots
         .add(CertificateDer::from_pem_slice(CERTIFICATE).unwrap())
@@ -43,7 +43,7 @@ fn tls(name: &str) -> Tls {
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
-    Tls {
+    ClientTls {
         config: Arc::new(config),
         name: ServerName::try_from(name.to_owned()).unwrap(),
     }
@@ -68,8 +68,8 @@ impl Write for Trickle {
     }
 }
 
-fn load(server: &StandIn, name: &str, qos: QoS, pace: Pace) -> Plan {
-    let protocol = Protocol::Mqtt {
+fn load(server: &StandIn, name: &str, qos: QoS, pace: LoadPace) -> LoadPlan {
+    let protocol = DeviceProtocol::Mqtt {
         qos,
         tls: Some(tls(name)),
     };
@@ -106,9 +106,9 @@ fn records_in_pieces_and_many_messages_in_a_record_are_heard() {
     });
     let mut before = 0;
     for (qos, pace) in [
-        (QoS::AtLeastOnce, Pace::Closed { in_flight: 50 }),
-        (QoS::ExactlyOnce, Pace::Closed { in_flight: 5 }),
-        (QoS::AtLeastOnce, Pace::Open { per_second: 200.0 }),
+        (QoS::AtLeastOnce, LoadPace::Closed { in_flight: 50 }),
+        (QoS::ExactlyOnce, LoadPace::Closed { in_flight: 5 }),
+        (QoS::AtLeastOnce, LoadPace::Open { per_second: 200.0 }),
     ] {
         let (totals, _) = run(load(&server, "localhost", qos, pace));
         assert!(totals.acknowledged >= 80 && totals.failed == 0, "{totals:?}");
@@ -143,7 +143,7 @@ fn a_server_that_reads_only_after_it_has_written_is_not_waited_for() {
         &server,
         "localhost",
         QoS::AtLeastOnce,
-        Pace::Closed { in_flight: 200 },
+        LoadPace::Closed { in_flight: 200 },
     );
     plan.tokens.truncate(1);
     plan.payload = "BYTES:60000".parse().unwrap();
@@ -164,9 +164,12 @@ fn a_certificate_of_somebody_else_is_refused_with_the_reason() {
         &server,
         "example.org",
         QoS::AtLeastOnce,
-        Pace::Closed { in_flight: 1 },
+        LoadPace::Closed { in_flight: 1 },
     );
     plan.patience = Duration::from_secs(20);
-    let error = Engine::new(plan).unwrap().connect(3, &mut |_| {}).unwrap_err();
+    let error = LoadEngine::new(plan)
+        .unwrap()
+        .connect(3, &mut |_| {})
+        .unwrap_err();
     assert!(error.to_string().contains("certificate"), "{error}");
 }

@@ -5,14 +5,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fieldline_loadgen::verify::{Check, Expected, newest_ms, verify};
+use fieldline_loadgen::verify::{CountFilter, DeviceExpectation, newest_ms, verify};
 use serde_json::json;
 
 use crate::stand_in::{Reply, StandIn};
 use crate::{client, open_server};
 
-fn expected(device: &str, acknowledged: u64, sent: u64) -> Expected {
-    Expected {
+fn expected(device: &str, acknowledged: u64, sent: u64) -> DeviceExpectation {
+    DeviceExpectation {
         name: device.to_owned(),
         id: device.to_owned(),
         acknowledged,
@@ -20,8 +20,8 @@ fn expected(device: &str, acknowledged: u64, sent: u64) -> Expected {
     }
 }
 
-fn check() -> Check {
-    Check {
+fn check() -> CountFilter {
+    CountFilter {
         key: "voltage".to_owned(),
         from_ms: 1_000,
         to_ms: 901_000,

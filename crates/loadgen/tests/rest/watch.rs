@@ -6,9 +6,9 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use fieldline_loadgen::error::LoadError;
-use fieldline_loadgen::metrics::MetricsSource;
-use fieldline_loadgen::probe::Probe;
-use fieldline_loadgen::sampler::{Sampler, SamplerOptions};
+use fieldline_loadgen::metrics::MetricsScraper;
+use fieldline_loadgen::probe::VisibilityProbe;
+use fieldline_loadgen::sampler::{ResourceSampler, ResourceSamplerOptions};
 use serde_json::json;
 
 use crate::stand_in::{Reply, StandIn};
@@ -41,7 +41,8 @@ fn a_probe_measures_until_a_query_shows_its_point() {
         let _ = shown.send(*posted);
         Reply::Json(json!({"fieldlineProbe": [{"ts": *posted, "value": "1"}]}))
     });
-    let probe = Probe::start(&client(&server), &server.url(), "DW00000001", "id-1", 1_000.0).unwrap();
+    let probe =
+        VisibilityProbe::start(&client(&server), &server.url(), "DW00000001", "id-1", 1_000.0).unwrap();
     let times: Vec<_> = points.iter().take(5).collect();
     let probed = probe.stop().unwrap();
     assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "{times:?}");
@@ -59,7 +60,7 @@ fn a_probe_counts_refused_points_apart() {
         let _ = refused.lock().unwrap().send(());
         Reply::Refusal(401, "unknown device".to_owned())
     });
-    let probe = Probe::start(&client(&server), &server.url(), "X", "id-1", 1_000.0).unwrap();
+    let probe = VisibilityProbe::start(&client(&server), &server.url(), "X", "id-1", 1_000.0).unwrap();
     refusals.iter().take(2).for_each(drop);
     let probed = probe.stop().unwrap();
     assert!(probed.failed >= 2 && probed.latency.count == 0, "{probed:?}");
@@ -68,7 +69,7 @@ fn a_probe_counts_refused_points_apart() {
         Some("a point was refused with 401: unknown device")
     );
     for rate in [0.0, -1.0, 1e-18, f64::NAN, f64::INFINITY] {
-        let probe = Probe::start(&client(&server), &server.url(), "X", "id-1", rate);
+        let probe = VisibilityProbe::start(&client(&server), &server.url(), "X", "id-1", rate);
         assert!(matches!(probe, Err(LoadError::InvalidOption(_))), "{rate}");
     }
 }
@@ -83,10 +84,10 @@ fn the_lag_of_a_server_is_sampled() {
         );
         Reply::Refusal(200, text)
     });
-    let sampler = Sampler::start(SamplerOptions {
+    let sampler = ResourceSampler::start(ResourceSamplerOptions {
         metrics_url: Some(format!("{}/metrics", server.url())),
         interval: Duration::from_secs(3600),
-        ..SamplerOptions::default()
+        ..ResourceSamplerOptions::default()
     })
     .unwrap();
     assert_eq!(sampler.latest().unwrap().lag_records, Some(15));
@@ -97,7 +98,7 @@ fn the_lag_of_a_server_is_sampled() {
 #[test]
 fn a_server_without_metrics_is_asked_once() {
     let server = StandIn::start(|_| Reply::Refusal(404, "<html>".to_owned()));
-    let mut source = MetricsSource::new(&format!("{}/metrics", server.url()));
+    let mut source = MetricsScraper::new(&format!("{}/metrics", server.url()));
     assert_eq!((source.scrape(), source.scrape()), (None, None));
     assert_eq!(server.requests("GET /metrics").len(), 1);
 }

@@ -89,7 +89,7 @@ pub struct Alarm {
     #[serde(deserialize_with = "super::null_as_default")]
     pub tenant_id: TenantId,
     /// The customer of its originator when it was raised.
-    #[serde(deserialize_with = "assigned_customer")]
+    #[serde(deserialize_with = "deserialize_customer_id")]
     pub customer_id: Option<CustomerId>,
     /// Its type, a free text; one alarm of a type is active at an originator at a time.
     #[serde(rename = "type")]
@@ -187,7 +187,9 @@ impl Serialize for Alarm {
 }
 
 /// Reads the null id as absent.
-fn assigned_customer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<CustomerId>, D::Error> {
+fn deserialize_customer_id<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<CustomerId>, D::Error> {
     let id: Option<CustomerId> = Option::deserialize(deserializer)?;
     Ok(id.filter(|id| !id.is_null()))
 }

@@ -5,13 +5,15 @@ mod limits;
 mod validation;
 
 pub use configuration::{
-    AggregationFunction, AlarmRules, Argument, ArgumentType, Configuration, DynamicSource, DynamicSourceType,
-    EntityAggregation, EntityCoordinates, Geofencing, Interval, IntervalType, Metric, MetricInput,
-    MetricInputType, Output, OutputStrategy, OutputStrategyType, OutputType, Propagation, ReferencedKey,
-    RelatedEntitiesAggregation, RelationLevel, ReportStrategy, Script, Simple, Watermark, ZoneGroup,
+    AggregationFunction, AggregationInterval, AggregationMetric, AggregationWatermark, AlarmRules,
+    ArgumentDefinition, ArgumentDynamicSource, ArgumentType, CalculatedFieldConfiguration,
+    CalculatedFieldOutput, DynamicSourceType, EntityAggregation, EntityCoordinates,
+    GeofencingFieldConfiguration, IntervalType, MetricInput, MetricInputType, OutputStrategy,
+    OutputStrategyType, OutputType, PropagationFieldConfiguration, ReferencedKey, RelatedEntitiesAggregation,
+    RelationLevel, ReportStrategy, ScriptFieldConfiguration, SimpleFieldConfiguration, ZoneGroup,
 };
 pub use limits::CalculatedFieldLimits;
-pub use validation::ConfigError;
+pub use validation::FieldConfigError;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -113,7 +115,7 @@ pub const REFERENCED_ENTITIES: [EntityType; 4] = [
 ];
 
 /// A calculated field of an entity, or of all entities of a profile. `configuration` is kept whole;
-/// [`Configuration::parse`] reads it.
+/// [`CalculatedFieldConfiguration::parse`] reads it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct CalculatedField {

@@ -30,7 +30,7 @@ impl DebugSettings {
 
     /// What is stored: a request for everything ends at `latest_end` (milliseconds), as does one for a longer time.
     #[must_use]
-    pub fn limited(&self, latest_end: i64) -> Self {
+    pub fn with_latest_end(&self, latest_end: i64) -> Self {
         Self {
             failures_enabled: self.failures_enabled,
             all_enabled: false,

@@ -289,7 +289,7 @@ pub struct DeviceCredentials {
     #[serde(default)]
     pub device_id: Option<DeviceId>,
     /// How the device proves who it is.
-    #[serde(default, deserialize_with = "given_type")]
+    #[serde(default, deserialize_with = "deserialize_credentials_type")]
     pub credentials_type: CredentialsType,
     /// What the device is looked up by: the token, or a hash; unique in the installation.
     #[serde(default)]
@@ -303,7 +303,9 @@ pub struct DeviceCredentials {
 }
 
 /// Reads a type, which may be left out but not be null.
-fn given_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CredentialsType, D::Error> {
+fn deserialize_credentials_type<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<CredentialsType, D::Error> {
     let given: Option<CredentialsType> = Option::deserialize(deserializer)?;
     given.ok_or_else(|| D::Error::custom("Device credentials type should be specified!"))
 }

@@ -157,7 +157,7 @@ impl EventBody {
 
 /// Something that happened at an entity. Serialises in the shape of the REST API.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct EntityEvent {
     /// Id.
     pub id: Uuid,
     /// When it happened, milliseconds.
@@ -172,7 +172,7 @@ pub struct Event {
     pub body: EventBody,
 }
 
-impl Event {
+impl EntityEvent {
     /// A new event.
     pub fn new(
         tenant_id: TenantId,
@@ -192,18 +192,18 @@ impl Event {
     }
 }
 
-impl Event {
+impl EntityEvent {
     /// The body in the REST API: name of the server and details.
     pub fn body_json(&self) -> impl Serialize + '_ {
-        Body::of(self)
+        EventBodyJson::of(self)
     }
 }
 
-/// The shape that [`Event`] serialises in.
+/// The shape that [`EntityEvent`] serialises in.
 #[derive(utoipa::ToSchema)]
 #[schema(as = EventInfo, rename_all = "camelCase")]
 #[allow(dead_code, reason = "only described")]
-struct Shape {
+struct EventInfo {
     /// Id.
     id: std::collections::BTreeMap<String, Uuid>,
     /// When it happened, milliseconds.
@@ -220,36 +220,36 @@ struct Shape {
     body: serde_json::Value,
 }
 
-impl utoipa::PartialSchema for Event {
+impl utoipa::PartialSchema for EntityEvent {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-        Shape::schema()
+        EventInfo::schema()
     }
 }
 
-impl utoipa::ToSchema for Event {
+impl utoipa::ToSchema for EntityEvent {
     fn name() -> std::borrow::Cow<'static, str> {
-        Shape::name()
+        EventInfo::name()
     }
 
     fn schemas(schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::schema::Schema>)>) {
-        Shape::schemas(schemas);
+        EventInfo::schemas(schemas);
     }
 }
 
-impl Serialize for Event {
+impl Serialize for EntityEvent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Id {
+        struct EventIdJson {
             id: Uuid,
         }
         let mut shape = serializer.serialize_struct("Event", 7)?;
-        shape.serialize_field("id", &Id { id: self.id })?;
+        shape.serialize_field("id", &EventIdJson { id: self.id })?;
         shape.serialize_field("createdTime", &self.created_time)?;
         shape.serialize_field("tenantId", &self.tenant_id)?;
         shape.serialize_field("type", self.body.kind().name())?;
         shape.serialize_field("uid", &self.id)?;
         shape.serialize_field("entityId", &self.entity_id)?;
-        shape.serialize_field("body", &Body::of(self))?;
+        shape.serialize_field("body", &EventBodyJson::of(self))?;
         shape.end()
     }
 }
@@ -257,7 +257,7 @@ impl Serialize for Event {
 /// The body in the REST API: the server and what the kind of event has.
 #[derive(Serialize, Default)]
 #[serde(rename_all = "camelCase")]
-struct Body<'e> {
+struct EventBodyJson<'e> {
     server: &'e str,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     direction: Option<&'e str>,
@@ -299,8 +299,8 @@ struct Body<'e> {
     error: Option<&'e str>,
 }
 
-impl<'e> Body<'e> {
-    fn of(event: &'e Event) -> Self {
+impl<'e> EventBodyJson<'e> {
+    fn of(event: &'e EntityEvent) -> Self {
         let body = Self {
             server: &event.server,
             ..Self::default()

@@ -85,7 +85,7 @@ impl EntityRelation {
     }
 
     /// The end that a search in this direction leads to.
-    pub const fn found(&self, direction: SearchDirection) -> EntityId {
+    pub const fn endpoint(&self, direction: SearchDirection) -> EntityId {
         match direction {
             SearchDirection::From => self.to,
             SearchDirection::To => self.from,
@@ -139,7 +139,7 @@ impl RelationFilter {
             Some(name) => (name == relation.relation_type) != self.negate,
             None => true,
         };
-        let found = relation.found(direction).entity_type;
+        let found = relation.endpoint(direction).entity_type;
         of_type && (self.entity_types.is_empty() || self.entity_types.contains(&found))
     }
 }
@@ -192,7 +192,7 @@ pub struct RelationsQuery {
 
 impl RelationsQuery {
     /// Whether the filters keep a relation.
-    pub fn keeps(&self, relation: &EntityRelation) -> bool {
+    pub fn matches(&self, relation: &EntityRelation) -> bool {
         self.filters.is_empty()
             || self
                 .filters

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{EntityId, SetAsideId, Subject, TenantId};
+use crate::{EntityId, EntityKey, SetAsideId, TenantId};
 
 /// Why a record was set aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
@@ -65,8 +65,8 @@ pub struct SetAsideInfo {
 
 impl SetAsideInfo {
     /// The entity it is about, with its tenant.
-    pub const fn subject(&self) -> Subject {
-        Subject {
+    pub const fn entity_key(&self) -> EntityKey {
+        EntityKey {
             tenant: self.tenant_id,
             entity: self.entity_id,
         }

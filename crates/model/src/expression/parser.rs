@@ -1,6 +1,6 @@
 //! From the text of an expression to its program, by precedence climbing.
 
-use super::{ExpressionError, Function, Op};
+use super::{ExpressionError, MathFunction, MathOp};
 
 /// Deepest nesting of brackets, signs and powers: the parser calls itself.
 const MAX_DEPTH: usize = 128;
@@ -10,13 +10,13 @@ const MULTIPLICATION: u8 = 2;
 const SIGN: u8 = 3;
 const POWER: u8 = 4;
 
-type Parsed<T> = Result<T, ExpressionError>;
+type ParseResult<T> = Result<T, ExpressionError>;
 
-pub(super) fn parse<'t>(text: &'t str, variables: &[&'t str]) -> Parsed<Vec<Op>> {
+pub(super) fn parse<'t>(text: &'t str, variables: &[&'t str]) -> ParseResult<Vec<MathOp>> {
     if text.trim().is_empty() {
         return Err(ExpressionError::new(0, "Expression can not be empty"));
     }
-    let mut parser = Parser {
+    let mut parser = ExpressionParser {
         text,
         at: 0,
         names: names(variables),
@@ -33,47 +33,52 @@ pub(super) fn parse<'t>(text: &'t str, variables: &[&'t str]) -> Parsed<Vec<Op>>
 
 /// What a name stands for.
 #[derive(Debug, Clone, Copy)]
-enum Name {
-    Operand(Op),
-    Function(Function),
+enum NameMeaning {
+    Operand(MathOp),
+    Function(MathFunction),
 }
 
 /// All names, the longest first. Looking through them takes as long wherever a word stands in the expression: products of
 /// names without an operator are as many as there are letters.
-fn names<'t>(variables: &[&'t str]) -> Vec<(&'t str, Name)> {
+fn names<'t>(variables: &[&'t str]) -> Vec<(&'t str, NameMeaning)> {
     let variables = variables
         .iter()
         .enumerate()
         .filter(|(_, name)| name.starts_with(is_name_start) && name.chars().all(is_name_letter))
-        .filter_map(|(index, name)| Some((*name, Name::Operand(Op::Variable(u16::try_from(index).ok()?)))));
+        .filter_map(|(index, name)| {
+            Some((
+                *name,
+                NameMeaning::Operand(MathOp::Variable(u16::try_from(index).ok()?)),
+            ))
+        });
     let constants = [
         ("pi", std::f64::consts::PI),
         ("π", std::f64::consts::PI),
         ("e", std::f64::consts::E),
         ("φ", 1.618_033_988_74),
     ];
-    let constants = constants.map(|(name, number)| (name, Name::Operand(Op::Number(number))));
-    let functions = Function::ALL
+    let constants = constants.map(|(name, number)| (name, NameMeaning::Operand(MathOp::Number(number))));
+    let functions = MathFunction::ALL
         .iter()
-        .map(|function| (function.name(), Name::Function(*function)));
+        .map(|function| (function.name(), NameMeaning::Function(*function)));
     let mut names: Vec<_> = variables.chain(constants).chain(functions).collect();
     // Of equal names the first one counts: a variable hides a constant.
     names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
     names
 }
 
-struct Parser<'t> {
+struct ExpressionParser<'t> {
     text: &'t str,
     at: usize,
     /// What a word may begin with, the longest first.
-    names: Vec<(&'t str, Name)>,
-    program: Vec<Op>,
+    names: Vec<(&'t str, NameMeaning)>,
+    program: Vec<MathOp>,
     depth: usize,
     /// Whether a bare number was read last, which must not be followed by another.
     after_number: bool,
 }
 
-impl<'t> Parser<'t> {
+impl<'t> ExpressionParser<'t> {
     fn rest(&self) -> &'t str {
         self.text.get(self.at..).unwrap_or_default()
     }
@@ -96,7 +101,7 @@ impl<'t> Parser<'t> {
     }
 
     /// An operand and all operators behind it that bind at least as strongly as `least`.
-    fn expression(&mut self, least: u8) -> Parsed<()> {
+    fn expression(&mut self, least: u8) -> ParseResult<()> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(ExpressionError::new(
@@ -129,7 +134,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A number, variable, call or bracket, with its sign.
-    fn operand(&mut self) -> Parsed<()> {
+    fn operand(&mut self) -> ParseResult<()> {
         let Some(letter) = self.peek() else {
             return Err(ExpressionError::new(self.at, "an operand is missing"));
         };
@@ -138,7 +143,7 @@ impl<'t> Parser<'t> {
                 self.skip(letter);
                 self.expression(SIGN)?;
                 if letter == '-' {
-                    self.program.push(Op::Negate);
+                    self.program.push(MathOp::Negate);
                 }
                 Ok(())
             }
@@ -153,7 +158,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn close(&mut self) -> Parsed<()> {
+    fn close(&mut self) -> ParseResult<()> {
         match self.peek() {
             Some(letter @ (')' | ']' | '}')) => {
                 self.skip(letter);
@@ -164,7 +169,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn number(&mut self) -> Parsed<()> {
+    fn number(&mut self) -> ParseResult<()> {
         let rest = self.rest().as_bytes();
         let digits = |from: usize| {
             let tail = rest.get(from..).unwrap_or_default();
@@ -185,14 +190,14 @@ impl<'t> Parser<'t> {
         let number: f64 = text
             .parse()
             .map_err(|_| ExpressionError::new(self.at, format!("`{text}` is not a number")))?;
-        self.program.push(Op::Number(number));
+        self.program.push(MathOp::Number(number));
         self.at += end;
         self.after_number = true;
         Ok(())
     }
 
     /// The longest variable, constant or function that the word here begins with.
-    fn name(&mut self) -> Parsed<()> {
+    fn name(&mut self) -> ParseResult<()> {
         self.after_number = false;
         let rest = self.rest();
         let Some((name, meaning)) = self.names.iter().find(|(name, _)| rest.starts_with(name)) else {
@@ -205,15 +210,15 @@ impl<'t> Parser<'t> {
         };
         self.at += name.len();
         match *meaning {
-            Name::Operand(op) => {
+            NameMeaning::Operand(op) => {
                 self.program.push(op);
                 Ok(())
             }
-            Name::Function(function) => self.call(function),
+            NameMeaning::Function(function) => self.call(function),
         }
     }
 
-    fn call(&mut self, function: Function) -> Parsed<()> {
+    fn call(&mut self, function: MathFunction) -> ParseResult<()> {
         let name = function.name();
         match self.peek() {
             Some(letter @ ('(' | '[' | '{')) => self.skip(letter),
@@ -241,22 +246,22 @@ impl<'t> Parser<'t> {
                 ),
             ));
         }
-        self.program.push(Op::Call(function));
+        self.program.push(MathOp::Call(function));
         Ok(())
     }
 }
 
 /// The operator that a letter is, how strongly it binds, and whether it is only implied.
-fn operator(letter: char) -> Option<(Op, u8, bool)> {
+fn operator(letter: char) -> Option<(MathOp, u8, bool)> {
     Some(match letter {
-        '+' => (Op::Add, ADDITION, false),
-        '-' => (Op::Subtract, ADDITION, false),
-        '*' => (Op::Multiply, MULTIPLICATION, false),
-        '/' | '÷' => (Op::Divide, MULTIPLICATION, false),
-        '%' => (Op::Modulo, MULTIPLICATION, false),
-        '^' => (Op::Power, POWER, false),
-        '(' | '[' | '{' | '0'..='9' | '.' => (Op::Multiply, MULTIPLICATION, true),
-        letter if is_name_start(letter) => (Op::Multiply, MULTIPLICATION, true),
+        '+' => (MathOp::Add, ADDITION, false),
+        '-' => (MathOp::Subtract, ADDITION, false),
+        '*' => (MathOp::Multiply, MULTIPLICATION, false),
+        '/' | '÷' => (MathOp::Divide, MULTIPLICATION, false),
+        '%' => (MathOp::Modulo, MULTIPLICATION, false),
+        '^' => (MathOp::Power, POWER, false),
+        '(' | '[' | '{' | '0'..='9' | '.' => (MathOp::Multiply, MULTIPLICATION, true),
+        letter if is_name_start(letter) => (MathOp::Multiply, MULTIPLICATION, true),
         _ => return None,
     })
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn value(text: &str) -> f64 {
-    Expression::compile(text, &["a", "b", "temp_1"])
+    MathExpression::compile(text, &["a", "b", "temp_1"])
         .unwrap_or_else(|error| panic!("{text}: {error}"))
         .evaluate(&[3.0, 4.0, 25.5])
         .unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -105,31 +105,31 @@ fn what_is_no_expression_is_refused_with_its_place() {
         ("sin(1, 2)", 9, "function 'sin' takes 1 argument(s), not 2"),
         ("a; b", 1, "Unable to parse char ';'"),
     ] {
-        let error = Expression::compile(text, &["a", "b"]).unwrap_err();
+        let error = MathExpression::compile(text, &["a", "b"]).unwrap_err();
         assert_eq!((error.at(), error.problem.as_str()), (at, problem), "{text}");
     }
-    let shadowing = Expression::compile("1", &["sin"]).unwrap_err();
+    let shadowing = MathExpression::compile("1", &["sin"]).unwrap_err();
     assert!(shadowing.to_string().contains("[sin]"), "{shadowing}");
-    assert!(Expression::compile(&"(".repeat(10_000), &[]).is_err());
-    assert!(Expression::compile(&"-".repeat(10_000), &[]).is_err());
+    assert!(MathExpression::compile(&"(".repeat(10_000), &[]).is_err());
+    assert!(MathExpression::compile(&"-".repeat(10_000), &[]).is_err());
 }
 
 #[test]
 fn division_by_zero_is_an_error_and_a_variable_may_hide_a_constant() {
     for text in ["1 / a", "1 % a", "cot(a)", "csc(a)"] {
-        let expression = Expression::compile(text, &["a"]).unwrap();
+        let expression = MathExpression::compile(text, &["a"]).unwrap();
         assert_eq!(
             expression.evaluate(&[0.0]),
-            Err(Undefined::DivisionByZero),
+            Err(EvaluationError::DivisionByZero),
             "{text}"
         );
         assert_eq!(
             expression.evaluate(&[]),
-            Err(Undefined::MissingVariable),
+            Err(EvaluationError::MissingVariable),
             "{text}"
         );
     }
-    let hiding = Expression::compile("e + 1", &["e"]).unwrap();
+    let hiding = MathExpression::compile("e + 1", &["e"]).unwrap();
     assert_eq!(hiding.evaluate(&[1.0]), Ok(2.0));
 }
 
@@ -137,7 +137,7 @@ fn division_by_zero_is_an_error_and_a_variable_may_hide_a_constant() {
 fn a_name_hides_what_it_begins_with() {
     let variables = ["x", "xy", "e", "xyz1", "pi_2"];
     let value = |text: &str| {
-        let expression = Expression::compile(text, &variables).unwrap();
+        let expression = MathExpression::compile(text, &variables).unwrap();
         expression.evaluate(&[2.0, 3.0, 5.0, 7.0, 11.0]).unwrap()
     };
     for (text, expected) in [
@@ -151,7 +151,7 @@ fn a_name_hides_what_it_begins_with() {
     ] {
         assert_eq!(value(text), expected, "{text}");
     }
-    let unknown = Expression::compile("xyz", &variables).unwrap_err();
+    let unknown = MathExpression::compile("xyz", &variables).unwrap_err();
     assert_eq!(
         unknown.to_string(),
         "Unknown function or variable 'z' at position 2"
@@ -164,16 +164,16 @@ fn products_of_names_are_compiled_in_one_go() {
     for (word, variable) in [("x", "x"), ("xy", "xy"), ("e", "x")] {
         let text = word.repeat(MAX_BYTES / word.len());
         let long = "y".repeat(10_000);
-        assert!(Expression::compile(&text, &[variable, &long]).is_ok());
+        assert!(MathExpression::compile(&text, &[variable, &long]).is_ok());
     }
-    assert!(Expression::compile(&"x".repeat(MAX_BYTES + 1), &["x"]).is_err());
+    assert!(MathExpression::compile(&"x".repeat(MAX_BYTES + 1), &["x"]).is_err());
 }
 
 #[test]
 fn a_deep_expression_is_either_refused_or_has_its_value() {
     for terms in 1..200 {
         let text = format!("{}1{}", "1+(".repeat(terms), ")".repeat(terms));
-        if let Ok(expression) = Expression::compile(&text, &[]) {
+        if let Ok(expression) = MathExpression::compile(&text, &[]) {
             assert_eq!(expression.evaluate(&[]), Ok(terms as f64 + 1.0));
         } else {
             assert!(terms > 60, "{terms}");
@@ -184,7 +184,7 @@ fn a_deep_expression_is_either_refused_or_has_its_value() {
 proptest! {
     #[test]
     fn no_text_breaks_the_compiler(text in r"[-+*/%^()\[\]{}0-9.,eabsinpow πφ_!]{0,40}") {
-        if let Ok(expression) = Expression::compile(&text, &["a", "b"]) {
+        if let Ok(expression) = MathExpression::compile(&text, &["a", "b"]) {
             let _ = expression.evaluate(&[1.5, -2.0]);
         }
     }

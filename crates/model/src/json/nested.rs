@@ -2,32 +2,40 @@
 
 use super::JsonError;
 use super::escape::write_string_bytes;
-use super::reader::{Reader, Word};
-use super::repeated::{self, Member};
+use super::reader::{JsonReader, UnquotedToken};
+use super::repeated::{self, MemberSpan};
 
 /// Appends the value at the reader as compact JSON.
-pub(super) fn compact(reader: &mut Reader<'_>, out: &mut Vec<u8>) -> Result<(), JsonError> {
+pub(super) fn compact(reader: &mut JsonReader<'_>, out: &mut Vec<u8>) -> Result<(), JsonError> {
     value(reader, &mut Vec::new(), out)
 }
 
 /// `members` are those of the objects that are open, outermost first: one stack for all of them.
-fn value(reader: &mut Reader<'_>, members: &mut Vec<Member>, out: &mut Vec<u8>) -> Result<(), JsonError> {
+fn value(
+    reader: &mut JsonReader<'_>,
+    members: &mut Vec<MemberSpan>,
+    out: &mut Vec<u8>,
+) -> Result<(), JsonError> {
     match reader.token()? {
         b'{' => object(reader, members, out)?,
         b'[' => array(reader, members, out)?,
         quote @ (b'"' | b'\'') => write_string_bytes(&reader.quoted(quote)?, out),
         _ => match reader.word()? {
-            Word::Null => out.extend_from_slice(b"null"),
-            Word::Bool(true) => out.extend_from_slice(b"true"),
-            Word::Bool(false) => out.extend_from_slice(b"false"),
-            Word::Number(number) => out.extend_from_slice(number.as_bytes()),
-            Word::Text(text) => write_string_bytes(text, out),
+            UnquotedToken::Null => out.extend_from_slice(b"null"),
+            UnquotedToken::Bool(true) => out.extend_from_slice(b"true"),
+            UnquotedToken::Bool(false) => out.extend_from_slice(b"false"),
+            UnquotedToken::Number(number) => out.extend_from_slice(number.as_bytes()),
+            UnquotedToken::Text(text) => write_string_bytes(text, out),
         },
     }
     Ok(())
 }
 
-fn array(reader: &mut Reader<'_>, members: &mut Vec<Member>, out: &mut Vec<u8>) -> Result<(), JsonError> {
+fn array(
+    reader: &mut JsonReader<'_>,
+    members: &mut Vec<MemberSpan>,
+    out: &mut Vec<u8>,
+) -> Result<(), JsonError> {
     reader.enter()?;
     out.push(b'[');
     let mut first = true;
@@ -54,7 +62,11 @@ fn array(reader: &mut Reader<'_>, members: &mut Vec<Member>, out: &mut Vec<u8>) 
     Ok(())
 }
 
-fn object(reader: &mut Reader<'_>, members: &mut Vec<Member>, out: &mut Vec<u8>) -> Result<(), JsonError> {
+fn object(
+    reader: &mut JsonReader<'_>,
+    members: &mut Vec<MemberSpan>,
+    out: &mut Vec<u8>,
+) -> Result<(), JsonError> {
     reader.enter()?;
     out.push(b'{');
     let outer = members.len();
@@ -66,7 +78,7 @@ fn object(reader: &mut Reader<'_>, members: &mut Vec<Member>, out: &mut Vec<u8>)
         out.push(b':');
         value(reader, members, out)?;
         out.push(b',');
-        members.push(Member {
+        members.push(MemberSpan {
             hash: repeated::hash(name.as_bytes()),
             key,
             whole: start..out.len(),
@@ -83,7 +95,7 @@ fn object(reader: &mut Reader<'_>, members: &mut Vec<Member>, out: &mut Vec<u8>)
     Ok(())
 }
 
-fn drop_repeated(members: &mut [Member], body: usize, out: &mut Vec<u8>) {
+fn drop_repeated(members: &mut [MemberSpan], body: usize, out: &mut Vec<u8>) {
     let replaced = repeated::find(members, out);
     if replaced.is_empty() {
         return;

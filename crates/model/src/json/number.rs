@@ -3,7 +3,7 @@
 //! A whole number is a long, unless it is written with a point and without an exponent: `25` and `2.5e1` are longs,
 //! `25.0` is a double. What no long holds, or needs more than 16 decimals, is kept digit by digit as text.
 
-use super::reader::{Reader, ends_run};
+use super::reader::{JsonReader, ends_run};
 
 /// More decimals than this make text instead of a double.
 const MAX_SCALE: i64 = 16;
@@ -16,7 +16,7 @@ const POWERS_OF_TEN: [f64; MAX_SCALE as usize + 1] = [
 
 /// A number of the type that its digits give it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Number {
+pub(super) enum JsonNumber {
     Long(i64),
     Double(f64),
     /// All digits, for what fits neither type.
@@ -29,29 +29,29 @@ pub(super) struct OutOfRange;
 
 /// Takes a number of up to 18 digits without an exponent, the usual ones. `None` consumes nothing.
 #[inline(always)] // A tenth of the time of a small payload.
-pub(super) fn take_short(reader: &mut Reader<'_>) -> Option<Number> {
+pub(super) fn take_short(reader: &mut JsonReader<'_>) -> Option<JsonNumber> {
     let bytes = reader.rest();
-    let (number, length) = short(bytes)?;
+    let (number, length) = parse_short(bytes)?;
     if bytes.get(length).is_some_and(|&byte| !ends_run(byte)) {
         return None;
     }
-    reader.go_to(reader.position() + length);
+    reader.seek(reader.position() + length);
     Some(number)
 }
 
 /// Types castable text.
 #[inline]
-pub(super) fn cast(text: &str, growth_left: &mut usize) -> Option<Number> {
-    match short(text.as_bytes()) {
+pub(super) fn cast(text: &str, growth_left: &mut usize) -> Option<JsonNumber> {
+    match parse_short(text.as_bytes()) {
         Some((number, length)) if length == text.len() => Some(number),
-        _ if is_castable(text) => of(text, Some(growth_left)).ok(),
+        _ if is_castable(text) => parse_number(text, Some(growth_left)).ok(),
         _ => None,
     }
 }
 
 /// The number of up to 18 digits that the bytes begin with, and its length.
 #[inline(always)]
-fn short(bytes: &[u8]) -> Option<(Number, usize)> {
+fn parse_short(bytes: &[u8]) -> Option<(JsonNumber, usize)> {
     let negative = bytes.first() == Some(&b'-');
     let unsigned = if negative { bytes.get(1..)? } else { bytes };
     let mut mantissa = 0u64;
@@ -70,11 +70,11 @@ fn short(bytes: &[u8]) -> Option<(Number, usize)> {
     }
     let number = if decimals == 0 {
         let long = mantissa.cast_signed();
-        Number::Long(if negative { -long } else { long })
+        JsonNumber::Long(if negative { -long } else { long })
     } else if mantissa <= EXACT_MANTISSA {
         let magnitude = mantissa as f64 / POWERS_OF_TEN.get(decimals)?;
         // There is no negative zero: the digits are a decimal number before they are a double.
-        Number::Double(if negative && mantissa != 0 {
+        JsonNumber::Double(if negative && mantissa != 0 {
             -magnitude
         } else {
             magnitude
@@ -119,26 +119,26 @@ fn is_castable(text: &str) -> bool {
 
 /// Types a number in strict JSON form, or castable text. `growth_left` bounds how much longer than `text` the digits
 /// may become. `None` in place of it refuses numbers that fit no type.
-pub(super) fn of(text: &str, growth_left: Option<&mut usize>) -> Result<Number, OutOfRange> {
-    let decimal = Decimal::read(text).ok_or(OutOfRange)?;
+pub(super) fn parse_number(text: &str, growth_left: Option<&mut usize>) -> Result<JsonNumber, OutOfRange> {
+    let decimal = DecimalParts::read(text).ok_or(OutOfRange)?;
     if (!decimal.has_point || decimal.has_exponent) && decimal.is_whole() {
         if let Some(long) = decimal.to_long() {
-            return Ok(Number::Long(long));
+            return Ok(JsonNumber::Long(long));
         }
     } else if decimal.scale <= MAX_SCALE {
         let double: f64 = text.parse().map_err(|_| OutOfRange)?;
         if double.is_finite() {
-            return Ok(Number::Double(if double == 0.0 { 0.0 } else { double }));
+            return Ok(JsonNumber::Double(if double == 0.0 { 0.0 } else { double }));
         }
     }
     let growth_left = growth_left.ok_or(OutOfRange)?;
     let growth = decimal.digits_length().saturating_sub(text.len());
     *growth_left = growth_left.checked_sub(growth).ok_or(OutOfRange)?;
-    Ok(Number::Digits(decimal.to_digits()))
+    Ok(JsonNumber::Digits(decimal.to_digits()))
 }
 
 /// `± digits × 10^-scale`, the digits in two pieces around where the point was.
-struct Decimal<'a> {
+struct DecimalParts<'a> {
     negative: bool,
     whole: &'a str,
     fraction: &'a str,
@@ -147,7 +147,7 @@ struct Decimal<'a> {
     has_exponent: bool,
 }
 
-impl<'a> Decimal<'a> {
+impl<'a> DecimalParts<'a> {
     fn read(text: &'a str) -> Option<Self> {
         let unsigned = text.strip_prefix('-');
         let (mantissa, exponent) = match unsigned.unwrap_or(text).split_once(['e', 'E']) {

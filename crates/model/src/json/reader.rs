@@ -12,7 +12,7 @@ const BASE_GROWTH: usize = 1024;
 
 /// A position in a payload.
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
+pub(super) struct JsonReader<'a> {
     text: &'a str,
     at: usize,
     depth: u32,
@@ -22,7 +22,7 @@ pub(super) struct Reader<'a> {
 
 /// A place to come back to.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Mark {
+pub(super) struct ReaderMark {
     at: usize,
     depth: u32,
     growth_left: usize,
@@ -30,14 +30,14 @@ pub(super) struct Mark {
 
 /// What a run of characters without quotes means.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Word<'a> {
+pub(super) enum UnquotedToken<'a> {
     Null,
     Bool(bool),
     Number(&'a str),
     Text(&'a str),
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -57,19 +57,19 @@ impl<'a> Reader<'a> {
     }
 
     /// Goes to a position that [`Self::position`] gave at the same depth.
-    pub(super) fn go_to(&mut self, position: usize) {
+    pub(super) fn seek(&mut self, position: usize) {
         self.at = position;
     }
 
-    pub(super) fn mark(&self) -> Mark {
-        Mark {
+    pub(super) fn mark(&self) -> ReaderMark {
+        ReaderMark {
             at: self.at,
             depth: self.depth,
             growth_left: self.growth_left,
         }
     }
 
-    pub(super) fn go_back(&mut self, mark: Mark) {
+    pub(super) fn rewind(&mut self, mark: ReaderMark) {
         self.at = mark.at;
         self.depth = mark.depth;
         self.growth_left = mark.growth_left;
@@ -294,15 +294,15 @@ impl<'a> Reader<'a> {
     }
 
     /// A value without quotes.
-    pub(super) fn word(&mut self) -> Result<Word<'a>, JsonError> {
+    pub(super) fn word(&mut self) -> Result<UnquotedToken<'a>, JsonError> {
         let run = self.run("expected a value")?;
         let first = run.as_bytes().first().copied().unwrap_or_default();
         Ok(match first {
-            b't' | b'T' if run.eq_ignore_ascii_case("true") => Word::Bool(true),
-            b'f' | b'F' if run.eq_ignore_ascii_case("false") => Word::Bool(false),
-            b'n' | b'N' if run.eq_ignore_ascii_case("null") => Word::Null,
-            b'-' | b'0'..=b'9' if is_number(run.as_bytes()) => Word::Number(run),
-            _ => Word::Text(run),
+            b't' | b'T' if run.eq_ignore_ascii_case("true") => UnquotedToken::Bool(true),
+            b'f' | b'F' if run.eq_ignore_ascii_case("false") => UnquotedToken::Bool(false),
+            b'n' | b'N' if run.eq_ignore_ascii_case("null") => UnquotedToken::Null,
+            b'-' | b'0'..=b'9' if is_number(run.as_bytes()) => UnquotedToken::Number(run),
+            _ => UnquotedToken::Text(run),
         })
     }
 }

@@ -4,17 +4,17 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 /// Up to this many members are compared pair by pair.
-const FEW: usize = 16;
+const PAIRWISE_LIMIT: usize = 16;
 
 /// Where a member of an object was written.
 #[derive(Debug, Clone)]
-pub(super) struct Member {
+pub(super) struct MemberSpan {
     pub(super) hash: u64,
     pub(super) key: Range<usize>,
     pub(super) whole: Range<usize>,
 }
 
-impl Member {
+impl MemberSpan {
     fn key<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         bytes.get(self.key.clone()).unwrap_or_default()
     }
@@ -46,11 +46,11 @@ pub(super) fn hash(name: &[u8]) -> u64 {
 }
 
 /// Where the members start that a later one of the same name replaces, in order. Leaves `members` in any order.
-pub(super) fn find(members: &mut [Member], bytes: &[u8]) -> Vec<usize> {
-    if members.len() <= FEW && all_hashes_differ(members) {
+pub(super) fn find(members: &mut [MemberSpan], bytes: &[u8]) -> Vec<usize> {
+    if members.len() <= PAIRWISE_LIMIT && all_hashes_differ(members) {
         return Vec::new();
     }
-    let by_key = |a: &Member, b: &Member| -> Ordering {
+    let by_key = |a: &MemberSpan, b: &MemberSpan| -> Ordering {
         a.hash.cmp(&b.hash).then_with(|| a.key(bytes).cmp(b.key(bytes)))
     };
     members.sort_unstable_by(|a, b| by_key(a, b).then(a.whole.start.cmp(&b.whole.start)));
@@ -63,7 +63,7 @@ pub(super) fn find(members: &mut [Member], bytes: &[u8]) -> Vec<usize> {
     replaced
 }
 
-fn all_hashes_differ(mut members: &[Member]) -> bool {
+fn all_hashes_differ(mut members: &[MemberSpan]) -> bool {
     while let [member, rest @ ..] = members {
         if rest.iter().any(|other| other.hash == member.hash) {
             return false;

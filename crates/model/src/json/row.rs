@@ -2,27 +2,27 @@
 
 use std::borrow::Cow;
 
-use super::number::{self, Number};
-use super::reader::{Reader, Word};
-use super::repeated::{self, Member};
-use super::{JsonError, JsonRules, Nulls, nested};
-use crate::kv::{self, ValueRef, pack_key, pack_value};
+use super::number::{self, JsonNumber};
+use super::reader::{JsonReader, UnquotedToken};
+use super::repeated::{self, MemberSpan};
+use super::{JsonError, JsonRules, NullPolicy, nested};
+use crate::kv::{self, KvValueRef, pack_key, pack_value};
 use crate::record::TelemetryWriter;
 
 /// So many names are told apart while reading; more are sorted at the end.
-const FEW: usize = 32;
+const TRACKED_NAMES: usize = 32;
 
-/// Type bytes that [`Row::finish`] removes again: a value that only counts if no later one has its name.
+/// Type bytes that [`RowBuilder::finish`] removes again: a value that only counts if no later one has its name.
 const NULL: u8 = 0xfe;
 const REFUSED: u8 = 0xff;
 
 /// Key-values in the making, at the end of a buffer.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct RowBuilder {
     base: usize,
     count: u32,
     /// Short hashes of the first names.
-    tags: [u32; FEW],
+    tags: [u32; TRACKED_NAMES],
     /// Some names may be the same.
     suspect: bool,
     /// Some entries are no values.
@@ -32,17 +32,17 @@ pub(super) struct Row {
 
 /// The two names that together make an object carry its own time.
 #[derive(Debug, Default)]
-struct Wrapper {
+struct TimedObjectKeys {
     ts: bool,
     values: bool,
 }
 
-impl Row {
+impl RowBuilder {
     pub(super) fn new(base: usize) -> Self {
         Self {
             base,
             count: 0,
-            tags: [0; FEW],
+            tags: [0; TRACKED_NAMES],
             suspect: false,
             holes: false,
             refusal: None,
@@ -52,7 +52,7 @@ impl Row {
     /// Reads the object whose opening brace is the current byte.
     pub(super) fn read(
         &mut self,
-        reader: &mut Reader<'_>,
+        reader: &mut JsonReader<'_>,
         rules: &JsonRules,
         out: &mut Vec<u8>,
     ) -> Result<(), JsonError> {
@@ -68,13 +68,13 @@ impl Row {
     /// Like [`Self::read`], but stops and returns false once the object turns out to carry its own time.
     fn read_unless_timed(
         &mut self,
-        reader: &mut Reader<'_>,
+        reader: &mut JsonReader<'_>,
         rules: &JsonRules,
         out: &mut Vec<u8>,
     ) -> Result<bool, JsonError> {
         reader.enter()?;
         let mut first = true;
-        let mut seen = Wrapper::default();
+        let mut seen = TimedObjectKeys::default();
         while let Some(name) = reader.name(first)? {
             first = false;
             match &*name {
@@ -94,7 +94,7 @@ impl Row {
     fn member(
         &mut self,
         name: &str,
-        reader: &mut Reader<'_>,
+        reader: &mut JsonReader<'_>,
         rules: &JsonRules,
         out: &mut Vec<u8>,
     ) -> Result<(), JsonError> {
@@ -138,7 +138,8 @@ impl Row {
             return Ok(self.count);
         }
         let replaced = if self.suspect {
-            let mut members: Vec<Member> = entries(out, self.base).map(|entry| entry.member(out)).collect();
+            let mut members: Vec<MemberSpan> =
+                entries(out, self.base).map(|entry| entry.member(out)).collect();
             repeated::find(&mut members, out)
         } else {
             Vec::new()
@@ -148,7 +149,7 @@ impl Row {
         }
         let mut replaced = replaced.into_iter().peekable();
         let (mut from, mut to, mut count) = (self.base, self.base, 0);
-        while let Some(entry) = Entry::at(out, from) {
+        while let Some(entry) = PackedEntry::at(out, from) {
             from = entry.end;
             if replaced.next_if_eq(&entry.start).is_some() || entry.kind == NULL {
                 continue;
@@ -179,9 +180,9 @@ fn is_blank(name: &str) -> bool {
 /// Packs the value at the reader, or a hole.
 #[inline]
 fn pack(
-    reader: &mut Reader<'_>,
+    reader: &mut JsonReader<'_>,
     rules: &JsonRules,
-    row: &mut Row,
+    row: &mut RowBuilder,
     out: &mut Vec<u8>,
 ) -> Result<(), JsonError> {
     match reader.token()? {
@@ -190,7 +191,7 @@ fn pack(
             pack_text(&text, reader, rules, row, out);
         }
         b'{' | b'[' => {
-            out.push(ValueRef::Json("").type_code());
+            out.push(KvValueRef::Json("").type_code());
             let start = out.len();
             nested::compact(reader, out)?;
             insert_length(start, out);
@@ -204,29 +205,37 @@ fn pack(
 }
 
 fn pack_word(
-    reader: &mut Reader<'_>,
+    reader: &mut JsonReader<'_>,
     rules: &JsonRules,
-    row: &mut Row,
+    row: &mut RowBuilder,
     out: &mut Vec<u8>,
 ) -> Result<(), JsonError> {
     match reader.word()? {
-        Word::Null if rules.nulls == Nulls::Reject => row.refuse(reader.error("null is not allowed"), out),
-        Word::Null => row.null(out),
-        Word::Bool(value) => pack_value(ValueRef::Bool(value), out),
-        Word::Number(text) => {
+        UnquotedToken::Null if rules.nulls == NullPolicy::Reject => {
+            row.refuse(reader.error("null is not allowed"), out);
+        }
+        UnquotedToken::Null => row.null(out),
+        UnquotedToken::Bool(value) => pack_value(KvValueRef::Bool(value), out),
+        UnquotedToken::Number(text) => {
             let growth_left = rules.type_cast.then(|| reader.growth_left());
-            match number::of(text, growth_left) {
+            match number::parse_number(text, growth_left) {
                 Ok(number) => pack_number(&number, out),
                 Err(number::OutOfRange) => row.refuse(reader.error("number is out of range"), out),
             }
         }
-        Word::Text(text) => pack_text(text, reader, rules, row, out),
+        UnquotedToken::Text(text) => pack_text(text, reader, rules, row, out),
     }
     Ok(())
 }
 
 #[inline]
-fn pack_text(text: &str, reader: &mut Reader<'_>, rules: &JsonRules, row: &mut Row, out: &mut Vec<u8>) {
+fn pack_text(
+    text: &str,
+    reader: &mut JsonReader<'_>,
+    rules: &JsonRules,
+    row: &mut RowBuilder,
+    out: &mut Vec<u8>,
+) {
     if is_too_long(text, rules) {
         row.refuse(reader.error("string is too long"), out);
         return;
@@ -237,7 +246,7 @@ fn pack_text(text: &str, reader: &mut Reader<'_>, rules: &JsonRules, row: &mut R
         pack_number(&number, out);
         return;
     }
-    pack_value(ValueRef::Text(text), out);
+    pack_value(KvValueRef::Text(text), out);
 }
 
 /// Packs a text that comes from elsewhere than a JSON payload, typed as one of its strings is.
@@ -254,7 +263,7 @@ pub(super) fn pack_string(text: &str, rules: &JsonRules, out: &mut Vec<u8>) -> R
         .flatten()
     {
         Some(number) => pack_number(&number, out),
-        None => pack_value(ValueRef::Text(text), out),
+        None => pack_value(KvValueRef::Text(text), out),
     }
     Ok(())
 }
@@ -266,11 +275,11 @@ fn is_too_long(text: &str, rules: &JsonRules) -> bool {
 }
 
 #[inline]
-fn pack_number(number: &Number, out: &mut Vec<u8>) {
+fn pack_number(number: &JsonNumber, out: &mut Vec<u8>) {
     let value = match number {
-        Number::Long(value) => ValueRef::Long(*value),
-        Number::Double(value) => ValueRef::Double(*value),
-        Number::Digits(digits) => ValueRef::Text(digits),
+        JsonNumber::Long(value) => KvValueRef::Long(*value),
+        JsonNumber::Double(value) => KvValueRef::Double(*value),
+        JsonNumber::Digits(digits) => KvValueRef::Text(digits),
     };
     pack_value(value, out);
 }
@@ -286,8 +295,8 @@ fn insert_length(start: usize, out: &mut Vec<u8>) {
 }
 
 /// Writes one telemetry object, whose opening brace is the current byte, as a row.
-pub(super) fn element(
-    reader: &mut Reader<'_>,
+pub(super) fn write_element(
+    reader: &mut JsonReader<'_>,
     rules: &JsonRules,
     server_ts: &mut dyn FnMut() -> i64,
     out: &mut TelemetryWriter<'_>,
@@ -296,27 +305,27 @@ pub(super) fn element(
     // Only a guess: either way finds out by itself and falls back to the other.
     let rest = reader.rest();
     let looks_timed = rest.starts_with(b"{\"ts\"") || rest.starts_with(b"{\"values\"");
-    if looks_timed && timed(reader, rules, out)? {
+    if looks_timed && write_timed_row(reader, rules, out)? {
         return Ok(());
     }
     if looks_timed {
-        reader.go_back(start);
+        reader.rewind(start);
     }
     out.begin_row(server_ts());
-    let mut row = Row::new(out.buffer().len());
+    let mut row = RowBuilder::new(out.buffer().len());
     if row.read_unless_timed(reader, rules, out.buffer())? {
         let count = row.finish(out.buffer())?;
         count_points(count, out);
         return Ok(());
     }
-    reader.go_back(start);
-    timed(reader, rules, out)?;
+    reader.rewind(start);
+    write_timed_row(reader, rules, out)?;
     Ok(())
 }
 
 /// Writes an object with `ts` and `values` as a row; returns false if it lacks one of them.
-fn timed(
-    reader: &mut Reader<'_>,
+fn write_timed_row(
+    reader: &mut JsonReader<'_>,
     rules: &JsonRules,
     out: &mut TelemetryWriter<'_>,
 ) -> Result<bool, JsonError> {
@@ -338,7 +347,7 @@ fn timed(
                 values = Some(at);
                 match ts {
                     Some(Ok(ts)) if opening == b'{' && written.is_none() => {
-                        count = row_of(ts, reader, rules, out)?;
+                        count = write_row(ts, reader, rules, out)?;
                         written = Some((ts, at));
                     }
                     _ => skip(reader, out.buffer())?,
@@ -353,25 +362,25 @@ fn timed(
     let ts = ts?;
     if written != Some((ts, at)) {
         let end = reader.position();
-        reader.go_to(at);
+        reader.seek(at);
         if reader.token()? != b'{' {
             return Err(reader.error("expected `values` to be an object"));
         }
-        count = row_of(ts, reader, rules, out)?;
-        reader.go_to(end);
+        count = write_row(ts, reader, rules, out)?;
+        reader.seek(end);
     }
     count_points(count, out);
     Ok(true)
 }
 
-fn row_of(
+fn write_row(
     ts: i64,
-    reader: &mut Reader<'_>,
+    reader: &mut JsonReader<'_>,
     rules: &JsonRules,
     out: &mut TelemetryWriter<'_>,
 ) -> Result<u32, JsonError> {
     out.begin_row(ts);
-    let mut row = Row::new(out.buffer().len());
+    let mut row = RowBuilder::new(out.buffer().len());
     row.read(reader, rules, out.buffer())?;
     row.finish(out.buffer())
 }
@@ -383,7 +392,7 @@ fn count_points(count: u32, out: &mut TelemetryWriter<'_>) {
 }
 
 /// Reads over a value, which has to be well formed like any other. The buffer is borrowed as scratch.
-fn skip(reader: &mut Reader<'_>, scratch: &mut Vec<u8>) -> Result<(), JsonError> {
+fn skip(reader: &mut JsonReader<'_>, scratch: &mut Vec<u8>) -> Result<(), JsonError> {
     let end = scratch.len();
     let skipped = nested::compact(reader, scratch);
     scratch.truncate(end);
@@ -392,18 +401,21 @@ fn skip(reader: &mut Reader<'_>, scratch: &mut Vec<u8>) -> Result<(), JsonError>
 
 /// Reads a time in milliseconds: a number, whose decimals are cut off, or text of a whole number. The inner error
 /// counts only if the object has `values` too.
-fn timestamp(reader: &mut Reader<'_>, scratch: &mut Vec<u8>) -> Result<Result<i64, JsonError>, JsonError> {
+fn timestamp(
+    reader: &mut JsonReader<'_>,
+    scratch: &mut Vec<u8>,
+) -> Result<Result<i64, JsonError>, JsonError> {
     let refused = reader.error("expected `ts` to be a time in milliseconds");
     let text = match reader.token()? {
         quote @ (b'"' | b'\'') => reader.quoted(quote)?,
         b'{' | b'[' => return skip(reader, scratch).map(|()| Err(refused)),
         _ => match number::take_short(reader) {
-            Some(Number::Long(ts)) => return Ok(Ok(ts)),
-            Some(Number::Double(ts)) => return Ok(Ok(ts as i64)),
+            Some(JsonNumber::Long(ts)) => return Ok(Ok(ts)),
+            Some(JsonNumber::Double(ts)) => return Ok(Ok(ts as i64)),
             _ => match reader.word()? {
-                Word::Number(number) => return Ok(whole_part(number).ok_or(refused)),
-                Word::Text(text) => Cow::Borrowed(text),
-                Word::Null | Word::Bool(_) => return Ok(Err(refused)),
+                UnquotedToken::Number(number) => return Ok(whole_part(number).ok_or(refused)),
+                UnquotedToken::Text(text) => Cow::Borrowed(text),
+                UnquotedToken::Null | UnquotedToken::Bool(_) => return Ok(Err(refused)),
             },
         },
     };
@@ -411,7 +423,7 @@ fn timestamp(reader: &mut Reader<'_>, scratch: &mut Vec<u8>) -> Result<Result<i6
 }
 
 fn whole_part(number: &str) -> Option<i64> {
-    if let Ok(Number::Long(whole)) = number::of(number, None) {
+    if let Ok(JsonNumber::Long(whole)) = number::parse_number(number, None) {
         return Some(whole);
     }
     let double: f64 = number.parse().ok()?;
@@ -422,7 +434,7 @@ fn whole_part(number: &str) -> Option<i64> {
 }
 
 /// One packed key-value or hole.
-struct Entry {
+struct PackedEntry {
     start: usize,
     key: usize,
     key_length: usize,
@@ -430,7 +442,7 @@ struct Entry {
     end: usize,
 }
 
-impl Entry {
+impl PackedEntry {
     fn at(out: &[u8], start: usize) -> Option<Self> {
         let mut rest = out.get(start..)?;
         let key_length = usize::try_from(kv::read_varint(&mut rest).ok()?).ok()?;
@@ -451,9 +463,9 @@ impl Entry {
         })
     }
 
-    fn member(&self, out: &[u8]) -> Member {
+    fn member(&self, out: &[u8]) -> MemberSpan {
         let key = self.key..self.key + self.key_length;
-        Member {
+        MemberSpan {
             hash: repeated::hash(out.get(key.clone()).unwrap_or_default()),
             key,
             whole: self.start..self.end,
@@ -461,9 +473,9 @@ impl Entry {
     }
 }
 
-fn entries(out: &[u8], mut from: usize) -> impl Iterator<Item = Entry> {
+fn entries(out: &[u8], mut from: usize) -> impl Iterator<Item = PackedEntry> {
     std::iter::from_fn(move || {
-        let entry = Entry::at(out, from)?;
+        let entry = PackedEntry::at(out, from)?;
         from = entry.end;
         Some(entry)
     })

@@ -2,23 +2,24 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::*;
-use crate::kv::{Value, unpack};
-use crate::record::{Record, RecordBatch, RecordBody, rows, split};
-use crate::{DeviceId, Subject, TenantId};
+use crate::kv::{KvValue, unpack};
+use crate::record::{JournalRecord, RecordBatch, RecordBody, rows, split};
+use crate::{DeviceId, EntityKey, TenantId};
 
 const NOW: i64 = 1_700_000_000_000;
 
-type Rows = Vec<(i64, Vec<(String, Value)>)>;
+type Rows = Vec<(i64, Vec<(String, KvValue)>)>;
 
 fn read_rows(payload: &[u8], rules: &JsonRules) -> Result<Rows, JsonError> {
-    let subject = Subject::device(TenantId(Uuid::from_u128(1)), DeviceId(Uuid::from_u128(2)));
+    let subject = EntityKey::device(TenantId(Uuid::from_u128(1)), DeviceId(Uuid::from_u128(2)));
     let mut batch = RecordBatch::new();
-    let mut writer = batch.telemetry(subject, NOW, 0);
+    let mut writer = batch.begin_telemetry(subject, NOW, 0);
     telemetry(payload, rules, || NOW, &mut writer)?;
     let points = writer.finish();
     let mut found = Vec::new();
     for record in split(batch.as_bytes()) {
-        let RecordBody::Telemetry { rows: bytes, .. } = Record::decode(record.unwrap()).unwrap().body else {
+        let RecordBody::Telemetry { rows: bytes, .. } = JournalRecord::decode(record.unwrap()).unwrap().body
+        else {
             panic!("not telemetry");
         };
         for row in rows(bytes) {
@@ -35,14 +36,14 @@ fn read_rows(payload: &[u8], rules: &JsonRules) -> Result<Rows, JsonError> {
     Ok(found)
 }
 
-fn owned(packed: &[u8]) -> Vec<(String, Value)> {
+fn owned(packed: &[u8]) -> Vec<(String, KvValue)> {
     let values = unpack(packed).map(|item| item.unwrap());
     values
         .map(|(key, value)| (key.to_owned(), value.to_value()))
         .collect()
 }
 
-fn read_attributes(payload: &str, rules: &JsonRules) -> Result<Vec<(String, Value)>, JsonError> {
+fn read_attributes(payload: &str, rules: &JsonRules) -> Result<Vec<(String, KvValue)>, JsonError> {
     let mut out = b"kept".to_vec();
     let count = attributes(payload.as_bytes(), rules, &mut out);
     let packed = out.strip_prefix(b"kept").unwrap();
@@ -54,11 +55,11 @@ fn read_attributes(payload: &str, rules: &JsonRules) -> Result<Vec<(String, Valu
     Ok(values)
 }
 
-fn read(payload: &str) -> Result<Vec<(String, Value)>, JsonError> {
+fn read(payload: &str) -> Result<Vec<(String, KvValue)>, JsonError> {
     read_attributes(payload, &JsonRules::default())
 }
 
-fn typed(value: &str) -> Value {
+fn typed(value: &str) -> KvValue {
     let values = read(&format!("{{\"k\":{value}}}")).unwrap_or_else(|error| panic!("{value}: {error}"));
     let [(_, value)] = &values[..] else {
         panic!("{values:?}")
@@ -66,15 +67,15 @@ fn typed(value: &str) -> Value {
     value.clone()
 }
 
-fn text(text: &str) -> Value {
-    Value::Text(text.into())
+fn text(text: &str) -> KvValue {
+    KvValue::Text(text.into())
 }
 
-fn json(text: &str) -> Value {
-    Value::Json(text.into())
+fn json(text: &str) -> KvValue {
+    KvValue::Json(text.into())
 }
 
-fn pairs(values: &[(&str, Value)]) -> Vec<(String, Value)> {
+fn pairs(values: &[(&str, KvValue)]) -> Vec<(String, KvValue)> {
     values
         .iter()
         .map(|(key, value)| ((*key).to_owned(), value.clone()))
@@ -84,23 +85,23 @@ fn pairs(values: &[(&str, Value)]) -> Vec<(String, Value)> {
 #[test]
 fn numbers_get_the_type_their_digits_give_them() {
     for (written, value) in [
-        ("25", Value::Long(25)),
-        ("-7", Value::Long(-7)),
-        ("-0", Value::Long(0)),
-        ("9223372036854775807", Value::Long(i64::MAX)),
-        ("-9223372036854775808", Value::Long(i64::MIN)),
-        ("1e3", Value::Long(1000)),
-        ("1E+1", Value::Long(10)),
-        ("1.5E1", Value::Long(15)),
-        ("1200e-2", Value::Long(12)),
-        ("0e-30", Value::Long(0)),
-        ("25.0", Value::Double(25.0)),
-        ("-0.0", Value::Double(0.0)),
-        ("0.1", Value::Double(0.1)),
-        ("-21.75", Value::Double(-21.75)),
-        ("101E-1", Value::Double(10.1)),
-        ("0.1234567890123456", Value::Double(0.123_456_789_012_345_6)),
-        ("123456789012345678.5", Value::Double(123_456_789_012_345_678.5)),
+        ("25", KvValue::Long(25)),
+        ("-7", KvValue::Long(-7)),
+        ("-0", KvValue::Long(0)),
+        ("9223372036854775807", KvValue::Long(i64::MAX)),
+        ("-9223372036854775808", KvValue::Long(i64::MIN)),
+        ("1e3", KvValue::Long(1000)),
+        ("1E+1", KvValue::Long(10)),
+        ("1.5E1", KvValue::Long(15)),
+        ("1200e-2", KvValue::Long(12)),
+        ("0e-30", KvValue::Long(0)),
+        ("25.0", KvValue::Double(25.0)),
+        ("-0.0", KvValue::Double(0.0)),
+        ("0.1", KvValue::Double(0.1)),
+        ("-21.75", KvValue::Double(-21.75)),
+        ("101E-1", KvValue::Double(10.1)),
+        ("0.1234567890123456", KvValue::Double(0.123_456_789_012_345_6)),
+        ("123456789012345678.5", KvValue::Double(123_456_789_012_345_678.5)),
         ("0.12345678901234567", text("0.12345678901234567")),
         ("0.00000000000000000", text("0.00000000000000000")),
         ("1e-17", text("0.00000000000000001")),
@@ -116,14 +117,14 @@ fn numbers_get_the_type_their_digits_give_them() {
 #[test]
 fn text_that_is_a_number_becomes_one_unless_casting_is_off() {
     for (written, value) in [
-        ("'12'", Value::Long(12)),
-        ("'007'", Value::Long(7)),
-        ("'-007'", Value::Long(-7)),
-        ("'1.0'", Value::Double(1.0)),
-        ("'.5'", Value::Double(0.5)),
-        ("'-.5'", Value::Double(-0.5)),
-        ("007", Value::Long(7)),
-        ("'\\u0031'", Value::Long(1)),
+        ("'12'", KvValue::Long(12)),
+        ("'007'", KvValue::Long(7)),
+        ("'-007'", KvValue::Long(-7)),
+        ("'1.0'", KvValue::Double(1.0)),
+        ("'.5'", KvValue::Double(0.5)),
+        ("'-.5'", KvValue::Double(-0.5)),
+        ("007", KvValue::Long(7)),
+        ("'\\u0031'", KvValue::Long(1)),
         ("'00123456789012345678901'", text("123456789012345678901")),
         ("'-0.00000000000000000'", text("0.00000000000000000")),
         ("'1e3'", text("1e3")),
@@ -147,7 +148,7 @@ fn text_that_is_a_number_becomes_one_unless_casting_is_off() {
     let values = read_attributes("{a:'12',b:12,c:007}", &plain).unwrap();
     assert_eq!(
         values,
-        pairs(&[("a", text("12")), ("b", Value::Long(12)), ("c", text("007"))])
+        pairs(&[("a", text("12")), ("b", KvValue::Long(12)), ("c", text("007"))])
     );
     for number in ["89701010051400054084", "9.97e19", "0.12345678901234567"] {
         let refused = read_attributes(&format!("{{a:{number}}}"), &plain).unwrap_err();
@@ -160,7 +161,11 @@ fn text_that_is_a_number_becomes_one_unless_casting_is_off() {
 
 #[test]
 fn leniencies_of_devices_are_understood() {
-    let expected = pairs(&[("a", Value::Long(1)), ("b", text("x")), ("c", Value::Bool(true))]);
+    let expected = pairs(&[
+        ("a", KvValue::Long(1)),
+        ("b", text("x")),
+        ("c", KvValue::Bool(true)),
+    ]);
     for payload in [
         r#"{"a":1,"b":"x","c":true}"#,
         "{a:1,b:x,c:true}",
@@ -180,7 +185,7 @@ fn leniencies_of_devices_are_understood() {
     assert_eq!(typed("truex"), text("truex"));
     assert_eq!(typed("true\"x"), text("true\"x"));
     assert_eq!(typed("it's"), text("it's"));
-    assert_eq!(read("{true:1}"), Ok(pairs(&[("true", Value::Long(1))])));
+    assert_eq!(read("{true:1}"), Ok(pairs(&[("true", KvValue::Long(1))])));
 }
 
 #[test]
@@ -256,11 +261,11 @@ fn malformed_payloads_are_refused() {
 fn the_last_of_equal_names_counts() {
     assert_eq!(
         read("{a:1,b:2,a:x}"),
-        Ok(pairs(&[("b", Value::Long(2)), ("a", text("x"))]))
+        Ok(pairs(&[("b", KvValue::Long(2)), ("a", text("x"))]))
     );
     assert_eq!(read("{a:1,'\\u0061':null}"), Ok(Vec::new()));
-    assert_eq!(read("{a:null,a:1}"), Ok(pairs(&[("a", Value::Long(1))])));
-    assert_eq!(read("{a:1e99999,a:1}"), Ok(pairs(&[("a", Value::Long(1))])));
+    assert_eq!(read("{a:null,a:1}"), Ok(pairs(&[("a", KvValue::Long(1))])));
+    assert_eq!(read("{a:1e99999,a:1}"), Ok(pairs(&[("a", KvValue::Long(1))])));
     assert!(read("{a:1,a:1e99999}").is_err());
     assert_eq!(
         typed("{b:1,b:2,c:{d:1,d:[],d:3},b:4}"),
@@ -275,14 +280,14 @@ fn the_last_of_equal_names_counts() {
         let values = read(&object).unwrap();
         assert_eq!(values.len(), count + 7);
         for (key, value) in &values {
-            let Value::Long(value) = *value else { panic!() };
+            let KvValue::Long(value) = *value else { panic!() };
             let value = usize::try_from(value).unwrap();
             match key.strip_prefix("again") {
                 Some(rest) => assert!(value + 7 >= count && rest == (value % 7).to_string()),
                 None => assert_eq!(*key, format!("key{value}")),
             }
         }
-        let Value::Json(nested) = typed(&object) else {
+        let KvValue::Json(nested) = typed(&object) else {
             panic!()
         };
         let nested: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&nested).unwrap();
@@ -313,7 +318,7 @@ fn nested_values_are_kept_as_compact_strict_json() {
 
 #[test]
 fn telemetry_takes_its_time_from_the_payload_or_the_server() {
-    let one = |value| pairs(&[("a", Value::Long(value))]);
+    let one = |value| pairs(&[("a", KvValue::Long(value))]);
     let default = JsonRules::default();
     for (payload, expected) in [
         (r#"{"a":1}"#, vec![(NOW, one(1))]),
@@ -327,7 +332,7 @@ fn telemetry_takes_its_time_from_the_payload_or_the_server() {
         ("{\"ts\":5,values:{a:1},\"ts\":6}", vec![(6, one(1))]),
         ("{\"ts\":5,values:{a:1},values:{a:2}}", vec![(5, one(2))]),
         ("{\"ts\":x,values:{b:3},ts:6,values:{a:2}}", vec![(6, one(2))]),
-        (r#"{"ts":5}"#, vec![(NOW, pairs(&[("ts", Value::Long(5))]))]),
+        (r#"{"ts":5}"#, vec![(NOW, pairs(&[("ts", KvValue::Long(5))]))]),
         (
             r#"{"values":{"a":1}}"#,
             vec![(NOW, pairs(&[("values", json(r#"{"a":1}"#))]))],
@@ -351,7 +356,7 @@ fn telemetry_takes_its_time_from_the_payload_or_the_server() {
 #[test]
 fn rules_refuse_nulls_and_long_strings_and_limits_hold() {
     let strict = JsonRules {
-        nulls: Nulls::Reject,
+        nulls: NullPolicy::Reject,
         max_string_length: 3,
         ..JsonRules::default()
     };
@@ -401,9 +406,9 @@ fn text_that_is_not_unicode_is_replaced() {
 
 #[test]
 fn server_time_is_asked_for_at_most_once() {
-    let subject = Subject::device(TenantId(Uuid::from_u128(1)), DeviceId(Uuid::from_u128(2)));
+    let subject = EntityKey::device(TenantId(Uuid::from_u128(1)), DeviceId(Uuid::from_u128(2)));
     let mut batch = RecordBatch::new();
-    let mut writer = batch.telemetry(subject, NOW, 0);
+    let mut writer = batch.begin_telemetry(subject, NOW, 0);
     let timed = br#"[{"ts":1,"values":{"a":1}}]"#;
     telemetry(timed, &JsonRules::default(), || panic!("not needed"), &mut writer).unwrap();
 }
@@ -412,7 +417,7 @@ fn server_time_is_asked_for_at_most_once() {
 fn attribute_requests_name_keys_by_scope() {
     let request = |client: Option<&[&str]>, shared: Option<&[&str]>| {
         let owned = |keys: &[&str]| keys.iter().map(|&key| key.to_owned()).collect();
-        Ok(AttributeRequest {
+        Ok(AttributeKeysRequest {
             client_keys: client.map(owned),
             shared_keys: shared.map(owned),
         })
@@ -466,11 +471,11 @@ fn any_json() -> impl Strategy<Value = serde_json::Value> {
 }
 
 /// What a strict JSON value becomes without type cast; `None` where the number's own rules decide.
-fn expected(value: &serde_json::Value) -> Option<Value> {
+fn expected(value: &serde_json::Value) -> Option<KvValue> {
     Some(match value {
-        serde_json::Value::Bool(value) => Value::Bool(*value),
+        serde_json::Value::Bool(value) => KvValue::Bool(*value),
         serde_json::Value::Number(number) => match number.as_i64() {
-            Some(long) => Value::Long(long),
+            Some(long) => KvValue::Long(long),
             None => return None,
         },
         serde_json::Value::String(value) => text(value),
@@ -502,7 +507,7 @@ proptest! {
 
     #[test]
     fn decimals_are_rounded_as_by_the_standard_library(number in "-?(0|[1-9][0-9]{0,17})\\.[0-9]{1,16}") {
-        prop_assert_eq!(typed(&number), Value::Double(number.parse::<f64>().unwrap() + 0.0));
+        prop_assert_eq!(typed(&number), KvValue::Double(number.parse::<f64>().unwrap() + 0.0));
     }
 
     #[test]
@@ -516,7 +521,7 @@ proptest! {
         if let Ok(rows) = read_rows(payload.as_bytes(), &JsonRules::default()) {
             for (_, values) in rows {
                 for (_, value) in values {
-                    if let Value::Json(text) = value {
+                    if let KvValue::Json(text) = value {
                         prop_assert!(serde_json::from_str::<&RawValue>(&text).is_ok(), "{}", text);
                     }
                 }

@@ -25,11 +25,11 @@ impl<'de> Deserialize<'de> for AliasId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Shape {
+        struct AliasIdInput {
             entity_type: String,
             id: Option<Uuid>,
         }
-        let shape = Shape::deserialize(deserializer)?;
+        let shape = AliasIdInput::deserialize(deserializer)?;
         Ok(match shape.entity_type.as_str() {
             "CURRENT_CUSTOMER" => Self::CurrentCustomer,
             "CURRENT_TENANT" => Self::CurrentTenant,
@@ -48,7 +48,7 @@ impl Serialize for AliasId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Shape {
+        struct AliasIdJson {
             entity_type: &'static str,
         }
         let entity_type = match self {
@@ -58,7 +58,7 @@ impl Serialize for AliasId {
             Self::CurrentUser => "CURRENT_USER",
             Self::CurrentUserOwner => "CURRENT_USER_OWNER",
         };
-        Shape { entity_type }.serialize(serializer)
+        AliasIdJson { entity_type }.serialize(serializer)
     }
 }
 
@@ -73,7 +73,7 @@ impl utoipa::ToSchema for AliasId {}
 /// Types of entities.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
-pub struct Types {
+pub struct EntityTypeNames {
     /// One of these types; sent as `assetTypes`, `deviceTypes`, `entityViewTypes` or `edgeTypes`.
     #[serde(
         rename = "types",
@@ -92,7 +92,7 @@ pub struct Types {
 pub struct TypeFilter {
     /// The types.
     #[serde(flatten)]
-    pub types: Types,
+    pub types: EntityTypeNames,
     /// The one type, in older queries.
     #[serde(
         alias = "assetType",
@@ -114,7 +114,7 @@ pub struct TypeFilter {
 
 impl TypeFilter {
     /// The types; none lets nothing through.
-    pub fn wanted(&self) -> Vec<&str> {
+    pub fn type_names(&self) -> Vec<&str> {
         if self.types.any_of.is_empty() {
             return self.only_type.as_deref().into_iter().collect();
         }
@@ -142,7 +142,7 @@ pub struct SearchFilter {
     pub fetch_last_level_only: bool,
     /// The types; any where there are none.
     #[serde(flatten)]
-    pub types: Types,
+    pub types: EntityTypeNames,
 }
 
 /// Which entities a query is about.

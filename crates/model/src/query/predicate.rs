@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::EntityKey;
+use super::EntityQueryKey;
 
 /// Whether all parts must hold or one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
@@ -135,7 +135,7 @@ fn none<T>() -> Option<T> {
 /// What must hold for a field or value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "type", rename_all = "UPPERCASE", rename_all_fields = "camelCase")]
-pub enum Predicate {
+pub enum KeyFilterPredicate {
     /// About a text.
     String {
         /// How it is compared.
@@ -167,7 +167,7 @@ pub enum Predicate {
         /// The others.
         #[serde(deserialize_with = "crate::entity::null_as_default")]
         #[schema(no_recursion)]
-        predicates: Vec<Predicate>,
+        predicates: Vec<KeyFilterPredicate>,
     },
 }
 
@@ -176,10 +176,10 @@ pub enum Predicate {
 #[serde(rename_all = "camelCase")]
 pub struct KeyFilter {
     /// The field or value.
-    pub key: EntityKey,
+    pub key: EntityQueryKey,
     /// What clients take it for: `STRING`, `NUMERIC`, `BOOLEAN`, `DATE_TIME`.
     #[serde(default)]
     pub value_type: Option<String>,
     /// What must hold.
-    pub predicate: Predicate,
+    pub predicate: KeyFilterPredicate,
 }

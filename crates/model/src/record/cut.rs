@@ -1,10 +1,11 @@
 //! Cutting what one message has become into batches that a journal takes.
 
 use super::{
-    HEADER_BYTES, ROW_HEADER_BYTES, Record, RecordBatch, RecordBody, RecordRow, TelemetryWriter, next_row,
+    HEADER_BYTES, JournalRecord, ROW_HEADER_BYTES, RecordBatch, RecordBody, RecordRow, TelemetryWriter,
+    next_row,
 };
-use crate::Subject;
-use crate::kv::{Corrupt, take, take_array, unpack};
+use crate::EntityKey;
+use crate::kv::{CorruptData, take, take_array, unpack};
 use crate::timeseries::AttributeScope;
 
 /// Bytes of a telemetry record and its first row before the first key-value.
@@ -12,20 +13,20 @@ const FIRST_ROW_BYTES: usize = 4 + HEADER_BYTES + 4 + ROW_HEADER_BYTES;
 
 /// Why records could not be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum CutError {
+pub enum BatchSplitError {
     /// A single key-value is larger than the limit.
     #[error("a single value is larger than the limit")]
     TooLarge,
     /// The batch does not hold what a batch holds.
     #[error(transparent)]
-    Corrupt(#[from] Corrupt),
+    Corrupt(#[from] CorruptData),
 }
 
 impl RecordBatch {
     /// The same records, in their order, in batches of at most `limit` bytes. A record that is larger becomes several: rows
     /// stay whole where one fits the limit, else they are cut between key-values. Ends after the first error.
-    pub fn cut(&self, limit: usize) -> Cut<'_> {
-        Cut {
+    pub fn split_batches(&self, limit: usize) -> BatchSplitter<'_> {
+        BatchSplitter {
             limit,
             records: &self.bytes,
             open: None,
@@ -33,24 +34,24 @@ impl RecordBatch {
     }
 }
 
-/// Iterator over the batches of [`RecordBatch::cut`].
+/// Iterator over the batches of [`RecordBatch::split_batches`].
 #[derive(Debug)]
-pub struct Cut<'a> {
+pub struct BatchSplitter<'a> {
     limit: usize,
     records: &'a [u8],
-    open: Option<Open<'a>>,
+    open: Option<PartialRecord<'a>>,
 }
 
 /// What is left of a record that does not fit a batch.
 #[derive(Debug)]
-struct Open<'a> {
-    subject: Subject,
+struct PartialRecord<'a> {
+    subject: EntityKey,
     received_ms: i64,
-    rest: Rest<'a>,
+    rest: RecordRemainder<'a>,
 }
 
 #[derive(Debug)]
-enum Rest<'a> {
+enum RecordRemainder<'a> {
     Telemetry {
         ttl_seconds: u32,
         row: Option<RecordRow<'a>>,
@@ -62,12 +63,12 @@ enum Rest<'a> {
     },
 }
 
-impl Iterator for Cut<'_> {
-    type Item = Result<RecordBatch, CutError>;
+impl Iterator for BatchSplitter<'_> {
+    type Item = Result<RecordBatch, BatchSplitError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut piece = RecordBatch::new();
-        let filled = self.fill(&mut piece);
+        let filled = self.fill_batch(&mut piece);
         if filled.is_err() {
             self.records = &[];
             self.open = None;
@@ -79,13 +80,13 @@ impl Iterator for Cut<'_> {
     }
 }
 
-impl Cut<'_> {
-    fn fill(&mut self, piece: &mut RecordBatch) -> Result<(), CutError> {
+impl BatchSplitter<'_> {
+    fn fill_batch(&mut self, piece: &mut RecordBatch) -> Result<(), BatchSplitError> {
         loop {
             if let Some(open) = &mut self.open {
                 if !open.fill(piece, self.limit)? {
                     return if piece.is_empty() {
-                        Err(CutError::TooLarge)
+                        Err(BatchSplitError::TooLarge)
                     } else {
                         Ok(())
                     };
@@ -103,24 +104,24 @@ impl Cut<'_> {
             } else if 4 + length <= self.limit {
                 return Ok(());
             } else {
-                self.open = Some(Open::of(Record::decode(record)?)?);
+                self.open = Some(PartialRecord::of(JournalRecord::decode(record)?)?);
             }
             self.records = after;
         }
     }
 }
 
-impl<'a> Open<'a> {
-    fn of(record: Record<'a>) -> Result<Self, CutError> {
+impl<'a> PartialRecord<'a> {
+    fn of(record: JournalRecord<'a>) -> Result<Self, BatchSplitError> {
         let rest = match record.body {
-            RecordBody::Telemetry { ttl_seconds, rows } => Rest::Telemetry {
+            RecordBody::Telemetry { ttl_seconds, rows } => RecordRemainder::Telemetry {
                 ttl_seconds,
                 row: None,
                 rows,
             },
-            RecordBody::Attributes { scope, values } => Rest::Attributes { scope, values },
+            RecordBody::Attributes { scope, values } => RecordRemainder::Attributes { scope, values },
             // It is one thing: no part of it means anything.
-            RecordBody::Message(_) | RecordBody::Diverted(_) => return Err(CutError::TooLarge),
+            RecordBody::Message(_) | RecordBody::Diverted(_) => return Err(BatchSplitError::TooLarge),
         };
         Ok(Self {
             subject: record.subject,
@@ -130,20 +131,20 @@ impl<'a> Open<'a> {
     }
 
     /// Moves as much as fits to the piece; returns whether nothing is left.
-    fn fill(&mut self, piece: &mut RecordBatch, limit: usize) -> Result<bool, CutError> {
+    fn fill(&mut self, piece: &mut RecordBatch, limit: usize) -> Result<bool, BatchSplitError> {
         match &mut self.rest {
-            Rest::Telemetry {
+            RecordRemainder::Telemetry {
                 ttl_seconds,
                 row,
                 rows,
             } => {
-                let mut record = piece.telemetry(self.subject, self.received_ms, *ttl_seconds);
+                let mut record = piece.begin_telemetry(self.subject, self.received_ms, *ttl_seconds);
                 let ended = fill_rows(&mut record, row, rows, limit)?;
                 record.finish();
                 Ok(ended)
             }
-            Rest::Attributes { scope, values } => {
-                let mut record = piece.attributes(self.subject, self.received_ms, *scope);
+            RecordRemainder::Attributes { scope, values } => {
+                let mut record = piece.begin_attributes(self.subject, self.received_ms, *scope);
                 fill_values(record.buffer(), values, limit)?;
                 record.finish();
                 Ok(values.is_empty())
@@ -157,7 +158,7 @@ fn fill_rows<'a>(
     open: &mut Option<RecordRow<'a>>,
     rows: &mut &'a [u8],
     limit: usize,
-) -> Result<bool, CutError> {
+) -> Result<bool, BatchSplitError> {
     loop {
         let mut row = match open.take() {
             Some(row) => row,
@@ -189,7 +190,7 @@ fn fill_rows<'a>(
 }
 
 /// Moves the key-values that fit, and returns how many.
-fn fill_values(out: &mut Vec<u8>, values: &mut &[u8], limit: usize) -> Result<u32, CutError> {
+fn fill_values(out: &mut Vec<u8>, values: &mut &[u8], limit: usize) -> Result<u32, BatchSplitError> {
     let (room, mut fitting, mut moved) = (limit.saturating_sub(out.len()), 0, 0);
     let mut items = unpack(values);
     while let Some(item) = items.next() {
@@ -210,33 +211,33 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::kv::{ValueRef, pack};
+    use crate::kv::{KvValueRef, pack};
     use crate::record::{rows, split};
     use crate::{DeviceId, TenantId};
 
     /// Rows of a record: their times and texts. The record has attributes in place of points if it is odd.
     type Given = Vec<Vec<(i64, Vec<String>)>>;
 
-    fn subject() -> Subject {
-        Subject::device(TenantId(Uuid::from_u128(1)), DeviceId(Uuid::from_u128(2)))
+    fn subject() -> EntityKey {
+        EntityKey::device(TenantId(Uuid::from_u128(1)), DeviceId(Uuid::from_u128(2)))
     }
 
     fn batch_of(records: &Given) -> RecordBatch {
         let mut batch = RecordBatch::new();
         for (index, record) in records.iter().enumerate() {
             if index % 2 == 1 {
-                let mut writer = batch.attributes(subject(), index as i64, AttributeScope::Client);
+                let mut writer = batch.begin_attributes(subject(), index as i64, AttributeScope::Client);
                 for text in record.iter().flat_map(|(_, texts)| texts) {
-                    pack("key", ValueRef::Text(text), writer.buffer());
+                    pack("key", KvValueRef::Text(text), writer.buffer());
                 }
                 writer.finish();
                 continue;
             }
-            let mut writer = batch.telemetry(subject(), index as i64, 7);
+            let mut writer = batch.begin_telemetry(subject(), index as i64, 7);
             for (ts, texts) in record {
                 writer.begin_row(*ts);
                 for text in texts {
-                    pack("key", ValueRef::Text(text), writer.buffer());
+                    pack("key", KvValueRef::Text(text), writer.buffer());
                     writer.count_point();
                 }
             }
@@ -252,11 +253,11 @@ mod tests {
             let mut count = 0;
             for record in split(batch.as_bytes()) {
                 count += 1;
-                let record = Record::decode(record.unwrap()).unwrap();
+                let record = JournalRecord::decode(record.unwrap()).unwrap();
                 let mut add = |ts: i64, values: &[u8]| {
                     let before = found.len();
                     for item in unpack(values) {
-                        let ("key", ValueRef::Text(text)) = item.unwrap() else {
+                        let ("key", KvValueRef::Text(text)) = item.unwrap() else {
                             panic!()
                         };
                         found.push((record.received_ms, ts, text.to_owned()));
@@ -298,7 +299,7 @@ mod tests {
             limit in 128usize..600,
         ) {
             let batch = batch_of(&records);
-            let pieces: Vec<_> = batch.cut(limit).map(|piece| piece.unwrap()).collect();
+            let pieces: Vec<_> = batch.split_batches(limit).map(|piece| piece.unwrap()).collect();
             prop_assert!(pieces.iter().all(|piece| piece.as_bytes().len() <= limit));
             prop_assert_eq!(content(&pieces), content([&batch]));
         }
@@ -311,7 +312,7 @@ mod tests {
             (1, vec![text.clone()]),
             (2, vec![text.clone(), text]),
         ]]);
-        let pieces: Vec<_> = batch.cut(220).map(|piece| piece.unwrap()).collect();
+        let pieces: Vec<_> = batch.split_batches(220).map(|piece| piece.unwrap()).collect();
         let times: Vec<_> = pieces
             .iter()
             .map(|piece| content([piece]).iter().map(|(_, ts, _)| *ts).collect::<Vec<_>>())
@@ -325,9 +326,9 @@ mod tests {
             1,
             vec!["a".to_owned(), "x".repeat(300), "b".to_owned()],
         )]]);
-        let mut pieces = batch.cut(256);
+        let mut pieces = batch.split_batches(256);
         assert_eq!(content([&pieces.next().unwrap().unwrap()]).len(), 1);
-        assert_eq!(pieces.next().unwrap().unwrap_err(), CutError::TooLarge);
+        assert_eq!(pieces.next().unwrap().unwrap_err(), BatchSplitError::TooLarge);
         assert!(pieces.next().is_none());
     }
 }

@@ -9,24 +9,24 @@
 use uuid::Uuid;
 
 use super::{
-    DIVERTED_VERSION, KIND_ATTRIBUTES, KIND_DIVERTED, KIND_MESSAGE, KIND_TELEMETRY, Record, RecordBatch,
-    RecordBody,
+    DIVERTED_VERSION, JournalRecord, KIND_ATTRIBUTES, KIND_DIVERTED, KIND_MESSAGE, KIND_TELEMETRY,
+    RecordBatch, RecordBody,
 };
-use crate::Subject;
-use crate::kv::{Corrupt, take, take_array};
+use crate::EntityKey;
+use crate::kv::{CorruptData, take, take_array};
 
 /// A record that was taken out of its queue.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Diverted<'a> {
+pub struct DivertedRecord<'a> {
     /// Id of the message that it becomes, so that what is derived from it stays the same.
     pub id: Uuid,
     /// Name of the queue that it was taken from, at most 255 bytes.
     pub queue: &'a str,
     /// The record as it was; of telemetry one row.
-    pub record: Record<'a>,
+    pub record: JournalRecord<'a>,
 }
 
-impl Diverted<'_> {
+impl DivertedRecord<'_> {
     /// Bytes that it takes as the body of a record.
     pub const fn body_len(&self) -> usize {
         let record = match self.record.body {
@@ -41,8 +41,8 @@ impl Diverted<'_> {
 impl RecordBatch {
     /// Adds a record that was taken out of a queue. One that was so already, or whose queue has a longer name than there is
     /// room for, is left out; returns whether it was added.
-    pub fn diverted(&mut self, diverted: &Diverted<'_>) -> bool {
-        let Diverted { id, queue, record } = diverted;
+    pub fn push_diverted(&mut self, diverted: &DivertedRecord<'_>) -> bool {
+        let DivertedRecord { id, queue, record } = diverted;
         let Ok(length) = u8::try_from(queue.len()) else {
             return false;
         };
@@ -65,7 +65,7 @@ impl RecordBatch {
     }
 
     /// Adds the record as it was before it was taken out of its queue.
-    pub fn restored(&mut self, diverted: &Diverted<'_>) {
+    pub fn restored(&mut self, diverted: &DivertedRecord<'_>) {
         let record = &diverted.record;
         let Some(kind) = kind_of(record) else { return };
         let start = self.begin(kind, record.subject, record.received_ms);
@@ -73,7 +73,7 @@ impl RecordBatch {
         self.end(start);
     }
 
-    fn body_of(&mut self, record: &Record<'_>) {
+    fn body_of(&mut self, record: &JournalRecord<'_>) {
         match record.body {
             RecordBody::Telemetry { ttl_seconds, rows } => {
                 self.bytes.extend_from_slice(&ttl_seconds.to_le_bytes());
@@ -89,7 +89,7 @@ impl RecordBatch {
 }
 
 /// The kind of a record that can be diverted.
-const fn kind_of(record: &Record<'_>) -> Option<u8> {
+const fn kind_of(record: &JournalRecord<'_>) -> Option<u8> {
     match record.body {
         RecordBody::Telemetry { .. } => Some(KIND_TELEMETRY),
         RecordBody::Attributes { .. } => Some(KIND_ATTRIBUTES),
@@ -102,19 +102,23 @@ const fn kind_of(record: &Record<'_>) -> Option<u8> {
 ///
 /// # Errors
 /// The bytes are none.
-pub fn decode(subject: Subject, received_ms: i64, mut bytes: &[u8]) -> Result<Diverted<'_>, Corrupt> {
+pub fn decode(
+    subject: EntityKey,
+    received_ms: i64,
+    mut bytes: &[u8],
+) -> Result<DivertedRecord<'_>, CorruptData> {
     let id = Uuid::from_bytes(take_array(&mut bytes)?);
     let [length] = take_array::<1>(&mut bytes)?;
     let queue = take(&mut bytes, usize::from(length))?;
-    let queue = std::str::from_utf8(queue).map_err(|_| Corrupt("the name of a queue is not UTF-8"))?;
+    let queue = std::str::from_utf8(queue).map_err(|_| CorruptData("the name of a queue is not UTF-8"))?;
     let [kind] = take_array::<1>(&mut bytes)?;
     if kind == KIND_DIVERTED {
-        return Err(Corrupt("a record was diverted twice"));
+        return Err(CorruptData("a record was diverted twice"));
     }
-    Ok(Diverted {
+    Ok(DivertedRecord {
         id,
         queue,
-        record: Record {
+        record: JournalRecord {
             subject,
             received_ms,
             body: RecordBody::decode(kind, bytes)?,
@@ -125,43 +129,43 @@ pub fn decode(subject: Subject, received_ms: i64, mut bytes: &[u8]) -> Result<Di
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kv::{ValueRef, pack};
+    use crate::kv::{KvValueRef, pack};
     use crate::record::{foreign_version, split};
     use crate::timeseries::AttributeScope;
     use crate::{DeviceId, TenantId};
 
-    fn batch(of: impl FnOnce(&mut RecordBatch, Subject)) -> Vec<u8> {
+    fn batch(of: impl FnOnce(&mut RecordBatch, EntityKey)) -> Vec<u8> {
         let mut batch = RecordBatch::new();
-        of(&mut batch, Subject::device(TenantId::new(), DeviceId::new()));
+        of(&mut batch, EntityKey::device(TenantId::new(), DeviceId::new()));
         batch.as_bytes().to_vec()
     }
 
     #[test]
     fn every_kind_of_record_comes_back_as_it_was_and_damage_is_reported() {
         let telemetry = batch(|batch, subject| {
-            let mut rows = batch.telemetry(subject, 17, 60);
+            let mut rows = batch.begin_telemetry(subject, 17, 60);
             rows.begin_row(5);
-            pack("n", ValueRef::Long(1), rows.buffer());
+            pack("n", KvValueRef::Long(1), rows.buffer());
             rows.count_point();
             rows.finish();
         });
         let attributes = batch(|batch, subject| {
-            let mut writer = batch.attributes(subject, 18, AttributeScope::Shared);
-            pack("n", ValueRef::Long(1), writer.buffer());
+            let mut writer = batch.begin_attributes(subject, 18, AttributeScope::Shared);
+            pack("n", KvValueRef::Long(1), writer.buffer());
             writer.finish();
         });
         for bytes in [telemetry, attributes] {
-            let record = Record::decode(split(&bytes).next().unwrap().unwrap()).unwrap();
-            let diverted = Diverted {
+            let record = JournalRecord::decode(split(&bytes).next().unwrap().unwrap()).unwrap();
+            let diverted = DivertedRecord {
                 id: Uuid::from_u128(7),
                 queue: "HighPriority",
                 record,
             };
             let mut batch = RecordBatch::new();
-            assert!(batch.diverted(&diverted));
+            assert!(batch.push_diverted(&diverted));
             let bytes = split(batch.as_bytes()).next().unwrap().unwrap();
             assert_eq!(foreign_version(bytes), None);
-            let outer = Record::decode(bytes).unwrap();
+            let outer = JournalRecord::decode(bytes).unwrap();
             let RecordBody::Diverted(body) = outer.body else {
                 panic!("{outer:?}")
             };
@@ -170,21 +174,21 @@ mod tests {
             let mut restored = RecordBatch::new();
             restored.restored(&diverted);
             let restored = split(restored.as_bytes()).next().unwrap().unwrap();
-            assert_eq!(Record::decode(restored).unwrap(), record);
+            assert_eq!(JournalRecord::decode(restored).unwrap(), record);
             for cut in 0..(16 + 1 + 12 + 1 + 1) {
                 assert!(decode(outer.subject, 0, &body[..cut]).is_err());
             }
-            let twice = Diverted {
+            let twice = DivertedRecord {
                 record: outer,
                 ..diverted
             };
-            assert!(!RecordBatch::new().diverted(&twice));
+            assert!(!RecordBatch::new().push_diverted(&twice));
             let long = "x".repeat(256);
-            let nameless = Diverted {
+            let nameless = DivertedRecord {
                 queue: &long,
                 ..diverted
             };
-            assert!(!RecordBatch::new().diverted(&nameless));
+            assert!(!RecordBatch::new().push_diverted(&nameless));
         }
     }
 }

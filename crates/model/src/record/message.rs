@@ -11,14 +11,14 @@
 use uuid::Uuid;
 
 use super::{KIND_MESSAGE, MESSAGE_VERSION, RecordBatch};
-use crate::kv::{Corrupt, pack_key, read_varint, take, take_array, write_varint};
-use crate::message::{DataType, Message, Metadata, MsgType};
-use crate::{CustomerId, EntityId, NULL_UUID, RuleChainId, RuleNodeId, Subject, TenantId};
+use crate::kv::{CorruptData, pack_key, read_varint, take, take_array, write_varint};
+use crate::message::{DataType, MetadataMap, MsgType, QueueMessage};
+use crate::{CustomerId, EntityId, EntityKey, NULL_UUID, RuleChainId, RuleNodeId, TenantId};
 
 impl RecordBatch {
     /// Adds a message about an entity of a tenant.
-    pub fn message(&mut self, tenant: TenantId, message: &Message) {
-        let subject = Subject {
+    pub fn push_message(&mut self, tenant: TenantId, message: &QueueMessage) {
+        let subject = EntityKey {
             tenant,
             entity: message.originator,
         };
@@ -53,7 +53,7 @@ impl RecordBatch {
 }
 
 /// Reads the body of a message record.
-pub fn decode(originator: EntityId, ts: i64, mut bytes: &[u8]) -> Result<Message, Corrupt> {
+pub fn decode(originator: EntityId, ts: i64, mut bytes: &[u8]) -> Result<QueueMessage, CorruptData> {
     let bytes = &mut bytes;
     let id = Uuid::from_bytes(take_array(bytes)?);
     let [customer, chain, node] = [id_of(bytes)?, id_of(bytes)?, id_of(bytes)?];
@@ -61,17 +61,17 @@ pub fn decode(originator: EntityId, ts: i64, mut bytes: &[u8]) -> Result<Message
         [0] => DataType::Json,
         [1] => DataType::Text,
         [2] => DataType::Binary,
-        _ => return Err(Corrupt("unknown data type of a message")),
+        _ => return Err(CorruptData("unknown data type of a message")),
     };
     let label = text(bytes)?;
     let msg_type = MsgType::from(text(bytes)?);
     let queue = text(bytes)?;
     let count = read_varint(bytes)?;
-    let mut metadata = Metadata::new();
+    let mut metadata = MetadataMap::new();
     for _ in 0..count {
         metadata.set(text(bytes)?, text(bytes)?);
     }
-    Ok(Message {
+    Ok(QueueMessage {
         id,
         ts,
         msg_type,
@@ -86,26 +86,26 @@ pub fn decode(originator: EntityId, ts: i64, mut bytes: &[u8]) -> Result<Message
     })
 }
 
-fn id_of(bytes: &mut &[u8]) -> Result<Option<Uuid>, Corrupt> {
+fn id_of(bytes: &mut &[u8]) -> Result<Option<Uuid>, CorruptData> {
     let id = Uuid::from_bytes(take_array(bytes)?);
     Ok((id != NULL_UUID).then_some(id))
 }
 
-fn text<'a>(bytes: &mut &'a [u8]) -> Result<&'a str, Corrupt> {
+fn text<'a>(bytes: &mut &'a [u8]) -> Result<&'a str, CorruptData> {
     let length = read_varint(bytes)? as usize;
-    std::str::from_utf8(take(bytes, length)?).map_err(|_| Corrupt("text that is not UTF-8"))
+    std::str::from_utf8(take(bytes, length)?).map_err(|_| CorruptData("text that is not UTF-8"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Record, RecordBody, split};
+    use crate::record::{JournalRecord, RecordBody, split};
     use crate::{DeviceId, EntityType};
 
     #[test]
     fn a_message_comes_back_as_it_was_and_damage_is_reported() {
         let tenant = TenantId::new();
-        let mut message = Message::new(
+        let mut message = QueueMessage::new(
             MsgType::from("my type"),
             DeviceId::new().into(),
             17,
@@ -119,7 +119,7 @@ mod tests {
         message.queue = Some("HighPriority".to_owned());
         for message in [
             message.clone(),
-            Message {
+            QueueMessage {
                 queue: None,
                 from: None,
                 customer: None,
@@ -128,9 +128,9 @@ mod tests {
             },
         ] {
             let mut batch = RecordBatch::new();
-            batch.message(tenant, &message);
+            batch.push_message(tenant, &message);
             let bytes = split(batch.as_bytes()).next().unwrap().unwrap();
-            let record = Record::decode(bytes).unwrap();
+            let record = JournalRecord::decode(bytes).unwrap();
             let RecordBody::Message(body) = record.body else {
                 panic!()
             };

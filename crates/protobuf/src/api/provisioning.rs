@@ -5,7 +5,7 @@ use prost::{Enumeration, Message};
 /// How a device proves who it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
-pub enum CredentialsType {
+pub enum CredentialsTypeProto {
     /// A token.
     AccessToken = 0,
     /// The hash of an X.509 certificate.
@@ -38,7 +38,7 @@ pub struct ProvisionDeviceRequestMsg {
     #[prost(string, tag = "1")]
     pub device_name: String,
     /// Kind of the credentials that it brings.
-    #[prost(enumeration = "CredentialsType", tag = "2")]
+    #[prost(enumeration = "CredentialsTypeProto", tag = "2")]
     pub credentials_type: i32,
     /// Which profile it belongs to.
     #[prost(message, optional, tag = "3")]
@@ -119,7 +119,7 @@ pub struct ProvisionDeviceResponseMsg {
     #[prost(enumeration = "ResponseStatus", tag = "1")]
     pub status: i32,
     /// Kind of the credentials.
-    #[prost(enumeration = "CredentialsType", tag = "2")]
+    #[prost(enumeration = "CredentialsTypeProto", tag = "2")]
     pub credentials_type: i32,
     /// The credentials.
     #[prost(string, tag = "3")]

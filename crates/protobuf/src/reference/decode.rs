@@ -3,41 +3,41 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use fieldline_model::json::{self, JsonRules};
-use fieldline_model::kv::{self, ValueRef, pack_key, pack_value};
+use fieldline_model::kv::{self, KvValueRef, pack_key, pack_value};
 use fieldline_model::record::TelemetryWriter;
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage as _, Value};
 
 use super::text::{self, map_key, sorted};
-use crate::decode::{Budget, shortest};
+use crate::decode::{DecodeBudget, widen_float};
 use crate::text::not_finite;
-use crate::{MAX_MESSAGE_BYTES, MessageError, Schema};
+use crate::{MAX_MESSAGE_BYTES, MessageError, ProtobufSchema};
 
-fn decode(schema: &Schema, payload: &[u8]) -> Result<DynamicMessage, MessageError> {
+fn decode(schema: &ProtobufSchema, payload: &[u8]) -> Result<DynamicMessage, MessageError> {
     if payload.len() > MAX_MESSAGE_BYTES {
         return Err(MessageError::TooLarge);
     }
     Ok(DynamicMessage::decode(schema.root.clone(), payload)?)
 }
 
-/// See [`Schema::telemetry`].
+/// See [`ProtobufSchema::telemetry`].
 ///
 /// # Errors
 /// It does not follow the schema, or grows beyond its bounds. The writer holds a part of it then.
 pub fn telemetry(
-    schema: &Schema,
+    schema: &ProtobufSchema,
     payload: &[u8],
     rules: &JsonRules,
     now: impl FnOnce() -> i64,
     out: &mut TelemetryWriter<'_>,
 ) -> Result<(), MessageError> {
     let message = decode(schema, payload)?;
-    let mut budget = Budget::of(payload);
+    let mut budget = DecodeBudget::of(payload);
     let timed = schema
         .root
         .get_field_by_json_name("ts")
         .zip(schema.root.get_field_by_json_name("values"));
     let count = match &timed {
-        Some((ts, values)) if is_there(&message, ts) && is_there(&message, values) => {
+        Some((ts, values)) if is_present(&message, ts) && is_present(&message, values) => {
             let at = time(&message.get_field(ts))?;
             out.begin_row(at);
             match &*message.get_field(values) {
@@ -57,51 +57,51 @@ pub fn telemetry(
     Ok(())
 }
 
-/// See [`Schema::attributes`].
+/// See [`ProtobufSchema::attributes`].
 ///
 /// # Errors
 /// It does not follow the schema, or grows beyond its bounds. `out` is as it was.
 pub fn attributes(
-    schema: &Schema,
+    schema: &ProtobufSchema,
     payload: &[u8],
     rules: &JsonRules,
     out: &mut Vec<u8>,
 ) -> Result<u32, MessageError> {
     let message = decode(schema, payload)?;
     let base = out.len();
-    let packed = fields(&message, rules, &mut Budget::of(payload), out);
+    let packed = fields(&message, rules, &mut DecodeBudget::of(payload), out);
     if packed.is_err() {
         out.truncate(base);
     }
     packed
 }
 
-/// See [`Schema::to_json`].
+/// See [`ProtobufSchema::to_json`].
 ///
 /// # Errors
 /// It does not follow the schema, or grows beyond its bounds.
-pub fn to_json(schema: &Schema, payload: &[u8]) -> Result<String, MessageError> {
+pub fn to_json(schema: &ProtobufSchema, payload: &[u8]) -> Result<String, MessageError> {
     let message = decode(schema, payload)?;
     let mut out = String::new();
-    text::write_message(&message, &mut Budget::of(payload), &mut out)?;
+    text::write_message(&message, &mut DecodeBudget::of(payload), &mut out)?;
     Ok(out)
 }
 
 /// Whether a field is part of the JSON mapping with all defaults: unless it can be absent, and is.
-pub(crate) fn is_there(message: &DynamicMessage, field: &FieldDescriptor) -> bool {
+pub(crate) fn is_present(message: &DynamicMessage, field: &FieldDescriptor) -> bool {
     !field.supports_presence() || message.has_field(field)
 }
 
 fn fields(
     message: &DynamicMessage,
     rules: &JsonRules,
-    budget: &mut Budget,
+    budget: &mut DecodeBudget,
     out: &mut Vec<u8>,
 ) -> Result<u32, MessageError> {
     let mut count = 0;
     for field in message.descriptor().fields() {
-        budget.take(0)?;
-        if is_there(message, &field) {
+        budget.spend(0)?;
+        if is_present(message, &field) {
             entry(
                 field.json_name(),
                 &message.get_field(&field),
@@ -120,7 +120,7 @@ fn entries(
     map: &std::collections::HashMap<MapKey, Value>,
     kind: &Kind,
     rules: &JsonRules,
-    budget: &mut Budget,
+    budget: &mut DecodeBudget,
     out: &mut Vec<u8>,
 ) -> Result<u32, MessageError> {
     for (key, value) in sorted(map) {
@@ -143,7 +143,7 @@ fn entry(
     value: &Value,
     kind: &Kind,
     rules: &JsonRules,
-    budget: &mut Budget,
+    budget: &mut DecodeBudget,
     out: &mut Vec<u8>,
 ) -> Result<(), MessageError> {
     if key.trim().is_empty() {
@@ -152,49 +152,49 @@ fn entry(
     if key.len() > kv::MAX_KEY_BYTES {
         return Err(MessageError::Invalid("key is too long"));
     }
-    budget.take(key.len())?;
+    budget.spend(key.len())?;
     pack_key(key, out);
-    let mut pack = |value: ValueRef<'_>| pack_value(value, out);
+    let mut pack = |value: KvValueRef<'_>| pack_value(value, out);
     match value {
-        Value::Bool(value) => pack(ValueRef::Bool(*value)),
-        Value::I32(value) => pack(ValueRef::Long((*value).into())),
-        Value::I64(value) => pack(ValueRef::Long(*value)),
-        Value::U32(value) => pack(ValueRef::Long((*value).into())),
+        Value::Bool(value) => pack(KvValueRef::Bool(*value)),
+        Value::I32(value) => pack(KvValueRef::Long((*value).into())),
+        Value::I64(value) => pack(KvValueRef::Long(*value)),
+        Value::U32(value) => pack(KvValueRef::Long((*value).into())),
         Value::U64(value) => match i64::try_from(*value) {
-            Ok(long) => pack(ValueRef::Long(long)),
-            Err(_) => pack(ValueRef::Text(&value.to_string())),
+            Ok(long) => pack(KvValueRef::Long(long)),
+            Err(_) => pack(KvValueRef::Text(&value.to_string())),
         },
-        Value::F32(value) => pack(double(shortest(*value), &mut String::new())),
+        Value::F32(value) => pack(double(widen_float(*value), &mut String::new())),
         Value::F64(value) => pack(double(*value, &mut String::new())),
         Value::String(text) => {
-            budget.take(text.len())?;
+            budget.spend(text.len())?;
             json::pack_text(text, rules, out)?;
         }
         Value::Bytes(bytes) => {
-            budget.take(bytes.len() * 2)?;
-            pack(ValueRef::Text(&BASE64_STANDARD.encode(bytes)));
+            budget.spend(bytes.len() * 2)?;
+            pack(KvValueRef::Text(&BASE64_STANDARD.encode(bytes)));
         }
         Value::EnumNumber(number) => match text::enum_name(*number, kind) {
-            Some(name) => pack(ValueRef::Text(&name)),
-            None => pack(ValueRef::Long((*number).into())),
+            Some(name) => pack(KvValueRef::Text(&name)),
+            None => pack(KvValueRef::Long((*number).into())),
         },
         Value::Message(_) | Value::List(_) | Value::Map(_) => {
             let mut nested = String::new();
             text::write_value(value, kind, budget, &mut nested)?;
-            pack(ValueRef::Json(&nested));
+            pack(KvValueRef::Json(&nested));
         }
     }
     Ok(())
 }
 
 /// A number, or what stands for it where it is none.
-fn double<'t>(value: f64, name: &'t mut String) -> ValueRef<'t> {
+fn double<'t>(value: f64, name: &'t mut String) -> KvValueRef<'t> {
     match not_finite(value) {
         Some(known) => {
             name.push_str(known);
-            ValueRef::Text(name)
+            KvValueRef::Text(name)
         }
-        None => ValueRef::Double(value),
+        None => KvValueRef::Double(value),
     }
 }
 

@@ -6,32 +6,32 @@ use std::collections::HashMap;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use fieldline_model::json::write_string;
-use fieldline_model::kv::ValueRef;
+use fieldline_model::kv::KvValueRef;
 use prost_reflect::{DynamicMessage, Kind, MapKey, ReflectMessage as _, Value};
 
-use super::decode::is_there;
+use super::decode::is_present;
 use crate::MessageError;
-use crate::decode::{Budget, shortest};
+use crate::decode::{DecodeBudget, widen_float};
 use crate::text::not_finite;
 
 /// Writes a message as an object, its fields in the order of their numbers.
 pub(crate) fn write_message(
     message: &DynamicMessage,
-    budget: &mut Budget,
+    budget: &mut DecodeBudget,
     out: &mut String,
 ) -> Result<(), MessageError> {
-    budget.take(2)?;
+    budget.spend(2)?;
     out.push('{');
     let mut first = true;
     for field in message.descriptor().fields() {
-        budget.take(0)?;
-        if !is_there(message, &field) {
+        budget.spend(0)?;
+        if !is_present(message, &field) {
             continue;
         }
         if !std::mem::take(&mut first) {
             out.push(',');
         }
-        budget.take(field.json_name().len() + 4)?;
+        budget.spend(field.json_name().len() + 4)?;
         write_string(field.json_name(), out);
         out.push(':');
         write_value(&message.get_field(&field), &field.kind(), budget, out)?;
@@ -44,24 +44,24 @@ pub(crate) fn write_message(
 pub(crate) fn write_value(
     value: &Value,
     kind: &Kind,
-    budget: &mut Budget,
+    budget: &mut DecodeBudget,
     out: &mut String,
 ) -> Result<(), MessageError> {
-    budget.take(2)?;
+    budget.spend(2)?;
     let before = out.len();
     match value {
-        Value::Bool(value) => ValueRef::Bool(*value).write_json(out),
-        Value::I32(value) => ValueRef::Long((*value).into()).write_json(out),
-        Value::U32(value) => ValueRef::Long((*value).into()).write_json(out),
+        Value::Bool(value) => KvValueRef::Bool(*value).write_json(out),
+        Value::I32(value) => KvValueRef::Long((*value).into()).write_json(out),
+        Value::U32(value) => KvValueRef::Long((*value).into()).write_json(out),
         Value::I64(value) => write_string(&value.to_string(), out),
         Value::U64(value) => write_string(&value.to_string(), out),
-        Value::F32(value) => write_double(shortest(*value), out),
+        Value::F32(value) => write_double(widen_float(*value), out),
         Value::F64(value) => write_double(*value, out),
         Value::String(text) => write_string(text, out),
         Value::Bytes(bytes) => write_string(&BASE64_STANDARD.encode(bytes), out),
         Value::EnumNumber(number) => match enum_name(*number, kind) {
             Some(name) => write_string(&name, out),
-            None => ValueRef::Long((*number).into()).write_json(out),
+            None => KvValueRef::Long((*number).into()).write_json(out),
         },
         // These take from the budget themselves.
         Value::Message(message) => return write_message(message, budget, out),
@@ -78,13 +78,13 @@ pub(crate) fn write_value(
         }
         Value::Map(map) => return write_map(map, kind, budget, out),
     }
-    budget.take(out.len() - before)
+    budget.spend(out.len() - before)
 }
 
 fn write_map(
     map: &HashMap<MapKey, Value>,
     kind: &Kind,
-    budget: &mut Budget,
+    budget: &mut DecodeBudget,
     out: &mut String,
 ) -> Result<(), MessageError> {
     let value_kind = match kind {
@@ -97,7 +97,7 @@ fn write_map(
             out.push(',');
         }
         let key = map_key(key);
-        budget.take(key.len() + 4)?;
+        budget.spend(key.len() + 4)?;
         write_string(&key, out);
         out.push(':');
         write_value(value, &value_kind, budget, out)?;
@@ -134,6 +134,6 @@ pub(crate) fn enum_name(number: i32, kind: &Kind) -> Option<String> {
 fn write_double(value: f64, out: &mut String) {
     match not_finite(value) {
         Some(name) => write_string(name, out),
-        None => ValueRef::Double(value).write_json(out),
+        None => KvValueRef::Double(value).write_json(out),
     }
 }

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::compile;
-use crate::Schema;
-use crate::reference::agree;
+use crate::ProtobufSchema;
+use crate::reference::check_agreement;
 
 const SCALARS: [&str; 15] = [
     "double", "float", "int32", "int64", "uint32", "uint64", "sint32", "sint64", "fixed32", "fixed64",
@@ -51,7 +51,7 @@ fn type_name(kind: usize) -> String {
 }
 
 /// A schema of a few messages that refer to each other.
-fn schema(noise: &mut Noise) -> (Schema, Shapes, String) {
+fn schema(noise: &mut Noise) -> (ProtobufSchema, Shapes, String) {
     let mut text = String::from("enum E { NONE = 0; SOME = 1; LESS = -2; }");
     let mut shapes = Vec::new();
     for message in 0..MESSAGES {
@@ -237,8 +237,8 @@ fn unknown(noise: &mut Noise, out: &mut Vec<u8>) {
 }
 
 #[track_caller]
-fn check(schema: &Schema, text: &str, payload: &[u8]) {
-    if let Err(difference) = agree(schema, payload) {
+fn check(schema: &ProtobufSchema, text: &str, payload: &[u8]) {
+    if let Err(difference) = check_agreement(schema, payload) {
         panic!("{difference}\nfor {payload:?}\nof {text}");
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fieldline_connectors::mail::{Grant, MailAccess};
-use fieldline_connectors::{NodeConfig as _, Secret};
+use fieldline_connectors::mail::{MailOauth2Config, TokenGrant};
+use fieldline_connectors::{ConnectorConfig as _, Secret};
 use fieldline_core::clock::SharedClock;
 use fieldline_core::ports::{SettingsStore, StoreResult};
 use serde_json::Value;
@@ -14,35 +14,35 @@ use tracing::{info, warn};
 
 const MAIL: &str = "mail";
 /// A token is renewed so long before it expires, or in the middle of its time if that is short.
-const MARGIN: Duration = Duration::from_secs(60);
+const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
 /// How long a provider that gave no token is left alone.
-const PAUSE: Duration = Duration::from_secs(5);
+const RETRY_DELAY: Duration = Duration::from_secs(5);
 /// Refresh tokens of Microsoft count 90 days, and each that is used gives another one.
 const OFFICE_365: &str = "OFFICE_365";
 const DAY_MS: i64 = 86_400_000;
 const REFRESH_TOKEN_MS: i64 = 90 * DAY_MS;
 /// How long before its end a refresh token is used, whether mails are sent or not.
 const RENEWAL_MS: i64 = 7 * DAY_MS;
-const LOOK_EVERY: Duration = Duration::from_secs(6 * 3_600);
+const CHECK_INTERVAL: Duration = Duration::from_secs(6 * 3_600);
 
 /// See the module.
-pub struct MailTokens {
+pub struct MailTokenCache {
     settings: Arc<dyn SettingsStore>,
     clock: SharedClock,
     /// Held while a token is bought, so that only one is.
-    current: Mutex<Option<Current>>,
+    current: Mutex<Option<CachedMailToken>>,
 }
 
 /// The last answer of a provider.
-struct Current {
+struct CachedMailToken {
     /// The settings that it was asked with, and those with the refresh token that it gave: mails that go out at the same time
     /// have read the former.
-    of: [MailAccess; 2],
+    of: [MailOauth2Config; 2],
     token: Result<Secret, String>,
     until: Instant,
 }
 
-impl MailTokens {
+impl MailTokenCache {
     /// Tokens for the account of these settings.
     pub fn new(settings: Arc<dyn SettingsStore>, clock: SharedClock) -> Arc<Self> {
         Arc::new(Self {
@@ -61,7 +61,7 @@ impl MailTokens {
         if matches!(server.get("enableOauth2"), None | Some(Value::Bool(false))) {
             return Ok(server);
         }
-        let access = MailAccess::from_json(&server).map_err(|error| error.to_string())?;
+        let access = MailOauth2Config::from_json(&server).map_err(|error| error.to_string())?;
         if access.enable_oauth2 {
             let token = self.token(access).await?;
             if let Some(fields) = server.as_object_mut() {
@@ -71,7 +71,7 @@ impl MailTokens {
         Ok(server)
     }
 
-    async fn token(&self, access: MailAccess) -> Result<Secret, String> {
+    async fn token(&self, access: MailOauth2Config) -> Result<Secret, String> {
         if access.refresh_token.is_empty() {
             return Err("Refresh token was not generated. Please, generate refresh token.".to_owned());
         }
@@ -82,28 +82,32 @@ impl MailTokens {
         {
             return known.token.clone();
         }
-        self.buy(access, &mut current).await
+        self.request_token(access, &mut current).await
     }
 
     /// Buys a token for the account as the settings have it.
-    async fn buy(&self, access: MailAccess, current: &mut Option<Current>) -> Result<Secret, String> {
+    async fn request_token(
+        &self,
+        access: MailOauth2Config,
+        current: &mut Option<CachedMailToken>,
+    ) -> Result<Secret, String> {
         // A refresh token that could not be stored is the one that counts all the same.
         let mut next = match &*current {
-            Some(Current { of, .. }) if of.contains(&access) => of[1].clone(),
+            Some(CachedMailToken { of, .. }) if of.contains(&access) => of[1].clone(),
             _ => access.clone(),
         };
         let (token, lifetime) = match next.refresh().await {
             Ok(grant) => {
-                self.keep([&access, &next], &grant).await;
+                self.store_refresh_token([&access, &next], &grant).await;
                 if let Some(newer) = grant.refresh_token {
                     next.refresh_token = newer;
                 }
-                let margin = MARGIN.min(grant.lifetime / 2);
+                let margin = EXPIRY_MARGIN.min(grant.lifetime / 2);
                 (Ok(grant.access_token), grant.lifetime - margin)
             }
-            Err(error) => (Err(error), PAUSE),
+            Err(error) => (Err(error), RETRY_DELAY),
         };
-        *current = Some(Current {
+        *current = Some(CachedMailToken {
             of: [access, next],
             token: token.clone(),
             until: Instant::now() + lifetime.min(Duration::from_secs(86_400)),
@@ -113,15 +117,15 @@ impl MailTokens {
 
     /// Stores a refresh token that takes the place of the one that was used (RFC 6749 §6), unless the settings name
     /// another one by now.
-    async fn keep(&self, known: [&MailAccess; 2], grant: &Grant) {
+    async fn store_refresh_token(&self, known: [&MailOauth2Config; 2], grant: &TokenGrant) {
         if let Some(newer) = &grant.refresh_token
-            && let Err(error) = self.keep_token(known, newer).await
+            && let Err(error) = self.replace_refresh_token(known, newer).await
         {
             warn!(%error, "the refresh token of the mail account was not kept");
         }
     }
 
-    async fn keep_token(&self, known: [&MailAccess; 2], newer: &Secret) -> StoreResult<()> {
+    async fn replace_refresh_token(&self, known: [&MailOauth2Config; 2], newer: &Secret) -> StoreResult<()> {
         loop {
             let Some(mut stored) = self.settings.admin(MAIL).await? else {
                 return Ok(());
@@ -148,8 +152,8 @@ impl MailTokens {
 
     /// Uses the refresh token before it expires, so that an account from which nothing is sent for months stays open. Never
     /// ends.
-    pub async fn keep_open(self: Arc<Self>) {
-        let mut look = tokio::time::interval(LOOK_EVERY);
+    pub async fn run_renewal(self: Arc<Self>) {
+        let mut look = tokio::time::interval(CHECK_INTERVAL);
         loop {
             look.tick().await;
             if let Err(error) = self.renew_if_due().await {
@@ -171,11 +175,11 @@ impl MailTokens {
         if !is_due {
             return Ok(());
         }
-        let access = MailAccess::from_json(&server).map_err(|error| error.to_string())?;
+        let access = MailOauth2Config::from_json(&server).map_err(|error| error.to_string())?;
         if !access.enable_oauth2 || access.provider_id != OFFICE_365 || access.refresh_token.is_empty() {
             return Ok(());
         }
         info!("renewing the refresh token of the mail account");
-        self.buy(access, &mut current).await.map(|_| ())
+        self.request_token(access, &mut current).await.map(|_| ())
     }
 }

@@ -5,7 +5,7 @@ use fieldline_model::UserId;
 use fieldline_model::entity::{AdminSettings, UserSettingsType};
 use fieldline_testkit::clock::ManualClock;
 use fieldline_testkit::stand_ins::aws::{SECRET, is_signed};
-use fieldline_testkit::stand_ins::server::{Server, answer};
+use fieldline_testkit::stand_ins::server::{FakeHttpServer, answer};
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -55,9 +55,9 @@ impl SettingsStore for Kept {
 }
 
 /// A provider whose refresh tokens `r<n>` give access tokens `a<n>` and the next refresh token, each once.
-async fn provider() -> Server {
+async fn provider() -> FakeHttpServer {
     let used = Arc::new(AtomicUsize::new(0));
-    Server::start(move |request| {
+    FakeHttpServer::start(move |request| {
         let form = request.form();
         let field = |name: &str| {
             let found = form.iter().find(|(field, _)| field == name);
@@ -84,7 +84,7 @@ async fn provider() -> Server {
     .await
 }
 
-fn settings(provider: &Server) -> Value {
+fn settings(provider: &FakeHttpServer) -> Value {
     json!({
         "smtpHost": "localhost", "username": "iot@example.org", "enableOauth2": true, "providerId": "OFFICE_365",
         "clientId": "fieldline", "clientSecret": "hush", "tokenUri": format!("{}/token", provider.url),
@@ -97,7 +97,7 @@ async fn access_tokens_are_bought_when_they_are_needed_and_refresh_tokens_kept()
     let server = provider().await;
     let store = Arc::new(Kept(Mutex::new(settings(&server))));
     let clock = ManualClock::at(NOW);
-    let tokens = MailTokens::new(store.clone(), clock.clone());
+    let tokens = MailTokenCache::new(store.clone(), clock.clone());
     let password = async || {
         let settings = store.0.lock().clone();
         let with = tokens.with_password(&settings).await.unwrap();
@@ -143,7 +143,7 @@ async fn access_tokens_are_bought_when_they_are_needed_and_refresh_tokens_kept()
 
 #[tokio::test]
 async fn text_messages_go_to_the_provider_of_the_settings() {
-    let server = Server::start(|request| {
+    let server = FakeHttpServer::start(|request| {
         if request.target == "/" {
             let body = "<PublishResponse><MessageId>m</MessageId></PublishResponse>";
             return answer(200, &[], body);
@@ -155,7 +155,7 @@ async fn text_messages_go_to_the_provider_of_the_settings() {
         }
     })
     .await;
-    let sms = ProviderSms {
+    let sms = ProviderSmsSender {
         endpoint: Some(server.url.clone()),
     };
     let mut twilio =

@@ -9,35 +9,36 @@ use fieldline_model::{EntityId, EntityType};
 use serde_json::Value as Json;
 
 use super::convert::stable_hash;
-use super::details::Template;
+use super::details::DetailsTemplate;
 use super::device_profile::{parse_propagation, rule_key};
-use super::expression::{Expression, Filter, Subject};
-use super::parse::{At, ConfigError, FromConfig, Parsed, typed_default};
-use super::predicate::{MAX_LIST, Operand, Operands, Predicate};
+use super::expression::{AlarmCondition, ConditionFilter, FilterInput};
+use super::parse::{AlarmConfigError, ConfigCursor, ConfigResult, FromConfig, typed_default};
+use super::predicate::{AlarmOperand, AlarmPredicate, MAX_LIST, OperandParser};
 use super::rules::{
-    Alarm, Argument, Builder, Form, MAX_NEEDS, MAX_RULES_PER_ALARM, Mask, NeedKind, NeedOf, Rule, Rules,
+    AlarmArgument, AlarmDefinition, AlarmInputKind, AlarmInputSet, AlarmInputSource, AlarmRule, AlarmRuleSet,
+    MAX_NEEDS, MAX_RULES_PER_ALARM, RuleSetBuilder, RuleSetForm,
 };
-use super::schedule::{Schedule, ScheduleSource, ScheduleType};
-use super::span::Span;
+use super::schedule::{AlarmSchedule, ScheduleSource, ScheduleType};
+use super::span::AlarmConditionSpec;
 use crate::bounds::check_field;
 
-impl Rules {
+impl AlarmRuleSet {
     /// Compiles the `configuration` of a calculated field of type ALARM, whose name is the alarm type.
     ///
     /// # Errors
     /// The first field that is missing or wrong.
-    pub fn from_calculated_field(name: &str, configuration: &Json) -> Result<Arc<Self>, ConfigError> {
-        let root = At::root(configuration, "configuration");
-        check_field(configuration).map_err(|(path, reason)| ConfigError { path, reason })?;
-        let mut builder = Builder::default();
+    pub fn from_calculated_field(name: &str, configuration: &Json) -> Result<Arc<Self>, AlarmConfigError> {
+        let root = ConfigCursor::root(configuration, "configuration");
+        check_field(configuration).map_err(|(path, reason)| AlarmConfigError { path, reason })?;
+        let mut builder = RuleSetBuilder::default();
         let arguments = parse_arguments(&root.field("arguments").required()?, &mut builder)?;
 
         // Changes of any argument run all rules.
-        let mut triggers = Mask::default();
+        let mut triggers = AlarmInputSet::default();
         for argument in &arguments {
             triggers.insert(argument.need);
         }
-        let mut parser = Parser {
+        let mut parser = AlarmFieldParser {
             builder,
             arguments: &arguments,
             triggers,
@@ -55,7 +56,7 @@ impl Rules {
         }
         create.sort_by_key(|rule| rule.severity);
         let clear = root.field("clearRule").present();
-        let alarm = Alarm {
+        let alarm = AlarmDefinition {
             key: stable_hash(&[b"field", name.as_bytes()]),
             alarm_type: name.into(),
             triggers,
@@ -66,7 +67,7 @@ impl Rules {
         let definition = stable_hash(&[b"field", name.as_bytes(), configuration.to_string().as_bytes()]);
         let builder = parser.builder;
         Ok(Arc::new(builder.finish(
-            Form::CalculatedField,
+            RuleSetForm::CalculatedField,
             definition,
             arguments,
             vec![alarm],
@@ -74,27 +75,27 @@ impl Rules {
     }
 }
 
-fn parse_arguments(at: &At<'_>, builder: &mut Builder) -> Parsed<Vec<Argument>> {
+fn parse_arguments(at: &ConfigCursor<'_>, builder: &mut RuleSetBuilder) -> ConfigResult<Vec<AlarmArgument>> {
     let mut arguments = Vec::new();
     for (name, at) in at.entries(MAX_NEEDS)? {
         let key = at.field("refEntityKey").required()?;
         let kind = key.field("type");
         let need_kind = match kind.text()?.as_str() {
-            "TS_LATEST" => NeedKind::TimeSeries,
+            "TS_LATEST" => AlarmInputKind::TimeSeries,
             "ATTRIBUTE" => {
                 let scope = key.field("scope").one_of(&[
                     ("CLIENT_SCOPE", AttributeScope::Client),
                     ("SHARED_SCOPE", AttributeScope::Shared),
                     ("SERVER_SCOPE", AttributeScope::Server),
                 ])?;
-                NeedKind::Attribute(Some(scope))
+                AlarmInputKind::Attribute(Some(scope))
             }
             _ => return kind.error("must be TS_LATEST or ATTRIBUTE, alarm rules take single values"),
         };
         let of = parse_source(&at)?;
         let key = key.field("key");
         let default = at.field("defaultValue").optional_text()?;
-        arguments.push(Argument {
+        arguments.push(AlarmArgument {
             name: name.into(),
             need: builder.need(of, need_kind, &key.name()?, &key)?,
             default: default.as_deref().and_then(typed_default),
@@ -106,31 +107,33 @@ fn parse_arguments(at: &At<'_>, builder: &mut Builder) -> Parsed<Vec<Argument>> 
     Ok(arguments)
 }
 
-fn parse_source(at: &At<'_>) -> Parsed<NeedOf> {
+fn parse_source(at: &ConfigCursor<'_>) -> ConfigResult<AlarmInputSource> {
     if let Some(dynamic) = at.field("refDynamicSourceConfiguration").present() {
-        return dynamic.field("type").one_of(&[("CURRENT_OWNER", NeedOf::Owner)]);
+        return dynamic
+            .field("type")
+            .one_of(&[("CURRENT_OWNER", AlarmInputSource::Owner)]);
     }
     let Some(entity) = at.field("refEntityId").present() else {
-        return Ok(NeedOf::Originator);
+        return Ok(AlarmInputSource::Originator);
     };
     let kind = entity.field("entityType");
     let Ok(entity_type) = EntityType::from_str(&kind.text()?) else {
         return kind.error("is no type of entities");
     };
     match entity.field("id").required()?.optional_uuid()? {
-        Some(id) => Ok(NeedOf::Entity(EntityId::new(entity_type, id))),
+        Some(id) => Ok(AlarmInputSource::Entity(EntityId::new(entity_type, id))),
         None => entity.field("id").error("is required"),
     }
 }
 
-struct Parser<'a> {
-    builder: Builder,
-    arguments: &'a [Argument],
-    triggers: Mask,
+struct AlarmFieldParser<'a> {
+    builder: RuleSetBuilder,
+    arguments: &'a [AlarmArgument],
+    triggers: AlarmInputSet,
 }
 
-impl Parser<'_> {
-    fn argument(&self, at: &At<'_>) -> Parsed<u16> {
+impl AlarmFieldParser<'_> {
+    fn argument(&self, at: &ConfigCursor<'_>) -> ConfigResult<u16> {
         let name = at.name()?;
         match self.arguments.iter().position(|argument| *argument.name == *name) {
             Some(position) => Ok(position as u16),
@@ -141,26 +144,26 @@ impl Parser<'_> {
         }
     }
 
-    fn rule(&mut self, at: &At<'_>, severity: Option<AlarmSeverity>) -> Parsed<Rule> {
+    fn rule(&mut self, at: &ConfigCursor<'_>, severity: Option<AlarmSeverity>) -> ConfigResult<AlarmRule> {
         let condition = at.field("condition").required()?;
         let expression = self.expression(&condition.field("expression").required()?)?;
         let span = self.span(&condition)?;
-        if expression.watches_silence() && span.code() != Span::Simple.code() {
+        if expression.watches_silence() && span.code() != AlarmConditionSpec::Simple.code() {
             return condition
                 .field("type")
                 .error("must be SIMPLE where NO_DATA is used");
         }
         let schedule = condition.field("schedule").present();
         let details = at.field("alarmDetails").optional_text()?.map(|text| {
-            Template::parse(&text, |name| {
+            DetailsTemplate::parse(&text, |name| {
                 let position = self.arguments.iter().position(|argument| &*argument.name == name);
                 position
-                    .map(|position| Subject::Argument(position as u16))
+                    .map(|position| FilterInput::Argument(position as u16))
                     .into_iter()
                     .collect()
             })
         });
-        Ok(Rule {
+        Ok(AlarmRule {
             key: rule_key(0, severity, &span),
             severity,
             triggers: self.triggers,
@@ -172,10 +175,10 @@ impl Parser<'_> {
         })
     }
 
-    fn expression(&mut self, at: &At<'_>) -> Parsed<Expression> {
+    fn expression(&mut self, at: &ConfigCursor<'_>) -> ConfigResult<AlarmCondition> {
         let kind = at.field("type");
         match kind.text()?.as_str() {
-            "TBEL" => Ok(Expression::Script(
+            "TBEL" => Ok(AlarmCondition::Script(
                 self.builder.expression(at.field("expression").name()?),
             )),
             "SIMPLE" => {
@@ -184,18 +187,18 @@ impl Parser<'_> {
                 for filter in list.list(MAX_LIST)? {
                     let argument = self.argument(&filter.field("argument"))?;
                     let predicates = filter.field("predicates").required()?;
-                    let parts = Predicate::parse_list(&predicates, self, 0)?;
+                    let parts = AlarmPredicate::parse_list(&predicates, self, 0)?;
                     if parts.is_empty() {
                         return predicates.error("must not be empty");
                     }
                     let any = is_any(&filter.field("operation"))?;
                     let predicate = if any {
-                        Predicate::Any(parts)
+                        AlarmPredicate::Any(parts)
                     } else {
-                        Predicate::All(parts)
+                        AlarmPredicate::All(parts)
                     };
-                    filters.push(Filter {
-                        subject: Subject::Argument(argument),
+                    filters.push(ConditionFilter {
+                        subject: FilterInput::Argument(argument),
                         predicate,
                     });
                 }
@@ -204,34 +207,34 @@ impl Parser<'_> {
                 }
                 let any = is_any(&at.field("operation"))?;
                 Ok(if any {
-                    Expression::Any(filters.into())
+                    AlarmCondition::Any(filters.into())
                 } else {
-                    Expression::All(filters.into())
+                    AlarmCondition::All(filters.into())
                 })
             }
             _ => kind.error("must be SIMPLE or TBEL"),
         }
     }
 
-    fn span(&mut self, at: &At<'_>) -> Parsed<Span> {
+    fn span(&mut self, at: &ConfigCursor<'_>) -> ConfigResult<AlarmConditionSpec> {
         let kind = at.field("type");
         match kind.text()?.as_str() {
-            "SIMPLE" => Ok(Span::Simple),
-            "DURATION" => Ok(Span::Duration {
+            "SIMPLE" => Ok(AlarmConditionSpec::Simple),
+            "DURATION" => Ok(AlarmConditionSpec::Duration {
                 unit: at.field("unit").unit()?,
                 value: self.operand(&at.field("value"))?,
             }),
-            "REPEATING" => Ok(Span::Repeating {
+            "REPEATING" => Ok(AlarmConditionSpec::Repeating {
                 count: self.operand(&at.field("count"))?,
             }),
             _ => kind.error("must be SIMPLE, DURATION or REPEATING"),
         }
     }
 
-    fn schedule(&mut self, at: &At<'_>) -> Parsed<Option<ScheduleSource>> {
+    fn schedule(&mut self, at: &ConfigCursor<'_>) -> ConfigResult<Option<ScheduleSource>> {
         if let Some(fixed) = at.field("staticValue").present() {
             let kind = ScheduleType::parse(&fixed)?;
-            let schedule = Schedule::parse(&fixed, kind)?;
+            let schedule = AlarmSchedule::parse(&fixed, kind)?;
             return Ok((kind != ScheduleType::AnyTime).then_some(ScheduleSource::Fixed(schedule)));
         }
         let argument = self.argument(&at.field("dynamicValueArgument"))?;
@@ -239,7 +242,7 @@ impl Parser<'_> {
     }
 }
 
-fn is_any(at: &At<'_>) -> Parsed<bool> {
+fn is_any(at: &ConfigCursor<'_>) -> ConfigResult<bool> {
     if at.is_null() {
         Ok(false)
     } else {
@@ -248,17 +251,17 @@ fn is_any(at: &At<'_>) -> Parsed<bool> {
 }
 
 /// Operands of the form `{"staticValue":…}` or `{"dynamicValueArgument":"name"}`.
-impl Operands for Parser<'_> {
+impl OperandParser for AlarmFieldParser<'_> {
     const NO_DATA: bool = true;
 
-    fn operand<T: FromConfig>(&mut self, at: &At<'_>) -> Parsed<Operand<T>> {
+    fn operand<T: FromConfig>(&mut self, at: &ConfigCursor<'_>) -> ConfigResult<AlarmOperand<T>> {
         let at = at.clone().required()?;
         match (
             at.field("staticValue").present(),
             at.field("dynamicValueArgument").present(),
         ) {
-            (Some(fixed), None) => Ok(Operand::Fixed(Some(T::from_config(&fixed)?))),
-            (None, Some(argument)) => Ok(Operand::Argument(self.argument(&argument)?)),
+            (Some(fixed), None) => Ok(AlarmOperand::Fixed(Some(T::from_config(&fixed)?))),
+            (None, Some(argument)) => Ok(AlarmOperand::Argument(self.argument(&argument)?)),
             _ => at.error("must have either staticValue or dynamicValueArgument"),
         }
     }

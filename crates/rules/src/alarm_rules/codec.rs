@@ -5,22 +5,22 @@
 //! alarm is `alarm u64 · 0`, or `alarm u64 · 1 + severity · id 16 bytes · start zigzag`. Numbers are little-endian.
 
 use fieldline_model::entity::AlarmSeverity;
-use fieldline_model::kv::{Corrupt, read_varint, take_array, write_varint};
+use fieldline_model::kv::{CorruptData, read_varint, take_array, write_varint};
 use uuid::Uuid;
 
 use super::rules::{MAX_ALARMS, MAX_NEEDS, MAX_RULES_PER_ALARM};
-use super::state::{ActiveAlarm, AlarmEntry, Parts, Running, State};
+use super::state::{ActiveAlarm, AlarmEntry, AlarmRuleProgress, AlarmRuleState, PartialMatch};
 
 const VERSION: u8 = 1;
 
-impl State {
+impl AlarmRuleState {
     /// Appends the stored form.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.push(VERSION);
         out.extend_from_slice(&self.definition.to_le_bytes());
         write_signed(self.anchor_ts, out);
         write_varint(u64::from(self.schedules), out);
-        let nothing = Parts::default();
+        let nothing = AlarmRuleProgress::default();
         let parts = self.parts.as_deref().unwrap_or(&nothing);
         write_varint(parts.running.len() as u64, out);
         for running in &parts.running {
@@ -51,22 +51,23 @@ impl State {
     ///
     /// # Errors
     /// Bytes that are no state of this version.
-    pub fn decode(mut bytes: &[u8]) -> Result<Self, Corrupt> {
+    pub fn decode(mut bytes: &[u8]) -> Result<Self, CorruptData> {
         let bytes = &mut bytes;
         if take_array::<1>(bytes)? != [VERSION] {
-            return Err(Corrupt("unknown version of alarm state"));
+            return Err(CorruptData("unknown version of alarm state"));
         }
         let definition = u64::from_le_bytes(take_array(bytes)?);
         let anchor_ts = read_signed(bytes)?;
         let schedules =
-            u16::try_from(read_varint(bytes)?).map_err(|_| Corrupt("schedules of alarm rules"))?;
-        let mut parts = Parts::default();
+            u16::try_from(read_varint(bytes)?).map_err(|_| CorruptData("schedules of alarm rules"))?;
+        let mut parts = AlarmRuleProgress::default();
         for _ in 0..read_count(bytes, MAX_ALARMS * MAX_RULES_PER_ALARM)? {
-            parts.running.push(Running {
+            parts.running.push(PartialMatch {
                 rule: u64::from_le_bytes(take_array(bytes)?),
                 first_ts: read_signed(bytes)?,
                 last_ts: read_signed(bytes)?,
-                count: u32::try_from(read_varint(bytes)?).map_err(|_| Corrupt("count of an alarm rule"))?,
+                count: u32::try_from(read_varint(bytes)?)
+                    .map_err(|_| CorruptData("count of an alarm rule"))?,
             });
         }
         for _ in 0..read_count(bytes, MAX_ALARMS)? {
@@ -77,7 +78,7 @@ impl State {
                 Some(severity) => Some(ActiveAlarm {
                     severity: *AlarmSeverity::ALL
                         .get(usize::from(severity))
-                        .ok_or(Corrupt("severity of an alarm"))?,
+                        .ok_or(CorruptData("severity of an alarm"))?,
                     id: Uuid::from_bytes(take_array(bytes)?),
                     start_ts: read_signed(bytes)?,
                 }),
@@ -89,7 +90,7 @@ impl State {
             seen.push(u32::from_le_bytes(take_array(bytes)?));
         }
         if !bytes.is_empty() {
-            return Err(Corrupt("bytes behind alarm state"));
+            return Err(CorruptData("bytes behind alarm state"));
         }
         parts.seen = seen.into();
         let mut state = Self {
@@ -103,10 +104,10 @@ impl State {
     }
 }
 
-fn read_count(bytes: &mut &[u8], max: usize) -> Result<usize, Corrupt> {
+fn read_count(bytes: &mut &[u8], max: usize) -> Result<usize, CorruptData> {
     let count = usize::try_from(read_varint(bytes)?).unwrap_or(usize::MAX);
     if count > max {
-        Err(Corrupt("too many entries in alarm state"))
+        Err(CorruptData("too many entries in alarm state"))
     } else {
         Ok(count)
     }
@@ -116,7 +117,7 @@ fn write_signed(value: i64, out: &mut Vec<u8>) {
     write_varint(((value << 1) ^ (value >> 63)) as u64, out);
 }
 
-fn read_signed(bytes: &mut &[u8]) -> Result<i64, Corrupt> {
+fn read_signed(bytes: &mut &[u8]) -> Result<i64, CorruptData> {
     let value = read_varint(bytes)?;
     Ok(((value >> 1) as i64) ^ -((value & 1) as i64))
 }

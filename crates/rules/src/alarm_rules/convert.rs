@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use fieldline_model::fnv;
-use fieldline_model::kv::ValueRef;
+use fieldline_model::kv::KvValueRef;
 
-use super::rules::Form;
+use super::rules::RuleSetForm;
 
 /// A double from text: decimal, `NaN`, `Infinity`, with the suffixes that Java allows.
 pub(super) fn parse_double(text: &str) -> Option<f64> {
@@ -31,41 +31,41 @@ pub(super) fn parse_double(text: &str) -> Option<f64> {
     digits.parse::<f64>().ok().map(|value| sign * value)
 }
 
-pub(super) fn as_double(value: ValueRef<'_>) -> Option<f64> {
+pub(super) fn as_double(value: KvValueRef<'_>) -> Option<f64> {
     match value {
-        ValueRef::Long(value) => Some(value as f64),
-        ValueRef::Double(value) => Some(value),
-        ValueRef::Bool(value) => Some(f64::from(u8::from(value))),
-        ValueRef::Text(text) | ValueRef::Json(text) => parse_double(text),
+        KvValueRef::Long(value) => Some(value as f64),
+        KvValueRef::Double(value) => Some(value),
+        KvValueRef::Bool(value) => Some(f64::from(u8::from(value))),
+        KvValueRef::Text(text) | KvValueRef::Json(text) => parse_double(text),
     }
 }
 
-pub(super) fn as_long(value: ValueRef<'_>) -> Option<i64> {
+pub(super) fn as_long(value: KvValueRef<'_>) -> Option<i64> {
     match value {
-        ValueRef::Long(value) => Some(value),
-        ValueRef::Double(value) => Some(value as i64),
-        ValueRef::Bool(value) => Some(i64::from(value)),
-        ValueRef::Text(text) | ValueRef::Json(text) => text.parse().ok(),
+        KvValueRef::Long(value) => Some(value),
+        KvValueRef::Double(value) => Some(value as i64),
+        KvValueRef::Bool(value) => Some(i64::from(value)),
+        KvValueRef::Text(text) | KvValueRef::Json(text) => text.parse().ok(),
     }
 }
 
 /// Numbers are true above zero in device profiles, and other than zero in calculated fields.
-pub(super) fn as_bool(value: ValueRef<'_>, form: Form) -> bool {
+pub(super) fn as_bool(value: KvValueRef<'_>, form: RuleSetForm) -> bool {
     match (value, form) {
-        (ValueRef::Bool(value), _) => value,
-        (ValueRef::Long(value), Form::DeviceProfile) => value > 0,
-        (ValueRef::Double(value), Form::DeviceProfile) => value > 0.0,
-        (ValueRef::Long(value), Form::CalculatedField) => value != 0,
-        (ValueRef::Double(value), Form::CalculatedField) => value != 0.0,
-        (ValueRef::Text(text) | ValueRef::Json(text), _) => text.eq_ignore_ascii_case("true"),
+        (KvValueRef::Bool(value), _) => value,
+        (KvValueRef::Long(value), RuleSetForm::DeviceProfile) => value > 0,
+        (KvValueRef::Double(value), RuleSetForm::DeviceProfile) => value > 0.0,
+        (KvValueRef::Long(value), RuleSetForm::CalculatedField) => value != 0,
+        (KvValueRef::Double(value), RuleSetForm::CalculatedField) => value != 0.0,
+        (KvValueRef::Text(text) | KvValueRef::Json(text), _) => text.eq_ignore_ascii_case("true"),
     }
 }
 
-pub(super) fn as_text(value: ValueRef<'_>) -> Cow<'_, str> {
+pub(super) fn as_text(value: KvValueRef<'_>) -> Cow<'_, str> {
     match value {
-        ValueRef::Text(text) | ValueRef::Json(text) => Cow::Borrowed(text),
-        ValueRef::Bool(true) => Cow::Borrowed("true"),
-        ValueRef::Bool(false) => Cow::Borrowed("false"),
+        KvValueRef::Text(text) | KvValueRef::Json(text) => Cow::Borrowed(text),
+        KvValueRef::Bool(true) => Cow::Borrowed("true"),
+        KvValueRef::Bool(false) => Cow::Borrowed("false"),
         number => {
             let mut text = String::new();
             number.write_json(&mut text);
@@ -99,12 +99,12 @@ pub(super) fn stable_hash(parts: &[&[u8]]) -> u64 {
 }
 
 /// A stable fingerprint of a value, never zero.
-pub(super) fn fingerprint(value: ValueRef<'_>) -> u32 {
+pub(super) fn fingerprint(value: KvValueRef<'_>) -> u32 {
     let bits = match value {
-        ValueRef::Bool(value) => u64::from(value),
-        ValueRef::Long(value) => value as u64,
-        ValueRef::Double(value) => value.to_bits(),
-        ValueRef::Text(text) | ValueRef::Json(text) => stable_hash(&[text.as_bytes()]),
+        KvValueRef::Bool(value) => u64::from(value),
+        KvValueRef::Long(value) => value as u64,
+        KvValueRef::Double(value) => value.to_bits(),
+        KvValueRef::Text(text) | KvValueRef::Json(text) => stable_hash(&[text.as_bytes()]),
     };
     let mixed = (bits ^ (u64::from(value.type_code()) << 60)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed >> 32) as u32) | 1

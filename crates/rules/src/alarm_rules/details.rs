@@ -1,29 +1,29 @@
 //! The text of an alarm's details, with `${key}` replaced by values.
 
 use super::convert::as_text;
-use super::evaluate::Context;
-use super::expression::Subject;
+use super::evaluate::EvaluationContext;
+use super::expression::FilterInput;
 use crate::budget::within;
 
 /// Longest text of details, bytes.
 pub(super) const MAX_DETAILS: usize = 256 << 10;
 
 #[derive(Debug)]
-pub(super) struct Template(Box<[Part]>);
+pub(super) struct DetailsTemplate(Box<[DetailsPart]>);
 
 #[derive(Debug)]
-enum Part {
+enum DetailsPart {
     Text(Box<str>),
     /// The first of the values that exists, else the text as it was written.
     Value {
         written: Box<str>,
-        from: Box<[Subject]>,
+        from: Box<[FilterInput]>,
     },
 }
 
-impl Template {
+impl DetailsTemplate {
     /// A template; `lookup` gives the values that a name in it stands for, none for a name that is left as it is.
-    pub(super) fn parse(text: &str, mut lookup: impl FnMut(&str) -> Vec<Subject>) -> Self {
+    pub(super) fn parse(text: &str, mut lookup: impl FnMut(&str) -> Vec<FilterInput>) -> Self {
         let mut parts = Vec::new();
         let mut plain = String::new();
         let mut rest = text;
@@ -40,8 +40,8 @@ impl Template {
             if from.is_empty() {
                 plain.push_str(written);
             } else {
-                parts.push(Part::Text(std::mem::take(&mut plain).into()));
-                parts.push(Part::Value {
+                parts.push(DetailsPart::Text(std::mem::take(&mut plain).into()));
+                parts.push(DetailsPart::Value {
                     written: written.into(),
                     from: from.into(),
                 });
@@ -49,7 +49,7 @@ impl Template {
             rest = after;
         }
         plain.push_str(rest);
-        parts.push(Part::Text(plain.into()));
+        parts.push(DetailsPart::Text(plain.into()));
         Self(parts.into())
     }
 
@@ -57,13 +57,13 @@ impl Template {
     ///
     /// # Errors
     /// It becomes longer than [`MAX_DETAILS`], or the evaluation has made too much.
-    pub(super) fn render(&self, cx: &Context<'_>) -> Result<Box<str>, String> {
+    pub(super) fn render(&self, cx: &EvaluationContext<'_>) -> Result<Box<str>, String> {
         let mut text = String::new();
         for part in &self.0 {
             let value;
             let added = match part {
-                Part::Text(plain) => plain,
-                Part::Value { written, from } => {
+                DetailsPart::Text(plain) => plain,
+                DetailsPart::Value { written, from } => {
                     cx.step(from.len())?;
                     match from.iter().find_map(|subject| subject.value(cx)) {
                         Some((_, found)) => {

@@ -3,49 +3,50 @@
 use std::sync::Arc;
 
 use fieldline_model::entity::AlarmSeverity;
-use fieldline_model::kv::Value;
+use fieldline_model::kv::KvValue;
 use fieldline_model::timeseries::AttributeScope;
 use serde_json::Value as Json;
 
 use super::convert::{parse_double, stable_hash};
-use super::details::Template;
-use super::expression::{Expression, Filter, Subject};
-use super::parse::{At, ConfigError, FromConfig, Parsed};
-use super::predicate::{MAX_LIST, Operand, Operands, Predicate};
+use super::details::DetailsTemplate;
+use super::expression::{AlarmCondition, ConditionFilter, FilterInput};
+use super::parse::{AlarmConfigError, ConfigCursor, ConfigResult, FromConfig};
+use super::predicate::{AlarmOperand, AlarmPredicate, MAX_LIST, OperandParser};
 use super::rules::{
-    Alarm, Builder, Form, MAX_ALARMS, MAX_RULES_PER_ALARM, Mask, NeedKind, NeedOf, Propagation, Rule, Rules,
+    AlarmDefinition, AlarmInputKind, AlarmInputSet, AlarmInputSource, AlarmRule, AlarmRuleSet, MAX_ALARMS,
+    MAX_RULES_PER_ALARM, PropagationTargets, RuleSetBuilder, RuleSetForm,
 };
-use super::schedule::{Schedule, ScheduleSource, ScheduleType};
-use super::span::Span;
+use super::schedule::{AlarmSchedule, ScheduleSource, ScheduleType};
+use super::span::AlarmConditionSpec;
 use crate::bounds::check_alarm_rules;
 
-impl Rules {
+impl AlarmRuleSet {
     /// Compiles the alarm rules of a device profile: the profile itself, its `profileData`, or the array `alarms`.
     ///
     /// # Errors
     /// The first field that is missing or wrong.
-    pub fn from_device_profile(profile: &Json) -> Result<Arc<Self>, ConfigError> {
-        let root = At::root(profile, "");
+    pub fn from_device_profile(profile: &Json) -> Result<Arc<Self>, AlarmConfigError> {
+        let root = ConfigCursor::root(profile, "");
         let data = root.field("profileData").present().unwrap_or(root);
         let list = if data.value.is_array() {
-            At::root(data.value, "alarms")
+            ConfigCursor::root(data.value, "alarms")
         } else {
             data.field("alarms")
         };
 
-        check_alarm_rules(list.value).map_err(|(path, reason)| ConfigError {
+        check_alarm_rules(list.value).map_err(|(path, reason)| AlarmConfigError {
             path: format!("alarms.{path}"),
             reason,
         })?;
-        let mut builder = Builder::default();
-        let mut alarms: Vec<Alarm> = Vec::new();
+        let mut builder = RuleSetBuilder::default();
+        let mut alarms: Vec<AlarmDefinition> = Vec::new();
         for at in list.list(MAX_ALARMS)? {
             let alarm = parse_alarm(&at, &mut builder, &alarms)?;
             alarms.push(alarm);
         }
         let definition = stable_hash(&[b"profile", list.value.to_string().as_bytes()]);
         Ok(Arc::new(builder.finish(
-            Form::DeviceProfile,
+            RuleSetForm::DeviceProfile,
             definition,
             Vec::new(),
             alarms,
@@ -53,7 +54,11 @@ impl Rules {
     }
 }
 
-fn parse_alarm(at: &At<'_>, builder: &mut Builder, earlier: &[Alarm]) -> Parsed<Alarm> {
+fn parse_alarm(
+    at: &ConfigCursor<'_>,
+    builder: &mut RuleSetBuilder,
+    earlier: &[AlarmDefinition],
+) -> ConfigResult<AlarmDefinition> {
     let alarm_type = at.field("alarmType").name()?;
     if earlier.iter().any(|alarm| *alarm.alarm_type == *alarm_type) {
         return at
@@ -77,10 +82,10 @@ fn parse_alarm(at: &At<'_>, builder: &mut Builder, earlier: &[Alarm]) -> Parsed<
     }
     create.sort_by_key(|rule| rule.severity);
     let clear = at.field("clearRule").present();
-    Ok(Alarm {
+    Ok(AlarmDefinition {
         key,
         alarm_type: alarm_type.into(),
-        triggers: Mask::default(),
+        triggers: AlarmInputSet::default(),
         create: create.into(),
         clear: clear
             .map(|rule| parse_rule(&rule, key, None, builder))
@@ -89,77 +94,77 @@ fn parse_alarm(at: &At<'_>, builder: &mut Builder, earlier: &[Alarm]) -> Parsed<
     })
 }
 
-pub(super) fn parse_propagation(at: &At<'_>) -> Parsed<Propagation> {
+pub(super) fn parse_propagation(at: &ConfigCursor<'_>) -> ConfigResult<PropagationTargets> {
     let types = at.field("propagateRelationTypes").list(MAX_LIST)?;
-    Ok(Propagation {
+    Ok(PropagationTargets {
         related: at.field("propagate").flag()?,
         owner: at.field("propagateToOwner").flag()?,
         tenant: at.field("propagateToTenant").flag()?,
         relation_types: types
             .iter()
             .map(|name| name.text().map(Box::from))
-            .collect::<Parsed<_>>()?,
+            .collect::<ConfigResult<_>>()?,
     })
 }
 
 /// Identity of a rule: its place, and the type of its condition, since counters of another type mean nothing to it.
-pub(super) fn rule_key(alarm: u64, severity: Option<AlarmSeverity>, span: &Span) -> u64 {
+pub(super) fn rule_key(alarm: u64, severity: Option<AlarmSeverity>, span: &AlarmConditionSpec) -> u64 {
     let place = severity.map_or("clear", AlarmSeverity::name);
     stable_hash(&[&alarm.to_le_bytes(), place.as_bytes(), &[span.code()]])
 }
 
 fn parse_rule(
-    at: &At<'_>,
+    at: &ConfigCursor<'_>,
     alarm: u64,
     severity: Option<AlarmSeverity>,
-    builder: &mut Builder,
-) -> Parsed<Rule> {
+    builder: &mut RuleSetBuilder,
+) -> ConfigResult<AlarmRule> {
     let condition = at.field("condition").required()?;
-    let mut triggers = Mask::default();
+    let mut triggers = AlarmInputSet::default();
     let mut filters = Vec::new();
     let mut keys: Vec<(String, u16)> = Vec::new();
     for filter in condition.field("condition").list(MAX_LIST)? {
         let key = filter.field("key");
         let name = key.field("key");
         let kind = key.field("type").one_of(&[
-            ("TIME_SERIES", Some(NeedKind::TimeSeries)),
-            ("ATTRIBUTE", Some(NeedKind::Attribute(None))),
-            ("ENTITY_FIELD", Some(NeedKind::EntityField)),
+            ("TIME_SERIES", Some(AlarmInputKind::TimeSeries)),
+            ("ATTRIBUTE", Some(AlarmInputKind::Attribute(None))),
+            ("ENTITY_FIELD", Some(AlarmInputKind::EntityField)),
             ("CONSTANT", None),
         ])?;
         let subject = match kind {
             Some(kind) => {
                 let text = name.name()?;
-                let need = builder.need(NeedOf::Originator, kind, &text, &name)?;
+                let need = builder.need(AlarmInputSource::Originator, kind, &text, &name)?;
                 triggers.insert(need);
                 keys.push((text, need));
-                Subject::Need(need)
+                FilterInput::Need(need)
             }
-            None => Subject::Constant(constant(&filter)),
+            None => FilterInput::Constant(constant(&filter)),
         };
-        let mut operands = ProfileOperands {
+        let mut operands = ProfileOperandParser {
             builder,
             triggers: Some(&mut triggers),
             fallback: kind.is_some(),
         };
-        let predicate = Predicate::parse(&filter.field("predicate").required()?, &mut operands, 0)?;
-        filters.push(Filter { subject, predicate });
+        let predicate = AlarmPredicate::parse(&filter.field("predicate").required()?, &mut operands, 0)?;
+        filters.push(ConditionFilter { subject, predicate });
     }
     let span = parse_span(&condition.field("spec"), builder)?;
     let schedule = at.field("schedule").present();
     let details = at.field("alarmDetails").optional_text()?.map(|text| {
-        Template::parse(&text, |name| {
+        DetailsTemplate::parse(&text, |name| {
             keys.iter()
                 .filter(|(key, _)| key == name)
-                .map(|(_, need)| Subject::Need(*need))
+                .map(|(_, need)| FilterInput::Need(*need))
                 .collect()
         })
     });
-    Ok(Rule {
+    Ok(AlarmRule {
         key: rule_key(alarm, severity, &span),
         severity,
         triggers,
-        expression: Expression::All(filters.into()),
+        expression: AlarmCondition::All(filters.into()),
         span,
         schedule: schedule
             .map(|at| parse_schedule(&at, builder))
@@ -171,23 +176,23 @@ fn parse_rule(
 }
 
 /// The constant of a filter; one that is not of its type makes the filter false, and is no error.
-fn constant(filter: &At<'_>) -> Option<Value> {
+fn constant(filter: &ConfigCursor<'_>) -> Option<KvValue> {
     let text = filter.field("value").text().ok()?;
     match filter.field("valueType").text().ok()?.as_str() {
-        "STRING" => Some(Value::Text(text.into())),
-        "DATE_TIME" => text.parse().ok().map(Value::Long),
-        "NUMERIC" => parse_double(&text).map(Value::Double),
-        "BOOLEAN" => Some(Value::Bool(text.eq_ignore_ascii_case("true"))),
+        "STRING" => Some(KvValue::Text(text.into())),
+        "DATE_TIME" => text.parse().ok().map(KvValue::Long),
+        "NUMERIC" => parse_double(&text).map(KvValue::Double),
+        "BOOLEAN" => Some(KvValue::Bool(text.eq_ignore_ascii_case("true"))),
         _ => None,
     }
 }
 
-fn parse_span(at: &At<'_>, builder: &mut Builder) -> Parsed<Span> {
+fn parse_span(at: &ConfigCursor<'_>, builder: &mut RuleSetBuilder) -> ConfigResult<AlarmConditionSpec> {
     if at.is_null() {
-        return Ok(Span::Simple);
+        return Ok(AlarmConditionSpec::Simple);
     }
     let operand = |builder| {
-        let mut operands = ProfileOperands {
+        let mut operands = ProfileOperandParser {
             builder,
             triggers: None,
             fallback: true,
@@ -198,24 +203,27 @@ fn parse_span(at: &At<'_>, builder: &mut Builder) -> Parsed<Span> {
     };
     let kind = at.field("type");
     match kind.text()?.as_str() {
-        "SIMPLE" => Ok(Span::Simple),
-        "DURATION" => Ok(Span::Duration {
+        "SIMPLE" => Ok(AlarmConditionSpec::Simple),
+        "DURATION" => Ok(AlarmConditionSpec::Duration {
             unit: at.field("unit").unit()?,
             value: operand(builder)?,
         }),
-        "REPEATING" => Ok(Span::Repeating {
+        "REPEATING" => Ok(AlarmConditionSpec::Repeating {
             count: operand(builder)?,
         }),
         _ => kind.error("must be SIMPLE, DURATION or REPEATING"),
     }
 }
 
-fn parse_schedule(at: &At<'_>, builder: &mut Builder) -> Parsed<Option<ScheduleSource>> {
+fn parse_schedule(
+    at: &ConfigCursor<'_>,
+    builder: &mut RuleSetBuilder,
+) -> ConfigResult<Option<ScheduleSource>> {
     let kind = ScheduleType::parse(at)?;
     if kind == ScheduleType::AnyTime {
         return Ok(None);
     }
-    let fallback = Schedule::parse(at, kind)?;
+    let fallback = AlarmSchedule::parse(at, kind)?;
     let chain = parse_chain(&at.field("dynamicValue"), builder, None)?;
     Ok(Some(match chain {
         Some(chain) => ScheduleSource::Attribute { chain, fallback },
@@ -225,10 +233,10 @@ fn parse_schedule(at: &At<'_>, builder: &mut Builder) -> Parsed<Option<ScheduleS
 
 /// The attributes that a dynamic value is looked for in, in order.
 fn parse_chain(
-    at: &At<'_>,
-    builder: &mut Builder,
-    triggers: Option<&mut Mask>,
-) -> Parsed<Option<Box<[u16]>>> {
+    at: &ConfigCursor<'_>,
+    builder: &mut RuleSetBuilder,
+    triggers: Option<&mut AlarmInputSet>,
+) -> ConfigResult<Option<Box<[u16]>>> {
     let name = at.field("sourceAttribute");
     if at.is_null() || name.optional_text()?.is_none() || at.field("sourceType").is_null() {
         return Ok(None);
@@ -242,13 +250,18 @@ fn parse_chain(
         ("CURRENT_USER", 3),
     ])?;
     let inherits = at.field("inherit").flag()?;
-    let server = NeedKind::Attribute(Some(AttributeScope::Server));
+    let server = AlarmInputKind::Attribute(Some(AttributeScope::Server));
     let mut chain = Vec::new();
     for level in first..3 {
         chain.push(match level {
-            0 => builder.need(NeedOf::Originator, NeedKind::Attribute(None), &key, at)?,
-            1 => builder.need(NeedOf::Customer, server, &key, at)?,
-            _ => builder.need(NeedOf::Tenant, server, &key, at)?,
+            0 => builder.need(
+                AlarmInputSource::Originator,
+                AlarmInputKind::Attribute(None),
+                &key,
+                at,
+            )?,
+            1 => builder.need(AlarmInputSource::Customer, server, &key, at)?,
+            _ => builder.need(AlarmInputSource::Tenant, server, &key, at)?,
         });
         if !inherits {
             break;
@@ -256,24 +269,29 @@ fn parse_chain(
     }
     if let Some(triggers) = triggers {
         // An attribute of that name at the device makes the rule run, whoever's attribute is meant.
-        triggers.insert(builder.need(NeedOf::Originator, NeedKind::Attribute(None), &key, at)?);
+        triggers.insert(builder.need(
+            AlarmInputSource::Originator,
+            AlarmInputKind::Attribute(None),
+            &key,
+            at,
+        )?);
     }
     Ok(Some(chain.into()))
 }
 
 /// Operands of the form `{"defaultValue":…,"dynamicValue":{…}}`.
-struct ProfileOperands<'b, 'm> {
-    builder: &'b mut Builder,
+struct ProfileOperandParser<'b, 'm> {
+    builder: &'b mut RuleSetBuilder,
     /// Where attributes that are read are noted, so that their changes count.
-    triggers: Option<&'m mut Mask>,
+    triggers: Option<&'m mut AlarmInputSet>,
     /// Filters over constants compare with dynamic values only.
     fallback: bool,
 }
 
-impl Operands for ProfileOperands<'_, '_> {
+impl OperandParser for ProfileOperandParser<'_, '_> {
     const NO_DATA: bool = false;
 
-    fn operand<T: FromConfig>(&mut self, at: &At<'_>) -> Parsed<Operand<T>> {
+    fn operand<T: FromConfig>(&mut self, at: &ConfigCursor<'_>) -> ConfigResult<AlarmOperand<T>> {
         let at = at.clone().required()?;
         let default = at.field("defaultValue").present();
         let default = default.map(|at| T::from_config(&at)).transpose()?;
@@ -284,8 +302,8 @@ impl Operands for ProfileOperands<'_, '_> {
             self.triggers.as_deref_mut(),
         )?;
         Ok(match chain {
-            Some(chain) => Operand::Attribute { chain, fallback },
-            None => Operand::Fixed(fallback),
+            Some(chain) => AlarmOperand::Attribute { chain, fallback },
+            None => AlarmOperand::Fixed(fallback),
         })
     }
 }

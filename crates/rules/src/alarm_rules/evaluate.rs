@@ -11,21 +11,24 @@ use std::cell::RefCell;
 use fieldline_model::new_uuid;
 use uuid::Uuid;
 
-pub use api::{Action, ActionKind, Change, Changes, EvalError, Event, Outcome, Values};
-pub use context::Arguments;
-pub(super) use context::Context;
+pub use api::{
+    AlarmAction, AlarmActionKind, AlarmInputChange, AlarmInputChanges, AlarmRuleError, AlarmRuleEvent,
+    AlarmRuleOutcome, AlarmValueSource,
+};
+pub use context::AlarmScriptArguments;
+pub(super) use context::EvaluationContext;
 pub use timer::RECHECK_MS;
 
 use super::convert::fingerprint;
-use super::rules::{Alarm, Form, Mask, NeedKind, Rule, Rules};
-use super::span::Span;
-use super::state::{ActiveAlarm, State};
+use super::rules::{AlarmDefinition, AlarmInputKind, AlarmInputSet, AlarmRule, AlarmRuleSet, RuleSetForm};
+use super::span::AlarmConditionSpec;
+use super::state::{ActiveAlarm, AlarmRuleState};
 use crate::budget::EvaluationBudget;
-use context::Overlay;
+use context::ChangeOverlay;
 
 /// What a rule came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum ConditionVerdict {
     True,
     /// It matches, but not often or long enough yet.
     NotYet,
@@ -37,9 +40,9 @@ enum Verdict {
 
 /// Why rules are evaluated.
 #[derive(Debug, Clone, Copy)]
-enum Cause<'a> {
+enum EvaluationCause<'a> {
     /// These values changed.
-    Changed(&'a Mask),
+    Changed(&'a AlarmInputSet),
     /// The rules or the state are new.
     Started,
     /// Time passed.
@@ -51,28 +54,30 @@ const CLEAR_POSITION: usize = 5;
 
 /// Applies an event to the state of an originator. `now_ms` is the server's time in milliseconds.
 pub fn evaluate(
-    rules: &Rules,
-    state: &mut State,
-    event: &Event<'_>,
-    values: &dyn Values,
+    rules: &AlarmRuleSet,
+    state: &mut AlarmRuleState,
+    event: &AlarmRuleEvent<'_>,
+    values: &dyn AlarmValueSource,
     now_ms: i64,
-) -> Outcome {
-    let mut out = Outcome {
+) -> AlarmRuleOutcome {
+    let mut out = AlarmRuleOutcome {
         changed: state.bind(rules),
-        ..Outcome::default()
+        ..AlarmRuleOutcome::default()
     };
-    let sorted: Vec<Change<'_>>;
+    let sorted: Vec<AlarmInputChange<'_>>;
     let changes = match event {
-        Event::Update(changes) if rules.form == Form::DeviceProfile && !is_of_one_time(changes) => {
+        AlarmRuleEvent::Update(changes)
+            if rules.form == RuleSetForm::DeviceProfile && !is_of_one_time(changes) =>
+        {
             sorted = by_time(changes);
             &sorted
         }
-        Event::Update(changes) => *changes,
+        AlarmRuleEvent::Update(changes) => *changes,
         _ => &[],
     };
-    let mut overlay = Overlay::new(rules.needs.len(), changes);
+    let mut overlay = ChangeOverlay::new(rules.needs.len(), changes);
     let budget = RefCell::default();
-    let mut run = Run {
+    let mut run = RuleEvaluation {
         rules,
         values,
         now: now_ms,
@@ -80,34 +85,37 @@ pub fn evaluate(
         out: &mut out,
     };
     match (event, rules.form) {
-        (Event::Update(_), Form::DeviceProfile) => {
+        (AlarmRuleEvent::Update(_), RuleSetForm::DeviceProfile) => {
             let mut start = 0;
             for group in changes.chunk_by(|left, right| left.ts == right.ts) {
                 run.update_profile(state, &mut overlay, start, group);
                 start += group.len();
             }
         }
-        (Event::Update(_), Form::CalculatedField) => run.update_field(state, &mut overlay, changes),
-        (Event::Removed(needs), form) => {
-            let mut updated = Mask::default();
+        (AlarmRuleEvent::Update(_), RuleSetForm::CalculatedField) => {
+            run.update_field(state, &mut overlay, changes);
+        }
+        (AlarmRuleEvent::Removed(needs), form) => {
+            let mut updated = AlarmInputSet::default();
             for need in needs.iter().filter_map(|need| u16::try_from(*need).ok()) {
                 overlay.remove(need);
                 updated.insert(need);
-                if form == Form::DeviceProfile {
+                if form == RuleSetForm::DeviceProfile {
                     state.see(rules.needs.len(), need, 0);
                 }
             }
-            run.all(state, &overlay, Cause::Changed(&updated));
+            run.all(state, &overlay, EvaluationCause::Changed(&updated));
         }
-        (Event::Started, Form::CalculatedField) => {
+        (AlarmRuleEvent::Started, RuleSetForm::CalculatedField) => {
             // The time from which silence is counted must not be lost.
             run.out.changed = true;
-            run.all(state, &overlay, Cause::Started);
+            run.all(state, &overlay, EvaluationCause::Started);
         }
-        (Event::Timer, _) => run.all(state, &overlay, Cause::Timer),
-        (Event::AlarmCleared(id), _) => run.ended_outside(state, *id, false),
-        (Event::AlarmDeleted(id), _) => run.ended_outside(state, *id, true),
-        (Event::AlarmAcknowledged(_), _) | (Event::Started, Form::DeviceProfile) => {}
+        (AlarmRuleEvent::Timer, _) => run.all(state, &overlay, EvaluationCause::Timer),
+        (AlarmRuleEvent::AlarmCleared(id), _) => run.ended_outside(state, *id, false),
+        (AlarmRuleEvent::AlarmDeleted(id), _) => run.ended_outside(state, *id, true),
+        (AlarmRuleEvent::AlarmAcknowledged(_), _) | (AlarmRuleEvent::Started, RuleSetForm::DeviceProfile) => {
+        }
     }
     state.compact();
     let next_check = timer::next_check(&run.context(state, &overlay), state);
@@ -115,33 +123,33 @@ pub fn evaluate(
     out
 }
 
-fn is_of_one_time(changes: &[Change<'_>]) -> bool {
+fn is_of_one_time(changes: &[AlarmInputChange<'_>]) -> bool {
     changes
         .first()
         .is_none_or(|first| changes.iter().all(|change| change.ts == first.ts))
 }
 
-fn by_time<'a>(changes: &[Change<'a>]) -> Vec<Change<'a>> {
+fn by_time<'a>(changes: &[AlarmInputChange<'a>]) -> Vec<AlarmInputChange<'a>> {
     let mut sorted = changes.to_vec();
     sorted.sort_by_key(|change| change.ts);
     sorted
 }
 
 /// One call of [`evaluate`].
-struct Run<'a, 'o> {
-    rules: &'a Rules,
-    values: &'a dyn Values,
+struct RuleEvaluation<'a, 'o> {
+    rules: &'a AlarmRuleSet,
+    values: &'a dyn AlarmValueSource,
     now: i64,
     budget: &'a RefCell<EvaluationBudget>,
-    out: &'o mut Outcome,
+    out: &'o mut AlarmRuleOutcome,
 }
 
-impl<'a> Run<'a, '_> {
-    fn context<'c>(&self, state: &State, overlay: &'c Overlay<'a>) -> Context<'c>
+impl<'a> RuleEvaluation<'a, '_> {
+    fn context<'c>(&self, state: &AlarmRuleState, overlay: &'c ChangeOverlay<'a>) -> EvaluationContext<'c>
     where
         'a: 'c,
     {
-        Context {
+        EvaluationContext {
             rules: self.rules,
             values: self.values,
             overlay,
@@ -154,12 +162,12 @@ impl<'a> Run<'a, '_> {
     /// Changes of one time. A value that was seen before with the same time is no change.
     fn update_profile(
         &mut self,
-        state: &mut State,
-        overlay: &mut Overlay<'a>,
+        state: &mut AlarmRuleState,
+        overlay: &mut ChangeOverlay<'a>,
         start: usize,
-        group: &[Change<'_>],
+        group: &[AlarmInputChange<'_>],
     ) {
-        let mut updated = Mask::default();
+        let mut updated = AlarmInputSet::default();
         let mut is_updated = false;
         let anchor_ts = state.anchor_ts;
         for (position, change) in group.iter().enumerate() {
@@ -173,13 +181,18 @@ impl<'a> Run<'a, '_> {
             state.anchor_ts = change.ts;
         }
         if is_updated {
-            self.all(state, overlay, Cause::Changed(&updated));
+            self.all(state, overlay, EvaluationCause::Changed(&updated));
         }
     }
 
     /// The newest change of each value, unless the store has a newer point. Attributes have no order but that of arrival.
-    fn update_field(&mut self, state: &mut State, overlay: &mut Overlay<'a>, changes: &[Change<'_>]) {
-        let mut updated = Mask::default();
+    fn update_field(
+        &mut self,
+        state: &mut AlarmRuleState,
+        overlay: &mut ChangeOverlay<'a>,
+        changes: &[AlarmInputChange<'_>],
+    ) {
+        let mut updated = AlarmInputSet::default();
         let mut is_updated = false;
         for (position, change) in changes.iter().enumerate() {
             let stored = overlay
@@ -193,7 +206,7 @@ impl<'a> Run<'a, '_> {
             }
         }
         if is_updated {
-            self.all(state, overlay, Cause::Changed(&updated));
+            self.all(state, overlay, EvaluationCause::Changed(&updated));
         }
     }
 
@@ -201,12 +214,12 @@ impl<'a> Run<'a, '_> {
         self.rules
             .needs
             .get(usize::from(need))
-            .is_some_and(|need| need.kind == NeedKind::TimeSeries)
+            .is_some_and(|need| need.kind == AlarmInputKind::TimeSeries)
     }
 
-    fn all(&mut self, state: &mut State, overlay: &Overlay<'a>, cause: Cause<'_>) {
+    fn all(&mut self, state: &mut AlarmRuleState, overlay: &ChangeOverlay<'a>, cause: EvaluationCause<'_>) {
         let cx = self.context(state, overlay);
-        if self.rules.form == Form::CalculatedField && !cx.is_ready() {
+        if self.rules.form == RuleSetForm::CalculatedField && !cx.is_ready() {
             return;
         }
         for (position, alarm) in self.rules.alarms.iter().enumerate() {
@@ -214,7 +227,7 @@ impl<'a> Run<'a, '_> {
                 continue;
             }
             if let Err(message) = self.alarm(&cx, state, position, alarm, cause) {
-                self.out.error.get_or_insert(EvalError {
+                self.out.error.get_or_insert(AlarmRuleError {
                     alarm: position,
                     message,
                 });
@@ -225,11 +238,11 @@ impl<'a> Run<'a, '_> {
     /// Create rules, the worst severity first, up to the first that is true; the clear rule where none is.
     fn alarm(
         &mut self,
-        cx: &Context<'_>,
-        state: &mut State,
+        cx: &EvaluationContext<'_>,
+        state: &mut AlarmRuleState,
         position: usize,
-        alarm: &Alarm,
-        cause: Cause<'_>,
+        alarm: &AlarmDefinition,
+        cause: EvaluationCause<'_>,
     ) -> Result<(), String> {
         let mut hit = None;
         for (rule_position, rule) in alarm.create.iter().enumerate() {
@@ -237,12 +250,12 @@ impl<'a> Run<'a, '_> {
                 continue;
             }
             match self.rule(cx, state, rule_position, rule, cause)? {
-                Verdict::True => {
+                ConditionVerdict::True => {
                     hit = Some(rule);
                     break;
                 }
-                Verdict::False => self.out.changed |= state.reset(rule.key),
-                Verdict::NotYet | Verdict::Nothing => {}
+                ConditionVerdict::False => self.out.changed |= state.reset(rule.key),
+                ConditionVerdict::NotYet | ConditionVerdict::Nothing => {}
             }
         }
         if let Some(rule) = hit {
@@ -259,38 +272,40 @@ impl<'a> Run<'a, '_> {
             return Ok(());
         }
         match self.rule(cx, state, CLEAR_POSITION, clear, cause)? {
-            Verdict::True => {
+            ConditionVerdict::True => {
                 let (repeats, duration) = spent(cx, state, clear, true);
                 for rule in alarm.rules() {
                     state.reset(rule.key);
                 }
                 state.set_active(alarm.key, None);
-                let kind = ActionKind::Clear;
+                let kind = AlarmActionKind::Clear;
                 self.act(cx, position, clear, kind, active, self.now, repeats, duration);
             }
-            Verdict::False => self.out.changed |= state.reset(clear.key),
-            Verdict::NotYet | Verdict::Nothing => {}
+            ConditionVerdict::False => self.out.changed |= state.reset(clear.key),
+            ConditionVerdict::NotYet | ConditionVerdict::Nothing => {}
         }
         Ok(())
     }
 
     fn rule(
         &mut self,
-        cx: &Context<'_>,
-        state: &mut State,
+        cx: &EvaluationContext<'_>,
+        state: &mut AlarmRuleState,
         position: usize,
-        rule: &Rule,
-        cause: Cause<'_>,
-    ) -> Result<Verdict, String> {
+        rule: &AlarmRule,
+        cause: EvaluationCause<'_>,
+    ) -> Result<ConditionVerdict, String> {
         let changed = &mut self.out.changed;
         match (self.rules.form, cause) {
-            (Form::DeviceProfile, Cause::Timer) => profile::on_timer(cx, state, rule),
-            (Form::DeviceProfile, _) => profile::on_update(cx, state, rule, changed),
-            (Form::CalculatedField, Cause::Timer) => field::on_timer(cx, state, position, rule, changed),
-            (Form::CalculatedField, Cause::Changed(_)) => {
+            (RuleSetForm::DeviceProfile, EvaluationCause::Timer) => profile::on_timer(cx, state, rule),
+            (RuleSetForm::DeviceProfile, _) => profile::on_update(cx, state, rule, changed),
+            (RuleSetForm::CalculatedField, EvaluationCause::Timer) => {
+                field::on_timer(cx, state, position, rule, changed)
+            }
+            (RuleSetForm::CalculatedField, EvaluationCause::Changed(_)) => {
                 field::on_update(cx, state, position, rule, true, changed)
             }
-            (Form::CalculatedField, Cause::Started) => {
+            (RuleSetForm::CalculatedField, EvaluationCause::Started) => {
                 field::on_update(cx, state, position, rule, false, changed)
             }
         }
@@ -299,19 +314,19 @@ impl<'a> Run<'a, '_> {
     /// Raises the alarm, or updates the active one unless that is worse.
     fn raise(
         &mut self,
-        cx: &Context<'_>,
-        state: &mut State,
+        cx: &EvaluationContext<'_>,
+        state: &mut AlarmRuleState,
         position: usize,
-        alarm: &Alarm,
-        rule: &Rule,
-        cause: Cause<'_>,
+        alarm: &AlarmDefinition,
+        rule: &AlarmRule,
+        cause: EvaluationCause<'_>,
     ) {
         let Some(severity) = rule.severity else { return };
         let (repeats, duration) = spent(cx, state, rule, false);
         let Some(active) = state.active(alarm.key) else {
             let event_ts = match self.rules.form {
-                Form::DeviceProfile => cx.anchor_ts,
-                Form::CalculatedField => cx.latest_ts(),
+                RuleSetForm::DeviceProfile => cx.anchor_ts,
+                RuleSetForm::CalculatedField => cx.latest_ts(),
             };
             let start_ts = if event_ts <= 0 || event_ts > self.now {
                 self.now
@@ -328,7 +343,7 @@ impl<'a> Run<'a, '_> {
                 cx,
                 position,
                 rule,
-                ActionKind::Raise,
+                AlarmActionKind::Raise,
                 active,
                 start_ts,
                 repeats,
@@ -336,7 +351,8 @@ impl<'a> Run<'a, '_> {
             );
             return;
         };
-        let is_check = matches!(cause, Cause::Timer) && self.rules.form == Form::CalculatedField;
+        let is_check =
+            matches!(cause, EvaluationCause::Timer) && self.rules.form == RuleSetForm::CalculatedField;
         if severity > active.severity || (severity == active.severity && is_check) {
             return;
         }
@@ -346,7 +362,7 @@ impl<'a> Run<'a, '_> {
             state.set_active(alarm.key, Some(active));
         }
         let was_changed = self.out.changed;
-        let kind = ActionKind::Update { severity_changed };
+        let kind = AlarmActionKind::Update { severity_changed };
         self.act(cx, position, rule, kind, active, self.now, repeats, duration);
         self.out.changed = was_changed || severity_changed;
     }
@@ -354,10 +370,10 @@ impl<'a> Run<'a, '_> {
     #[expect(clippy::too_many_arguments, reason = "the parts of one action")]
     fn act(
         &mut self,
-        cx: &Context<'_>,
+        cx: &EvaluationContext<'_>,
         alarm: usize,
-        rule: &Rule,
-        kind: ActionKind,
+        rule: &AlarmRule,
+        kind: AlarmActionKind,
         active: ActiveAlarm,
         end_ts: i64,
         condition_repeats: Option<u32>,
@@ -366,10 +382,10 @@ impl<'a> Run<'a, '_> {
         self.out.changed = true;
         let details = rule.details.as_ref().map(|template| template.render(cx));
         let details = details.transpose().unwrap_or_else(|message| {
-            self.out.error.get_or_insert(EvalError { alarm, message });
+            self.out.error.get_or_insert(AlarmRuleError { alarm, message });
             None
         });
-        self.out.actions.push(Action {
+        self.out.actions.push(AlarmAction {
             alarm,
             kind,
             id: active.id,
@@ -384,7 +400,7 @@ impl<'a> Run<'a, '_> {
     }
 
     /// An alarm was cleared or deleted by somebody else.
-    fn ended_outside(&mut self, state: &mut State, id: Uuid, deleted: bool) {
+    fn ended_outside(&mut self, state: &mut AlarmRuleState, id: Uuid, deleted: bool) {
         let Some(key) = state.take_active(id) else { return };
         self.out.changed = true;
         let Some(alarm) = self.rules.alarms.iter().find(|alarm| alarm.key == key) else {
@@ -395,31 +411,40 @@ impl<'a> Run<'a, '_> {
         }
         // In a device profile, clearing by hand leaves what runs for the clear rule.
         if let Some(clear) = &alarm.clear
-            && (deleted || self.rules.form == Form::CalculatedField)
+            && (deleted || self.rules.form == RuleSetForm::CalculatedField)
         {
             state.reset(clear.key);
         }
     }
 }
 
-fn is_untouched(triggers: &Mask, cause: Cause<'_>) -> bool {
-    matches!(cause, Cause::Changed(updated) if !triggers.intersects(updated))
+fn is_untouched(triggers: &AlarmInputSet, cause: EvaluationCause<'_>) -> bool {
+    matches!(cause, EvaluationCause::Changed(updated) if !triggers.intersects(updated))
 }
 
 /// Repeats and milliseconds that a rule has run for, as reported with its alarm. Device profiles report none when an alarm
 /// is cleared.
-fn spent(cx: &Context<'_>, state: &State, rule: &Rule, clears: bool) -> (Option<u32>, Option<i64>) {
+fn spent(
+    cx: &EvaluationContext<'_>,
+    state: &AlarmRuleState,
+    rule: &AlarmRule,
+    clears: bool,
+) -> (Option<u32>, Option<i64>) {
     let running = state.running(rule.key).copied().unwrap_or_default();
     let form = cx.rules.form;
-    let is_profile = form == Form::DeviceProfile;
+    let is_profile = form == RuleSetForm::DeviceProfile;
     match rule.span {
-        Span::Simple => (None, None),
-        Span::Repeating { .. } => (Some(if clears && is_profile { 0 } else { running.count }), None),
-        Span::Duration { .. } if clears && is_profile => (None, Some(0)),
-        Span::Duration { .. } if is_profile => (None, Some(running.last_ts.saturating_sub(running.first_ts))),
-        Span::Duration { .. } if running.first_ts > 0 => {
+        AlarmConditionSpec::Simple => (None, None),
+        AlarmConditionSpec::Repeating { .. } => {
+            (Some(if clears && is_profile { 0 } else { running.count }), None)
+        }
+        AlarmConditionSpec::Duration { .. } if clears && is_profile => (None, Some(0)),
+        AlarmConditionSpec::Duration { .. } if is_profile => {
+            (None, Some(running.last_ts.saturating_sub(running.first_ts)))
+        }
+        AlarmConditionSpec::Duration { .. } if running.first_ts > 0 => {
             (None, Some(cx.now.saturating_sub(running.first_ts)))
         }
-        Span::Duration { .. } => (None, Some(0)),
+        AlarmConditionSpec::Duration { .. } => (None, Some(0)),
     }
 }

@@ -1,35 +1,35 @@
 //! The condition of a rule: filters over values, or a script.
 
-use fieldline_model::kv::{Value, ValueRef};
+use fieldline_model::kv::{KvValue, KvValueRef};
 
-use super::evaluate::Context;
-use super::predicate::Predicate;
+use super::evaluate::EvaluationContext;
+use super::predicate::AlarmPredicate;
 
 #[derive(Debug)]
-pub(super) enum Expression {
-    All(Box<[Filter]>),
-    Any(Box<[Filter]>),
+pub(super) enum AlarmCondition {
+    All(Box<[ConditionFilter]>),
+    Any(Box<[ConditionFilter]>),
     /// A TBEL expression, by its position.
     Script(u16),
 }
 
 #[derive(Debug)]
-pub(super) struct Filter {
-    pub subject: Subject,
-    pub predicate: Predicate,
+pub(super) struct ConditionFilter {
+    pub subject: FilterInput,
+    pub predicate: AlarmPredicate,
 }
 
 /// The value that a filter looks at.
 #[derive(Debug)]
-pub(super) enum Subject {
+pub(super) enum FilterInput {
     Need(u16),
     /// `None` for a constant that is not of its type, which makes the filter false.
-    Constant(Option<Value>),
+    Constant(Option<KvValue>),
     Argument(u16),
 }
 
-impl Subject {
-    pub(super) fn value<'a>(&'a self, cx: &Context<'a>) -> Option<(i64, ValueRef<'a>)> {
+impl FilterInput {
+    pub(super) fn value<'a>(&'a self, cx: &EvaluationContext<'a>) -> Option<(i64, KvValueRef<'a>)> {
         match self {
             Self::Need(need) => cx.need(*need),
             Self::Constant(value) => value.as_ref().map(|value| (cx.now, value.as_ref())),
@@ -38,8 +38,8 @@ impl Subject {
     }
 }
 
-impl Filter {
-    fn holds(&self, cx: &Context<'_>) -> Result<bool, String> {
+impl ConditionFilter {
+    fn holds(&self, cx: &EvaluationContext<'_>) -> Result<bool, String> {
         match self.subject.value(cx) {
             Some(value) => self.predicate.holds(value, cx),
             None => Ok(false),
@@ -47,8 +47,8 @@ impl Filter {
     }
 }
 
-impl Expression {
-    pub(super) fn holds(&self, cx: &Context<'_>) -> Result<bool, String> {
+impl AlarmCondition {
+    pub(super) fn holds(&self, cx: &EvaluationContext<'_>) -> Result<bool, String> {
         match self {
             Self::All(filters) => {
                 for filter in filters {
@@ -70,7 +70,7 @@ impl Expression {
         }
     }
 
-    fn filters(&self) -> &[Filter] {
+    fn filters(&self) -> &[ConditionFilter] {
         match self {
             Self::All(filters) | Self::Any(filters) => filters,
             Self::Script(_) => &[],
@@ -85,8 +85,8 @@ impl Expression {
     }
 
     /// The next time after now at which a watched silence grows long enough.
-    pub(super) fn next_silence(&self, cx: &Context<'_>) -> Option<i64> {
-        let next = |filter: &Filter| filter.predicate.next_silence(filter.subject.value(cx)?.0, cx);
+    pub(super) fn next_silence(&self, cx: &EvaluationContext<'_>) -> Option<i64> {
+        let next = |filter: &ConditionFilter| filter.predicate.next_silence(filter.subject.value(cx)?.0, cx);
         self.filters().iter().filter_map(next).min()
     }
 }

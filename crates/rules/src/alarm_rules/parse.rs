@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fieldline_model::kv::Value;
+use fieldline_model::kv::KvValue;
 use serde_json::Value as Json;
 use uuid::Uuid;
 
@@ -12,25 +12,25 @@ const MAX_TEXT_BYTES: usize = 64 * 1024;
 /// A configuration that cannot be used: where, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {reason}")]
-pub struct ConfigError {
+pub struct AlarmConfigError {
     /// The field, such as `alarms[0].createRules.CRITICAL.condition.spec.unit`.
     pub path: String,
     /// What is wrong with it.
     pub reason: String,
 }
 
-pub(super) type Parsed<T> = Result<T, ConfigError>;
+pub(super) type ConfigResult<T> = Result<T, AlarmConfigError>;
 
 static NULL: Json = Json::Null;
 
 /// A place in a configuration.
 #[derive(Clone)]
-pub(super) struct At<'a> {
+pub(super) struct ConfigCursor<'a> {
     pub value: &'a Json,
     path: String,
 }
 
-impl<'a> At<'a> {
+impl<'a> ConfigCursor<'a> {
     pub(super) fn root(value: &'a Json, name: &str) -> Self {
         Self {
             value,
@@ -38,21 +38,21 @@ impl<'a> At<'a> {
         }
     }
 
-    pub(super) fn error<T>(&self, reason: impl fmt::Display) -> Parsed<T> {
-        Err(ConfigError {
+    pub(super) fn error<T>(&self, reason: impl fmt::Display) -> ConfigResult<T> {
+        Err(AlarmConfigError {
             path: self.path.clone(),
             reason: reason.to_string(),
         })
     }
 
     /// The field of that name; null where it is absent.
-    pub(super) fn field(&self, name: &str) -> At<'a> {
+    pub(super) fn field(&self, name: &str) -> ConfigCursor<'a> {
         let path = if self.path.is_empty() {
             name.to_owned()
         } else {
             format!("{}.{name}", self.path)
         };
-        At {
+        ConfigCursor {
             value: self.value.get(name).unwrap_or(&NULL),
             path,
         }
@@ -67,7 +67,7 @@ impl<'a> At<'a> {
         (!self.is_null()).then_some(self)
     }
 
-    pub(super) fn required(self) -> Parsed<Self> {
+    pub(super) fn required(self) -> ConfigResult<Self> {
         if self.is_null() {
             self.error("is required")
         } else {
@@ -76,7 +76,7 @@ impl<'a> At<'a> {
     }
 
     /// Elements of an array of at most `max`; none where it is null.
-    pub(super) fn list(&self, max: usize) -> Parsed<Vec<At<'a>>> {
+    pub(super) fn list(&self, max: usize) -> ConfigResult<Vec<ConfigCursor<'a>>> {
         match self.value {
             Json::Null => Ok(Vec::new()),
             Json::Array(items) if items.len() > max => {
@@ -85,7 +85,7 @@ impl<'a> At<'a> {
             Json::Array(items) => Ok(items
                 .iter()
                 .enumerate()
-                .map(|(index, value)| At {
+                .map(|(index, value)| ConfigCursor {
                     value,
                     path: format!("{}[{index}]", self.path),
                 })
@@ -95,7 +95,7 @@ impl<'a> At<'a> {
     }
 
     /// Fields of an object of at most `max`; none where it is null.
-    pub(super) fn entries(&self, max: usize) -> Parsed<Vec<(&'a str, At<'a>)>> {
+    pub(super) fn entries(&self, max: usize) -> ConfigResult<Vec<(&'a str, ConfigCursor<'a>)>> {
         match self.value {
             Json::Null => Ok(Vec::new()),
             Json::Object(map) if map.len() > max => self.error(format_args!("has more than {max} fields")),
@@ -105,7 +105,7 @@ impl<'a> At<'a> {
     }
 
     /// Text; numbers and booleans are taken as what they look like, as ThingsBoard does.
-    pub(super) fn text(&self) -> Parsed<String> {
+    pub(super) fn text(&self) -> ConfigResult<String> {
         let text = match self.value {
             Json::String(text) => text.clone(),
             Json::Number(_) | Json::Bool(_) => self.value.to_string(),
@@ -119,7 +119,7 @@ impl<'a> At<'a> {
     }
 
     /// Text that is not empty.
-    pub(super) fn name(&self) -> Parsed<String> {
+    pub(super) fn name(&self) -> ConfigResult<String> {
         let text = self.text()?;
         if text.trim().is_empty() {
             self.error("must not be empty")
@@ -129,14 +129,14 @@ impl<'a> At<'a> {
     }
 
     /// Text, `None` where it is null or empty.
-    pub(super) fn optional_text(&self) -> Parsed<Option<String>> {
+    pub(super) fn optional_text(&self) -> ConfigResult<Option<String>> {
         if self.is_null() {
             return Ok(None);
         }
         Ok(Some(self.text()?).filter(|text| !text.is_empty()))
     }
 
-    pub(super) fn number(&self) -> Parsed<f64> {
+    pub(super) fn number(&self) -> ConfigResult<f64> {
         let number = match self.value {
             Json::Number(number) => number.as_f64(),
             Json::String(text) => super::convert::parse_double(text),
@@ -146,7 +146,7 @@ impl<'a> At<'a> {
         number.map_or_else(|| self.error("must be a number"), Ok)
     }
 
-    pub(super) fn integer(&self) -> Parsed<i64> {
+    pub(super) fn integer(&self) -> ConfigResult<i64> {
         let number = match self.value {
             Json::Number(number) => number
                 .as_i64()
@@ -158,7 +158,7 @@ impl<'a> At<'a> {
         number.map_or_else(|| self.error("must be a whole number"), Ok)
     }
 
-    pub(super) fn boolean(&self) -> Parsed<bool> {
+    pub(super) fn boolean(&self) -> ConfigResult<bool> {
         match self.value {
             Json::Bool(value) => Ok(*value),
             Json::String(text) if text.eq_ignore_ascii_case("true") => Ok(true),
@@ -169,12 +169,12 @@ impl<'a> At<'a> {
     }
 
     /// A flag, false where it is null.
-    pub(super) fn flag(&self) -> Parsed<bool> {
+    pub(super) fn flag(&self) -> ConfigResult<bool> {
         if self.is_null() { Ok(false) } else { self.boolean() }
     }
 
     /// One of a set of names.
-    pub(super) fn one_of<T: Copy>(&self, names: &[(&str, T)]) -> Parsed<T> {
+    pub(super) fn one_of<T: Copy>(&self, names: &[(&str, T)]) -> ConfigResult<T> {
         let text = self.text()?;
         match names.iter().find(|(name, _)| *name == text) {
             Some((_, value)) => Ok(*value),
@@ -190,7 +190,7 @@ impl<'a> At<'a> {
     }
 
     /// The id of an entity reference `{"entityType":…,"id":…}` or of a bare UUID.
-    pub(super) fn optional_uuid(&self) -> Parsed<Option<Uuid>> {
+    pub(super) fn optional_uuid(&self) -> ConfigResult<Option<Uuid>> {
         let id = if self.value.is_object() {
             self.field("id")
         } else {
@@ -206,35 +206,35 @@ impl<'a> At<'a> {
     }
 
     /// Milliseconds in a unit of time.
-    pub(super) fn unit(&self) -> Parsed<Unit> {
+    pub(super) fn unit(&self) -> ConfigResult<DurationUnit> {
         self.one_of(&[
             (
                 "NANOSECONDS",
-                Unit {
+                DurationUnit {
                     times: 1,
                     per: 1_000_000,
                 },
             ),
-            ("MICROSECONDS", Unit { times: 1, per: 1_000 }),
-            ("MILLISECONDS", Unit { times: 1, per: 1 }),
-            ("SECONDS", Unit { times: 1_000, per: 1 }),
+            ("MICROSECONDS", DurationUnit { times: 1, per: 1_000 }),
+            ("MILLISECONDS", DurationUnit { times: 1, per: 1 }),
+            ("SECONDS", DurationUnit { times: 1_000, per: 1 }),
             (
                 "MINUTES",
-                Unit {
+                DurationUnit {
                     times: 60_000,
                     per: 1,
                 },
             ),
             (
                 "HOURS",
-                Unit {
+                DurationUnit {
                     times: 3_600_000,
                     per: 1,
                 },
             ),
             (
                 "DAYS",
-                Unit {
+                DurationUnit {
                     times: 86_400_000,
                     per: 1,
                 },
@@ -245,41 +245,41 @@ impl<'a> At<'a> {
 
 /// What an operand can be.
 pub(super) trait FromConfig: Sized {
-    fn from_config(at: &At<'_>) -> Parsed<Self>;
+    fn from_config(at: &ConfigCursor<'_>) -> ConfigResult<Self>;
 }
 
 impl FromConfig for f64 {
-    fn from_config(at: &At<'_>) -> Parsed<Self> {
+    fn from_config(at: &ConfigCursor<'_>) -> ConfigResult<Self> {
         at.number()
     }
 }
 
 impl FromConfig for i64 {
-    fn from_config(at: &At<'_>) -> Parsed<Self> {
+    fn from_config(at: &ConfigCursor<'_>) -> ConfigResult<Self> {
         at.integer()
     }
 }
 
 impl FromConfig for bool {
-    fn from_config(at: &At<'_>) -> Parsed<Self> {
+    fn from_config(at: &ConfigCursor<'_>) -> ConfigResult<Self> {
         at.boolean()
     }
 }
 
 impl FromConfig for String {
-    fn from_config(at: &At<'_>) -> Parsed<Self> {
+    fn from_config(at: &ConfigCursor<'_>) -> ConfigResult<Self> {
         at.text()
     }
 }
 
 /// A unit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Unit {
+pub(super) struct DurationUnit {
     times: i64,
     per: i64,
 }
 
-impl Unit {
+impl DurationUnit {
     /// Milliseconds of `count` units; very many are as many as fit.
     pub(super) const fn millis(self, count: i64) -> i64 {
         count.saturating_mul(self.times) / self.per
@@ -287,7 +287,7 @@ impl Unit {
 }
 
 /// A default value as the platform types it: number, boolean, else text; none where it is blank.
-pub(super) fn typed_default(text: &str) -> Option<Value> {
+pub(super) fn typed_default(text: &str) -> Option<KvValue> {
     if text.trim().is_empty() {
         return None;
     }
@@ -296,10 +296,10 @@ pub(super) fn typed_default(text: &str) -> Option<Value> {
         && digits.bytes().filter(|byte| *byte == b'.').count() <= 1
         && !digits.ends_with('.');
     Some(match text.parse::<f64>() {
-        Ok(number) if is_number => Value::Double(number),
-        _ if text.eq_ignore_ascii_case("true") => Value::Bool(true),
-        _ if text.eq_ignore_ascii_case("false") => Value::Bool(false),
-        _ => Value::Text(text.into()),
+        Ok(number) if is_number => KvValue::Double(number),
+        _ if text.eq_ignore_ascii_case("true") => KvValue::Bool(true),
+        _ if text.eq_ignore_ascii_case("false") => KvValue::Bool(false),
+        _ => KvValue::Text(text.into()),
     })
 }
 

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use fieldline_model::kv::ValueRef;
+use fieldline_model::kv::KvValueRef;
 use fieldline_model::query::{NumericOperation, StringOperation};
 
 use super::convert::{as_bool, as_double, as_long, as_text, lower, same_double};
-use super::evaluate::Context;
-use super::parse::{At, FromConfig, Parsed, Unit};
+use super::evaluate::EvaluationContext;
+use super::parse::{ConfigCursor, ConfigResult, DurationUnit, FromConfig};
 
 /// Deepest nesting of COMPLEX predicates.
 const MAX_DEPTH: usize = 16;
@@ -16,7 +16,7 @@ pub(super) const MAX_LIST: usize = 256;
 
 /// What a value is compared with.
 #[derive(Debug)]
-pub(super) enum Operand<T> {
+pub(super) enum AlarmOperand<T> {
     Fixed(Option<T>),
     /// The first attribute of the chain that exists; the fallback where none does.
     Attribute {
@@ -28,62 +28,62 @@ pub(super) enum Operand<T> {
 
 /// Text to compare with, prepared for its operation.
 #[derive(Debug)]
-pub(super) struct Needle {
+pub(super) struct ComparisonText {
     /// One, or the elements of the list for `IN` and `NOT_IN`.
     texts: Box<[Box<str>]>,
 }
 
 #[derive(Debug)]
-pub(super) enum Predicate {
+pub(super) enum AlarmPredicate {
     Number {
         op: NumericOperation,
-        value: Operand<f64>,
+        value: AlarmOperand<f64>,
     },
     Flag {
         equal: bool,
-        value: Operand<bool>,
+        value: AlarmOperand<bool>,
     },
     Text {
         op: StringOperation,
         ignore_case: bool,
-        value: Operand<Needle>,
+        value: AlarmOperand<ComparisonText>,
     },
     /// No new value for so long.
     NoData {
-        unit: Unit,
-        value: Operand<i64>,
+        unit: DurationUnit,
+        value: AlarmOperand<i64>,
     },
-    All(Box<[Predicate]>),
-    Any(Box<[Predicate]>),
+    All(Box<[AlarmPredicate]>),
+    Any(Box<[AlarmPredicate]>),
 }
 
 /// How a form writes down operands.
-pub(super) trait Operands {
+pub(super) trait OperandParser {
     /// Whether NO_DATA exists in this form.
     const NO_DATA: bool;
 
-    fn operand<T: FromConfig>(&mut self, at: &At<'_>) -> Parsed<Operand<T>>;
+    fn operand<T: FromConfig>(&mut self, at: &ConfigCursor<'_>) -> ConfigResult<AlarmOperand<T>>;
 }
 
-impl<T> Operand<T> {
-    pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Operand<U> {
+impl<T> AlarmOperand<T> {
+    pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> AlarmOperand<U> {
         match self {
-            Self::Fixed(value) => Operand::Fixed(value.map(change)),
-            Self::Attribute { chain, fallback } => Operand::Attribute {
+            Self::Fixed(value) => AlarmOperand::Fixed(value.map(change)),
+            Self::Attribute { chain, fallback } => AlarmOperand::Attribute {
                 chain,
                 fallback: fallback.map(change),
             },
-            Self::Argument(argument) => Operand::Argument(argument),
+            Self::Argument(argument) => AlarmOperand::Argument(argument),
         }
     }
 }
 
-impl<T: Copy> Operand<T> {
+impl<T: Copy> AlarmOperand<T> {
     /// The value. An attribute of another type counts as absent; an argument of another type is an error.
     fn resolve(
         &self,
-        cx: &Context<'_>,
-        convert: impl Fn(ValueRef<'_>) -> Option<T>,
+        cx: &EvaluationContext<'_>,
+        convert: impl Fn(KvValueRef<'_>) -> Option<T>,
     ) -> Result<Option<T>, String> {
         match self {
             Self::Fixed(value) => Ok(*value),
@@ -103,9 +103,9 @@ impl<T: Copy> Operand<T> {
     }
 }
 
-impl Operand<i64> {
+impl AlarmOperand<i64> {
     /// A count. A value that is no whole number is an error in both forms.
-    pub(super) fn count(&self, cx: &Context<'_>) -> Result<i64, String> {
+    pub(super) fn count(&self, cx: &EvaluationContext<'_>) -> Result<i64, String> {
         match self {
             Self::Attribute { chain, fallback } => match cx.first(chain) {
                 None => Ok(fallback.unwrap_or(0)),
@@ -116,8 +116,12 @@ impl Operand<i64> {
     }
 }
 
-impl Predicate {
-    pub(super) fn parse(at: &At<'_>, operands: &mut impl Operands, depth: usize) -> Parsed<Self> {
+impl AlarmPredicate {
+    pub(super) fn parse(
+        at: &ConfigCursor<'_>,
+        operands: &mut impl OperandParser,
+        depth: usize,
+    ) -> ConfigResult<Self> {
         if depth > MAX_DEPTH {
             return at.error(format_args!("is nested deeper than {MAX_DEPTH}"));
         }
@@ -137,11 +141,11 @@ impl Predicate {
             "STRING" => {
                 let op = text_operation(&at.field("operation"))?;
                 let ignore_case = at.field("ignoreCase").flag()?;
-                let value: Operand<String> = operands.operand(&value)?;
+                let value: AlarmOperand<String> = operands.operand(&value)?;
                 Ok(Self::Text {
                     op,
                     ignore_case,
-                    value: value.map(|text| Needle::new(Cow::Owned(text), op, ignore_case)),
+                    value: value.map(|text| ComparisonText::new(Cow::Owned(text), op, ignore_case)),
                 })
             }
             "NO_DATA" if may_watch_silence(operands) => Ok(Self::NoData {
@@ -161,7 +165,11 @@ impl Predicate {
         }
     }
 
-    pub(super) fn parse_list(at: &At<'_>, operands: &mut impl Operands, depth: usize) -> Parsed<Box<[Self]>> {
+    pub(super) fn parse_list(
+        at: &ConfigCursor<'_>,
+        operands: &mut impl OperandParser,
+        depth: usize,
+    ) -> ConfigResult<Box<[Self]>> {
         at.list(MAX_LIST)?
             .iter()
             .map(|part| Self::parse(part, operands, depth))
@@ -169,7 +177,11 @@ impl Predicate {
     }
 
     /// Whether it holds for a value and its time.
-    pub(super) fn holds(&self, subject: (i64, ValueRef<'_>), cx: &Context<'_>) -> Result<bool, String> {
+    pub(super) fn holds(
+        &self,
+        subject: (i64, KvValueRef<'_>),
+        cx: &EvaluationContext<'_>,
+    ) -> Result<bool, String> {
         cx.read(subject.1)?;
         match self {
             Self::Number { op, value } => {
@@ -221,7 +233,7 @@ impl Predicate {
     }
 
     /// The next time at which a silence that began at `since` grows long enough, after now.
-    pub(super) fn next_silence(&self, since: i64, cx: &Context<'_>) -> Option<i64> {
+    pub(super) fn next_silence(&self, since: i64, cx: &EvaluationContext<'_>) -> Option<i64> {
         match self {
             Self::NoData { unit, value } => {
                 let count = value.count(cx).ok().filter(|count| *count > 0)?;
@@ -236,25 +248,25 @@ impl Predicate {
 }
 
 fn text_holds(
-    value: ValueRef<'_>,
+    value: KvValueRef<'_>,
     op: StringOperation,
     ignore_case: bool,
-    operand: &Operand<Needle>,
-    cx: &Context<'_>,
+    operand: &AlarmOperand<ComparisonText>,
+    cx: &EvaluationContext<'_>,
 ) -> Result<bool, String> {
     let fold = |text| if ignore_case { lower(text) } else { text };
-    let holds = |needle: &Option<Needle>| -> Result<bool, String> {
+    let holds = |needle: &Option<ComparisonText>| -> Result<bool, String> {
         let Some(needle) = needle else { return Ok(false) };
         cx.step(needle.texts.len() / 8)?;
         Ok(op.holds(&fold(as_text(value)), &needle.texts))
     };
     let other = match operand {
-        Operand::Fixed(needle) => return holds(needle),
-        Operand::Attribute { chain, fallback } => match cx.first(chain) {
+        AlarmOperand::Fixed(needle) => return holds(needle),
+        AlarmOperand::Attribute { chain, fallback } => match cx.first(chain) {
             Some(other) => other,
             None => return holds(fallback),
         },
-        Operand::Argument(argument) => cx.required_argument(*argument)?.1,
+        AlarmOperand::Argument(argument) => cx.required_argument(*argument)?.1,
     };
     // Once for each of its letters that may be a comma.
     (0..4).try_for_each(|_| cx.read(other))?;
@@ -266,7 +278,7 @@ fn text_holds(
     })
 }
 
-impl Needle {
+impl ComparisonText {
     fn new(text: Cow<'_, str>, op: StringOperation, ignore_case: bool) -> Self {
         let text = if ignore_case { lower(text) } else { text };
         let texts = if op.takes_list() {
@@ -278,7 +290,7 @@ impl Needle {
     }
 }
 
-fn number_operation(at: &At<'_>) -> Parsed<NumericOperation> {
+fn number_operation(at: &ConfigCursor<'_>) -> ConfigResult<NumericOperation> {
     at.one_of(&[
         ("EQUAL", NumericOperation::Equal),
         ("NOT_EQUAL", NumericOperation::NotEqual),
@@ -298,7 +310,7 @@ fn compare(op: NumericOperation, left: f64, right: f64) -> bool {
     }
 }
 
-fn text_operation(at: &At<'_>) -> Parsed<StringOperation> {
+fn text_operation(at: &ConfigCursor<'_>) -> ConfigResult<StringOperation> {
     at.one_of(&[
         ("EQUAL", StringOperation::Equal),
         ("NOT_EQUAL", StringOperation::NotEqual),
@@ -326,6 +338,6 @@ fn split_list(text: &str) -> Box<[Box<str>]> {
     unquoted.unwrap_or(plain).into_iter().map(Box::from).collect()
 }
 
-const fn may_watch_silence<O: Operands>(_: &O) -> bool {
+const fn may_watch_silence<O: OperandParser>(_: &O) -> bool {
     O::NO_DATA
 }

@@ -2,16 +2,16 @@
 
 use fieldline_model::EntityId;
 use fieldline_model::entity::AlarmSeverity;
-use fieldline_model::kv::Value;
+use fieldline_model::kv::KvValue;
 use fieldline_model::timeseries::AttributeScope;
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
-use super::details::Template;
-use super::expression::Expression;
-use super::parse::{At, Parsed};
+use super::details::DetailsTemplate;
+use super::expression::AlarmCondition;
+use super::parse::{ConfigCursor, ConfigResult};
 use super::schedule::ScheduleSource;
-use super::span::Span;
+use super::span::AlarmConditionSpec;
 
 /// Most values one rule set may read.
 pub(super) const MAX_NEEDS: usize = 256;
@@ -24,7 +24,7 @@ const NO_NEED: u16 = u16::MAX;
 
 /// Which of the two forms a rule set has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Form {
+pub enum RuleSetForm {
     /// `profileData.alarms` of a device profile, evaluated by the device-profile node.
     DeviceProfile,
     /// A calculated field of type ALARM.
@@ -33,7 +33,7 @@ pub enum Form {
 
 /// Whose value is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum NeedOf {
+pub enum AlarmInputSource {
     /// The entity that the rules are evaluated for.
     Originator,
     /// The customer it is assigned to.
@@ -48,7 +48,7 @@ pub enum NeedOf {
 
 /// What kind of value is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum NeedKind {
+pub enum AlarmInputKind {
     /// The latest point of a time series.
     TimeSeries,
     /// An attribute of a scope; of any scope (server before shared before client) where none is given.
@@ -59,20 +59,20 @@ pub enum NeedKind {
 
 /// A value that a rule set reads.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Need {
+pub struct AlarmInput {
     /// Whose value.
-    pub of: NeedOf,
+    pub of: AlarmInputSource,
     /// What kind of value.
-    pub kind: NeedKind,
+    pub kind: AlarmInputKind,
     /// Its key.
     pub key: Box<str>,
 }
 
 /// A set of needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Mask([u64; MAX_NEEDS / 64]);
+pub(super) struct AlarmInputSet([u64; MAX_NEEDS / 64]);
 
-impl Mask {
+impl AlarmInputSet {
     pub(super) fn insert(&mut self, need: u16) {
         if let Some(word) = self.0.get_mut(usize::from(need) / 64) {
             *word |= 1 << (need % 64);
@@ -92,97 +92,99 @@ impl Mask {
 
 /// A named input of a calculated field.
 #[derive(Debug)]
-pub(super) struct Argument {
+pub(super) struct AlarmArgument {
     pub name: Box<str>,
     pub need: u16,
-    pub default: Option<Value>,
+    pub default: Option<KvValue>,
 }
 
 /// When an alarm is raised with one severity, or cleared.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct AlarmRule {
     /// Identity over restarts and edits: alarm, severity and type of the condition.
     pub key: u64,
     /// `None` for the clear rule.
     pub severity: Option<AlarmSeverity>,
     /// Changes of these values make the rule worth evaluating.
-    pub triggers: Mask,
-    pub expression: Expression,
-    pub span: Span,
+    pub triggers: AlarmInputSet,
+    pub expression: AlarmCondition,
+    pub span: AlarmConditionSpec,
     pub schedule: Option<ScheduleSource>,
-    pub details: Option<Template>,
+    pub details: Option<DetailsTemplate>,
     pub dashboard: Option<Uuid>,
 }
 
 /// An alarm type with its rules.
 #[derive(Debug)]
-pub(super) struct Alarm {
+pub(super) struct AlarmDefinition {
     pub key: u64,
     pub alarm_type: Box<str>,
-    pub triggers: Mask,
+    pub triggers: AlarmInputSet,
     /// The worst severity first.
-    pub create: Box<[Rule]>,
-    pub clear: Option<Rule>,
-    pub propagation: Propagation,
+    pub create: Box<[AlarmRule]>,
+    pub clear: Option<AlarmRule>,
+    pub propagation: PropagationTargets,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Propagation {
+pub(super) struct PropagationTargets {
     pub related: bool,
     pub owner: bool,
     pub tenant: bool,
     pub relation_types: Box<[Box<str>]>,
 }
 
-impl Alarm {
-    pub(super) fn rules(&self) -> impl Iterator<Item = &Rule> {
+impl AlarmDefinition {
+    pub(super) fn rules(&self) -> impl Iterator<Item = &AlarmRule> {
         self.create.iter().chain(&self.clear)
     }
 }
 
 /// A rule set, checked and compiled. Shared by all originators that it applies to.
 #[derive(Debug)]
-pub struct Rules {
-    pub(super) form: Form,
+pub struct AlarmRuleSet {
+    pub(super) form: RuleSetForm,
     /// Hash of the configuration.
     pub(super) definition: u64,
-    pub(super) needs: Box<[Need]>,
+    pub(super) needs: Box<[AlarmInput]>,
     series: FxHashMap<Box<str>, u16>,
     /// Any scope, client, shared, server.
     attributes: FxHashMap<Box<str>, [u16; 4]>,
-    pub(super) arguments: Box<[Argument]>,
+    pub(super) arguments: Box<[AlarmArgument]>,
     pub(super) expressions: Box<[Box<str>]>,
-    pub(super) alarms: Box<[Alarm]>,
+    pub(super) alarms: Box<[AlarmDefinition]>,
     /// Whether any rule of a calculated field has a schedule, and any a NO_DATA predicate.
     pub(super) scheduled: bool,
     pub(super) watches_silence: bool,
 }
 
-impl Rules {
+impl AlarmRuleSet {
     /// The form of the rule set.
-    pub fn form(&self) -> Form {
+    pub fn form(&self) -> RuleSetForm {
         self.form
     }
 
     /// The values that the rules read, in a fixed order; [`super::Values`] is asked by position in it.
-    pub fn needs(&self) -> &[Need] {
+    pub fn needs(&self) -> &[AlarmInput] {
         &self.needs
     }
 
     /// The position in [`Self::needs`] that an update of the originator's own value concerns. Attributes have a scope.
-    pub fn find(&self, kind: NeedKind, key: &str) -> Option<usize> {
+    pub fn find(&self, kind: AlarmInputKind, key: &str) -> Option<usize> {
         let need = match kind {
-            NeedKind::TimeSeries => *self.series.get(key)?,
-            NeedKind::Attribute(scope) => {
+            AlarmInputKind::TimeSeries => *self.series.get(key)?,
+            AlarmInputKind::Attribute(scope) => {
                 let by_scope = self.attributes.get(key)?;
                 let own = scope.and_then(|scope| by_scope.get(scope as usize)).copied();
                 // A form reads either any scope or given ones, so at most one of the two is set.
                 own.filter(|need| *need != NO_NEED)
                     .or_else(|| by_scope.first().copied())?
             }
-            NeedKind::EntityField => {
+            AlarmInputKind::EntityField => {
                 return self.needs.iter().position(|need| {
-                    need.of == NeedOf::Originator && need.kind == NeedKind::EntityField && &*need.key == key
+                    need.of == AlarmInputSource::Originator
+                        && need.kind == AlarmInputKind::EntityField
+                        && &*need.key == key
                 });
             }
         };
@@ -225,7 +227,7 @@ impl Rules {
         self.arguments.iter().map(|argument| &*argument.name)
     }
 
-    pub(super) fn rule(&self, key: u64) -> Option<(&Alarm, &Rule)> {
+    pub(super) fn rule(&self, key: u64) -> Option<(&AlarmDefinition, &AlarmRule)> {
         self.alarms.iter().find_map(|alarm| {
             alarm
                 .rules()
@@ -237,16 +239,22 @@ impl Rules {
 
 /// Collects what the parts of a rule set share while it is compiled.
 #[derive(Default)]
-pub(super) struct Builder {
-    needs: Vec<Need>,
-    positions: FxHashMap<Need, u16>,
+pub(super) struct RuleSetBuilder {
+    needs: Vec<AlarmInput>,
+    positions: FxHashMap<AlarmInput, u16>,
     expressions: Vec<Box<str>>,
 }
 
-impl Builder {
+impl RuleSetBuilder {
     /// The position of a value, which is added where it is new.
-    pub(super) fn need(&mut self, of: NeedOf, kind: NeedKind, key: &str, at: &At<'_>) -> Parsed<u16> {
-        let need = Need {
+    pub(super) fn need(
+        &mut self,
+        of: AlarmInputSource,
+        kind: AlarmInputKind,
+        key: &str,
+        at: &ConfigCursor<'_>,
+    ) -> ConfigResult<u16> {
+        let need = AlarmInput {
             of,
             kind,
             key: key.into(),
@@ -275,41 +283,41 @@ impl Builder {
 
     pub(super) fn finish(
         self,
-        form: Form,
+        form: RuleSetForm,
         definition: u64,
-        arguments: Vec<Argument>,
-        mut alarms: Vec<Alarm>,
-    ) -> Rules {
+        arguments: Vec<AlarmArgument>,
+        mut alarms: Vec<AlarmDefinition>,
+    ) -> AlarmRuleSet {
         let mut series = FxHashMap::default();
         let mut attributes: FxHashMap<Box<str>, [u16; 4]> = FxHashMap::default();
         for (position, need) in self.needs.iter().enumerate() {
-            if need.of != NeedOf::Originator {
+            if need.of != AlarmInputSource::Originator {
                 continue;
             }
             match need.kind {
-                NeedKind::TimeSeries => {
+                AlarmInputKind::TimeSeries => {
                     series.insert(need.key.clone(), position as u16);
                 }
-                NeedKind::Attribute(scope) => {
+                AlarmInputKind::Attribute(scope) => {
                     let by_scope = attributes.entry(need.key.clone()).or_insert([NO_NEED; 4]);
                     if let Some(slot) = by_scope.get_mut(scope.map_or(0, |scope| scope as usize)) {
                         *slot = position as u16;
                     }
                 }
-                NeedKind::EntityField => {}
+                AlarmInputKind::EntityField => {}
             }
         }
         for alarm in &mut alarms {
-            let mut triggers = Mask::default();
+            let mut triggers = AlarmInputSet::default();
             for rule in alarm.rules() {
                 triggers.add(&rule.triggers);
             }
             alarm.triggers = triggers;
         }
-        let any = |is: fn(&Rule) -> bool| alarms.iter().flat_map(Alarm::rules).any(is);
+        let any = |is: fn(&AlarmRule) -> bool| alarms.iter().flat_map(AlarmDefinition::rules).any(is);
         let scheduled = any(|rule| rule.schedule.is_some());
         let watches_silence = any(|rule| rule.expression.watches_silence());
-        Rules {
+        AlarmRuleSet {
             form,
             definition,
             needs: self.needs.into(),

@@ -4,20 +4,20 @@ use chrono::{DateTime, Datelike as _, NaiveDate, NaiveTime, TimeDelta, TimeZone 
 use chrono_tz::Tz;
 use serde_json::Value as Json;
 
-use super::parse::{At, Parsed};
+use super::parse::{ConfigCursor, ConfigResult};
 
 const DAY_MS: i64 = 86_400_000;
 /// Some 100,000 years: calendars are not computed for times farther away, which devices may claim as any other.
-const FAR_MS: u64 = 3_000_000_000_000_000;
+const MAX_CALENDAR_MS: u64 = 3_000_000_000_000_000;
 
 /// Where a schedule comes from.
 #[derive(Debug)]
 pub(super) enum ScheduleSource {
-    Fixed(Schedule),
+    Fixed(AlarmSchedule),
     /// JSON in the first attribute of the chain that exists; the fallback where none does or it cannot be read.
     Attribute {
         chain: Box<[u16]>,
-        fallback: Schedule,
+        fallback: AlarmSchedule,
     },
     /// JSON in an argument.
     Argument(u16),
@@ -25,29 +25,29 @@ pub(super) enum ScheduleSource {
 
 /// Days and hours, in a time zone.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Schedule {
+pub(super) enum AlarmSchedule {
     AnyTime,
     Specific {
-        zone: Zone,
+        zone: ScheduleTimeZone,
         days: u8,
-        hours: Hours,
+        hours: DailyHours,
     },
     /// Monday first; days without hours are off.
     Custom {
-        zone: Zone,
-        days: Box<[Option<Hours>; 7]>,
+        zone: ScheduleTimeZone,
+        days: Box<[Option<DailyHours>; 7]>,
     },
 }
 
 /// Milliseconds from the start of the day; a start after the end wraps around midnight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Hours {
+pub(super) struct DailyHours {
     starts: i64,
     ends: i64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Zone {
+pub(super) enum ScheduleTimeZone {
     /// Milliseconds east of UTC.
     Offset(i64),
     Named(Tz),
@@ -62,7 +62,7 @@ pub(super) enum ScheduleType {
 }
 
 impl ScheduleType {
-    pub(super) fn parse(at: &At<'_>) -> Parsed<Self> {
+    pub(super) fn parse(at: &ConfigCursor<'_>) -> ConfigResult<Self> {
         at.field("type").one_of(&[
             ("ANY_TIME", Self::AnyTime),
             ("SPECIFIC_TIME", Self::Specific),
@@ -71,8 +71,8 @@ impl ScheduleType {
     }
 }
 
-impl Schedule {
-    pub(super) fn parse(at: &At<'_>, kind: ScheduleType) -> Parsed<Self> {
+impl AlarmSchedule {
+    pub(super) fn parse(at: &ConfigCursor<'_>, kind: ScheduleType) -> ConfigResult<Self> {
         match kind {
             ScheduleType::AnyTime => Ok(Self::AnyTime),
             ScheduleType::Specific => {
@@ -82,9 +82,9 @@ impl Schedule {
                     days |= 1 << weekday(&day)?;
                 }
                 Ok(Self::Specific {
-                    zone: Zone::parse(&at.field("timezone"))?,
+                    zone: ScheduleTimeZone::parse(&at.field("timezone"))?,
                     days,
-                    hours: Hours::parse(at)?,
+                    hours: DailyHours::parse(at)?,
                 })
             }
             ScheduleType::Custom => {
@@ -92,7 +92,7 @@ impl Schedule {
                 let mut seen = 0u8;
                 for item in at.field("items").required()?.list(64)? {
                     let day = weekday(&item.field("dayOfWeek"))?;
-                    let hours = Hours::parse(&item)?;
+                    let hours = DailyHours::parse(&item)?;
                     // The first of several items of a day counts, also where it is off.
                     if seen & (1 << day) == 0
                         && item.field("enabled").flag()?
@@ -103,7 +103,7 @@ impl Schedule {
                     seen |= 1 << day;
                 }
                 Ok(Self::Custom {
-                    zone: Zone::parse(&at.field("timezone"))?,
+                    zone: ScheduleTimeZone::parse(&at.field("timezone"))?,
                     days: Box::new(days),
                 })
             }
@@ -114,7 +114,7 @@ impl Schedule {
     pub(super) fn from_text(text: &str, kind: Option<ScheduleType>) -> Result<Self, String> {
         let json: Json =
             serde_json::from_str(text).map_err(|error| format!("schedule is not JSON: {error}"))?;
-        let at = At::root(&json, "schedule");
+        let at = ConfigCursor::root(&json, "schedule");
         let Some(object) = json.as_object() else {
             return Err("schedule must be a JSON object".to_owned());
         };
@@ -159,9 +159,9 @@ impl Schedule {
     }
 }
 
-impl Hours {
-    fn parse(at: &At<'_>) -> Parsed<Self> {
-        let millis = |name| -> Parsed<i64> {
+impl DailyHours {
+    fn parse(at: &ConfigCursor<'_>) -> ConfigResult<Self> {
+        let millis = |name| -> ConfigResult<i64> {
             let field = at.field(name);
             if field.is_null() { Ok(0) } else { field.integer() }
         };
@@ -181,8 +181,8 @@ impl Hours {
     }
 }
 
-impl Zone {
-    fn parse(at: &At<'_>) -> Parsed<Self> {
+impl ScheduleTimeZone {
+    fn parse(at: &ConfigCursor<'_>) -> ConfigResult<Self> {
         let name = at.optional_text()?.unwrap_or_default();
         match Self::from_name(&name) {
             Some(zone) => Ok(zone),
@@ -223,7 +223,8 @@ impl Zone {
                 )
             }
             Self::Named(zone) => {
-                let Some(utc) = DateTime::from_timestamp_millis(ts).filter(|_| ts.unsigned_abs() < FAR_MS)
+                let Some(utc) =
+                    DateTime::from_timestamp_millis(ts).filter(|_| ts.unsigned_abs() < MAX_CALENDAR_MS)
                 else {
                     return Self::Offset(0).day_and_time(ts);
                 };
@@ -274,7 +275,7 @@ fn offset_ms(digits: &str) -> Option<i64> {
 }
 
 /// A day of the week from 1 for Monday, as a position from 0.
-fn weekday(at: &At<'_>) -> Parsed<usize> {
+fn weekday(at: &ConfigCursor<'_>) -> ConfigResult<usize> {
     match at.integer()? {
         day @ 1..=7 => Ok(day as usize - 1),
         _ => at.error("must be from 1 (Monday) to 7 (Sunday)"),

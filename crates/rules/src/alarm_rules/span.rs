@@ -1,17 +1,22 @@
 //! How long or how often a condition must hold.
 
-use super::evaluate::Context;
-use super::parse::Unit;
-use super::predicate::Operand;
+use super::evaluate::EvaluationContext;
+use super::parse::DurationUnit;
+use super::predicate::AlarmOperand;
 
 #[derive(Debug)]
-pub(super) enum Span {
+pub(super) enum AlarmConditionSpec {
     Simple,
-    Duration { unit: Unit, value: Operand<i64> },
-    Repeating { count: Operand<i64> },
+    Duration {
+        unit: DurationUnit,
+        value: AlarmOperand<i64>,
+    },
+    Repeating {
+        count: AlarmOperand<i64>,
+    },
 }
 
-impl Span {
+impl AlarmConditionSpec {
     /// A stable number of the type, part of a rule's identity.
     pub(super) const fn code(&self) -> u8 {
         match self {
@@ -22,7 +27,7 @@ impl Span {
     }
 
     /// Milliseconds or repeats that are required; 0 for a simple condition.
-    pub(super) fn required(&self, cx: &Context<'_>) -> Result<i64, String> {
+    pub(super) fn required(&self, cx: &EvaluationContext<'_>) -> Result<i64, String> {
         match self {
             Self::Simple => Ok(0),
             Self::Duration { unit, value } => Ok(unit.millis(value.count(cx)?)),

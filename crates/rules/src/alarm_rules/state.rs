@@ -3,7 +3,7 @@
 use fieldline_model::entity::AlarmSeverity;
 use uuid::Uuid;
 
-use super::rules::{Form, Rules};
+use super::rules::{AlarmRuleSet, RuleSetForm};
 
 /// An alarm that is active at the originator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,19 +19,19 @@ pub struct ActiveAlarm {
 /// State of one originator under one rule set. It follows changes of the rules: what belongs to a rule that is gone, or
 /// whose condition has another type now, is dropped with the next use.
 #[derive(Debug, Clone, PartialEq)]
-pub struct State {
+pub struct AlarmRuleState {
     pub(super) definition: u64,
     /// In a device profile, the time of the newest update. In a calculated field, when the state began, which is the time
     /// of arguments that have only their default.
     pub(super) anchor_ts: i64,
-    pub(super) parts: Option<Box<Parts>>,
+    pub(super) parts: Option<Box<AlarmRuleProgress>>,
     /// Whether schedules were last seen in force, two bits a rule: known, active. Calculated fields only.
     pub(super) schedules: u16,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Parts {
-    pub running: Vec<Running>,
+pub(super) struct AlarmRuleProgress {
+    pub running: Vec<PartialMatch>,
     pub alarms: Vec<AlarmEntry>,
     /// Fingerprints of the values last seen, by need. Device profiles only.
     pub seen: Box<[u32]>,
@@ -39,7 +39,7 @@ pub(super) struct Parts {
 
 /// A rule that has begun to match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Running {
+pub(super) struct PartialMatch {
     pub rule: u64,
     pub first_ts: i64,
     /// In a device profile the newest matching event, in a calculated field the last check.
@@ -55,12 +55,12 @@ pub(super) struct AlarmEntry {
     pub active: Option<ActiveAlarm>,
 }
 
-impl State {
+impl AlarmRuleState {
     /// The state of an originator that was not evaluated before. Nothing is known of its alarms yet.
-    pub fn new(rules: &Rules, now_ms: i64) -> Self {
+    pub fn new(rules: &AlarmRuleSet, now_ms: i64) -> Self {
         let anchor_ts = match rules.form {
-            Form::DeviceProfile => 0,
-            Form::CalculatedField => now_ms,
+            RuleSetForm::DeviceProfile => 0,
+            RuleSetForm::CalculatedField => now_ms,
         };
         let mut state = Self {
             definition: !rules.definition,
@@ -73,7 +73,7 @@ impl State {
     }
 
     /// Takes over a changed rule set; whether it had changed.
-    pub(super) fn bind(&mut self, rules: &Rules) -> bool {
+    pub(super) fn bind(&mut self, rules: &AlarmRuleSet) -> bool {
         if self.definition == rules.definition {
             return false;
         }
@@ -98,14 +98,14 @@ impl State {
     }
 
     /// Whether it is known for every alarm type if one is active. Cheap.
-    pub fn is_resolved(&self, rules: &Rules) -> bool {
-        let unknown = |parts: &Parts| parts.alarms.iter().any(|entry| entry.active.is_none());
+    pub fn is_resolved(&self, rules: &AlarmRuleSet) -> bool {
+        let unknown = |parts: &AlarmRuleProgress| parts.alarms.iter().any(|entry| entry.active.is_none());
         self.definition == rules.definition && !self.parts.as_deref().is_some_and(unknown)
     }
 
     /// Positions of the alarms of which the store must be asked once whether one is active; the answer goes to
     /// [`Self::set_alarm`]. Until then none counts as active.
-    pub fn unresolved(&mut self, rules: &Rules) -> Vec<usize> {
+    pub fn unresolved(&mut self, rules: &AlarmRuleSet) -> Vec<usize> {
         self.bind(rules);
         let Some(parts) = &self.parts else {
             return Vec::new();
@@ -124,13 +124,13 @@ impl State {
     }
 
     /// The active alarm at a position of the rule set.
-    pub fn alarm(&self, rules: &Rules, alarm: usize) -> Option<ActiveAlarm> {
+    pub fn alarm(&self, rules: &AlarmRuleSet, alarm: usize) -> Option<ActiveAlarm> {
         self.active(rules.alarms.get(alarm)?.key)
     }
 
     /// Says which alarm is active, `None` for none: after the store was asked, where it already had an alarm of a type
     /// that was to be raised, or where it refused one.
-    pub fn set_alarm(&mut self, rules: &Rules, alarm: usize, active: Option<ActiveAlarm>) {
+    pub fn set_alarm(&mut self, rules: &AlarmRuleSet, alarm: usize, active: Option<ActiveAlarm>) {
         self.bind(rules);
         if let Some(alarm) = rules.alarms.get(alarm) {
             self.set_active(alarm.key, active);
@@ -148,8 +148,8 @@ impl State {
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         self.parts.as_deref().map_or(0, |parts| {
-            size_of::<Parts>()
-                + parts.running.capacity() * size_of::<Running>()
+            size_of::<AlarmRuleProgress>()
+                + parts.running.capacity() * size_of::<PartialMatch>()
                 + parts.alarms.capacity() * size_of::<AlarmEntry>()
                 + size_of_val(&*parts.seen)
         })
@@ -177,7 +177,7 @@ impl State {
         Some(parts.alarms.swap_remove(position).alarm)
     }
 
-    pub(super) fn running(&self, rule: u64) -> Option<&Running> {
+    pub(super) fn running(&self, rule: u64) -> Option<&PartialMatch> {
         self.parts
             .as_deref()?
             .running
@@ -186,7 +186,7 @@ impl State {
     }
 
     /// What runs for a rule; it begins where nothing does.
-    pub(super) fn running_mut(&mut self, rule: u64) -> &mut Running {
+    pub(super) fn running_mut(&mut self, rule: u64) -> &mut PartialMatch {
         let running = &mut self.parts.get_or_insert_default().running;
         let position = running
             .iter()
@@ -194,9 +194,9 @@ impl State {
             .unwrap_or_else(|| {
                 // Rarely does more than one rule run.
                 running.reserve_exact(1);
-                running.push(Running {
+                running.push(PartialMatch {
                     rule,
-                    ..Running::default()
+                    ..PartialMatch::default()
                 });
                 running.len() - 1
             });

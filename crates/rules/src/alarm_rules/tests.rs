@@ -12,12 +12,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use fieldline_model::entity::AlarmSeverity;
-use fieldline_model::kv::{Value, ValueRef};
+use fieldline_model::kv::{KvValue, KvValueRef};
 use fieldline_model::timeseries::AttributeScope;
 use serde_json::{Value as Json, json};
 
 use super::{
-    Action, ActionKind, Arguments, Change, Changes, Event, NeedKind, NeedOf, Outcome, Rules, State, Values,
+    AlarmAction, AlarmActionKind, AlarmInputChange, AlarmInputChanges, AlarmInputKind, AlarmInputSource,
+    AlarmRuleEvent, AlarmRuleOutcome, AlarmRuleSet, AlarmRuleState, AlarmScriptArguments, AlarmValueSource,
     evaluate,
 };
 
@@ -27,25 +28,25 @@ const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
 
 struct World {
-    rules: Arc<Rules>,
-    state: State,
+    rules: Arc<AlarmRuleSet>,
+    state: AlarmRuleState,
     stored: Stored,
     now: i64,
 }
 
 #[derive(Default)]
 struct Stored {
-    values: HashMap<usize, (i64, Value)>,
+    values: HashMap<usize, (i64, KvValue)>,
     /// Result of scripts; an error where none is set.
-    script: Option<fn(&Arguments<'_>) -> bool>,
+    script: Option<fn(&AlarmScriptArguments<'_>) -> bool>,
 }
 
-impl Values for Stored {
-    fn get(&self, need: usize) -> Option<(i64, ValueRef<'_>)> {
+impl AlarmValueSource for Stored {
+    fn get(&self, need: usize) -> Option<(i64, KvValueRef<'_>)> {
         self.values.get(&need).map(|(ts, value)| (*ts, value.as_ref()))
     }
 
-    fn expression(&self, _: usize, arguments: &Arguments<'_>) -> Result<bool, String> {
+    fn expression(&self, _: usize, arguments: &AlarmScriptArguments<'_>) -> Result<bool, String> {
         self.script
             .map(|script| script(arguments))
             .ok_or_else(|| "no script".to_owned())
@@ -53,8 +54,8 @@ impl Values for Stored {
 }
 
 impl World {
-    fn new(rules: Arc<Rules>) -> Self {
-        let mut state = State::new(&rules, NOON);
+    fn new(rules: Arc<AlarmRuleSet>) -> Self {
+        let mut state = AlarmRuleState::new(&rules, NOON);
         for alarm in state.unresolved(&rules) {
             state.set_alarm(&rules, alarm, None);
         }
@@ -74,32 +75,32 @@ impl World {
     fn field(arguments: Json, create: Json, clear: Json) -> Self {
         let configuration =
             json!({"type": "ALARM", "arguments": arguments, "createRules": create, "clearRule": clear});
-        Self::new(Rules::from_calculated_field("High", &configuration).unwrap())
+        Self::new(AlarmRuleSet::from_calculated_field("High", &configuration).unwrap())
     }
 
-    fn evaluate(&mut self, event: &Event<'_>) -> Outcome {
+    fn evaluate(&mut self, event: &AlarmRuleEvent<'_>) -> AlarmRuleOutcome {
         let outcome = evaluate(&self.rules, &mut self.state, event, &self.stored, self.now);
         // A state that was stored and read back must be the same one.
         let mut bytes = Vec::new();
         self.state.encode(&mut bytes);
-        assert_eq!(State::decode(&bytes).unwrap(), self.state);
+        assert_eq!(AlarmRuleState::decode(&bytes).unwrap(), self.state);
         outcome
     }
 
-    fn update(&mut self, kind: NeedKind, ts: i64, values: &[(&str, Value)]) -> Outcome {
+    fn update(&mut self, kind: AlarmInputKind, ts: i64, values: &[(&str, KvValue)]) -> AlarmRuleOutcome {
         let found = values
             .iter()
             .filter_map(|(key, value)| Some((self.rules.find(kind, key)?, value)));
-        let found: Vec<(usize, &Value)> = found.collect();
-        let changes: Vec<Change<'_>> = found
+        let found: Vec<(usize, &KvValue)> = found.collect();
+        let changes: Vec<AlarmInputChange<'_>> = found
             .iter()
-            .map(|(need, value)| Change {
+            .map(|(need, value)| AlarmInputChange {
                 need: *need as u16,
                 ts,
                 value: value.as_ref(),
             })
             .collect();
-        let outcome = self.evaluate(&Event::Update(&changes));
+        let outcome = self.evaluate(&AlarmRuleEvent::Update(&changes));
         for (need, value) in found {
             if self.stored.get(need).is_none_or(|(stored, _)| stored <= ts) {
                 self.stored.values.insert(need, (ts, value.clone()));
@@ -109,34 +110,34 @@ impl World {
     }
 
     /// Telemetry with the time of now.
-    fn telemetry(&mut self, values: &[(&str, Value)]) -> Outcome {
-        self.update(NeedKind::TimeSeries, self.now, values)
+    fn telemetry(&mut self, values: &[(&str, KvValue)]) -> AlarmRuleOutcome {
+        self.update(AlarmInputKind::TimeSeries, self.now, values)
     }
 
-    fn t(&mut self, temperature: f64) -> Outcome {
-        self.telemetry(&[("t", Value::Double(temperature))])
+    fn t(&mut self, temperature: f64) -> AlarmRuleOutcome {
+        self.telemetry(&[("t", KvValue::Double(temperature))])
     }
 
-    fn attribute(&mut self, key: &str, value: Value) -> Outcome {
-        let kind = NeedKind::Attribute(Some(AttributeScope::Server));
+    fn attribute(&mut self, key: &str, value: KvValue) -> AlarmRuleOutcome {
+        let kind = AlarmInputKind::Attribute(Some(AttributeScope::Server));
         self.update(kind, self.now, &[(key, value)])
     }
 
     /// Stores a value without an event, such as an attribute of the customer.
-    fn store(&mut self, of: NeedOf, key: &str, value: Value) {
-        let is_it = |need: &super::Need| need.of == of && &*need.key == key;
+    fn store(&mut self, of: AlarmInputSource, key: &str, value: KvValue) {
+        let is_it = |need: &super::AlarmInput| need.of == of && &*need.key == key;
         let need = self.rules.needs().iter().position(is_it).unwrap();
         self.stored.values.insert(need, (self.now, value));
     }
 
     /// Lets time pass, with the checks that were asked for; their actions.
-    fn wait(&mut self, millis: i64, mut next: Option<i64>) -> Vec<Action> {
+    fn wait(&mut self, millis: i64, mut next: Option<i64>) -> Vec<AlarmAction> {
         let end = self.now + millis;
         let mut actions = Vec::new();
         while let Some(at) = next.filter(|at| *at <= end) {
             assert!(at > self.now, "a check must lie ahead");
             self.now = at;
-            let outcome = self.evaluate(&Event::Timer);
+            let outcome = self.evaluate(&AlarmRuleEvent::Timer);
             actions.extend(outcome.actions);
             next = outcome.next_check;
         }
@@ -145,8 +146,8 @@ impl World {
     }
 }
 
-fn profile_rules(alarms: Json) -> Arc<Rules> {
-    Rules::from_device_profile(&json!({"profileData": {"alarms": alarms}})).unwrap()
+fn profile_rules(alarms: Json) -> Arc<AlarmRuleSet> {
+    AlarmRuleSet::from_device_profile(&json!({"profileData": {"alarms": alarms}})).unwrap()
 }
 
 fn alarm(alarm_type: &str, create: Json, clear: Json) -> Json {
@@ -199,7 +200,7 @@ fn series(key: &str, default: Json) -> Json {
     json!({"refEntityKey": {"key": key, "type": "TS_LATEST"}, "defaultValue": default})
 }
 
-fn kinds(outcome: &Outcome) -> Vec<(ActionKind, AlarmSeverity)> {
+fn kinds(outcome: &AlarmRuleOutcome) -> Vec<(AlarmActionKind, AlarmSeverity)> {
     assert_eq!(outcome.error, None);
     outcome
         .actions
@@ -208,11 +209,11 @@ fn kinds(outcome: &Outcome) -> Vec<(ActionKind, AlarmSeverity)> {
         .collect()
 }
 
-const RAISED: ActionKind = ActionKind::Raise;
-const CLEARED: ActionKind = ActionKind::Clear;
-const UPDATED: ActionKind = ActionKind::Update {
+const RAISED: AlarmActionKind = AlarmActionKind::Raise;
+const CLEARED: AlarmActionKind = AlarmActionKind::Clear;
+const UPDATED: AlarmActionKind = AlarmActionKind::Update {
     severity_changed: false,
 };
-const CHANGED: ActionKind = ActionKind::Update {
+const CHANGED: AlarmActionKind = AlarmActionKind::Update {
     severity_changed: true,
 };

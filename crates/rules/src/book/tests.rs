@@ -1,7 +1,7 @@
 //! Chains and fields that the process has died of.
 
-use fieldline_core::in_hand::{Hand, Suspects};
-use fieldline_core::ports::{HandNotes, LeftBehind};
+use fieldline_core::in_hand::{CrashSuspects, InFlightWork};
+use fieldline_core::ports::{InFlightNotes, PreviousRunNotes};
 use fieldline_model::entity::{CalculatedField, CalculatedFieldType, RuleChainMetaData, RuleNode};
 use fieldline_model::new_uuid;
 use serde_json::json;
@@ -13,15 +13,15 @@ use crate::registry::PREFIX;
 /// Notes of processes that have died twice with this in hand, and nothing else.
 #[derive(Default)]
 struct Died {
-    suspects: Suspects,
-    noted: Mutex<Vec<Option<Hand>>>,
+    suspects: CrashSuspects,
+    noted: Mutex<Vec<Option<InFlightWork>>>,
 }
 
 impl Died {
     fn of(loads: &[LoadInHand]) -> Arc<Self> {
-        let mut suspects = Suspects::default();
+        let mut suspects = CrashSuspects::default();
         for load in loads.iter().flat_map(|load| [load, load]) {
-            suspects.count(&[Hand::Load(*load)]);
+            suspects.count(&[InFlightWork::Load(*load)]);
         }
         Arc::new(Self {
             suspects,
@@ -30,15 +30,15 @@ impl Died {
     }
 }
 
-impl HandNotes for Died {
-    fn left_behind(&self) -> LeftBehind {
-        LeftBehind {
+impl InFlightNotes for Died {
+    fn previous_run(&self) -> PreviousRunNotes {
+        PreviousRunNotes {
             hands: Vec::new(),
             suspects: self.suspects.clone(),
         }
     }
 
-    fn save(&self, _: &Suspects) -> StoreResult<()> {
+    fn save(&self, _: &CrashSuspects) -> StoreResult<()> {
         Ok(())
     }
 
@@ -46,7 +46,7 @@ impl HandNotes for Died {
         Ok(())
     }
 
-    fn note(&self, _: usize, hand: Option<Hand>) -> StoreResult<()> {
+    fn note(&self, _: usize, hand: Option<InFlightWork>) -> StoreResult<()> {
         self.noted.lock().push(hand);
         Ok(())
     }
@@ -96,7 +96,7 @@ async fn a_chain_that_the_process_died_of_is_inactive_until_it_is_saved_anew() {
     };
     let notes = Died::of(&[load]);
     let book = &world.common.book;
-    book.note_loads(&InHand::start(notes.clone()));
+    book.note_loads(&InFlightTracker::start(notes.clone()));
 
     let chains = book.tenant(world.tenant).await.unwrap();
     let node = |id| chains.chain(id).unwrap().nodes[0].node.as_ref().map(drop);
@@ -104,7 +104,12 @@ async fn a_chain_that_the_process_died_of_is_inactive_until_it_is_saved_anew() {
     assert!(why.contains("died 2 times"), "{why}");
     assert!(node(other).is_ok());
     let noted = notes.noted.lock().clone();
-    assert!(noted.iter().flatten().all(|hand| *hand != Hand::Load(load)));
+    assert!(
+        noted
+            .iter()
+            .flatten()
+            .all(|hand| *hand != InFlightWork::Load(load))
+    );
     assert_ne!(
         noted.iter().flatten().count(),
         0,
@@ -113,7 +118,7 @@ async fn a_chain_that_the_process_died_of_is_inactive_until_it_is_saved_anew() {
     assert_eq!(noted.last(), Some(&None), "and then no more");
 
     saved_anew(&world, deadly).await;
-    BookListener(book.clone()).on_change(EntityChange::RuleChainChanged(world.tenant, deadly));
+    ChainRegistryListener(book.clone()).on_change(EntityChange::RuleChainChanged(world.tenant, deadly));
     let chains = book.tenant(world.tenant).await.unwrap();
     assert!(chains.chain(deadly).unwrap().nodes[0].node.is_ok());
 }
@@ -144,7 +149,7 @@ async fn a_field_that_the_process_died_of_is_left_out() {
         version: saved[0].version.unwrap(),
     };
     let book = &world.common.book;
-    book.note_loads(&InHand::start(Died::of(&[load])));
+    book.note_loads(&InFlightTracker::start(Died::of(&[load])));
     let fields = book.fields().tenant(world.tenant).await.unwrap();
     assert!(fields.get(saved[0].id.unwrap()).is_none());
     assert!(fields.get(saved[1].id.unwrap()).is_some());
@@ -169,9 +174,12 @@ async fn alarm_rules_that_the_process_died_of_are_left_out_until_their_profile_i
         id: world.profile.0,
         version: saved.version.unwrap(),
     };
-    world.common.book.note_loads(&InHand::start(Died::of(&[load])));
+    world
+        .common
+        .book
+        .note_loads(&InFlightTracker::start(Died::of(&[load])));
     let device = world.device("d", json!({})).await;
-    let subject = Subject {
+    let subject = EntityKey {
         tenant: world.tenant,
         entity: device,
     };

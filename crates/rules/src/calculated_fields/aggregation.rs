@@ -6,17 +6,17 @@
 use std::sync::Arc;
 
 use fieldline_model::entity::calculated_field::{
-    AggregationFunction, CalculatedFieldLimits, ConfigError, EntityAggregation,
+    AggregationFunction, CalculatedFieldLimits, EntityAggregation, FieldConfigError,
 };
-use fieldline_model::kv::Value;
+use fieldline_model::kv::KvValue;
 
-use super::field::Field;
+use super::field::CompiledField;
 use super::geofencing::millis;
-use super::interval::Calendar;
-use super::need::Need;
+use super::interval::IntervalCalendar;
+use super::need::FieldInput;
 use super::number::{number, rounded};
-use super::outcome::{EvalError, IntervalAnswer, IntervalQuery, Row};
-use super::state::{NEVER, Slot, State};
+use super::outcome::{FieldEvaluationError, IntervalAnswer, IntervalQuery, OutputRow};
+use super::state::{ArgumentEntry, CalculatedFieldState, NEVER};
 use super::update::take_slot;
 
 /// Most open intervals an argument.
@@ -49,7 +49,7 @@ impl OpenInterval {
 }
 
 #[derive(Debug)]
-struct Metric {
+struct IntervalMetric {
     name: Arc<str>,
     function: AggregationFunction,
     argument: usize,
@@ -57,9 +57,9 @@ struct Metric {
 }
 
 #[derive(Debug)]
-pub(super) struct Plan {
-    calendar: Calendar,
-    metrics: Vec<Metric>,
+pub(super) struct IntervalAggregation {
+    calendar: IntervalCalendar,
+    metrics: Vec<IntervalMetric>,
     watermark_ms: i64,
     intermediate: bool,
     /// Time between two results within an interval, milliseconds.
@@ -68,22 +68,22 @@ pub(super) struct Plan {
     check_ms: i64,
 }
 
-impl Plan {
+impl IntervalAggregation {
     pub(super) fn new(
         configuration: &EntityAggregation,
-        needs: &[Need],
+        needs: &[FieldInput],
         limits: &CalculatedFieldLimits,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, FieldConfigError> {
         let mut metrics = Vec::with_capacity(configuration.metrics.len());
         for (name, metric) in &configuration.metrics {
             let key = metric.input.key.as_deref().unwrap_or_default();
             let argument = needs.iter().position(|need| *need.name == *key).ok_or_else(|| {
-                ConfigError::new(
+                FieldConfigError::new(
                     format!("configuration.metrics.{name}.input.key"),
                     format!("Metric references unknown argument: '{key}'."),
                 )
             })?;
-            metrics.push(Metric {
+            metrics.push(IntervalMetric {
                 name: name.as_str().into(),
                 function: metric.function,
                 argument,
@@ -91,7 +91,7 @@ impl Plan {
             });
         }
         Ok(Self {
-            calendar: Calendar::new(&configuration.interval)?,
+            calendar: IntervalCalendar::new(&configuration.interval)?,
             metrics,
             watermark_ms: configuration
                 .watermark
@@ -103,12 +103,12 @@ impl Plan {
     }
 
     /// Opens the interval that holds this moment.
-    fn open_current(&self, state: &mut State, now: i64) {
+    fn open_current(&self, state: &mut CalculatedFieldState, now: i64) {
         for slot in &mut state.slots {
-            if !matches!(slot, Slot::Intervals(_)) {
-                *slot = Slot::Intervals(Vec::new());
+            if !matches!(slot, ArgumentEntry::Intervals(_)) {
+                *slot = ArgumentEntry::Intervals(Vec::new());
             }
-            let Slot::Intervals(intervals) = slot else {
+            let ArgumentEntry::Intervals(intervals) = slot else {
                 continue;
             };
             let is_open = |interval: &OpenInterval| interval.start <= now && now < interval.end;
@@ -122,9 +122,9 @@ impl Plan {
     }
 
     /// Opens the intervals between the newest one that is known and now, where values may have come unseen.
-    pub(super) fn restore(&self, state: &mut State, now: i64) {
+    pub(super) fn restore(&self, state: &mut CalculatedFieldState, now: i64) {
         for slot in &mut state.slots {
-            let Slot::Intervals(intervals) = slot else {
+            let ArgumentEntry::Intervals(intervals) = slot else {
                 continue;
             };
             let Some(mut start) = intervals.iter().map(|interval| interval.end).max() else {
@@ -148,14 +148,14 @@ impl Plan {
     /// What has to be read for results that are due, and the results of intervals that have no values.
     pub(super) fn evaluate(
         &self,
-        state: &mut State,
-        needs: &[Need],
+        state: &mut CalculatedFieldState,
+        needs: &[FieldInput],
         now: i64,
     ) -> (Vec<IntervalQuery>, Vec<IntervalAnswer>) {
         self.open_current(state, now);
         let (mut queries, mut empty) = (Vec::new(), Vec::new());
         for (argument, slot) in state.slots.iter_mut().enumerate() {
-            let Slot::Intervals(intervals) = slot else {
+            let ArgumentEntry::Intervals(intervals) = slot else {
                 continue;
             };
             let Some(need) = needs.get(argument) else { continue };
@@ -203,7 +203,7 @@ impl Plan {
     fn queries<'p>(
         &'p self,
         argument: usize,
-        need: &'p Need,
+        need: &'p FieldInput,
         interval: &OpenInterval,
     ) -> impl Iterator<Item = IntervalQuery> + 'p {
         let (start, end) = (interval.start, interval.end);
@@ -221,12 +221,12 @@ impl Plan {
     }
 
     /// When something is due next after this moment, milliseconds.
-    pub(super) fn next_check(&self, state: &State, now: i64) -> Option<i64> {
+    pub(super) fn next_check(&self, state: &CalculatedFieldState, now: i64) -> Option<i64> {
         state
             .slots
             .iter()
             .filter_map(|slot| match slot {
-                Slot::Intervals(intervals) => intervals
+                ArgumentEntry::Intervals(intervals) => intervals
                     .iter()
                     .map(|interval| self.next_look(interval, now))
                     .min(),
@@ -266,8 +266,8 @@ impl Plan {
         &self,
         answers: &[IntervalAnswer],
         decimals: Option<i32>,
-    ) -> Result<Vec<Row>, EvalError> {
-        let mut rows: Vec<Row> = Vec::new();
+    ) -> Result<Vec<OutputRow>, FieldEvaluationError> {
+        let mut rows: Vec<OutputRow> = Vec::new();
         for answer in answers {
             let Some(metric) = self.metrics.get(answer.query.metric) else {
                 continue;
@@ -281,7 +281,7 @@ impl Plan {
             let entry = (metric.name.clone(), value);
             match rows.iter_mut().find(|row| row.ts == ts) {
                 Some(row) => row.values.push(entry),
-                None => rows.push(Row {
+                None => rows.push(OutputRow {
                     ts,
                     values: vec![entry],
                 }),
@@ -293,29 +293,31 @@ impl Plan {
 }
 
 /// Numbers are rounded; the smallest and largest of texts are texts.
-fn result(value: &Value, decimals: Option<i32>) -> Result<Value, EvalError> {
+fn result(value: &KvValue, decimals: Option<i32>) -> Result<KvValue, FieldEvaluationError> {
     match value {
-        Value::Long(_) | Value::Double(_) => rounded(number(value.as_ref()).unwrap_or(f64::NAN), decimals),
+        KvValue::Long(_) | KvValue::Double(_) => {
+            rounded(number(value.as_ref()).unwrap_or(f64::NAN), decimals)
+        }
         other => Ok(other.clone()),
     }
 }
 
-impl Field {
+impl CompiledField {
     /// Notes that the series has a new point at a time.
     pub(super) fn take_point(
         &self,
-        state: &mut State,
+        state: &mut CalculatedFieldState,
         argument: usize,
-        need: &Need,
+        need: &FieldInput,
         ts: i64,
         now: i64,
-    ) -> Result<bool, EvalError> {
+    ) -> Result<bool, FieldEvaluationError> {
         let Some(plan) = self.aggregation() else {
-            return Err(EvalError::WrongArgument(argument));
+            return Err(FieldEvaluationError::WrongArgument(argument));
         };
         plan.open_current(state, now);
         let mut intervals = match take_slot(state, argument) {
-            Slot::Intervals(intervals) => intervals,
+            ArgumentEntry::Intervals(intervals) => intervals,
             _ => Vec::new(),
         };
         let known = intervals
@@ -328,7 +330,9 @@ impl Field {
             }
             None => match plan.calendar.bounds(ts) {
                 Some((_, end)) if now.saturating_sub(end) > plan.watermark_ms => Ok(false),
-                Some(_) if intervals.len() >= MAX_OPEN => Err(EvalError::TooManyIntervals(need.name.clone())),
+                Some(_) if intervals.len() >= MAX_OPEN => {
+                    Err(FieldEvaluationError::TooManyIntervals(need.name.clone()))
+                }
                 Some((start, end)) => {
                     intervals.push(OpenInterval::new(start, end, now));
                     Ok(true)
@@ -337,7 +341,7 @@ impl Field {
             },
         };
         if let Some(slot) = state.slots.get_mut(argument) {
-            *slot = Slot::Intervals(intervals);
+            *slot = ArgumentEntry::Intervals(intervals);
         }
         taken
     }

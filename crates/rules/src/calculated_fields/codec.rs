@@ -10,17 +10,17 @@
 use fieldline_model::entity::CalculatedField;
 use fieldline_model::entity::calculated_field::RelationLevel;
 use fieldline_model::fnv;
-use fieldline_model::kv::{Corrupt, pack_value, read_varint, take_array, unpack_value, write_varint};
+use fieldline_model::kv::{CorruptData, pack_value, read_varint, take_array, unpack_value, write_varint};
 use fieldline_model::{CalculatedFieldId, EntityId, EntityType};
 use uuid::Uuid;
 
 use super::aggregation::OpenInterval;
-use super::field::Field;
-use super::geofencing::Zone;
-use super::need::{Need, Role};
-use super::perimeter::{Perimeter, Place};
-use super::rolling::Rolling;
-use super::state::{Single, Slot, State};
+use super::field::CompiledField;
+use super::geofencing::GeofenceZone;
+use super::need::{FieldInput, FieldInputRole};
+use super::perimeter::{GeoPoint, Perimeter};
+use super::rolling::RollingWindow;
+use super::state::{ArgumentEntry, CalculatedFieldState, SingleValue};
 
 const VERSION: u8 = 1;
 
@@ -30,32 +30,32 @@ const OVERSIZED: u8 = 4;
 
 /// Why bytes are no state of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum DecodeError {
+pub enum FieldStateError {
     /// They were, before the arguments of the field have changed; or a newer program has written them.
     #[error("the state belongs to another version of the field")]
     Stale,
     /// They are damaged.
     #[error(transparent)]
-    Corrupt(#[from] Corrupt),
+    Corrupt(#[from] CorruptData),
 }
 
 /// About as many bytes as a state has when encoded, without encoding it.
-pub(super) fn size(state: &State) -> usize {
+pub(super) fn size(state: &CalculatedFieldState) -> usize {
     const ENTITY: usize = 17;
-    let single = |single: &Single| 16 + single.value.heap_bytes();
+    let single = |single: &SingleValue| 16 + single.value.heap_bytes();
     let slots = state.slots.iter().map(|slot| match slot {
-        Slot::Empty => 1,
-        Slot::Single(value) => single(value),
-        Slot::Rolling(rolling) => 2 + rolling.len() * 12,
-        Slot::Zones(zones) => zones
+        ArgumentEntry::Empty => 1,
+        ArgumentEntry::Single(value) => single(value),
+        ArgumentEntry::Rolling(rolling) => 2 + rolling.len() * 12,
+        ArgumentEntry::Zones(zones) => zones
             .iter()
             .map(|zone| ENTITY + 10 + corners(&zone.perimeter) * 16)
             .sum(),
-        Slot::Related(entities) => entities
+        ArgumentEntry::Related(entities) => entities
             .iter()
             .map(|(_, value)| ENTITY + value.as_ref().map_or(1, single))
             .sum(),
-        Slot::Intervals(intervals) => intervals.len() * 28,
+        ArgumentEntry::Intervals(intervals) => intervals.len() * 28,
     });
     32 + (state.related.len() + state.previous.len()) * ENTITY + slots.sum::<usize>()
 }
@@ -68,7 +68,11 @@ fn corners(perimeter: &Perimeter) -> usize {
 }
 
 /// What a state depends on, as a number that stays the same between programs (FNV-1a).
-pub(super) fn fingerprint(field: &CalculatedField, needs: &[Need], relation: Option<&RelationLevel>) -> u64 {
+pub(super) fn fingerprint(
+    field: &CalculatedField,
+    needs: &[FieldInput],
+    relation: Option<&RelationLevel>,
+) -> u64 {
     let mut text = format!("{:?} {relation:?}", field.field_type);
     for need in needs {
         text.push_str(&format!(
@@ -82,9 +86,9 @@ pub(super) fn fingerprint(field: &CalculatedField, needs: &[Need], relation: Opt
     fnv::hash(fnv::BASIS, text.bytes())
 }
 
-impl Field {
+impl CompiledField {
     /// The state as bytes.
-    pub fn encode(&self, state: &State) -> Vec<u8> {
+    pub fn encode(&self, state: &CalculatedFieldState) -> Vec<u8> {
         let mut out = Vec::with_capacity(size(state));
         out.push(VERSION);
         out.extend_from_slice(&self.fingerprint().to_le_bytes());
@@ -108,12 +112,16 @@ impl Field {
     ///
     /// # Errors
     /// The field has changed since, and the state has to be made anew; or the bytes are damaged.
-    pub fn decode(&self, entity: EntityId, mut bytes: &[u8]) -> Result<State, DecodeError> {
+    pub fn decode(
+        &self,
+        entity: EntityId,
+        mut bytes: &[u8],
+    ) -> Result<CalculatedFieldState, FieldStateError> {
         let input = &mut bytes;
         if take_array::<1>(input)? != [VERSION]
             || u64::from_le_bytes(take_array(input)?) != self.fingerprint()
         {
-            return Err(DecodeError::Stale);
+            return Err(FieldStateError::Stale);
         }
         let mut state = self.new_state(entity);
         let [flags] = take_array::<1>(input)?;
@@ -131,35 +139,35 @@ impl Field {
         for (need, slot) in self.needs().iter().zip(&mut state.slots) {
             *slot = read_slot(input)?;
             if !fits(need.role, slot) {
-                return Err(Corrupt("argument of another kind").into());
+                return Err(CorruptData("argument of another kind").into());
             }
         }
         if !bytes.is_empty() {
-            return Err(Corrupt("bytes behind the state").into());
+            return Err(CorruptData("bytes behind the state").into());
         }
         Ok(state)
     }
 }
 
-fn fits(role: Role, slot: &Slot) -> bool {
+fn fits(role: FieldInputRole, slot: &ArgumentEntry) -> bool {
     match slot {
-        Slot::Empty => true,
-        Slot::Single(_) => role == Role::Value,
-        Slot::Rolling(_) => role == Role::Points,
-        Slot::Zones(_) => role == Role::Zones,
-        Slot::Related(_) => role == Role::Related,
-        Slot::Intervals(_) => role == Role::Series,
+        ArgumentEntry::Empty => true,
+        ArgumentEntry::Single(_) => role == FieldInputRole::Value,
+        ArgumentEntry::Rolling(_) => role == FieldInputRole::Points,
+        ArgumentEntry::Zones(_) => role == FieldInputRole::Zones,
+        ArgumentEntry::Related(_) => role == FieldInputRole::Related,
+        ArgumentEntry::Intervals(_) => role == FieldInputRole::Series,
     }
 }
 
-fn write_slot(slot: &Slot, out: &mut Vec<u8>) {
+fn write_slot(slot: &ArgumentEntry, out: &mut Vec<u8>) {
     match slot {
-        Slot::Empty => out.push(0),
-        Slot::Single(single) => {
+        ArgumentEntry::Empty => out.push(0),
+        ArgumentEntry::Single(single) => {
             out.push(1);
             write_single(single, out);
         }
-        Slot::Rolling(rolling) => {
+        ArgumentEntry::Rolling(rolling) => {
             out.push(2);
             write_varint(rolling.len() as u64, out);
             let mut before = 0;
@@ -169,11 +177,11 @@ fn write_slot(slot: &Slot, out: &mut Vec<u8>) {
                 before = ts;
             }
         }
-        Slot::Zones(zones) => {
+        ArgumentEntry::Zones(zones) => {
             out.push(3);
             write_list(zones, out, write_zone);
         }
-        Slot::Related(entities) => {
+        ArgumentEntry::Related(entities) => {
             out.push(4);
             write_list(entities, out, |(entity, single), out| {
                 write_entity(*entity, out);
@@ -183,7 +191,7 @@ fn write_slot(slot: &Slot, out: &mut Vec<u8>) {
                 }
             });
         }
-        Slot::Intervals(intervals) => {
+        ArgumentEntry::Intervals(intervals) => {
             out.push(5);
             write_list(intervals, out, |interval, out| {
                 write_signed(interval.start, out);
@@ -195,24 +203,24 @@ fn write_slot(slot: &Slot, out: &mut Vec<u8>) {
     }
 }
 
-fn read_slot(input: &mut &[u8]) -> Result<Slot, Corrupt> {
+fn read_slot(input: &mut &[u8]) -> Result<ArgumentEntry, CorruptData> {
     let [tag] = take_array::<1>(input)?;
     Ok(match tag {
-        0 => Slot::Empty,
-        1 => Slot::Single(read_single(input)?),
+        0 => ArgumentEntry::Empty,
+        1 => ArgumentEntry::Single(read_single(input)?),
         2 => {
             let mut before = 0i64;
             let points = read_list(input, 9, |input| {
                 before = before.wrapping_add(read_signed(input)?);
                 Ok((before, f64::from_le_bytes(take_array(input)?)))
             })?;
-            let mut rolling = Rolling::default();
+            let mut rolling = RollingWindow::default();
             for (ts, value) in points {
                 rolling.insert(ts, value, usize::MAX);
             }
-            Slot::Rolling(rolling)
+            ArgumentEntry::Rolling(rolling)
         }
-        3 => Slot::Zones(read_list(input, 20, read_zone)?),
+        3 => ArgumentEntry::Zones(read_list(input, 20, read_zone)?),
         4 => {
             let mut entities = read_list(input, 18, |input| {
                 let entity = read_entity(input)?;
@@ -224,9 +232,9 @@ fn read_slot(input: &mut &[u8]) -> Result<Slot, Corrupt> {
             })?;
             entities.sort_by_key(|(entity, _)| *entity);
             entities.dedup_by_key(|(entity, _)| *entity);
-            Slot::Related(entities)
+            ArgumentEntry::Related(entities)
         }
-        5 => Slot::Intervals(read_list(input, 4, |input| {
+        5 => ArgumentEntry::Intervals(read_list(input, 4, |input| {
             let start = read_signed(input)?;
             Ok(OpenInterval {
                 start,
@@ -235,25 +243,25 @@ fn read_slot(input: &mut &[u8]) -> Result<Slot, Corrupt> {
                 evaluated_at: read_signed(input)?,
             })
         })?),
-        _ => return Err(Corrupt("unknown kind of argument")),
+        _ => return Err(CorruptData("unknown kind of argument")),
     })
 }
 
-fn write_single(single: &Single, out: &mut Vec<u8>) {
+fn write_single(single: &SingleValue, out: &mut Vec<u8>) {
     out.push(u8::from(single.is_default));
     write_signed(single.ts, out);
     pack_value(single.value.as_ref(), out);
 }
 
-fn read_single(input: &mut &[u8]) -> Result<Single, Corrupt> {
-    Ok(Single {
+fn read_single(input: &mut &[u8]) -> Result<SingleValue, CorruptData> {
+    Ok(SingleValue {
         is_default: take_array::<1>(input)? != [0],
         ts: read_signed(input)?,
         value: unpack_value(input)?.to_value(),
     })
 }
 
-fn write_zone(zone: &Zone, out: &mut Vec<u8>) {
+fn write_zone(zone: &GeofenceZone, out: &mut Vec<u8>) {
     write_entity(zone.entity, out);
     write_signed(zone.ts, out);
     out.push(match zone.inside {
@@ -278,7 +286,7 @@ fn write_zone(zone: &Zone, out: &mut Vec<u8>) {
     }
 }
 
-fn read_zone(input: &mut &[u8]) -> Result<Zone, Corrupt> {
+fn read_zone(input: &mut &[u8]) -> Result<GeofenceZone, CorruptData> {
     let entity = read_entity(input)?;
     let ts = read_signed(input)?;
     let inside = match take_array::<1>(input)? {
@@ -299,7 +307,7 @@ fn read_zone(input: &mut &[u8]) -> Result<Zone, Corrupt> {
             }
         }
     };
-    Ok(Zone {
+    Ok(GeofenceZone {
         entity,
         ts,
         perimeter,
@@ -307,12 +315,12 @@ fn read_zone(input: &mut &[u8]) -> Result<Zone, Corrupt> {
     })
 }
 
-fn write_place(place: &Place, out: &mut Vec<u8>) {
+fn write_place(place: &GeoPoint, out: &mut Vec<u8>) {
     out.extend_from_slice(&place.0.to_le_bytes());
     out.extend_from_slice(&place.1.to_le_bytes());
 }
 
-fn read_place(input: &mut &[u8]) -> Result<Place, Corrupt> {
+fn read_place(input: &mut &[u8]) -> Result<GeoPoint, CorruptData> {
     Ok((
         f64::from_le_bytes(take_array(input)?),
         f64::from_le_bytes(take_array(input)?),
@@ -324,9 +332,9 @@ fn write_entity(entity: EntityId, out: &mut Vec<u8>) {
     out.extend_from_slice(entity.id.as_bytes());
 }
 
-fn read_entity(input: &mut &[u8]) -> Result<EntityId, Corrupt> {
+fn read_entity(input: &mut &[u8]) -> Result<EntityId, CorruptData> {
     let [code] = take_array::<1>(input)?;
-    let entity_type = EntityType::from_code(code).ok_or(Corrupt("unknown entity type"))?;
+    let entity_type = EntityType::from_code(code).ok_or(CorruptData("unknown entity type"))?;
     Ok(EntityId::new(entity_type, Uuid::from_bytes(take_array(input)?)))
 }
 
@@ -341,11 +349,11 @@ fn write_list<T>(items: &[T], out: &mut Vec<u8>, write: impl Fn(&T, &mut Vec<u8>
 fn read_list<T>(
     input: &mut &[u8],
     least: usize,
-    mut read: impl FnMut(&mut &[u8]) -> Result<T, Corrupt>,
-) -> Result<Vec<T>, Corrupt> {
-    let count = usize::try_from(read_varint(input)?).map_err(|_| Corrupt("list too long"))?;
+    mut read: impl FnMut(&mut &[u8]) -> Result<T, CorruptData>,
+) -> Result<Vec<T>, CorruptData> {
+    let count = usize::try_from(read_varint(input)?).map_err(|_| CorruptData("list too long"))?;
     if count > input.len() / least {
-        return Err(Corrupt("list cut short"));
+        return Err(CorruptData("list cut short"));
     }
     let mut items = Vec::with_capacity(count);
     for _ in 0..count {
@@ -358,7 +366,7 @@ fn write_signed(value: i64, out: &mut Vec<u8>) {
     write_varint(((value << 1) ^ (value >> 63)) as u64, out);
 }
 
-fn read_signed(input: &mut &[u8]) -> Result<i64, Corrupt> {
+fn read_signed(input: &mut &[u8]) -> Result<i64, CorruptData> {
     let value = read_varint(input)?;
     Ok(((value >> 1) as i64) ^ -((value & 1) as i64))
 }

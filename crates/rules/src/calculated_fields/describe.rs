@@ -2,35 +2,35 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::field::Field;
-use super::need::NeedKind;
-use super::state::{Single, Slot, State};
+use super::field::CompiledField;
+use super::need::FieldInputKind;
+use super::state::{ArgumentEntry, CalculatedFieldState, SingleValue};
 
 /// Points of a window that are shown.
 const MAX_POINTS: usize = 100;
 
-impl Field {
+impl CompiledField {
     /// The arguments by their names: `{"ts", "value"}` of a single value, `{"timeWindow", "values"}` of a window; of
     /// several entities an object by their ids.
-    pub fn arguments_json(&self, state: &State) -> Json {
+    pub fn arguments_json(&self, state: &CalculatedFieldState) -> Json {
         let mut arguments = Map::new();
         for (need, slot) in self.needs().iter().zip(&state.slots) {
             let shown = match slot {
-                Slot::Empty => Json::Null,
-                Slot::Single(value) => single(value),
-                Slot::Rolling(rolling) => {
+                ArgumentEntry::Empty => Json::Null,
+                ArgumentEntry::Single(value) => single(value),
+                ArgumentEntry::Rolling(rolling) => {
                     let points: Vec<Json> = rolling
                         .points()
                         .take(MAX_POINTS)
                         .map(|(ts, value)| json!({"ts": ts, "value": value}))
                         .collect();
                     let window = match need.kind {
-                        NeedKind::Rolling { window_ms, .. } if window_ms < i64::MAX => Some(window_ms),
+                        FieldInputKind::Rolling { window_ms, .. } if window_ms < i64::MAX => Some(window_ms),
                         _ => None,
                     };
                     json!({"timeWindow": window, "values": points})
                 }
-                Slot::Zones(zones) => zones
+                ArgumentEntry::Zones(zones) => zones
                     .iter()
                     .map(|zone| {
                         (
@@ -40,12 +40,12 @@ impl Field {
                     })
                     .collect::<Map<_, _>>()
                     .into(),
-                Slot::Related(entities) => entities
+                ArgumentEntry::Related(entities) => entities
                     .iter()
                     .map(|(entity, value)| (entity.id.to_string(), value.as_ref().map_or(Json::Null, single)))
                     .collect::<Map<_, _>>()
                     .into(),
-                Slot::Intervals(intervals) => intervals
+                ArgumentEntry::Intervals(intervals) => intervals
                     .iter()
                     .map(|interval| json!({"startTs": interval.start, "endTs": interval.end}))
                     .collect::<Vec<_>>()
@@ -57,6 +57,6 @@ impl Field {
     }
 }
 
-fn single(single: &Single) -> Json {
+fn single(single: &SingleValue) -> Json {
     json!({"ts": single.ts, "value": single.value.to_json()})
 }

@@ -5,42 +5,47 @@ use std::sync::Arc;
 
 use fieldline_model::entity::CalculatedField;
 use fieldline_model::entity::calculated_field::{
-    Argument, CalculatedFieldLimits, ConfigError, Configuration, Output as OutputSetting, OutputStrategy,
-    OutputType, RelationLevel,
+    ArgumentDefinition, CalculatedFieldConfiguration, CalculatedFieldLimits,
+    CalculatedFieldOutput as OutputSetting, FieldConfigError, OutputStrategy, OutputType, RelationLevel,
 };
-use fieldline_model::expression::Expression;
+use fieldline_model::expression::MathExpression;
 use fieldline_model::{CalculatedFieldId, EntityId};
 use fieldline_script::Script;
 
-use super::need::{Need, NeedSource, Role};
+use super::need::{FieldInput, FieldInputRole, FieldInputSource};
 use super::number::{number, rounded};
-use super::outcome::{EvalError, IntervalAnswer, Outcome, Output, OutputKind, Row, Targets};
-use super::script::{self, ScriptCalls, View};
-use super::state::{NEVER, Slot, State};
-use super::update::Update;
+use super::outcome::{
+    FieldEvaluationError, FieldOutcome, IntervalAnswer, Output, OutputKind, OutputRow, OutputTargets,
+};
+use super::script::{self, ArgumentView, ScriptRunner};
+use super::state::{ArgumentEntry, CalculatedFieldState, NEVER};
+use super::update::ArgumentUpdate;
 use super::{aggregation, codec, geofencing, propagation, related};
 use crate::bounds::check_field;
 
 /// Arguments of a simple field whose values fit on the stack.
-const FEW: usize = 16;
+const INLINE_ARGUMENTS: usize = 16;
 
 #[derive(Debug)]
-enum Kind {
-    Simple { expression: Expression, name: Arc<str> },
+enum FieldEvaluator {
+    Simple {
+        expression: MathExpression,
+        name: Arc<str>,
+    },
     Script(Script),
-    Geofencing(geofencing::Plan),
+    Geofencing(geofencing::GeofencingPlan),
     Propagation(Option<Script>),
-    Related(related::Plan),
-    Aggregation(aggregation::Plan),
+    Related(related::RelatedAggregation),
+    Aggregation(aggregation::IntervalAggregation),
 }
 
 /// A calculated field, checked and compiled; shared by all entities that have it.
 #[derive(Debug)]
-pub struct Field {
+pub struct CompiledField {
     id: CalculatedFieldId,
     name: Arc<str>,
-    kind: Kind,
-    needs: Box<[Need]>,
+    kind: FieldEvaluator,
+    needs: Box<[FieldInput]>,
     relation: Option<RelationLevel>,
     limits: CalculatedFieldLimits,
     output: OutputKind,
@@ -50,7 +55,7 @@ pub struct Field {
     fingerprint: u64,
 }
 
-impl Field {
+impl CompiledField {
     /// Compiles a field for a tenant with these limits.
     ///
     /// # Errors
@@ -58,38 +63,38 @@ impl Field {
     pub fn compile(
         field: &CalculatedField,
         limits: &CalculatedFieldLimits,
-    ) -> Result<Arc<Self>, ConfigError> {
-        check_field(&field.configuration).map_err(|(path, problem)| ConfigError::new(path, problem))?;
-        let configuration = Configuration::parse(field.field_type, &field.configuration)?;
+    ) -> Result<Arc<Self>, FieldConfigError> {
+        check_field(&field.configuration).map_err(|(path, problem)| FieldConfigError::new(path, problem))?;
+        let configuration = CalculatedFieldConfiguration::parse(field.field_type, &field.configuration)?;
         let Some(output) = configuration.output() else {
-            return Err(ConfigError::new(
+            return Err(FieldConfigError::new(
                 "type",
                 "alarm rules are not calculated fields of values",
             ));
         };
         let timed = output.kind == OutputType::TimeSeries;
         let (kind, needs, relation, use_latest_ts) = match &configuration {
-            Configuration::Simple(simple) => {
-                let needs = needs(&simple.arguments, Role::Value, limits)?;
+            CalculatedFieldConfiguration::Simple(simple) => {
+                let needs = needs(&simple.arguments, FieldInputRole::Value, limits)?;
                 let names: Vec<&str> = needs.iter().map(|need| &*need.name).collect();
-                let expression = Expression::compile(&simple.expression, &names)
-                    .map_err(|error| ConfigError::new("configuration.expression", error.to_string()))?;
+                let expression = MathExpression::compile(&simple.expression, &names)
+                    .map_err(|error| FieldConfigError::new("configuration.expression", error.to_string()))?;
                 let name = simple.output.name.as_deref().unwrap_or_default().into();
-                let kind = Kind::Simple { expression, name };
+                let kind = FieldEvaluator::Simple { expression, name };
                 (kind, needs, None, simple.use_latest_ts)
             }
-            Configuration::Script(script) => {
-                let needs = needs(&script.arguments, Role::Value, limits)?;
+            CalculatedFieldConfiguration::Script(script) => {
+                let needs = needs(&script.arguments, FieldInputRole::Value, limits)?;
                 let script = script::compile("configuration.expression", &needs, &script.expression)?;
-                (Kind::Script(script), needs, None, false)
+                (FieldEvaluator::Script(script), needs, None, false)
             }
-            Configuration::Geofencing(geofencing) => {
+            CalculatedFieldConfiguration::Geofencing(geofencing) => {
                 let (plan, needs) =
-                    geofencing::Plan::new(geofencing, limits.min_scheduled_update_interval_sec)?;
-                (Kind::Geofencing(plan), needs, None, timed)
+                    geofencing::GeofencingPlan::new(geofencing, limits.min_scheduled_update_interval_sec)?;
+                (FieldEvaluator::Geofencing(plan), needs, None, timed)
             }
-            Configuration::Propagation(propagation) => {
-                let needs = needs(&propagation.arguments, Role::Value, limits)?;
+            CalculatedFieldConfiguration::Propagation(propagation) => {
+                let needs = needs(&propagation.arguments, FieldInputRole::Value, limits)?;
                 let script = match propagation.expression.as_deref() {
                     Some(body) if propagation.apply_expression_to_resolved_arguments => {
                         Some(script::compile("configuration.expression", &needs, body)?)
@@ -98,20 +103,32 @@ impl Field {
                 };
                 let copies = script.is_none();
                 let relation = Some(propagation.relation.clone());
-                (Kind::Propagation(script), needs, relation, timed && copies)
+                (
+                    FieldEvaluator::Propagation(script),
+                    needs,
+                    relation,
+                    timed && copies,
+                )
             }
-            Configuration::RelatedEntitiesAggregation(aggregation) => {
-                let needs = needs(&aggregation.arguments, Role::Related, limits)?;
-                let plan = related::Plan::new(aggregation, &needs, limits)?;
+            CalculatedFieldConfiguration::RelatedEntitiesAggregation(aggregation) => {
+                let needs = needs(&aggregation.arguments, FieldInputRole::Related, limits)?;
+                let plan = related::RelatedAggregation::new(aggregation, &needs, limits)?;
                 let relation = Some(aggregation.relation.clone());
-                (Kind::Related(plan), needs, relation, aggregation.use_latest_ts)
+                (
+                    FieldEvaluator::Related(plan),
+                    needs,
+                    relation,
+                    aggregation.use_latest_ts,
+                )
             }
-            Configuration::EntityAggregation(aggregation) => {
-                let needs = needs(&aggregation.arguments, Role::Series, limits)?;
-                let plan = aggregation::Plan::new(aggregation, &needs, limits)?;
-                (Kind::Aggregation(plan), needs, None, false)
+            CalculatedFieldConfiguration::EntityAggregation(aggregation) => {
+                let needs = needs(&aggregation.arguments, FieldInputRole::Series, limits)?;
+                let plan = aggregation::IntervalAggregation::new(aggregation, &needs, limits)?;
+                (FieldEvaluator::Aggregation(plan), needs, None, false)
             }
-            Configuration::Alarm(_) => return Err(ConfigError::new("type", "alarm rules have no output")),
+            CalculatedFieldConfiguration::Alarm(_) => {
+                return Err(FieldConfigError::new("type", "alarm rules have no output"));
+            }
         };
         Ok(Arc::new(Self {
             id: field.id.unwrap_or_default(),
@@ -141,13 +158,13 @@ impl Field {
     /// Name of the series it makes, where the configuration says it: scripts make up their own.
     pub fn result_name(&self) -> Option<&str> {
         match (&self.kind, self.output) {
-            (Kind::Simple { name, .. }, OutputKind::TimeSeries) => Some(name),
+            (FieldEvaluator::Simple { name, .. }, OutputKind::TimeSeries) => Some(name),
             _ => None,
         }
     }
 
     /// Its arguments; the place of one is its number.
-    pub fn needs(&self) -> &[Need] {
+    pub fn needs(&self) -> &[FieldInput] {
         &self.needs
     }
 
@@ -156,13 +173,13 @@ impl Field {
         self.relation.as_ref()
     }
 
-    /// Whether it has to be asked whose zones or related entities have changed: see [`Field::relations_due`].
+    /// Whether it has to be asked whose zones or related entities have changed: see [`CompiledField::relations_due`].
     pub fn follows_relations(&self) -> bool {
         self.relation.is_some()
             || self
                 .needs
                 .iter()
-                .any(|need| matches!(need.source, NeedSource::Path(_)))
+                .any(|need| matches!(need.source, FieldInputSource::Path(_)))
     }
 
     pub(super) fn limits(&self) -> &CalculatedFieldLimits {
@@ -173,16 +190,16 @@ impl Field {
         self.fingerprint
     }
 
-    pub(super) fn aggregation(&self) -> Option<&aggregation::Plan> {
+    pub(super) fn aggregation(&self) -> Option<&aggregation::IntervalAggregation> {
         match &self.kind {
-            Kind::Aggregation(plan) => Some(plan),
+            FieldEvaluator::Aggregation(plan) => Some(plan),
             _ => None,
         }
     }
 
     /// A state that knows nothing yet. It wants every argument once, the zones and the related entities.
-    pub fn new_state(&self, entity: EntityId) -> State {
-        State::new(entity, self.needs.len())
+    pub fn new_state(&self, entity: EntityId) -> CalculatedFieldState {
+        CalculatedFieldState::new(entity, self.needs.len())
     }
 
     /// Takes news; returns whether they are a reason to evaluate. `previous` are the fields that have taken part in
@@ -192,11 +209,11 @@ impl Field {
     /// The first update that was not taken; all others were.
     pub fn update(
         &self,
-        state: &mut State,
-        updates: &[Update<'_>],
+        state: &mut CalculatedFieldState,
+        updates: &[ArgumentUpdate<'_>],
         previous: &[CalculatedFieldId],
         now: i64,
-    ) -> Result<bool, EvalError> {
+    ) -> Result<bool, FieldEvaluationError> {
         if previous.contains(&self.id) {
             return Ok(false);
         }
@@ -204,7 +221,10 @@ impl Field {
             return Err(self.too_large());
         }
         // Results of aggregations come later, and are made of all values since the last one.
-        if !matches!(self.kind, Kind::Related(_) | Kind::Aggregation(_)) {
+        if !matches!(
+            self.kind,
+            FieldEvaluator::Related(_) | FieldEvaluator::Aggregation(_)
+        ) {
             state.previous.clear();
         }
         let mut changed = false;
@@ -224,10 +244,12 @@ impl Field {
     /// Whether evaluating it may call scripts.
     pub fn calls_scripts(&self) -> bool {
         match &self.kind {
-            Kind::Script(_) => true,
-            Kind::Propagation(script) => script.is_some(),
-            Kind::Related(plan) => plan.calls_scripts(),
-            Kind::Simple { .. } | Kind::Geofencing(_) | Kind::Aggregation(_) => false,
+            FieldEvaluator::Script(_) => true,
+            FieldEvaluator::Propagation(script) => script.is_some(),
+            FieldEvaluator::Related(plan) => plan.calls_scripts(),
+            FieldEvaluator::Simple { .. }
+            | FieldEvaluator::Geofencing(_)
+            | FieldEvaluator::Aggregation(_) => false,
         }
     }
 
@@ -237,17 +259,17 @@ impl Field {
     /// Why there are none. The state is as it would be with a result.
     pub fn evaluate(
         &self,
-        state: &mut State,
-        scripts: &mut dyn ScriptCalls,
+        state: &mut CalculatedFieldState,
+        scripts: &mut dyn ScriptRunner,
         now: i64,
-    ) -> Result<Outcome, EvalError> {
+    ) -> Result<FieldOutcome, FieldEvaluationError> {
         if state.oversized {
             return Err(self.too_large());
         }
         self.expire(state, now);
-        let mut outcome = Outcome {
+        let mut outcome = FieldOutcome {
             not_ready: self.not_ready(state),
-            ..Outcome::default()
+            ..FieldOutcome::default()
         };
         let result = if outcome.not_ready.is_none() {
             self.results(state, scripts, now, &mut outcome)
@@ -263,25 +285,27 @@ impl Field {
 
     fn results(
         &self,
-        state: &mut State,
-        scripts: &mut dyn ScriptCalls,
+        state: &mut CalculatedFieldState,
+        scripts: &mut dyn ScriptRunner,
         now: i64,
-        outcome: &mut Outcome,
-    ) -> Result<(), EvalError> {
-        let mut targets = Targets::Own;
+        outcome: &mut FieldOutcome,
+    ) -> Result<(), FieldEvaluationError> {
+        let mut targets = OutputTargets::Own;
         let rows = match &self.kind {
-            Kind::Simple { expression, name } => vec![self.simple(state, expression, name)?],
-            Kind::Script(script) => script::rows(self.run(script, state, scripts, now)?, self.output)?,
-            Kind::Geofencing(plan) => vec![plan.evaluate(state, &self.needs, outcome)?],
-            Kind::Propagation(script) => {
+            FieldEvaluator::Simple { expression, name } => vec![self.simple(state, expression, name)?],
+            FieldEvaluator::Script(script) => {
+                script::rows(self.run(script, state, scripts, now)?, self.output)?
+            }
+            FieldEvaluator::Geofencing(plan) => vec![plan.evaluate(state, &self.needs, outcome)?],
+            FieldEvaluator::Propagation(script) => {
                 let (entities, all) = propagation::targets(state);
-                targets = Targets::Entities(entities);
+                targets = OutputTargets::Entities(entities);
                 match script {
                     Some(script) => script::rows(self.run(script, state, scripts, now)?, self.output)?,
                     None => vec![propagation::copied(state, &self.needs, all)],
                 }
             }
-            Kind::Related(plan) => {
+            FieldEvaluator::Related(plan) => {
                 if plan.due_at(state).is_none_or(|due| now < due) {
                     return Ok(());
                 }
@@ -290,7 +314,7 @@ impl Field {
                 state.added.clear();
                 vec![plan.evaluate(state, &self.needs, self.decimals, scripts, now)?]
             }
-            Kind::Aggregation(plan) => {
+            FieldEvaluator::Aggregation(plan) => {
                 let (queries, empty) = plan.evaluate(state, &self.needs, now);
                 outcome.queries = queries;
                 let rows = plan.rows(&empty, self.decimals)?;
@@ -301,7 +325,7 @@ impl Field {
             }
         };
         let latest_ts = if self.use_latest_ts {
-            state.latest_ts(matches!(self.kind, Kind::Propagation(_)))
+            state.latest_ts(matches!(self.kind, FieldEvaluator::Propagation(_)))
         } else {
             None
         };
@@ -314,52 +338,59 @@ impl Field {
     ///
     /// # Errors
     /// A result is no number.
-    pub fn answer(&self, answers: &[IntervalAnswer]) -> Result<Vec<Output>, EvalError> {
+    pub fn answer(&self, answers: &[IntervalAnswer]) -> Result<Vec<Output>, FieldEvaluationError> {
         let Some(plan) = self.aggregation() else {
             return Ok(Vec::new());
         };
-        Ok(self.outputs(Targets::Own, plan.rows(answers, self.decimals)?, None))
+        Ok(self.outputs(OutputTargets::Own, plan.rows(answers, self.decimals)?, None))
     }
 
     /// What has to be made up for after a time without this state's field being evaluated, such as a restart.
-    pub fn restore(&self, state: &mut State, now: i64) {
+    pub fn restore(&self, state: &mut CalculatedFieldState, now: i64) {
         if let Some(plan) = self.aggregation() {
             plan.restore(state, now);
         }
     }
 
     /// When to evaluate though nothing has changed, milliseconds; seen from now.
-    pub fn next_check(&self, state: &State, now: i64) -> Option<i64> {
+    pub fn next_check(&self, state: &CalculatedFieldState, now: i64) -> Option<i64> {
         match &self.kind {
-            Kind::Related(plan) if plan.not_ready(state).is_none() => {
+            FieldEvaluator::Related(plan) if plan.not_ready(state).is_none() => {
                 plan.due_at(state).map(|due| due.max(now))
             }
-            Kind::Aggregation(plan) => plan.next_check(state, now),
+            FieldEvaluator::Aggregation(plan) => plan.next_check(state, now),
             _ => None,
         }
     }
 
     /// Whether zones or related entities should be looked up again before the next evaluation.
-    pub fn relations_due(&self, state: &State, now: i64) -> bool {
+    pub fn relations_due(&self, state: &CalculatedFieldState, now: i64) -> bool {
         let pause = match &self.kind {
-            Kind::Geofencing(plan) => plan.refresh_ms,
-            Kind::Related(plan) => Some(plan.refresh_ms),
+            FieldEvaluator::Geofencing(plan) => plan.refresh_ms,
+            FieldEvaluator::Related(plan) => Some(plan.refresh_ms),
             _ => None,
         };
         pause.is_some_and(|pause| state.related_at == NEVER || state.related_at < now.saturating_sub(pause))
     }
 
     /// Windows end now, whether or not points have come.
-    fn expire(&self, state: &mut State, now: i64) {
+    fn expire(&self, state: &mut CalculatedFieldState, now: i64) {
         for (need, slot) in self.needs.iter().zip(&mut state.slots) {
-            if let (Slot::Rolling(rolling), super::NeedKind::Rolling { window_ms, .. }) = (slot, need.kind) {
+            if let (ArgumentEntry::Rolling(rolling), super::FieldInputKind::Rolling { window_ms, .. }) =
+                (slot, need.kind)
+            {
                 rolling.expire(now, window_ms);
             }
         }
     }
 
-    fn simple(&self, state: &State, expression: &Expression, name: &Arc<str>) -> Result<Row, EvalError> {
-        let mut few = [0.0; FEW];
+    fn simple(
+        &self,
+        state: &CalculatedFieldState,
+        expression: &MathExpression,
+        name: &Arc<str>,
+    ) -> Result<OutputRow, FieldEvaluationError> {
+        let mut few = [0.0; INLINE_ARGUMENTS];
         let mut many = Vec::new();
         let numbers = match few.get_mut(..self.needs.len()) {
             Some(numbers) => numbers,
@@ -370,13 +401,13 @@ impl Field {
         };
         for ((place, need), slot) in numbers.iter_mut().zip(&self.needs).zip(&state.slots) {
             let value = match slot {
-                Slot::Single(single) => number(single.value.as_ref()),
+                ArgumentEntry::Single(single) => number(single.value.as_ref()),
                 _ => None,
             };
-            *place = value.ok_or_else(|| EvalError::NotANumber(need.name.clone()))?;
+            *place = value.ok_or_else(|| FieldEvaluationError::NotANumber(need.name.clone()))?;
         }
         let result = rounded(expression.evaluate(numbers)?, self.decimals)?;
-        Ok(Row {
+        Ok(OutputRow {
             ts: None,
             values: vec![(name.clone(), result)],
         })
@@ -385,21 +416,26 @@ impl Field {
     fn run(
         &self,
         script: &Script,
-        state: &State,
-        scripts: &mut dyn ScriptCalls,
+        state: &CalculatedFieldState,
+        scripts: &mut dyn ScriptRunner,
         now: i64,
-    ) -> Result<serde_json::Value, EvalError> {
-        let views: Vec<View<'_>> = self
+    ) -> Result<serde_json::Value, FieldEvaluationError> {
+        let views: Vec<ArgumentView<'_>> = self
             .needs
             .iter()
             .zip(&state.slots)
-            .map(|(need, slot)| View::of(need, slot))
+            .map(|(need, slot)| ArgumentView::of(need, slot))
             .collect();
-        let latest_ts = state.latest_ts(matches!(self.kind, Kind::Propagation(_)));
+        let latest_ts = state.latest_ts(matches!(self.kind, FieldEvaluator::Propagation(_)));
         script::call(script, &self.needs, &views, latest_ts, now, scripts)
     }
 
-    fn outputs(&self, targets: Targets, mut rows: Vec<Row>, latest_ts: Option<i64>) -> Vec<Output> {
+    fn outputs(
+        &self,
+        targets: OutputTargets,
+        mut rows: Vec<OutputRow>,
+        latest_ts: Option<i64>,
+    ) -> Vec<Output> {
         if latest_ts.is_some() {
             for row in &mut rows {
                 row.ts = latest_ts;
@@ -417,14 +453,14 @@ impl Field {
         }]
     }
 
-    fn taken_part(&self, state: &mut State) -> Vec<CalculatedFieldId> {
+    fn taken_part(&self, state: &mut CalculatedFieldState) -> Vec<CalculatedFieldId> {
         let mut previous = std::mem::take(&mut state.previous);
         previous.push(self.id);
         previous
     }
 
     /// Which arguments have no value, in the words of the REST API.
-    fn not_ready(&self, state: &State) -> Option<String> {
+    fn not_ready(&self, state: &CalculatedFieldState) -> Option<String> {
         let empty = || {
             self.needs
                 .iter()
@@ -437,9 +473,9 @@ impl Field {
             names.join(", ")
         };
         match &self.kind {
-            Kind::Aggregation(_) => None,
-            Kind::Related(plan) => plan.not_ready(state),
-            Kind::Propagation(script) => {
+            FieldEvaluator::Aggregation(_) => None,
+            FieldEvaluator::Related(plan) => plan.not_ready(state),
+            FieldEvaluator::Propagation(script) => {
                 let waits = match script {
                     Some(_) => empty().next().is_some(),
                     None => empty().count() == self.needs.len(),
@@ -460,7 +496,7 @@ impl Field {
         }
     }
 
-    fn check_size(&self, state: &mut State) -> Result<(), EvalError> {
+    fn check_size(&self, state: &mut CalculatedFieldState) -> Result<(), FieldEvaluationError> {
         let most = self.limits.max_state_bytes;
         if most == 0 || codec::size(state) as u64 <= most {
             return Ok(());
@@ -469,29 +505,27 @@ impl Field {
         Err(self.too_large())
     }
 
-    fn too_large(&self) -> EvalError {
-        EvalError::StateTooLarge(self.limits.max_state_bytes / 1024)
+    fn too_large(&self) -> FieldEvaluationError {
+        FieldEvaluationError::StateTooLarge(self.limits.max_state_bytes / 1024)
     }
 }
 
 fn needs(
-    arguments: &BTreeMap<String, Argument>,
-    role: Role,
+    arguments: &BTreeMap<String, ArgumentDefinition>,
+    role: FieldInputRole,
     limits: &CalculatedFieldLimits,
-) -> Result<Vec<Need>, ConfigError> {
+) -> Result<Vec<FieldInput>, FieldConfigError> {
     arguments
         .iter()
-        .map(|(name, argument)| Need::of(name, argument, role, limits.max_rolling_points))
+        .map(|(name, argument)| FieldInput::of(name, argument, role, limits.max_rolling_points))
         .collect()
 }
 
-fn output_kind(output: &OutputSetting) -> Result<OutputKind, ConfigError> {
+fn output_kind(output: &OutputSetting) -> Result<OutputKind, FieldConfigError> {
     Ok(match output.kind {
         OutputType::TimeSeries => OutputKind::TimeSeries,
-        OutputType::Attributes => {
-            OutputKind::Attributes(output.scope.ok_or_else(|| {
-                ConfigError::new("configuration.output.scope", "must be set for attributes")
-            })?)
-        }
+        OutputType::Attributes => OutputKind::Attributes(output.scope.ok_or_else(|| {
+            FieldConfigError::new("configuration.output.scope", "must be set for attributes")
+        })?),
     })
 }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use fieldline_model::EntityId;
 use fieldline_model::entity::SearchDirection;
 use fieldline_model::entity::calculated_field::{
-    Argument, ArgumentType, ConfigError, Geofencing, ReferencedKey, ReportStrategy, ZoneGroup,
+    ArgumentDefinition, ArgumentType, FieldConfigError, GeofencingFieldConfiguration, ReferencedKey,
+    ReportStrategy, ZoneGroup,
 };
-use fieldline_model::kv::Value;
+use fieldline_model::kv::KvValue;
 use fieldline_model::timeseries::AttributeScope;
 
-use super::need::{Need, NeedSource, Role};
-use super::outcome::{EvalError, Outcome, RelationChange, Row};
-use super::perimeter::{Perimeter, Place};
-use super::state::{Slot, State};
+use super::need::{FieldInput, FieldInputRole, FieldInputSource};
+use super::outcome::{FieldEvaluationError, FieldOutcome, OutputRow, RelationChange};
+use super::perimeter::{GeoPoint, Perimeter};
+use super::state::{ArgumentEntry, CalculatedFieldState};
 
 /// Numbers of the arguments of the coordinates; the groups of zones follow in the order of their names.
 const LATITUDE: usize = 0;
@@ -22,7 +23,7 @@ const FIRST_GROUP: usize = 2;
 
 /// A zone and whether the entity was in it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Zone {
+pub(super) struct GeofenceZone {
     pub(super) entity: EntityId,
     /// When its perimeter was written, milliseconds.
     pub(super) ts: i64,
@@ -31,7 +32,7 @@ pub(super) struct Zone {
     pub(super) inside: Option<bool>,
 }
 
-impl Zone {
+impl GeofenceZone {
     pub(super) fn new(entity: EntityId, ts: i64, perimeter: Perimeter) -> Self {
         Self {
             entity,
@@ -44,7 +45,7 @@ impl Zone {
 
 /// What is done with a group of zones.
 #[derive(Debug)]
-struct Group {
+struct GeofenceGroup {
     event_key: Arc<str>,
     status_key: Arc<str>,
     report: ReportStrategy,
@@ -53,17 +54,17 @@ struct Group {
 }
 
 #[derive(Debug)]
-pub(super) struct Plan {
-    groups: Vec<Group>,
+pub(super) struct GeofencingPlan {
+    groups: Vec<GeofenceGroup>,
     /// How often zones that are found by relations are looked up, milliseconds.
     pub(super) refresh_ms: Option<i64>,
 }
 
-impl Plan {
+impl GeofencingPlan {
     pub(super) fn new(
-        configuration: &Geofencing,
+        configuration: &GeofencingFieldConfiguration,
         min_refresh_sec: u64,
-    ) -> Result<(Self, Vec<Need>), ConfigError> {
+    ) -> Result<(Self, Vec<FieldInput>), FieldConfigError> {
         let coordinates = &configuration.entity_coordinates;
         let mut needs = vec![
             coordinate("latitude", &coordinates.latitude_key_name)?,
@@ -72,7 +73,7 @@ impl Plan {
         let mut groups = Vec::new();
         for (name, group) in &configuration.zone_groups {
             needs.push(zones(name, group)?);
-            groups.push(Group {
+            groups.push(GeofenceGroup {
                 event_key: format!("{name}Event").into(),
                 status_key: format!("{name}Status").into(),
                 report: group.report_strategy,
@@ -87,7 +88,7 @@ impl Plan {
         }
         let by_relations = needs
             .iter()
-            .any(|need| matches!(need.source, NeedSource::Path(_)));
+            .any(|need| matches!(need.source, FieldInputSource::Path(_)));
         let refresh_ms = configuration
             .scheduled_update_interval
             .filter(|_| configuration.scheduled_update_enabled && by_relations)
@@ -98,10 +99,10 @@ impl Plan {
     /// Looks where the entity is; returns the results.
     pub(super) fn evaluate(
         &self,
-        state: &mut State,
-        needs: &[Need],
-        outcome: &mut Outcome,
-    ) -> Result<Row, EvalError> {
+        state: &mut CalculatedFieldState,
+        needs: &[FieldInput],
+        outcome: &mut FieldOutcome,
+    ) -> Result<OutputRow, FieldEvaluationError> {
         let place = (
             degrees(state, needs, LATITUDE)?,
             degrees(state, needs, LONGITUDE)?,
@@ -109,23 +110,25 @@ impl Plan {
         let entity = state.entity;
         let mut values = Vec::new();
         for (group, slot) in self.groups.iter().zip(state.slots.iter_mut().skip(FIRST_GROUP)) {
-            let Slot::Zones(zones) = slot else { continue };
+            let ArgumentEntry::Zones(zones) = slot else {
+                continue;
+            };
             let (was_inside, is_inside) = group.look(zones, place, entity, outcome);
             group.report(was_inside, is_inside, &mut values);
         }
-        Ok(Row { ts: None, values })
+        Ok(OutputRow { ts: None, values })
     }
 }
 
-impl Group {
+impl GeofenceGroup {
     /// Whether the entity was and is in a zone of the group. Zones that are looked at for the first time count as if
     /// nothing had changed.
     fn look(
         &self,
-        zones: &mut [Zone],
-        place: Place,
+        zones: &mut [GeofenceZone],
+        place: GeoPoint,
         entity: EntityId,
-        outcome: &mut Outcome,
+        outcome: &mut FieldOutcome,
     ) -> (bool, bool) {
         let (mut was_inside, mut is_inside) = (false, false);
         for zone in zones {
@@ -151,18 +154,18 @@ impl Group {
         (was_inside, is_inside)
     }
 
-    fn report(&self, was_inside: bool, is_inside: bool, values: &mut Vec<(Arc<str>, Value)>) {
+    fn report(&self, was_inside: bool, is_inside: bool, values: &mut Vec<(Arc<str>, KvValue)>) {
         let event = match (was_inside, is_inside) {
             (false, true) => Some("ENTERED"),
             (true, false) => Some("LEFT"),
             _ => None,
         };
         if let Some(event) = event.filter(|_| self.report != ReportStrategy::ReportPresenceStatusOnly) {
-            values.push((self.event_key.clone(), Value::Text(event.into())));
+            values.push((self.event_key.clone(), KvValue::Text(event.into())));
         }
         if self.report != ReportStrategy::ReportTransitionEventsOnly {
             let status = if is_inside { "INSIDE" } else { "OUTSIDE" };
-            values.push((self.status_key.clone(), Value::Text(status.into())));
+            values.push((self.status_key.clone(), KvValue::Text(status.into())));
         }
     }
 }
@@ -172,20 +175,20 @@ pub(super) fn millis(seconds: u64) -> i64 {
     i64::try_from(seconds.saturating_mul(1_000)).unwrap_or(i64::MAX)
 }
 
-fn coordinate(name: &str, key: &str) -> Result<Need, ConfigError> {
-    let argument = Argument {
+fn coordinate(name: &str, key: &str) -> Result<FieldInput, FieldConfigError> {
+    let argument = ArgumentDefinition {
         ref_entity_key: Some(ReferencedKey {
             key: key.to_owned(),
             kind: ArgumentType::TsLatest,
             scope: None,
         }),
-        ..Argument::default()
+        ..ArgumentDefinition::default()
     };
-    Need::of(name, &argument, Role::Value, 0)
+    FieldInput::of(name, &argument, FieldInputRole::Value, 0)
 }
 
-fn zones(name: &str, group: &ZoneGroup) -> Result<Need, ConfigError> {
-    let argument = Argument {
+fn zones(name: &str, group: &ZoneGroup) -> Result<FieldInput, FieldConfigError> {
+    let argument = ArgumentDefinition {
         ref_entity_id: group.ref_entity_id,
         ref_dynamic_source_configuration: group.ref_dynamic_source_configuration.clone(),
         ref_entity_key: Some(ReferencedKey {
@@ -193,21 +196,25 @@ fn zones(name: &str, group: &ZoneGroup) -> Result<Need, ConfigError> {
             kind: ArgumentType::Attribute,
             scope: Some(AttributeScope::Server),
         }),
-        ..Argument::default()
+        ..ArgumentDefinition::default()
     };
-    Need::of(name, &argument, Role::Zones, 0)
+    FieldInput::of(name, &argument, FieldInputRole::Zones, 0)
 }
 
-fn degrees(state: &State, needs: &[Need], argument: usize) -> Result<f64, EvalError> {
+fn degrees(
+    state: &CalculatedFieldState,
+    needs: &[FieldInput],
+    argument: usize,
+) -> Result<f64, FieldEvaluationError> {
     let number = match state.slot(argument) {
-        Slot::Single(single) => match single.value {
-            Value::Bool(_) => None,
+        ArgumentEntry::Single(single) => match single.value {
+            KvValue::Bool(_) => None,
             ref value => super::number::number(value.as_ref()),
         },
         _ => None,
     };
     number.filter(|number| number.is_finite()).ok_or_else(|| {
         let name = needs.get(argument).map(|need| need.name.clone());
-        EvalError::NotANumber(name.unwrap_or_default())
+        FieldEvaluationError::NotANumber(name.unwrap_or_default())
     })
 }

@@ -5,21 +5,21 @@ use chrono::{
     Timelike as _,
 };
 use chrono_tz::Tz;
-use fieldline_model::entity::calculated_field::{ConfigError, Interval, IntervalType};
+use fieldline_model::entity::calculated_field::{AggregationInterval, FieldConfigError, IntervalType};
 
 /// A kind of interval, ready to be computed with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Calendar {
+pub(super) struct IntervalCalendar {
     kind: IntervalType,
     zone: Tz,
     offset: Duration,
     duration_sec: i64,
 }
 
-impl Calendar {
-    pub(super) fn new(interval: &Interval) -> Result<Self, ConfigError> {
+impl IntervalCalendar {
+    pub(super) fn new(interval: &AggregationInterval) -> Result<Self, FieldConfigError> {
         let zone = interval.tz.parse().map_err(|_| {
-            ConfigError::new(
+            FieldConfigError::new(
                 "configuration.interval.tz",
                 format!("Invalid timezone in interval: '{}'", interval.tz),
             )

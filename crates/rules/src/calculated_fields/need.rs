@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use fieldline_model::EntityId;
 use fieldline_model::entity::calculated_field::{
-    Argument, ArgumentType, ConfigError, DynamicSourceType, RelationLevel,
+    ArgumentDefinition, ArgumentType, DynamicSourceType, FieldConfigError, RelationLevel,
 };
-use fieldline_model::kv::Value;
+use fieldline_model::kv::KvValue;
 use fieldline_model::timeseries::AttributeScope;
 
 /// Points of a rolling argument where neither it nor the tenant profile has a limit.
-const MOST_POINTS: u64 = 50_000;
+const DEFAULT_MAX_POINTS: u64 = 50_000;
 
 /// Which values an argument takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NeedKind {
+pub enum FieldInputKind {
     /// The newest value of a series.
     Latest,
     /// An attribute.
@@ -30,7 +30,7 @@ pub enum NeedKind {
 
 /// Whose values an argument takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NeedSource {
+pub enum FieldInputSource {
     /// Those of the entity that is evaluated.
     Own,
     /// Those of this entity.
@@ -43,7 +43,7 @@ pub enum NeedSource {
 
 /// What an argument is to its field, and so how its values are handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum FieldInputRole {
     /// One value.
     Value,
     /// Points within a window.
@@ -58,43 +58,44 @@ pub enum Role {
 
 /// An argument of a field. Its place among [`super::Field::needs`] is its number.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Need {
+pub struct FieldInput {
     /// Name of the argument.
     pub name: Arc<str>,
     /// Name of the series or attribute.
     pub key: Arc<str>,
     /// Which it is.
-    pub kind: NeedKind,
+    pub kind: FieldInputKind,
     /// Whose it is.
-    pub source: NeedSource,
+    pub source: FieldInputSource,
     /// What the field does with it.
-    pub role: Role,
+    pub role: FieldInputRole,
     /// Stands in for an absent value.
-    pub(super) default: Option<Value>,
+    pub(super) default: Option<KvValue>,
 }
 
-impl Need {
+impl FieldInput {
     pub(super) fn of(
         name: &str,
-        argument: &Argument,
-        role: Role,
+        argument: &ArgumentDefinition,
+        role: FieldInputRole,
         max_points: u64,
-    ) -> Result<Self, ConfigError> {
-        let missing =
-            |what: &str| ConfigError::new(format!("configuration.arguments.{name}.{what}"), "must be set");
+    ) -> Result<Self, FieldConfigError> {
+        let missing = |what: &str| {
+            FieldConfigError::new(format!("configuration.arguments.{name}.{what}"), "must be set")
+        };
         let key = argument
             .ref_entity_key
             .as_ref()
             .ok_or_else(|| missing("refEntityKey"))?;
         let kind = match key.kind {
-            ArgumentType::TsLatest => NeedKind::Latest,
+            ArgumentType::TsLatest => FieldInputKind::Latest,
             ArgumentType::Attribute => {
-                NeedKind::Attribute(key.scope.ok_or_else(|| missing("refEntityKey.scope"))?)
+                FieldInputKind::Attribute(key.scope.ok_or_else(|| missing("refEntityKey.scope"))?)
             }
             ArgumentType::TsRolling => rolling(argument, max_points),
         };
         let role = match (role, kind) {
-            (Role::Value, NeedKind::Rolling { .. }) => Role::Points,
+            (FieldInputRole::Value, FieldInputKind::Rolling { .. }) => FieldInputRole::Points,
             (role, _) => role,
         };
         Ok(Self {
@@ -110,20 +111,24 @@ impl Need {
     /// Whether a value of this kind under this key is one of this argument; the entity is not looked at.
     pub fn takes(&self, key: &str, scope: Option<AttributeScope>) -> bool {
         let fits = match self.kind {
-            NeedKind::Latest | NeedKind::Rolling { .. } => scope.is_none(),
-            NeedKind::Attribute(own) => scope == Some(own),
+            FieldInputKind::Latest | FieldInputKind::Rolling { .. } => scope.is_none(),
+            FieldInputKind::Attribute(own) => scope == Some(own),
         };
         fits && *self.key == *key
     }
 }
 
-fn rolling(argument: &Argument, max_points: u64) -> NeedKind {
-    let most = if max_points == 0 { MOST_POINTS } else { max_points };
+fn rolling(argument: &ArgumentDefinition, max_points: u64) -> FieldInputKind {
+    let most = if max_points == 0 {
+        DEFAULT_MAX_POINTS
+    } else {
+        max_points
+    };
     let limit = match u64::from(argument.limit.unwrap_or(0)) {
         0 => most,
         limit => limit.min(most),
     };
-    NeedKind::Rolling {
+    FieldInputKind::Rolling {
         limit: usize::try_from(limit).unwrap_or(usize::MAX),
         window_ms: match argument.time_window {
             Some(window) if window > 0 => window,
@@ -132,19 +137,19 @@ fn rolling(argument: &Argument, max_points: u64) -> NeedKind {
     }
 }
 
-pub(super) fn source(argument: &Argument) -> NeedSource {
+pub(super) fn source(argument: &ArgumentDefinition) -> FieldInputSource {
     if let Some(entity) = argument.ref_entity_id {
-        return NeedSource::Entity(entity);
+        return FieldInputSource::Entity(entity);
     }
     match &argument.ref_dynamic_source_configuration {
-        None => NeedSource::Own,
-        Some(source) if source.kind == DynamicSourceType::CurrentOwner => NeedSource::Owner,
-        Some(source) => NeedSource::Path(source.levels.as_slice().into()),
+        None => FieldInputSource::Own,
+        Some(source) if source.kind == DynamicSourceType::CurrentOwner => FieldInputSource::Owner,
+        Some(source) => FieldInputSource::Path(source.levels.as_slice().into()),
     }
 }
 
 /// A default value is a text in the configuration: a number or flag where it reads as one, nothing where it is blank.
-fn default_value(text: &str) -> Option<Value> {
+fn default_value(text: &str) -> Option<KvValue> {
     if text.trim().is_empty() {
         return None;
     }
@@ -152,12 +157,12 @@ fn default_value(text: &str) -> Option<Value> {
         && let Ok(number) = text.parse::<f64>()
         && number.is_finite()
     {
-        return Some(Value::Double(number));
+        return Some(KvValue::Double(number));
     }
     if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false") {
-        return Some(Value::Bool(text.eq_ignore_ascii_case("true")));
+        return Some(KvValue::Bool(text.eq_ignore_ascii_case("true")));
     }
-    Some(Value::Text(text.into()))
+    Some(KvValue::Text(text.into()))
 }
 
 /// Digits with at most one point among them and a minus before them.

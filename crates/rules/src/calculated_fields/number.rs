@@ -1,42 +1,42 @@
 //! Numbers: what counts as one, rounding as people expect it of decimals, exact sums of decimals.
 
-use fieldline_model::kv::{Value, ValueRef};
+use fieldline_model::kv::{KvValue, KvValueRef};
 
-use super::outcome::EvalError;
+use super::outcome::FieldEvaluationError;
 
 /// Most digits behind the point of an exact decimal.
 const MAX_SCALE: u32 = 30;
 
 /// The number of a value: a flag is 1 or 0, a text the number that it spells.
-pub(super) fn number(value: ValueRef<'_>) -> Option<f64> {
+pub(super) fn number(value: KvValueRef<'_>) -> Option<f64> {
     match value {
-        ValueRef::Long(number) => Some(number as f64),
-        ValueRef::Double(number) => Some(number),
-        ValueRef::Bool(flag) => Some(f64::from(u8::from(flag))),
-        ValueRef::Text(text) | ValueRef::Json(text) => text.trim().parse().ok(),
+        KvValueRef::Long(number) => Some(number as f64),
+        KvValueRef::Double(number) => Some(number),
+        KvValueRef::Bool(flag) => Some(f64::from(u8::from(flag))),
+        KvValueRef::Text(text) | KvValueRef::Json(text) => text.trim().parse().ok(),
     }
 }
 
 /// The number that a point of a rolling argument is: not a number for texts that spell none.
-pub fn rolling_number(value: ValueRef<'_>) -> f64 {
+pub fn rolling_number(value: KvValueRef<'_>) -> f64 {
     number(value).unwrap_or(f64::NAN)
 }
 
 /// A result with so many digits behind the point: all of them for `None`, a whole number for 0. Halves are rounded away
 /// from zero, by the decimal digits that people see and not the binary ones behind them.
-pub(super) fn rounded(value: f64, decimals: Option<i32>) -> Result<Value, EvalError> {
+pub(super) fn rounded(value: f64, decimals: Option<i32>) -> Result<KvValue, FieldEvaluationError> {
     if !value.is_finite() {
-        return Err(EvalError::NotFinite);
+        return Err(FieldEvaluationError::NotFinite);
     }
     let Some(decimals) = decimals.and_then(|decimals| u32::try_from(decimals).ok()) else {
-        return Ok(Value::Double(value));
+        return Ok(KvValue::Double(value));
     };
     let rounded = round_half_up(value, decimals);
     Ok(if decimals == 0 {
         // Saturates where the number is too large for a whole one.
-        Value::Long(rounded as i64)
+        KvValue::Long(rounded as i64)
     } else {
-        Value::Double(rounded)
+        KvValue::Double(rounded)
     })
 }
 
@@ -49,7 +49,7 @@ fn round_half_up(value: f64, decimals: u32) -> f64 {
     if scaled.abs() < EXACT / 1e4 && fraction > 1e-4 && decimals <= 22 {
         return scaled.round() / factor;
     }
-    match Decimal::from_f64(value) {
+    match ExactDecimal::from_f64(value) {
         Some(decimal) => decimal.round_half_up(decimals).to_f64(),
         // Either so large that it is whole, or so small that it is zero at any precision there is.
         None if value.abs() < 1.0 => 0.0,
@@ -59,12 +59,12 @@ fn round_half_up(value: f64, decimals: u32) -> f64 {
 
 /// A decimal number: `mantissa / 10^scale`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Decimal {
+pub(super) struct ExactDecimal {
     mantissa: i128,
     scale: u32,
 }
 
-impl Decimal {
+impl ExactDecimal {
     pub(super) const ZERO: Self = Self {
         mantissa: 0,
         scale: 0,

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use fieldline_model::entity::calculated_field::{AggregationFunction, OutputStrategy};
-use fieldline_model::kv::Value;
+use fieldline_model::kv::KvValue;
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{CalculatedFieldId, EntityId};
 
 /// Why a field has no result, or a value was not taken.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum EvalError {
+pub enum FieldEvaluationError {
     /// An argument has to be a number and is not.
     #[error("Argument '{0}' is not a number.")]
     NotANumber(Arc<str>),
@@ -19,7 +19,7 @@ pub enum EvalError {
     NotFinite,
     /// The expression divides by zero.
     #[error("{0}")]
-    Undefined(#[from] fieldline_model::expression::Undefined),
+    Undefined(#[from] fieldline_model::expression::EvaluationError),
     /// The script failed.
     #[error("{0}")]
     Script(String),
@@ -70,7 +70,7 @@ pub enum OutputKind {
 
 /// Whose the results are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Targets {
+pub enum OutputTargets {
     /// Of the entity that was evaluated.
     Own,
     /// Of these.
@@ -79,24 +79,24 @@ pub enum Targets {
 
 /// Values of one time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct OutputRow {
     /// Their time, milliseconds; that of storing them where absent. Of no meaning to attributes.
     pub ts: Option<i64>,
     /// The values by their names.
-    pub values: Vec<(Arc<str>, Value)>,
+    pub values: Vec<(Arc<str>, KvValue)>,
 }
 
 /// Results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Output {
     /// Whose they are.
-    pub targets: Targets,
+    pub targets: OutputTargets,
     /// What they become.
     pub kind: OutputKind,
     /// How they are stored.
     pub strategy: OutputStrategy,
     /// The values.
-    pub rows: Vec<Row>,
+    pub rows: Vec<OutputRow>,
 }
 
 impl Output {
@@ -122,7 +122,7 @@ impl Output {
     }
 }
 
-fn write_row(row: &Row, timed: bool, out: &mut String) {
+fn write_row(row: &OutputRow, timed: bool, out: &mut String) {
     let ts = row.ts.filter(|_| timed);
     if let Some(ts) = ts {
         // Writing to a string cannot fail.
@@ -177,12 +177,12 @@ pub struct IntervalAnswer {
     /// The query.
     pub query: IntervalQuery,
     /// The aggregate; `None` for an interval without values.
-    pub value: Option<Value>,
+    pub value: Option<KvValue>,
 }
 
 /// What an evaluation says is to be done.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Outcome {
+pub struct FieldOutcome {
     /// Results.
     pub outputs: Vec<Output>,
     /// Relations.

@@ -18,7 +18,7 @@ const MAX_COMPARISONS: usize = 4_000_000;
 const MAX_DEPTH: usize = 8;
 
 /// A place: latitude and longitude, degrees.
-pub type Place = (f64, f64);
+pub type GeoPoint = (f64, f64);
 
 /// An area on the map.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,16 +26,16 @@ pub enum Perimeter {
     /// All places nearer than so many metres.
     Circle {
         /// Its middle.
-        middle: Place,
+        middle: GeoPoint,
         /// Metres.
         radius: f64,
     },
     /// Polygons without holes.
     Polygons {
         /// Areas that belong to it.
-        areas: Vec<Vec<Place>>,
+        areas: Vec<Vec<GeoPoint>>,
         /// Areas within these that do not.
-        holes: Vec<Vec<Place>>,
+        holes: Vec<Vec<GeoPoint>>,
     },
 }
 
@@ -78,7 +78,7 @@ impl Perimeter {
     ///
     /// # Errors
     /// There are none, or too many.
-    pub fn polygons(polygons: Vec<Vec<Place>>) -> Result<Self, String> {
+    pub fn polygons(polygons: Vec<Vec<GeoPoint>>) -> Result<Self, String> {
         if polygons.is_empty() {
             return Err("the polygon has no corners".to_owned());
         }
@@ -111,19 +111,23 @@ impl Perimeter {
     }
 
     /// Whether a place is inside.
-    pub fn contains(&self, place: Place) -> bool {
+    pub fn contains(&self, place: GeoPoint) -> bool {
         match self {
             Self::Circle { middle, radius } => distance(*middle, place) < *radius,
             Self::Polygons { areas, holes } => {
-                areas.iter().any(|area| side(area, place) == Side::Inside)
-                    && holes.iter().all(|hole| side(hole, place) == Side::Outside)
+                areas
+                    .iter()
+                    .any(|area| side(area, place) == PointPosition::Inside)
+                    && holes
+                        .iter()
+                        .all(|hole| side(hole, place) == PointPosition::Outside)
             }
         }
     }
 }
 
 /// Metres between two places along the surface of the earth.
-pub fn distance(from: Place, to: Place) -> f64 {
+pub fn distance(from: GeoPoint, to: GeoPoint) -> f64 {
     let (from_latitude, to_latitude) = (from.0.to_radians(), to.0.to_radians());
     let across = ((to_latitude - from_latitude) / 2.0).sin();
     let along = ((to.1 - from.1).to_radians() / 2.0).sin();
@@ -140,7 +144,7 @@ fn coordinate(value: &Value) -> Option<f64> {
 }
 
 /// Finds the polygons in arrays of arrays.
-fn collect(items: &[Value], depth: usize, polygons: &mut Vec<Vec<Place>>) -> Result<(), String> {
+fn collect(items: &[Value], depth: usize, polygons: &mut Vec<Vec<GeoPoint>>) -> Result<(), String> {
     if depth > MAX_DEPTH {
         return Err("polygons are nested too deeply".to_owned());
     }
@@ -159,7 +163,7 @@ fn collect(items: &[Value], depth: usize, polygons: &mut Vec<Vec<Place>>) -> Res
     Ok(())
 }
 
-fn polygon(corners: &[Value]) -> Result<Vec<Place>, String> {
+fn polygon(corners: &[Value]) -> Result<Vec<GeoPoint>, String> {
     if corners.len() > MAX_CORNERS {
         return Err(format!("more than {MAX_CORNERS} corners"));
     }
@@ -169,7 +173,7 @@ fn polygon(corners: &[Value]) -> Result<Vec<Place>, String> {
             let at = |index: usize| corner.get(index).and_then(coordinate);
             at(0).zip(at(1)).ok_or("a corner is not two numbers")
         })
-        .collect::<Result<Vec<Place>, _>>()?;
+        .collect::<Result<Vec<GeoPoint>, _>>()?;
     match corners.as_slice() {
         [(a, b), (c, d)] => Ok(vec![(*a, *b), (*a, *d), (*c, *d), (*c, *b)]),
         [] | [_] => Err("a polygon needs two corners or more".to_owned()),
@@ -178,13 +182,13 @@ fn polygon(corners: &[Value]) -> Result<Vec<Place>, String> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum PointPosition {
     Inside,
     Border,
     Outside,
 }
 
-fn edges(polygon: &[Place]) -> impl Iterator<Item = (Place, Place)> + '_ {
+fn edges(polygon: &[GeoPoint]) -> impl Iterator<Item = (GeoPoint, GeoPoint)> + '_ {
     polygon
         .iter()
         .copied()
@@ -192,13 +196,13 @@ fn edges(polygon: &[Place]) -> impl Iterator<Item = (Place, Place)> + '_ {
 }
 
 /// Where a place lies, by the edges that a ray from it crosses.
-fn side(polygon: &[Place], place: Place) -> Side {
+fn side(polygon: &[GeoPoint], place: GeoPoint) -> PointPosition {
     let mut inside = false;
     for (a, b) in edges(polygon) {
         let turn = cross(a, b, place);
         let within = |low: f64, high: f64, x: f64| low.min(high) <= x && x <= low.max(high);
         if turn == 0.0 && within(a.0, b.0, place.0) && within(a.1, b.1, place.1) {
-            return Side::Border;
+            return PointPosition::Border;
         }
         if (a.1 > place.1) != (b.1 > place.1) {
             let crossing = (b.0 - a.0) * (place.1 - a.1) / (b.1 - a.1) + a.0;
@@ -207,24 +211,30 @@ fn side(polygon: &[Place], place: Place) -> Side {
             }
         }
     }
-    if inside { Side::Inside } else { Side::Outside }
+    if inside {
+        PointPosition::Inside
+    } else {
+        PointPosition::Outside
+    }
 }
 
-fn cross(a: Place, b: Place, c: Place) -> f64 {
+fn cross(a: GeoPoint, b: GeoPoint, c: GeoPoint) -> f64 {
     (b.0 - a.0) * (c.1 - a.1) - (b.1 - a.1) * (c.0 - a.0)
 }
 
 /// Whether a polygon lies within another: no corner outside, and no edge across its border.
-fn covers(outer: &[Place], inner: &[Place]) -> bool {
-    inner.iter().all(|corner| side(outer, *corner) != Side::Outside)
+fn covers(outer: &[GeoPoint], inner: &[GeoPoint]) -> bool {
+    inner
+        .iter()
+        .all(|corner| side(outer, *corner) != PointPosition::Outside)
         && edges(inner).all(|(a, b)| {
-            side(outer, ((a.0 + b.0) / 2.0, (a.1 + b.1) / 2.0)) != Side::Outside
+            side(outer, ((a.0 + b.0) / 2.0, (a.1 + b.1) / 2.0)) != PointPosition::Outside
                 && edges(outer).all(|(c, d)| !crosses(a, b, c, d))
         })
 }
 
 /// Whether two edges cross in a point that is an end of neither.
-fn crosses(a: Place, b: Place, c: Place, d: Place) -> bool {
-    let sides = |p: Place, q: Place, r: Place, s: Place| cross(p, q, r) * cross(p, q, s) < 0.0;
+fn crosses(a: GeoPoint, b: GeoPoint, c: GeoPoint, d: GeoPoint) -> bool {
+    let sides = |p: GeoPoint, q: GeoPoint, r: GeoPoint, s: GeoPoint| cross(p, q, r) * cross(p, q, s) < 0.0;
     sides(a, b, c, d) && sides(c, d, a, b)
 }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use fieldline_model::EntityId;
-use fieldline_model::kv::Value;
+use fieldline_model::kv::KvValue;
 
-use super::need::Need;
-use super::outcome::Row;
-use super::state::{Slot, State};
+use super::need::FieldInput;
+use super::outcome::OutputRow;
+use super::state::{ArgumentEntry, CalculatedFieldState};
 
 /// Who gets the result of this evaluation: those who have not been given anything yet, or else all. The flag says that
 /// they need all values.
-pub(super) fn targets(state: &mut State) -> (Vec<EntityId>, bool) {
+pub(super) fn targets(state: &mut CalculatedFieldState) -> (Vec<EntityId>, bool) {
     let added = std::mem::take(&mut state.added);
     if added.is_empty() {
         (state.related.clone(), false)
@@ -21,17 +21,17 @@ pub(super) fn targets(state: &mut State) -> (Vec<EntityId>, bool) {
 }
 
 /// The arguments under their names: all of them, or those that have changed.
-pub(super) fn copied(state: &State, needs: &[Need], all: bool) -> Row {
+pub(super) fn copied(state: &CalculatedFieldState, needs: &[FieldInput], all: bool) -> OutputRow {
     let all = all || !state.changed.contains(&true);
-    let values: Vec<(Arc<str>, Value)> = needs
+    let values: Vec<(Arc<str>, KvValue)> = needs
         .iter()
         .zip(&state.slots)
         .zip(&state.changed)
         .filter(|(_, changed)| all || **changed)
         .filter_map(|((need, slot), _)| match slot {
-            Slot::Single(single) => Some((need.name.clone(), single.value.clone())),
+            ArgumentEntry::Single(single) => Some((need.name.clone(), single.value.clone())),
             _ => None,
         })
         .collect();
-    Row { ts: None, values }
+    OutputRow { ts: None, values }
 }

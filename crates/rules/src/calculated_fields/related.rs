@@ -5,35 +5,35 @@ use std::sync::Arc;
 use fieldline_model::EntityId;
 use fieldline_model::entity::SearchDirection;
 use fieldline_model::entity::calculated_field::{
-    AggregationFunction, CalculatedFieldLimits, ConfigError, MetricInputType, RelatedEntitiesAggregation,
+    AggregationFunction, CalculatedFieldLimits, FieldConfigError, MetricInputType, RelatedEntitiesAggregation,
 };
-use fieldline_model::kv::Value;
+use fieldline_model::kv::KvValue;
 use fieldline_script::Script;
 
 use super::geofencing::millis;
-use super::metric::Aggregate;
-use super::need::Need;
-use super::outcome::{EvalError, Row};
-use super::script::{self, ScriptCalls, View};
-use super::state::{NEVER, Single, Slot, State};
+use super::metric::MetricAccumulator;
+use super::need::FieldInput;
+use super::outcome::{FieldEvaluationError, OutputRow};
+use super::script::{self, ArgumentView, ScriptRunner};
+use super::state::{ArgumentEntry, CalculatedFieldState, NEVER, SingleValue};
 
 #[derive(Debug)]
-enum Input {
+enum RelatedMetricInput {
     Argument(usize),
     Script(Script),
 }
 
 #[derive(Debug)]
-struct Metric {
+struct RelatedMetric {
     name: Arc<str>,
     function: AggregationFunction,
     filter: Option<Script>,
-    input: Input,
+    input: RelatedMetricInput,
 }
 
 #[derive(Debug)]
-pub(super) struct Plan {
-    metrics: Vec<Metric>,
+pub(super) struct RelatedAggregation {
+    metrics: Vec<RelatedMetric>,
     /// Against the direction of a relation there can be one entity only.
     single: bool,
     /// Time between two results, milliseconds.
@@ -42,19 +42,19 @@ pub(super) struct Plan {
     pub(super) refresh_ms: i64,
 }
 
-impl Plan {
+impl RelatedAggregation {
     /// Whether a metric has a script.
     pub(super) fn calls_scripts(&self) -> bool {
         self.metrics
             .iter()
-            .any(|metric| metric.filter.is_some() || matches!(metric.input, Input::Script(_)))
+            .any(|metric| metric.filter.is_some() || matches!(metric.input, RelatedMetricInput::Script(_)))
     }
 
     pub(super) fn new(
         configuration: &RelatedEntitiesAggregation,
-        needs: &[Need],
+        needs: &[FieldInput],
         limits: &CalculatedFieldLimits,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, FieldConfigError> {
         let mut metrics = Vec::with_capacity(configuration.metrics.len());
         for (name, metric) in &configuration.metrics {
             let setting = format!("configuration.metrics.{name}");
@@ -69,7 +69,7 @@ impl Plan {
             let input = match metric.input.kind {
                 MetricInputType::Function => {
                     let body = metric.input.function.as_deref().unwrap_or_default();
-                    Input::Script(script::compile(
+                    RelatedMetricInput::Script(script::compile(
                         &format!("{setting}.input.function"),
                         needs,
                         body,
@@ -78,15 +78,15 @@ impl Plan {
                 MetricInputType::Key => {
                     let key = metric.input.key.as_deref().unwrap_or_default();
                     let argument = needs.iter().position(|need| *need.name == *key);
-                    Input::Argument(argument.ok_or_else(|| {
-                        ConfigError::new(
+                    RelatedMetricInput::Argument(argument.ok_or_else(|| {
+                        FieldConfigError::new(
                             format!("{setting}.input.key"),
                             format!("Metric references unknown argument: '{key}'."),
                         )
                     })?)
                 }
             };
-            metrics.push(Metric {
+            metrics.push(RelatedMetric {
                 name: name.as_str().into(),
                 function: metric.function,
                 filter,
@@ -107,7 +107,7 @@ impl Plan {
     }
 
     /// Why there can be no result.
-    pub(super) fn not_ready(&self, state: &State) -> Option<String> {
+    pub(super) fn not_ready(&self, state: &CalculatedFieldState) -> Option<String> {
         match state.related.len() {
             0 => Some(
                 "No entities found via 'Aggregation path to related entities'. Verify the configured relation type and \
@@ -122,7 +122,7 @@ impl Plan {
     }
 
     /// When there is to be a result, milliseconds, if there is something to tell.
-    pub(super) fn due_at(&self, state: &State) -> Option<i64> {
+    pub(super) fn due_at(&self, state: &CalculatedFieldState) -> Option<i64> {
         if state.forced {
             return Some(i64::MIN);
         }
@@ -138,16 +138,16 @@ impl Plan {
     /// The metrics over all related entities.
     pub(super) fn evaluate(
         &self,
-        state: &State,
-        needs: &[Need],
+        state: &CalculatedFieldState,
+        needs: &[FieldInput],
         decimals: Option<i32>,
-        scripts: &mut dyn ScriptCalls,
+        scripts: &mut dyn ScriptRunner,
         now: i64,
-    ) -> Result<Row, EvalError> {
+    ) -> Result<OutputRow, FieldEvaluationError> {
         let latest_ts = state.latest_ts(false);
         let mut values = Vec::with_capacity(self.metrics.len());
         for metric in &self.metrics {
-            let mut aggregate = Aggregate::new(metric.function);
+            let mut aggregate = MetricAccumulator::new(metric.function);
             for entity in &state.related {
                 let mut run = |script: &Script| {
                     let views = views(state, *entity);
@@ -160,11 +160,11 @@ impl Plan {
                 if !counts {
                     continue;
                 }
-                let value: Option<Value> = match &metric.input {
-                    Input::Argument(argument) => {
+                let value: Option<KvValue> = match &metric.input {
+                    RelatedMetricInput::Argument(argument) => {
                         value_of(state.slot(*argument), *entity).map(|single| single.value.clone())
                     }
-                    Input::Script(script) => script::value_of(run(script)?),
+                    RelatedMetricInput::Script(script) => script::value_of(run(script)?),
                 };
                 if let Some(value) = value {
                     aggregate.add(&value)?;
@@ -174,12 +174,12 @@ impl Plan {
                 values.push((metric.name.clone(), result));
             }
         }
-        Ok(Row { ts: None, values })
+        Ok(OutputRow { ts: None, values })
     }
 }
 
-fn value_of(slot: &Slot, entity: EntityId) -> Option<&Single> {
-    let Slot::Related(entities) = slot else {
+fn value_of(slot: &ArgumentEntry, entity: EntityId) -> Option<&SingleValue> {
+    let ArgumentEntry::Related(entities) = slot else {
         return None;
     };
     let at = entities.binary_search_by_key(&entity, |(other, _)| *other).ok()?;
@@ -187,10 +187,10 @@ fn value_of(slot: &Slot, entity: EntityId) -> Option<&Single> {
 }
 
 /// What scripts see of one related entity.
-fn views(state: &State, entity: EntityId) -> Vec<View<'_>> {
+fn views(state: &CalculatedFieldState, entity: EntityId) -> Vec<ArgumentView<'_>> {
     state
         .slots
         .iter()
-        .map(|slot| value_of(slot, entity).map_or(View::Absent, View::Single))
+        .map(|slot| value_of(slot, entity).map_or(ArgumentView::Absent, ArgumentView::Single))
         .collect()
 }

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 /// Points by their times.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Rolling {
+pub(super) struct RollingWindow {
     points: VecDeque<(i64, f64)>,
 }
 
-impl Rolling {
+impl RollingWindow {
     /// Adds a point, in the place of one of the same time. Beyond the limit the oldest go.
     pub(super) fn insert(&mut self, ts: i64, value: f64, limit: usize) {
         // Points mostly come in order.

@@ -2,53 +2,54 @@
 
 use std::sync::Arc;
 
-use fieldline_model::entity::calculated_field::ConfigError;
-use fieldline_model::kv::{Value, ValueRef};
-use fieldline_script::{Arg, Lang, Script};
+use fieldline_model::entity::calculated_field::FieldConfigError;
+use fieldline_model::kv::{KvValue, KvValueRef};
+use fieldline_script::{Script, ScriptArg, ScriptLang};
 use serde_json::Value as Json;
 
-use super::need::{Need, NeedKind, is_decimal};
-use super::outcome::{EvalError, OutputKind, Row};
-use super::state::{Single, Slot};
+use super::need::{FieldInput, FieldInputKind, is_decimal};
+use super::outcome::{FieldEvaluationError, OutputKind, OutputRow};
+use super::state::{ArgumentEntry, SingleValue};
 
 /// Runs scripts; the engine does so on the script host of its worker.
-pub trait ScriptCalls {
+pub trait ScriptRunner {
     /// Calls a script with `ctx` and the values of its arguments.
     ///
     /// # Errors
     /// Why it failed, for people.
-    fn call(&mut self, script: &Script, args: &[Arg<'_>]) -> Result<Json, String>;
+    fn call(&mut self, script: &Script, args: &[ScriptArg<'_>]) -> Result<Json, String>;
 }
 
 /// For fields without scripts.
-pub struct NoScripts;
+pub struct NoScriptRunner;
 
-impl ScriptCalls for NoScripts {
-    fn call(&mut self, _: &Script, _: &[Arg<'_>]) -> Result<Json, String> {
+impl ScriptRunner for NoScriptRunner {
+    fn call(&mut self, _: &Script, _: &[ScriptArg<'_>]) -> Result<Json, String> {
         Err("scripts are not available here".to_owned())
     }
 }
 
 /// Compiles the body of a script whose parameters are `ctx` and the arguments.
-pub(super) fn compile(setting: &str, needs: &[Need], body: &str) -> Result<Script, ConfigError> {
+pub(super) fn compile(setting: &str, needs: &[FieldInput], body: &str) -> Result<Script, FieldConfigError> {
     let parameters: Vec<&str> = std::iter::once("ctx")
         .chain(needs.iter().map(|need| &*need.name))
         .collect();
-    Script::new(Lang::Tbel, &parameters, body).map_err(|error| ConfigError::new(setting, error.to_string()))
+    Script::new(ScriptLang::Tbel, &parameters, body)
+        .map_err(|error| FieldConfigError::new(setting, error.to_string()))
 }
 
 /// What a script sees of an argument.
-pub(super) enum View<'a> {
+pub(super) enum ArgumentView<'a> {
     Absent,
-    Single(&'a Single),
+    Single(&'a SingleValue),
     Rolling { window_ms: i64, points: Vec<(i64, f64)> },
 }
 
-impl<'a> View<'a> {
-    pub(super) fn of(need: &Need, slot: &'a Slot) -> Self {
+impl<'a> ArgumentView<'a> {
+    pub(super) fn of(need: &FieldInput, slot: &'a ArgumentEntry) -> Self {
         match (slot, need.kind) {
-            (Slot::Single(single), _) => Self::Single(single),
-            (Slot::Rolling(rolling), NeedKind::Rolling { window_ms, .. }) => Self::Rolling {
+            (ArgumentEntry::Single(single), _) => Self::Single(single),
+            (ArgumentEntry::Rolling(rolling), FieldInputKind::Rolling { window_ms, .. }) => Self::Rolling {
                 window_ms,
                 points: rolling.points().collect(),
             },
@@ -60,39 +61,39 @@ impl<'a> View<'a> {
 /// Calls a script with its arguments in their order.
 pub(super) fn call(
     script: &Script,
-    names: &[Need],
-    views: &[View<'_>],
+    names: &[FieldInput],
+    views: &[ArgumentView<'_>],
     latest_ts: Option<i64>,
     now: i64,
-    scripts: &mut dyn ScriptCalls,
-) -> Result<Json, EvalError> {
-    let values: Vec<Arg<'_>> = views
+    scripts: &mut dyn ScriptRunner,
+) -> Result<Json, FieldEvaluationError> {
+    let values: Vec<ScriptArg<'_>> = views
         .iter()
         .map(|view| match view {
-            View::Single(single) => argument(single.value.as_ref()),
-            _ => Arg::Null,
+            ArgumentView::Single(single) => argument(single.value.as_ref()),
+            _ => ScriptArg::Null,
         })
         .collect();
-    let described: Vec<Arg<'_>> = views
+    let described: Vec<ScriptArg<'_>> = views
         .iter()
         .zip(&values)
         .map(|(view, value)| match view {
-            View::Absent => Arg::Null,
-            View::Single(single) => Arg::Single { ts: single.ts, value },
-            View::Rolling { window_ms, points } => Arg::Rolling {
+            ArgumentView::Absent => ScriptArg::Null,
+            ArgumentView::Single(single) => ScriptArg::Single { ts: single.ts, value },
+            ArgumentView::Rolling { window_ms, points } => ScriptArg::Rolling {
                 start_ts: now.saturating_sub(*window_ms),
                 end_ts: now,
                 values: points,
             },
         })
         .collect();
-    let named: Vec<(&str, Arg<'_>)> = names
+    let named: Vec<(&str, ScriptArg<'_>)> = names
         .iter()
         .map(|need| &*need.name)
         .zip(described.iter().copied())
         .collect();
     let mut args = Vec::with_capacity(views.len() + 1);
-    args.push(Arg::Context {
+    args.push(ScriptArg::Context {
         args: &named,
         latest_ts: latest_ts.unwrap_or(now),
     });
@@ -102,29 +103,31 @@ pub(super) fn call(
             .iter()
             .zip(&values)
             .map(|(described, value)| match described {
-                Arg::Single { .. } => *value,
+                ScriptArg::Single { .. } => *value,
                 other => *other,
             }),
     );
-    scripts.call(script, &args).map_err(EvalError::Script)
+    scripts.call(script, &args).map_err(FieldEvaluationError::Script)
 }
 
-fn argument(value: ValueRef<'_>) -> Arg<'_> {
+fn argument(value: KvValueRef<'_>) -> ScriptArg<'_> {
     match value {
-        ValueRef::Bool(value) => Arg::Bool(value),
-        ValueRef::Long(value) => Arg::Long(value),
-        ValueRef::Double(value) => Arg::Double(value),
-        ValueRef::Text(text) => Arg::Text(text),
-        ValueRef::Json(text) => Arg::Json(text),
+        KvValueRef::Bool(value) => ScriptArg::Bool(value),
+        KvValueRef::Long(value) => ScriptArg::Long(value),
+        KvValueRef::Double(value) => ScriptArg::Double(value),
+        KvValueRef::Text(text) => ScriptArg::Text(text),
+        KvValueRef::Json(text) => ScriptArg::Json(text),
     }
 }
 
 /// The rows that a returned value is.
-pub(super) fn rows(json: Json, kind: OutputKind) -> Result<Vec<Row>, EvalError> {
+pub(super) fn rows(json: Json, kind: OutputKind) -> Result<Vec<OutputRow>, FieldEvaluationError> {
     match (kind, json) {
         (_, Json::Null) => Ok(Vec::new()),
         (OutputKind::Attributes(_), json @ Json::Object(_)) => row(None, json).map(non_empty),
-        (OutputKind::Attributes(_), _) => Err(EvalError::ScriptResult("an object, for attributes")),
+        (OutputKind::Attributes(_), _) => {
+            Err(FieldEvaluationError::ScriptResult("an object, for attributes"))
+        }
         (OutputKind::TimeSeries, Json::Array(items)) => {
             let mut rows = Vec::with_capacity(items.len());
             for item in items {
@@ -136,7 +139,7 @@ pub(super) fn rows(json: Json, kind: OutputKind) -> Result<Vec<Row>, EvalError> 
     }
 }
 
-fn non_empty(row: Row) -> Vec<Row> {
+fn non_empty(row: OutputRow) -> Vec<OutputRow> {
     if row.values.is_empty() {
         Vec::new()
     } else {
@@ -145,9 +148,9 @@ fn non_empty(row: Row) -> Vec<Row> {
 }
 
 /// An object of values, or `{ts, values}`.
-fn element(json: Json) -> Result<Vec<Row>, EvalError> {
+fn element(json: Json) -> Result<Vec<OutputRow>, FieldEvaluationError> {
     let Json::Object(mut fields) = json else {
-        return Err(EvalError::ScriptResult(
+        return Err(FieldEvaluationError::ScriptResult(
             "an object of values, {ts, values}, or an array of these",
         ));
     };
@@ -158,38 +161,38 @@ fn element(json: Json) -> Result<Vec<Row>, EvalError> {
     let ts = fields
         .get("ts")
         .and_then(|ts| ts.as_i64().or_else(|| ts.as_f64().map(|ts| ts as i64)))
-        .ok_or(EvalError::ScriptResult("a number as ts"))?;
+        .ok_or(FieldEvaluationError::ScriptResult("a number as ts"))?;
     row(Some(ts), fields.remove("values").unwrap_or_default()).map(non_empty)
 }
 
-fn row(ts: Option<i64>, json: Json) -> Result<Row, EvalError> {
+fn row(ts: Option<i64>, json: Json) -> Result<OutputRow, FieldEvaluationError> {
     let Json::Object(fields) = json else {
-        return Err(EvalError::ScriptResult("an object of values"));
+        return Err(FieldEvaluationError::ScriptResult("an object of values"));
     };
     let values = fields
         .into_iter()
         .filter_map(|(key, value)| Some((Arc::from(key), value_of(value)?)))
         .collect();
-    Ok(Row { ts, values })
+    Ok(OutputRow { ts, values })
 }
 
 /// A JSON value as one of a series: texts that spell a number are numbers, as in what devices send; null is nothing.
-pub(super) fn value_of(json: Json) -> Option<Value> {
+pub(super) fn value_of(json: Json) -> Option<KvValue> {
     Some(match json {
         Json::Null => return None,
-        Json::Bool(flag) => Value::Bool(flag),
+        Json::Bool(flag) => KvValue::Bool(flag),
         Json::Number(number) => match number.as_i64() {
-            Some(whole) => Value::Long(whole),
-            None => Value::Double(number.as_f64().filter(|number| number.is_finite())?),
+            Some(whole) => KvValue::Long(whole),
+            None => KvValue::Double(number.as_f64().filter(|number| number.is_finite())?),
         },
         Json::String(text) if is_decimal(&text) => match (text.contains('.'), text.parse::<i64>()) {
-            (false, Ok(whole)) => Value::Long(whole),
+            (false, Ok(whole)) => KvValue::Long(whole),
             (true, _) => text
                 .parse()
-                .map_or_else(|_| Value::Text(text.into()), Value::Double),
-            (false, Err(_)) => Value::Text(text.into()),
+                .map_or_else(|_| KvValue::Text(text.into()), KvValue::Double),
+            (false, Err(_)) => KvValue::Text(text.into()),
         },
-        Json::String(text) => Value::Text(text.into()),
-        nested => Value::Json(nested.to_string().into()),
+        Json::String(text) => KvValue::Text(text.into()),
+        nested => KvValue::Json(nested.to_string().into()),
     })
 }

@@ -1,11 +1,11 @@
 //! What one entity has under one field.
 
-use fieldline_model::kv::Value;
+use fieldline_model::kv::KvValue;
 use fieldline_model::{CalculatedFieldId, EntityId};
 
 use super::aggregation::OpenInterval;
-use super::geofencing::Zone;
-use super::rolling::Rolling;
+use super::geofencing::GeofenceZone;
+use super::rolling::RollingWindow;
 
 /// Most fields that are remembered to have taken part in an aggregation.
 const MAX_PREVIOUS: usize = 32;
@@ -15,27 +15,27 @@ pub(super) const NEVER: i64 = -1;
 
 /// A value with its time.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Single {
+pub(super) struct SingleValue {
     pub(super) ts: i64,
-    pub(super) value: Value,
+    pub(super) value: KvValue,
     /// Whether it stands in for an absent value.
     pub(super) is_default: bool,
 }
 
 /// What is known of an argument.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) enum Slot {
+pub(super) enum ArgumentEntry {
     #[default]
     Empty,
-    Single(Single),
-    Rolling(Rolling),
-    Zones(Vec<Zone>),
+    Single(SingleValue),
+    Rolling(RollingWindow),
+    Zones(Vec<GeofenceZone>),
     /// By related entity, in the order of their ids.
-    Related(Vec<(EntityId, Option<Single>)>),
+    Related(Vec<(EntityId, Option<SingleValue>)>),
     Intervals(Vec<OpenInterval>),
 }
 
-impl Slot {
+impl ArgumentEntry {
     pub(super) fn is_empty(&self) -> bool {
         match self {
             Self::Empty => true,
@@ -50,9 +50,9 @@ impl Slot {
 
 /// See the module; made by [`super::Field::new_state`] or [`super::Field::decode`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct State {
+pub struct CalculatedFieldState {
     pub(super) entity: EntityId,
-    pub(super) slots: Box<[Slot]>,
+    pub(super) slots: Box<[ArgumentEntry]>,
     /// Which arguments have changed since the last evaluation.
     pub(super) changed: Box<[bool]>,
     /// The related entities: targets of a propagation, sources of an aggregation; in the order of their ids.
@@ -73,11 +73,11 @@ pub struct State {
     pub(super) oversized: bool,
 }
 
-impl State {
+impl CalculatedFieldState {
     pub(super) fn new(entity: EntityId, arguments: usize) -> Self {
         Self {
             entity,
-            slots: (0..arguments).map(|_| Slot::Empty).collect(),
+            slots: (0..arguments).map(|_| ArgumentEntry::Empty).collect(),
             changed: vec![false; arguments].into(),
             related: Vec::new(),
             added: Vec::new(),
@@ -113,8 +113,8 @@ impl State {
         };
     }
 
-    pub(super) fn slot(&self, argument: usize) -> &Slot {
-        self.slots.get(argument).unwrap_or(&Slot::Empty)
+    pub(super) fn slot(&self, argument: usize) -> &ArgumentEntry {
+        self.slots.get(argument).unwrap_or(&ArgumentEntry::Empty)
     }
 
     pub(super) fn mark(&mut self, argument: usize) {
@@ -133,22 +133,23 @@ impl State {
 
     /// The newest time of the arguments; defaults count only where there is nothing else.
     pub(super) fn latest_ts(&self, propagation: bool) -> Option<i64> {
-        let is_default = |slot: &Slot| matches!(slot, Slot::Single(single) if single.is_default);
+        let is_default =
+            |slot: &ArgumentEntry| matches!(slot, ArgumentEntry::Single(single) if single.is_default);
         let only_defaults = !propagation && self.slots.iter().all(is_default);
         self.slots
             .iter()
             .filter_map(|slot| match slot {
-                Slot::Single(single) => (only_defaults || !single.is_default).then_some(single.ts),
-                Slot::Rolling(rolling) => rolling.latest_ts(),
-                Slot::Zones(zones) => zones.iter().map(|zone| zone.ts).max(),
-                Slot::Related(entities) => {
+                ArgumentEntry::Single(single) => (only_defaults || !single.is_default).then_some(single.ts),
+                ArgumentEntry::Rolling(rolling) => rolling.latest_ts(),
+                ArgumentEntry::Zones(zones) => zones.iter().map(|zone| zone.ts).max(),
+                ArgumentEntry::Related(entities) => {
                     let singles = entities.iter().filter_map(|(_, single)| single.as_ref());
                     singles
                         .filter(|single| !single.is_default)
                         .map(|single| single.ts)
                         .max()
                 }
-                Slot::Empty | Slot::Intervals(_) => None,
+                ArgumentEntry::Empty | ArgumentEntry::Intervals(_) => None,
             })
             .max()
     }

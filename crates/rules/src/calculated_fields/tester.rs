@@ -1,14 +1,14 @@
 //! Trying a script out on given arguments.
 
 use fieldline_core::ports::FieldScriptTest;
-use fieldline_script::{Arg, Host, Lang, Script};
+use fieldline_script::{Script, ScriptArg, ScriptHost, ScriptLang};
 use serde_json::Value;
 
 /// An argument of a test: `SINGLE_VALUE`, or `TS_ROLLING` with its window.
-enum Given<'a> {
+enum TestArgument<'a> {
     Single {
         ts: i64,
-        value: Arg<'a>,
+        value: ScriptArg<'a>,
     },
     Rolling {
         start_ts: i64,
@@ -21,26 +21,26 @@ enum Given<'a> {
 ///
 /// # Errors
 /// An argument is none, or why the script cannot be run.
-pub fn test_script(request: &FieldScriptTest, host: &mut Host) -> Result<Value, String> {
+pub fn test_script(request: &FieldScriptTest, host: &mut ScriptHost) -> Result<Value, String> {
     let mut parameters = vec!["ctx"];
     parameters.extend(request.arguments.keys().map(String::as_str));
     let script =
-        Script::new(Lang::Tbel, &parameters, &request.expression).map_err(|error| error.to_string())?;
+        Script::new(ScriptLang::Tbel, &parameters, &request.expression).map_err(|error| error.to_string())?;
     let given = request
         .arguments
         .iter()
         .map(|(name, argument)| Ok((name.as_str(), read(name, argument)?)))
         .collect::<Result<Vec<_>, String>>()?;
-    let named: Vec<(&str, Arg<'_>)> = given
+    let named: Vec<(&str, ScriptArg<'_>)> = given
         .iter()
         .map(|(name, given)| {
             let arg = match given {
-                Given::Single { ts, value } => Arg::Single { ts: *ts, value },
-                Given::Rolling {
+                TestArgument::Single { ts, value } => ScriptArg::Single { ts: *ts, value },
+                TestArgument::Rolling {
                     start_ts,
                     end_ts,
                     values,
-                } => Arg::Rolling {
+                } => ScriptArg::Rolling {
                     start_ts: *start_ts,
                     end_ts: *end_ts,
                     values,
@@ -49,7 +49,7 @@ pub fn test_script(request: &FieldScriptTest, host: &mut Host) -> Result<Value, 
             (*name, arg)
         })
         .collect();
-    let mut args = vec![Arg::Context {
+    let mut args = vec![ScriptArg::Context {
         args: &named,
         latest_ts: request.latest_ts,
     }];
@@ -58,22 +58,22 @@ pub fn test_script(request: &FieldScriptTest, host: &mut Host) -> Result<Value, 
             .iter()
             .zip(&named)
             .map(|((_, given), (_, arg))| match given {
-                Given::Single { value, .. } => *value,
-                Given::Rolling { .. } => *arg,
+                TestArgument::Single { value, .. } => *value,
+                TestArgument::Rolling { .. } => *arg,
             }),
     );
     let output = host.call(&script, &args).map_err(|error| error.to_string());
     // It is not called again.
-    host.forget(script.id());
+    host.evict_script(script.id());
     Ok(output?.to_value())
 }
 
-fn read<'a>(name: &str, argument: &'a Value) -> Result<Given<'a>, String> {
+fn read<'a>(name: &str, argument: &'a Value) -> Result<TestArgument<'a>, String> {
     let whole = |value: Option<&Value>| value.and_then(Value::as_i64).unwrap_or(0);
     match argument.get("type").and_then(Value::as_str) {
-        Some("SINGLE_VALUE") => Ok(Given::Single {
+        Some("SINGLE_VALUE") => Ok(TestArgument::Single {
             ts: whole(argument.get("ts")),
-            value: argument.get("value").map_or(Arg::Null, Arg::Value),
+            value: argument.get("value").map_or(ScriptArg::Null, ScriptArg::Value),
         }),
         Some("TS_ROLLING") => {
             let window = argument.get("timeWindow");
@@ -88,7 +88,7 @@ fn read<'a>(name: &str, argument: &'a Value) -> Result<Given<'a>, String> {
                 })
                 .collect();
             values.sort_by_key(|(ts, _)| *ts);
-            Ok(Given::Rolling {
+            Ok(TestArgument::Rolling {
                 start_ts: side("startTs"),
                 end_ts: side("endTs"),
                 values,

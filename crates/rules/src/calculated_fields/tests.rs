@@ -12,14 +12,15 @@ mod simple;
 use std::sync::Arc;
 
 use fieldline_model::entity::{CalculatedField, CalculatedFieldType};
-use fieldline_model::kv::{Value, ValueRef};
+use fieldline_model::kv::{KvValue, KvValueRef};
 use fieldline_model::{CalculatedFieldId, DeviceId, EntityId};
-use fieldline_script::{Arg, Host, Limits, Script};
+use fieldline_script::{Script, ScriptArg, ScriptHost, ScriptLimits};
 use serde_json::{Value as Json, json};
 use uuid::Uuid;
 
 use super::{
-    CalculatedFieldLimits, ConfigError, EvalError, Field, NoScripts, Outcome, ScriptCalls, State, Update,
+    ArgumentUpdate, CalculatedFieldLimits, CalculatedFieldState, CompiledField, FieldConfigError,
+    FieldEvaluationError, FieldOutcome, NoScriptRunner, ScriptRunner,
 };
 
 /// The time at which tests begin: 2023-11-14 22:13:20 UTC.
@@ -33,7 +34,7 @@ fn field_id(number: u128) -> CalculatedFieldId {
     CalculatedFieldId(Uuid::from_u128(number))
 }
 
-fn compiled(kind: CalculatedFieldType, configuration: Json) -> Result<Arc<Field>, ConfigError> {
+fn compiled(kind: CalculatedFieldType, configuration: Json) -> Result<Arc<CompiledField>, FieldConfigError> {
     let field = CalculatedField {
         id: Some(field_id(7)),
         entity_id: Some(device(1)),
@@ -42,10 +43,10 @@ fn compiled(kind: CalculatedFieldType, configuration: Json) -> Result<Arc<Field>
         configuration,
         ..CalculatedField::default()
     };
-    Field::compile(&field, &CalculatedFieldLimits::default())
+    CompiledField::compile(&field, &CalculatedFieldLimits::default())
 }
 
-fn field(kind: CalculatedFieldType, configuration: Json) -> Arc<Field> {
+fn field(kind: CalculatedFieldType, configuration: Json) -> Arc<CompiledField> {
     compiled(kind, configuration).unwrap()
 }
 
@@ -66,13 +67,19 @@ fn series() -> Json {
 }
 
 /// Number of an argument.
-fn number(field: &Field, name: &str) -> usize {
+fn number(field: &CompiledField, name: &str) -> usize {
     field.needs().iter().position(|need| *need.name == *name).unwrap()
 }
 
 /// A value of the entity itself, or of another one.
-fn of<'a>(field: &Field, entity: EntityId, name: &str, ts: i64, value: ValueRef<'a>) -> Update<'a> {
-    Update::Value {
+fn of<'a>(
+    field: &CompiledField,
+    entity: EntityId,
+    name: &str,
+    ts: i64,
+    value: KvValueRef<'a>,
+) -> ArgumentUpdate<'a> {
+    ArgumentUpdate::Value {
         argument: number(field, name),
         entity,
         ts,
@@ -80,23 +87,27 @@ fn of<'a>(field: &Field, entity: EntityId, name: &str, ts: i64, value: ValueRef<
     }
 }
 
-fn double(field: &Field, name: &str, ts: i64, value: f64) -> Update<'static> {
-    of(field, device(1), name, ts, ValueRef::Double(value))
+fn double(field: &CompiledField, name: &str, ts: i64, value: f64) -> ArgumentUpdate<'static> {
+    of(field, device(1), name, ts, KvValueRef::Double(value))
 }
 
 /// A state into which these updates went, all of which count.
-fn state(field: &Field, updates: &[Update<'_>]) -> State {
+fn state(field: &CompiledField, updates: &[ArgumentUpdate<'_>]) -> CalculatedFieldState {
     let mut state = field.new_state(device(1));
     assert_eq!(field.update(&mut state, updates, &[], NOW), Ok(true));
     state
 }
 
-fn evaluate(field: &Field, state: &mut State, now: i64) -> Result<Outcome, EvalError> {
-    field.evaluate(state, &mut NoScripts, now)
+fn evaluate(
+    field: &CompiledField,
+    state: &mut CalculatedFieldState,
+    now: i64,
+) -> Result<FieldOutcome, FieldEvaluationError> {
+    field.evaluate(state, &mut NoScriptRunner, now)
 }
 
 /// The bodies of all results.
-fn bodies(outcome: &Outcome) -> Vec<Json> {
+fn bodies(outcome: &FieldOutcome) -> Vec<Json> {
     outcome
         .outputs
         .iter()
@@ -104,23 +115,23 @@ fn bodies(outcome: &Outcome) -> Vec<Json> {
         .collect()
 }
 
-fn body(outcome: Result<Outcome, EvalError>) -> Json {
+fn body(outcome: Result<FieldOutcome, FieldEvaluationError>) -> Json {
     let mut bodies = bodies(&outcome.unwrap());
     assert_eq!(bodies.len(), 1, "{bodies:?}");
     bodies.remove(0)
 }
 
 /// Runs scripts for real.
-struct Scripts(Host);
+struct Scripts(ScriptHost);
 
 impl Scripts {
     fn new() -> Self {
-        Self(Host::new(Limits::default()))
+        Self(ScriptHost::new(ScriptLimits::default()))
     }
 }
 
-impl ScriptCalls for Scripts {
-    fn call(&mut self, script: &Script, args: &[Arg<'_>]) -> Result<Json, String> {
+impl ScriptRunner for Scripts {
+    fn call(&mut self, script: &Script, args: &[ScriptArg<'_>]) -> Result<Json, String> {
         let output = self.0.call(script, args).map_err(|error| error.to_string())?;
         Ok(output.to_value())
     }

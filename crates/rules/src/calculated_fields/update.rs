@@ -1,20 +1,20 @@
 //! Taking new values.
 
 use fieldline_model::EntityId;
-use fieldline_model::kv::ValueRef;
+use fieldline_model::kv::KvValueRef;
 
-use super::field::Field;
-use super::geofencing::Zone;
-use super::need::{Need, NeedKind, Role};
+use super::field::CompiledField;
+use super::geofencing::GeofenceZone;
+use super::need::{FieldInput, FieldInputKind, FieldInputRole};
 use super::number::rolling_number;
-use super::outcome::EvalError;
+use super::outcome::FieldEvaluationError;
 use super::perimeter::Perimeter;
-use super::rolling::Rolling;
-use super::state::{Single, Slot, State};
+use super::rolling::RollingWindow;
+use super::state::{ArgumentEntry, CalculatedFieldState, SingleValue};
 
-/// News for a state. Arguments are numbered as in [`Field::needs`].
+/// News for a state. Arguments are numbered as in [`CompiledField::needs`].
 #[derive(Debug, Clone, PartialEq)]
-pub enum Update<'a> {
+pub enum ArgumentUpdate<'a> {
     /// A value: of a series or attribute of `entity`.
     Value {
         /// Number of the argument.
@@ -24,7 +24,7 @@ pub enum Update<'a> {
         /// Time of the point, or of the last write of the attribute, milliseconds.
         ts: i64,
         /// The value.
-        value: ValueRef<'a>,
+        value: KvValueRef<'a>,
     },
     /// There is no value, or no longer.
     Missing {
@@ -47,19 +47,24 @@ pub enum Update<'a> {
         /// The zones.
         entities: &'a [EntityId],
     },
-    /// All entities of [`Field::relation`]; others are dropped.
+    /// All entities of [`CompiledField::relation`]; others are dropped.
     Related(&'a [EntityId]),
-    /// An entity of [`Field::relation`] more. Its values come as values.
+    /// An entity of [`CompiledField::relation`] more. Its values come as values.
     RelatedAdded(EntityId),
-    /// An entity of [`Field::relation`] less.
+    /// An entity of [`CompiledField::relation`] less.
     RelatedRemoved(EntityId),
 }
 
-impl Field {
+impl CompiledField {
     /// Takes one update; returns whether it is a reason to evaluate.
-    pub(super) fn take(&self, state: &mut State, update: &Update<'_>, now: i64) -> Result<bool, EvalError> {
+    pub(super) fn take(
+        &self,
+        state: &mut CalculatedFieldState,
+        update: &ArgumentUpdate<'_>,
+        now: i64,
+    ) -> Result<bool, FieldEvaluationError> {
         match *update {
-            Update::Value {
+            ArgumentUpdate::Value {
                 argument,
                 entity,
                 ts,
@@ -68,64 +73,64 @@ impl Field {
                 let need = self.need(argument)?;
                 self.take_value(state, argument, need, entity, (ts, value), now)
             }
-            Update::Missing { argument, entity } => {
+            ArgumentUpdate::Missing { argument, entity } => {
                 let need = self.need(argument)?;
                 Ok(take_missing(state, argument, need, entity, now))
             }
-            Update::Points { argument, points } => {
-                let NeedKind::Rolling { limit, window_ms } = self.need(argument)?.kind else {
-                    return Err(EvalError::WrongArgument(argument));
+            ArgumentUpdate::Points { argument, points } => {
+                let FieldInputKind::Rolling { limit, window_ms } = self.need(argument)?.kind else {
+                    return Err(FieldEvaluationError::WrongArgument(argument));
                 };
-                let mut rolling = Rolling::default();
+                let mut rolling = RollingWindow::default();
                 for (ts, value) in points {
                     rolling.insert(*ts, *value, limit);
                 }
                 rolling.expire(now, window_ms);
-                put(state, argument, Slot::Rolling(rolling));
+                put(state, argument, ArgumentEntry::Rolling(rolling));
                 Ok(true)
             }
-            Update::Zones { argument, entities } => {
-                if self.need(argument)?.role != Role::Zones {
-                    return Err(EvalError::WrongArgument(argument));
+            ArgumentUpdate::Zones { argument, entities } => {
+                if self.need(argument)?.role != FieldInputRole::Zones {
+                    return Err(FieldEvaluationError::WrongArgument(argument));
                 }
                 state.related_at = now;
                 Ok(keep_zones(state, argument, entities))
             }
-            Update::Related(entities) => self.take_related(state, entities, now),
-            Update::RelatedAdded(entity) => self.add_related(state, entity),
-            Update::RelatedRemoved(entity) => Ok(remove_related(state, entity)),
+            ArgumentUpdate::Related(entities) => self.take_related(state, entities, now),
+            ArgumentUpdate::RelatedAdded(entity) => self.add_related(state, entity),
+            ArgumentUpdate::RelatedRemoved(entity) => Ok(remove_related(state, entity)),
         }
     }
 
-    fn need(&self, argument: usize) -> Result<&Need, EvalError> {
+    fn need(&self, argument: usize) -> Result<&FieldInput, FieldEvaluationError> {
         self.needs()
             .get(argument)
-            .ok_or(EvalError::WrongArgument(argument))
+            .ok_or(FieldEvaluationError::WrongArgument(argument))
     }
 
     fn take_value(
         &self,
-        state: &mut State,
+        state: &mut CalculatedFieldState,
         argument: usize,
-        need: &Need,
+        need: &FieldInput,
         entity: EntityId,
-        (ts, value): (i64, ValueRef<'_>),
+        (ts, value): (i64, KvValueRef<'_>),
         now: i64,
-    ) -> Result<bool, EvalError> {
+    ) -> Result<bool, FieldEvaluationError> {
         match (need.role, need.kind) {
-            (Role::Points, NeedKind::Rolling { limit, window_ms }) => {
+            (FieldInputRole::Points, FieldInputKind::Rolling { limit, window_ms }) => {
                 let mut rolling = match take_slot(state, argument) {
-                    Slot::Rolling(rolling) => rolling,
-                    _ => Rolling::default(),
+                    ArgumentEntry::Rolling(rolling) => rolling,
+                    _ => RollingWindow::default(),
                 };
                 rolling.insert(ts, rolling_number(value), limit);
                 rolling.expire(now, window_ms);
-                put(state, argument, Slot::Rolling(rolling));
+                put(state, argument, ArgumentEntry::Rolling(rolling));
                 Ok(true)
             }
-            (Role::Zones, _) => take_zone(state, argument, entity, ts, value),
-            (Role::Series, _) => self.take_point(state, argument, need, ts, now),
-            (Role::Related, _) => {
+            (FieldInputRole::Zones, _) => take_zone(state, argument, entity, ts, value),
+            (FieldInputRole::Series, _) => self.take_point(state, argument, need, ts, now),
+            (FieldInputRole::Related, _) => {
                 self.check_value_size(need, value)?;
                 // A value of something that is not related, or no longer, is none of ours.
                 if state.related.binary_search(&entity).is_err() {
@@ -138,25 +143,30 @@ impl Field {
                 if is_late(need, state.slot(argument), ts) {
                     return Ok(false);
                 }
-                put(state, argument, Slot::Single(single(ts, value)));
+                put(state, argument, ArgumentEntry::Single(single(ts, value)));
                 Ok(true)
             }
         }
     }
 
-    fn check_value_size(&self, need: &Need, value: ValueRef<'_>) -> Result<(), EvalError> {
+    fn check_value_size(&self, need: &FieldInput, value: KvValueRef<'_>) -> Result<(), FieldEvaluationError> {
         let bytes = match value {
-            ValueRef::Text(text) | ValueRef::Json(text) => text.len() as u64,
+            KvValueRef::Text(text) | KvValueRef::Json(text) => text.len() as u64,
             _ => 0,
         };
         let most = self.limits().max_value_bytes;
         if most > 0 && bytes > most {
-            return Err(EvalError::ValueTooLarge(need.name.clone()));
+            return Err(FieldEvaluationError::ValueTooLarge(need.name.clone()));
         }
         Ok(())
     }
 
-    fn take_related(&self, state: &mut State, entities: &[EntityId], now: i64) -> Result<bool, EvalError> {
+    fn take_related(
+        &self,
+        state: &mut CalculatedFieldState,
+        entities: &[EntityId],
+        now: i64,
+    ) -> Result<bool, FieldEvaluationError> {
         let most = self.limits().max_related_entities;
         state.related_at = now;
         let mut wanted = entities.to_vec();
@@ -176,25 +186,29 @@ impl Field {
             changed |= self.add_related(state, entity)?;
         }
         if too_many {
-            return Err(EvalError::TooManyEntities(most));
+            return Err(FieldEvaluationError::TooManyEntities(most));
         }
         Ok(changed)
     }
 
-    fn add_related(&self, state: &mut State, entity: EntityId) -> Result<bool, EvalError> {
+    fn add_related(
+        &self,
+        state: &mut CalculatedFieldState,
+        entity: EntityId,
+    ) -> Result<bool, FieldEvaluationError> {
         let Err(at) = state.related.binary_search(&entity) else {
             return Ok(false);
         };
         let most = self.limits().max_related_entities;
         if most > 0 && state.related.len() as u64 >= most {
-            return Err(EvalError::TooManyEntities(most));
+            return Err(FieldEvaluationError::TooManyEntities(most));
         }
         state.related.insert(at, entity);
         state.added.push(entity);
         state.forced = true;
         state.pending = true;
         for (need, slot) in self.needs().iter().zip(&mut state.slots) {
-            if need.role == Role::Related {
+            if need.role == FieldInputRole::Related {
                 related_entry(slot, entity);
             }
         }
@@ -202,8 +216,8 @@ impl Field {
     }
 }
 
-fn single(ts: i64, value: ValueRef<'_>) -> Single {
-    Single {
+fn single(ts: i64, value: KvValueRef<'_>) -> SingleValue {
+    SingleValue {
         ts,
         value: value.to_value(),
         is_default: false,
@@ -211,34 +225,40 @@ fn single(ts: i64, value: ValueRef<'_>) -> Single {
 }
 
 /// Points may come late; attributes have no order but that of their writes.
-fn is_late(need: &Need, slot: &Slot, ts: i64) -> bool {
-    need.kind == NeedKind::Latest
-        && matches!(slot, Slot::Single(stored) if !stored.is_default && ts < stored.ts)
+fn is_late(need: &FieldInput, slot: &ArgumentEntry, ts: i64) -> bool {
+    need.kind == FieldInputKind::Latest
+        && matches!(slot, ArgumentEntry::Single(stored) if !stored.is_default && ts < stored.ts)
 }
 
-fn default_of(need: &Need, now: i64) -> Option<Single> {
-    Some(Single {
+fn default_of(need: &FieldInput, now: i64) -> Option<SingleValue> {
+    Some(SingleValue {
         ts: now,
         value: need.default.clone()?,
         is_default: true,
     })
 }
 
-fn take_missing(state: &mut State, argument: usize, need: &Need, entity: EntityId, now: i64) -> bool {
+fn take_missing(
+    state: &mut CalculatedFieldState,
+    argument: usize,
+    need: &FieldInput,
+    entity: EntityId,
+    now: i64,
+) -> bool {
     match need.role {
-        Role::Value => {
-            let slot = default_of(need, now).map_or(Slot::Empty, Slot::Single);
+        FieldInputRole::Value => {
+            let slot = default_of(need, now).map_or(ArgumentEntry::Empty, ArgumentEntry::Single);
             put(state, argument, slot);
         }
-        Role::Points => put(state, argument, Slot::Rolling(Rolling::default())),
-        Role::Zones => {
-            if let Some(Slot::Zones(zones)) = state.slots.get_mut(argument) {
+        FieldInputRole::Points => put(state, argument, ArgumentEntry::Rolling(RollingWindow::default())),
+        FieldInputRole::Zones => {
+            if let Some(ArgumentEntry::Zones(zones)) = state.slots.get_mut(argument) {
                 zones.retain(|zone| zone.entity != entity);
             }
             state.mark(argument);
         }
-        Role::Series => return false,
-        Role::Related => {
+        FieldInputRole::Series => return false,
+        FieldInputRole::Related => {
             if state.related.binary_search(&entity).is_err() {
                 return false;
             }
@@ -255,12 +275,12 @@ fn take_missing(state: &mut State, argument: usize, need: &Need, entity: EntityI
 }
 
 fn take_related_value(
-    state: &mut State,
+    state: &mut CalculatedFieldState,
     argument: usize,
-    need: &Need,
+    need: &FieldInput,
     entity: EntityId,
     ts: i64,
-    value: ValueRef<'_>,
+    value: KvValueRef<'_>,
 ) -> bool {
     let slot = state.slots.get_mut(argument);
     let Some(entry) = slot.and_then(|slot| related_entry(slot, entity)) else {
@@ -268,7 +288,7 @@ fn take_related_value(
     };
     let late = entry
         .as_ref()
-        .is_some_and(|stored| need.kind == NeedKind::Latest && !stored.is_default && ts < stored.ts);
+        .is_some_and(|stored| need.kind == FieldInputKind::Latest && !stored.is_default && ts < stored.ts);
     if late {
         return false;
     }
@@ -279,11 +299,11 @@ fn take_related_value(
 }
 
 /// The place of an entity's value, made where there is none.
-fn related_entry(slot: &mut Slot, entity: EntityId) -> Option<&mut Option<Single>> {
-    if !matches!(slot, Slot::Related(_)) {
-        *slot = Slot::Related(Vec::new());
+fn related_entry(slot: &mut ArgumentEntry, entity: EntityId) -> Option<&mut Option<SingleValue>> {
+    if !matches!(slot, ArgumentEntry::Related(_)) {
+        *slot = ArgumentEntry::Related(Vec::new());
     }
-    let Slot::Related(entities) = slot else {
+    let ArgumentEntry::Related(entities) = slot else {
         return None;
     };
     let at = match entities.binary_search_by_key(&entity, |(other, _)| *other) {
@@ -296,14 +316,14 @@ fn related_entry(slot: &mut Slot, entity: EntityId) -> Option<&mut Option<Single
     entities.get_mut(at).map(|(_, single)| single)
 }
 
-fn remove_related(state: &mut State, entity: EntityId) -> bool {
+fn remove_related(state: &mut CalculatedFieldState, entity: EntityId) -> bool {
     let Ok(at) = state.related.binary_search(&entity) else {
         return false;
     };
     state.related.remove(at);
     state.added.retain(|other| *other != entity);
     for slot in &mut state.slots {
-        if let Slot::Related(entities) = slot {
+        if let ArgumentEntry::Related(entities) = slot {
             entities.retain(|(other, _)| *other != entity);
         }
     }
@@ -314,39 +334,39 @@ fn remove_related(state: &mut State, entity: EntityId) -> bool {
 
 /// A perimeter that stays the same leaves what is known about the zone.
 fn take_zone(
-    state: &mut State,
+    state: &mut CalculatedFieldState,
     argument: usize,
     entity: EntityId,
     ts: i64,
-    value: ValueRef<'_>,
-) -> Result<bool, EvalError> {
-    let (ValueRef::Text(text) | ValueRef::Json(text)) = value else {
-        return Err(EvalError::Perimeter {
+    value: KvValueRef<'_>,
+) -> Result<bool, FieldEvaluationError> {
+    let (KvValueRef::Text(text) | KvValueRef::Json(text)) = value else {
+        return Err(FieldEvaluationError::Perimeter {
             zone: entity,
             problem: "the attribute is no JSON".to_owned(),
         });
     };
-    let perimeter = Perimeter::parse(text).map_err(|problem| EvalError::Perimeter {
+    let perimeter = Perimeter::parse(text).map_err(|problem| FieldEvaluationError::Perimeter {
         zone: entity,
         problem,
     })?;
     let mut zones = match take_slot(state, argument) {
-        Slot::Zones(zones) => zones,
+        ArgumentEntry::Zones(zones) => zones,
         _ => Vec::new(),
     };
     let changed = match zones.iter_mut().find(|zone| zone.entity == entity) {
         Some(zone) if zone.perimeter == perimeter => false,
         Some(zone) => {
-            *zone = Zone::new(entity, ts, perimeter);
+            *zone = GeofenceZone::new(entity, ts, perimeter);
             true
         }
         None => {
-            zones.push(Zone::new(entity, ts, perimeter));
+            zones.push(GeofenceZone::new(entity, ts, perimeter));
             true
         }
     };
     if let Some(slot) = state.slots.get_mut(argument) {
-        *slot = Slot::Zones(zones);
+        *slot = ArgumentEntry::Zones(zones);
     }
     if changed {
         state.mark(argument);
@@ -354,8 +374,8 @@ fn take_zone(
     Ok(changed)
 }
 
-fn keep_zones(state: &mut State, argument: usize, entities: &[EntityId]) -> bool {
-    let Some(Slot::Zones(zones)) = state.slots.get_mut(argument) else {
+fn keep_zones(state: &mut CalculatedFieldState, argument: usize, entities: &[EntityId]) -> bool {
+    let Some(ArgumentEntry::Zones(zones)) = state.slots.get_mut(argument) else {
         return false;
     };
     let before = zones.len();
@@ -367,14 +387,14 @@ fn keep_zones(state: &mut State, argument: usize, entities: &[EntityId]) -> bool
     changed
 }
 
-fn put(state: &mut State, argument: usize, slot: Slot) {
+fn put(state: &mut CalculatedFieldState, argument: usize, slot: ArgumentEntry) {
     if let Some(place) = state.slots.get_mut(argument) {
         *place = slot;
     }
     state.mark(argument);
 }
 
-pub(super) fn take_slot(state: &mut State, argument: usize) -> Slot {
+pub(super) fn take_slot(state: &mut CalculatedFieldState, argument: usize) -> ArgumentEntry {
     state
         .slots
         .get_mut(argument)

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fieldline_core::ingest::{IngestService, IngestStores, Uplink};
+use fieldline_core::ingest::{IngestService, IngestStores, QueueProducer};
 use fieldline_core::ports::{
-    Effects, EventFilter, IngestStore as _, Journal as _, Offset, Partition, RuleEngine as _,
+    EventFilter, IngestStore as _, Journal as _, Offset, Partition, RuleEngine as _, StoreEffects,
 };
 use fieldline_journal::EmbeddedJournal;
-use fieldline_model::entity::{Event, EventKind, Queue};
-use fieldline_model::message::{Message, Metadata, MsgType};
+use fieldline_model::entity::{EntityEvent, EventKind, Queue};
+use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
 use fieldline_model::page::PageLink;
 use fieldline_model::record::RecordBatch;
 use fieldline_model::{EntityId, RuleChainId, RuleNodeId, TenantId};
@@ -17,38 +17,38 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Deps, Engine, Options};
+use super::{EngineDependencies, Options, RuleEngineService};
 use crate::book::TenantChains;
-use crate::chain::Chain;
-use crate::message::Msg;
-use crate::node::{Ctx, Node, Step};
+use crate::chain::CompiledChain;
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeContext, NodeResult};
 use crate::nodes::tests::{NOW, World};
 
 /// Notes the bodies that come.
 struct Collect(Arc<Mutex<Vec<Value>>>);
 
 impl Node for Collect {
-    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
+    fn handle(&self, _: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         self.0
             .lock()
             .push(serde_json::from_str(&msg.data.to_text()).unwrap());
-        Step::Done
+        NodeResult::Done
     }
 }
 
 /// An engine over a journal, without workers.
 struct Site {
     journal: Arc<EmbeddedJournal>,
-    uplink: Uplink,
-    engine: Arc<Engine>,
+    uplink: QueueProducer,
+    engine: Arc<RuleEngineService>,
     seen: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Site {
     /// An engine as after a start: it knows what journal and stores hold, and nothing else.
     fn over(world: &World, journal: Arc<EmbeddedJournal>) -> Self {
-        let uplink = Uplink::open(journal.clone(), 2).unwrap();
-        let deps = Deps {
+        let uplink = QueueProducer::open(journal.clone(), 2).unwrap();
+        let deps = EngineDependencies {
             devices: Arc::new(fieldline_core::downlink::NoDeviceLink),
             stores: world.services.stores.clone(),
             series: world.store.clone(),
@@ -65,7 +65,7 @@ impl Site {
             runtime: tokio::runtime::Handle::current(),
             service_id: "here".into(),
         };
-        let engine = Engine::new(deps, &Options::default());
+        let engine = RuleEngineService::new(deps, &Options::default());
         let site = Self {
             journal,
             uplink,
@@ -86,7 +86,7 @@ impl Site {
     ) -> Vec<RuleNodeId> {
         let nodes: Vec<_> = nodes.into_iter().map(|node| (RuleNodeId::new(), node)).collect();
         let ids = nodes.iter().map(|(id, _)| *id).collect();
-        let chain = Chain::of(RuleChainId::new(), nodes, edges);
+        let chain = CompiledChain::of(RuleChainId::new(), nodes, edges);
         let chains = TenantChains::of(Some(chain.id), [Arc::new(chain)], 0);
         self.engine.common().book.put(world.tenant, chains);
         ids
@@ -130,12 +130,12 @@ fn queue(tenant: TenantId, name: &str) -> Queue {
     .unwrap()
 }
 
-fn message(device: EntityId, n: i64) -> Message {
-    Message::new(
+fn message(device: EntityId, n: i64) -> QueueMessage {
+    QueueMessage::new(
         MsgType::PostTelemetry,
         device,
         NOW,
-        Metadata::new(),
+        MetadataMap::new(),
         json!({ "n": n }).to_string(),
     )
 }
@@ -162,7 +162,7 @@ async fn what_is_left_in_a_deleted_queue_is_processed_after_a_restart() {
     for (n, owner) in (0..).zip(owners) {
         let uplink = site.uplink.open_other(owner, &format!("Gone{n}"), 2).unwrap();
         let mut batch = RecordBatch::new();
-        batch.message(world.tenant, &message(device, n));
+        batch.push_message(world.tenant, &message(device, n));
         uplink
             .append(world.subject(device), &batch)
             .await
@@ -222,7 +222,7 @@ async fn queues_are_routed_and_in_line_with_the_store_before_anything_is_process
     };
     world
         .store
-        .apply(partition, Offset(10), &Effects::default())
+        .apply(partition, Offset(10), &StoreEffects::default())
         .await
         .unwrap();
     let service = site.start(&world).await;
@@ -260,7 +260,7 @@ async fn queues_are_routed_and_in_line_with_the_store_before_anything_is_process
     site.stop(service).await;
 }
 
-async fn errors_of(world: &World, entity: EntityId) -> Vec<Event> {
+async fn errors_of(world: &World, entity: EntityId) -> Vec<EntityEvent> {
     let filter = EventFilter::of(EventKind::Error);
     let events = &world.services.stores.events;
     events

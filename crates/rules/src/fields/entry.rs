@@ -6,15 +6,15 @@ use fieldline_model::entity::calculated_field::{CalculatedFieldLimits, RelationL
 use fieldline_model::entity::{CalculatedField, CalculatedFieldType, DebugSettings};
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{CalculatedFieldId, EntityId};
-use fieldline_script::{Lang, Script};
+use fieldline_script::{Script, ScriptLang};
 
-use super::news::{Change, News};
-use crate::alarm_rules::{self, Rules};
-use crate::calculated_fields::{self, Field, Role};
+use super::news::{FieldEvent, FieldEventKind};
+use crate::alarm_rules::{self, AlarmRuleSet};
+use crate::calculated_fields::{self, CompiledField, FieldInputRole};
 
 /// Whose value a field looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Of {
+pub enum DependencySource {
     /// That of the entity it is evaluated for.
     Own,
     /// That of this entity.
@@ -29,16 +29,16 @@ pub enum Of {
 
 /// A value that a field looks at. Its position is the number of the argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Watch {
+pub struct FieldDependency {
     /// Whose it is.
-    pub of: Of,
+    pub of: DependencySource,
     /// Scope of an attribute; `None` for a series.
     pub scope: Option<AttributeScope>,
     /// Its name.
     pub key: Box<str>,
 }
 
-impl Watch {
+impl FieldDependency {
     /// Whether it looks at a series, or an attribute of a scope, of that name.
     pub fn takes(&self, scope: Option<AttributeScope>, key: &str) -> bool {
         self.scope == scope && *self.key == *key
@@ -47,18 +47,18 @@ impl Watch {
 
 /// What a field does.
 #[derive(Debug)]
-pub enum Kind {
+pub enum FieldLogic {
     /// It makes values.
-    Values(Arc<Field>),
+    Values(Arc<CompiledField>),
     /// It raises and clears alarms; with the scripts of its conditions.
-    Alarm(Arc<Rules>, Arc<[Script]>),
+    Alarm(Arc<AlarmRuleSet>, Arc<[Script]>),
     /// It cannot be used.
     Broken(Box<str>),
 }
 
 /// A calculated field in force.
 #[derive(Debug)]
-pub struct Entry {
+pub struct RegisteredField {
     /// Its id.
     pub id: CalculatedFieldId,
     /// The entity, or the profile of the entities, that have it.
@@ -68,18 +68,18 @@ pub struct Entry {
     /// Which debug events are stored.
     pub debug: DebugSettings,
     /// What it does.
-    pub kind: Kind,
+    pub kind: FieldLogic,
     /// The values it looks at.
-    pub watches: Box<[Watch]>,
+    pub watches: Box<[FieldDependency]>,
 }
 
-impl Entry {
+impl RegisteredField {
     /// Compiles a field.
     pub fn new(field: &CalculatedField, limits: &CalculatedFieldLimits) -> Option<Self> {
         let (id, entity) = (field.id?, field.entity_id?);
         let (kind, watches) = match compile(field, limits) {
             Ok(compiled) => compiled,
-            Err(problem) => (Kind::Broken(problem.into()), Vec::new()),
+            Err(problem) => (FieldLogic::Broken(problem.into()), Vec::new()),
         };
         Some(Self {
             id,
@@ -94,96 +94,108 @@ impl Entry {
     /// Why it cannot be used.
     pub fn problem(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Broken(problem) => Some(problem),
+            FieldLogic::Broken(problem) => Some(problem),
             _ => None,
         }
     }
 
     /// Whether news about the entity itself, or its profile's entity, concerns the field.
-    pub fn concerns_own(&self, news: &News) -> bool {
+    pub fn concerns_own(&self, news: &FieldEvent) -> bool {
         let own = |scope, key: &str| {
             self.watches
                 .iter()
-                .any(|watch| watch.of == Of::Own && watch.takes(scope, key))
+                .any(|watch| watch.of == DependencySource::Own && watch.takes(scope, key))
         };
         match &news.change {
-            Change::Values { scope, values } => values.iter().any(|(_, key, _)| own(*scope, key)),
-            Change::Removed { scope, keys } => keys.iter().any(|key| own(*scope, key)),
-            Change::Acknowledged(_) | Change::Cleared(_) | Change::Deleted(_) => {
-                matches!(self.kind, Kind::Alarm(..))
+            FieldEventKind::Values { scope, values } => values.iter().any(|(_, key, _)| own(*scope, key)),
+            FieldEventKind::Removed { scope, keys } => keys.iter().any(|key| own(*scope, key)),
+            FieldEventKind::Acknowledged(_) | FieldEventKind::Cleared(_) | FieldEventKind::Deleted(_) => {
+                matches!(self.kind, FieldLogic::Alarm(..))
             }
-            Change::Relations => matches!(&self.kind, Kind::Values(field) if field.follows_relations()),
-            Change::Owner => self.watches.iter().any(|watch| watch.of == Of::Owner),
-            Change::Started | Change::Moved | Change::Gone => true,
+            FieldEventKind::Relations => {
+                matches!(&self.kind, FieldLogic::Values(field) if field.follows_relations())
+            }
+            FieldEventKind::Owner => self
+                .watches
+                .iter()
+                .any(|watch| watch.of == DependencySource::Owner),
+            FieldEventKind::Started | FieldEventKind::Moved | FieldEventKind::Gone => true,
         }
     }
 
     /// The numbers of the arguments that news about another entity concerns.
-    pub fn taken_from<'a>(&'a self, news: &'a News) -> impl Iterator<Item = &'a Watch> {
+    pub fn taken_from<'a>(&'a self, news: &'a FieldEvent) -> impl Iterator<Item = &'a FieldDependency> {
         self.watches.iter().filter(|watch| {
-            watch.of != Of::Own
+            watch.of != DependencySource::Own
                 && match &news.change {
-                    Change::Values { scope, values } => {
+                    FieldEventKind::Values { scope, values } => {
                         values.iter().any(|(_, key, _)| watch.takes(*scope, key))
                     }
-                    Change::Removed { scope, keys } => keys.iter().any(|key| watch.takes(*scope, key)),
+                    FieldEventKind::Removed { scope, keys } => {
+                        keys.iter().any(|key| watch.takes(*scope, key))
+                    }
                     _ => false,
                 }
         })
     }
 }
 
-fn compile(field: &CalculatedField, limits: &CalculatedFieldLimits) -> Result<(Kind, Vec<Watch>), String> {
+fn compile(
+    field: &CalculatedField,
+    limits: &CalculatedFieldLimits,
+) -> Result<(FieldLogic, Vec<FieldDependency>), String> {
     if field.field_type != CalculatedFieldType::Alarm {
-        let compiled = Field::compile(field, limits).map_err(|error| error.to_string())?;
+        let compiled = CompiledField::compile(field, limits).map_err(|error| error.to_string())?;
         let watches = compiled.needs().iter().map(of_value).collect();
-        return Ok((Kind::Values(compiled), watches));
+        return Ok((FieldLogic::Values(compiled), watches));
     }
-    let rules =
-        Rules::from_calculated_field(&field.name, &field.configuration).map_err(|error| error.to_string())?;
+    let rules = AlarmRuleSet::from_calculated_field(&field.name, &field.configuration)
+        .map_err(|error| error.to_string())?;
     let parameters: Vec<&str> = std::iter::once("ctx").chain(rules.argument_names()).collect();
     let scripts = rules
         .expressions()
         .iter()
-        .map(|body| Script::new(Lang::Tbel, &parameters, body))
+        .map(|body| Script::new(ScriptLang::Tbel, &parameters, body))
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| format!("expression: {error}"))?;
     let watches = rules.needs().iter().map(of_alarm).collect();
-    Ok((Kind::Alarm(rules, scripts.into()), watches))
+    Ok((FieldLogic::Alarm(rules, scripts.into()), watches))
 }
 
-fn of_value(need: &calculated_fields::Need) -> Watch {
-    use calculated_fields::{NeedKind, NeedSource};
+fn of_value(need: &calculated_fields::FieldInput) -> FieldDependency {
+    use calculated_fields::{FieldInputKind, FieldInputSource};
     let of = match (&need.source, need.role) {
-        (_, Role::Related) => Of::Related,
-        (NeedSource::Own, _) => Of::Own,
-        (NeedSource::Entity(entity), _) => Of::Entity(*entity),
-        (NeedSource::Owner, _) => Of::Owner,
-        (NeedSource::Path(path), _) => Of::Path(path.clone()),
+        (_, FieldInputRole::Related) => DependencySource::Related,
+        (FieldInputSource::Own, _) => DependencySource::Own,
+        (FieldInputSource::Entity(entity), _) => DependencySource::Entity(*entity),
+        (FieldInputSource::Owner, _) => DependencySource::Owner,
+        (FieldInputSource::Path(path), _) => DependencySource::Path(path.clone()),
     };
     let scope = match need.kind {
-        NeedKind::Attribute(scope) => Some(scope),
-        NeedKind::Latest | NeedKind::Rolling { .. } => None,
+        FieldInputKind::Attribute(scope) => Some(scope),
+        FieldInputKind::Latest | FieldInputKind::Rolling { .. } => None,
     };
-    Watch {
+    FieldDependency {
         of,
         scope,
         key: (&*need.key).into(),
     }
 }
 
-fn of_alarm(need: &alarm_rules::Need) -> Watch {
-    use alarm_rules::{NeedKind, NeedOf};
+fn of_alarm(need: &alarm_rules::AlarmInput) -> FieldDependency {
+    use alarm_rules::{AlarmInputKind, AlarmInputSource};
     let of = match need.of {
-        NeedOf::Originator => Of::Own,
-        NeedOf::Customer | NeedOf::Tenant | NeedOf::Owner => Of::Owner,
-        NeedOf::Entity(entity) => Of::Entity(entity),
+        AlarmInputSource::Originator => DependencySource::Own,
+        AlarmInputSource::Customer | AlarmInputSource::Tenant | AlarmInputSource::Owner => {
+            DependencySource::Owner
+        }
+        AlarmInputSource::Entity(entity) => DependencySource::Entity(entity),
     };
     let scope = match need.kind {
-        NeedKind::Attribute(scope) => Some(scope.unwrap_or(AttributeScope::Server)),
-        NeedKind::TimeSeries | NeedKind::EntityField => None,
+        AlarmInputKind::Attribute(scope) => Some(scope.unwrap_or(AttributeScope::Server)),
+        AlarmInputKind::TimeSeries | AlarmInputKind::EntityField => None,
     };
-    Watch {
+    FieldDependency {
         of,
         scope,
         key: need.key.clone(),

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use fieldline_model::kv::{Value, unpack};
-use fieldline_model::message::{Message, Metadata, MsgType};
+use fieldline_model::kv::{KvValue, unpack};
+use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{CalculatedFieldId, EntityId, Subject, TenantId};
+use fieldline_model::{CalculatedFieldId, EntityId, EntityKey, TenantId};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::feed::{Update, What};
+use crate::feed::{UpdatedValues, ValueUpdate};
 use crate::fields::TenantFields;
-use crate::message::{Data, Msg, derive_id};
+use crate::message::{MessageBody, RuleMessage, derive_id};
 use crate::values;
 
 /// Type of the messages that bring news to the partition of an entity. They do not reach rule chains.
@@ -19,13 +19,13 @@ pub const FIELD_MESSAGE: &str = "CALCULATED_FIELD_SELF_MSG";
 
 /// What has happened.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Change {
+pub enum FieldEventKind {
     /// Values have come: of series, or of attributes of a scope; with their times.
     Values {
         /// Scope of attributes.
         scope: Option<AttributeScope>,
         /// Time, name, value.
-        values: Vec<(i64, Box<str>, Value)>,
+        values: Vec<(i64, Box<str>, KvValue)>,
     },
     /// Series, or attributes of a scope, are gone, or a part of them.
     Removed {
@@ -54,11 +54,11 @@ pub enum Change {
 
 /// What has happened, to what, and because of what.
 #[derive(Debug, Clone, PartialEq)]
-pub struct News {
+pub struct FieldEvent {
     /// The entity it has happened to.
-    pub subject: Subject,
+    pub subject: EntityKey,
     /// What it is.
-    pub change: Change,
+    pub change: FieldEventKind,
     /// The message that has brought it.
     pub msg: Uuid,
     /// Type of that message.
@@ -67,19 +67,19 @@ pub struct News {
     pub previous: Arc<[Uuid]>,
 }
 
-impl News {
+impl FieldEvent {
     /// What an update says to fields of the tenant; `None` where none of them looks at any of it.
-    pub fn of_update(fields: &TenantFields, update: &Update<'_>) -> Option<Self> {
+    pub fn of_update(fields: &TenantFields, update: &ValueUpdate<'_>) -> Option<Self> {
         let change = match update.what {
-            What::Telemetry { ts, values } => Change::Values {
+            UpdatedValues::Telemetry { ts, values } => FieldEventKind::Values {
                 scope: None,
                 values: watched(fields, None, ts, values),
             },
-            What::Attributes { scope, values } => Change::Values {
+            UpdatedValues::Attributes { scope, values } => FieldEventKind::Values {
                 scope: Some(scope),
                 values: watched(fields, Some(scope), update.msg.ts, values),
             },
-            What::AttributesDeleted { scope, keys } => Change::Removed {
+            UpdatedValues::AttributesDeleted { scope, keys } => FieldEventKind::Removed {
                 scope: Some(scope),
                 keys: keys
                     .iter()
@@ -95,17 +95,17 @@ impl News {
 
     /// What a message from inside the platform says, before its chain has seen it; `None` where it says nothing, or where
     /// what it says has been told already.
-    pub fn of_message(fields: &TenantFields, msg: &mut Msg) -> Option<Self> {
+    pub fn of_message(fields: &TenantFields, msg: &mut RuleMessage) -> Option<Self> {
         // Messages that rule nodes and fields make about what they have saved name no user.
-        let by_user = |msg: &Msg| msg.meta.get("userId").is_some();
-        let scope = |msg: &Msg| {
+        let by_user = |msg: &RuleMessage| msg.meta.get("userId").is_some();
+        let scope = |msg: &RuleMessage| {
             let named = msg.meta.get("scope");
             named
                 .and_then(|name| AttributeScope::from_name(&name))
                 .unwrap_or(AttributeScope::Server)
         };
         let change = match msg.kind {
-            MsgType::TimeseriesUpdated if by_user(msg) => Change::Values {
+            MsgType::TimeseriesUpdated if by_user(msg) => FieldEventKind::Values {
                 scope: None,
                 values: points_of(fields, msg)?,
             },
@@ -116,16 +116,16 @@ impl News {
                 removed(fields, Some(scope), "attributes", msg)?
             }
             MsgType::TimeseriesDeleted if by_user(msg) => removed(fields, None, "timeseries", msg)?,
-            MsgType::EntityCreated => Change::Started,
-            MsgType::EntityUpdated => Change::Moved,
-            MsgType::EntityAssigned | MsgType::EntityUnassigned => Change::Owner,
-            MsgType::EntityDeleted => Change::Gone,
+            MsgType::EntityCreated => FieldEventKind::Started,
+            MsgType::EntityUpdated => FieldEventKind::Moved,
+            MsgType::EntityAssigned | MsgType::EntityUnassigned => FieldEventKind::Owner,
+            MsgType::EntityDeleted => FieldEventKind::Gone,
             MsgType::RelationAddOrUpdate | MsgType::RelationDeleted | MsgType::RelationsDeleted => {
-                Change::Relations
+                FieldEventKind::Relations
             }
-            MsgType::AlarmAck => Change::Acknowledged(alarm_of(msg)?),
-            MsgType::AlarmClear => Change::Cleared(alarm_of(msg)?),
-            MsgType::AlarmDelete => Change::Deleted(alarm_of(msg)?),
+            MsgType::AlarmAck => FieldEventKind::Acknowledged(alarm_of(msg)?),
+            MsgType::AlarmClear => FieldEventKind::Cleared(alarm_of(msg)?),
+            MsgType::AlarmDelete => FieldEventKind::Deleted(alarm_of(msg)?),
             _ => return None,
         };
         change
@@ -133,7 +133,7 @@ impl News {
             .then(|| Self::because_of(msg, msg.subject(), change))
     }
 
-    fn because_of(msg: &Msg, subject: Subject, change: Change) -> Self {
+    fn because_of(msg: &RuleMessage, subject: EntityKey, change: FieldEventKind) -> Self {
         Self {
             subject,
             change,
@@ -149,7 +149,7 @@ impl News {
     }
 }
 
-impl Change {
+impl FieldEventKind {
     fn is_some_thing(&self) -> bool {
         match self {
             Self::Values { values, .. } => !values.is_empty(),
@@ -164,7 +164,7 @@ fn watched(
     scope: Option<AttributeScope>,
     ts: i64,
     values: &[u8],
-) -> Vec<(i64, Box<str>, Value)> {
+) -> Vec<(i64, Box<str>, KvValue)> {
     unpack(values)
         .filter_map(Result::ok)
         .filter(|(key, _)| fields.watches(scope, key))
@@ -177,7 +177,7 @@ fn of_object(
     scope: Option<AttributeScope>,
     ts: i64,
     body: &serde_json::Value,
-) -> Vec<(i64, Box<str>, Value)> {
+) -> Vec<(i64, Box<str>, KvValue)> {
     let entries = body.as_object().into_iter().flatten();
     entries
         .filter(|(key, _)| fields.watches(scope, key))
@@ -185,15 +185,19 @@ fn of_object(
         .collect()
 }
 
-fn of_attributes(fields: &TenantFields, scope: AttributeScope, msg: &mut Msg) -> Option<Change> {
+fn of_attributes(
+    fields: &TenantFields,
+    scope: AttributeScope,
+    msg: &mut RuleMessage,
+) -> Option<FieldEventKind> {
     let body = msg.data.to_json().ok()?;
-    Some(Change::Values {
+    Some(FieldEventKind::Values {
         scope: Some(scope),
         values: of_object(fields, Some(scope), msg.ts, &body),
     })
 }
 
-fn points_of(fields: &TenantFields, msg: &mut Msg) -> Option<Vec<(i64, Box<str>, Value)>> {
+fn points_of(fields: &TenantFields, msg: &mut RuleMessage) -> Option<Vec<(i64, Box<str>, KvValue)>> {
     let body = msg.data.to_json().ok()?;
     let rows = body.get("timeseries")?.as_array()?.iter();
     let of_row = |row: &serde_json::Value| {
@@ -212,15 +216,15 @@ fn removed(
     fields: &TenantFields,
     scope: Option<AttributeScope>,
     name: &str,
-    msg: &mut Msg,
-) -> Option<Change> {
+    msg: &mut RuleMessage,
+) -> Option<FieldEventKind> {
     let body = msg.data.to_json().ok()?;
     let keys = body
         .get(name)?
         .as_array()?
         .iter()
         .filter_map(serde_json::Value::as_str);
-    Some(Change::Removed {
+    Some(FieldEventKind::Removed {
         scope,
         keys: keys
             .filter(|key| fields.watches(scope, key))
@@ -229,25 +233,25 @@ fn removed(
     })
 }
 
-fn alarm_of(msg: &mut Msg) -> Option<Uuid> {
+fn alarm_of(msg: &mut RuleMessage) -> Option<Uuid> {
     let body = msg.data.to_json().ok()?;
     body.pointer("/id/id")?.as_str()?.parse().ok()
 }
 
 /// Something to be done in the partition of an entity.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Task {
+pub struct FieldTask {
     /// The field it concerns; where absent all fields of the entity that look at it.
     pub field: Option<CalculatedFieldId>,
     /// What has happened, and to whom.
-    pub news: News,
+    pub news: FieldEvent,
     /// Where the originator of the message is a profile: which page of its entities is to be told.
-    pub page: Option<Page>,
+    pub page: Option<ProfilePage>,
 }
 
 /// A page of the entities of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Page {
+pub struct ProfilePage {
     /// Its number, from 0.
     pub number: u32,
     /// Only entities of this owner.
@@ -256,7 +260,7 @@ pub struct Page {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Wire {
+struct FieldTaskWire {
     field: Option<Uuid>,
     entity: EntityId,
     what: Box<str>,
@@ -270,15 +274,15 @@ struct Wire {
     kind: Box<str>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     previous: Vec<Uuid>,
-    page: Option<Page>,
+    page: Option<ProfilePage>,
 }
 
-impl Task {
+impl FieldTask {
     /// The message that brings it to an entity. The same task makes the same message.
-    pub fn message(&self, to: EntityId, now_ms: i64) -> Message {
+    pub fn message(&self, to: EntityId, now_ms: i64) -> QueueMessage {
         let (mut scope, mut values, mut keys, mut alarm) = (None, Vec::new(), Vec::new(), None);
         let what = match &self.news.change {
-            Change::Values {
+            FieldEventKind::Values {
                 scope: of,
                 values: all,
             } => {
@@ -289,26 +293,26 @@ impl Task {
                     .collect();
                 "values"
             }
-            Change::Removed { scope: of, keys: all } => {
+            FieldEventKind::Removed { scope: of, keys: all } => {
                 scope = *of;
                 keys.clone_from(all);
                 "removed"
             }
-            Change::Started => "started",
-            Change::Moved => "moved",
-            Change::Owner => "owner",
-            Change::Relations => "relations",
-            Change::Gone => "gone",
-            Change::Acknowledged(id) | Change::Cleared(id) | Change::Deleted(id) => {
+            FieldEventKind::Started => "started",
+            FieldEventKind::Moved => "moved",
+            FieldEventKind::Owner => "owner",
+            FieldEventKind::Relations => "relations",
+            FieldEventKind::Gone => "gone",
+            FieldEventKind::Acknowledged(id) | FieldEventKind::Cleared(id) | FieldEventKind::Deleted(id) => {
                 alarm = Some(*id);
                 match self.news.change {
-                    Change::Acknowledged(_) => "acknowledged",
-                    Change::Cleared(_) => "cleared",
+                    FieldEventKind::Acknowledged(_) => "acknowledged",
+                    FieldEventKind::Cleared(_) => "cleared",
                     _ => "deleted",
                 }
             }
         };
-        let wire = Wire {
+        let wire = FieldTaskWire {
             field: self.field.map(|field| field.0),
             entity: self.news.subject.entity,
             what: what.into(),
@@ -324,7 +328,7 @@ impl Task {
         // A structure of texts and numbers can always be written.
         let body = serde_json::to_string(&wire).unwrap_or_default();
         let kind = MsgType::Custom(FIELD_MESSAGE.into());
-        let mut message = Message::new(kind, to, now_ms, Metadata::new(), body);
+        let mut message = QueueMessage::new(kind, to, now_ms, MetadataMap::new(), body);
         let (high, low) = to.id.as_u64_pair();
         let salt = self.field.map_or(0, |field| field.0.as_u64_pair().1);
         message.id = derive_id(self.news.msg, high ^ low.rotate_left(21) ^ salt);
@@ -332,8 +336,8 @@ impl Task {
     }
 
     /// What a message brings; `None` where it is damaged.
-    pub fn of_message(tenant: TenantId, data: &Data) -> Option<Self> {
-        let wire: Wire = serde_json::from_str(&data.to_text()).ok()?;
+    pub fn of_message(tenant: TenantId, data: &MessageBody) -> Option<Self> {
+        let wire: FieldTaskWire = serde_json::from_str(&data.to_text()).ok()?;
         let scope = match wire.scope {
             Some(name) => Some(AttributeScope::from_name(&name)?),
             None => None,
@@ -341,31 +345,31 @@ impl Task {
         let change = match &*wire.what {
             "values" => {
                 let values = wire.values.into_iter();
-                Change::Values {
+                FieldEventKind::Values {
                     scope,
                     values: values
                         .filter_map(|(ts, key, value)| Some((ts, key, values::of_json(&value)?)))
                         .collect(),
                 }
             }
-            "removed" => Change::Removed {
+            "removed" => FieldEventKind::Removed {
                 scope,
                 keys: wire.keys,
             },
-            "started" => Change::Started,
-            "moved" => Change::Moved,
-            "owner" => Change::Owner,
-            "relations" => Change::Relations,
-            "gone" => Change::Gone,
-            "acknowledged" => Change::Acknowledged(wire.alarm?),
-            "cleared" => Change::Cleared(wire.alarm?),
-            "deleted" => Change::Deleted(wire.alarm?),
+            "started" => FieldEventKind::Started,
+            "moved" => FieldEventKind::Moved,
+            "owner" => FieldEventKind::Owner,
+            "relations" => FieldEventKind::Relations,
+            "gone" => FieldEventKind::Gone,
+            "acknowledged" => FieldEventKind::Acknowledged(wire.alarm?),
+            "cleared" => FieldEventKind::Cleared(wire.alarm?),
+            "deleted" => FieldEventKind::Deleted(wire.alarm?),
             _ => return None,
         };
         Some(Self {
             field: wire.field.map(CalculatedFieldId),
-            news: News {
-                subject: Subject {
+            news: FieldEvent {
+                subject: EntityKey {
                     tenant,
                     entity: wire.entity,
                 },

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use fieldline_model::RuleNodeId;
 use uuid::Uuid;
 
-use crate::message::{Msg, derive_id};
-use crate::node::{Ctx, Label, NodeError};
+use crate::message::{RuleMessage, derive_id};
+use crate::node::{ConnectionLabel, NodeContext, NodeError};
 
 /// Tells what one node makes of a message from what others make of it.
 pub(crate) fn salt(node: RuleNodeId, number: u64) -> u64 {
@@ -21,21 +21,21 @@ pub(crate) fn id(msg: Uuid, node: RuleNodeId, number: u64) -> Uuid {
 }
 
 /// One of several messages that a node makes of one.
-pub(crate) fn branch(node: RuleNodeId, msg: &Msg, index: usize) -> Msg {
+pub(crate) fn branch(node: RuleNodeId, msg: &RuleMessage, index: usize) -> RuleMessage {
     msg.derive(salt(node, index as u64))
 }
 
 /// Puts a message into a queue, from which it goes on through a connection of this node. It is durable when the future
 /// ends.
 pub(crate) fn push(
-    ctx: &Ctx<'_>,
-    msg: &Msg,
+    ctx: &NodeContext<'_>,
+    msg: &RuleMessage,
     queue: Option<&str>,
-    label: &Label,
+    label: &ConnectionLabel,
 ) -> impl Future<Output = Result<(), NodeError>> + Send + 'static {
     let services = Arc::clone(ctx.services);
     let tenant = ctx.tenant;
-    let mut message = Msg {
+    let mut message = RuleMessage {
         moves: msg.moves.saturating_add(1),
         ..msg.clone()
     }

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use fieldline_model::{
-    AlarmId, AssetId, CustomerId, DeviceId, EntityId, EntityType, EntityViewId, RuleChainId, Subject,
+    AlarmId, AssetId, CustomerId, DeviceId, EntityId, EntityKey, EntityType, EntityViewId, RuleChainId,
     TenantId, UserId,
 };
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::node::NodeError;
-use crate::services::Services;
+use crate::services::NodeServices;
 
 /// Types of entities that exist elsewhere: chains may name them, but no message comes from one here.
-const FOREIGN: &[&str] = &[
+const FOREIGN_TYPES: &[&str] = &[
     "NOTIFICATION_TARGET",
     "NOTIFICATION_TEMPLATE",
     "NOTIFICATION_REQUEST",
@@ -31,7 +31,7 @@ const FOREIGN: &[&str] = &[
 
 /// Whether a configuration may name this type of entity.
 pub(crate) fn is_type(name: &str) -> bool {
-    name.parse::<EntityType>().is_ok() || FOREIGN.contains(&name)
+    name.parse::<EntityType>().is_ok() || FOREIGN_TYPES.contains(&name)
 }
 
 /// The name of a type as it stands in connections and messages, such as `Entity View`.
@@ -65,7 +65,7 @@ pub(crate) const fn type_label(entity_type: EntityType) -> &'static str {
 
 /// The customer of an entity, and the entity's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Owner {
+pub(crate) struct EntityOwnership {
     /// Its customer, where it has one.
     pub(crate) customer: Option<CustomerId>,
     /// Its name.
@@ -76,19 +76,26 @@ pub(crate) struct Owner {
 ///
 /// # Errors
 /// The store failed, or entities of that type have no customer.
-pub(crate) async fn owner(services: &Arc<Services>, subject: Subject) -> Result<Option<Owner>, NodeError> {
+pub(crate) async fn owner(
+    services: &Arc<NodeServices>,
+    subject: EntityKey,
+) -> Result<Option<EntityOwnership>, NodeError> {
     let (tenant, id) = (subject.tenant, subject.entity.id);
     let stores = &services.stores;
-    let owner = |customer: CustomerId, name: String| Owner {
+    let owner = |customer: CustomerId, name: String| EntityOwnership {
         customer: Some(customer).filter(|customer| !customer.is_null()),
         name,
     };
     Ok(match subject.entity.entity_type {
         EntityType::Device | EntityType::Asset => {
-            services.originators.get(subject).await?.map(|known| Owner {
-                customer: known.customer,
-                name: known.name.to_string(),
-            })
+            services
+                .originators
+                .get(subject)
+                .await?
+                .map(|known| EntityOwnership {
+                    customer: known.customer,
+                    name: known.name.to_string(),
+                })
         }
         EntityType::EntityView => {
             let found = stores.entity_views.get(tenant, EntityViewId(id)).await?;
@@ -120,8 +127,8 @@ pub(crate) async fn owner(services: &Arc<Services>, subject: Subject) -> Result<
 /// # Errors
 /// The store failed, or entities of that type have no customer.
 pub(crate) async fn customer_of(
-    services: &Arc<Services>,
-    subject: Subject,
+    services: &Arc<NodeServices>,
+    subject: EntityKey,
 ) -> Result<Option<CustomerId>, NodeError> {
     if subject.entity.entity_type == EntityType::Customer {
         return Ok(Some(CustomerId(subject.entity.id)));
@@ -130,7 +137,7 @@ pub(crate) async fn customer_of(
 }
 
 /// Types of entities that are found by name.
-pub(crate) const NAMED: &[EntityType] = &[
+pub(crate) const NAMED_TYPES: &[EntityType] = &[
     EntityType::Device,
     EntityType::Asset,
     EntityType::EntityView,
@@ -143,7 +150,7 @@ pub(crate) const NAMED: &[EntityType] = &[
 /// # Errors
 /// The store failed.
 pub(crate) async fn find(
-    services: &Arc<Services>,
+    services: &Arc<NodeServices>,
     tenant: TenantId,
     entity_type: EntityType,
     name: &str,
@@ -180,7 +187,7 @@ pub(crate) async fn find(
 /// # Errors
 /// The store failed, or there is none.
 pub(crate) async fn by_name(
-    services: &Arc<Services>,
+    services: &Arc<NodeServices>,
     tenant: TenantId,
     entity_type: EntityType,
     name: &str,
@@ -195,7 +202,10 @@ pub(crate) async fn by_name(
 ///
 /// # Errors
 /// The store failed, or the fields of entities of that type cannot be read.
-pub(crate) async fn fields(services: &Arc<Services>, subject: Subject) -> Result<Option<Value>, NodeError> {
+pub(crate) async fn fields(
+    services: &Arc<NodeServices>,
+    subject: EntityKey,
+) -> Result<Option<Value>, NodeError> {
     let (tenant, id) = (subject.tenant, subject.entity.id);
     let stores = &services.stores;
     match subject.entity.entity_type {

@@ -1,18 +1,18 @@
 //! Perimeters that messages are checked against: configured, or in their metadata.
 
-use fieldline_model::kv::{ValueRef, unpack};
+use fieldline_model::kv::{KvValueRef, unpack};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::text::as_double;
-use crate::calculated_fields::perimeter::{Perimeter, Place};
-use crate::message::{Data, Msg};
-use crate::node::{ConfigError, NodeError};
+use crate::calculated_fields::perimeter::{GeoPoint, Perimeter};
+use crate::message::{MessageBody, RuleMessage};
+use crate::node::{NodeConfigError, NodeError};
 
 /// Kind of a perimeter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
-enum Kind {
+enum PerimeterType {
     Polygon,
     Circle,
 }
@@ -20,7 +20,7 @@ enum Kind {
 /// Unit of a distance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-enum Unit {
+enum RangeUnit {
     Meter,
     Kilometer,
     Foot,
@@ -28,7 +28,7 @@ enum Unit {
     NauticalMile,
 }
 
-impl Unit {
+impl RangeUnit {
     fn metres(self, distance: f64) -> f64 {
         let of_a_kilometre = match self {
             Self::Meter => return distance,
@@ -49,11 +49,11 @@ impl Unit {
 /// The part of a configuration that says which perimeter counts.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct FenceConfig {
+pub(crate) struct GeofenceConfig {
     latitude_key_name: String,
     longitude_key_name: String,
     #[serde(default)]
-    perimeter_type: Option<Kind>,
+    perimeter_type: Option<PerimeterType>,
     #[serde(default)]
     fetch_perimeter_info_from_message_metadata: bool,
     #[serde(default)]
@@ -67,23 +67,23 @@ pub(crate) struct FenceConfig {
     #[serde(default)]
     range: Option<f64>,
     #[serde(default)]
-    range_unit: Option<Unit>,
+    range_unit: Option<RangeUnit>,
 }
 
 /// A perimeter and where the places come from.
 #[derive(Debug)]
-pub(crate) struct Fence {
+pub(crate) struct GeofenceMatcher {
     latitude: String,
     longitude: String,
-    source: Source,
+    source: PerimeterSource,
 }
 
 #[derive(Debug)]
-enum Source {
+enum PerimeterSource {
     /// The same for all messages.
     Fixed(Perimeter),
     /// A value of the metadata.
-    Meta(String, Kind),
+    Meta(String, PerimeterType),
     /// Values of the metadata whose names cannot be chosen, as in the oldest configurations.
     OldMeta,
 }
@@ -104,22 +104,22 @@ pub(crate) fn default_configuration() -> Value {
     })
 }
 
-impl Fence {
+impl GeofenceMatcher {
     /// The perimeter of a configuration.
     ///
     /// # Errors
     /// A field that the perimeter needs is missing or wrong.
-    pub(crate) fn new(config: FenceConfig) -> Result<Self, ConfigError> {
-        let missing = |field: &str| ConfigError::new(field, "must be given");
+    pub(crate) fn new(config: GeofenceConfig) -> Result<Self, NodeConfigError> {
+        let missing = |field: &str| NodeConfigError::new(field, "must be given");
         let kind = config.perimeter_type.ok_or_else(|| missing("perimeterType"));
         let key = config.perimeter_key_name.filter(|key| !key.is_empty());
         let source = match (config.fetch_perimeter_info_from_message_metadata, key) {
-            (true, Some(key)) => Source::Meta(key, kind?),
-            (true, None) => Source::OldMeta,
-            (false, _) if kind? == Kind::Circle => {
+            (true, Some(key)) => PerimeterSource::Meta(key, kind?),
+            (true, None) => PerimeterSource::OldMeta,
+            (false, _) if kind? == PerimeterType::Circle => {
                 let range = config.range.ok_or_else(|| missing("range"))?;
                 let unit = config.range_unit.ok_or_else(|| missing("rangeUnit"))?;
-                Source::Fixed(Perimeter::Circle {
+                PerimeterSource::Fixed(Perimeter::Circle {
                     middle: (
                         config.center_latitude.ok_or_else(|| missing("centerLatitude"))?,
                         config
@@ -132,7 +132,9 @@ impl Fence {
             (false, _) => {
                 let text = config.polygons_definition.filter(|text| !text.trim().is_empty());
                 let polygons = polygon(&text.ok_or_else(|| missing("polygonsDefinition"))?);
-                Source::Fixed(polygons.map_err(|problem| ConfigError::new("polygonsDefinition", problem))?)
+                PerimeterSource::Fixed(
+                    polygons.map_err(|problem| NodeConfigError::new("polygonsDefinition", problem))?,
+                )
             }
         };
         for (field, key) in [
@@ -154,16 +156,16 @@ impl Fence {
     ///
     /// # Errors
     /// The message has no place, or no perimeter where it should.
-    pub(crate) fn contains(&self, msg: &mut Msg) -> Result<bool, NodeError> {
+    pub(crate) fn contains(&self, msg: &mut RuleMessage) -> Result<bool, NodeError> {
         let place = (
             coordinate(msg, &self.latitude)?,
             coordinate(msg, &self.longitude)?,
         );
-        let inside = |perimeter: &Perimeter, place: Place| perimeter.contains(place);
+        let inside = |perimeter: &Perimeter, place: GeoPoint| perimeter.contains(place);
         match &self.source {
-            Source::Fixed(perimeter) => Ok(inside(perimeter, place)),
-            Source::Meta(key, kind) => Ok(inside(&from_meta(msg, key, *kind)?, place)),
-            Source::OldMeta => Ok(inside(&from_old_meta(msg)?, place)),
+            PerimeterSource::Fixed(perimeter) => Ok(inside(perimeter, place)),
+            PerimeterSource::Meta(key, kind) => Ok(inside(&from_meta(msg, key, *kind)?, place)),
+            PerimeterSource::OldMeta => Ok(inside(&from_old_meta(msg)?, place)),
         }
     }
 }
@@ -176,12 +178,12 @@ fn polygon(text: &str) -> Result<Perimeter, String> {
     }
 }
 
-fn from_meta(msg: &Msg, key: &str, kind: Kind) -> Result<Perimeter, NodeError> {
+fn from_meta(msg: &RuleMessage, key: &str, kind: PerimeterType) -> Result<Perimeter, NodeError> {
     let text = msg.meta.get(key).filter(|text| !text.is_empty());
     let text = text
         .ok_or_else(|| NodeError::new(format!("missing perimeter definition: the metadata has no {key}")))?;
     let wrong = |problem: String| NodeError::new(format!("wrong perimeter in {key}: {problem}"));
-    if kind == Kind::Polygon {
+    if kind == PerimeterType::Polygon {
         return polygon(&text).map_err(wrong);
     }
     let json: Value = serde_json::from_str(&text).map_err(|error| wrong(format!("not JSON: {error}")))?;
@@ -190,8 +192,8 @@ fn from_meta(msg: &Msg, key: &str, kind: Kind) -> Result<Perimeter, NodeError> {
         value.ok_or_else(|| wrong(format!("`{name}` of the circle is missing")))
     };
     let unit = match json.get("radiusUnit") {
-        Some(unit) => Unit::from_name(unit.as_str().unwrap_or_default())?,
-        None => Unit::Meter,
+        Some(unit) => RangeUnit::from_name(unit.as_str().unwrap_or_default())?,
+        None => RangeUnit::Meter,
     };
     Ok(Perimeter::Circle {
         middle: (number("latitude")?, number("longitude")?),
@@ -199,7 +201,7 @@ fn from_meta(msg: &Msg, key: &str, kind: Kind) -> Result<Perimeter, NodeError> {
     })
 }
 
-fn from_old_meta(msg: &Msg) -> Result<Perimeter, NodeError> {
+fn from_old_meta(msg: &RuleMessage) -> Result<Perimeter, NodeError> {
     let text = |key: &str| msg.meta.get(key).filter(|text| !text.is_empty());
     if let Some(polygons) = text("perimeter") {
         return polygon(&polygons).map_err(|problem| NodeError::new(format!("wrong perimeter: {problem}")));
@@ -210,20 +212,20 @@ fn from_old_meta(msg: &Msg) -> Result<Perimeter, NodeError> {
     };
     Ok(Perimeter::Circle {
         middle: (number("centerLatitude")?, number("centerLongitude")?),
-        radius: Unit::from_name(&text("rangeUnit").unwrap_or_default())?.metres(number("range")?),
+        radius: RangeUnit::from_name(&text("rangeUnit").unwrap_or_default())?.metres(number("range")?),
     })
 }
 
 /// A coordinate from the body, or else from the metadata.
-fn coordinate(msg: &mut Msg, key: &str) -> Result<f64, NodeError> {
+fn coordinate(msg: &mut RuleMessage, key: &str) -> Result<f64, NodeError> {
     let no_number = || NodeError::new(format!("{key} of the message is no number"));
-    let in_body = if let Data::Packed(bytes) = &msg.data {
+    let in_body = if let MessageBody::Packed(bytes) = &msg.data {
         match unpack(bytes)
             .filter_map(Result::ok)
             .filter(|(name, _)| *name == key)
             .last()
         {
-            Some((_, ValueRef::Text(text))) => Some(text.trim().parse().map_err(|_| no_number())?),
+            Some((_, KvValueRef::Text(text))) => Some(text.trim().parse().map_err(|_| no_number())?),
             found => found.and_then(|(_, value)| value.as_number()),
         }
     } else {

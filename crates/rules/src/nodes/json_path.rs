@@ -11,8 +11,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use self::eval::Found;
-use self::filter::Filter;
+use self::eval::JsonPathMatch;
+use self::filter::JsonPathFilter;
 use super::regex::RegexAllowance;
 use crate::budget::{BudgetOverrun, EvaluationBudget};
 use crate::node::NodeError;
@@ -20,12 +20,12 @@ use crate::node::NodeError;
 /// A path, compiled.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct JsonPath {
-    steps: Vec<Step>,
-    function: Option<Function>,
+    steps: Vec<JsonPathStep>,
+    function: Option<JsonPathFunction>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Step {
+enum JsonPathStep {
     /// Values of these names.
     Names(Vec<String>),
     /// Elements at these places, from the end where negative.
@@ -35,13 +35,13 @@ enum Step {
     /// Everything within.
     All,
     /// What is so.
-    Filter(Filter),
+    Filter(JsonPathFilter),
     /// The next step is taken from everything below as well.
     Deep,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Function {
+enum JsonPathFunction {
     Length,
     Min,
     Max,
@@ -56,7 +56,7 @@ enum Function {
 
 /// Why a path gives no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum PathError {
+pub(crate) enum JsonPathError {
     /// It can only lead to one place, and nothing is there.
     #[error("{0}")]
     Nothing(Cow<'static, str>),
@@ -65,17 +65,17 @@ pub(crate) enum PathError {
     Overrun(#[from] BudgetOverrun),
 }
 
-impl PathError {
+impl JsonPathError {
     fn nothing(what: impl Into<Cow<'static, str>>) -> Self {
         Self::Nothing(what.into())
     }
 }
 
-impl From<PathError> for NodeError {
-    fn from(error: PathError) -> Self {
+impl From<JsonPathError> for NodeError {
+    fn from(error: JsonPathError) -> Self {
         match error {
-            PathError::Nothing(what) => Self::new(what),
-            PathError::Overrun(overrun) => overrun.into(),
+            JsonPathError::Nothing(what) => Self::new(what),
+            JsonPathError::Overrun(overrun) => overrun.into(),
         }
     }
 }
@@ -93,7 +93,7 @@ impl JsonPath {
     ///
     /// # Errors
     /// The path can only lead to one place, and nothing is there; or finding out takes more than the budget has.
-    pub(crate) fn read(&self, root: &Value, budget: &mut EvaluationBudget) -> Result<Value, PathError> {
+    pub(crate) fn read(&self, root: &Value, budget: &mut EvaluationBudget) -> Result<Value, JsonPathError> {
         self.value(root, root, budget).map(Cow::into_owned)
     }
 
@@ -102,7 +102,7 @@ impl JsonPath {
         root: &'v Value,
         from: &'v Value,
         budget: &mut EvaluationBudget,
-    ) -> Result<Cow<'v, Value>, PathError> {
+    ) -> Result<Cow<'v, Value>, JsonPathError> {
         let found = self.find(root, from, budget)?.into_value(root, budget)?;
         Ok(match self.function {
             Some(function) => Cow::Owned(function.of(&found, root, budget)?),
@@ -115,12 +115,12 @@ impl JsonPath {
         root: &'v Value,
         from: &'v Value,
         budget: &mut EvaluationBudget,
-    ) -> Result<Found<'v>, PathError> {
+    ) -> Result<JsonPathMatch<'v>, JsonPathError> {
         eval::find(&self.steps, root, from, budget)
     }
 }
 
-impl Step {
+impl JsonPathStep {
     /// Whether it leads to one place only.
     fn is_definite(&self) -> bool {
         match self {
@@ -131,7 +131,7 @@ impl Step {
     }
 }
 
-impl Function {
+impl JsonPathFunction {
     fn of(self, value: &Value, root: &Value, budget: &mut EvaluationBudget) -> Result<Value, BudgetOverrun> {
         match (self, value) {
             (Self::Length, Value::Array(items)) => Ok(items.len().into()),

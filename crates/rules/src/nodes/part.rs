@@ -6,27 +6,27 @@ use fieldline_model::kv;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::pattern::Pattern;
+use super::pattern::TextTemplate;
 use super::text::plain;
-use crate::message::Msg;
-use crate::node::{ConfigError, NodeError};
+use crate::message::RuleMessage;
+use crate::node::{NodeConfigError, NodeError};
 
 /// A part of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
-pub(crate) enum Part {
+pub(crate) enum MessagePart {
     /// The body, which must be a JSON object.
     Data,
     /// The metadata.
     Metadata,
 }
 
-impl Part {
+impl MessagePart {
     /// Whether something can be put there.
     ///
     /// # Errors
     /// It is the body, which is no JSON object.
-    pub(crate) fn check(self, msg: &mut Msg) -> Result<(), NodeError> {
+    pub(crate) fn check(self, msg: &mut RuleMessage) -> Result<(), NodeError> {
         match self {
             Self::Data => msg.data.object_mut().map(drop),
             Self::Metadata => Ok(()),
@@ -36,8 +36,8 @@ impl Part {
     /// Puts a value there, in the metadata as text.
     ///
     /// # Errors
-    /// See [`Part::check`]; or what the node has put there becomes too much.
-    pub(crate) fn put(self, msg: &mut Msg, key: &str, value: &kv::Value) -> Result<(), NodeError> {
+    /// See [`MessagePart::check`]; or what the node has put there becomes too much.
+    pub(crate) fn put(self, msg: &mut RuleMessage, key: &str, value: &kv::KvValue) -> Result<(), NodeError> {
         msg.budget.step(1 + msg.meta.len() / 8)?;
         msg.budget.make(key.len() + bytes_of(value))?;
         match self {
@@ -52,8 +52,8 @@ impl Part {
     /// Puts a JSON value there, in the metadata as text; null is not put there.
     ///
     /// # Errors
-    /// See [`Part::check`].
-    pub(crate) fn put_json(self, msg: &mut Msg, key: &str, value: Value) -> Result<(), NodeError> {
+    /// See [`MessagePart::check`].
+    pub(crate) fn put_json(self, msg: &mut RuleMessage, key: &str, value: Value) -> Result<(), NodeError> {
         match self {
             Self::Data => {
                 msg.data.object_mut()?.insert(key.to_owned(), value);
@@ -66,10 +66,10 @@ impl Part {
 }
 
 /// Bytes of a value.
-pub(crate) const fn bytes_of(value: &kv::Value) -> usize {
+pub(crate) const fn bytes_of(value: &kv::KvValue) -> usize {
     match value {
-        kv::Value::Text(text) | kv::Value::Json(text) => text.len(),
-        _ => size_of::<kv::Value>(),
+        kv::KvValue::Text(text) | kv::KvValue::Json(text) => text.len(),
+        _ => size_of::<kv::KvValue>(),
     }
 }
 
@@ -77,18 +77,18 @@ pub(crate) const fn bytes_of(value: &kv::Value) -> usize {
 ///
 /// # Errors
 /// There is no such field.
-pub(crate) fn required(part: Option<Part>, field: &str) -> Result<Part, ConfigError> {
-    part.ok_or_else(|| ConfigError::new(field, "must be DATA or METADATA"))
+pub(crate) fn required(part: Option<MessagePart>, field: &str) -> Result<MessagePart, NodeConfigError> {
+    part.ok_or_else(|| NodeConfigError::new(field, "must be DATA or METADATA"))
 }
 
 /// Replaces a yes-or-no field of an old configuration by one that names a part. What is neither yes nor no stays.
-pub(crate) fn upgrade_flag(configuration: &mut Value, old: &str, new: &str, yes: Part) {
+pub(crate) fn upgrade_flag(configuration: &mut Value, old: &str, new: &str, yes: MessagePart) {
     let Some(fields) = configuration.as_object_mut() else {
         return;
     };
     let (yes, no) = match yes {
-        Part::Data => ("DATA", "METADATA"),
-        Part::Metadata => ("METADATA", "DATA"),
+        MessagePart::Data => ("DATA", "METADATA"),
+        MessagePart::Metadata => ("METADATA", "DATA"),
     };
     let name = match fields.get(old).map(plain).as_deref() {
         Some("true") => yes,
@@ -101,18 +101,18 @@ pub(crate) fn upgrade_flag(configuration: &mut Value, old: &str, new: &str, yes:
 
 /// Names of keys, which may be patterns.
 #[derive(Debug)]
-pub(crate) enum Keys {
+pub(crate) enum KeyNames {
     /// The same for all messages.
     Fixed(Arc<[String]>),
     /// Some depend on the message.
-    Patterns(Vec<Pattern>),
+    Patterns(Vec<TextTemplate>),
 }
 
-impl Keys {
+impl KeyNames {
     /// Names as they are configured.
     pub(crate) fn new(names: &[String]) -> Self {
-        let patterns: Vec<_> = names.iter().map(|name| Pattern::new(name)).collect();
-        if patterns.iter().all(Pattern::is_plain) {
+        let patterns: Vec<_> = names.iter().map(|name| TextTemplate::new(name)).collect();
+        if patterns.iter().all(TextTemplate::is_plain) {
             Self::Fixed(names.into())
         } else {
             Self::Patterns(patterns)
@@ -123,7 +123,7 @@ impl Keys {
     ///
     /// # Errors
     /// They need the body, which is no JSON.
-    pub(crate) fn of(&self, msg: &mut Msg) -> Result<Arc<[String]>, NodeError> {
+    pub(crate) fn of(&self, msg: &mut RuleMessage) -> Result<Arc<[String]>, NodeError> {
         match self {
             Self::Fixed(names) => Ok(Arc::clone(names)),
             Self::Patterns(patterns) => patterns

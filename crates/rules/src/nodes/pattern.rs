@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::text::plain;
 use crate::budget::BudgetOverrun;
-use crate::message::{Data, Meta, Msg};
+use crate::message::{MessageBody, MessageMetadata, RuleMessage};
 use crate::node::NodeError;
 
 /// A pattern, taken apart once.
@@ -15,13 +15,13 @@ use crate::node::NodeError;
 /// `${name}` becomes a value of the metadata, `$[a.b]` one of the body, `${*}` and `$[*]` all of either as JSON. What does
 /// not exist stays as it is written. A path may itself contain `${name}`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Pattern {
+pub(crate) struct TextTemplate {
     text: String,
-    pieces: Vec<Piece>,
+    pieces: Vec<TemplatePiece>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum TemplatePiece {
     /// The text as it is.
     Plain(String),
     /// A value of the metadata.
@@ -29,12 +29,12 @@ enum Piece {
     /// All of the metadata.
     AllMeta,
     /// A value of the body; what stands between the brackets has no `$[` within.
-    Body(Vec<Piece>),
+    Body(Vec<TemplatePiece>),
     /// The body.
     AllBody,
 }
 
-impl Pattern {
+impl TextTemplate {
     /// Takes a pattern apart.
     pub(crate) fn new(text: &str) -> Self {
         Self {
@@ -50,14 +50,16 @@ impl Pattern {
 
     /// Whether it is the same text for all messages.
     pub(crate) fn is_plain(&self) -> bool {
-        self.pieces.iter().all(|piece| matches!(piece, Piece::Plain(_)))
+        self.pieces
+            .iter()
+            .all(|piece| matches!(piece, TemplatePiece::Plain(_)))
     }
 
     /// The text for a message.
     ///
     /// # Errors
     /// It needs the body, which is no JSON; or it becomes longer than a node may make of a message.
-    pub(crate) fn resolve(&self, msg: &mut Msg) -> Result<Cow<'_, str>, NodeError> {
+    pub(crate) fn resolve(&self, msg: &mut RuleMessage) -> Result<Cow<'_, str>, NodeError> {
         self.resolve_with(msg, |value, out| out.push_str(value))
     }
 
@@ -65,18 +67,22 @@ impl Pattern {
     ///
     /// # Errors
     /// It needs the body, which is no JSON; or it becomes longer than a node may make of a message.
-    pub(crate) fn resolve_escaped(&self, msg: &mut Msg) -> Result<Cow<'_, str>, NodeError> {
+    pub(crate) fn resolve_escaped(&self, msg: &mut RuleMessage) -> Result<Cow<'_, str>, NodeError> {
         self.resolve_with(msg, |value, out| {
             let quoted = Value::from(value).to_string();
             out.push_str(quoted.get(1..quoted.len() - 1).unwrap_or_default());
         })
     }
 
-    fn resolve_with(&self, msg: &mut Msg, put: fn(&str, &mut String)) -> Result<Cow<'_, str>, NodeError> {
+    fn resolve_with(
+        &self,
+        msg: &mut RuleMessage,
+        put: fn(&str, &mut String),
+    ) -> Result<Cow<'_, str>, NodeError> {
         if self.is_plain() {
             return Ok(Cow::Borrowed(&self.text));
         }
-        let mut text = Resolved {
+        let mut text = TemplateOutput {
             put,
             out: String::with_capacity(self.text.len().min(4096) + 32),
             all_meta: None,
@@ -84,8 +90,8 @@ impl Pattern {
         let mut all_body = None;
         for piece in &self.pieces {
             match piece {
-                Piece::Body(path) => {
-                    let mut inner = Resolved {
+                TemplatePiece::Body(path) => {
+                    let mut inner = TemplateOutput {
                         out: String::new(),
                         all_meta: None,
                         ..text
@@ -102,7 +108,7 @@ impl Pattern {
                         }
                     }
                 }
-                Piece::AllBody => {
+                TemplatePiece::AllBody => {
                     if all_body.is_none() {
                         msg.data.to_json().map_err(no_json)?;
                         let body = msg.data.to_text().into_owned();
@@ -123,7 +129,7 @@ fn no_json(error: NodeError) -> NodeError {
 }
 
 /// A text that a pattern becomes. What is written is counted first.
-struct Resolved {
+struct TemplateOutput {
     /// How values are written.
     put: fn(&str, &mut String),
     out: String,
@@ -131,15 +137,15 @@ struct Resolved {
     all_meta: Option<String>,
 }
 
-impl Resolved {
-    fn push(&mut self, text: &str, msg: &mut Msg) -> Result<(), BudgetOverrun> {
+impl TemplateOutput {
+    fn push(&mut self, text: &str, msg: &mut RuleMessage) -> Result<(), BudgetOverrun> {
         msg.budget.step(1)?;
         msg.budget.make(text.len())?;
         self.out.push_str(text);
         Ok(())
     }
 
-    fn put(&mut self, value: &str, msg: &mut Msg) -> Result<(), BudgetOverrun> {
+    fn put(&mut self, value: &str, msg: &mut RuleMessage) -> Result<(), BudgetOverrun> {
         msg.budget.step(1)?;
         msg.budget.make(value.len())?;
         let before = self.out.len();
@@ -150,17 +156,17 @@ impl Resolved {
     }
 
     /// Adds a piece that needs no body.
-    fn add(&mut self, piece: &Piece, msg: &mut Msg) -> Result<(), BudgetOverrun> {
+    fn add(&mut self, piece: &TemplatePiece, msg: &mut RuleMessage) -> Result<(), BudgetOverrun> {
         match piece {
-            Piece::Plain(text) => self.push(text, msg),
-            Piece::Meta(key) => {
+            TemplatePiece::Plain(text) => self.push(text, msg),
+            TemplatePiece::Meta(key) => {
                 msg.budget.step(msg.meta.len() / 8)?;
                 match msg.meta.get(key).map(Cow::into_owned) {
                     Some(value) => self.put(&value, msg),
                     None => self.push(&format!("${{{key}}}"), msg),
                 }
             }
-            Piece::AllMeta => {
+            TemplatePiece::AllMeta => {
                 let all = self
                     .all_meta
                     .take()
@@ -170,24 +176,24 @@ impl Resolved {
                 self.all_meta = Some(all);
                 pushed
             }
-            Piece::Body(_) | Piece::AllBody => Ok(()),
+            TemplatePiece::Body(_) | TemplatePiece::AllBody => Ok(()),
         }
     }
 }
 
-impl From<&str> for Pattern {
+impl From<&str> for TextTemplate {
     fn from(text: &str) -> Self {
         Self::new(text)
     }
 }
 
-impl<'de> serde::Deserialize<'de> for Pattern {
+impl<'de> serde::Deserialize<'de> for TextTemplate {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Option::<String>::deserialize(deserializer).map(|text| Self::new(&text.unwrap_or_default()))
     }
 }
 
-fn pieces(text: &str, with_body: bool) -> Vec<Piece> {
+fn pieces(text: &str, with_body: bool) -> Vec<TemplatePiece> {
     let ends = with_body.then(|| BodyEnds::of(text));
     let mut pieces = Vec::new();
     let mut plain = String::new();
@@ -213,7 +219,7 @@ fn pieces(text: &str, with_body: bool) -> Vec<Piece> {
         match found {
             Some((piece, after)) => {
                 if !plain.is_empty() {
-                    pieces.push(Piece::Plain(std::mem::take(&mut plain)));
+                    pieces.push(TemplatePiece::Plain(std::mem::take(&mut plain)));
                 }
                 pieces.push(piece);
                 rest = after;
@@ -226,24 +232,24 @@ fn pieces(text: &str, with_body: bool) -> Vec<Piece> {
     }
     plain.push_str(rest);
     if !plain.is_empty() {
-        pieces.push(Piece::Plain(plain));
+        pieces.push(TemplatePiece::Plain(plain));
     }
     pieces
 }
 
-fn meta_piece(key: &str) -> Piece {
+fn meta_piece(key: &str) -> TemplatePiece {
     if key == "*" {
-        Piece::AllMeta
+        TemplatePiece::AllMeta
     } else {
-        Piece::Meta(key.to_owned())
+        TemplatePiece::Meta(key.to_owned())
     }
 }
 
-fn body_piece(path: &str) -> Piece {
+fn body_piece(path: &str) -> TemplatePiece {
     if path == "*" {
-        Piece::AllBody
+        TemplatePiece::AllBody
     } else {
-        Piece::Body(pieces(path, false))
+        TemplatePiece::Body(pieces(path, false))
     }
 }
 
@@ -293,7 +299,7 @@ impl BodyEnds {
 }
 
 /// The metadata as a JSON object.
-pub(crate) fn meta_json(meta: &Meta) -> Value {
+pub(crate) fn meta_json(meta: &MessageMetadata) -> Value {
     let metadata = meta.to_metadata();
     Value::Object(
         metadata
@@ -304,8 +310,8 @@ pub(crate) fn meta_json(meta: &Meta) -> Value {
 }
 
 /// A value of the body that is no object and no array, as text.
-fn body_value(msg: &mut Msg, path: &str) -> Result<Option<String>, NodeError> {
-    if let Data::Packed(bytes) = &msg.data
+fn body_value(msg: &mut RuleMessage, path: &str) -> Result<Option<String>, NodeError> {
+    if let MessageBody::Packed(bytes) = &msg.data
         && !path.contains('.')
     {
         msg.budget.read(bytes.len())?;
@@ -313,7 +319,7 @@ fn body_value(msg: &mut Msg, path: &str) -> Result<Option<String>, NodeError> {
             .filter_map(Result::ok)
             .filter(|(key, _)| *key == path)
             .last();
-        if !matches!(found, Some((_, fieldline_model::kv::ValueRef::Json(_)))) {
+        if !matches!(found, Some((_, fieldline_model::kv::KvValueRef::Json(_)))) {
             return Ok(found.map(|(_, value)| value.to_value().to_text()));
         }
     }
@@ -331,25 +337,25 @@ fn body_value(msg: &mut Msg, path: &str) -> Result<Option<String>, NodeError> {
 
 #[cfg(test)]
 mod tests {
-    use fieldline_model::message::{DataType, Message, Metadata, MsgType};
+    use fieldline_model::message::{DataType, MetadataMap, MsgType, QueueMessage};
     use fieldline_model::{DeviceId, TenantId};
     use serde_json::json;
 
     use super::*;
     use crate::budget::EvaluationBudget;
 
-    fn msg(body: &Value) -> Msg {
-        let metadata: Metadata = [("name", "pump"), ("key", "temp"), ("quote", "a\"b")]
+    fn msg(body: &Value) -> RuleMessage {
+        let metadata: MetadataMap = [("name", "pump"), ("key", "temp"), ("quote", "a\"b")]
             .into_iter()
             .collect();
-        let message = Message::new(
+        let message = QueueMessage::new(
             MsgType::PostTelemetry,
             DeviceId::new().into(),
             0,
             metadata,
             body.to_string(),
         );
-        Msg::of(TenantId::new(), message)
+        RuleMessage::of(TenantId::new(), message)
     }
 
     #[test]
@@ -368,10 +374,10 @@ mod tests {
             ("$ $$ ${ $[ x$", "$ $$ ${ $[ x$"),
             ("$${name}", "$pump"),
         ] {
-            let pattern = Pattern::new(pattern);
+            let pattern = TextTemplate::new(pattern);
             assert_eq!(pattern.resolve(&mut msg(&body)).unwrap(), expected);
         }
-        let all = Pattern::new("$[*]|${*}");
+        let all = TextTemplate::new("$[*]|${*}");
         assert_eq!(
             all.resolve(&mut msg(&json!({"a": 1}))).unwrap(),
             r#"{"a":1}|{"name":"pump","key":"temp","quote":"a\"b"}"#
@@ -381,14 +387,14 @@ mod tests {
     #[test]
     fn packed_bodies_are_read_as_they_are() {
         let mut msg = msg(&json!({}));
-        msg.data = Data::Packed(crate::nodes::tests::packed(&json!({"t": 5.5, "j": {"a": true}})));
-        let pattern = Pattern::new("$[t] $[j.a] $[j] $[x]");
+        msg.data = MessageBody::Packed(crate::nodes::tests::packed(&json!({"t": 5.5, "j": {"a": true}})));
+        let pattern = TextTemplate::new("$[t] $[j.a] $[j] $[x]");
         assert_eq!(pattern.resolve(&mut msg).unwrap(), "5.5 true $[j] $[x]");
     }
 
     #[test]
     fn values_are_escaped_for_json() {
-        let pattern = Pattern::new(r#"{"q":"${quote}"}"#);
+        let pattern = TextTemplate::new(r#"{"q":"${quote}"}"#);
         assert_eq!(
             pattern.resolve_escaped(&mut msg(&json!({}))).unwrap(),
             r#"{"q":"a\"b"}"#
@@ -398,10 +404,10 @@ mod tests {
     #[test]
     fn a_body_that_is_no_json_matters_only_where_it_is_needed() {
         let mut msg = msg(&json!({}));
-        msg.data = Data::text("not json");
+        msg.data = MessageBody::text("not json");
         msg.data_type = DataType::Text;
-        assert_eq!(Pattern::new("${name}").resolve(&mut msg).unwrap(), "pump");
-        assert!(Pattern::new("$[a]").resolve(&mut msg).is_err());
+        assert_eq!(TextTemplate::new("${name}").resolve(&mut msg).unwrap(), "pump");
+        assert!(TextTemplate::new("$[a]").resolve(&mut msg).is_err());
     }
 
     /// The pieces as they were found before one look for all ends was enough.
@@ -435,7 +441,7 @@ mod tests {
         // Each of these took minutes where every `$` looked for its end anew.
         for unit in ["${", "$[", "$[${", "$[${]", "$[${]}", "$[${]}]", "$[${a}", "${$["] {
             let text = unit.repeat((1 << 20) / unit.len());
-            let _ = Pattern::new(&text);
+            let _ = TextTemplate::new(&text);
         }
     }
 
@@ -445,22 +451,22 @@ mod tests {
         for pattern in ["$[*]", "$[a]", "${big}", "${*}"] {
             let mut msg = msg(&body);
             msg.meta.set("big", "x".repeat(100_000));
-            let few = Pattern::new(&pattern.repeat(20));
+            let few = TextTemplate::new(&pattern.repeat(20));
             assert_eq!(few.resolve(&mut msg).unwrap().len() / 1_900_000, 1, "{pattern}");
             msg.budget = EvaluationBudget::new();
-            let many = Pattern::new(&pattern.repeat(20_000));
+            let many = TextTemplate::new(&pattern.repeat(20_000));
             let error = many.resolve(&mut msg).unwrap_err();
             assert!(error.is_over_budget());
             let text = error.to_string();
             assert!(text.contains("bytes that an evaluation makes: 4"), "{text}");
         }
         let mut msg = msg(&body);
-        let one = Pattern::new("$[*]");
+        let one = TextTemplate::new("$[*]");
         let overrun = (0..100).find_map(|_| one.resolve(&mut msg).err());
         assert!(overrun.is_some(), "all patterns of a node count together");
         let mut large = self::msg(&json!({"a": "x".repeat(6 << 20)}));
         assert!(
-            Pattern::new("<$[*]>").resolve(&mut large).is_ok(),
+            TextTemplate::new("<$[*]>").resolve(&mut large).is_ok(),
             "the message itself"
         );
     }

@@ -8,8 +8,8 @@ use fieldline_model::EntityType;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, Step};
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -46,21 +46,21 @@ struct Config {
 
 struct DeviceProfileNode;
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     config.parse::<Config>()?;
     Ok(Arc::new(DeviceProfileNode))
 }
 
 impl Node for DeviceProfileNode {
-    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
+    fn handle(&self, _: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         if msg.originator.entity_type == EntityType::Device {
-            Step::AlarmRules(msg)
+            NodeResult::AlarmRules(msg)
         } else {
-            Step::success(msg)
+            NodeResult::success(msg)
         }
     }
 
-    fn due(&self, _: &mut Ctx<'_>, key: StateKey, value: Bytes) -> Step {
-        Step::AlarmRulesDue(key, value)
+    fn handle_due(&self, _: &mut NodeContext<'_>, key: StateKey, value: Bytes) -> NodeResult {
+        NodeResult::AlarmRulesDue(key, value)
     }
 }

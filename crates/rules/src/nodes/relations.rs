@@ -9,7 +9,7 @@ use fieldline_model::{DeviceId, EntityId, EntityType, TenantId};
 use serde::Deserialize;
 
 use crate::node::NodeError;
-use crate::services::Services;
+use crate::services::NodeServices;
 
 /// A search along relations from the originator, as nodes are configured with it.
 #[derive(Debug, Clone, Deserialize)]
@@ -35,7 +35,7 @@ impl RelationsConfig {
     /// The store failed.
     pub(crate) async fn find(
         &self,
-        services: &Arc<Services>,
+        services: &Arc<NodeServices>,
         tenant: TenantId,
         from: EntityId,
     ) -> Result<Vec<EntityId>, NodeError> {
@@ -53,7 +53,7 @@ impl RelationsConfig {
         let relations = services.stores.relations.search(tenant, &query).await?;
         Ok(relations
             .iter()
-            .map(|relation| relation.found(self.direction))
+            .map(|relation| relation.endpoint(self.direction))
             .collect())
     }
 
@@ -63,7 +63,7 @@ impl RelationsConfig {
     /// The store failed.
     pub(crate) async fn first(
         &self,
-        services: &Arc<Services>,
+        services: &Arc<NodeServices>,
         tenant: TenantId,
         from: EntityId,
     ) -> Result<Option<EntityId>, NodeError> {
@@ -92,7 +92,7 @@ impl DeviceRelationsConfig {
     /// The store failed.
     pub(crate) async fn first(
         &self,
-        services: &Arc<Services>,
+        services: &Arc<NodeServices>,
         tenant: TenantId,
         from: EntityId,
     ) -> Result<Option<EntityId>, NodeError> {

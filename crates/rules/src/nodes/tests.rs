@@ -9,13 +9,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fieldline_core::activity::ActivityTracker;
 use fieldline_core::events::EntityEvents;
-use fieldline_core::password::Passwords;
+use fieldline_core::password::PasswordHashPool;
 use fieldline_core::ports::{IngestStore as _, NoRuleNodes, Offset, Partition, QueueId};
-use fieldline_core::services::{Context, Services as Rules};
-use fieldline_core::usage::{ApiUsage, Meter};
+use fieldline_core::services::{ServiceContext, Services as Rules};
+use fieldline_core::usage::{UsageCounter, UsageStore};
 use fieldline_model::entity::{Customer, Tenant, TenantProfile};
-use fieldline_model::kv::{self, ValueRef};
-use fieldline_model::message::{DataType, Message, Metadata, MsgType};
+use fieldline_model::kv::{self, KvValueRef};
+use fieldline_model::message::{DataType, MetadataMap, MsgType, QueueMessage};
 use fieldline_model::{
     CustomerId, DeviceId, DeviceProfileId, EntityId, RuleChainId, RuleNodeId, TenantId, TenantProfileId,
     new_uuid,
@@ -27,19 +27,21 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 pub(crate) use self::ports::{Callers, Queue};
-use crate::book::Book;
-use crate::engine::Common;
-use crate::events::{DebugLimit, Events};
-use crate::message::{Data, Meta, Msg};
-use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Step};
+use crate::book::ChainRegistry;
+use crate::engine::EngineShared;
+use crate::events::{DebugLimit, EventRecorder};
+use crate::message::{MessageBody, MessageMetadata, RuleMessage};
+use crate::node::{
+    ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
+};
 use crate::nodes::regex::RegexAllowance;
-use crate::originators::Originators;
+use crate::originators::OriginatorCache;
 use crate::registry::{self, NodeType, PREFIX};
-use crate::script_pool::{Caller, ScriptPool};
-use crate::services::Services;
-use crate::worker::effects::Pending;
-use crate::worker::parts::Parts;
-use crate::worker::states::States;
+use crate::script_pool::{ScriptCaller, ScriptPool};
+use crate::services::NodeServices;
+use crate::worker::effects::PendingEffects;
+use crate::worker::parts::WorkerState;
+use crate::worker::states::KeyedStates;
 
 /// The time at which every test begins.
 pub(crate) const NOW: i64 = 1_760_000_000_000;
@@ -47,7 +49,7 @@ pub(crate) const NOW: i64 = 1_760_000_000_000;
 /// Stores, a tenant with a customer, and what a worker has.
 pub(crate) struct World {
     pub(crate) clock: Arc<ManualClock>,
-    pub(crate) services: Arc<Services>,
+    pub(crate) services: Arc<NodeServices>,
     pub(crate) store: Arc<series::SeriesStore>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) callers: Arc<Callers>,
@@ -59,9 +61,9 @@ pub(crate) struct World {
     pub(crate) chain: RuleChainId,
     /// Id of the node that messages are sent to.
     pub(crate) node: RuleNodeId,
-    /// Partition that messages come from, of [`Parts::partitions`].
-    pub(crate) parts: Parts,
-    pub(crate) common: Arc<Common>,
+    /// Partition that messages come from, of [`WorkerState::partitions`].
+    pub(crate) parts: WorkerState,
+    pub(crate) common: Arc<EngineShared>,
     /// The nodes that were made, and their types.
     made: Mutex<Vec<(Arc<dyn Node>, &'static NodeType)>>,
     applied: u64,
@@ -72,7 +74,7 @@ pub(crate) struct World {
 #[derive(Debug)]
 pub(crate) struct Out {
     pub(crate) label: String,
-    pub(crate) msg: Msg,
+    pub(crate) msg: RuleMessage,
     /// Why it left through `Failure`.
     pub(crate) error: Option<String>,
 }
@@ -148,37 +150,37 @@ impl World {
         let customer = stores.customers.save(customer, true).await.unwrap().id.unwrap();
         let queue = Arc::new(Queue::default());
         let events = Arc::new(EntityEvents::default());
-        let context = Context {
+        let context = ServiceContext {
             stores: stores.clone(),
             series: store.clone(),
             attributes: store.clone(),
             events: Arc::clone(&events),
             clock: clock.clone(),
-            passwords: Passwords::new(1),
+            passwords: PasswordHashPool::new(1),
             rule_engine: queue.clone(),
             rule_nodes: Arc::new(NoRuleNodes),
         };
         let callers = Arc::new(Callers::default());
         let runtime = tokio::runtime::Handle::current();
-        let originators = Originators::new(stores.clone(), 1000);
+        let originators = OriginatorCache::new(stores.clone(), 1000);
         events.listen(originators.clone());
         let activity =
             ActivityTracker::new(stores.clone(), store.clone(), clock.clone(), &Default::default());
-        let debug = Events::start(
+        let debug = EventRecorder::start(
             stores.events.clone(),
             clock.clone(),
             "here",
             DebugLimit::default(),
             &runtime,
         );
-        let usage = ApiUsage::new(stores.clone(), store.clone(), clock.clone());
+        let usage = UsageStore::new(stores.clone(), store.clone(), clock.clone());
         let rules = Rules::new(context);
         let told = debug.clone();
         let scripts = ScriptPool::small(Box::new(move |tenant, owner, time| {
             told.switched_off(tenant, owner, time);
         }));
         let make_services = || {
-            Arc::new(Services {
+            Arc::new(NodeServices {
                 stores: stores.clone(),
                 rules: rules.clone(),
                 series: store.clone(),
@@ -189,7 +191,7 @@ impl World {
                 rest_calls: callers.clone(),
                 activity: activity.clone(),
                 usage: usage.clone(),
-                external: crate::external::External::default(),
+                external: crate::external::ExternalNodeSettings::default(),
                 scripts: scripts.clone(),
                 originators: originators.clone(),
                 clock: clock.clone(),
@@ -199,14 +201,14 @@ impl World {
         };
         // Those of the worker are its own, so that a test may change what nodes see.
         let (services, of_worker) = (make_services(), make_services());
-        let common = Arc::new(Common {
-            book: Book::new(of_worker.clone(), debug.clone()),
+        let common = Arc::new(EngineShared {
+            book: ChainRegistry::new(of_worker.clone(), debug.clone()),
             services: of_worker,
             events: debug,
         });
-        let parts = Parts {
-            effects: Pending::default(),
-            states: States::default(),
+        let parts = WorkerState {
+            effects: PendingEffects::default(),
+            states: KeyedStates::default(),
             marks: Default::default(),
             record: None,
             partition: Partition {
@@ -217,7 +219,7 @@ impl World {
             partitions: 1,
             branches: Vec::new(),
             feeding: Default::default(),
-            meter: Meter::new(usage),
+            meter: UsageCounter::new(usage),
         };
         let mut world = Self {
             clock,
@@ -242,7 +244,7 @@ impl World {
     }
 
     /// Makes a node, from a configuration that is complete and of the current version.
-    pub(crate) fn make(&self, class: &str, configuration: &Value) -> Result<Arc<dyn Node>, ConfigError> {
+    pub(crate) fn make(&self, class: &str, configuration: &Value) -> Result<Arc<dyn Node>, NodeConfigError> {
         self.make_named(class, "the node", None, configuration)
     }
 
@@ -253,9 +255,9 @@ impl World {
         name: &str,
         queue: Option<&str>,
         configuration: &Value,
-    ) -> Result<Arc<dyn Node>, ConfigError> {
+    ) -> Result<Arc<dyn Node>, NodeConfigError> {
         let node_type = node_type(class);
-        let node = (node_type.make)(&NodeConfig {
+        let node = (node_type.make)(&NodeInitContext {
             value: configuration,
             name,
             id: self.node.0,
@@ -269,16 +271,16 @@ impl World {
     }
 
     /// Messages leave a node by connections that its descriptor names, or that people name.
-    fn check_labels(&self, node: &Arc<dyn Node>, step: &Step) {
+    fn check_labels(&self, node: &Arc<dyn Node>, step: &NodeResult) {
         let made = self.made.lock();
         let Some((_, node_type)) = made.iter().find(|(it, _)| Arc::ptr_eq(it, node)) else {
             return;
         };
-        let labels: Vec<&Label> = match step {
-            Step::Next(_, label) => vec![label],
-            Step::Many(many) => many.iter().map(|(_, label)| label).collect(),
-            Step::Acknowledge(_) => vec![&Label::SUCCESS],
-            Step::Fail(..) => vec![&Label::FAILURE],
+        let labels: Vec<&ConnectionLabel> = match step {
+            NodeResult::Next(_, label) => vec![label],
+            NodeResult::Many(many) => many.iter().map(|(_, label)| label).collect(),
+            NodeResult::Acknowledge(_) => vec![&ConnectionLabel::SUCCESS],
+            NodeResult::Fail(..) => vec![&ConnectionLabel::FAILURE],
             _ => Vec::new(),
         };
         for label in labels {
@@ -307,7 +309,7 @@ impl World {
     }
 
     /// A message with a body of JSON and the metadata `{"deviceName": "thing"}`.
-    pub(crate) fn msg(&self, kind: MsgType, originator: impl Into<EntityId>, body: &Value) -> Msg {
+    pub(crate) fn msg(&self, kind: MsgType, originator: impl Into<EntityId>, body: &Value) -> RuleMessage {
         self.msg_with(
             kind,
             originator,
@@ -322,20 +324,20 @@ impl World {
         kind: MsgType,
         originator: impl Into<EntityId>,
         body: &Value,
-        metadata: Metadata,
-    ) -> Msg {
-        Msg {
-            data: Data::text(body.to_string()),
-            meta: Meta::from(metadata),
-            ..Msg::of(
+        metadata: MetadataMap,
+    ) -> RuleMessage {
+        RuleMessage {
+            data: MessageBody::text(body.to_string()),
+            meta: MessageMetadata::from(metadata),
+            ..RuleMessage::of(
                 self.tenant,
-                Message {
+                QueueMessage {
                     data_type: DataType::Json,
-                    ..Message::new(
+                    ..QueueMessage::new(
                         kind,
                         originator.into(),
                         self.services.now_ms(),
-                        Metadata::new(),
+                        MetadataMap::new(),
                         String::new(),
                     )
                 },
@@ -344,28 +346,28 @@ impl World {
     }
 
     /// A telemetry message whose body is packed, as that of a device.
-    pub(crate) fn packed(&self, originator: impl Into<EntityId>, body: &Value) -> Msg {
-        Msg {
-            data: Data::Packed(packed(body)),
+    pub(crate) fn packed(&self, originator: impl Into<EntityId>, body: &Value) -> RuleMessage {
+        RuleMessage {
+            data: MessageBody::Packed(packed(body)),
             ..self.msg(MsgType::PostTelemetry, originator, body)
         }
     }
 
     /// Sends a message to a node, waits where it waits, and applies what it saves.
-    pub(crate) async fn send(&mut self, node: &Arc<dyn Node>, msg: Msg) -> Vec<Out> {
+    pub(crate) async fn send(&mut self, node: &Arc<dyn Node>, msg: RuleMessage) -> Vec<Out> {
         let step = self.step(node, msg).await;
         outs(step)
     }
 
     /// As [`World::send`], where one message comes out.
-    pub(crate) async fn one(&mut self, node: &Arc<dyn Node>, msg: Msg) -> Out {
+    pub(crate) async fn one(&mut self, node: &Arc<dyn Node>, msg: RuleMessage) -> Out {
         let mut outs = self.send(node, msg).await;
         assert_eq!(outs.len(), 1, "{outs:?}");
         outs.remove(0)
     }
 
     /// As [`World::send`], but returns the step itself, which is neither `Wait` nor `Then`.
-    pub(crate) async fn step(&mut self, node: &Arc<dyn Node>, msg: Msg) -> Step {
+    pub(crate) async fn step(&mut self, node: &Arc<dyn Node>, msg: RuleMessage) -> NodeResult {
         let step = node.handle(&mut self.ctx(), msg);
         let step = self.finish(step).await;
         self.check_labels(node, &step);
@@ -376,7 +378,7 @@ impl World {
     pub(crate) async fn due(&mut self, node: &Arc<dyn Node>) -> Vec<Out> {
         let mut all = Vec::new();
         while let Some((_, due)) = self.parts.states.take_due(self.services.now_ms()) {
-            let step = node.due(&mut self.ctx(), due.key, due.value);
+            let step = node.handle_due(&mut self.ctx(), due.key, due.value);
             let step = self.finish(step).await;
             self.check_labels(node, &step);
             all.extend(outs(step));
@@ -388,7 +390,7 @@ impl World {
     pub(crate) fn restart(&mut self) {
         let partition = self.parts.partition;
         let rows = self.parts.states.take_changes(partition);
-        self.parts.states = States::default();
+        self.parts.states = KeyedStates::default();
         self.parts.states.load(
             partition,
             rows.into_iter().filter(|row| !row.value.is_empty()).collect(),
@@ -396,8 +398,8 @@ impl World {
     }
 
     /// What a node may use.
-    pub(crate) fn ctx(&mut self) -> Ctx<'_> {
-        Ctx {
+    pub(crate) fn ctx(&mut self) -> NodeContext<'_> {
+        NodeContext {
             services: &self.services,
             tenant: self.tenant,
             chain: self.chain,
@@ -407,16 +409,16 @@ impl World {
         }
     }
 
-    async fn finish(&mut self, mut step: Step) -> Step {
+    async fn finish(&mut self, mut step: NodeResult) -> NodeResult {
         loop {
             self.apply().await;
             step = match step {
-                Step::Wait(work) | Step::Outside(work) | Step::InOrder(work) => work.await,
-                Step::Call(call) => {
-                    let caller = Caller::of(self.tenant, self.node.into());
+                NodeResult::Wait(work) | NodeResult::Outside(work) | NodeResult::InOrder(work) => work.await,
+                NodeResult::Call(call) => {
+                    let caller = ScriptCaller::of(self.tenant, self.node.into());
                     call.wait(&self.services.scripts, caller).await.unwrap()
                 }
-                Step::Then(work) => work(&mut self.ctx()),
+                NodeResult::Then(work) => work(&mut self.ctx()),
                 step => {
                     self.apply().await;
                     return step;
@@ -475,32 +477,32 @@ pub(crate) fn packed(values: &Value) -> Bytes {
     for (key, value) in values.as_object().unwrap() {
         let json = value.to_string();
         let value = match value {
-            Value::Bool(value) => ValueRef::Bool(*value),
+            Value::Bool(value) => KvValueRef::Bool(*value),
             Value::Number(number) => match number.as_i64() {
-                Some(value) => ValueRef::Long(value),
-                None => ValueRef::Double(number.as_f64().unwrap()),
+                Some(value) => KvValueRef::Long(value),
+                None => KvValueRef::Double(number.as_f64().unwrap()),
             },
-            Value::String(text) => ValueRef::Text(text),
-            _ => ValueRef::Json(&json),
+            Value::String(text) => KvValueRef::Text(text),
+            _ => KvValueRef::Json(&json),
         };
         kv::pack(key, value, &mut out);
     }
     out.into()
 }
 
-fn outs(step: Step) -> Vec<Out> {
-    let out = |(msg, label): (Msg, Label)| Out {
+fn outs(step: NodeResult) -> Vec<Out> {
+    let out = |(msg, label): (RuleMessage, ConnectionLabel)| Out {
         label: label.0.into_owned(),
         msg,
         error: None,
     };
     match step {
-        Step::Next(msg, label) => vec![out((msg, label))],
-        Step::Many(many) => many.into_iter().map(out).collect(),
-        Step::Done => Vec::new(),
-        Step::Fail(msg, error) => vec![Out {
+        NodeResult::Next(msg, label) => vec![out((msg, label))],
+        NodeResult::Many(many) => many.into_iter().map(out).collect(),
+        NodeResult::Done => Vec::new(),
+        NodeResult::Fail(msg, error) => vec![Out {
             error: Some(NodeError::to_string(&error)),
-            ..out((msg, Label::FAILURE))
+            ..out((msg, ConnectionLabel::FAILURE))
         }],
         other => panic!("{other:?} has to be looked at with World::step"),
     }

@@ -10,7 +10,7 @@ pub(crate) fn plain(value: &Value) -> String {
         Value::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
             (Some(number), ..) => number.to_string(),
             (None, Some(number), _) => number.to_string(),
-            (None, None, Some(number)) => kv::Value::Double(number).to_text(),
+            (None, None, Some(number)) => kv::KvValue::Double(number).to_text(),
             (None, None, None) => number.to_string(),
         },
         other => other.to_string(),

@@ -3,7 +3,7 @@
 mod store;
 
 use fieldline_core::clock::SharedClock;
-use fieldline_core::ports::{AlarmApiResult, AlarmQuery, AlarmScope, AlarmTime, Propagation};
+use fieldline_core::ports::{AlarmApiResult, AlarmPropagation, AlarmQuery, AlarmScope, AlarmTime};
 use fieldline_model::entity::{Alarm, AlarmInfo, AlarmSeverity};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{AlarmId, EntityId, TenantId};
@@ -17,7 +17,7 @@ const MAX_SEVERITIES: usize = 100;
 
 /// An alarm, and what the replay did with it.
 #[derive(Debug, Clone)]
-pub(super) struct Course {
+pub(super) struct AlarmTimeline {
     pub(super) alarm: Alarm,
     /// Whether it was active before the replayed time.
     pub(super) was_active: bool,
@@ -31,22 +31,22 @@ pub(super) struct Course {
 }
 
 #[derive(Default)]
-struct Alarms {
-    all: FxHashMap<AlarmId, Course>,
+struct ReplayAlarmState {
+    all: FxHashMap<AlarmId, AlarmTimeline>,
     active: FxHashMap<(EntityId, String), AlarmId>,
     updates: u64,
 }
 
 /// See the module.
-pub(super) struct DryAlarms {
+pub(super) struct DryAlarmStore {
     clock: SharedClock,
-    alarms: Mutex<Alarms>,
+    alarms: Mutex<ReplayAlarmState>,
 }
 
-impl DryAlarms {
+impl DryAlarmStore {
     /// The alarms that are active when the replay begins.
     pub(super) fn new(clock: SharedClock, active: Vec<Alarm>) -> Self {
-        let mut alarms = Alarms::default();
+        let mut alarms = ReplayAlarmState::default();
         for mut alarm in active {
             let (Some(id), Some(originator)) = (alarm.id, alarm.originator) else {
                 continue;
@@ -57,7 +57,7 @@ impl DryAlarms {
             let number = alarms.all.len();
             alarms.all.insert(
                 id,
-                Course {
+                AlarmTimeline {
                     severities: alarm
                         .severity
                         .map(|severity| (alarm.start_ts, severity))
@@ -79,9 +79,9 @@ impl DryAlarms {
     }
 
     /// All alarms in the order in which they were raised, and how often one was updated.
-    pub(super) fn courses(&self) -> (Vec<Course>, u64) {
+    pub(super) fn timelines(&self) -> (Vec<AlarmTimeline>, u64) {
         let alarms = self.alarms.lock();
-        let mut all: Vec<Course> = alarms.all.values().cloned().collect();
+        let mut all: Vec<AlarmTimeline> = alarms.all.values().cloned().collect();
         all.sort_by_key(|course| course.number);
         (all, alarms.updates)
     }
@@ -90,7 +90,7 @@ impl DryAlarms {
         &self,
         tenant: TenantId,
         id: AlarmId,
-        change: impl FnOnce(&mut Course) -> bool,
+        change: impl FnOnce(&mut AlarmTimeline) -> bool,
     ) -> Option<AlarmApiResult> {
         let mut guard = self.alarms.lock();
         let alarms = &mut *guard;
@@ -161,14 +161,14 @@ fn matches(query: &AlarmQuery, alarm: &Alarm) -> bool {
         && query.to.is_none_or(|to| time <= to)
 }
 
-fn propagate(alarm: &mut Alarm, propagation: Propagation) {
+fn propagate(alarm: &mut Alarm, propagation: AlarmPropagation) {
     alarm.propagate = propagation.related;
     alarm.propagate_to_owner = propagation.owner;
     alarm.propagate_to_tenant = propagation.tenant;
     alarm.propagate_relation_types = propagation.relation_types;
 }
 
-impl Course {
+impl AlarmTimeline {
     fn set_severity(&mut self, now: i64, severity: AlarmSeverity) {
         if self.alarm.severity != Some(severity) && self.severities.len() < MAX_SEVERITIES {
             self.severities.push((now, severity));
@@ -179,7 +179,7 @@ impl Course {
 
 fn page<T>(all: Vec<T>, page: &PageLink) -> PageData<T> {
     let total = all.len() as u64;
-    let skipped = usize::try_from(page.skipped()).unwrap_or(usize::MAX);
+    let skipped = usize::try_from(page.offset()).unwrap_or(usize::MAX);
     let data = all
         .into_iter()
         .skip(skipped)

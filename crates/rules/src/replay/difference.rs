@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use fieldline_core::ports::{AlarmQuery, AlarmScope, AlarmStore, AlarmTime, StoreResult, TimeSeriesStore};
 use fieldline_model::entity::Alarm;
-use fieldline_model::kv::Value;
+use fieldline_model::kv::KvValue;
 use fieldline_model::page::{PageLink, SortOrder};
 use fieldline_model::replay::{
     AlarmDifference, ChangedAlarm, KeyDifference, PointDifference, ReplayAlarm, ReplayPoint,
 };
-use fieldline_model::timeseries::{Order, Point, RangeQuery};
-use fieldline_model::{EntityId, Subject, TenantId};
+use fieldline_model::timeseries::{DataPoint, PointOrder, RangeQuery};
+use fieldline_model::{EntityId, EntityKey, TenantId};
 use rustc_hash::FxHashMap;
 
-use super::alarms::Course;
-use super::record::{Record, Series};
+use super::alarms::AlarmTimeline;
+use super::record::{RecordedSeries, ReplayRecord};
 
 const PAGE: usize = 5000;
 /// Bytes of them.
@@ -34,16 +34,16 @@ const OTHER_KEYS: &str = "...";
 /// The store failed.
 pub(super) async fn points(
     store: &Arc<dyn TimeSeriesStore>,
-    record: &Record,
-    read: &BTreeMap<Subject, Vec<String>>,
+    record: &ReplayRecord,
+    read: &BTreeMap<EntityKey, Vec<String>>,
     (start, end): (i64, i64),
     samples: usize,
 ) -> StoreResult<PointDifference> {
-    let mut difference = Comparison {
+    let mut difference = PointComparison {
         samples,
         result: PointDifference::default(),
     };
-    let none = Series::new();
+    let none = RecordedSeries::new();
     for (subject, keys) in read {
         let written = record.series.get(subject);
         let names: BTreeSet<&str> = keys
@@ -72,25 +72,25 @@ pub(super) async fn points(
     Ok(difference.result)
 }
 
-struct Comparison {
+struct PointComparison {
     samples: usize,
     result: PointDifference,
 }
 
 #[derive(Clone, Copy)]
-enum Found {
+enum PointMatch {
     Same,
     OnlyStored,
     OnlyReplayed,
     Different,
 }
 
-impl Comparison {
+impl PointComparison {
     async fn series(
         &mut self,
         store: &Arc<dyn TimeSeriesStore>,
-        (subject, key): (Subject, &str),
-        written: &Series,
+        (subject, key): (EntityKey, &str),
+        written: &RecordedSeries,
         (start, end): (i64, i64),
         is_whole: bool,
     ) -> StoreResult<()> {
@@ -109,40 +109,49 @@ impl Comparison {
                 start: from,
                 end,
                 limit: PAGE,
-                order: Order::Ascending,
+                order: PointOrder::Ascending,
             };
             let stored = store.page_or_point(subject, key, query, PAGE_BYTES).await?;
             next = stored.rest.map(|(start, _)| start);
-            for Point { ts, value } in stored.points {
+            for DataPoint { ts, value } in stored.points {
                 while let Some((at, replayed)) = written.next_if(|(at, _)| **at < ts) {
-                    self.found(Found::OnlyReplayed, subject, key, *at, None, Some(replayed));
+                    self.add_match(PointMatch::OnlyReplayed, subject, key, *at, None, Some(replayed));
                 }
                 match written.next_if(|(at, _)| **at == ts) {
                     Some((_, replayed)) if is_same(&value, replayed) => {
-                        self.found(Found::Same, subject, key, ts, None, None);
+                        self.add_match(PointMatch::Same, subject, key, ts, None, None);
                     }
                     Some((_, replayed)) => {
-                        self.found(Found::Different, subject, key, ts, Some(&value), Some(replayed));
+                        self.add_match(
+                            PointMatch::Different,
+                            subject,
+                            key,
+                            ts,
+                            Some(&value),
+                            Some(replayed),
+                        );
                     }
-                    None if is_whole => self.found(Found::OnlyStored, subject, key, ts, Some(&value), None),
+                    None if is_whole => {
+                        self.add_match(PointMatch::OnlyStored, subject, key, ts, Some(&value), None);
+                    }
                     None => {}
                 }
             }
         }
         for (at, replayed) in written {
-            self.found(Found::OnlyReplayed, subject, key, *at, None, Some(replayed));
+            self.add_match(PointMatch::OnlyReplayed, subject, key, *at, None, Some(replayed));
         }
         Ok(())
     }
 
-    fn found(
+    fn add_match(
         &mut self,
-        found: Found,
-        subject: Subject,
+        found: PointMatch,
+        subject: EntityKey,
         key: &str,
         ts: i64,
-        stored: Option<&Value>,
-        replayed: Option<&Value>,
+        stored: Option<&KvValue>,
+        replayed: Option<&KvValue>,
     ) {
         let result = &mut self.result;
         let is_known = result.keys.contains_key(key) || result.keys.len() < MAX_KEYS;
@@ -152,27 +161,27 @@ impl Comparison {
             None => result.keys.entry(name.to_owned()).or_default(),
         };
         let (all, of_key) = match found {
-            Found::Same => (&mut result.same, &mut of_key.same),
-            Found::OnlyStored => (&mut result.only_stored, &mut of_key.only_stored),
-            Found::OnlyReplayed => (&mut result.only_replayed, &mut of_key.only_replayed),
-            Found::Different => (&mut result.different, &mut of_key.different),
+            PointMatch::Same => (&mut result.same, &mut of_key.same),
+            PointMatch::OnlyStored => (&mut result.only_stored, &mut of_key.only_stored),
+            PointMatch::OnlyReplayed => (&mut result.only_replayed, &mut of_key.only_replayed),
+            PointMatch::Different => (&mut result.different, &mut of_key.different),
         };
         *all += 1;
         *of_key += 1;
-        if !matches!(found, Found::Same) && result.sample.len() < self.samples {
+        if !matches!(found, PointMatch::Same) && result.sample.len() < self.samples {
             result.sample.push(ReplayPoint {
                 entity: subject.entity,
                 key: key.to_owned(),
                 ts,
-                stored: stored.map(Value::to_json),
-                replayed: replayed.map(Value::to_json),
+                stored: stored.map(KvValue::to_json),
+                replayed: replayed.map(KvValue::to_json),
             });
         }
     }
 }
 
 /// Whether two values are the same: a whole number is as good as the same number with a fraction of nothing.
-fn is_same(stored: &Value, replayed: &Value) -> bool {
+fn is_same(stored: &KvValue, replayed: &KvValue) -> bool {
     stored == replayed
         || match (stored.as_number(), replayed.as_number()) {
             (Some(stored), Some(replayed)) => stored == replayed,
@@ -266,10 +275,10 @@ async fn list(
 }
 
 /// Names of originators.
-pub(super) type Names = FxHashMap<EntityId, Arc<str>>;
+pub(super) type OriginatorNames = FxHashMap<EntityId, Arc<str>>;
 
 /// An alarm of the replay, as it is answered.
-pub(super) fn replayed_alarm(course: &Course, names: &Names) -> ReplayAlarm {
+pub(super) fn replayed_alarm(course: &AlarmTimeline, names: &OriginatorNames) -> ReplayAlarm {
     ReplayAlarm {
         was_active: course.was_active,
         updates: course.updates,
@@ -278,7 +287,7 @@ pub(super) fn replayed_alarm(course: &Course, names: &Names) -> ReplayAlarm {
     }
 }
 
-fn stored_alarm(alarm: &Alarm, names: &Names) -> ReplayAlarm {
+fn stored_alarm(alarm: &Alarm, names: &OriginatorNames) -> ReplayAlarm {
     let originator = alarm.originator.unwrap_or_else(|| alarm.tenant_id.into());
     ReplayAlarm {
         id: alarm.id.unwrap_or_default(),
@@ -298,19 +307,19 @@ fn stored_alarm(alarm: &Alarm, names: &Names) -> ReplayAlarm {
 }
 
 /// What the replay has raised, and what is stored.
-type Group<'a> = (Vec<&'a Course>, Vec<&'a Alarm>);
+type AlarmGroup<'a> = (Vec<&'a AlarmTimeline>, Vec<&'a Alarm>);
 
 /// Compares alarms: those of one originator and type pair up where they began at about the same time.
 pub(super) fn alarms(
-    replayed: &[Course],
+    replayed: &[AlarmTimeline],
     (active, begun): (&[Alarm], &[Alarm]),
     end: i64,
     tolerance: i64,
-    names: &Names,
+    names: &OriginatorNames,
     limit: usize,
 ) -> AlarmDifference {
     let mut result = AlarmDifference::default();
-    let mut groups: BTreeMap<(EntityId, &str), Group<'_>> = BTreeMap::new();
+    let mut groups: BTreeMap<(EntityId, &str), AlarmGroup<'_>> = BTreeMap::new();
     for course in replayed.iter().filter(|course| !course.was_active) {
         let key = course
             .alarm
@@ -329,7 +338,7 @@ pub(super) fn alarms(
                 .push(alarm);
         }
     }
-    let pair = |course: &Course, alarm: &Alarm, result: &mut AlarmDifference| {
+    let pair = |course: &AlarmTimeline, alarm: &Alarm, result: &mut AlarmDifference| {
         let mut fields = Vec::new();
         if course.alarm.severity != alarm.severity {
             fields.push("severity".to_owned());
@@ -362,7 +371,7 @@ pub(super) fn alarms(
             result.stored.push(stored_alarm(alarm, names));
         }
     };
-    let only_replayed = |course: &Course, result: &mut AlarmDifference| {
+    let only_replayed = |course: &AlarmTimeline, result: &mut AlarmDifference| {
         result.only_replayed += 1;
         if result.replayed.len() < limit {
             result.replayed.push(replayed_alarm(course, names));

@@ -5,80 +5,80 @@ use std::sync::Arc;
 use fieldline_core::activity::ActivityTracker;
 use fieldline_core::downlink::NoDeviceLink;
 use fieldline_core::events::EntityEvents;
-use fieldline_core::password::Passwords;
-use fieldline_core::ports::{NoDeviceRpc, NoRestCalls, NoRuleNodes};
-use fieldline_core::services::{Context, Services as Rules};
-use fieldline_core::usage::ApiUsage;
-use fieldline_model::Subject;
+use fieldline_core::password::PasswordHashPool;
+use fieldline_core::ports::{NoDeviceRpc, NoRestApiResponder, NoRuleNodes};
+use fieldline_core::services::{ServiceContext, Services as Rules};
+use fieldline_core::usage::UsageStore;
+use fieldline_model::EntityKey;
 use fieldline_model::entity::Alarm;
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 
-use super::alarms::DryAlarms;
-use super::entities::{Drafts, dry_stores};
-use super::play::{Pushes, ReplayClock};
-use super::record::Record;
-use super::series::{DryAttributes, DrySeries};
-use crate::book::Book;
-use crate::engine::Common;
-use crate::events::{DebugLimit, Events};
-use crate::originators::Originators;
-use crate::services::Services;
+use super::alarms::DryAlarmStore;
+use super::entities::{ReplayDrafts, dry_stores};
+use super::play::{FollowUpQueue, ReplayClock};
+use super::record::ReplayRecord;
+use super::series::{DryAttributeStore, DrySeriesStore};
+use crate::book::ChainRegistry;
+use crate::engine::EngineShared;
+use crate::events::{DebugLimit, EventRecorder};
+use crate::originators::OriginatorCache;
+use crate::services::NodeServices;
 
 /// Originators that are remembered besides those that are replayed.
-const CACHED: usize = 1000;
+const EXTRA_CACHED_ORIGINATORS: usize = 1000;
 
 /// What is replayed, and what is put in the place of what is stored.
-pub(super) struct Setup {
+pub(super) struct ReplaySetup {
     /// Begin of the replayed time, milliseconds.
     pub(super) start: i64,
     /// What is there instead of what is stored.
-    pub(super) drafts: Drafts,
+    pub(super) drafts: ReplayDrafts,
     /// Alarms that are active at the beginning.
     pub(super) active: Vec<Alarm>,
     /// Those whose stored series end with the beginning; those of others are seen up to the replayed time.
-    pub(super) replayed: FxHashSet<Subject>,
+    pub(super) replayed: FxHashSet<EntityKey>,
     /// Where scripts and the like are counted; nowhere where absent.
-    pub(super) usage: Option<Arc<ApiUsage>>,
+    pub(super) usage: Option<Arc<UsageStore>>,
 }
 
 /// What a replay works with.
-pub(super) struct Dry {
-    pub(super) common: Arc<Common>,
-    pub(super) record: Arc<Mutex<Record>>,
-    pub(super) series: Arc<DrySeries>,
-    pub(super) alarms: Arc<DryAlarms>,
+pub(super) struct DryEngine {
+    pub(super) common: Arc<EngineShared>,
+    pub(super) record: Arc<Mutex<ReplayRecord>>,
+    pub(super) series: Arc<DrySeriesStore>,
+    pub(super) alarms: Arc<DryAlarmStore>,
     pub(super) clock: Arc<ReplayClock>,
-    pub(super) pushes: Arc<Pushes>,
+    pub(super) pushes: Arc<FollowUpQueue>,
 }
 
-impl Dry {
-    pub(super) fn new(real: &Services, setup: Setup) -> Self {
-        let record = Arc::new(Mutex::new(Record::default()));
+impl DryEngine {
+    pub(super) fn new(real: &NodeServices, setup: ReplaySetup) -> Self {
+        let record = Arc::new(Mutex::new(ReplayRecord::default()));
         let clock = ReplayClock::at(setup.start);
-        let alarms = Arc::new(DryAlarms::new(clock.clone(), setup.active));
+        let alarms = Arc::new(DryAlarmStore::new(clock.clone(), setup.active));
         let drafts = Arc::new(setup.drafts);
         let stores = dry_stores(&real.stores, &record, alarms.clone(), &drafts);
-        let cached = setup.replayed.len() + CACHED;
-        let series = Arc::new(DrySeries::new(
+        let cached = setup.replayed.len() + EXTRA_CACHED_ORIGINATORS;
+        let series = Arc::new(DrySeriesStore::new(
             real.series.clone(),
             record.clone(),
             clock.clone(),
             Arc::new(setup.replayed),
             setup.start,
         ));
-        let attributes = Arc::new(DryAttributes {
+        let attributes = Arc::new(DryAttributeStore {
             real: real.attributes.clone(),
             record: record.clone(),
         });
-        let pushes = Arc::new(Pushes::default());
-        let rules = Rules::new(Context {
+        let pushes = Arc::new(FollowUpQueue::default());
+        let rules = Rules::new(ServiceContext {
             stores: stores.clone(),
             series: series.clone(),
             attributes: attributes.clone(),
             events: Arc::new(EntityEvents::default()),
             clock: clock.clone(),
-            passwords: Passwords::new(1),
+            passwords: PasswordHashPool::new(1),
             rule_engine: pushes.clone(),
             rule_nodes: Arc::new(NoRuleNodes),
         });
@@ -92,7 +92,7 @@ impl Dry {
             events: 0,
             ..DebugLimit::default()
         };
-        let events = Events::start(
+        let events = EventRecorder::start(
             stores.events.clone(),
             clock.clone(),
             &real.service_id,
@@ -101,9 +101,9 @@ impl Dry {
         );
         let usage = setup
             .usage
-            .unwrap_or_else(|| ApiUsage::new(stores.clone(), series.clone(), clock.clone()));
-        let services = Arc::new(Services {
-            originators: Originators::new(stores.clone(), cached),
+            .unwrap_or_else(|| UsageStore::new(stores.clone(), series.clone(), clock.clone()));
+        let services = Arc::new(NodeServices {
+            originators: OriginatorCache::new(stores.clone(), cached),
             stores,
             rules,
             series: series.clone(),
@@ -111,7 +111,7 @@ impl Dry {
             engine: pushes.clone(),
             devices: Arc::new(NoDeviceLink),
             rpc: Arc::new(NoDeviceRpc),
-            rest_calls: Arc::new(NoRestCalls),
+            rest_calls: Arc::new(NoRestApiResponder),
             activity,
             usage,
             external: real.external.clone(),
@@ -121,8 +121,8 @@ impl Dry {
             runtime: real.runtime.clone(),
             service_id: real.service_id.clone(),
         });
-        let common = Arc::new(Common {
-            book: Book::new(services.clone(), events.clone()),
+        let common = Arc::new(EngineShared {
+            book: ChainRegistry::new(services.clone(), events.clone()),
             services,
             events,
         });

@@ -3,34 +3,34 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fieldline_core::access::Entity;
+use fieldline_core::access::AnyEntity;
 use fieldline_core::ports::{
-    AlarmStore, Assignable, AssignableStore, CalculatedFieldFilter, CalculatedFieldStore, CustomerStore,
-    DeviceCredentialsStore, DeviceProfileStore, DeviceStore, EntityStores, EntityViewStore, EventFilter,
-    EventStore, ImportRow, ImportedValues, Login, Profile, ProfileStore, QueueStore, RelationEnds,
-    RelationKey, RelationStore, RuleChainStore, StoreResult, TenantProfileStore, TenantStore, UserFilter,
-    UserStore,
+    AlarmStore, AssignableEntity, AssignableStore, CalculatedFieldFilter, CalculatedFieldStore,
+    CustomerStore, DeviceCredentialsStore, DeviceProfileStore, DeviceStore, EntityProfile, EntityStores,
+    EntityViewStore, EventFilter, EventStore, ImportRow, ImportValueStore, LoginAttemptResult, ProfileStore,
+    QueueStore, RelationEnds, RelationKey, RelationStore, RuleChainStore, StoreResult, TenantProfileStore,
+    TenantStore, UserFilter, UserStore,
 };
 use fieldline_model::entity::{
     CalculatedField, CalculatedFieldInfo, CalculatedFieldType, CredentialsType, Customer, Device,
-    DeviceCredentials, DeviceProfile, EntityRelation, EntityRelationInfo, Event, EventKind, Queue,
+    DeviceCredentials, DeviceProfile, EntityEvent, EntityRelation, EntityRelationInfo, EventKind, Queue,
     RelationTypeGroup, RelationsQuery, RuleChain, RuleChainMetaData, RuleChainType, RuleNode, Tenant,
     TenantProfile, User, UserCredentials,
 };
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{
-    CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityType, QueueId, RuleChainId,
-    RuleNodeId, Subject, TenantId, TenantProfileId, UserId,
+    CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityKey, EntityType, QueueId,
+    RuleChainId, RuleNodeId, TenantId, TenantProfileId, UserId,
 };
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use serde_json::Value;
 
-use super::record::Record;
+use super::record::ReplayRecord;
 
 /// What is there instead of what is stored.
 #[derive(Default)]
-pub(super) struct Drafts {
+pub(super) struct ReplayDrafts {
     /// The profiles that have the alarm rules.
     pub(super) profiles: FxHashSet<DeviceProfileId>,
     /// `profileData.alarms`.
@@ -40,29 +40,29 @@ pub(super) struct Drafts {
 }
 
 /// One store, that is read only.
-struct Dry<S: ?Sized> {
+struct DryStore<S: ?Sized> {
     real: Arc<S>,
-    record: Arc<Mutex<Record>>,
-    drafts: Arc<Drafts>,
+    record: Arc<Mutex<ReplayRecord>>,
+    drafts: Arc<ReplayDrafts>,
 }
 
-impl<S: ?Sized> Dry<S> {
+impl<S: ?Sized> DryStore<S> {
     fn note(&self, what: &'static str) {
-        self.record.lock().change(what);
+        self.record.lock().count_change(what);
     }
 }
 
 /// Stores that pass reads on, and note writes.
 pub(super) fn dry_stores(
     real: &EntityStores,
-    record: &Arc<Mutex<Record>>,
+    record: &Arc<Mutex<ReplayRecord>>,
     alarms: Arc<dyn AlarmStore>,
-    drafts: &Arc<Drafts>,
+    drafts: &Arc<ReplayDrafts>,
 ) -> EntityStores {
     macro_rules! dry {
         ($($field:ident),*) => {
             EntityStores {
-                $($field: Arc::new(Dry {
+                $($field: Arc::new(DryStore {
                     real: real.$field.clone(),
                     record: record.clone(),
                     drafts: drafts.clone(),
@@ -109,7 +109,7 @@ macro_rules! dry {
         $(note $what:literal fn $write:ident($($wname:ident: $wtype:ty),*) -> $wout:ty { $result:expr })*
     }) => {
         #[async_trait]
-        impl $store for Dry<dyn $store> {
+        impl $store for DryStore<dyn $store> {
             $(async fn $read(&self, $($name: $type),*) -> StoreResult<$out> {
                 self.real.$read($($name),*).await
             })*
@@ -160,7 +160,7 @@ dry!(UserStore {
     fn credentials_by_reset_token(token: &str) -> Option<UserCredentials>;
     note "users saved" fn save(user: User, _create: bool) -> User { user }
     note "users deleted" fn delete(_tenant: TenantId, _id: UserId) -> bool { true }
-    note "users saved" fn note_login(_id: UserId, _login: Login) -> u32 { 0 }
+    note "users saved" fn note_login(_id: UserId, _login: LoginAttemptResult) -> u32 { 0 }
     note "users saved" fn save_credentials(_credentials: UserCredentials) -> () { () }
 });
 
@@ -223,7 +223,7 @@ fn change(kind: EntityType, deleted: bool) -> &'static str {
 }
 
 #[async_trait]
-impl<E: Assignable, S: AssignableStore<E> + ?Sized> AssignableStore<E> for Dry<S> {
+impl<E: AssignableEntity, S: AssignableStore<E> + ?Sized> AssignableStore<E> for DryStore<S> {
     async fn save(&self, entity: E, _create: bool) -> StoreResult<E> {
         self.note(change(E::TYPE, false));
         Ok(entity)
@@ -233,7 +233,7 @@ impl<E: Assignable, S: AssignableStore<E> + ?Sized> AssignableStore<E> for Dry<S
         self.real.get(tenant, id).await
     }
 
-    async fn info(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E::Info>> {
+    async fn info(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E::AssignableInfo>> {
         self.real.info(tenant, id).await
     }
 
@@ -252,7 +252,7 @@ impl<E: Assignable, S: AssignableStore<E> + ?Sized> AssignableStore<E> for Dry<S
     async fn import(
         &self,
         rows: Vec<ImportRow<E>>,
-        _: &dyn ImportedValues,
+        _: &dyn ImportValueStore,
     ) -> StoreResult<Vec<StoreResult<E>>> {
         if !rows.is_empty() {
             self.note(change(E::TYPE, false));
@@ -263,9 +263,9 @@ impl<E: Assignable, S: AssignableStore<E> + ?Sized> AssignableStore<E> for Dry<S
     async fn list(
         &self,
         tenant: TenantId,
-        filter: &E::Filter,
+        filter: &E::AssignableFilter,
         page: &PageLink,
-    ) -> StoreResult<PageData<E::Info>> {
+    ) -> StoreResult<PageData<E::AssignableInfo>> {
         self.real.list(tenant, filter, page).await
     }
 
@@ -281,8 +281,8 @@ impl<E: Assignable, S: AssignableStore<E> + ?Sized> AssignableStore<E> for Dry<S
 
 /// Debug and lifecycle events of a replay are nobody's business: its report says what happened.
 #[async_trait]
-impl EventStore for Dry<dyn EventStore> {
-    async fn append(&self, _: &[Event]) -> StoreResult<()> {
+impl EventStore for DryStore<dyn EventStore> {
+    async fn append(&self, _: &[EntityEvent]) -> StoreResult<()> {
         Ok(())
     }
 
@@ -292,7 +292,7 @@ impl EventStore for Dry<dyn EventStore> {
         entity: EntityId,
         filter: &EventFilter,
         page: &PageLink,
-    ) -> StoreResult<PageData<Event>> {
+    ) -> StoreResult<PageData<EntityEvent>> {
         self.real.list(tenant, entity, filter, page).await
     }
 
@@ -301,7 +301,7 @@ impl EventStore for Dry<dyn EventStore> {
         Ok(0)
     }
 
-    async fn delete_subject(&self, _: Subject) -> StoreResult<()> {
+    async fn delete_subject(&self, _: EntityKey) -> StoreResult<()> {
         self.note("events deleted");
         Ok(())
     }
@@ -313,7 +313,7 @@ impl EventStore for Dry<dyn EventStore> {
 }
 
 #[async_trait]
-impl RelationStore for Dry<dyn RelationStore> {
+impl RelationStore for DryStore<dyn RelationStore> {
     async fn save(&self, _: TenantId, relation: EntityRelation) -> StoreResult<EntityRelation> {
         self.note("relations saved");
         Ok(relation)
@@ -353,10 +353,10 @@ impl RelationStore for Dry<dyn RelationStore> {
     }
 }
 
-impl<S: ?Sized> Dry<S> {
+impl<S: ?Sized> DryStore<S> {
     /// A profile as the replay shall see it.
-    fn drafted<P: Profile>(&self, profile: P) -> P {
-        let (Some(alarms), Entity::DeviceProfile(mut drafted)) =
+    fn with_draft<P: EntityProfile>(&self, profile: P) -> P {
+        let (Some(alarms), AnyEntity::DeviceProfile(mut drafted)) =
             (&self.drafts.alarms, profile.clone().into_entity())
         else {
             return profile;
@@ -370,10 +370,10 @@ impl<S: ?Sized> Dry<S> {
         if let Some(data) = drafted.profile_data.as_object_mut() {
             data.insert("alarms".to_owned(), alarms.clone());
         }
-        P::of(Entity::DeviceProfile(drafted)).unwrap_or(profile)
+        P::of(AnyEntity::DeviceProfile(drafted)).unwrap_or(profile)
     }
 
-    fn saved<P: Profile>(&self) {
+    fn note_profile_saved<P: EntityProfile>(&self) {
         self.note(match P::TYPE {
             EntityType::DeviceProfile => "device profiles saved",
             _ => "asset profiles saved",
@@ -382,15 +382,15 @@ impl<S: ?Sized> Dry<S> {
 }
 
 #[async_trait]
-impl<P: Profile, S: ProfileStore<P> + ?Sized> ProfileStore<P> for Dry<S> {
+impl<P: EntityProfile, S: ProfileStore<P> + ?Sized> ProfileStore<P> for DryStore<S> {
     async fn save(&self, profile: P, _create: bool) -> StoreResult<P> {
-        self.saved::<P>();
+        self.note_profile_saved::<P>();
         Ok(profile)
     }
 
     async fn get(&self, tenant: TenantId, id: P::Id) -> StoreResult<Option<P>> {
         let found = self.real.get(tenant, id).await?;
-        Ok(found.map(|profile| self.drafted(profile)))
+        Ok(found.map(|profile| self.with_draft(profile)))
     }
 
     async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<P>> {
@@ -402,7 +402,7 @@ impl<P: Profile, S: ProfileStore<P> + ?Sized> ProfileStore<P> for Dry<S> {
     }
 
     async fn set_default(&self, _: TenantId, _: P::Id) -> StoreResult<bool> {
-        self.saved::<P>();
+        self.note_profile_saved::<P>();
         Ok(true)
     }
 
@@ -428,21 +428,21 @@ impl<P: Profile, S: ProfileStore<P> + ?Sized> ProfileStore<P> for Dry<S> {
 }
 
 #[async_trait]
-impl DeviceProfileStore for Dry<dyn DeviceProfileStore> {
+impl DeviceProfileStore for DryStore<dyn DeviceProfileStore> {
     async fn by_provision_key(&self, key: &str) -> StoreResult<Option<DeviceProfile>> {
         let found = self.real.by_provision_key(key).await?;
-        Ok(found.map(|profile| self.drafted(profile)))
+        Ok(found.map(|profile| self.with_draft(profile)))
     }
 }
 
-impl Dry<dyn CalculatedFieldStore> {
+impl DryStore<dyn CalculatedFieldStore> {
     fn draft(&self, id: Option<CalculatedFieldId>) -> Option<&CalculatedField> {
         self.drafts.fields.iter().find(|field| field.id == id)
     }
 }
 
 #[async_trait]
-impl CalculatedFieldStore for Dry<dyn CalculatedFieldStore> {
+impl CalculatedFieldStore for DryStore<dyn CalculatedFieldStore> {
     async fn save(&self, field: CalculatedField, _create: bool) -> StoreResult<CalculatedField> {
         self.note("calculated fields saved");
         Ok(field)

@@ -5,13 +5,13 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use fieldline_core::ports::{StoreResult, TimeSeriesStore};
-use fieldline_model::Subject;
+use fieldline_model::EntityKey;
 use fieldline_model::kv::pack;
 use fieldline_model::message::{DataType, MsgType};
-use fieldline_model::timeseries::{Order, Point, RangeQuery};
+use fieldline_model::timeseries::{DataPoint, PointOrder, RangeQuery};
 
 use crate::budget::EvaluationBudget;
-use crate::message::{Data, Meta, Msg, derive_id};
+use crate::message::{MessageBody, MessageMetadata, RuleMessage, derive_id};
 use crate::originators::Originator;
 
 /// Points of all series that are in memory.
@@ -24,26 +24,26 @@ const MAX_PAGE: usize = 1000;
 const MIN_PAGE: usize = 10;
 
 /// A device whose history is read.
-pub(super) struct Source {
-    pub(super) subject: Subject,
+pub(super) struct HistorySource {
+    pub(super) subject: EntityKey,
     pub(super) originator: Arc<Originator>,
     /// Names of its series.
     pub(super) keys: Vec<String>,
 }
 
-struct Cursor {
+struct HistoryCursor {
     source: usize,
     key: String,
-    points: VecDeque<Point>,
+    points: VecDeque<DataPoint>,
     /// Where the next page begins; `None` behind the last one.
     next: Option<i64>,
 }
 
 /// Reads the series of devices side by side.
-pub(super) struct History {
+pub(super) struct HistoryReader {
     store: Arc<dyn TimeSeriesStore>,
-    sources: Vec<Source>,
-    cursors: Vec<Cursor>,
+    sources: Vec<HistorySource>,
+    cursors: Vec<HistoryCursor>,
     /// The next point of each series: time, device, series.
     heads: BinaryHeap<Reverse<(i64, usize, usize)>>,
     end: i64,
@@ -52,14 +52,19 @@ pub(super) struct History {
     is_started: bool,
 }
 
-impl History {
+impl HistoryReader {
     /// The history of devices with `start <= ts < end`.
-    pub(super) fn new(store: Arc<dyn TimeSeriesStore>, sources: Vec<Source>, start: i64, end: i64) -> Self {
-        let cursors: Vec<Cursor> = sources
+    pub(super) fn new(
+        store: Arc<dyn TimeSeriesStore>,
+        sources: Vec<HistorySource>,
+        start: i64,
+        end: i64,
+    ) -> Self {
+        let cursors: Vec<HistoryCursor> = sources
             .iter()
             .enumerate()
             .flat_map(|(source, of)| {
-                of.keys.iter().map(move |key| Cursor {
+                of.keys.iter().map(move |key| HistoryCursor {
                     source,
                     key: key.clone(),
                     points: VecDeque::new(),
@@ -85,7 +90,7 @@ impl History {
     ///
     /// # Errors
     /// The store failed.
-    pub(super) async fn next(&mut self) -> StoreResult<Option<Msg>> {
+    pub(super) async fn next(&mut self) -> StoreResult<Option<RuleMessage>> {
         if !self.is_started {
             self.is_started = true;
             for at in 0..self.cursors.len() {
@@ -108,19 +113,19 @@ impl History {
             self.advance(at).await?;
         }
         let source = self.sources.get(source);
-        Ok(source.map(|source| Msg {
+        Ok(source.map(|source| RuleMessage {
             id: derive_id(source.subject.entity.id, ts.cast_unsigned()),
             ts,
             tenant: source.subject.tenant,
             kind: MsgType::PostTelemetry,
             originator: source.subject.entity,
             customer: source.originator.customer,
-            meta: Meta::Device {
+            meta: MessageMetadata::Device {
                 device: source.originator.clone(),
                 ts: Some(ts),
             },
             data_type: DataType::Json,
-            data: Data::Packed(values.into()),
+            data: MessageBody::Packed(values.into()),
             ttl_seconds: 0,
             hops: 0,
             moves: 0,
@@ -145,7 +150,7 @@ impl History {
                 start,
                 end,
                 limit: page,
-                order: Order::Ascending,
+                order: PointOrder::Ascending,
             };
             let (subject, key) = (source.subject, &cursor.key);
             let read = self.store.page_or_point(subject, key, query, self.page_bytes);

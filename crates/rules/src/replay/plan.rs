@@ -11,17 +11,17 @@ use fieldline_model::new_uuid;
 use fieldline_model::page::PageLink;
 use fieldline_model::replay::{ReplayLimits, ReplayRequest};
 use fieldline_model::{
-    CalculatedFieldId, DeviceId, DeviceProfileId, EntityId, EntityType, RuleChainId, RuleNodeId, Subject,
+    CalculatedFieldId, DeviceId, DeviceProfileId, EntityId, EntityKey, EntityType, RuleChainId, RuleNodeId,
     TenantId,
 };
 use rustc_hash::FxHashSet;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::difference::Names;
-use crate::alarm_rules::Rules;
-use crate::fields::Entry;
-use crate::services::Services;
+use super::difference::OriginatorNames;
+use crate::alarm_rules::AlarmRuleSet;
+use crate::fields::RegisteredField;
+use crate::services::NodeServices;
 
 const PAGE: u32 = 1000;
 /// Series that are read side by side.
@@ -32,7 +32,7 @@ const MAX_FIELDS: usize = 100;
 const DEFAULT_TOLERANCE_MS: i64 = 1000;
 
 /// Limits, each set.
-pub(super) struct Limits {
+pub(super) struct ReplayPlanLimits {
     pub(super) devices: usize,
     pub(super) messages: u64,
     pub(super) time_ms: u64,
@@ -41,7 +41,7 @@ pub(super) struct Limits {
 }
 
 /// What is replayed.
-pub(super) struct Plan {
+pub(super) struct ReplayPlan {
     pub(super) tenant: TenantId,
     pub(super) chain: RuleChain,
     pub(super) metadata: RuleChainMetaData,
@@ -50,13 +50,13 @@ pub(super) struct Plan {
     pub(super) end: i64,
     pub(super) devices: Vec<Device>,
     /// The series of each device.
-    pub(super) series: BTreeMap<Subject, Vec<String>>,
+    pub(super) series: BTreeMap<EntityKey, Vec<String>>,
     /// `profileData.alarms` instead of those that are stored.
     pub(super) alarm_rules: Option<Value>,
     /// Calculated fields instead of those that are stored under the same id, or besides them.
     pub(super) fields: Vec<CalculatedField>,
     pub(super) alarm_tolerance_ms: i64,
-    pub(super) limits: Limits,
+    pub(super) limits: ReplayPlanLimits,
 }
 
 fn limit(name: &str, asked: Option<u32>, default: u32, max: u32) -> ServiceResult<u32> {
@@ -70,7 +70,7 @@ fn limit(name: &str, asked: Option<u32>, default: u32, max: u32) -> ServiceResul
     }
 }
 
-impl Limits {
+impl ReplayPlanLimits {
     fn of(asked: ReplayLimits) -> ServiceResult<Self> {
         Ok(Self {
             devices: limit("devices", asked.devices, 100, 1000)? as usize,
@@ -94,19 +94,19 @@ pub(super) fn times(start: Option<i64>, end: Option<i64>) -> ServiceResult<(i64,
     Ok((start, end))
 }
 
-impl Plan {
+impl ReplayPlan {
     /// Checks a request, and looks up what it is about.
     ///
     /// # Errors
     /// It makes no sense, names what is not there, or asks for too much; or a store failed.
     pub(super) async fn make(
-        services: &Arc<Services>,
+        services: &Arc<NodeServices>,
         tenant: TenantId,
         id: RuleChainId,
         request: ReplayRequest,
     ) -> ServiceResult<Self> {
         let invalid = |text: String| ServiceError::invalid(text);
-        let limits = Limits::of(request.limits)?;
+        let limits = ReplayPlanLimits::of(request.limits)?;
         let (start, end) = times(request.start_ts, request.end_ts)?;
         let tolerance = request.alarm_tolerance_ms.unwrap_or(DEFAULT_TOLERANCE_MS);
         if tolerance < 0 {
@@ -119,7 +119,8 @@ impl Plan {
         }
         if let Some(rules) = &request.alarm_rules {
             let rules = Value::Array(rules.clone());
-            Rules::from_device_profile(&rules).map_err(|error| invalid(format!("alarmRules: {error}")))?;
+            AlarmRuleSet::from_device_profile(&rules)
+                .map_err(|error| invalid(format!("alarmRules: {error}")))?;
         }
         let stores = &services.stores.rule_chains;
         let chain = stores
@@ -141,7 +142,7 @@ impl Plan {
         let mut series = BTreeMap::new();
         let mut count = 0;
         for device in &devices {
-            let subject = Subject::device(tenant, device.id.unwrap_or_default());
+            let subject = EntityKey::device(tenant, device.id.unwrap_or_default());
             let mut keys = services.series.keys(subject).await?;
             if !request.keys.is_empty() {
                 keys.retain(|key| request.keys.contains(key));
@@ -178,7 +179,7 @@ impl Plan {
         self.series.keys().map(|subject| subject.entity).collect()
     }
 
-    pub(super) fn names(&self) -> Names {
+    pub(super) fn names(&self) -> OriginatorNames {
         let name = |device: &Device| Some((device.id?.into(), Arc::from(device.name.as_str())));
         self.devices.iter().filter_map(name).collect()
     }
@@ -211,7 +212,7 @@ fn draft_fields(tenant: TenantId, mut fields: Vec<CalculatedField>) -> ServiceRe
         if !known.insert(id) {
             return Err(wrong("its id is there twice!"));
         }
-        let entry = Entry::new(field, &CalculatedFieldLimits::default());
+        let entry = RegisteredField::new(field, &CalculatedFieldLimits::default());
         let entry = entry.ok_or_else(|| wrong("entityId is missing!"))?;
         if let Some(problem) = entry.problem() {
             return Err(wrong(problem));
@@ -239,7 +240,7 @@ fn with_ids(mut draft: RuleChainMetaData) -> ServiceResult<RuleChainMetaData> {
 }
 
 async fn devices(
-    services: &Arc<Services>,
+    services: &Arc<NodeServices>,
     tenant: TenantId,
     request: &ReplayRequest,
     max: usize,
@@ -301,7 +302,10 @@ async fn devices(
 }
 
 /// All chains of a tenant that run on the platform.
-pub(super) async fn core_chains(services: &Arc<Services>, tenant: TenantId) -> ServiceResult<Vec<RuleChain>> {
+pub(super) async fn core_chains(
+    services: &Arc<NodeServices>,
+    tenant: TenantId,
+) -> ServiceResult<Vec<RuleChain>> {
     let mut all = Vec::new();
     let mut link = PageLink::first(PAGE);
     loop {

@@ -7,26 +7,26 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fieldline_core::clock::Clock;
-use fieldline_core::ingest::{Applier, EffectSink, MAIN_QUEUE, Stopping};
+use fieldline_core::ingest::{EffectSink, EffectWriter, IngestShutdown, MAIN_QUEUE};
 use fieldline_core::ports::{RuleEngine, StoreError, StoreResult};
-use fieldline_model::message::Message;
+use fieldline_model::message::QueueMessage;
 use fieldline_model::{RuleChainId, TenantId};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::history::History;
-use super::record::Record;
-use crate::engine::{Common, QueueHandle};
+use super::history::HistoryReader;
+use super::record::ReplayRecord;
+use crate::engine::{EngineShared, QueueHandle};
 use crate::stats::LastFailure;
-use crate::strategy::Strategy;
-use crate::worker::Worker;
-use crate::worker::watch::Watch;
+use crate::strategy::QueueStrategy;
+use crate::worker::RuleWorker;
+use crate::worker::watch::NodeActivityLog;
 
 /// Messages that one message of the history may lead to.
 const MAX_FOLLOW_UPS: usize = 1000;
 /// How long after its end a replay is waited for that hangs in something.
-const GRACE: Duration = Duration::from_secs(2);
+const HANG_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The replayed time.
 pub(super) struct ReplayClock(AtomicI64);
@@ -54,13 +54,13 @@ impl Clock for ReplayClock {
 
 /// Takes messages for queues: they go through the chains right after the one that has led to them.
 #[derive(Default)]
-pub(super) struct Pushes {
-    waiting: Mutex<VecDeque<(TenantId, Message)>>,
+pub(super) struct FollowUpQueue {
+    waiting: Mutex<VecDeque<(TenantId, QueueMessage)>>,
     dropped: Mutex<u64>,
 }
 
-impl Pushes {
-    fn next(&self) -> Option<(TenantId, Message)> {
+impl FollowUpQueue {
+    fn next(&self) -> Option<(TenantId, QueueMessage)> {
         self.waiting.lock().pop_front()
     }
 
@@ -72,8 +72,8 @@ impl Pushes {
 }
 
 #[async_trait]
-impl RuleEngine for Pushes {
-    async fn push(&self, tenant: TenantId, message: Message) -> StoreResult<()> {
+impl RuleEngine for FollowUpQueue {
+    async fn push(&self, tenant: TenantId, message: QueueMessage) -> StoreResult<()> {
         let mut waiting = self.waiting.lock();
         if waiting.len() < MAX_FOLLOW_UPS {
             waiting.push_back((tenant, message));
@@ -86,7 +86,7 @@ impl RuleEngine for Pushes {
 
 /// How far a replay has come.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Progress {
+pub(super) struct ReplayProgress {
     pub(super) messages: u64,
     pub(super) follow_ups: u64,
     pub(super) dropped: u64,
@@ -100,16 +100,16 @@ pub(super) struct Progress {
 }
 
 /// What is played, and where it is noted.
-pub(super) struct Play {
-    pub(super) common: Arc<Common>,
+pub(super) struct ReplayRun {
+    pub(super) common: Arc<EngineShared>,
     pub(super) store: Arc<dyn EffectSink>,
     pub(super) chain: RuleChainId,
-    pub(super) history: History,
+    pub(super) history: HistoryReader,
     pub(super) clock: Arc<ReplayClock>,
-    pub(super) pushes: Arc<Pushes>,
-    pub(super) record: Arc<Mutex<Record>>,
-    pub(super) watch: Arc<Mutex<Watch>>,
-    pub(super) progress: Arc<Mutex<Progress>>,
+    pub(super) pushes: Arc<FollowUpQueue>,
+    pub(super) record: Arc<Mutex<ReplayRecord>>,
+    pub(super) watch: Arc<Mutex<NodeActivityLog>>,
+    pub(super) progress: Arc<Mutex<ReplayProgress>>,
     pub(super) cancelled: Arc<AtomicBool>,
     pub(super) end: i64,
     pub(super) max_messages: u64,
@@ -118,30 +118,30 @@ pub(super) struct Play {
 
 /// Why a replay has no result.
 #[derive(Debug)]
-pub(super) enum PlayError {
+pub(super) enum ReplayError {
     /// A store failed.
     Store(StoreError),
     /// Its thread could not be started, or has ended.
     Thread(String),
 }
 
-impl From<StoreError> for PlayError {
+impl From<StoreError> for ReplayError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
 /// Plays until the end or a limit. Dropping the future ends the replay soon after.
-pub(super) async fn play(play: Play) -> Result<(), PlayError> {
-    let _guard = Cancel(play.cancelled.clone());
+pub(super) async fn play(play: ReplayRun) -> Result<(), ReplayError> {
+    let _guard = CancelOnDrop(play.cancelled.clone());
     on_thread("replay", || play.run()).await
 }
 
 /// Runs something on a thread of its own: workers stay where they are.
 pub(super) async fn on_thread<R: Send + 'static>(
     name: &str,
-    work: impl FnOnce() -> Result<R, PlayError> + Send + 'static,
-) -> Result<R, PlayError> {
+    work: impl FnOnce() -> Result<R, ReplayError> + Send + 'static,
+) -> Result<R, ReplayError> {
     let (done, is_done) = oneshot::channel();
     let thread = std::thread::Builder::new().name(name.to_owned());
     let work = move || {
@@ -150,32 +150,32 @@ pub(super) async fn on_thread<R: Send + 'static>(
     };
     thread
         .spawn(work)
-        .map_err(|error| PlayError::Thread(error.to_string()))?;
-    let panicked = || PlayError::Thread("the thread of a replay has panicked".to_owned());
+        .map_err(|error| ReplayError::Thread(error.to_string()))?;
+    let panicked = || ReplayError::Thread("the thread of a replay has panicked".to_owned());
     is_done.await.unwrap_or_else(|_| Err(panicked()))
 }
 
 /// Ends what runs on another thread once nobody waits for it.
-pub(super) struct Cancel(pub(super) Arc<AtomicBool>);
+pub(super) struct CancelOnDrop(pub(super) Arc<AtomicBool>);
 
-impl Drop for Cancel {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Release);
     }
 }
 
 /// A runtime for one thread.
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime, PlayError> {
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, ReplayError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
-        .map_err(|error| PlayError::Thread(error.to_string()))
+        .map_err(|error| ReplayError::Thread(error.to_string()))
 }
 
-impl Play {
-    fn run(self) -> Result<(), PlayError> {
+impl ReplayRun {
+    fn run(self) -> Result<(), ReplayError> {
         let runtime = runtime()?;
-        let (progress, patience) = (self.progress.clone(), self.max_time + GRACE);
+        let (progress, patience) = (self.progress.clone(), self.max_time + HANG_TIMEOUT);
         let played = runtime.block_on(async { tokio::time::timeout(patience, self.go()).await });
         match played {
             Ok(result) => result,
@@ -186,15 +186,15 @@ impl Play {
         }
     }
 
-    async fn go(mut self) -> Result<(), PlayError> {
-        let queue = QueueHandle::new(MAIN_QUEUE, 1, Strategy::default());
-        let mut worker = Worker::new(self.common.clone(), queue);
+    async fn go(mut self) -> Result<(), ReplayError> {
+        let queue = QueueHandle::new(MAIN_QUEUE, 1, QueueStrategy::default());
+        let mut worker = RuleWorker::new(self.common.clone(), queue);
         worker.watch(self.watch.clone());
-        let store = Applier::detached(self.store.clone());
+        let store = EffectWriter::detached(self.store.clone());
         let deadline = Instant::now() + self.max_time;
         while let Some(msg) = self.history.next().await? {
             let ts = msg.ts;
-            if !self.timers(&mut worker, ts, &store, deadline).await {
+            if !self.run_timers(&mut worker, ts, &store, deadline).await {
                 return Ok(());
             }
             self.clock.forward(ts);
@@ -213,9 +213,9 @@ impl Play {
             self.progress.lock().messages += 1;
             let played = worker.play(msg, self.chain, &store).await;
             self.note(played);
-            self.follow_ups(&mut worker, &store).await;
+            self.run_follow_ups(&mut worker, &store).await;
         }
-        if self.timers(&mut worker, self.end - 1, &store, deadline).await {
+        if self.run_timers(&mut worker, self.end - 1, &store, deadline).await {
             self.progress.lock().until = self.end;
         }
         Ok(())
@@ -234,7 +234,13 @@ impl Play {
     }
 
     /// Lets everything come due that is due by a time, in its order. Returns false where the replay is over.
-    async fn timers(&self, worker: &mut Worker, until: i64, store: &Applier, deadline: Instant) -> bool {
+    async fn run_timers(
+        &self,
+        worker: &mut RuleWorker,
+        until: i64,
+        store: &EffectWriter,
+        deadline: Instant,
+    ) -> bool {
         while let Some(due) = worker.next_due().filter(|due| *due <= until) {
             if self.is_over(deadline) {
                 return false;
@@ -247,12 +253,12 @@ impl Play {
             }
             let played = worker.play_due(store).await;
             self.note(played);
-            self.follow_ups(worker, store).await;
+            self.run_follow_ups(worker, store).await;
         }
         true
     }
 
-    async fn follow_ups(&self, worker: &mut Worker, store: &Applier) {
+    async fn run_follow_ups(&self, worker: &mut RuleWorker, store: &EffectWriter) {
         for _ in 0..MAX_FOLLOW_UPS {
             let Some((tenant, message)) = self.pushes.next() else {
                 break;
@@ -265,7 +271,7 @@ impl Play {
         self.progress.lock().dropped = *self.pushes.dropped.lock();
     }
 
-    fn note(&self, played: Result<Option<LastFailure>, Stopping>) {
+    fn note(&self, played: Result<Option<LastFailure>, IngestShutdown>) {
         if let Ok(Some(failure)) = played {
             let mut progress = self.progress.lock();
             progress.failed += 1;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use fieldline_model::Subject;
-use fieldline_model::kv::{Value, unpack};
-use fieldline_model::timeseries::{Attribute, AttributeScope, LatestValue, Point};
+use fieldline_model::EntityKey;
+use fieldline_model::kv::{KvValue, unpack};
+use fieldline_model::timeseries::{Attribute, AttributeScope, DataPoint, LatestValue};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use fieldline_core::ports::{AttributeRow, TelemetryRow};
@@ -16,19 +16,19 @@ const MAX_BYTES: usize = 256 << 20;
 /// Different names that are counted; what comes after them is counted together.
 const MAX_NAMES: usize = 10_000;
 /// What names that are no longer told apart are counted as.
-const OTHERS: &str = "...";
+const OTHER_NAMES: &str = "...";
 
 /// Points of one series by their times.
-pub(super) type Series = BTreeMap<i64, Value>;
+pub(super) type RecordedSeries = BTreeMap<i64, KvValue>;
 /// Attributes of one scope; those that were deleted have no value.
-type Attributes = BTreeMap<String, Option<(i64, Value)>>;
+type RecordedAttributes = BTreeMap<String, Option<(i64, KvValue)>>;
 
 /// What a replay has written.
 #[derive(Default)]
-pub(super) struct Record {
-    pub(super) series: FxHashMap<Subject, BTreeMap<Box<str>, Series>>,
-    latest: FxHashMap<Subject, BTreeMap<Box<str>, Point>>,
-    attributes: FxHashMap<(Subject, AttributeScope), Attributes>,
+pub(super) struct ReplayRecord {
+    pub(super) series: FxHashMap<EntityKey, BTreeMap<Box<str>, RecordedSeries>>,
+    latest: FxHashMap<EntityKey, BTreeMap<Box<str>, DataPoint>>,
+    attributes: FxHashMap<(EntityKey, AttributeScope), RecordedAttributes>,
     /// Writes of attributes by scope and name.
     pub(super) attribute_writes: BTreeMap<String, u64>,
     /// Changes of entities by what they are.
@@ -37,7 +37,7 @@ pub(super) struct Record {
     bytes: usize,
 }
 
-impl Record {
+impl ReplayRecord {
     /// Whether it is as large as it may be.
     pub(super) fn is_full(&self) -> bool {
         self.points >= MAX_POINTS || self.bytes >= MAX_BYTES
@@ -49,12 +49,12 @@ impl Record {
     }
 
     /// Notes a change that is not made.
-    pub(super) fn change(&mut self, what: &'static str) {
+    pub(super) fn count_change(&mut self, what: &'static str) {
         *self.changes.entry(what).or_default() += 1;
     }
 
     /// Writes a row. What comes once it is full is not written: the replay is about to end.
-    pub(super) fn telemetry(&mut self, row: &TelemetryRow<'_>) {
+    pub(super) fn write_telemetry(&mut self, row: &TelemetryRow<'_>) {
         if self.is_full() {
             return;
         }
@@ -77,7 +77,7 @@ impl Record {
             }
             if row.parts.latest {
                 let of = self.latest.entry(row.subject).or_default();
-                let point = Point { ts: row.ts, value };
+                let point = DataPoint { ts: row.ts, value };
                 match of.get_mut(key) {
                     Some(latest) if latest.ts <= row.ts => *latest = point,
                     Some(_) => {}
@@ -91,7 +91,7 @@ impl Record {
     }
 
     /// Writes attributes.
-    pub(super) fn attributes(&mut self, row: &AttributeRow<'_>) {
+    pub(super) fn write_attributes(&mut self, row: &AttributeRow<'_>) {
         if self.is_full() {
             return;
         }
@@ -107,30 +107,30 @@ impl Record {
     }
 
     /// Deletes attributes.
-    pub(super) fn delete_attributes(&mut self, subject: Subject, scope: AttributeScope, keys: &[String]) {
+    pub(super) fn delete_attributes(&mut self, subject: EntityKey, scope: AttributeScope, keys: &[String]) {
         for key in keys {
             self.attributes
                 .entry((subject, scope))
                 .or_default()
                 .insert(key.clone(), None);
         }
-        self.change("attributes deleted");
+        self.count_change("attributes deleted");
     }
 
     fn count_attribute(&mut self, scope: AttributeScope, key: &str) {
         let name = format!("{}/{key}", scope.name());
         let is_known = self.attribute_writes.contains_key(&name) || self.attribute_writes.len() < MAX_NAMES;
-        let name = if is_known { name } else { OTHERS.to_owned() };
+        let name = if is_known { name } else { OTHER_NAMES.to_owned() };
         *self.attribute_writes.entry(name).or_default() += 1;
     }
 
     /// The points of a series with `start <= ts < end`.
-    pub(super) fn range(&self, subject: Subject, key: &str, start: i64, end: i64) -> Vec<Point> {
+    pub(super) fn range(&self, subject: EntityKey, key: &str, start: i64, end: i64) -> Vec<DataPoint> {
         let series = self.series.get(&subject).and_then(|of| of.get(key));
         let Some(series) = series.filter(|_| start < end) else {
             return Vec::new();
         };
-        let point = |(ts, value): (&i64, &Value)| Point {
+        let point = |(ts, value): (&i64, &KvValue)| DataPoint {
             ts: *ts,
             value: value.clone(),
         };
@@ -138,12 +138,12 @@ impl Record {
     }
 
     /// The latest value of a series.
-    pub(super) fn latest(&self, subject: Subject, key: &str) -> Option<&Point> {
+    pub(super) fn latest(&self, subject: EntityKey, key: &str) -> Option<&DataPoint> {
         self.latest.get(&subject)?.get(key)
     }
 
     /// Names of the series of a subject.
-    pub(super) fn keys(&self, subject: Subject) -> Vec<String> {
+    pub(super) fn keys(&self, subject: EntityKey) -> Vec<String> {
         let names: FxHashSet<&str> = [
             self.series
                 .get(&subject)
@@ -162,7 +162,7 @@ impl Record {
     /// Attributes as they are with what the replay has written over them.
     pub(super) fn overlay(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         scope: AttributeScope,
         keys: Option<&[String]>,
         stored: Vec<Attribute>,
@@ -197,7 +197,11 @@ impl Record {
 }
 
 /// The later one of two latest values; of two of the same time the written one.
-pub(super) fn later(stored: Option<Point>, written: Option<&Point>, key: String) -> Option<LatestValue> {
+pub(super) fn newer_of(
+    stored: Option<DataPoint>,
+    written: Option<&DataPoint>,
+    key: String,
+) -> Option<LatestValue> {
     let point = match (stored, written) {
         (Some(stored), Some(written)) if stored.ts > written.ts => stored,
         (_, Some(written)) => written.clone(),

@@ -3,25 +3,30 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fieldline_model::kv::Value;
+use fieldline_model::kv::KvValue;
 use fieldline_model::replay::{ReplayAlarms, ReplayNode, ReplayPoint, ReplayStored, ReplaySummary};
 use fieldline_model::{RuleChainId, RuleNodeId};
 
-use super::alarms::Course;
-use super::difference::{Names, replayed_alarm};
+use super::alarms::AlarmTimeline;
+use super::difference::{OriginatorNames, replayed_alarm};
 use super::is_executed;
-use super::plan::Plan;
-use super::play::Progress;
-use super::record::Record;
+use super::plan::ReplayPlan;
+use super::play::ReplayProgress;
+use super::record::ReplayRecord;
 use crate::book::TenantChains;
 use crate::registry::PREFIX;
-use crate::worker::watch::{Watch, Watched};
+use crate::worker::watch::{NodeActivity, NodeActivityLog};
 
 /// Names of series that are told apart.
 const MAX_KEYS: usize = 10_000;
 const OTHER_KEYS: &str = "...";
 
-pub(super) fn summary(plan: &Plan, progress: &Progress, record: &Record, took: Duration) -> ReplaySummary {
+pub(super) fn summary(
+    plan: &ReplayPlan,
+    progress: &ReplayProgress,
+    record: &ReplayRecord,
+    took: Duration,
+) -> ReplaySummary {
     let failure = progress.last_failure.as_ref();
     ReplaySummary {
         rule_chain_id: plan.chain_id(),
@@ -48,7 +53,7 @@ pub(super) fn summary(plan: &Plan, progress: &Progress, record: &Record, took: D
     }
 }
 
-pub(super) fn stored(record: &Record, samples: usize) -> ReplayStored {
+pub(super) fn stored(record: &ReplayRecord, samples: usize) -> ReplayStored {
     let mut keys: BTreeMap<String, u64> = BTreeMap::new();
     let mut sample = Vec::new();
     for (subject, series) in &record.series {
@@ -56,7 +61,7 @@ pub(super) fn stored(record: &Record, samples: usize) -> ReplayStored {
             let is_known = keys.contains_key(&**key) || keys.len() < MAX_KEYS;
             let name = if is_known { &**key } else { OTHER_KEYS };
             *keys.entry(name.to_owned()).or_default() += points.len() as u64;
-            let point = |(ts, value): (&i64, &Value)| ReplayPoint {
+            let point = |(ts, value): (&i64, &KvValue)| ReplayPoint {
                 entity: subject.entity,
                 key: key.to_string(),
                 ts: *ts,
@@ -75,9 +80,14 @@ pub(super) fn stored(record: &Record, samples: usize) -> ReplayStored {
     }
 }
 
-pub(super) fn alarms(courses: &[Course], updates: u64, names: &Names, limit: usize) -> ReplayAlarms {
-    let count = |is: fn(&&Course) -> bool| courses.iter().filter(is).count() as u64;
-    let mut touched: Vec<&Course> = courses.iter().filter(|course| course.is_touched).collect();
+pub(super) fn alarms(
+    courses: &[AlarmTimeline],
+    updates: u64,
+    names: &OriginatorNames,
+    limit: usize,
+) -> ReplayAlarms {
+    let count = |is: fn(&&AlarmTimeline) -> bool| courses.iter().filter(is).count() as u64;
+    let mut touched: Vec<&AlarmTimeline> = courses.iter().filter(|course| course.is_touched).collect();
     touched.sort_by_key(|course| course.alarm.start_ts);
     ReplayAlarms {
         active_at_start: count(|course| course.was_active),
@@ -93,7 +103,7 @@ pub(super) fn alarms(courses: &[Course], updates: u64, names: &Names, limit: usi
 }
 
 /// A node, before it is known what it did.
-pub(super) struct Shown {
+pub(super) struct ReplayNodeInfo {
     id: RuleNodeId,
     chain: RuleChainId,
     chain_name: String,
@@ -104,11 +114,11 @@ pub(super) struct Shown {
 }
 
 /// The nodes of all chains, those of the replayed one first.
-pub(super) fn nodes_of(chains: &TenantChains, own: RuleChainId) -> Vec<Shown> {
-    let mut shown: Vec<Shown> = chains
+pub(super) fn nodes_of(chains: &TenantChains, own: RuleChainId) -> Vec<ReplayNodeInfo> {
+    let mut shown: Vec<ReplayNodeInfo> = chains
         .all()
         .flat_map(|chain| {
-            chain.nodes.iter().map(move |node| Shown {
+            chain.nodes.iter().map(move |node| ReplayNodeInfo {
                 id: node.id,
                 chain: chain.id,
                 chain_name: chain.name.to_string(),
@@ -122,8 +132,8 @@ pub(super) fn nodes_of(chains: &TenantChains, own: RuleChainId) -> Vec<Shown> {
     shown
 }
 
-pub(super) fn nodes(shown: &[Shown], watch: &Watch) -> Vec<ReplayNode> {
-    let nothing = Watched::default();
+pub(super) fn nodes(shown: &[ReplayNodeInfo], watch: &NodeActivityLog) -> Vec<ReplayNode> {
+    let nothing = NodeActivity::default();
     shown
         .iter()
         .filter(|node| node.is_own || watch.node(node.id).is_some())

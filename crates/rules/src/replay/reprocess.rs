@@ -17,66 +17,68 @@ use std::time::Duration;
 use async_trait::async_trait;
 use fieldline_core::ports::FieldReprocess;
 use fieldline_core::services::{ServiceError, ServiceErrorKind, ServiceResult};
-use fieldline_model::entity::calculated_field::{Configuration, OutputStrategyType, OutputType};
+use fieldline_model::entity::calculated_field::{
+    CalculatedFieldConfiguration, OutputStrategyType, OutputType,
+};
 use fieldline_model::entity::{CalculatedField, CalculatedFieldType};
-use fieldline_model::reprocess::{ReprocessRequest, ReprocessStatus, Reprocessing};
+use fieldline_model::reprocess::{ReprocessReport, ReprocessRequest, ReprocessStatus};
 use fieldline_model::{CalculatedFieldId, EntityId, TenantId};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{info, warn};
 
-use self::batch::{Batch, Sources};
-use super::dry::{Dry, Setup};
-use super::entities::Drafts;
+use self::batch::{ReprocessBatch, ReprocessSources};
+use super::dry::{DryEngine, ReplaySetup};
+use super::entities::ReplayDrafts;
 use super::plan::times;
-use super::play::{Cancel, on_thread};
-use crate::engine::Common;
-use crate::fields::{Entry, Kind, Page, is_profile};
+use super::play::{CancelOnDrop, on_thread};
+use crate::engine::EngineShared;
+use crate::fields::{FieldLogic, ProfilePage, RegisteredField, is_profile};
 use crate::worker::fields::reach::page_of;
-use crate::worker::watch::Watch;
+use crate::worker::watch::NodeActivityLog;
 
 /// Fields that are reprocessed at the same time, each of another tenant.
-const AT_ONCE: usize = 2;
+const MAX_CONCURRENT_JOBS: usize = 2;
 /// Longest work for one request.
 const MAX_TIME: Duration = Duration::from_secs(3600);
 /// Requests that are remembered after their end.
-const KEPT: usize = 1000;
+const MAX_KNOWN_JOBS: usize = 1000;
 
 /// Reprocesses history beside an engine.
-pub struct Reprocessor {
-    common: Arc<Common>,
+pub struct FieldReprocessor {
+    common: Arc<EngineShared>,
     permits: Arc<Semaphore>,
-    jobs: Mutex<Jobs>,
+    jobs: Mutex<FieldReprocessJobs>,
 }
 
-type Jobs = HashMap<(TenantId, CalculatedFieldId), Arc<Job>>;
+type FieldReprocessJobs = HashMap<(TenantId, CalculatedFieldId), Arc<FieldReprocessJob>>;
 
 /// What was asked for, and how far it is.
-struct Job {
+struct FieldReprocessJob {
     tenant: TenantId,
-    progress: Arc<Mutex<Reprocessing>>,
+    progress: Arc<Mutex<ReprocessReport>>,
     cancelled: Arc<AtomicBool>,
 }
 
-impl Job {
+impl FieldReprocessJob {
     fn is_running(&self) -> bool {
         self.progress.lock().status == ReprocessStatus::Running
     }
 }
 
-impl Reprocessor {
+impl FieldReprocessor {
     /// A reprocessor beside an engine.
-    pub fn new(common: Arc<Common>) -> Self {
+    pub fn new(common: Arc<EngineShared>) -> Self {
         Self {
             common,
-            permits: Arc::new(Semaphore::new(AT_ONCE)),
+            permits: Arc::new(Semaphore::new(MAX_CONCURRENT_JOBS)),
             jobs: Mutex::default(),
         }
     }
 
     /// Takes the place of a job; a tenant has one at a time.
-    fn enter(&self, job: &Arc<Job>) -> ServiceResult<OwnedSemaphorePermit> {
+    fn register_job(&self, job: &Arc<FieldReprocessJob>) -> ServiceResult<OwnedSemaphorePermit> {
         let too_many = |text: String| ServiceError::new(ServiceErrorKind::TooManyRequests, text);
         let mut jobs = self.jobs.lock();
         let running = jobs
@@ -90,10 +92,10 @@ impl Reprocessor {
         }
         let permit = Arc::clone(&self.permits).try_acquire_owned().map_err(|_| {
             too_many(format!(
-                "{AT_ONCE} tenants reprocess fields already, try again when one has ended!"
+                "{MAX_CONCURRENT_JOBS} tenants reprocess fields already, try again when one has ended!"
             ))
         })?;
-        if jobs.len() >= KEPT {
+        if jobs.len() >= MAX_KNOWN_JOBS {
             let oldest = jobs
                 .iter()
                 .filter_map(|(key, job)| Some((job.progress.lock().finished_at?, *key)))
@@ -109,14 +111,18 @@ impl Reprocessor {
 }
 
 #[async_trait]
-impl FieldReprocess for Reprocessor {
-    async fn begin(&self, field: &CalculatedField, request: ReprocessRequest) -> ServiceResult<Reprocessing> {
+impl FieldReprocess for FieldReprocessor {
+    async fn begin(
+        &self,
+        field: &CalculatedField,
+        request: ReprocessRequest,
+    ) -> ServiceResult<ReprocessReport> {
         let now = self.common.services.now_ms();
         let (start, end) = bounds(request, now)?;
-        let draft = storing(field)?;
-        let job = Arc::new(Job {
+        let draft = with_immediate_output(field)?;
+        let job = Arc::new(FieldReprocessJob {
             tenant: field.tenant_id,
-            progress: Arc::new(Mutex::new(Reprocessing {
+            progress: Arc::new(Mutex::new(ReprocessReport {
                 calculated_field_id: field.id.unwrap_or_default(),
                 status: ReprocessStatus::Running,
                 start_ts: start,
@@ -133,7 +139,7 @@ impl FieldReprocess for Reprocessor {
             })),
             cancelled: Arc::default(),
         });
-        let permit = self.enter(&job)?;
+        let permit = self.register_job(&job)?;
         let begun = job.progress.lock().clone();
         let (common, work) = (Arc::clone(&self.common), Arc::clone(&job));
         self.common.services.runtime.spawn(async move {
@@ -143,13 +149,13 @@ impl FieldReprocess for Reprocessor {
         Ok(begun)
     }
 
-    fn progress(&self, tenant: TenantId, field: CalculatedFieldId) -> Option<Reprocessing> {
+    fn progress(&self, tenant: TenantId, field: CalculatedFieldId) -> Option<ReprocessReport> {
         let job = self.jobs.lock().get(&(tenant, field))?.clone();
         let progress = job.progress.lock().clone();
         Some(progress)
     }
 
-    fn cancel(&self, tenant: TenantId, field: CalculatedFieldId) -> Option<Reprocessing> {
+    fn cancel(&self, tenant: TenantId, field: CalculatedFieldId) -> Option<ReprocessReport> {
         let job = self.jobs.lock().get(&(tenant, field))?.clone();
         job.cancelled.store(true, Ordering::Release);
         let progress = job.progress.lock().clone();
@@ -168,12 +174,12 @@ fn bounds(request: ReprocessRequest, now: i64) -> ServiceResult<(i64, i64)> {
 }
 
 /// The field with results that are stored as they are.
-fn storing(field: &CalculatedField) -> ServiceResult<CalculatedField> {
+fn with_immediate_output(field: &CalculatedField) -> ServiceResult<CalculatedField> {
     let invalid = |text: &str| Err(ServiceError::invalid(text));
     if field.field_type == CalculatedFieldType::Alarm {
         return invalid("Alarm rules are not reprocessed: a replay says what they would have done!");
     }
-    let configuration = Configuration::parse(field.field_type, &field.configuration)
+    let configuration = CalculatedFieldConfiguration::parse(field.field_type, &field.configuration)
         .map_err(|error| ServiceError::invalid(error.to_string()))?;
     let Some(output) = configuration
         .output()
@@ -202,10 +208,10 @@ fn storing(field: &CalculatedField) -> ServiceResult<CalculatedField> {
     Ok(field)
 }
 
-impl Job {
-    async fn run(&self, common: &Arc<Common>, field: CalculatedField) {
+impl FieldReprocessJob {
+    async fn run(&self, common: &Arc<EngineShared>, field: CalculatedField) {
         let id = field.id.unwrap_or_default();
-        let _guard = Cancel(Arc::clone(&self.cancelled));
+        let _guard = CancelOnDrop(Arc::clone(&self.cancelled));
         let work = self.all(common, field);
         let (status, error) = match tokio::time::timeout(MAX_TIME, work).await {
             Ok(Ok(())) if self.cancelled.load(Ordering::Acquire) => (ReprocessStatus::Cancelled, None),
@@ -228,31 +234,31 @@ impl Job {
         progress.finished_at = Some(common.services.now_ms());
     }
 
-    async fn all(&self, common: &Arc<Common>, field: CalculatedField) -> ServiceResult<()> {
+    async fn all(&self, common: &Arc<EngineShared>, field: CalculatedField) -> ServiceResult<()> {
         let (start, end) = {
             let progress = self.progress.lock();
             (progress.start_ts, progress.end_ts)
         };
         let real = &common.services;
         let id = field.id.unwrap_or_default();
-        let setup = Setup {
+        let setup = ReplaySetup {
             start,
-            drafts: Drafts {
+            drafts: ReplayDrafts {
                 fields: vec![field],
-                ..Drafts::default()
+                ..ReplayDrafts::default()
             },
             active: Vec::new(),
             replayed: Default::default(),
             usage: Some(Arc::clone(&real.usage)),
         };
-        let dry = Dry::new(real, setup);
+        let dry = DryEngine::new(real, setup);
         let fields = dry.common.book.fields().tenant(self.tenant).await?;
         let gone = || ServiceError::not_found(format!("Calculated field with id [{id}] is not found"));
         let entry = fields.get(id).cloned().ok_or_else(gone)?;
-        if let Kind::Broken(problem) = &entry.kind {
+        if let FieldLogic::Broken(problem) = &entry.kind {
             return Err(ServiceError::invalid(problem.to_string()));
         }
-        let play = Play {
+        let play = ReprocessRun {
             common,
             dry: &dry,
             entry: &entry,
@@ -263,7 +269,7 @@ impl Job {
             return self.play(&play, &[entry.entity]).await;
         }
         for number in 0.. {
-            let page = Page { number, owner: None };
+            let page = ProfilePage { number, owner: None };
             let (entities, has_next) = page_of(real, self.tenant, entry.entity, page).await?;
             self.play(&play, &entities).await?;
             if !has_next || self.cancelled.load(Ordering::Acquire) {
@@ -274,13 +280,13 @@ impl Job {
     }
 
     /// Plays entities, as many at a time as their series allow.
-    async fn play(&self, play: &Play<'_>, entities: &[EntityId]) -> ServiceResult<()> {
+    async fn play(&self, play: &ReprocessRun<'_>, entities: &[EntityId]) -> ServiceResult<()> {
         self.progress.lock().entities += entities.len() as u64;
         let mut left = entities;
         while !left.is_empty() && !self.cancelled.load(Ordering::Acquire) {
             let services = &play.dry.common.services;
-            let (sources, count) = Sources::gather(services, self.tenant, play.entry, left).await?;
-            let batch = Batch {
+            let (sources, count) = ReprocessSources::gather(services, self.tenant, play.entry, left).await?;
+            let batch = ReprocessBatch {
                 common: Arc::clone(&play.dry.common),
                 real: Arc::clone(&play.common.services),
                 clock: Arc::clone(&play.dry.clock),
@@ -302,10 +308,10 @@ impl Job {
 }
 
 /// What all batches of a job work with.
-struct Play<'a> {
-    common: &'a Arc<Common>,
-    dry: &'a Dry,
-    entry: &'a Arc<Entry>,
+struct ReprocessRun<'a> {
+    common: &'a Arc<EngineShared>,
+    dry: &'a DryEngine,
+    entry: &'a Arc<RegisteredField>,
     bounds: (i64, i64),
-    watch: Arc<Mutex<Watch>>,
+    watch: Arc<Mutex<NodeActivityLog>>,
 }

@@ -6,18 +6,18 @@ use async_trait::async_trait;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::ingest::EffectSink;
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, DeleteSeries, Effects, PointsPage, StoreResult, TelemetryRow,
+    AttributeRow, AttributeStore, PointsPage, SeriesDeletion, StoreEffects, StoreResult, TelemetryRow,
     TimeSeriesStore,
 };
-use fieldline_model::Subject;
-use fieldline_model::kv::Value;
+use fieldline_model::EntityKey;
+use fieldline_model::kv::KvValue;
 use fieldline_model::timeseries::{
-    Aggregation, Attribute, AttributeScope, Bucket, LatestValue, Order, Point, RangeQuery,
+    Aggregation, AggregationBucket, Attribute, AttributeScope, DataPoint, LatestValue, PointOrder, RangeQuery,
 };
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::record::{Record, later};
+use super::record::{ReplayRecord, newer_of};
 
 /// Values before the replayed time that are kept in memory.
 const MAX_KEPT: usize = 100_000;
@@ -27,26 +27,26 @@ const PAGE: usize = 10_000;
 const PAGE_BYTES: usize = 4 << 20;
 
 /// The newest points before the replayed time.
-type Before = FxHashMap<(Subject, Box<str>), Option<Point>>;
+type InitialPoints = FxHashMap<(EntityKey, Box<str>), Option<DataPoint>>;
 
 /// Time series, written to memory only.
-pub(super) struct DrySeries {
+pub(super) struct DrySeriesStore {
     pub(super) real: Arc<dyn TimeSeriesStore>,
-    pub(super) record: Arc<Mutex<Record>>,
+    pub(super) record: Arc<Mutex<ReplayRecord>>,
     pub(super) clock: SharedClock,
     /// The devices that are replayed: what is stored of them after the beginning is what the replay is to find out.
-    pub(super) replayed: Arc<FxHashSet<Subject>>,
+    pub(super) replayed: Arc<FxHashSet<EntityKey>>,
     /// Begin of the replayed time, milliseconds.
     pub(super) start: i64,
-    before: Mutex<Before>,
+    before: Mutex<InitialPoints>,
 }
 
-impl DrySeries {
+impl DrySeriesStore {
     pub(super) fn new(
         real: Arc<dyn TimeSeriesStore>,
-        record: Arc<Mutex<Record>>,
+        record: Arc<Mutex<ReplayRecord>>,
         clock: SharedClock,
-        replayed: Arc<FxHashSet<Subject>>,
+        replayed: Arc<FxHashSet<EntityKey>>,
         start: i64,
     ) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl DrySeries {
     }
 
     /// What is stored before this time is seen.
-    fn horizon(&self, subject: Subject) -> i64 {
+    fn horizon(&self, subject: EntityKey) -> i64 {
         if self.replayed.contains(&subject) {
             self.start
         } else {
@@ -69,7 +69,7 @@ impl DrySeries {
     }
 
     /// The newest stored point that is seen.
-    async fn newest(&self, subject: Subject, key: &str) -> StoreResult<Option<Point>> {
+    async fn newest(&self, subject: EntityKey, key: &str) -> StoreResult<Option<DataPoint>> {
         let is_fixed = self.replayed.contains(&subject);
         if is_fixed && let Some(known) = self.before.lock().get(&(subject, Box::from(key))) {
             return Ok(known.clone());
@@ -83,7 +83,7 @@ impl DrySeries {
                     start: 0,
                     end: horizon,
                     limit: 1,
-                    order: Order::Descending,
+                    order: PointOrder::Descending,
                 };
                 self.real.range(subject, key, query).await?.pop()
             }
@@ -99,14 +99,14 @@ impl DrySeries {
 }
 
 #[async_trait]
-impl TimeSeriesStore for DrySeries {
+impl TimeSeriesStore for DrySeriesStore {
     async fn save(&self, rows: &[TelemetryRow<'_>]) -> StoreResult<()> {
         let mut record = self.record.lock();
-        rows.iter().for_each(|row| record.telemetry(row));
+        rows.iter().for_each(|row| record.write_telemetry(row));
         Ok(())
     }
 
-    async fn keys(&self, subject: Subject) -> StoreResult<Vec<String>> {
+    async fn keys(&self, subject: EntityKey) -> StoreResult<Vec<String>> {
         let mut keys = self.real.keys(subject).await?;
         keys.extend(self.record.lock().keys(subject));
         keys.sort_unstable();
@@ -114,7 +114,7 @@ impl TimeSeriesStore for DrySeries {
         Ok(keys)
     }
 
-    async fn latest(&self, subject: Subject, keys: Option<&[String]>) -> StoreResult<Vec<LatestValue>> {
+    async fn latest(&self, subject: EntityKey, keys: Option<&[String]>) -> StoreResult<Vec<LatestValue>> {
         let keys = match keys {
             Some(keys) => {
                 let mut keys = keys.to_vec();
@@ -129,14 +129,14 @@ impl TimeSeriesStore for DrySeries {
             let stored = self.newest(subject, &key).await?;
             let record = self.record.lock();
             let written = record.latest(subject, &key);
-            values.extend(later(stored, written, key.clone()));
+            values.extend(newer_of(stored, written, key.clone()));
         }
         Ok(values)
     }
 
     async fn page(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         key: &str,
         query: RangeQuery,
         max_bytes: usize,
@@ -152,12 +152,12 @@ impl TimeSeriesStore for DrySeries {
         // What was written in the time that the page covers goes with it.
         let (start, end) = match (page.rest, query.order) {
             (None, _) => (query.start, query.end),
-            (Some((rest, _)), Order::Ascending) => (query.start, rest),
-            (Some((_, rest)), Order::Descending) => (rest, query.end),
+            (Some((rest, _)), PointOrder::Ascending) => (query.start, rest),
+            (Some((_, rest)), PointOrder::Descending) => (rest, query.end),
         };
         page.rest = page.rest.map(|(start, end)| match query.order {
-            Order::Ascending => (start, query.end),
-            Order::Descending => (start, end),
+            PointOrder::Ascending => (start, query.end),
+            PointOrder::Descending => (start, end),
         });
         let mut written = self.record.lock().range(subject, key, start, end);
         if !written.is_empty() {
@@ -165,14 +165,14 @@ impl TimeSeriesStore for DrySeries {
             page.points.retain(|point| !times.contains(&point.ts));
             page.points.append(&mut written);
             page.points.sort_by_key(|point| point.ts);
-            if query.order == Order::Descending {
+            if query.order == PointOrder::Descending {
                 page.points.reverse();
             }
             if page.points.len() > query.limit {
                 page.points.truncate(query.limit);
                 page.rest = page.points.last().map(|last| match query.order {
-                    Order::Ascending => (last.ts.saturating_add(1), query.end),
-                    Order::Descending => (query.start, last.ts),
+                    PointOrder::Ascending => (last.ts.saturating_add(1), query.end),
+                    PointOrder::Descending => (query.start, last.ts),
                 });
             }
         }
@@ -181,21 +181,21 @@ impl TimeSeriesStore for DrySeries {
 
     async fn aggregate(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         key: &str,
         aggregation: Aggregation,
-        buckets: &[Bucket],
-    ) -> StoreResult<Vec<Point>> {
+        buckets: &[AggregationBucket],
+    ) -> StoreResult<Vec<DataPoint>> {
         let mut results = Vec::new();
         for bucket in buckets {
-            let mut sum = Gathered::default();
+            let mut sum = BucketAggregate::default();
             let mut start = bucket.start;
             loop {
                 let query = RangeQuery {
                     start,
                     end: bucket.end,
                     limit: PAGE,
-                    order: Order::Ascending,
+                    order: PointOrder::Ascending,
                 };
                 let page = self.page_or_point(subject, key, query, PAGE_BYTES).await?;
                 page.points.iter().for_each(|point| sum.add(&point.value));
@@ -205,39 +205,42 @@ impl TimeSeriesStore for DrySeries {
                 }
             }
             let ts = bucket.middle();
-            results.extend(sum.result(aggregation).map(|value| Point { ts, value }));
+            results.extend(sum.result(aggregation).map(|value| DataPoint { ts, value }));
         }
         Ok(results)
     }
 
-    async fn delete(&self, _: Subject, _: &[String], _: DeleteSeries) -> StoreResult<()> {
-        self.record.lock().change("time series deleted");
+    async fn delete(&self, _: EntityKey, _: &[String], _: SeriesDeletion) -> StoreResult<()> {
+        self.record.lock().count_change("time series deleted");
         Ok(())
     }
 }
 
 #[async_trait]
-impl EffectSink for DrySeries {
-    async fn take(&self, effects: &Effects<'_>) -> StoreResult<()> {
+impl EffectSink for DrySeriesStore {
+    async fn take(&self, effects: &StoreEffects<'_>) -> StoreResult<()> {
         let mut record = self.record.lock();
-        effects.telemetry.iter().for_each(|row| record.telemetry(row));
+        effects
+            .telemetry
+            .iter()
+            .for_each(|row| record.write_telemetry(row));
         let stored = effects.attributes.iter().filter(|effect| effect.parts.stored);
-        stored.for_each(|effect| record.attributes(&effect.row));
+        stored.for_each(|effect| record.write_attributes(&effect.row));
         Ok(())
     }
 }
 
 /// Attributes, written to memory only. What is stored of them has no history: they are seen as they are now.
-pub(super) struct DryAttributes {
+pub(super) struct DryAttributeStore {
     pub(super) real: Arc<dyn AttributeStore>,
-    pub(super) record: Arc<Mutex<Record>>,
+    pub(super) record: Arc<Mutex<ReplayRecord>>,
 }
 
 #[async_trait]
-impl AttributeStore for DryAttributes {
+impl AttributeStore for DryAttributeStore {
     async fn save(&self, rows: &[AttributeRow<'_>]) -> StoreResult<()> {
         let mut record = self.record.lock();
-        rows.iter().for_each(|row| record.attributes(row));
+        rows.iter().for_each(|row| record.write_attributes(row));
         Ok(())
     }
 
@@ -247,7 +250,7 @@ impl AttributeStore for DryAttributes {
 
     async fn get(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         scope: AttributeScope,
         keys: Option<&[String]>,
     ) -> StoreResult<Vec<Attribute>> {
@@ -257,7 +260,7 @@ impl AttributeStore for DryAttributes {
 
     async fn delete(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         scope: AttributeScope,
         keys: &[String],
     ) -> StoreResult<Vec<String>> {
@@ -269,36 +272,36 @@ impl AttributeStore for DryAttributes {
 
 /// What the values of a bucket come to.
 #[derive(Default)]
-struct Gathered {
+struct BucketAggregate {
     count: i64,
     numbers: u64,
     sum: f64,
     /// While all numbers are whole and their sum fits.
     whole: Option<i64>,
     has_fraction: bool,
-    least: Option<Value>,
-    most: Option<Value>,
+    least: Option<KvValue>,
+    most: Option<KvValue>,
     first_text: Option<Box<str>>,
     last_text: Option<Box<str>>,
 }
 
-impl Gathered {
-    fn add(&mut self, value: &Value) {
+impl BucketAggregate {
+    fn add(&mut self, value: &KvValue) {
         self.count += 1;
         if let Some(number) = value.as_number() {
             self.numbers += 1;
             self.sum += number;
             match value {
-                Value::Long(long) if !self.has_fraction => {
+                KvValue::Long(long) if !self.has_fraction => {
                     self.whole = self.whole.unwrap_or(0).checked_add(*long);
                     self.has_fraction = self.whole.is_none();
                 }
                 _ => self.has_fraction = true,
             }
-            let is = |known: &Option<Value>, better: fn(f64, f64) -> bool| {
+            let is = |known: &Option<KvValue>, better: fn(f64, f64) -> bool| {
                 known
                     .as_ref()
-                    .and_then(Value::as_number)
+                    .and_then(KvValue::as_number)
                     .is_none_or(|known| better(number, known))
             };
             if is(&self.least, |new, known| new < known) {
@@ -307,7 +310,7 @@ impl Gathered {
             if is(&self.most, |new, known| new > known) {
                 self.most = Some(value.clone());
             }
-        } else if let Value::Text(text) = value {
+        } else if let KvValue::Text(text) = value {
             if self.first_text.as_ref().is_none_or(|known| text < known) {
                 self.first_text = Some(text.clone());
             }
@@ -317,16 +320,16 @@ impl Gathered {
         }
     }
 
-    fn result(self, aggregation: Aggregation) -> Option<Value> {
+    fn result(self, aggregation: Aggregation) -> Option<KvValue> {
         match aggregation {
-            Aggregation::Count => (self.count > 0).then_some(Value::Long(self.count)),
-            Aggregation::Min => self.least.or(self.first_text.map(Value::Text)),
-            Aggregation::Max => self.most.or(self.last_text.map(Value::Text)),
-            Aggregation::Avg => (self.numbers > 0).then(|| Value::Double(self.sum / self.numbers as f64)),
+            Aggregation::Count => (self.count > 0).then_some(KvValue::Long(self.count)),
+            Aggregation::Min => self.least.or(self.first_text.map(KvValue::Text)),
+            Aggregation::Max => self.most.or(self.last_text.map(KvValue::Text)),
+            Aggregation::Avg => (self.numbers > 0).then(|| KvValue::Double(self.sum / self.numbers as f64)),
             Aggregation::Sum if self.numbers == 0 => None,
             Aggregation::Sum => Some(match self.whole {
-                Some(whole) if !self.has_fraction => Value::Long(whole),
-                _ => Value::Double(self.sum),
+                Some(whole) if !self.has_fraction => KvValue::Long(whole),
+                _ => KvValue::Double(self.sum),
             }),
         }
     }

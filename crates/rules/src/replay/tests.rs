@@ -3,16 +3,16 @@
 use std::io::ErrorKind;
 use std::net::TcpListener;
 
-use fieldline_core::ports::{AlarmDraft, AlarmQuery, Propagation, RuleReplay as _};
+use fieldline_core::ports::{AlarmDraft, AlarmPropagation, AlarmQuery, RuleReplay as _};
 use fieldline_core::services::{ServiceErrorKind, ServiceResult};
 use fieldline_model::entity::{AlarmSeverity, RuleChain, RuleChainMetaData};
 use fieldline_model::page::PageLink;
 use fieldline_model::replay::{ReplayNode, ReplayReport, ReplayRequest};
-use fieldline_model::timeseries::{AttributeScope, Order, RangeQuery};
+use fieldline_model::timeseries::{AttributeScope, PointOrder, RangeQuery};
 use fieldline_model::{EntityId, RuleChainId};
 use serde_json::{Value, json};
 
-use super::Replayer;
+use super::ChainReplayer;
 use crate::nodes::tests::{NOW, World, configuration};
 use crate::registry::PREFIX;
 
@@ -40,7 +40,7 @@ fn drawn(nodes: &[(&str, Value)], connections: &[(u32, u32, &str)]) -> Value {
 
 struct Site {
     world: World,
-    replayer: Replayer,
+    replayer: ChainReplayer,
     chain: RuleChainId,
     device: EntityId,
 }
@@ -67,7 +67,7 @@ impl Site {
         }
         stores.save_metadata(world.tenant, metadata).await.unwrap();
         Self {
-            replayer: Replayer::new(world.common.clone()),
+            replayer: ChainReplayer::new(world.common.clone()),
             world,
             chain,
             device,
@@ -84,7 +84,7 @@ impl Site {
                 start: 0,
                 end: i64::MAX,
                 limit: 100_000,
-                order: Order::Ascending,
+                order: PointOrder::Ascending,
             };
             let points = services.series.range(subject, &key, query).await.unwrap();
             all.push_str(&format!("{key} {points:?}\n"));
@@ -233,7 +233,7 @@ async fn a_new_alarm_rule_is_tried_before_it_goes_live() {
         start_ts: START + MINUTE,
         end_ts: START + MINUTE,
         details: None,
-        propagation: Propagation::default(),
+        propagation: AlarmPropagation::default(),
         created_time: START + MINUTE,
         may_create: true,
     };

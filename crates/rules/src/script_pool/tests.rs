@@ -4,22 +4,22 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use fieldline_core::options::Span;
-use fieldline_core::ports::RuleUsage as _;
+use fieldline_core::options::HumanDuration;
+use fieldline_core::ports::RuleUsageSource as _;
 use fieldline_model::{EntityId, RuleNodeId, TenantId};
-use fieldline_script::{Lang, Limits, Script, ScriptError};
+use fieldline_script::{Script, ScriptError, ScriptLang, ScriptLimits};
 use uuid::Uuid;
 
-use super::turns::{Bounds, Job, SLOW, Turns};
-use super::work::Work;
-use super::{Caller, Refusal, Scope, ScriptPool};
+use super::turns::{SLOW_CALL_THRESHOLD, ScriptJob, ScriptPoolLimits, ScriptScheduler};
+use super::work::ScriptTask;
+use super::{ScriptCaller, ScriptCancelScope, ScriptPool, ScriptRefusal};
 use crate::engine::Options;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const SPIN: &str = "while (true) {}";
 
-fn bounds() -> Bounds {
-    Bounds {
+fn bounds() -> ScriptPoolLimits {
+    ScriptPoolLimits {
         threads: 3,
         waiting: 100,
         waiting_bytes: 1000,
@@ -33,13 +33,13 @@ fn bounds() -> Bounds {
 /// A call that nobody makes.
 struct Nothing;
 
-impl Work for Nothing {
-    fn run(&self, _: &mut fieldline_script::Host, _: &dyn Fn() -> bool) {}
-    fn refuse(&self, _: Refusal) {}
+impl ScriptTask for Nothing {
+    fn run(&self, _: &mut fieldline_script::ScriptHost, _: &dyn Fn() -> bool) {}
+    fn refuse(&self, _: ScriptRefusal) {}
 }
 
-fn job(id: u64, tenant: TenantId) -> Job {
-    Job {
+fn job(id: u64, tenant: TenantId) -> ScriptJob {
+    ScriptJob {
         id,
         tenant,
         owner: tenant.into(),
@@ -52,13 +52,13 @@ fn job(id: u64, tenant: TenantId) -> Job {
     }
 }
 
-fn push(turns: &mut Turns, job: Job) -> Result<(), Refusal> {
+fn push(turns: &mut ScriptScheduler, job: ScriptJob) -> Result<(), ScriptRefusal> {
     turns.push(job).map_err(|refused| refused.1)
 }
 
 #[test]
 fn tenants_get_the_same_time_whoever_came_first_and_however_much_waits() {
-    let mut turns = Turns::new(bounds());
+    let mut turns = ScriptScheduler::new(bounds());
     let (slow, quick) = (TenantId::new(), TenantId::new());
     let mut now = Instant::now();
     for id in 1..=50 {
@@ -82,7 +82,7 @@ fn tenants_get_the_same_time_whoever_came_first_and_however_much_waits() {
 
 #[test]
 fn nobody_saves_up_turns() {
-    let mut turns = Turns::new(bounds());
+    let mut turns = ScriptScheduler::new(bounds());
     let (busy, late) = (TenantId::new(), TenantId::new());
     let now = Instant::now();
     for id in 1..=10 {
@@ -106,7 +106,7 @@ fn nobody_saves_up_turns() {
 
 #[test]
 fn a_tenant_never_has_all_threads_and_slow_ones_leave_one_to_the_others() {
-    let mut turns = Turns::new(bounds());
+    let mut turns = ScriptScheduler::new(bounds());
     let (first, second, quick) = (TenantId::new(), TenantId::new(), TenantId::new());
     let now = Instant::now();
     for id in 1..=3 {
@@ -117,13 +117,13 @@ fn a_tenant_never_has_all_threads_and_slow_ones_leave_one_to_the_others() {
         turns.pick(now).is_none(),
         "two of three threads are a tenant's at most"
     );
-    let later = now + SLOW * 2;
-    turns.finish(one.id, SLOW * 2, later);
-    turns.finish(two.id, SLOW * 2, later);
+    let later = now + SLOW_CALL_THRESHOLD * 2;
+    turns.finish(one.id, SLOW_CALL_THRESHOLD * 2, later);
+    turns.finish(two.id, SLOW_CALL_THRESHOLD * 2, later);
     push(&mut turns, job(10, second)).unwrap();
     let next = turns.pick(later).unwrap();
     assert_eq!(next.tenant, second, "it has used less");
-    turns.finish(next.id, SLOW * 2, later);
+    turns.finish(next.id, SLOW_CALL_THRESHOLD * 2, later);
     for id in 20..24 {
         push(&mut turns, job(id, first)).unwrap();
         push(&mut turns, job(id + 10, second)).unwrap();
@@ -139,10 +139,10 @@ fn a_tenant_never_has_all_threads_and_slow_ones_leave_one_to_the_others() {
 
 #[test]
 fn calls_about_one_originator_keep_their_order_and_others_pass() {
-    let mut turns = Turns::new(bounds());
+    let mut turns = ScriptScheduler::new(bounds());
     let tenant = TenantId::new();
     let now = Instant::now();
-    let of = |id, turn| Job {
+    let of = |id, turn| ScriptJob {
         turn: Uuid::from_u128(turn),
         ..job(id, tenant)
     };
@@ -169,12 +169,12 @@ fn calls_about_one_originator_keep_their_order_and_others_pass() {
 
 #[test]
 fn what_waits_is_bounded_by_tenant_and_in_all_by_calls_and_by_bytes() {
-    let full = |limit, count| Err(Refusal::Full { limit, count });
-    let of = |id, tenant, bytes| Job {
+    let full = |limit, count| Err(ScriptRefusal::Full { limit, count });
+    let of = |id, tenant, bytes| ScriptJob {
         bytes,
         ..job(id, tenant)
     };
-    let mut turns = Turns::new(bounds());
+    let mut turns = ScriptScheduler::new(bounds());
     let (first, second) = (TenantId::new(), TenantId::new());
     for id in 0..100 {
         push(&mut turns, of(id, first, 1)).unwrap();
@@ -190,7 +190,7 @@ fn what_waits_is_bounded_by_tenant_and_in_all_by_calls_and_by_bytes() {
         push(&mut turns, of(250, second, 1)),
         full("rules.script-waiting-total", 150)
     );
-    let mut turns = Turns::new(bounds());
+    let mut turns = ScriptScheduler::new(bounds());
     push(&mut turns, of(1, first, 1000)).unwrap();
     assert_eq!(
         push(&mut turns, of(2, first, 1)),
@@ -209,17 +209,20 @@ fn what_waits_is_bounded_by_tenant_and_in_all_by_calls_and_by_bytes() {
 
 #[test]
 fn tests_of_a_tenant_have_bounds_of_their_own() {
-    let mut turns = Turns::new(bounds());
+    let mut turns = ScriptScheduler::new(bounds());
     let tenant = TenantId::new();
     let now = Instant::now();
-    let test = |id| Job {
+    let test = |id| ScriptJob {
         is_test: true,
         ..job(id, tenant)
     };
     push(&mut turns, test(1)).unwrap();
     assert_eq!(turns.pick(now).unwrap().id, 1);
     push(&mut turns, test(2)).unwrap();
-    assert_eq!(push(&mut turns, test(3)), Err(Refusal::TooManyTests { limit: 2 }));
+    assert_eq!(
+        push(&mut turns, test(3)),
+        Err(ScriptRefusal::TooManyTests { limit: 2 })
+    );
     assert!(turns.pick(now).is_none(), "one runs at a time");
     push(&mut turns, job(4, tenant)).unwrap();
     assert_eq!(turns.pick(now).unwrap().id, 4, "messages do not wait for tests");
@@ -229,16 +232,16 @@ fn tests_of_a_tenant_have_bounds_of_their_own() {
 
 #[test]
 fn while_a_call_is_lost_its_tenant_gets_no_thread() {
-    let mut turns = Turns::new(bounds());
+    let mut turns = ScriptScheduler::new(bounds());
     let tenant = TenantId::new();
     let now = Instant::now();
     push(&mut turns, job(1, tenant)).unwrap();
     turns.pick(now).unwrap();
     push(&mut turns, job(2, tenant)).unwrap();
-    let waited = turns.lose(1, now);
+    let waited = turns.abandon(1, now);
     assert_eq!(waited.len(), 1);
-    assert_eq!(push(&mut turns, job(3, tenant)), Err(Refusal::Lost));
-    turns.found(tenant, now);
+    assert_eq!(push(&mut turns, job(3, tenant)), Err(ScriptRefusal::Lost));
+    turns.finish_abandoned(tenant, now);
     push(&mut turns, job(4, tenant)).unwrap();
     assert_eq!(turns.pick(now).unwrap().id, 4);
 }
@@ -255,15 +258,15 @@ fn pool(options: &Options) -> Arc<ScriptPool> {
 }
 
 fn spin() -> Script {
-    Script::new(Lang::JavaScript, &[], SPIN).unwrap()
+    Script::new(ScriptLang::JavaScript, &[], SPIN).unwrap()
 }
 
-fn caller() -> Caller {
-    Caller::of(TenantId::new(), RuleNodeId::new().into())
+fn caller() -> ScriptCaller {
+    ScriptCaller::of(TenantId::new(), RuleNodeId::new().into())
 }
 
 /// Has a script spin; the receiver is told when it has begun, and how it has ended.
-fn spinning(pool: &ScriptPool, caller: Caller) -> mpsc::Receiver<Option<Result<(), ScriptError>>> {
+fn spinning(pool: &ScriptPool, caller: ScriptCaller) -> mpsc::Receiver<Option<Result<(), ScriptError>>> {
     let (told, tells) = mpsc::channel();
     let begun = told.clone();
     let script = spin();
@@ -290,7 +293,7 @@ async fn another_tenant_is_served_while_one_spins() {
     pool.submit(evil, 0, (), |_, ()| (), |_| {});
     let answer = tokio::time::timeout(PATIENCE / 8, pool.call(caller(), 0, |_| 5)).await;
     assert_eq!(answer.unwrap(), Ok(5));
-    pool.end_owner(evil.tenant, evil.owner);
+    pool.cancel_owner(evil.tenant, evil.owner);
     assert_eq!(
         spins.recv_timeout(PATIENCE).unwrap(),
         Some(Err(ScriptError::Ended))
@@ -334,18 +337,18 @@ async fn a_call_that_nobody_waits_for_is_ended_running_or_waiting() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_calls_of_a_scope_end_together() {
     let pool = pool(&options(2));
-    let scope = Scope::fresh();
-    let of = Caller { scope, ..caller() };
+    let scope = ScriptCancelScope::fresh();
+    let of = ScriptCaller { scope, ..caller() };
     let spins = spinning(&pool, of);
     let (told, tells) = mpsc::channel();
     pool.submit(of, 0, 7, |_, _: i32| (), move |result| told.send(result).unwrap());
-    pool.end_scope(Scope::fresh(), None);
-    pool.end_scope(scope, Some(TenantId::new()));
+    pool.cancel_scope(ScriptCancelScope::fresh(), None);
+    pool.cancel_scope(scope, Some(TenantId::new()));
     assert!(tells.try_recv().is_err(), "neither scope nor tenant are its own");
-    pool.end_scope(scope, Some(of.tenant));
+    pool.cancel_scope(scope, Some(of.tenant));
     let refused = tells.recv_timeout(PATIENCE).unwrap().unwrap_err();
     assert!(
-        matches!(refused, (Refusal::Ended(_), Some(7))),
+        matches!(refused, (ScriptRefusal::Ended(_), Some(7))),
         "the input comes back"
     );
     assert_eq!(
@@ -375,7 +378,7 @@ fn stopping_ends_what_runs_and_tells_nobody() {
 
 /// A pool whose calls may last 50 ms, and are abandoned soon after.
 fn hasty(threads: u16) -> (Arc<ScriptPool>, mpsc::Receiver<(TenantId, EntityId)>) {
-    let mut limits = Limits::default();
+    let mut limits = ScriptLimits::default();
     limits.javascript.time = Duration::from_millis(50);
     limits.tbel.time = Duration::from_millis(50);
     limits.blocked_for = Duration::ZERO;
@@ -395,15 +398,15 @@ async fn a_call_that_does_not_return_is_abandoned_and_its_tenant_waits_until_it_
     let hung = caller();
     let (release, held) = mpsc::channel::<()>();
     let call = pool.call(hung, 0, move |_| held.recv().is_ok());
-    assert_eq!(call.await, Err(Refusal::Abandoned));
+    assert_eq!(call.await, Err(ScriptRefusal::Abandoned));
     assert_eq!(
         switched_off.recv_timeout(PATIENCE).unwrap(),
         (hung.tenant, hung.owner)
     );
     assert_eq!(pool.ledger().of_tenant(hung.tenant).total.overruns, 1);
-    assert_eq!(pool.call(hung, 0, |_| ()).await, Err(Refusal::SwitchedOff));
-    let other = Caller::of(hung.tenant, RuleNodeId::new().into());
-    assert_eq!(pool.call(other, 0, |_| ()).await, Err(Refusal::Lost));
+    assert_eq!(pool.call(hung, 0, |_| ()).await, Err(ScriptRefusal::SwitchedOff));
+    let other = ScriptCaller::of(hung.tenant, RuleNodeId::new().into());
+    assert_eq!(pool.call(other, 0, |_| ()).await, Err(ScriptRefusal::Lost));
     assert_eq!(pool.ledger().of_tenant(hung.tenant).total.refused, 2);
     // Both threads serve the others.
     for _ in 0..2 {
@@ -415,7 +418,7 @@ async fn a_call_that_does_not_return_is_abandoned_and_its_tenant_waits_until_it_
         assert!(back.elapsed() < PATIENCE, "the tenant is never served again");
         tokio::task::yield_now().await;
     }
-    pool.end_owner(hung.tenant, hung.owner);
+    pool.cancel_owner(hung.tenant, hung.owner);
     assert_eq!(
         pool.call(hung, 0, |_| ()).await,
         Ok(()),
@@ -431,7 +434,7 @@ async fn only_a_few_threads_are_abandoned_and_the_rest_goes_on() {
         let (release, held) = mpsc::channel::<()>();
         releases.push(release);
         let call = pool.call(caller(), 0, move |_| held.recv().is_ok());
-        assert_eq!(call.await, Err(Refusal::Abandoned));
+        assert_eq!(call.await, Err(ScriptRefusal::Abandoned));
         switched_off.recv_timeout(PATIENCE).unwrap();
     }
     assert_eq!(pool.call(caller(), 0, |_| 1).await, Ok(1));
@@ -440,10 +443,10 @@ async fn only_a_few_threads_are_abandoned_and_the_rest_goes_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn all_scripts_of_a_call_share_its_time() {
     let pool = pool(&Options {
-        script_time_limit: Span::millis(300),
+        script_time_limit: HumanDuration::millis(300),
         ..options(2)
     });
-    let script = Script::new(Lang::Tbel, &[], "while (true) {}").unwrap();
+    let script = Script::new(ScriptLang::Tbel, &[], "while (true) {}").unwrap();
     let begun = Instant::now();
     let results = pool.call(caller(), 0, move |host| {
         (0..100).map(|_| host.call(&script, &[])).collect::<Vec<_>>()
@@ -479,6 +482,6 @@ async fn what_is_used_is_counted_by_owner() {
 async fn a_panic_is_its_own_caller_s_alone() {
     let pool = pool(&options(2));
     let call = pool.call(caller(), 0, |_| assert_eq!(1, 2));
-    assert_eq!(call.await, Err(Refusal::Panicked));
+    assert_eq!(call.await, Err(ScriptRefusal::Panicked));
     assert_eq!(pool.call(caller(), 0, |_| 1).await, Ok(1));
 }

@@ -6,36 +6,36 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use fieldline_model::{EntityId, TenantId};
-use fieldline_script::{Host, Interrupt, Limits};
+use fieldline_script::{ScriptHost, ScriptInterrupt, ScriptLimits};
 use parking_lot::{Condvar, Mutex};
 use rustc_hash::FxHashMap;
 use rustix::thread::Pid;
 use tracing::{error, warn};
 
-use super::SwitchedOff;
-use super::turns::{Bounds, Job, Turns};
-use super::work::Refusal;
+use super::SwitchOffListener;
+use super::turns::{ScriptJob, ScriptPoolLimits, ScriptScheduler};
+use super::work::ScriptRefusal;
 use crate::script_ledger::ScriptLedger;
 
 /// Threads that may be abandoned at the same time. Further calls that do not stop keep the thread they have.
 pub(super) const MAX_ABANDONED: usize = 4;
 /// How often the threads are looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const WATCH_INTERVAL: Duration = Duration::from_millis(250);
 /// The least a thread can be preferred.
-const LAST: i32 = 19;
+const LOWEST_PRIORITY: i32 = 19;
 
 /// A thread, and what it is at.
-struct Slot {
-    interrupt: Interrupt,
+struct ScriptThread {
+    interrupt: ScriptInterrupt,
     thread: Pid,
-    now: Option<(Job, Instant)>,
+    now: Option<(ScriptJob, Instant)>,
     /// Whether nobody waits for what it is at any longer, though it keeps its place.
     is_hopeless: bool,
 }
 
-struct State {
-    turns: Turns,
-    slots: HashMap<u64, Slot>,
+struct ScriptPoolState {
+    turns: ScriptScheduler,
+    slots: HashMap<u64, ScriptThread>,
     /// Abandoned calls that have not returned, by their threads.
     abandoned: FxHashMap<u64, (TenantId, EntityId)>,
     /// What does not run because a call of it was abandoned, until it has returned and the time is over.
@@ -45,30 +45,30 @@ struct State {
 }
 
 /// What pool and threads share.
-pub(super) struct Shared {
-    state: Mutex<State>,
+pub(super) struct ScriptPoolShared {
+    state: Mutex<ScriptPoolState>,
     wakes: Condvar,
     /// Wakes the watching thread when the pool stops.
     ends: Condvar,
     is_stopped: AtomicBool,
     ids: AtomicU64,
-    pub(super) limits: Limits,
+    pub(super) limits: ScriptLimits,
     grace: Duration,
     pub(super) ledger: Arc<ScriptLedger>,
-    switched_off: SwitchedOff,
+    switched_off: SwitchOffListener,
 }
 
-impl Shared {
+impl ScriptPoolShared {
     pub(super) fn start(
-        bounds: Bounds,
-        limits: Limits,
+        bounds: ScriptPoolLimits,
+        limits: ScriptLimits,
         grace: Duration,
         ledger: Arc<ScriptLedger>,
-        switched_off: SwitchedOff,
+        switched_off: SwitchOffListener,
     ) -> Arc<Self> {
         let shared = Arc::new(Self {
-            state: Mutex::new(State {
-                turns: Turns::new(bounds),
+            state: Mutex::new(ScriptPoolState {
+                turns: ScriptScheduler::new(bounds),
                 slots: HashMap::new(),
                 abandoned: FxHashMap::default(),
                 off: FxHashMap::default(),
@@ -117,7 +117,7 @@ impl Shared {
     }
 
     /// Takes a call, or says at once that it is refused.
-    pub(super) fn submit(&self, job: Job) {
+    pub(super) fn submit(&self, job: ScriptJob) {
         let (tenant, owner) = (job.tenant, job.owner);
         let refused = {
             let mut state = self.state.lock();
@@ -125,7 +125,7 @@ impl Shared {
                 return;
             }
             let pushed = if !job.is_test && state.is_off(owner) {
-                Err(Box::new((job, Refusal::SwitchedOff)))
+                Err(Box::new((job, ScriptRefusal::SwitchedOff)))
             } else {
                 state.turns.push(job)
             };
@@ -136,14 +136,14 @@ impl Shared {
         };
         if let Err(refused) = refused {
             let (job, refusal) = *refused;
-            self.ledger.refused(tenant, owner);
+            self.ledger.count_refusal(tenant, owner);
             job.work.refuse(refusal);
         }
     }
 
     fn work(self: Arc<Self>, number: u64) {
-        let mut host = Host::new(self.limits.clone());
-        let slot = Slot {
+        let mut host = ScriptHost::new(self.limits.clone());
+        let slot = ScriptThread {
             interrupt: host.interrupt(),
             thread: rustix::thread::gettid(),
             now: None,
@@ -153,26 +153,26 @@ impl Shared {
         while let Some(job) = self.next(number) {
             let (tenant, owner, id) = (job.tenant, job.owner, job.id);
             let (bytes, waited) = (job.bytes, job.since.elapsed());
-            host.allow(Some(self.limits.javascript.time));
+            host.limit_total_time(Some(self.limits.javascript.time));
             let begun = Instant::now();
             job.work.run(&mut host, &|| self.is_stopped());
             let used = begun.elapsed();
             drop(job);
-            self.ledger.called(tenant, owner, used, waited, bytes);
+            self.ledger.count_call(tenant, owner, used, waited, bytes);
             if host.take_overruns() > 0 {
-                self.ledger.overrun(tenant, owner);
+                self.ledger.count_overrun(tenant, owner);
             }
             if let Some(time) = host.take_blocked() {
                 (self.switched_off)(tenant, owner, time);
             }
-            if !self.finished(number, id, used) {
+            if !self.finish_call(number, id, used) {
                 return;
             }
         }
     }
 
     /// The next call of a thread; `None` where it is to end.
-    fn next(&self, number: u64) -> Option<Job> {
+    fn next(&self, number: u64) -> Option<ScriptJob> {
         let mut state = self.state.lock();
         loop {
             if self.is_stopped() {
@@ -193,11 +193,11 @@ impl Shared {
     }
 
     /// A thread has ended its call. Returns false where it was abandoned meanwhile.
-    fn finished(&self, number: u64, job: u64, used: Duration) -> bool {
+    fn finish_call(&self, number: u64, job: u64, used: Duration) -> bool {
         let mut state = self.state.lock();
         let now = Instant::now();
         if let Some((tenant, owner)) = state.abandoned.remove(&number) {
-            state.returned(tenant, owner, now + self.limits.blocked_for, now);
+            state.finish_abandoned(tenant, owner, now + self.limits.blocked_for, now);
             return false;
         }
         let Some(slot) = state.slots.get_mut(&number) else {
@@ -207,7 +207,7 @@ impl Shared {
         if std::mem::take(&mut slot.is_hopeless)
             && let Some((job, _)) = done
         {
-            state.returned(job.tenant, job.owner, now + self.limits.blocked_for, now);
+            state.finish_abandoned(job.tenant, job.owner, now + self.limits.blocked_for, now);
             return true;
         }
         state.turns.finish(job, used, now);
@@ -227,11 +227,17 @@ impl Shared {
     }
 
     /// Ends calls that wait or run.
-    pub(super) fn end(&self, tenant: Option<TenantId>, is_meant: impl Fn(&Job) -> bool, why: &'static str) {
+    pub(super) fn cancel(
+        &self,
+        tenant: Option<TenantId>,
+        is_meant: impl Fn(&ScriptJob) -> bool,
+        why: &'static str,
+    ) {
         let removed = {
             let mut state = self.state.lock();
             for slot in state.slots.values() {
-                let is_its = |job: &Job| tenant.is_none_or(|tenant| job.tenant == tenant) && is_meant(job);
+                let is_its =
+                    |job: &ScriptJob| tenant.is_none_or(|tenant| job.tenant == tenant) && is_meant(job);
                 if slot.now.as_ref().is_some_and(|(job, _)| is_its(job)) {
                     slot.interrupt.set();
                 }
@@ -239,7 +245,7 @@ impl Shared {
             state.turns.remove(tenant, is_meant)
         };
         for job in removed {
-            job.work.refuse(Refusal::Ended(why));
+            job.work.refuse(ScriptRefusal::Ended(why));
         }
     }
 
@@ -265,21 +271,21 @@ impl Shared {
                 if self.is_stopped() {
                     return;
                 }
-                self.ends.wait_for(&mut state, LOOK_EVERY);
+                self.ends.wait_for(&mut state, WATCH_INTERVAL);
                 if self.is_stopped() {
                     return;
                 }
-                self.look(&mut state)
+                self.collect_late_calls(&mut state)
             };
             for (number, job, replaces) in late {
-                self.give_up(number, job, replaces);
+                self.abandon_call(number, job, replaces);
             }
             self.ledger.show();
         }
     }
 
     /// Threads whose calls are over their time, those calls, and whether each thread is to be replaced.
-    fn look(&self, state: &mut State) -> Vec<(u64, u64, bool)> {
+    fn collect_late_calls(&self, state: &mut ScriptPoolState) -> Vec<(u64, u64, bool)> {
         let now = Instant::now();
         state.turns.prune(now);
         state.off.retain(|_, until| until.is_none_or(|until| now < until));
@@ -306,7 +312,7 @@ impl Shared {
     }
 
     /// Waits no longer for the call of a thread.
-    fn give_up(self: &Arc<Self>, number: u64, late: u64, replaces: bool) {
+    fn abandon_call(self: &Arc<Self>, number: u64, late: u64, replaces: bool) {
         let (job, waited, thread) = {
             let mut state = self.state.lock();
             let Some(slot) = state.slots.get_mut(&number) else {
@@ -322,7 +328,7 @@ impl Shared {
             if !job.is_test {
                 state.off.insert(job.owner, None);
             }
-            let waited = state.turns.lose(job.id, Instant::now());
+            let waited = state.turns.abandon(job.id, Instant::now());
             if replaces {
                 state.slots.remove(&number);
                 state.abandoned.insert(number, (job.tenant, job.owner));
@@ -332,24 +338,24 @@ impl Shared {
         let (tenant, owner) = (job.tenant, job.owner);
         warn!(%tenant, %owner, replaced = replaces, "a script cannot be stopped, its thread is abandoned");
         metrics::counter!("fieldline_script_calls_abandoned_total").increment(1);
-        self.ledger.overrun(tenant, owner);
+        self.ledger.count_overrun(tenant, owner);
         (self.switched_off)(tenant, owner, self.limits.blocked_for);
         // It goes on for as long as it likes, but not at the cost of others.
-        if let Err(error) = rustix::process::setpriority_process(Some(thread), LAST) {
+        if let Err(error) = rustix::process::setpriority_process(Some(thread), LOWEST_PRIORITY) {
             warn!(%error, "cannot lower the priority of an abandoned thread");
         }
         if replaces {
             self.spawn();
         }
-        job.work.refuse(Refusal::Abandoned);
+        job.work.refuse(ScriptRefusal::Abandoned);
         for job in waited {
-            self.ledger.refused(job.tenant, job.owner);
-            job.work.refuse(Refusal::Lost);
+            self.ledger.count_refusal(job.tenant, job.owner);
+            job.work.refuse(ScriptRefusal::Lost);
         }
     }
 }
 
-impl State {
+impl ScriptPoolState {
     fn is_off(&self, owner: EntityId) -> bool {
         self.off
             .get(&owner)
@@ -357,10 +363,10 @@ impl State {
     }
 
     /// A call that was given up has returned after all.
-    fn returned(&mut self, tenant: TenantId, owner: EntityId, off_until: Instant, now: Instant) {
+    fn finish_abandoned(&mut self, tenant: TenantId, owner: EntityId, off_until: Instant, now: Instant) {
         if let Some(until) = self.off.get_mut(&owner) {
             *until = Some(off_until);
         }
-        self.turns.found(tenant, now);
+        self.turns.finish_abandoned(tenant, now);
     }
 }

@@ -9,18 +9,18 @@ use fieldline_model::{EntityId, TenantId};
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
-use super::work::{Refusal, Work};
+use super::work::{ScriptRefusal, ScriptTask};
 
 /// Calls that take longer make their tenant one of the slow ones.
-pub(super) const SLOW: Duration = Duration::from_millis(100);
+pub(super) const SLOW_CALL_THRESHOLD: Duration = Duration::from_millis(100);
 /// How long a tenant is a slow one after such a call.
-pub(super) const SLOW_FOR: Duration = Duration::from_secs(10);
+pub(super) const SLOW_TENANT_PERIOD: Duration = Duration::from_secs(10);
 /// What an idle tenant has used is forgotten after that.
 const IDLE_FOR: Duration = Duration::from_secs(60);
 
 /// How much may wait and run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct ScriptPoolLimits {
     /// Threads that calls run on.
     pub(super) threads: usize,
     /// Calls of one tenant that wait.
@@ -38,7 +38,7 @@ pub(super) struct Bounds {
 }
 
 /// A call that waits.
-pub(super) struct Job {
+pub(super) struct ScriptJob {
     pub(super) id: u64,
     pub(super) tenant: TenantId,
     pub(super) owner: EntityId,
@@ -48,10 +48,10 @@ pub(super) struct Job {
     pub(super) bytes: usize,
     pub(super) is_test: bool,
     pub(super) since: Instant,
-    pub(super) work: Arc<dyn Work>,
+    pub(super) work: Arc<dyn ScriptTask>,
 }
 
-impl Job {
+impl ScriptJob {
     /// The same call, for those who may have to end it.
     pub(super) fn handle(&self) -> Self {
         Self {
@@ -63,21 +63,21 @@ impl Job {
 
 /// The calls of one originator, in their order.
 #[derive(Default)]
-struct Line {
-    jobs: VecDeque<Job>,
+struct OriginatorQueue {
+    jobs: VecDeque<ScriptJob>,
     is_running: bool,
 }
 
 #[derive(Default)]
-struct Tenant {
+struct TenantScriptQueue {
     /// Nanoseconds, from where all tenants began.
     spent: u64,
     /// Where it stands in the order, if anything of it may run.
     listed: Option<u64>,
-    lines: FxHashMap<Uuid, Line>,
+    lines: FxHashMap<Uuid, OriginatorQueue>,
     /// Lines whose first call may run.
     ready: VecDeque<Uuid>,
-    tests: VecDeque<Job>,
+    tests: VecDeque<ScriptJob>,
     waiting: usize,
     bytes: usize,
     running: usize,
@@ -88,7 +88,7 @@ struct Tenant {
     idle_since: Option<Instant>,
 }
 
-impl Tenant {
+impl TenantScriptQueue {
     fn is_idle(&self) -> bool {
         self.waiting == 0 && self.tests.is_empty() && self.running == 0 && self.lost == 0
     }
@@ -97,18 +97,18 @@ impl Tenant {
         self.slow_until.is_some_and(|until| now < until)
     }
 
-    fn may_test(&self, bounds: &Bounds) -> bool {
+    fn may_test(&self, bounds: &ScriptPoolLimits) -> bool {
         !self.tests.is_empty() && self.running_tests < bounds.tests
     }
 
-    fn may_run(&self, bounds: &Bounds) -> bool {
+    fn may_run(&self, bounds: &ScriptPoolLimits) -> bool {
         self.lost == 0
             && self.running < bounds.threads.saturating_sub(1).max(1)
             && (!self.ready.is_empty() || self.may_test(bounds))
     }
 }
 
-struct Run {
+struct RunningScript {
     tenant: TenantId,
     turn: Uuid,
     is_test: bool,
@@ -116,19 +116,19 @@ struct Run {
 }
 
 /// Calls that wait and run. See the module.
-pub(super) struct Turns {
-    bounds: Bounds,
-    tenants: FxHashMap<TenantId, Tenant>,
+pub(super) struct ScriptScheduler {
+    bounds: ScriptPoolLimits,
+    tenants: FxHashMap<TenantId, TenantScriptQueue>,
     order: BTreeSet<(u64, Uuid)>,
     /// What a tenant that comes anew begins with.
     floor: u64,
-    running: FxHashMap<u64, Run>,
+    running: FxHashMap<u64, RunningScript>,
     waiting: usize,
     bytes: usize,
 }
 
-impl Turns {
-    pub(super) fn new(bounds: Bounds) -> Self {
+impl ScriptScheduler {
+    pub(super) fn new(bounds: ScriptPoolLimits) -> Self {
         Self {
             bounds,
             tenants: FxHashMap::default(),
@@ -146,7 +146,7 @@ impl Turns {
     }
 
     /// Takes a call, unless there is too much of them: then it comes back with the limit.
-    pub(super) fn push(&mut self, job: Job) -> Result<(), Box<(Job, Refusal)>> {
+    pub(super) fn push(&mut self, job: ScriptJob) -> Result<(), Box<(ScriptJob, ScriptRefusal)>> {
         if let Some(refusal) = self.refusal(&job) {
             return Err(Box::new((job, refusal)));
         }
@@ -171,17 +171,17 @@ impl Turns {
                 tenant.ready.push_back(turn);
             }
         }
-        self.list(id);
+        self.update_order(id);
         Ok(())
     }
 
-    fn refusal(&self, job: &Job) -> Option<Refusal> {
+    fn refusal(&self, job: &ScriptJob) -> Option<ScriptRefusal> {
         let bounds = &self.bounds;
         let known = self.tenants.get(&job.tenant);
         if known.is_some_and(|tenant| tenant.lost > 0) {
-            return Some(Refusal::Lost);
+            return Some(ScriptRefusal::Lost);
         }
-        let full = |limit, count| Some(Refusal::Full { limit, count });
+        let full = |limit, count| Some(ScriptRefusal::Full { limit, count });
         let (waiting, bytes, tests) = known.map_or((0, 0, 0), |tenant| {
             (
                 tenant.waiting,
@@ -191,7 +191,7 @@ impl Turns {
         });
         if job.is_test {
             if tests >= bounds.tests + bounds.tests_waiting {
-                return Some(Refusal::TooManyTests {
+                return Some(ScriptRefusal::TooManyTests {
                     limit: bounds.tests + bounds.tests_waiting,
                 });
             }
@@ -210,9 +210,9 @@ impl Turns {
     }
 
     /// The next call, which runs from here on. `None` where none may.
-    pub(super) fn pick(&mut self, now: Instant) -> Option<Job> {
-        let is_slow = |run: &Run| {
-            now.saturating_duration_since(run.since) > SLOW
+    pub(super) fn pick(&mut self, now: Instant) -> Option<ScriptJob> {
+        let is_slow = |run: &RunningScript| {
+            now.saturating_duration_since(run.since) > SLOW_CALL_THRESHOLD
                 || self
                     .tenants
                     .get(&run.tenant)
@@ -232,18 +232,18 @@ impl Turns {
         let job = self.take(id)?;
         self.running.insert(
             job.id,
-            Run {
+            RunningScript {
                 tenant: id,
                 turn: job.turn,
                 is_test: job.is_test,
                 since: now,
             },
         );
-        self.list(id);
+        self.update_order(id);
         Some(job)
     }
 
-    fn take(&mut self, id: TenantId) -> Option<Job> {
+    fn take(&mut self, id: TenantId) -> Option<ScriptJob> {
         let tenant = self.tenants.get_mut(&id)?;
         self.floor = self.floor.max(tenant.spent);
         let first = tenant
@@ -285,11 +285,11 @@ impl Turns {
                 tenant.idle_since = Some(now);
             }
         }
-        self.list(run.tenant);
+        self.update_order(run.tenant);
     }
 
     /// A call is waited for no longer: until it has returned, its tenant gets no thread. What waited of the tenant.
-    pub(super) fn lose(&mut self, job: u64, now: Instant) -> Vec<Job> {
+    pub(super) fn abandon(&mut self, job: u64, now: Instant) -> Vec<ScriptJob> {
         let Some(run) = self.running.remove(&job) else {
             return Vec::new();
         };
@@ -306,18 +306,22 @@ impl Turns {
     }
 
     /// A call that was abandoned has returned.
-    pub(super) fn found(&mut self, id: TenantId, now: Instant) {
+    pub(super) fn finish_abandoned(&mut self, id: TenantId, now: Instant) {
         if let Some(tenant) = self.tenants.get_mut(&id) {
             tenant.lost = tenant.lost.saturating_sub(1);
             if tenant.is_idle() {
                 tenant.idle_since = Some(now);
             }
         }
-        self.list(id);
+        self.update_order(id);
     }
 
     /// Takes calls out that wait.
-    pub(super) fn remove(&mut self, of: Option<TenantId>, is_meant: impl Fn(&Job) -> bool) -> Vec<Job> {
+    pub(super) fn remove(
+        &mut self,
+        of: Option<TenantId>,
+        is_meant: impl Fn(&ScriptJob) -> bool,
+    ) -> Vec<ScriptJob> {
         let ids: Vec<TenantId> = match of {
             Some(id) => vec![id],
             None => self.tenants.keys().copied().collect(),
@@ -347,7 +351,7 @@ impl Turns {
             removed.extend(drain(&mut tenant.tests, &is_meant));
             self.waiting -= removed.len() - before;
             self.bytes -= removed[before..].iter().map(|job| job.bytes).sum::<usize>();
-            self.list(id);
+            self.update_order(id);
         }
         removed
     }
@@ -360,7 +364,7 @@ impl Turns {
         });
     }
 
-    fn list(&mut self, id: TenantId) {
+    fn update_order(&mut self, id: TenantId) {
         let Some(tenant) = self.tenants.get_mut(&id) else {
             return;
         };
@@ -374,16 +378,16 @@ impl Turns {
     }
 }
 
-fn charge(tenant: &mut Tenant, used: Duration, now: Instant) {
+fn charge(tenant: &mut TenantScriptQueue, used: Duration, now: Instant) {
     let nanos = u64::try_from(used.as_nanos()).unwrap_or(u64::MAX);
     tenant.spent = tenant.spent.saturating_add(nanos);
-    if used > SLOW {
-        tenant.slow_until = Some(now + SLOW_FOR);
+    if used > SLOW_CALL_THRESHOLD {
+        tenant.slow_until = Some(now + SLOW_TENANT_PERIOD);
     }
 }
 
 /// Lets the next call of the originator follow.
-fn release(tenant: &mut Tenant, run: &Run) {
+fn release(tenant: &mut TenantScriptQueue, run: &RunningScript) {
     if run.is_test {
         tenant.running_tests -= 1;
         return;
@@ -399,7 +403,7 @@ fn release(tenant: &mut Tenant, run: &Run) {
     }
 }
 
-fn drain(jobs: &mut VecDeque<Job>, is_meant: impl Fn(&Job) -> bool) -> Vec<Job> {
+fn drain(jobs: &mut VecDeque<ScriptJob>, is_meant: impl Fn(&ScriptJob) -> bool) -> Vec<ScriptJob> {
     if !jobs.iter().any(&is_meant) {
         return Vec::new();
     }

@@ -2,14 +2,14 @@
 
 use std::panic::AssertUnwindSafe;
 
-use fieldline_script::Host;
+use fieldline_script::ScriptHost;
 use parking_lot::Mutex;
 
 use crate::node::NodeError;
 
 /// Why a call was not made, or not made to its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum ScriptRefusal {
     /// Too much waits already.
     #[error("too many scripts wait to be run: the limit `{limit}` is {count}")]
     Full {
@@ -44,7 +44,7 @@ pub enum Refusal {
     Stopped,
 }
 
-impl Refusal {
+impl ScriptRefusal {
     /// Whether a limit of the tenant's own is the reason, rather than one of all tenants together.
     pub fn is_own_limit(&self) -> bool {
         match self {
@@ -55,37 +55,37 @@ impl Refusal {
     }
 }
 
-impl From<Refusal> for NodeError {
-    fn from(refusal: Refusal) -> Self {
+impl From<ScriptRefusal> for NodeError {
+    fn from(refusal: ScriptRefusal) -> Self {
         Self::new(refusal.to_string())
     }
 }
 
 /// A call whose types do not matter.
-pub(super) trait Work: Send + Sync {
+pub(super) trait ScriptTask: Send + Sync {
     /// Makes it, and hands over what has come of it, unless it was refused meanwhile or the program stops.
-    fn run(&self, host: &mut Host, is_stopped: &dyn Fn() -> bool);
+    fn run(&self, host: &mut ScriptHost, is_stopped: &dyn Fn() -> bool);
 
     /// Says that there will be no result.
-    fn refuse(&self, refusal: Refusal);
+    fn refuse(&self, refusal: ScriptRefusal);
 }
 
 /// What makes a result of an input.
-type Made<I, R> = Box<dyn FnOnce(&mut Host, I) -> R + Send>;
+type ScriptFunction<I, R> = Box<dyn FnOnce(&mut ScriptHost, I) -> R + Send>;
 /// Takes the result; where there is none, the input comes back if it was not used.
-type Deliver<I, R> = Box<dyn FnOnce(Result<R, (Refusal, Option<I>)>) + Send>;
+type ScriptResultCallback<I, R> = Box<dyn FnOnce(Result<R, (ScriptRefusal, Option<I>)>) + Send>;
 
 /// A call from an input to a result.
-pub(super) struct Call<I, R> {
-    begun: Mutex<Option<(I, Made<I, R>)>>,
-    deliver: Mutex<Option<Deliver<I, R>>>,
+pub(super) struct TypedScriptCall<I, R> {
+    begun: Mutex<Option<(I, ScriptFunction<I, R>)>>,
+    deliver: Mutex<Option<ScriptResultCallback<I, R>>>,
 }
 
-impl<I, R> Call<I, R> {
+impl<I, R> TypedScriptCall<I, R> {
     pub(super) fn new(
         input: I,
-        made: impl FnOnce(&mut Host, I) -> R + Send + 'static,
-        deliver: impl FnOnce(Result<R, (Refusal, Option<I>)>) + Send + 'static,
+        made: impl FnOnce(&mut ScriptHost, I) -> R + Send + 'static,
+        deliver: impl FnOnce(Result<R, (ScriptRefusal, Option<I>)>) + Send + 'static,
     ) -> Self {
         Self {
             begun: Mutex::new(Some((input, Box::new(made)))),
@@ -93,7 +93,7 @@ impl<I, R> Call<I, R> {
         }
     }
 
-    fn deliver(&self, result: Result<R, (Refusal, Option<I>)>) {
+    fn deliver(&self, result: Result<R, (ScriptRefusal, Option<I>)>) {
         // Not while it is locked: what it leads to may take its time.
         let deliver = self.deliver.lock().take();
         if let Some(deliver) = deliver {
@@ -102,8 +102,8 @@ impl<I, R> Call<I, R> {
     }
 }
 
-impl<I: Send, R: Send> Work for Call<I, R> {
-    fn run(&self, host: &mut Host, is_stopped: &dyn Fn() -> bool) {
+impl<I: Send, R: Send> ScriptTask for TypedScriptCall<I, R> {
+    fn run(&self, host: &mut ScriptHost, is_stopped: &dyn Fn() -> bool) {
         let Some((input, made)) = self.begun.lock().take() else {
             return;
         };
@@ -113,10 +113,10 @@ impl<I: Send, R: Send> Work for Call<I, R> {
             self.deliver.lock().take();
             return;
         }
-        self.deliver(result.map_err(|_| (Refusal::Panicked, None)));
+        self.deliver(result.map_err(|_| (ScriptRefusal::Panicked, None)));
     }
 
-    fn refuse(&self, refusal: Refusal) {
+    fn refuse(&self, refusal: ScriptRefusal) {
         let input = self.begun.lock().take().map(|(input, _)| input);
         self.deliver(Err((refusal, input)));
     }

@@ -8,42 +8,44 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fieldline_core::ingest::{Applier, Stopping};
+use fieldline_core::ingest::{EffectWriter, IngestShutdown};
 use fieldline_core::ports::StateKey;
-use fieldline_model::Subject;
-use fieldline_model::message::{Message, Metadata, MsgType};
+use fieldline_model::EntityKey;
+use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
 use fieldline_script::Script;
 use uuid::Uuid;
 
-use self::actions::Case;
-pub(super) use self::told::Told;
-use self::told::told_by;
-use self::values::{Evaluated, Gathered};
-use super::Worker;
-use super::field_calls::{FieldCall, FieldCase, FieldScripts};
-use super::fields::Shown;
+use self::actions::AlarmActionContext;
+pub(super) use self::told::AlarmTrigger;
+use self::told::alarm_trigger_of;
+use self::values::{AlarmInputValues, WorkerAlarmValues};
+use super::RuleWorker;
+use super::field_calls::{FieldEvaluation, FieldScriptCall, FieldScriptRunner};
+use super::fields::FieldDebugEvent;
 use super::pack::kept_hash;
-use super::walk::{Move, Place, Ticket};
-use crate::alarm_rules::{Event, Form, Outcome, Rules, State, evaluate};
-use crate::fields::{Change, Entry, Kind, News};
-use crate::message::{Msg, derive_id};
-use crate::node::{Label, Step};
+use super::walk::{MessageHandle, NodeRef, WalkTask};
+use crate::alarm_rules::{
+    AlarmRuleEvent, AlarmRuleOutcome, AlarmRuleSet, AlarmRuleState, RuleSetForm, evaluate,
+};
+use crate::fields::{FieldEvent, FieldEventKind, FieldLogic, RegisteredField};
+use crate::message::{RuleMessage, derive_id};
+use crate::node::{ConnectionLabel, NodeResult};
 use crate::originators::Originator;
 
 /// Where what alarm rules say goes to.
 #[derive(Clone)]
-pub(super) enum Out {
+pub(super) enum AlarmDestination {
     /// Through the connections of the node that keeps the rules.
-    Node(Place),
+    Node(NodeRef),
     /// Into the chain of the originator, as messages of their own: those of a calculated field.
-    Chain(Arc<Entry>),
+    Chain(Arc<RegisteredField>),
 }
 
-impl Out {
+impl AlarmDestination {
     fn scripts(&self) -> &[Script] {
         match self {
             Self::Chain(entry) => match &entry.kind {
-                Kind::Alarm(_, scripts) => scripts,
+                FieldLogic::Alarm(_, scripts) => scripts,
                 _ => &[],
             },
             Self::Node(_) => &[],
@@ -53,30 +55,30 @@ impl Out {
 
 /// What a state was before it was evaluated, and why it was.
 #[derive(Clone, Copy)]
-struct About {
+struct EvaluationFlags {
     is_new: bool,
     is_timer: bool,
 }
 
 /// What rules that call scripts are evaluated with.
-pub(super) struct AlarmCase {
-    rules: Arc<Rules>,
-    state: State,
+pub(super) struct AlarmFieldEvaluation {
+    rules: Arc<AlarmRuleSet>,
+    state: AlarmRuleState,
     is_new: bool,
-    told: Told,
-    values: Gathered,
-    msg: Msg,
-    out: Out,
+    told: AlarmTrigger,
+    values: AlarmInputValues,
+    msg: RuleMessage,
+    out: AlarmDestination,
 }
 
-impl AlarmCase {
+impl AlarmFieldEvaluation {
     /// Evaluates the rules, on the thread that runs scripts.
-    pub(super) fn evaluate(&mut self, scripts: &mut FieldScripts<'_>, now: i64) -> Outcome {
+    pub(super) fn evaluate(&mut self, scripts: &mut FieldScriptRunner<'_>, now: i64) -> AlarmRuleOutcome {
         let (changes, removed) = self.told.news(&self.rules);
         let Some(event) = self.told.event(&changes, &removed) else {
-            return Outcome::default();
+            return AlarmRuleOutcome::default();
         };
-        let seen = Evaluated {
+        let seen = WorkerAlarmValues {
             gathered: &self.values,
             scripts: Some((self.out.scripts(), RefCell::new(scripts))),
         };
@@ -89,16 +91,16 @@ impl AlarmCase {
     }
 }
 
-impl Worker {
+impl RuleWorker {
     /// Evaluates the alarm rules of the originator's profile for a message, which goes on through `Success`.
     pub(super) async fn profile_rules(
         &mut self,
-        ticket: Ticket,
-        mut msg: Msg,
-        place: Place,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Stopping> {
+        ticket: MessageHandle,
+        mut msg: RuleMessage,
+        place: NodeRef,
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<(), IngestShutdown> {
         let subject = msg.subject();
         let originator = self.find(subject, store).await?;
         let rules = originator
@@ -106,15 +108,19 @@ impl Worker {
             .and_then(|found| found.profile.as_ref()?.alarm_rules())
             .cloned();
         let (Some(originator), Some(rules)) = (originator, rules) else {
-            moves.push(Move::Leave(msg, place, Label::SUCCESS));
+            moves.push(WalkTask::Leave(msg, place, ConnectionLabel::SUCCESS));
             return Ok(());
         };
-        if !self.parts.is_home(subject) {
-            moves.push(Move::Answer(Step::Home(msg), Some(place), subject.tenant));
+        if !self.parts.owns(subject) {
+            moves.push(WalkTask::Answer(
+                NodeResult::Home(msg),
+                Some(place),
+                subject.tenant,
+            ));
             return Ok(());
         }
-        let Some(told) = told_by(&mut msg) else {
-            moves.push(Move::Leave(msg, place, Label::SUCCESS));
+        let Some(told) = alarm_trigger_of(&mut msg) else {
+            moves.push(WalkTask::Leave(msg, place, ConnectionLabel::SUCCESS));
             return Ok(());
         };
         let key = StateKey {
@@ -123,14 +129,18 @@ impl Worker {
             number: 0,
         };
         // It goes on after the messages about its alarms.
-        moves.push(Move::Leave(msg.clone(), place.clone(), Label::SUCCESS));
+        moves.push(WalkTask::Leave(
+            msg.clone(),
+            place.clone(),
+            ConnectionLabel::SUCCESS,
+        ));
         self.evaluate_alarms(
             ticket,
             key,
             &rules,
             &originator,
             (told, &msg),
-            &Out::Node(place),
+            &AlarmDestination::Node(place),
             store,
             moves,
         )
@@ -140,21 +150,21 @@ impl Worker {
     /// Evaluates the same rules because time has passed.
     pub(super) async fn profile_rules_due(
         &mut self,
-        ticket: Ticket,
+        ticket: MessageHandle,
         key: StateKey,
         value: Bytes,
-        place: Place,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Stopping> {
-        self.parts.keep(key.clone(), None, &value);
+        place: NodeRef,
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<(), IngestShutdown> {
+        self.parts.set_state(key.clone(), None, &value);
         let originator = self.find(key.subject, store).await?;
         let rules = originator
             .as_ref()
             .and_then(|found| found.profile.as_ref()?.alarm_rules())
             .cloned();
         let (Some(originator), Some(rules)) = (originator, rules) else {
-            self.parts.forget(&key);
+            self.parts.clear_state(&key);
             self.end(ticket, None);
             return Ok(());
         };
@@ -164,8 +174,8 @@ impl Worker {
             key,
             &rules,
             &originator,
-            (Told::Timer, &msg),
-            &Out::Node(place),
+            (AlarmTrigger::Timer, &msg),
+            &AlarmDestination::Node(place),
             store,
             moves,
         )
@@ -175,18 +185,18 @@ impl Worker {
     }
 
     /// Its id follows from what was kept, so that what it raises is the same when it comes once more after a crash.
-    fn timer_message(&self, key: &StateKey, value: &[u8], originator: &Originator) -> Msg {
+    fn timer_message(&self, key: &StateKey, value: &[u8], originator: &Originator) -> RuleMessage {
         let (now, subject) = (self.now_ms(), key.subject);
-        let metadata: Metadata = [
+        let metadata: MetadataMap = [
             ("deviceName", originator.name.to_string()),
             ("deviceType", originator.profile_name.to_string()),
         ]
         .into_iter()
         .collect();
-        let message = Message {
+        let message = QueueMessage {
             id: derive_id(subject.entity.id, kept_hash(key, value)),
             customer: originator.customer,
-            ..Message::new(
+            ..QueueMessage::new(
                 MsgType::Custom("TIMER".into()),
                 subject.entity,
                 now,
@@ -194,7 +204,7 @@ impl Worker {
                 "{}".to_owned(),
             )
         };
-        Msg::of(subject.tenant, message)
+        RuleMessage::of(subject.tenant, message)
     }
 
     /// Evaluates rules because of what a message says, and does what comes of it.
@@ -204,15 +214,15 @@ impl Worker {
     )]
     pub(super) async fn evaluate_alarms(
         &mut self,
-        ticket: Ticket,
+        ticket: MessageHandle,
         key: StateKey,
-        rules: &Arc<Rules>,
+        rules: &Arc<AlarmRuleSet>,
         originator: &Arc<Originator>,
-        (told, msg): (Told, &Msg),
-        out: &Out,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Stopping> {
+        (told, msg): (AlarmTrigger, &RuleMessage),
+        out: &AlarmDestination,
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<(), IngestShutdown> {
         let (changes, removed) = told.news(rules);
         let Some(event) = told.event(&changes, &removed) else {
             return Ok(());
@@ -222,36 +232,36 @@ impl Worker {
             .parts
             .states
             .peek(&key)
-            .and_then(|bytes| State::decode(bytes).ok());
+            .and_then(|bytes| AlarmRuleState::decode(bytes).ok());
         let is_new = kept.is_none();
-        let mut state = kept.unwrap_or_else(|| State::new(rules, now));
+        let mut state = kept.unwrap_or_else(|| AlarmRuleState::new(rules, now));
         if !state.is_resolved(rules) {
             self.resolve(&mut state, rules, key.subject, store).await?;
         }
         let covered = match &event {
             // Fields drop what comes later than what is stored, and have to see it.
-            Event::Update(changes) => {
-                rules.form() == Form::DeviceProfile && rules.needs().len() <= changes.len()
+            AlarmRuleEvent::Update(changes) => {
+                rules.form() == RuleSetForm::DeviceProfile && rules.needs().len() <= changes.len()
             }
             _ => false,
         };
         let values = if covered {
-            Gathered(Vec::new())
+            AlarmInputValues(Vec::new())
         } else {
             self.apply_pending(ticket.partition, store).await?;
             self.gather(rules, key.subject, originator, store).await?
         };
-        let is_timer = matches!(told, Told::Timer);
+        let is_timer = matches!(told, AlarmTrigger::Timer);
         if !out.scripts().is_empty()
-            && let Out::Chain(entry) = out
+            && let AlarmDestination::Chain(entry) = out
         {
-            let call = FieldCall {
+            let call = FieldScriptCall {
                 ticket,
                 key,
                 entry: entry.clone(),
             };
             drop((changes, removed));
-            let case = AlarmCase {
+            let case = AlarmFieldEvaluation {
                 rules: rules.clone(),
                 state,
                 is_new,
@@ -260,21 +270,23 @@ impl Worker {
                 msg: msg.clone(),
                 out: out.clone(),
             };
-            return self.call_field(call, FieldCase::Alarms(case), store, moves).await;
+            return self
+                .call_field(call, FieldEvaluation::Alarms(case), store, moves)
+                .await;
         }
-        let seen = Evaluated {
+        let seen = WorkerAlarmValues {
             gathered: &values,
             scripts: None,
         };
         let outcome = evaluate(rules, &mut state, &event, &seen, now);
-        let case = Case {
+        let case = AlarmActionContext {
             ticket,
             key: &key,
             rules,
             msg,
             out,
         };
-        let about = About { is_new, is_timer };
+        let about = EvaluationFlags { is_new, is_timer };
         self.finish_rules(&case, (state, about), &values, outcome, store, moves)
             .await
     }
@@ -282,27 +294,27 @@ impl Worker {
     /// Does what rules have said that call scripts.
     pub(super) async fn finish_alarms(
         &mut self,
-        ticket: Ticket,
+        ticket: MessageHandle,
         key: StateKey,
-        case: AlarmCase,
-        outcome: Outcome,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Stopping> {
+        case: AlarmFieldEvaluation,
+        outcome: AlarmRuleOutcome,
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<(), IngestShutdown> {
         if !case.is_new && self.parts.states.peek(&key).is_none() {
             // The entity or the partition has gone meanwhile.
             return Ok(());
         }
-        let case_of = Case {
+        let case_of = AlarmActionContext {
             ticket,
             key: &key,
             rules: &case.rules,
             msg: &case.msg,
             out: &case.out,
         };
-        let about = About {
+        let about = EvaluationFlags {
             is_new: case.is_new,
-            is_timer: matches!(case.told, Told::Timer),
+            is_timer: matches!(case.told, AlarmTrigger::Timer),
         };
         self.finish_rules(&case_of, (case.state, about), &case.values, outcome, store, moves)
             .await
@@ -311,19 +323,19 @@ impl Worker {
     /// Does what rules have said, and keeps their state.
     async fn finish_rules(
         &mut self,
-        case: &Case<'_>,
-        (mut state, about): (State, About),
-        values: &Gathered,
-        outcome: Outcome,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Stopping> {
+        case: &AlarmActionContext<'_>,
+        (mut state, about): (AlarmRuleState, EvaluationFlags),
+        values: &AlarmInputValues,
+        outcome: AlarmRuleOutcome,
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<(), IngestShutdown> {
         let subject = case.key.subject;
         match case.out {
-            Out::Chain(entry) => {
+            AlarmDestination::Chain(entry) => {
                 self.show_alarm_field(entry, case.rules, values, subject, case.msg, &outcome);
             }
-            Out::Node(_) => {
+            AlarmDestination::Node(_) => {
                 if let Some(error) = &outcome.error {
                     self.common
                         .events
@@ -333,13 +345,13 @@ impl Worker {
         }
         for (number, action) in (1..).zip(&outcome.actions) {
             if let Some(done) = self.act(case, (number, action), &mut state, store).await? {
-                self.tell_alarm(case, action, done, moves);
+                self.send_alarm_message(case, action, done, moves);
             }
         }
         if outcome.changed || about.is_new || !outcome.actions.is_empty() {
             let mut bytes = Vec::new();
             state.encode(&mut bytes);
-            self.parts.keep(case.key.clone(), outcome.next_check, &bytes);
+            self.parts.set_state(case.key.clone(), outcome.next_check, &bytes);
         } else if outcome.next_check.is_some() || about.is_timer {
             let mut bytes = Vec::new();
             state.encode(&mut bytes);
@@ -351,12 +363,12 @@ impl Worker {
     /// Shows people who look for mistakes what an evaluation of a field's rules came to.
     fn show_alarm_field(
         &self,
-        entry: &Entry,
-        rules: &Rules,
-        values: &Gathered,
-        subject: Subject,
-        msg: &Msg,
-        outcome: &Outcome,
+        entry: &RegisteredField,
+        rules: &AlarmRuleSet,
+        values: &AlarmInputValues,
+        subject: EntityKey,
+        msg: &RuleMessage,
+        outcome: &AlarmRuleOutcome,
     ) {
         let now = self.now_ms();
         let is_shown = if outcome.error.is_some() {
@@ -387,14 +399,14 @@ impl Worker {
             .iter()
             .map(|action| format!("{:?}", action.kind))
             .collect();
-        let news = News {
+        let news = FieldEvent {
             subject,
-            change: Change::Moved,
+            change: FieldEventKind::Moved,
             msg: msg.id,
             kind: msg.kind.name().into(),
             previous: Arc::default(),
         };
-        let shown = Shown {
+        let shown = FieldDebugEvent {
             arguments: Some(serde_json::Value::Object(arguments).to_string()),
             result: (!actions.is_empty()).then(|| actions.join(", ")),
             error: outcome.error.as_ref().map(|error| error.message.clone()),

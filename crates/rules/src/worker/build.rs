@@ -3,42 +3,42 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fieldline_core::ingest::{Applier, Delivered, Stopping};
+use fieldline_core::ingest::{DeliveredBatch, EffectWriter, IngestShutdown};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{Offset, Partition};
-use fieldline_core::usage::Feature;
-use fieldline_model::message::{DataType, Message, MsgType};
-use fieldline_model::record::diverted::Diverted;
-use fieldline_model::record::{Record, RecordBody, message, rows};
+use fieldline_core::usage::ApiFeature;
+use fieldline_model::message::{DataType, MsgType, QueueMessage};
+use fieldline_model::record::diverted::DivertedRecord;
+use fieldline_model::record::{JournalRecord, RecordBody, message, rows};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{DeviceId, EntityType, RuleNodeId, Subject, TenantId};
+use fieldline_model::{DeviceId, EntityKey, EntityType, RuleNodeId, TenantId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use tracing::{error, warn};
 use uuid::Uuid;
 
-use super::Worker;
-use super::late::{self, Noted};
-use super::pack::Origin;
-use super::walk::{Move, Place};
+use super::RuleWorker;
+use super::late::{self, LateNote};
+use super::pack::MessageOrigin;
+use super::walk::{NodeRef, WalkTask};
 use crate::budget::EvaluationBudget;
 use crate::fields::FIELD_MESSAGE;
-use crate::message::{Data, Meta, Msg, derive_id};
-use crate::node::{Label, Step};
+use crate::message::{MessageBody, MessageMetadata, RuleMessage, derive_id};
+use crate::node::{ConnectionLabel, NodeResult};
 use crate::originators::Originator;
 use crate::stats::LastFailure;
 
 /// Originators that are looked up with one query.
-const MANY: usize = 500;
+const LOOKUP_BATCH: usize = 500;
 static LOOK_UP_GATE: LogGate = LogGate::new(2);
 
-impl Worker {
+impl RuleWorker {
     /// Starts a message of the pack.
     pub(super) async fn submit(
         &mut self,
         index: u32,
-        delivered: Option<&Delivered<'_>>,
-        store: &Applier,
-    ) -> Result<(), Stopping> {
+        delivered: Option<&DeliveredBatch<'_>>,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         let Some(origin) = self.pack.entries.get(index as usize).map(|entry| entry.origin) else {
             return Ok(());
         };
@@ -48,21 +48,26 @@ impl Worker {
         }
     }
 
-    async fn submit_due(&mut self, index: u32, origin: Origin, store: &Applier) -> Result<(), Stopping> {
+    async fn submit_due(
+        &mut self,
+        index: u32,
+        origin: MessageOrigin,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         let Some((partition, due)) = self.due.get(origin.record as usize).cloned() else {
             return Ok(());
         };
         self.parts.partition = partition;
         let due = match late::read(&due) {
-            Some(Noted::Record(Diverted { id, record, .. })) => {
-                let source = RecordSource {
+            Some(LateNote::Record(DivertedRecord { id, record, .. })) => {
+                let source = MessageSource {
                     id,
                     row: 0,
                     bytes: &due.value,
                 };
                 return self.start_record(index, &record, source, None, store).await;
             }
-            Some(Noted::Due(noted)) => noted,
+            Some(LateNote::Due(noted)) => noted,
             None => due,
         };
         let tenant = due.key.subject.tenant;
@@ -71,29 +76,29 @@ impl Worker {
         self.pack.begin_of(index);
         match chains.node(RuleNodeId(due.key.keeper)) {
             Some((chain, at)) => {
-                let place = Place {
+                let place = NodeRef {
                     chain: chain.clone(),
                     at,
                 };
-                self.walk(ticket, Move::Due(due, place), store).await
+                self.walk(ticket, WalkTask::Due(due, place), store).await
             }
-            None => self.walk(ticket, Move::FieldDue(due), store).await,
+            None => self.walk(ticket, WalkTask::FieldDue(due), store).await,
         }
     }
 
     async fn submit_record(
         &mut self,
         index: u32,
-        origin: Origin,
-        delivered: &Delivered<'_>,
-        store: &Applier,
-    ) -> Result<(), Stopping> {
+        origin: MessageOrigin,
+        delivered: &DeliveredBatch<'_>,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         let Some((offset, record)) = delivered.readable.get(origin.record as usize) else {
             return Ok(());
         };
         let id = message_id(delivered.records.partition, *offset, origin.row);
         let bytes = &delivered.records.bytes;
-        let source = RecordSource {
+        let source = MessageSource {
             id,
             row: origin.row,
             bytes,
@@ -106,16 +111,16 @@ impl Worker {
     pub(super) async fn start_record(
         &mut self,
         index: u32,
-        record: &Record<'_>,
-        source: RecordSource<'_>,
-        among: Option<(&Delivered<'_>, u32)>,
-        store: &Applier,
-    ) -> Result<(), Stopping> {
+        record: &JournalRecord<'_>,
+        source: MessageSource<'_>,
+        among: Option<(&DeliveredBatch<'_>, u32)>,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         let subject = record.subject;
         let chains = self.chains(subject.tenant, store).await?;
         let ticket = self.ticket(index);
         self.pack.begin_of(index);
-        if !self.parts.meter.allows(subject.tenant, Feature::RuleEngine) {
+        if !self.parts.meter.allows(subject.tenant, ApiFeature::RuleEngine) {
             self.end(ticket, None);
             return Ok(());
         }
@@ -142,11 +147,11 @@ impl Worker {
         };
         match chain.and_then(|chain| Some((chain, chain.first?))) {
             Some((chain, at)) => {
-                let place = Place {
+                let place = NodeRef {
                     chain: chain.clone(),
                     at,
                 };
-                self.walk(ticket, Move::Come(msg, place), store).await
+                self.walk(ticket, WalkTask::Come(msg, place), store).await
             }
             None => {
                 self.end_without_chain(index, chain.is_some());
@@ -168,9 +173,9 @@ impl Worker {
     async fn submit_message(
         &mut self,
         index: u32,
-        (record, bytes): (&Record<'_>, &[u8]),
-        store: &Applier,
-    ) -> Result<(), Stopping> {
+        (record, bytes): (&JournalRecord<'_>, &[u8]),
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         let subject = record.subject;
         match message::decode(subject.entity, record.received_ms, bytes) {
             Ok(decoded) => self.submit_decoded(index, subject.tenant, decoded, store).await,
@@ -187,11 +192,11 @@ impl Worker {
         &mut self,
         index: u32,
         tenant: TenantId,
-        decoded: Message,
-        store: &Applier,
-    ) -> Result<(), Stopping> {
+        decoded: QueueMessage,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         let ticket = self.ticket(index);
-        let subject = Subject {
+        let subject = EntityKey {
             tenant,
             entity: decoded.originator,
         };
@@ -200,7 +205,7 @@ impl Worker {
         if !self.queue.role.is_own() {
             self.note_what_stays(index, &decoded);
         }
-        let mut msg = Msg::of(subject.tenant, decoded);
+        let mut msg = RuleMessage::of(subject.tenant, decoded);
         if msg.ttl_seconds == 0 {
             msg.ttl_seconds = chains.ttl_seconds;
         }
@@ -215,7 +220,7 @@ impl Worker {
             msg.customer = msg.customer.or(found.and_then(|found| found.customer));
         }
         if from.is_none() && msg.kind.name() == FIELD_MESSAGE {
-            return self.walk(ticket, Move::FieldMessage(msg), store).await;
+            return self.walk(ticket, WalkTask::FieldMessage(msg), store).await;
         }
         let news = if from.is_none() {
             self.news_of(&mut msg)
@@ -225,14 +230,14 @@ impl Worker {
         let first = match from {
             Some((node, label)) => match chains.node(node) {
                 Some((chain, at)) => {
-                    let place = Place {
+                    let place = NodeRef {
                         chain: chain.clone(),
                         at,
                     };
                     if label.is_empty() {
-                        Move::Come(msg, place)
+                        WalkTask::Come(msg, place)
                     } else {
-                        Move::Leave(msg, place, Label::from(label))
+                        WalkTask::Leave(msg, place, ConnectionLabel::from(label))
                     }
                 }
                 // The node was removed meanwhile.
@@ -243,19 +248,19 @@ impl Worker {
             },
             None => {
                 let step = match chain {
-                    Some(chain) => Step::Enter(msg, chain),
+                    Some(chain) => NodeResult::Enter(msg, chain),
                     None => {
                         self.find(subject, store).await?;
-                        Step::EnterDefault(msg)
+                        NodeResult::EnterDefault(msg)
                     }
                 };
-                Move::Answer(step, None, subject.tenant)
+                WalkTask::Answer(step, None, subject.tenant)
             }
         };
         match news {
             Some(news) => {
                 self.pack.begin_of(index);
-                let moves = vec![first, Move::Feed(vec![news])];
+                let moves = vec![first, WalkTask::Feed(vec![news])];
                 self.walk_all(ticket, moves, store).await
             }
             None => self.walk(ticket, first, store).await,
@@ -265,11 +270,11 @@ impl Worker {
     /// The originator of a record. Those that the records after it need are looked up together with it.
     async fn originator(
         &mut self,
-        subject: Subject,
-        delivered: &Delivered<'_>,
+        subject: EntityKey,
+        delivered: &DeliveredBatch<'_>,
         from: u32,
-        store: &Applier,
-    ) -> Result<Option<Arc<Originator>>, Stopping> {
+        store: &EffectWriter,
+    ) -> Result<Option<Arc<Originator>>, IngestShutdown> {
         let originators = &self.common.services.originators;
         if let Some(known) = originators.peek(subject) {
             return Ok(Some(known));
@@ -285,7 +290,7 @@ impl Worker {
                         .or_default()
                         .insert(DeviceId(subject.entity.id)),
                 );
-                if count >= MANY {
+                if count >= LOOKUP_BATCH {
                     break;
                 }
             }
@@ -306,9 +311,9 @@ impl Worker {
 
     pub(super) async fn find(
         &mut self,
-        subject: Subject,
-        store: &Applier,
-    ) -> Result<Option<Arc<Originator>>, Stopping> {
+        subject: EntityKey,
+        store: &EffectWriter,
+    ) -> Result<Option<Arc<Originator>>, IngestShutdown> {
         loop {
             if let Some(known) = self.common.services.originators.peek(subject) {
                 return Ok(Some(known));
@@ -336,7 +341,7 @@ impl Worker {
     }
 }
 
-fn nameless(subject: Subject, error: &dyn std::fmt::Display) -> Arc<Originator> {
+fn nameless(subject: EntityKey, error: &dyn std::fmt::Display) -> Arc<Originator> {
     if let Some(suppressed) = LOOK_UP_GATE.open() {
         error!(entity = %subject.entity, %error, suppressed, "an originator cannot be read");
     }
@@ -357,7 +362,7 @@ pub(super) fn message_id(partition: Partition, offset: Offset, row: u32) -> Uuid
 }
 
 /// Where a message comes from that is made of a record.
-pub(super) struct RecordSource<'a> {
+pub(super) struct MessageSource<'a> {
     /// The message's id.
     pub(super) id: Uuid,
     /// Where its row begins within the record's rows.
@@ -367,18 +372,18 @@ pub(super) struct RecordSource<'a> {
 }
 
 fn device_message(
-    record: &Record<'_>,
-    &RecordSource { id, row, bytes }: &RecordSource<'_>,
+    record: &JournalRecord<'_>,
+    &MessageSource { id, row, bytes }: &MessageSource<'_>,
     originator: &Arc<Originator>,
-) -> Option<Msg> {
-    let base = |kind, ts, data, ttl_seconds| Msg {
+) -> Option<RuleMessage> {
+    let base = |kind, ts, data, ttl_seconds| RuleMessage {
         id,
         ts: record.received_ms,
         tenant: record.subject.tenant,
         kind,
         originator: record.subject.entity,
         customer: originator.customer,
-        meta: Meta::Device {
+        meta: MessageMetadata::Device {
             device: originator.clone(),
             ts,
         },
@@ -397,11 +402,11 @@ fn device_message(
             rows: packed,
         } => {
             let row = rows(packed.get(row as usize..)?).next()?.ok()?;
-            let values = Data::Packed(bytes.slice_ref(row.values));
+            let values = MessageBody::Packed(bytes.slice_ref(row.values));
             Some(base(MsgType::PostTelemetry, Some(row.ts), values, ttl_seconds))
         }
         RecordBody::Attributes { scope, values } => {
-            let values = Data::Packed(bytes.slice_ref(values));
+            let values = MessageBody::Packed(bytes.slice_ref(values));
             let mut msg = base(MsgType::PostAttributes, None, values, 0);
             if scope != AttributeScope::Client {
                 msg.meta.set("scope", scope.name());

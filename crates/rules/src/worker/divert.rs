@@ -2,28 +2,28 @@
 
 use std::time::{Duration, Instant};
 
-use fieldline_core::ingest::Delivered;
+use fieldline_core::ingest::DeliveredBatch;
 use fieldline_core::logging::LogGate;
-use fieldline_core::ports::Append;
-use fieldline_model::message::Message;
-use fieldline_model::record::diverted::Diverted;
-use fieldline_model::record::{Record, RecordBatch, RecordBody, message, rows};
-use fieldline_model::{Subject, TenantId};
+use fieldline_core::ports::AppendFuture;
+use fieldline_model::message::QueueMessage;
+use fieldline_model::record::diverted::DivertedRecord;
+use fieldline_model::record::{JournalRecord, RecordBatch, RecordBody, message, rows};
+use fieldline_model::{EntityKey, TenantId};
 use tracing::warn;
 
-use super::Worker;
+use super::RuleWorker;
 use super::build::message_id;
-use super::late::{self, Noted};
-use super::pack::Origin;
+use super::late::{self, LateNote};
+use super::pack::MessageOrigin;
 use super::rounds::MAX_SUSPENDED;
-use super::waits::TOO_MANY_WAIT;
-use super::walk::{DETACHED, Place, Ticket};
-use crate::engine::Role;
+use super::waits::TOO_MANY_WAITING_ERROR;
+use super::walk::{DETACHED, MessageHandle, NodeRef};
+use crate::engine::QueueRole;
 use crate::fields::FIELD_MESSAGE;
-use crate::lanes::Lanes;
-use crate::message::Msg;
-use crate::node::{Label, NodeError, Step, Waiting};
-use crate::strategy::{Outcome, Strategy};
+use crate::lanes::SlowLanes;
+use crate::message::RuleMessage;
+use crate::node::{ConnectionLabel, NodeError, NodeFuture, NodeResult};
+use crate::strategy::{MessageOutcome, QueueStrategy};
 
 /// Messages of one tenant that wait at the same time in a worker that tenants share.
 pub(super) const TENANT_SUSPENDED: usize = MAX_SUSPENDED / 4;
@@ -36,33 +36,33 @@ const BEHIND_MS: i64 = 200;
 /// How often something that has to stay is tried again while others wait.
 const MAX_TRIES: u32 = 3;
 /// Another tenant, whichever.
-const SOMEBODY: TenantId = TenantId::NULL;
+const ANY_OTHER_TENANT: TenantId = TenantId::NULL;
 static LANE_GATE: LogGate = LogGate::new(2);
 static GIVEN_UP_GATE: LogGate = LogGate::new(1);
 
 /// What leaves the queue of one tenant together.
-struct Batch {
+struct LaneBatch {
     tenant: TenantId,
     records: RecordBatch,
     entries: Vec<(u32, u64)>,
 }
 
-impl Worker {
+impl RuleWorker {
     /// The lanes, where its queue is shared. They are opened a moment after the queue is.
-    pub(super) fn shared_lanes(&self) -> Option<&Lanes> {
+    pub(super) fn shared_lanes(&self) -> Option<&SlowLanes> {
         match &self.queue.role {
-            Role::Shared(lanes) => Some(lanes),
+            QueueRole::Shared(lanes) => Some(lanes),
             _ => None,
         }
     }
 
     /// The same once they are open.
-    pub(super) fn lanes(&self) -> Option<&Lanes> {
+    pub(super) fn lanes(&self) -> Option<&SlowLanes> {
         self.shared_lanes().filter(|lanes| lanes.are_open())
     }
 
     /// Whether a message of the pack may leave it, as far as is known without its record.
-    pub(super) fn may_leave(&self, ticket: Ticket) -> bool {
+    pub(super) fn may_leave(&self, ticket: MessageHandle) -> bool {
         self.lanes().is_some()
             && !self.refuses_to_leave
             && ticket.pack != DETACHED
@@ -71,18 +71,18 @@ impl Worker {
     }
 
     /// Whether a message leaves the pack before it is tried, because its tenant is slow or takes more than its share.
-    pub(super) fn leaves_at_once(
+    pub(super) fn check_divert_at_once(
         &mut self,
         index: u32,
         tenant: TenantId,
-        delivered: Option<&Delivered<'_>>,
+        delivered: Option<&DeliveredBatch<'_>>,
     ) -> bool {
         let Some(lanes) = self.shared_lanes() else {
             return false;
         };
         let patience = lanes.options.patience.0;
-        if self.shares.begins(tenant, patience) {
-            self.judge(tenant, delivered);
+        if self.shares.begin_message(tenant, patience) {
+            self.mark_slow_if_behind(tenant, delivered);
         }
         let Some(lanes) = self.lanes() else {
             return false;
@@ -91,7 +91,7 @@ impl Worker {
             && self.suspended.of(tenant) >= TENANT_SUSPENDED
             && !self.shares.is_alone()
         {
-            lanes.mark(tenant);
+            lanes.mark_slow(tenant);
         }
         // What was on its way when the program ended is known to take long.
         let is_slow = delivered.is_none() || lanes.is_slow(tenant);
@@ -99,7 +99,7 @@ impl Worker {
     }
 
     /// A tenant whose messages take much time each, and together more than its share, is slow if others wait behind it.
-    fn judge(&mut self, tenant: TenantId, delivered: Option<&Delivered<'_>>) {
+    fn mark_slow_if_behind(&mut self, tenant: TenantId, delivered: Option<&DeliveredBatch<'_>>) {
         let Some(delivered) = delivered else { return };
         let now = self.now_ms();
         let is_behind = delivered
@@ -120,21 +120,21 @@ impl Worker {
     }
 
     /// Notes that there are others, where they wait behind what was delivered.
-    fn look_behind(&mut self, tenant: TenantId, delivered: &Delivered<'_>) {
+    fn look_behind(&mut self, tenant: TenantId, delivered: &DeliveredBatch<'_>) {
         if delivered.waits.has_others(tenant) {
-            self.shares.sees(SOMEBODY);
+            self.shares.sees(ANY_OTHER_TENANT);
         }
     }
 
     pub(super) fn mark(&self, tenant: TenantId) {
         if let Some(lanes) = self.shared_lanes() {
-            lanes.mark(tenant);
+            lanes.mark_slow(tenant);
         }
     }
 
     /// Whether the record of a message can be read again elsewhere. What belongs to this partition stays: a message that has
     /// come home, and what fields are told.
-    fn can_leave(&self, index: u32, delivered: Option<&Delivered<'_>>) -> bool {
+    fn can_leave(&self, index: u32, delivered: Option<&DeliveredBatch<'_>>) -> bool {
         let Some(record) = self.record_of(index, delivered) else {
             return false;
         };
@@ -150,15 +150,19 @@ impl Worker {
     }
 
     /// Notes a message that belongs to this partition, and where it has come home to.
-    pub(super) fn note_what_stays(&mut self, index: u32, message: &Message) {
+    pub(super) fn note_what_stays(&mut self, index: u32, message: &QueueMessage) {
         match &message.from {
-            Some((node, label)) if label.is_empty() => self.pack.stays(index, Some(*node)),
-            None if message.msg_type.name() == FIELD_MESSAGE => self.pack.stays(index, None),
+            Some((node, label)) if label.is_empty() => self.pack.pin(index, Some(*node)),
+            None if message.msg_type.name() == FIELD_MESSAGE => self.pack.pin(index, None),
             _ => {}
         }
     }
 
-    fn record_of<'a>(&'a self, index: u32, delivered: Option<&'a Delivered<'_>>) -> Option<Record<'a>> {
+    fn record_of<'a>(
+        &'a self,
+        index: u32,
+        delivered: Option<&'a DeliveredBatch<'_>>,
+    ) -> Option<JournalRecord<'a>> {
         let origin = self.pack.entries.get(index as usize)?.origin;
         match delivered {
             Some(delivered) => Some(delivered.readable.get(origin.record as usize)?.1),
@@ -167,37 +171,41 @@ impl Worker {
     }
 
     /// The record of a message that has come due as a note.
-    fn noted(&self, origin: Origin) -> Option<Diverted<'_>> {
+    fn noted(&self, origin: MessageOrigin) -> Option<DivertedRecord<'_>> {
         match late::read(&self.due.get(origin.record as usize)?.1) {
-            Some(Noted::Record(diverted)) => Some(diverted),
+            Some(LateNote::Record(diverted)) => Some(diverted),
             _ => None,
         }
     }
 
     /// A message leaves the pack, with all that it waits for; what it has done so far, it does again.
-    pub(super) fn leave_pack(&mut self, index: u32) {
+    pub(super) fn divert_message(&mut self, index: u32) {
         self.suspended.cut_one((self.pack.number_of(index), index));
-        self.pack.leave(index);
+        self.pack.divert(index);
     }
 
     /// Ends a message that cannot go on where it is: it leaves the pack where it may, else it has failed.
-    pub(super) fn drop_walk(&mut self, ticket: Ticket, tenant: TenantId, error: &str) {
+    pub(super) fn drop_walk(&mut self, ticket: MessageHandle, tenant: TenantId, error: &str) {
         self.mark(tenant);
         self.is_cut = true;
         if self.may_leave(ticket) {
-            self.leave_pack(ticket.entry);
+            self.divert_message(ticket.entry);
         } else if self.pack.is_current(ticket) {
             self.abort(ticket, error);
         } else {
             let entity = tenant.into();
-            self.give_up(Subject { tenant, entity }, error);
+            self.give_up(EntityKey { tenant, entity }, error);
             self.end_late(ticket);
         }
     }
 
     /// Lets go of the messages that have waited for long: they leave the pack, or go on without it. What is not to be done
     /// twice lightly stays until the time of the pack is up.
-    pub(super) fn lose_patience(&mut self, strategy: &Strategy, delivered: Option<&Delivered<'_>>) {
+    pub(super) fn divert_overdue(
+        &mut self,
+        strategy: &QueueStrategy,
+        delivered: Option<&DeliveredBatch<'_>>,
+    ) {
         let Some(patience) = self.lanes().map(|lanes| lanes.options.patience.0) else {
             return;
         };
@@ -224,7 +232,7 @@ impl Worker {
             if goes_on {
                 self.let_go(late.ticket.entry, delivered);
             } else if self.may_leave(late.ticket) {
-                self.leave_pack(late.ticket.entry);
+                self.divert_message(late.ticket.entry);
             }
         }
     }
@@ -241,9 +249,9 @@ impl Worker {
                 continue;
             }
             if self.may_leave(ticket) {
-                self.leave_pack(ticket.entry);
+                self.divert_message(ticket.entry);
             } else if self.pack.is_current(ticket) {
-                self.abort(ticket, TOO_MANY_WAIT);
+                self.abort(ticket, TOO_MANY_WAITING_ERROR);
             }
         }
         // What is left has been acknowledged already, or goes on in the background.
@@ -251,7 +259,7 @@ impl Worker {
         self.suspended.cut(|_, of| of == tenant);
         let entity = tenant.into();
         for _ in self.suspended.of(tenant)..before {
-            self.give_up(Subject { tenant, entity }, TOO_MANY_WAIT);
+            self.give_up(EntityKey { tenant, entity }, TOO_MANY_WAITING_ERROR);
         }
         self.end_late_of(tenant);
     }
@@ -263,7 +271,7 @@ impl Worker {
         again: Vec<u32>,
         pause: Duration,
         (held, tries): (Duration, u32),
-        delivered: Option<&Delivered<'_>>,
+        delivered: Option<&DeliveredBatch<'_>>,
     ) -> (Vec<u32>, Duration) {
         let may_stay = self.shares.is_alone() && held < LONGEST_HOLD;
         if self.lanes().is_none() || may_stay {
@@ -279,7 +287,7 @@ impl Worker {
             }
             self.mark(subject.tenant);
             if !self.refuses_to_leave && self.can_leave(*index, delivered) {
-                self.leave_pack(*index);
+                self.divert_message(*index);
             } else if tries >= MAX_TRIES {
                 self.give_up(
                     subject,
@@ -293,29 +301,29 @@ impl Worker {
         self.flush_leaving(delivered).await;
         // What has succeeded is not done again because another one's message has failed.
         let is_left =
-            |index: &u32| self.pack.outcome(*index) != Outcome::Done && !self.pack.is_given_up(*index);
+            |index: &u32| self.pack.outcome(*index) != MessageOutcome::Done && !self.pack.is_given_up(*index);
         let left = again.into_iter().filter(is_left).collect();
         (left, if stays { pause } else { Duration::ZERO })
     }
 
     /// Appends what has left the pack to its lanes, and waits until it is durable. What the journal does not take comes back
     /// into the pack, which is then left by nothing more.
-    pub(super) async fn flush_leaving(&mut self, delivered: Option<&Delivered<'_>>) {
+    pub(super) async fn flush_leaving(&mut self, delivered: Option<&DeliveredBatch<'_>>) {
         if self.pack.leaving.is_empty() {
             return;
         }
-        let Role::Shared(lanes) = self.queue.role.clone() else {
+        let QueueRole::Shared(lanes) = self.queue.role.clone() else {
             return;
         };
         self.shares.rest();
         let patience = self.queue.strategy.read().timeout;
         let mut batches = Vec::new();
-        let mut appends: Vec<(Batch, Option<Append>)> = Vec::new();
+        let mut appends: Vec<(LaneBatch, Option<AppendFuture>)> = Vec::new();
         for index in std::mem::take(&mut self.pack.leaving) {
             self.encode_leaving(index, delivered, &lanes, &mut batches);
             let full = batches
                 .iter()
-                .position(|batch: &Batch| batch.records.as_bytes().len() >= BATCH_BYTES);
+                .position(|batch: &LaneBatch| batch.records.as_bytes().len() >= BATCH_BYTES);
             if let Some(full) = full {
                 let batch = batches.swap_remove(full);
                 let append = append(&lanes, &batch, patience).await;
@@ -339,7 +347,7 @@ impl Worker {
             }
             self.refuses_to_leave = true;
             for (index, bytes) in batch.entries {
-                lanes.left(batch.tenant, bytes);
+                lanes.release(batch.tenant, bytes);
                 self.pack.come_back(index);
             }
         }
@@ -348,9 +356,9 @@ impl Worker {
     fn encode_leaving(
         &mut self,
         index: u32,
-        delivered: Option<&Delivered<'_>>,
-        lanes: &Lanes,
-        batches: &mut Vec<Batch>,
+        delivered: Option<&DeliveredBatch<'_>>,
+        lanes: &SlowLanes,
+        batches: &mut Vec<LaneBatch>,
     ) {
         let Some(diverted) = self.diverted(index, delivered) else {
             self.pack.come_back(index);
@@ -358,14 +366,14 @@ impl Worker {
             return;
         };
         let (subject, bytes) = (diverted.record.subject, diverted.body_len() as u64);
-        if !lanes.admit(subject.tenant, bytes) {
+        if !lanes.try_reserve(subject.tenant, bytes) {
             self.give_up(subject, "too many messages of the tenant wait in its slow lane");
             self.pack.give_up_one(index);
             return;
         }
         let at = batches.iter().position(|batch| batch.tenant == subject.tenant);
         let at = at.unwrap_or_else(|| {
-            batches.push(Batch {
+            batches.push(LaneBatch {
                 tenant: subject.tenant,
                 records: RecordBatch::new(),
                 entries: Vec::new(),
@@ -373,7 +381,7 @@ impl Worker {
             batches.len() - 1
         });
         if let Some(batch) = batches.get_mut(at) {
-            batch.records.diverted(&diverted);
+            batch.records.push_diverted(&diverted);
             batch.entries.push((index, bytes));
         }
     }
@@ -382,11 +390,11 @@ impl Worker {
     pub(super) fn diverted<'a>(
         &'a self,
         index: u32,
-        delivered: Option<&'a Delivered<'_>>,
-    ) -> Option<Diverted<'a>> {
+        delivered: Option<&'a DeliveredBatch<'_>>,
+    ) -> Option<DivertedRecord<'a>> {
         let origin = self.pack.entries.get(index as usize)?.origin;
         let Some(delivered) = delivered else {
-            return Some(Diverted {
+            return Some(DivertedRecord {
                 queue: &self.queue.name,
                 ..self.noted(origin)?
             });
@@ -406,15 +414,15 @@ impl Worker {
             }
             body => body,
         };
-        Some(Diverted {
+        Some(DivertedRecord {
             id: message_id(delivered.records.partition, *offset, origin.row),
             queue: &self.queue.name,
-            record: Record { body, ..*record },
+            record: JournalRecord { body, ..*record },
         })
     }
 
     /// Whether a message has come home to this node, and goes on in its tenant's lane from there.
-    pub(super) fn goes_on_in_lane(&self, ticket: Ticket, place: &Place, msg: &Msg) -> bool {
+    pub(super) fn goes_on_in_lane(&self, ticket: MessageHandle, place: &NodeRef, msg: &RuleMessage) -> bool {
         let node = place.node().map(|node| node.id);
         ticket.pack != DETACHED
             && node.is_some()
@@ -424,30 +432,38 @@ impl Worker {
     }
 
     /// Sends a message that leaves a node to its tenant's lane, where it goes on.
-    pub(super) fn send_to_lane(&self, msg: &Msg, place: &Place, label: &Label) -> Waiting {
+    pub(super) fn send_to_lane(
+        &self,
+        msg: &RuleMessage,
+        place: &NodeRef,
+        label: &ConnectionLabel,
+    ) -> NodeFuture {
         let mut message = msg.to_message();
         message.rule_chain = Some(place.chain.id);
         message.from = place.node().map(|node| (node.id, label.0.to_string()));
         let (tenant, queue) = (msg.tenant, self.queue.clone());
         Box::pin(async move {
-            let Role::Shared(lanes) = &queue.role else {
-                return Step::Done;
+            let QueueRole::Shared(lanes) = &queue.role else {
+                return NodeResult::Done;
             };
             let patience = queue.strategy.read().timeout;
             match lanes.divert(tenant, &message, &queue.name, patience).await {
-                Ok(()) => Step::Done,
-                Err(error) => Step::Fail(Msg::of(tenant, message), NodeError::new(error.to_string())),
+                Ok(()) => NodeResult::Done,
+                Err(error) => NodeResult::Fail(
+                    RuleMessage::of(tenant, message),
+                    NodeError::new(error.to_string()),
+                ),
             }
         })
     }
 
     /// The end of a message that is not tried any more although it was acknowledged: counted, and told to its tenant. All
     /// that is given up for the sake of others comes here.
-    pub(super) fn give_up(&self, subject: Subject, reason: &str) {
+    pub(super) fn give_up(&self, subject: EntityKey, reason: &str) {
         metrics::counter!("fieldline_rules_given_up_total").increment(1);
         let count = match &self.queue.role {
-            Role::Shared(lanes) | Role::Lane(lanes) => lanes.note_given_up(subject.tenant),
-            Role::Own => GIVEN_UP_GATE.open().map(|suppressed| suppressed + 1),
+            QueueRole::Shared(lanes) | QueueRole::Lane(lanes) => lanes.note_given_up(subject.tenant),
+            QueueRole::Own => GIVEN_UP_GATE.open().map(|suppressed| suppressed + 1),
         };
         let Some(count) = count else { return };
         let error = format!("A message was given up: {reason}; {count} so far");
@@ -472,7 +488,7 @@ impl Worker {
 }
 
 /// `None` where the journal does not take it.
-async fn append(lanes: &Lanes, batch: &Batch, patience: Duration) -> Option<Append> {
+async fn append(lanes: &SlowLanes, batch: &LaneBatch, patience: Duration) -> Option<AppendFuture> {
     match lanes.append(batch.tenant, &batch.records, patience).await {
         Ok(append) => Some(append),
         Err(error) => {

@@ -3,28 +3,29 @@
 use bytes::Bytes;
 use fieldline_core::downlink::{AttributeUpdate, DeviceLink};
 use fieldline_core::ports::{
-    AttributeEffect, AttributeParts, AttributeRow, Effects, RowParts, StateRow, TelemetryRow,
+    AttributeEffect, AttributeRow, AttributeSaveStrategy, StateRow, StoreEffects, TelemetryRow,
+    TelemetrySaveStrategy,
 };
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{Subject, TenantId};
+use fieldline_model::{EntityKey, TenantId};
 use rustc_hash::FxHashMap;
 
 use super::marks::EffectSource;
 
 /// What an effect comes from, and the number of its record, where that is not done with when the effect is stored.
-type From = Option<(EffectSource, u64)>;
+type EffectOrigin = Option<(EffectSource, u64)>;
 
 /// Values of one time.
 #[derive(Debug, Clone)]
 pub struct TelemetryValues {
     /// Whose they are.
-    pub subject: Subject,
+    pub subject: EntityKey,
     /// Their time, milliseconds.
     pub ts: i64,
     /// For how long they are kept; 0 for ever.
     pub ttl_seconds: u32,
     /// What is done with them.
-    pub parts: RowParts,
+    pub parts: TelemetrySaveStrategy,
     /// Packed as in [`fieldline_model::kv`].
     pub values: Bytes,
 }
@@ -33,34 +34,34 @@ pub struct TelemetryValues {
 #[derive(Debug, Clone)]
 pub struct AttributeValues {
     /// Whose they are.
-    pub subject: Subject,
+    pub subject: EntityKey,
     /// Which ones.
     pub scope: AttributeScope,
     /// When they were set, milliseconds.
     pub ts: i64,
     /// What is done with them.
-    pub parts: AttributeParts,
+    pub parts: AttributeSaveStrategy,
     /// Packed as in [`fieldline_model::kv`].
     pub values: Bytes,
 }
 
 /// Effects that wait to be applied.
 #[derive(Default)]
-pub struct Pending {
-    telemetry: Vec<(TelemetryValues, From)>,
-    attributes: Vec<(AttributeValues, From)>,
+pub struct PendingEffects {
+    telemetry: Vec<(TelemetryValues, EffectOrigin)>,
+    attributes: Vec<(AttributeValues, EffectOrigin)>,
     /// Devices that are told when it is stored.
-    updates: Vec<(Subject, AttributeScope, Bytes)>,
+    updates: Vec<(EntityKey, AttributeScope, Bytes)>,
 }
 
-impl Pending {
+impl PendingEffects {
     /// Adds values of one time.
-    pub fn telemetry(&mut self, values: TelemetryValues, from: From) {
+    pub fn telemetry(&mut self, values: TelemetryValues, from: EffectOrigin) {
         self.telemetry.push((values, from));
     }
 
     /// Adds attributes.
-    pub fn attributes(&mut self, values: AttributeValues, from: From) {
+    pub fn attributes(&mut self, values: AttributeValues, from: EffectOrigin) {
         self.attributes.push((values, from));
     }
 
@@ -94,7 +95,7 @@ impl Pending {
     }
 
     /// Tells the device of these attributes once they are stored: what it asks for then has them.
-    pub fn tell_device(&mut self, subject: Subject, scope: AttributeScope, values: Bytes) {
+    pub fn notify_device(&mut self, subject: EntityKey, scope: AttributeScope, values: Bytes) {
         self.updates.push((subject, scope, values));
     }
 
@@ -126,8 +127,8 @@ impl Pending {
     }
 
     /// The effects, with the states that belong to the position they are applied with.
-    pub fn with(&self, states: Vec<StateRow>) -> Effects<'_> {
-        Effects {
+    pub fn with(&self, states: Vec<StateRow>) -> StoreEffects<'_> {
+        StoreEffects {
             telemetry: self
                 .telemetry
                 .iter()

@@ -2,13 +2,13 @@
 
 use fieldline_model::TenantId;
 
-use super::Worker;
-use super::walk::{Place, Ticket};
+use super::RuleWorker;
+use super::walk::{MessageHandle, NodeRef};
 use crate::stats::LastFailure;
 
-impl Worker {
-    pub(super) fn ticket(&self, entry: u32) -> Ticket {
-        Ticket {
+impl RuleWorker {
+    pub(super) fn ticket(&self, entry: u32) -> MessageHandle {
+        MessageHandle {
             pack: self.pack.number_of(entry),
             entry,
             partition: self.parts.partition,
@@ -16,7 +16,7 @@ impl Worker {
         }
     }
 
-    pub(super) fn begin(&mut self, ticket: Ticket) {
+    pub(super) fn begin(&mut self, ticket: MessageHandle) {
         if self.pack.is_current(ticket) {
             self.pack.begin_of(ticket.entry);
         } else {
@@ -24,7 +24,7 @@ impl Worker {
         }
     }
 
-    pub(super) fn end(&mut self, ticket: Ticket, failure: Option<LastFailure>) {
+    pub(super) fn end(&mut self, ticket: MessageHandle, failure: Option<LastFailure>) {
         if self.pack.is_current(ticket) {
             self.pack.end_of(ticket.entry, failure);
         } else {
@@ -32,8 +32,8 @@ impl Worker {
         }
     }
 
-    pub(super) fn fail(&mut self, ticket: Ticket, place: Option<&Place>, error: &str) {
-        let node = place.and_then(Place::node);
+    pub(super) fn fail(&mut self, ticket: MessageHandle, place: Option<&NodeRef>, error: &str) {
+        let node = place.and_then(NodeRef::node);
         let failure = LastFailure {
             chain: place.map_or_else(String::new, |place| place.chain.name.to_string()),
             node: node.map_or_else(String::new, |node| node.name.to_string()),
@@ -42,13 +42,13 @@ impl Worker {
         self.end(ticket, Some(failure));
     }
 
-    pub(super) fn note_failure(&self, place: &Place, error: &str) {
+    pub(super) fn note_failure(&self, place: &NodeRef, error: &str) {
         if let Some(watch) = &self.watch {
             watch.lock().failed(place, error);
         }
     }
 
-    pub(super) fn panicked(&mut self, ticket: Ticket, place: Option<&Place>, tenant: TenantId) {
+    pub(super) fn handle_panic(&mut self, ticket: MessageHandle, place: Option<&NodeRef>, tenant: TenantId) {
         let error = "the rule node has panicked";
         if let Some((place, node)) = place.and_then(|place| Some((place, place.node()?))) {
             tracing::error!(chain = %place.chain.name, node = %node.name, error);
@@ -60,7 +60,7 @@ impl Worker {
     }
 
     /// Gives a message up, with all that it has become so far.
-    pub(super) fn abort(&mut self, ticket: Ticket, error: &str) {
+    pub(super) fn abort(&mut self, ticket: MessageHandle, error: &str) {
         tracing::warn!(error, "gave a message of a rule chain up");
         if self.pack.is_current(ticket) {
             let failure = LastFailure {
@@ -75,7 +75,7 @@ impl Worker {
     }
 
     /// The same where alarm rules or calculated fields have panicked.
-    pub(super) fn abort_panicked(&mut self, ticket: Ticket) {
+    pub(super) fn abort_panicked(&mut self, ticket: MessageHandle) {
         metrics::counter!("fieldline_rules_panics_total").increment(1);
         self.parts.branches.clear();
         self.abort(ticket, "alarm rules or calculated fields have panicked");

@@ -5,53 +5,55 @@ use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use fieldline_core::ingest::{Applier, Stopping};
+use fieldline_core::ingest::{EffectWriter, IngestShutdown};
 use fieldline_core::ports::StateKey;
-use fieldline_core::usage::{Feature, UsageKey};
-use fieldline_model::{CalculatedFieldId, Subject, TenantId};
-use fieldline_script::{Arg, Host, Script};
+use fieldline_core::usage::{ApiFeature, UsageKey};
+use fieldline_model::{CalculatedFieldId, EntityKey, TenantId};
+use fieldline_script::{Script, ScriptArg, ScriptHost};
 use futures::FutureExt as _;
 use rustc_hash::FxHashMap;
 use tokio::sync::oneshot;
 
-use super::Worker;
-use super::alarms::AlarmCase;
-use super::suspended::{Ending, Kind};
-use super::waits::{Back, Resumed};
-use super::walk::{DETACHED, Move, Ticket};
+use super::RuleWorker;
+use super::alarms::AlarmFieldEvaluation;
+use super::suspended::{WaitCanceller, WaitKind};
+use super::waits::{WaitCompletion, WaitResult};
+use super::walk::{DETACHED, MessageHandle, WalkTask};
 use crate::alarm_rules;
-use crate::calculated_fields::{EvalError, Field, Outcome, ScriptCalls, State};
-use crate::fields::{Entry, News};
-use crate::nodes::script::USED_UP;
+use crate::calculated_fields::{
+    CalculatedFieldState, CompiledField, FieldEvaluationError, FieldOutcome, ScriptRunner,
+};
+use crate::fields::{FieldEvent, RegisteredField};
+use crate::nodes::script::SCRIPTS_DISABLED;
 use crate::originators::Originator;
-use crate::script_pool::{Caller, Refusal, Scope};
+use crate::script_pool::{ScriptCaller, ScriptCancelScope, ScriptRefusal};
 
 /// When a field whose scripts were refused is looked at again, milliseconds.
 const RETRY_MS: i64 = 60_000;
 /// News that may wait for the scripts of fields in a worker, and those of one tenant.
-const MAX_TOLD: usize = 16_384;
-const TENANT_TOLD: usize = 1024;
+const MAX_DEFERRED_EVENTS: usize = 16_384;
+const MAX_DEFERRED_EVENTS_PER_TENANT: usize = 1024;
 
 /// News that wait until the script of a field has ended.
-struct Told {
-    ticket: Ticket,
+struct DeferredFieldEvent {
+    ticket: MessageHandle,
     entry: CalculatedFieldId,
-    subject: Subject,
+    subject: EntityKey,
     originator: Arc<Originator>,
-    news: News,
+    news: FieldEvent,
 }
 
 /// Fields of entities whose scripts run, with what waits for each.
 #[derive(Default)]
-pub(super) struct FieldCalls {
-    running: FxHashMap<StateKey, VecDeque<Told>>,
+pub(super) struct RunningFieldScripts {
+    running: FxHashMap<StateKey, VecDeque<DeferredFieldEvent>>,
     /// News that wait.
     waiting: usize,
     /// Those of each tenant.
     tenants: FxHashMap<TenantId, usize>,
 }
 
-impl FieldCalls {
+impl RunningFieldScripts {
     /// Whether a script of a field runs for an entity.
     pub(super) fn is_running(&self, key: &StateKey) -> bool {
         self.running.contains_key(key)
@@ -59,14 +61,14 @@ impl FieldCalls {
 
     /// Whether no more news of a tenant may wait.
     fn is_full(&self, tenant: TenantId) -> bool {
-        self.waiting >= MAX_TOLD
+        self.waiting >= MAX_DEFERRED_EVENTS
             || self
                 .tenants
                 .get(&tenant)
-                .is_some_and(|waiting| *waiting >= TENANT_TOLD)
+                .is_some_and(|waiting| *waiting >= MAX_DEFERRED_EVENTS_PER_TENANT)
     }
 
-    fn push(&mut self, key: &StateKey, told: Told) {
+    fn push(&mut self, key: &StateKey, told: DeferredFieldEvent) {
         if let Some(waiting) = self.running.get_mut(key) {
             waiting.push_back(told);
             self.waiting += 1;
@@ -88,87 +90,87 @@ impl FieldCalls {
 
 /// A call of a field's scripts.
 #[derive(Clone)]
-pub(super) struct FieldCall {
-    pub(super) ticket: Ticket,
+pub(super) struct FieldScriptCall {
+    pub(super) ticket: MessageHandle,
     pub(super) key: StateKey,
-    pub(super) entry: Arc<Entry>,
+    pub(super) entry: Arc<RegisteredField>,
 }
 
 /// What a field of values is evaluated with.
-pub(super) struct ValuesCase {
-    pub(super) field: Arc<Field>,
-    pub(super) state: State,
+pub(super) struct ValueFieldEvaluation {
+    pub(super) field: Arc<CompiledField>,
+    pub(super) state: CalculatedFieldState,
     pub(super) originator: Arc<Originator>,
-    pub(super) news: News,
+    pub(super) news: FieldEvent,
 }
 
 /// What is evaluated.
-pub(super) enum FieldCase {
-    Values(ValuesCase),
-    Alarms(AlarmCase),
+pub(super) enum FieldEvaluation {
+    Values(ValueFieldEvaluation),
+    Alarms(AlarmFieldEvaluation),
 }
 
 /// What it has come to.
-enum Evaluated {
-    Values(ValuesCase, Result<Outcome, EvalError>),
-    Alarms(AlarmCase, alarm_rules::Outcome),
+enum FieldEvaluationResult {
+    Values(ValueFieldEvaluation, Result<FieldOutcome, FieldEvaluationError>),
+    Alarms(AlarmFieldEvaluation, alarm_rules::AlarmRuleOutcome),
 }
 
 /// A call that has come back.
-pub(super) struct FieldBack {
-    call: FieldCall,
+pub(super) struct FieldCallResult {
+    call: FieldScriptCall,
     /// Calls of scripts that it has made.
     calls: u64,
-    result: Result<Evaluated, Refusal>,
+    result: Result<FieldEvaluationResult, ScriptRefusal>,
 }
 
 /// The scripts of a field, on the thread that runs them.
-pub(super) struct FieldScripts<'a> {
-    pub(super) host: &'a mut Host,
+pub(super) struct FieldScriptRunner<'a> {
+    pub(super) host: &'a mut ScriptHost,
     pub(super) may_call: bool,
     pub(super) calls: u64,
 }
 
-impl FieldScripts<'_> {
+impl FieldScriptRunner<'_> {
     pub(super) fn run(
         &mut self,
         script: &Script,
-        args: &[Arg<'_>],
-    ) -> Result<fieldline_script::Output, String> {
+        args: &[ScriptArg<'_>],
+    ) -> Result<fieldline_script::ScriptOutput, String> {
         if !self.may_call {
-            return Err(USED_UP.to_owned());
+            return Err(SCRIPTS_DISABLED.to_owned());
         }
         self.calls += 1;
         self.host.call(script, args).map_err(|error| error.to_string())
     }
 }
 
-impl ScriptCalls for FieldScripts<'_> {
-    fn call(&mut self, script: &Script, args: &[Arg<'_>]) -> Result<serde_json::Value, String> {
+impl ScriptRunner for FieldScriptRunner<'_> {
+    fn call(&mut self, script: &Script, args: &[ScriptArg<'_>]) -> Result<serde_json::Value, String> {
         Ok(self.run(script, args)?.to_value())
     }
 }
 
-impl Worker {
+impl RuleWorker {
     /// Has a field evaluated where scripts run. In a replay it is waited for.
     pub(super) async fn call_field(
         &mut self,
-        call: FieldCall,
-        case: FieldCase,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Stopping> {
+        call: FieldScriptCall,
+        case: FieldEvaluation,
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<(), IngestShutdown> {
         let tenant = call.key.subject.tenant;
-        let may_call = self.parts.meter.allows(tenant, Feature::Tbel);
-        let caller = Caller {
+        let may_call = self.parts.meter.allows(tenant, ApiFeature::Tbel);
+        let caller = ScriptCaller {
             tenant,
             owner: call.entry.id.into(),
             turn: call.key.subject.entity.id,
-            scope: Scope::NONE,
+            scope: ScriptCancelScope::NONE,
         };
         let (now, bytes) = (self.now_ms(), case.bytes());
-        let work = move |host: &mut Host, case: FieldCase| {
-            let mut scripts = FieldScripts {
+        let work = move |host: &mut ScriptHost, case: FieldEvaluation| {
+            let mut scripts = FieldScriptRunner {
                 host,
                 may_call,
                 calls: 0,
@@ -176,18 +178,21 @@ impl Worker {
             let evaluated = evaluate(case, &mut scripts, now);
             (scripts.calls, evaluated)
         };
-        let back = |call, result: Result<(u64, Evaluated), (Refusal, Option<FieldCase>)>| match result {
-            Ok((calls, evaluated)) => FieldBack {
-                call,
-                calls,
-                result: Ok(evaluated),
-            },
-            Err((refusal, _)) => FieldBack {
-                call,
-                calls: 0,
-                result: Err(refusal),
-            },
-        };
+        let back =
+            |call, result: Result<(u64, FieldEvaluationResult), (ScriptRefusal, Option<FieldEvaluation>)>| {
+                match result {
+                    Ok((calls, evaluated)) => FieldCallResult {
+                        call,
+                        calls,
+                        result: Ok(evaluated),
+                    },
+                    Err((refusal, _)) => FieldCallResult {
+                        call,
+                        calls: 0,
+                        result: Err(refusal),
+                    },
+                }
+            };
         let pool = self.common.services.scripts.clone();
         if self.watch.is_some() {
             let (answer, answered) = oneshot::channel();
@@ -197,37 +202,38 @@ impl Worker {
             });
             return match answered.await {
                 Ok(back) => self.finish_field(back, store, moves).await,
-                Err(_) => Err(Stopping),
+                Err(_) => Err(IngestShutdown),
             };
         }
         self.field_calls.running.entry(call.key.clone()).or_default();
         self.begin(call.ticket);
         let outbox = self.outbox.clone();
-        self.suspended.add((call.ticket, tenant), Kind::Field, |number| {
-            pool.submit(caller, bytes, case, work, move |result| {
-                let resumed = Resumed {
-                    ticket: call.ticket,
-                    number,
-                    back: Back::Field(Box::new(back(call, result))),
-                    place: None,
-                    tenant,
-                };
-                // The worker may be gone.
-                let _ = outbox.send(resumed);
+        self.suspended
+            .add((call.ticket, tenant), WaitKind::Field, |number| {
+                pool.submit(caller, bytes, case, work, move |result| {
+                    let resumed = WaitCompletion {
+                        ticket: call.ticket,
+                        number,
+                        back: WaitResult::Field(Box::new(back(call, result))),
+                        place: None,
+                        tenant,
+                    };
+                    // The worker may be gone.
+                    let _ = outbox.send(resumed);
+                });
+                WaitCanceller::Stays
             });
-            Ending::Stays
-        });
         Ok(())
     }
 
     /// Has news wait for the script of the field that runs.
-    pub(super) fn tell_later(
+    pub(super) fn defer_field_event(
         &mut self,
-        ticket: Ticket,
+        ticket: MessageHandle,
         key: &StateKey,
-        entry: &Entry,
+        entry: &RegisteredField,
         originator: &Arc<Originator>,
-        news: &News,
+        news: &FieldEvent,
     ) {
         let tenant = key.subject.tenant;
         if self.field_calls.is_full(tenant) {
@@ -238,7 +244,7 @@ impl Worker {
             );
             return;
         }
-        let told = Told {
+        let told = DeferredFieldEvent {
             ticket,
             entry: entry.id,
             subject: key.subject,
@@ -246,12 +252,16 @@ impl Worker {
             news: news.clone(),
         };
         self.field_calls.push(key, told);
-        self.suspended.note_waiter(ticket, tenant, Kind::Field);
+        self.suspended.note_waiter(ticket, tenant, WaitKind::Field);
         self.begin(ticket);
     }
 
     /// Goes on with a field whose scripts have come back, and with the news that have waited for that.
-    pub(super) async fn field_back(&mut self, back: FieldBack, store: &Applier) -> Result<(), Stopping> {
+    pub(super) async fn finish_field_call(
+        &mut self,
+        back: FieldCallResult,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         let mut back = back;
         back.call.ticket = self.or_detached(back.call.ticket);
         let (ticket, key) = (back.call.ticket, back.call.key.clone());
@@ -265,7 +275,7 @@ impl Worker {
         {
             self.field_calls.settle(key.subject.tenant);
             let mut moves = Vec::new();
-            let Told {
+            let DeferredFieldEvent {
                 ticket,
                 entry,
                 subject,
@@ -274,14 +284,14 @@ impl Worker {
             } = told;
             let ticket = self.or_detached(ticket);
             self.parts.record = self.open_record(ticket);
-            self.know_fields(subject.tenant, store).await?;
+            self.refresh_fields(subject.tenant, store).await?;
             // It may have been edited or deleted while the news waited.
             let fields = self.parts.feeding.of(subject.tenant);
             let Some(entry) = fields.and_then(|fields| fields.get(entry)).cloned() else {
                 self.fields_done(ticket, Ok(Ok(())), moves, store).await?;
                 continue;
             };
-            let done = self.tell_field(ticket, &entry, subject, &originator, &news, store, &mut moves);
+            let done = self.notify_field(ticket, &entry, subject, &originator, &news, store, &mut moves);
             let survived = AssertUnwindSafe(done).catch_unwind().await;
             self.fields_done(ticket, survived, moves, store).await?;
         }
@@ -295,11 +305,11 @@ impl Worker {
 
     /// The ticket of a message, or that of nobody's where the message does not wait for it any more: what a field has taken in
     /// leads to what it leads to all the same.
-    fn or_detached(&self, ticket: Ticket) -> Ticket {
+    fn or_detached(&self, ticket: MessageHandle) -> MessageHandle {
         if ticket.pack == DETACHED || self.pack.is_current(ticket) || self.late.has(ticket) {
             return ticket;
         }
-        Ticket {
+        MessageHandle {
             pack: DETACHED,
             ..ticket
         }
@@ -308,11 +318,11 @@ impl Worker {
     /// Tells further fields of what has come of one, and ends its branch.
     async fn fields_done(
         &mut self,
-        ticket: Ticket,
-        survived: std::thread::Result<Result<(), Stopping>>,
-        mut moves: Vec<Move>,
-        store: &Applier,
-    ) -> Result<(), Stopping> {
+        ticket: MessageHandle,
+        survived: std::thread::Result<Result<(), IngestShutdown>>,
+        mut moves: Vec<WalkTask>,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         match survived {
             Ok(done) => done?,
             Err(_) => {
@@ -322,7 +332,7 @@ impl Worker {
         }
         // One for the news and one for the field itself.
         self.begin(ticket);
-        moves.push(Move::Feed(Vec::new()));
+        moves.push(WalkTask::Feed(Vec::new()));
         self.walk_all(ticket, moves, store).await?;
         self.end(ticket, None);
         Ok(())
@@ -330,18 +340,18 @@ impl Worker {
 
     async fn finish_field(
         &mut self,
-        back: FieldBack,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Stopping> {
-        let FieldBack { call, calls, result } = back;
-        let FieldCall { ticket, key, entry } = call;
+        back: FieldCallResult,
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<(), IngestShutdown> {
+        let FieldCallResult { call, calls, result } = back;
+        let FieldScriptCall { ticket, key, entry } = call;
         self.parts.record = self.open_record(ticket);
         let tenant = key.subject.tenant;
         if calls > 0 {
             self.parts.meter.add(tenant, UsageKey::TbelExecutions, calls);
         }
-        self.know_fields(tenant, store).await?;
+        self.refresh_fields(tenant, store).await?;
         let fields = self.parts.feeding.of(tenant);
         if fields.is_none_or(|fields| fields.get(entry.id).is_none()) {
             // It has been deleted meanwhile.
@@ -349,12 +359,12 @@ impl Worker {
         }
         match result {
             // The entity or the partition has gone meanwhile.
-            Ok(Evaluated::Values(..)) if self.parts.states.peek(&key).is_none() => Ok(()),
-            Ok(Evaluated::Values(case, evaluated)) => {
+            Ok(FieldEvaluationResult::Values(..)) if self.parts.states.peek(&key).is_none() => Ok(()),
+            Ok(FieldEvaluationResult::Values(case, evaluated)) => {
                 self.finish_values(ticket, &entry, key, case, evaluated, store, moves)
                     .await
             }
-            Ok(Evaluated::Alarms(case, outcome)) => {
+            Ok(FieldEvaluationResult::Alarms(case, outcome)) => {
                 self.finish_alarms(ticket, key, case, outcome, store, moves).await
             }
             Err(refusal) => {
@@ -376,7 +386,7 @@ impl Worker {
     }
 }
 
-impl FieldCase {
+impl FieldEvaluation {
     /// About as many bytes as its scripts are given.
     fn bytes(&self) -> usize {
         match self {
@@ -386,15 +396,15 @@ impl FieldCase {
     }
 }
 
-fn evaluate(case: FieldCase, scripts: &mut FieldScripts<'_>, now: i64) -> Evaluated {
+fn evaluate(case: FieldEvaluation, scripts: &mut FieldScriptRunner<'_>, now: i64) -> FieldEvaluationResult {
     match case {
-        FieldCase::Values(mut case) => {
+        FieldEvaluation::Values(mut case) => {
             let outcome = case.field.evaluate(&mut case.state, scripts, now);
-            Evaluated::Values(case, outcome)
+            FieldEvaluationResult::Values(case, outcome)
         }
-        FieldCase::Alarms(mut case) => {
+        FieldEvaluation::Alarms(mut case) => {
             let outcome = case.evaluate(scripts, now);
-            Evaluated::Alarms(case, outcome)
+            FieldEvaluationResult::Alarms(case, outcome)
         }
     }
 }

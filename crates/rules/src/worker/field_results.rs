@@ -3,32 +3,32 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fieldline_core::ingest::{Applier, Stopping};
-use fieldline_core::ports::{AttributeParts, RelationKey, RowParts};
+use fieldline_core::ingest::{EffectWriter, IngestShutdown};
+use fieldline_core::ports::{AttributeSaveStrategy, RelationKey, TelemetrySaveStrategy};
 use fieldline_core::services::ServiceErrorKind;
 use fieldline_model::entity::calculated_field::AggregationFunction;
 use fieldline_model::entity::{EntityRelation, RelationTypeGroup};
-use fieldline_model::kv::{Value, pack};
-use fieldline_model::message::{Message, Metadata, MsgType};
-use fieldline_model::timeseries::{Aggregation, AttributeScope, Bucket, Order, RangeQuery};
-use fieldline_model::{EntityId, Subject};
+use fieldline_model::kv::{KvValue, pack};
+use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
+use fieldline_model::timeseries::{Aggregation, AggregationBucket, AttributeScope, PointOrder, RangeQuery};
+use fieldline_model::{EntityId, EntityKey};
 use rustc_hash::FxHashSet;
 use tracing::warn;
 use uuid::Uuid;
 
-use super::Worker;
+use super::RuleWorker;
 use super::effects::{AttributeValues, TelemetryValues};
-use super::fields::{Shown, salt};
+use super::fields::{FieldDebugEvent, salt};
 use super::marks::EffectSource;
-use super::walk::{Move, Ticket};
+use super::walk::{MessageHandle, WalkTask};
 use crate::calculated_fields::{
-    Field, IntervalAnswer, IntervalQuery, Outcome, Output, OutputKind, OutputStrategyType, RelationChange,
-    State, Targets,
+    CalculatedFieldState, CompiledField, FieldOutcome, IntervalAnswer, IntervalQuery, Output, OutputKind,
+    OutputStrategyType, OutputTargets, RelationChange,
 };
-use crate::feed::{Update, What};
-use crate::fields::{Entry, News};
-use crate::message::{Data, Msg, derive_id};
-use crate::node::Step;
+use crate::feed::{UpdatedValues, ValueUpdate};
+use crate::fields::{FieldEvent, RegisteredField};
+use crate::message::{MessageBody, RuleMessage, derive_id};
+use crate::node::NodeResult;
 use crate::originators::Originator;
 
 /// Points that are read at once to count different values.
@@ -40,28 +40,28 @@ const MAX_UNIQUE: usize = 100_000;
 /// Bytes of values that are looked at to tell them apart.
 const MAX_UNIQUE_BYTES: usize = 16 << 20;
 
-impl Worker {
+impl RuleWorker {
     /// Does what an outcome says.
     #[allow(
         clippy::too_many_arguments,
         reason = "they are one call's inputs, and none belongs to another"
     )]
-    pub(super) async fn carry_out(
+    pub(super) async fn apply_outcome(
         &mut self,
-        ticket: Ticket,
-        (entry, field): (&Arc<Entry>, &Arc<Field>),
-        state: &State,
-        outcome: Outcome,
+        ticket: MessageHandle,
+        (entry, field): (&Arc<RegisteredField>, &Arc<CompiledField>),
+        state: &CalculatedFieldState,
+        outcome: FieldOutcome,
         originator: &Arc<Originator>,
-        news: &News,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Stopping> {
+        news: &FieldEvent,
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<(), IngestShutdown> {
         if let Some(reason) = outcome.not_ready {
-            let shown = Shown {
+            let shown = FieldDebugEvent {
                 arguments: Some(field.arguments_json(state).to_string()),
                 error: Some(reason),
-                ..Shown::default()
+                ..FieldDebugEvent::default()
             };
             self.show_field(entry, originator.id, news, shown);
             return Ok(());
@@ -69,7 +69,7 @@ impl Worker {
         let mut outputs = outcome.outputs;
         if !outcome.queries.is_empty() {
             self.apply_pending(ticket.partition, store).await?;
-            let of = Subject {
+            let of = EntityKey {
                 entity: originator.id,
                 ..news.subject
             };
@@ -88,7 +88,7 @@ impl Worker {
         }
         if entry.debug.stores_all(self.now_ms()) && !outputs.is_empty() {
             let results: Vec<String> = outputs.iter().map(Output::message_body).collect();
-            let shown = Shown {
+            let shown = FieldDebugEvent {
                 arguments: Some(field.arguments_json(state).to_string()),
                 result: Some(results.join(", ")),
                 error: None,
@@ -96,17 +96,17 @@ impl Worker {
             self.show_field(entry, originator.id, news, shown);
         }
         let previous: Arc<[Uuid]> = outcome.previous.iter().map(|id| id.0).collect();
-        let news = News {
+        let news = FieldEvent {
             previous,
             ..news.clone()
         };
         for output in &outputs {
             let targets = match &output.targets {
-                Targets::Own => vec![originator.id],
-                Targets::Entities(entities) => entities.clone(),
+                OutputTargets::Own => vec![originator.id],
+                OutputTargets::Entities(entities) => entities.clone(),
             };
             for target in targets {
-                self.give(ticket, entry, output, target, originator, &news, store, moves)
+                self.apply_output(ticket, entry, output, target, originator, &news, store, moves)
                     .await?;
             }
         }
@@ -118,18 +118,18 @@ impl Worker {
         clippy::too_many_arguments,
         reason = "they are one call's inputs, and none belongs to another"
     )]
-    async fn give(
+    async fn apply_output(
         &mut self,
-        ticket: Ticket,
-        entry: &Arc<Entry>,
+        ticket: MessageHandle,
+        entry: &Arc<RegisteredField>,
         output: &Output,
         target: EntityId,
         originator: &Arc<Originator>,
-        news: &News,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Stopping> {
-        let subject = Subject {
+        news: &FieldEvent,
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<(), IngestShutdown> {
+        let subject = EntityKey {
             entity: target,
             ..news.subject
         };
@@ -153,7 +153,7 @@ impl Worker {
         Ok(())
     }
 
-    fn save_points(&mut self, output: &Output, subject: Subject, msg: &Msg) {
+    fn save_points(&mut self, output: &Output, subject: EntityKey, msg: &RuleMessage) {
         let (strategy, now) = (output.strategy, self.now_ms());
         let ttl_seconds = match strategy.ttl {
             0 => self
@@ -164,7 +164,7 @@ impl Worker {
             // Beyond the range is as good as for ever.
             ttl => u32::try_from(ttl).unwrap_or(0),
         };
-        let parts = RowParts {
+        let parts = TelemetrySaveStrategy {
             history: strategy.save_time_series,
             latest: strategy.save_latest,
             shown: strategy.send_ws_update,
@@ -183,23 +183,23 @@ impl Worker {
                 self.parts.save_telemetry(EffectSource::of(msg, msg.id), row);
             }
             if strategy.process_cfs {
-                let what = What::Telemetry { ts, values: &values };
-                self.parts.feed(Update { subject, what, msg });
+                let what = UpdatedValues::Telemetry { ts, values: &values };
+                self.parts.notify_fields(ValueUpdate { subject, what, msg });
             }
         }
     }
 
     async fn save_result_attributes(
         &mut self,
-        ticket: Ticket,
+        ticket: MessageHandle,
         output: &Output,
-        (subject, scope): (Subject, AttributeScope),
-        msg: &Msg,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Stopping> {
+        (subject, scope): (EntityKey, AttributeScope),
+        msg: &RuleMessage,
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<(), IngestShutdown> {
         let (strategy, now) = (output.strategy, self.now_ms());
-        let mut values: Vec<(&str, &Value)> = output
+        let mut values: Vec<(&str, &KvValue)> = output
             .rows
             .iter()
             .flat_map(|row| row.values.iter().map(|(key, value)| (&**key, value)))
@@ -219,7 +219,7 @@ impl Worker {
             return Ok(());
         }
         let packed = packed(values.into_iter());
-        let parts = AttributeParts {
+        let parts = AttributeSaveStrategy {
             stored: strategy.save_attribute,
             shown: strategy.send_ws_update,
         };
@@ -234,19 +234,19 @@ impl Worker {
             self.parts.save_attributes(EffectSource::of(msg, msg.id), saved);
         }
         if parts.stored {
-            self.parts.effects.tell_device(subject, scope, packed.clone());
+            self.parts.effects.notify_device(subject, scope, packed.clone());
         }
         if strategy.process_cfs {
-            let what = What::Attributes {
+            let what = UpdatedValues::Attributes {
                 scope,
                 values: &packed,
             };
-            self.parts.feed(Update { subject, what, msg });
+            self.parts.notify_fields(ValueUpdate { subject, what, msg });
         }
         if strategy.send_attributes_updated_notification {
-            let metadata = Metadata::from_iter([("scope", scope.name())]);
-            let body = Data::Packed(packed).to_text().into_owned();
-            let mut told = Message::new(MsgType::AttributesUpdated, subject.entity, now, metadata, body);
+            let metadata = MetadataMap::from_iter([("scope", scope.name())]);
+            let body = MessageBody::Packed(packed).to_text().into_owned();
+            let mut told = QueueMessage::new(MsgType::AttributesUpdated, subject.entity, now, metadata, body);
             told.id = derive_id(msg.id, scope as u64);
             self.send(ticket, subject.tenant, vec![told], moves);
         }
@@ -255,14 +255,14 @@ impl Worker {
 
     fn send_through_chain(
         &mut self,
-        ticket: Ticket,
-        entry: &Entry,
+        ticket: MessageHandle,
+        entry: &RegisteredField,
         output: &Output,
-        mut msg: Msg,
+        mut msg: RuleMessage,
         originator: &Originator,
-        moves: &mut Vec<Move>,
+        moves: &mut Vec<WalkTask>,
     ) {
-        let mut metadata = Metadata::from_iter([("calculatedFieldName", entry.name.to_string())]);
+        let mut metadata = MetadataMap::from_iter([("calculatedFieldName", entry.name.to_string())]);
         msg.kind = match output.kind {
             OutputKind::TimeSeries => MsgType::PostTelemetry,
             OutputKind::Attributes(scope) => {
@@ -271,17 +271,22 @@ impl Worker {
             }
         };
         msg.meta = metadata.into();
-        msg.data = Data::text(output.message_body());
+        msg.data = MessageBody::text(output.message_body());
         let tenant = msg.tenant;
         if msg.originator == originator.id {
             self.begin(ticket);
-            moves.push(Move::Answer(Step::EnterDefault(msg), None, tenant));
+            moves.push(WalkTask::Answer(NodeResult::EnterDefault(msg), None, tenant));
         } else {
             self.send(ticket, tenant, vec![msg.to_message()], moves);
         }
     }
 
-    async fn relate(&mut self, news: &News, change: RelationChange, store: &Applier) -> Result<(), Stopping> {
+    async fn relate(
+        &mut self,
+        news: &FieldEvent,
+        change: RelationChange,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         let tenant = news.subject.tenant;
         loop {
             let relations = self.common.services.rules.relations.clone();
@@ -320,10 +325,10 @@ impl Worker {
     /// An aggregate over an interval of a series.
     async fn interval(
         &mut self,
-        of: Subject,
+        of: EntityKey,
         query: &IntervalQuery,
-        store: &Applier,
-    ) -> Result<Option<Value>, Stopping> {
+        store: &EffectWriter,
+    ) -> Result<Option<KvValue>, IngestShutdown> {
         let aggregation = match query.function {
             AggregationFunction::Min => Aggregation::Min,
             AggregationFunction::Max => Aggregation::Max,
@@ -332,7 +337,7 @@ impl Worker {
             AggregationFunction::Count => Aggregation::Count,
             AggregationFunction::CountUnique => return self.unique(of, query, store).await,
         };
-        let bucket = Bucket {
+        let bucket = AggregationBucket {
             start: query.start,
             end: query.end,
         };
@@ -358,10 +363,10 @@ impl Worker {
     /// How many different values an interval has.
     async fn unique(
         &mut self,
-        of: Subject,
+        of: EntityKey,
         query: &IntervalQuery,
-        store: &Applier,
-    ) -> Result<Option<Value>, Stopping> {
+        store: &EffectWriter,
+    ) -> Result<Option<KvValue>, IngestShutdown> {
         let mut seen: FxHashSet<Box<str>> = FxHashSet::default();
         let mut seen_bytes = 0;
         let mut start = query.start;
@@ -370,7 +375,7 @@ impl Worker {
                 start,
                 end: query.end,
                 limit: CHUNK,
-                order: Order::Ascending,
+                order: PointOrder::Ascending,
             };
             let series = &self.common.services.series;
             let page = match series.page_or_point(of, &query.key, range, PAGE_BYTES).await {
@@ -396,13 +401,13 @@ impl Worker {
                 start = rest;
             } else {
                 let count = i64::try_from(seen.len()).unwrap_or(i64::MAX);
-                return Ok((count > 0).then_some(Value::Long(count)));
+                return Ok((count > 0).then_some(KvValue::Long(count)));
             }
         }
     }
 }
 
-fn packed<'a>(values: impl Iterator<Item = (&'a str, &'a Value)>) -> Bytes {
+fn packed<'a>(values: impl Iterator<Item = (&'a str, &'a KvValue)>) -> Bytes {
     let mut out = Vec::new();
     for (key, value) in values {
         pack(key, value.as_ref(), &mut out);

@@ -5,12 +5,12 @@ mod kinds;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fieldline_core::ingest::{IngestService, IngestStores, Options, Uplink};
+use fieldline_core::ingest::{IngestService, IngestStores, Options, QueueProducer};
 use fieldline_core::ports::{EventFilter, RuleEngine as _, TimeSeriesStore as _};
 use fieldline_journal::EmbeddedJournal;
 use fieldline_model::entity::{CalculatedField, CalculatedFieldType, EventKind};
-use fieldline_model::kv::{ValueRef, pack};
-use fieldline_model::message::{Message, MsgType};
+use fieldline_model::kv::{KvValueRef, pack};
+use fieldline_model::message::{MsgType, QueueMessage};
 use fieldline_model::page::PageLink;
 use fieldline_model::record::RecordBatch;
 use fieldline_model::timeseries::AttributeScope;
@@ -20,10 +20,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::book::TenantChains;
-use crate::chain::Chain;
-use crate::engine::{Deps, Engine};
-use crate::message::Msg;
-use crate::node::{Ctx, Node, Step};
+use crate::chain::CompiledChain;
+use crate::engine::{EngineDependencies, RuleEngineService};
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeContext, NodeResult};
 use crate::nodes::tests::{NOW, World};
 
 type Seen = Arc<Mutex<Vec<(String, Value, Value)>>>;
@@ -32,7 +32,7 @@ type Seen = Arc<Mutex<Vec<(String, Value, Value)>>>;
 struct Collect(Seen);
 
 impl Node for Collect {
-    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
+    fn handle(&self, _: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         let body = serde_json::from_str(&msg.data.to_text()).unwrap_or_default();
         let metadata: serde_json::Map<String, Value> = msg
             .meta
@@ -43,26 +43,26 @@ impl Node for Collect {
         self.0
             .lock()
             .push((msg.kind.name().to_owned(), body, metadata.into()));
-        Step::Done
+        NodeResult::Done
     }
 }
 
 /// An engine at work, whose chain saves what devices send and collects everything.
 struct Running {
-    uplink: Uplink,
-    engine: Arc<Engine>,
+    uplink: QueueProducer,
+    engine: Arc<RuleEngineService>,
     service: IngestService,
 }
 
 impl Running {
     async fn start(world: &World, dir: &TempDir, seen: &Seen) -> Self {
         let journal = EmbeddedJournal::open(dir.path(), &fieldline_journal::Options::default()).unwrap();
-        Self::over(world, Uplink::open(Arc::new(journal), 4).unwrap(), seen).await
+        Self::over(world, QueueProducer::open(Arc::new(journal), 4).unwrap(), seen).await
     }
 
     /// Begins with what a journal holds and what workers before have kept.
-    async fn over(world: &World, uplink: Uplink, seen: &Seen) -> Self {
-        let deps = Deps {
+    async fn over(world: &World, uplink: QueueProducer, seen: &Seen) -> Self {
+        let deps = EngineDependencies {
             stores: world.services.stores.clone(),
             series: world.store.clone(),
             attributes: world.store.clone(),
@@ -78,7 +78,7 @@ impl Running {
             runtime: tokio::runtime::Handle::current(),
             service_id: "here".into(),
         };
-        let engine = Engine::new(deps, &crate::engine::Options::default());
+        let engine = RuleEngineService::new(deps, &crate::engine::Options::default());
         let nodes: Vec<Arc<dyn Node>> = vec![
             world.node("filter.TbMsgTypeSwitchNode", json!({})),
             world.node("telemetry.TbMsgTimeseriesNode", json!({})),
@@ -95,7 +95,7 @@ impl Running {
             (0, 3, "Attributes Updated"),
         ];
         let nodes = nodes.into_iter().map(|node| (RuleNodeId::new(), node)).collect();
-        let chain = Chain::of(RuleChainId::new(), nodes, &edges);
+        let chain = CompiledChain::of(RuleChainId::new(), nodes, &edges);
         let chains = TenantChains::of(Some(chain.id), [Arc::new(chain)], 0);
         engine.common().book.put(world.tenant, chains);
         let stores = IngestStores {
@@ -114,7 +114,7 @@ impl Running {
     }
 
     /// Ends its workers; what they were told last is handled by those that come after.
-    async fn stop(self) -> Uplink {
+    async fn stop(self) -> QueueProducer {
         let service = self.service;
         tokio::task::spawn_blocking(move || service.stop(Duration::from_secs(2)))
             .await
@@ -126,10 +126,10 @@ impl Running {
     /// A device sends values.
     async fn send(&self, world: &World, device: EntityId, ts: i64, values: &[(&str, f64)]) {
         let mut batch = RecordBatch::new();
-        let mut telemetry = batch.telemetry(world.subject(device), ts, 0);
+        let mut telemetry = batch.begin_telemetry(world.subject(device), ts, 0);
         telemetry.begin_row(ts);
         for (key, value) in values {
-            pack(key, ValueRef::Double(*value), telemetry.buffer());
+            pack(key, KvValueRef::Double(*value), telemetry.buffer());
             telemetry.count_point();
         }
         telemetry.finish();
@@ -177,7 +177,7 @@ impl Running {
         body: Value,
     ) {
         let metadata = metadata.iter().copied().chain([("userId", "somebody")]).collect();
-        let message = Message::new(kind, entity, world.services.now_ms(), metadata, body.to_string());
+        let message = QueueMessage::new(kind, entity, world.services.now_ms(), metadata, body.to_string());
         self.engine.pusher().push(world.tenant, message).await.unwrap();
     }
 }

@@ -2,80 +2,81 @@
 
 use std::sync::Arc;
 
-use fieldline_core::ingest::{Applier, Stopping};
+use fieldline_core::ingest::{EffectWriter, IngestShutdown};
 use fieldline_core::ports::StateKey;
 use fieldline_model::entity::calculated_field::RelationLevel;
-use fieldline_model::kv::Value;
-use fieldline_model::timeseries::{Order, Point, RangeQuery};
-use fieldline_model::{CalculatedFieldId, EntityId, Subject};
+use fieldline_model::kv::KvValue;
+use fieldline_model::timeseries::{DataPoint, PointOrder, RangeQuery};
+use fieldline_model::{CalculatedFieldId, EntityId, EntityKey};
 use tracing::warn;
 
-use super::Worker;
-use super::field_calls::{FieldCall, FieldCase, ValuesCase};
+use super::RuleWorker;
+use super::field_calls::{FieldEvaluation, FieldScriptCall, ValueFieldEvaluation};
 use super::fields::reach::walk_path;
-use super::fields::{Shown, owner_of, takers};
-use super::walk::{Move, Ticket};
+use super::fields::{FieldDebugEvent, owner_of, takers};
+use super::walk::{MessageHandle, WalkTask};
 use crate::calculated_fields::{
-    EvalError, Field, Need, NeedKind, NeedSource, NoScripts, Outcome, Role, State, Update, rolling_number,
+    ArgumentUpdate, CalculatedFieldState, CompiledField, FieldEvaluationError, FieldInput, FieldInputKind,
+    FieldInputRole, FieldInputSource, FieldOutcome, NoScriptRunner, rolling_number,
 };
-use crate::fields::{Change, Entry, News};
+use crate::fields::{FieldEvent, FieldEventKind, RegisteredField};
 use crate::originators::Originator;
 
 /// Bytes of the points of one argument.
 const MAX_POINTS_BYTES: usize = 4 << 20;
 
 /// An update that owns what it brings.
-enum Owned {
-    Value(usize, EntityId, i64, Value),
+enum OwnedArgumentUpdate {
+    Value(usize, EntityId, i64, KvValue),
     Missing(usize, EntityId),
     Points(usize, Vec<(i64, f64)>),
     Zones(usize, Vec<EntityId>),
     Related(Vec<EntityId>),
 }
 
-impl Owned {
-    fn as_update(&self) -> Update<'_> {
+impl OwnedArgumentUpdate {
+    fn as_update(&self) -> ArgumentUpdate<'_> {
         match self {
-            Self::Value(argument, entity, ts, value) => Update::Value {
+            Self::Value(argument, entity, ts, value) => ArgumentUpdate::Value {
                 argument: *argument,
                 entity: *entity,
                 ts: *ts,
                 value: value.as_ref(),
             },
-            Self::Missing(argument, entity) => Update::Missing {
+            Self::Missing(argument, entity) => ArgumentUpdate::Missing {
                 argument: *argument,
                 entity: *entity,
             },
-            Self::Points(argument, points) => Update::Points {
+            Self::Points(argument, points) => ArgumentUpdate::Points {
                 argument: *argument,
                 points,
             },
-            Self::Zones(argument, entities) => Update::Zones {
+            Self::Zones(argument, entities) => ArgumentUpdate::Zones {
                 argument: *argument,
                 entities,
             },
-            Self::Related(entities) => Update::Related(entities),
+            Self::Related(entities) => ArgumentUpdate::Related(entities),
         }
     }
 }
 
-impl Worker {
+impl RuleWorker {
     /// Brings what an entity has under a field up to date, and evaluates it where that is a reason to.
     #[allow(
         clippy::too_many_arguments,
         reason = "they are one call's inputs, and none belongs to another"
     )]
-    pub(super) async fn tell_values(
+    pub(super) async fn notify_value_field(
         &mut self,
-        ticket: Ticket,
-        entry: &Arc<Entry>,
-        field: &Arc<Field>,
+        ticket: MessageHandle,
+        entry: &Arc<RegisteredField>,
+        field: &Arc<CompiledField>,
         key: StateKey,
         originator: &Arc<Originator>,
-        news: &News,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Stopping> {
+        news: &FieldEvent,
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<(), IngestShutdown> {
         let (subject, now) = (key.subject, self.now_ms());
         let known = self
             .parts
@@ -83,22 +84,22 @@ impl Worker {
             .peek(&key)
             .and_then(|bytes| field.decode(subject.entity, bytes).ok());
         // What was given up for its size begins anew when somebody has changed the field.
-        let known = known.filter(|state| !(news.change == Change::Started && state.is_oversized()));
+        let known = known.filter(|state| !(news.change == FieldEventKind::Started && state.is_oversized()));
         let is_new = known.is_none();
         let mut state = known.unwrap_or_else(|| field.new_state(subject.entity));
         let mut updates = Vec::new();
         if is_new {
             self.apply_pending(ticket.partition, store).await?;
             updates = self.everything(field, subject, originator, store).await?;
-        } else if news.change == Change::Relations || field.relations_due(&state, now) {
+        } else if news.change == FieldEventKind::Relations || field.relations_due(&state, now) {
             self.apply_pending(ticket.partition, store).await?;
             updates = self.relations(field, Some(&state), subject, store).await?;
         }
         updates.extend(
-            self.taken(ticket, entry, field, subject, originator, news, store)
+            self.argument_updates(ticket, entry, field, subject, originator, news, store)
                 .await?,
         );
-        let updates: Vec<Update<'_>> = updates.iter().map(Owned::as_update).collect();
+        let updates: Vec<ArgumentUpdate<'_>> = updates.iter().map(OwnedArgumentUpdate::as_update).collect();
         let previous: Vec<CalculatedFieldId> =
             news.previous.iter().map(|id| CalculatedFieldId(*id)).collect();
         let was_oversized = state.is_oversized();
@@ -112,7 +113,7 @@ impl Worker {
                 true
             }
         };
-        if !(changed || is_new || news.change == Change::Started) {
+        if !(changed || is_new || news.change == FieldEventKind::Started) {
             return Ok(());
         }
         self.evaluate_values(ticket, (entry, field), key, state, originator, news, store, moves)
@@ -126,14 +127,14 @@ impl Worker {
     )]
     pub(super) async fn values_due(
         &mut self,
-        ticket: Ticket,
-        entry: &Arc<Entry>,
-        field: &Arc<Field>,
+        ticket: MessageHandle,
+        entry: &Arc<RegisteredField>,
+        field: &Arc<CompiledField>,
         originator: &Arc<Originator>,
-        news: &News,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Stopping> {
+        news: &FieldEvent,
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<(), IngestShutdown> {
         let (subject, now) = (news.subject, self.now_ms());
         let key = super::fields::key_of(entry, subject);
         let Some(mut state) = self
@@ -143,19 +144,20 @@ impl Worker {
             .and_then(|bytes| field.decode(subject.entity, bytes).ok())
         else {
             // The field has other arguments than it had.
-            let news = News {
-                change: Change::Started,
+            let news = FieldEvent {
+                change: FieldEventKind::Started,
                 ..news.clone()
             };
             return self
-                .tell_values(ticket, entry, field, key, originator, &news, store, moves)
+                .notify_value_field(ticket, entry, field, key, originator, &news, store, moves)
                 .await;
         };
         field.restore(&mut state, now);
         if field.relations_due(&state, now) {
             self.apply_pending(ticket.partition, store).await?;
             let updates = self.relations(field, Some(&state), subject, store).await?;
-            let updates: Vec<Update<'_>> = updates.iter().map(Owned::as_update).collect();
+            let updates: Vec<ArgumentUpdate<'_>> =
+                updates.iter().map(OwnedArgumentUpdate::as_update).collect();
             if let Err(error) = field.update(&mut state, &updates, &[], now) {
                 self.field_failed(entry, field, &state, news, &error);
             }
@@ -170,16 +172,16 @@ impl Worker {
     )]
     async fn evaluate_values(
         &mut self,
-        ticket: Ticket,
-        (entry, field): (&Arc<Entry>, &Arc<Field>),
+        ticket: MessageHandle,
+        (entry, field): (&Arc<RegisteredField>, &Arc<CompiledField>),
         key: StateKey,
-        mut state: State,
+        mut state: CalculatedFieldState,
         originator: &Arc<Originator>,
-        news: &News,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Stopping> {
-        let case = |state| ValuesCase {
+        news: &FieldEvent,
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<(), IngestShutdown> {
+        let case = |state| ValueFieldEvaluation {
             field: field.clone(),
             state,
             originator: originator.clone(),
@@ -191,16 +193,16 @@ impl Worker {
             let due = field.next_check(&state, now);
             let bytes = field.encode(&state);
             self.parts.states.put(ticket.partition, key.clone(), due, &bytes);
-            let call = FieldCall {
+            let call = FieldScriptCall {
                 ticket,
                 key,
                 entry: entry.clone(),
             };
             return self
-                .call_field(call, FieldCase::Values(case(state)), store, moves)
+                .call_field(call, FieldEvaluation::Values(case(state)), store, moves)
                 .await;
         }
-        let evaluated = field.evaluate(&mut state, &mut NoScripts, now);
+        let evaluated = field.evaluate(&mut state, &mut NoScriptRunner, now);
         self.finish_values(ticket, entry, key, case(state), evaluated, store, moves)
             .await
     }
@@ -212,15 +214,15 @@ impl Worker {
     )]
     pub(super) async fn finish_values(
         &mut self,
-        ticket: Ticket,
-        entry: &Arc<Entry>,
+        ticket: MessageHandle,
+        entry: &Arc<RegisteredField>,
         key: StateKey,
-        case: ValuesCase,
-        evaluated: Result<Outcome, EvalError>,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Stopping> {
-        let ValuesCase {
+        case: ValueFieldEvaluation,
+        evaluated: Result<FieldOutcome, FieldEvaluationError>,
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<(), IngestShutdown> {
+        let ValueFieldEvaluation {
             field,
             state,
             originator,
@@ -233,7 +235,7 @@ impl Worker {
         match evaluated {
             Ok(outcome) => {
                 let about = (entry, &field);
-                self.carry_out(ticket, about, &state, outcome, &originator, &news, store, moves)
+                self.apply_outcome(ticket, about, &state, outcome, &originator, &news, store, moves)
                     .await
             }
             Err(error) => {
@@ -245,17 +247,17 @@ impl Worker {
 
     pub(super) fn field_failed(
         &self,
-        entry: &Entry,
-        field: &Field,
-        state: &State,
-        news: &News,
-        error: &EvalError,
+        entry: &RegisteredField,
+        field: &CompiledField,
+        state: &CalculatedFieldState,
+        news: &FieldEvent,
+        error: &FieldEvaluationError,
     ) {
         metrics::counter!("fieldline_rules_field_errors_total").increment(1);
-        let shown = Shown {
+        let shown = FieldDebugEvent {
             arguments: Some(field.arguments_json(state).to_string()),
             error: Some(error.to_string()),
-            ..Shown::default()
+            ..FieldDebugEvent::default()
         };
         self.show_field(entry, state.entity(), news, shown);
     }
@@ -265,29 +267,34 @@ impl Worker {
         clippy::too_many_arguments,
         reason = "they are one call's inputs, and none belongs to another"
     )]
-    async fn taken(
+    async fn argument_updates(
         &mut self,
-        ticket: Ticket,
-        entry: &Arc<Entry>,
-        field: &Field,
-        subject: Subject,
+        ticket: MessageHandle,
+        entry: &Arc<RegisteredField>,
+        field: &CompiledField,
+        subject: EntityKey,
         originator: &Originator,
-        news: &News,
-        store: &Applier,
-    ) -> Result<Vec<Owned>, Stopping> {
+        news: &FieldEvent,
+        store: &EffectWriter,
+    ) -> Result<Vec<OwnedArgumentUpdate>, IngestShutdown> {
         let source = news.subject;
         let mut updates = Vec::new();
         match &news.change {
-            Change::Values { scope, values } => {
+            FieldEventKind::Values { scope, values } => {
                 for (ts, key, value) in values {
                     for (argument, watch) in takers(entry, originator, source) {
                         if watch.takes(*scope, key) {
-                            updates.push(Owned::Value(argument, source.entity, *ts, value.clone()));
+                            updates.push(OwnedArgumentUpdate::Value(
+                                argument,
+                                source.entity,
+                                *ts,
+                                value.clone(),
+                            ));
                         }
                     }
                 }
             }
-            Change::Removed { scope, keys } => {
+            FieldEventKind::Removed { scope, keys } => {
                 let is_removed = |key: &str| keys.iter().any(|removed| **removed == *key);
                 let removed: Vec<usize> = takers(entry, originator, source)
                     .filter(|(_, watch)| watch.scope == *scope && is_removed(&watch.key))
@@ -301,21 +308,21 @@ impl Worker {
                         continue;
                     };
                     if scope.is_some() {
-                        updates.push(Owned::Missing(argument, source.entity));
+                        updates.push(OwnedArgumentUpdate::Missing(argument, source.entity));
                     } else if let Some(update) = self.value_of(argument, need, source, store).await? {
                         // An older point may be left.
                         updates.push(update);
                     }
                 }
             }
-            Change::Owner => {
+            FieldEventKind::Owner => {
                 self.apply_pending(ticket.partition, store).await?;
-                let owner = Subject {
+                let owner = EntityKey {
                     entity: owner_of(originator, subject.tenant),
                     ..subject
                 };
                 for (argument, need) in field.needs().iter().enumerate() {
-                    if need.source == NeedSource::Owner {
+                    if need.source == FieldInputSource::Owner {
                         updates.extend(self.value_of(argument, need, owner, store).await?);
                     }
                 }
@@ -328,21 +335,21 @@ impl Worker {
     /// All that a new state wants to know, as it is stored.
     async fn everything(
         &mut self,
-        field: &Field,
-        subject: Subject,
+        field: &CompiledField,
+        subject: EntityKey,
         originator: &Originator,
-        store: &Applier,
-    ) -> Result<Vec<Owned>, Stopping> {
+        store: &EffectWriter,
+    ) -> Result<Vec<OwnedArgumentUpdate>, IngestShutdown> {
         let mut updates = self.relations(field, None, subject, store).await?;
         for (argument, need) in field.needs().iter().enumerate() {
             let entity = match (&need.source, need.role) {
-                (_, Role::Related) | (NeedSource::Path(_), _) => continue,
-                (NeedSource::Own, _) => subject.entity,
-                (NeedSource::Entity(entity), _) => *entity,
-                (NeedSource::Owner, _) => owner_of(originator, subject.tenant),
+                (_, FieldInputRole::Related) | (FieldInputSource::Path(_), _) => continue,
+                (FieldInputSource::Own, _) => subject.entity,
+                (FieldInputSource::Entity(entity), _) => *entity,
+                (FieldInputSource::Owner, _) => owner_of(originator, subject.tenant),
             };
             updates.extend(
-                self.value_of(argument, need, Subject { entity, ..subject }, store)
+                self.value_of(argument, need, EntityKey { entity, ..subject }, store)
                     .await?,
             );
         }
@@ -352,21 +359,21 @@ impl Worker {
     /// The related entities and zones of a field with the values of those that a state does not know yet.
     async fn relations(
         &mut self,
-        field: &Field,
-        state: Option<&State>,
-        subject: Subject,
-        store: &Applier,
-    ) -> Result<Vec<Owned>, Stopping> {
+        field: &CompiledField,
+        state: Option<&CalculatedFieldState>,
+        subject: EntityKey,
+        store: &EffectWriter,
+    ) -> Result<Vec<OwnedArgumentUpdate>, IngestShutdown> {
         let mut updates = Vec::new();
         if let Some(level) = field.relation() {
             let related = self.along(subject, std::slice::from_ref(level), store).await?;
-            updates.push(Owned::Related(related.clone()));
+            updates.push(OwnedArgumentUpdate::Related(related.clone()));
             let is_known = |entity: &EntityId| state.is_some_and(|state| state.related().contains(entity));
             for entity in related.into_iter().filter(|entity| !is_known(entity)) {
                 for (argument, need) in field.needs().iter().enumerate() {
-                    if need.role == Role::Related {
+                    if need.role == FieldInputRole::Related {
                         updates.extend(
-                            self.value_of(argument, need, Subject { entity, ..subject }, store)
+                            self.value_of(argument, need, EntityKey { entity, ..subject }, store)
                                 .await?,
                         );
                     }
@@ -374,16 +381,16 @@ impl Worker {
             }
         }
         for (argument, need) in field.needs().iter().enumerate() {
-            let NeedSource::Path(path) = &need.source else {
+            let FieldInputSource::Path(path) = &need.source else {
                 continue;
             };
             let found = self.along(subject, path, store).await?;
-            if need.role == Role::Zones {
-                updates.push(Owned::Zones(argument, found.clone()));
+            if need.role == FieldInputRole::Zones {
+                updates.push(OwnedArgumentUpdate::Zones(argument, found.clone()));
             }
             for entity in found {
                 updates.extend(
-                    self.value_of(argument, need, Subject { entity, ..subject }, store)
+                    self.value_of(argument, need, EntityKey { entity, ..subject }, store)
                         .await?,
                 );
             }
@@ -395,43 +402,43 @@ impl Worker {
     async fn value_of(
         &mut self,
         argument: usize,
-        need: &Need,
-        of: Subject,
-        store: &Applier,
-    ) -> Result<Option<Owned>, Stopping> {
+        need: &FieldInput,
+        of: EntityKey,
+        store: &EffectWriter,
+    ) -> Result<Option<OwnedArgumentUpdate>, IngestShutdown> {
         let found = match (need.kind, need.role) {
-            (_, Role::Series) => return Ok(None),
-            (NeedKind::Latest, _) => self.latest(of, &need.key, store).await?,
-            (NeedKind::Attribute(scope), _) => self.attribute(of, scope, &need.key, store).await?,
-            (NeedKind::Rolling { limit, window_ms }, _) => {
+            (_, FieldInputRole::Series) => return Ok(None),
+            (FieldInputKind::Latest, _) => self.latest(of, &need.key, store).await?,
+            (FieldInputKind::Attribute(scope), _) => self.attribute(of, scope, &need.key, store).await?,
+            (FieldInputKind::Rolling { limit, window_ms }, _) => {
                 let points = self.points(of, &need.key, limit, window_ms, store).await?;
                 let points = points
                     .iter()
                     .map(|point| (point.ts, rolling_number(point.value.as_ref())))
                     .collect();
-                return Ok(Some(Owned::Points(argument, points)));
+                return Ok(Some(OwnedArgumentUpdate::Points(argument, points)));
             }
         };
         Ok(Some(match found {
-            Some((ts, value)) => Owned::Value(argument, of.entity, ts, value),
-            None if need.role == Role::Zones => return Ok(None),
-            None => Owned::Missing(argument, of.entity),
+            Some((ts, value)) => OwnedArgumentUpdate::Value(argument, of.entity, ts, value),
+            None if need.role == FieldInputRole::Zones => return Ok(None),
+            None => OwnedArgumentUpdate::Missing(argument, of.entity),
         }))
     }
 
     async fn points(
         &mut self,
-        of: Subject,
+        of: EntityKey,
         key: &str,
         limit: usize,
         window_ms: i64,
-        store: &Applier,
-    ) -> Result<Vec<Point>, Stopping> {
+        store: &EffectWriter,
+    ) -> Result<Vec<DataPoint>, IngestShutdown> {
         let query = RangeQuery {
             start: self.now_ms().saturating_sub(window_ms).max(0),
             end: i64::MAX,
             limit,
-            order: Order::Descending,
+            order: PointOrder::Descending,
         };
         loop {
             // Of long texts, the newest that fit.
@@ -451,10 +458,10 @@ impl Worker {
     /// The entities at the end of a path of relations.
     async fn along(
         &mut self,
-        subject: Subject,
+        subject: EntityKey,
         path: &[RelationLevel],
-        store: &Applier,
-    ) -> Result<Vec<EntityId>, Stopping> {
+        store: &EffectWriter,
+    ) -> Result<Vec<EntityId>, IngestShutdown> {
         loop {
             let services = self.common.services.clone();
             let path = path.to_vec();

@@ -6,53 +6,60 @@ mod tasks;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use fieldline_core::ingest::{Applier, Stopping};
+use fieldline_core::ingest::{EffectWriter, IngestShutdown};
 use fieldline_core::ports::StoreResult;
 use fieldline_model::entity::calculated_field::RelationLevel;
-use fieldline_model::message::{Message, MsgType};
-use fieldline_model::{EntityId, EntityType, Subject, TenantId};
+use fieldline_model::message::{MsgType, QueueMessage};
+use fieldline_model::{EntityId, EntityKey, EntityType, TenantId};
 use rustc_hash::FxHashMap;
 use tracing::warn;
 
 pub(crate) use self::tasks::owner_of;
-pub(super) use self::tasks::{Shown, key_of, salt, takers};
-use super::Worker;
-use super::walk::{Move, Ticket};
-use crate::book::Book;
-use crate::fields::{self, Change, Entry, FIELD_MESSAGE, Kind, News, Of, Page, Task, TenantFields};
-use crate::message::Msg;
-use crate::node::{NodeError, Step};
+pub(super) use self::tasks::{FieldDebugEvent, key_of, salt, takers};
+use super::RuleWorker;
+use super::walk::{MessageHandle, WalkTask};
+use crate::book::ChainRegistry;
+use crate::fields::{
+    self, DependencySource, FIELD_MESSAGE, FieldEvent, FieldEventKind, FieldLogic, FieldTask, ProfilePage,
+    RegisteredField, TenantFields,
+};
+use crate::message::RuleMessage;
+use crate::node::{NodeError, NodeResult};
 use crate::originators::Originator;
-use crate::tenants::Epoch;
+use crate::tenants::TenantEpoch;
 
 /// News that one message may lead to in one partition. Fields that feed each other end long before: none takes part twice.
 const MAX_NEWS: usize = 10_000;
 
 /// The fields of the tenants that a worker has seen, and what waits to be told to them.
 #[derive(Default)]
-pub struct Feeding {
+pub struct FieldEventQueue {
     /// `None` for a tenant without fields.
-    pub(super) tenants: FxHashMap<TenantId, (Epoch, Option<Arc<TenantFields>>)>,
+    pub(super) tenants: FxHashMap<TenantId, (TenantEpoch, Option<Arc<TenantFields>>)>,
     /// What has been told by nodes and results, and not been handled yet.
-    pub(super) fed: Vec<News>,
+    pub(super) fed: Vec<FieldEvent>,
 }
 
-impl Feeding {
+impl FieldEventQueue {
     /// The fields of a tenant that has any.
     pub(super) fn of(&self, tenant: TenantId) -> Option<&Arc<TenantFields>> {
         self.tenants.get(&tenant)?.1.as_ref()
     }
 }
 
-impl Worker {
+impl RuleWorker {
     /// Brings the fields of a tenant up to date, which costs a look where they are.
-    pub(super) async fn know_fields(&mut self, tenant: TenantId, store: &Applier) -> Result<(), Stopping> {
+    pub(super) async fn refresh_fields(
+        &mut self,
+        tenant: TenantId,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         let known = self.parts.feeding.tenants.get(&tenant);
         if known.is_some_and(|(epoch, _)| epoch.is_current()) {
             return Ok(());
         }
         let epoch = self.common.book.fields().epoch(tenant);
-        let load = |book: Arc<Book>| async move { book.fields().tenant(tenant).await };
+        let load = |book: Arc<ChainRegistry>| async move { book.fields().tenant(tenant).await };
         let loaded = self.load(tenant, "calculated fields", load, store).await?;
         let fields = loaded.filter(|fields| !fields.is_empty());
         self.parts.feeding.tenants.insert(tenant, (epoch, fields));
@@ -60,18 +67,18 @@ impl Worker {
     }
 
     /// What a message from inside the platform says to fields, to be handled before its chain sees it.
-    pub(super) fn news_of(&self, msg: &mut Msg) -> Option<News> {
-        News::of_message(self.parts.feeding.of(msg.tenant)?, msg)
+    pub(super) fn news_of(&self, msg: &mut RuleMessage) -> Option<FieldEvent> {
+        FieldEvent::of_message(self.parts.feeding.of(msg.tenant)?, msg)
     }
 
     /// Handles news, and what comes of it.
-    pub(super) async fn feed_fields(
+    pub(super) async fn notify_fields(
         &mut self,
-        ticket: Ticket,
-        fed: Vec<News>,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Stopping> {
+        ticket: MessageHandle,
+        fed: Vec<FieldEvent>,
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<(), IngestShutdown> {
         let mut waiting = VecDeque::from(fed);
         let mut count = 0;
         loop {
@@ -84,25 +91,25 @@ impl Worker {
                 warn!(tenant = %news.subject.tenant, "a message leads to too many values of calculated fields");
                 return Ok(());
             }
-            self.spread(ticket, &news, store, moves).await?;
+            self.distribute_event(ticket, &news, store, moves).await?;
         }
     }
 
     /// Tells all fields that news concerns: those of the entity here, others in the partitions of their entities.
-    async fn spread(
+    async fn distribute_event(
         &mut self,
-        ticket: Ticket,
-        news: &News,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Stopping> {
+        ticket: MessageHandle,
+        news: &FieldEvent,
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<(), IngestShutdown> {
         let subject = news.subject;
         let Some(fields) = self.parts.feeding.of(subject.tenant).cloned() else {
             return Ok(());
         };
-        if news.change == Change::Gone {
+        if news.change == FieldEventKind::Gone {
             for entry in fields.all() {
-                self.parts.forget(&key_of(entry, subject));
+                self.parts.clear_state(&key_of(entry, subject));
             }
             return Ok(());
         }
@@ -111,7 +118,7 @@ impl Worker {
             return Ok(());
         };
         let profile = originator.profile.as_ref().map(|profile| profile.id);
-        let own: Vec<Arc<Entry>> = fields
+        let own: Vec<Arc<RegisteredField>> = fields
             .of_entity(subject.entity, profile)
             .filter(|entry| !news.comes_from(entry.id) && entry.concerns_own(news))
             .cloned()
@@ -119,8 +126,8 @@ impl Worker {
         if own.is_empty() {
             return Ok(());
         }
-        if !self.is_fields_home(ticket, subject, &originator) {
-            let task = Task {
+        if !self.owns_fields(ticket, subject, &originator) {
+            let task = FieldTask {
                 field: None,
                 news: news.clone(),
                 page: None,
@@ -130,7 +137,7 @@ impl Worker {
             return Ok(());
         }
         for entry in own {
-            self.tell_field(ticket, &entry, subject, &originator, news, store, moves)
+            self.notify_field(ticket, &entry, subject, &originator, news, store, moves)
                 .await?;
         }
         Ok(())
@@ -138,7 +145,7 @@ impl Worker {
 
     /// Whether what fields keep for an entity is kept in the partition of a ticket: that of its profile's queue, where the
     /// messages from inside the platform arrive as well.
-    fn is_fields_home(&self, ticket: Ticket, subject: Subject, originator: &Originator) -> bool {
+    fn owns_fields(&self, ticket: MessageHandle, subject: EntityKey, originator: &Originator) -> bool {
         let queue = originator
             .profile
             .as_ref()
@@ -151,10 +158,10 @@ impl Worker {
     /// Queues messages beside what is going on; it is done with when they are there.
     pub(super) fn send(
         &mut self,
-        ticket: Ticket,
+        ticket: MessageHandle,
         tenant: TenantId,
-        messages: Vec<Message>,
-        moves: &mut Vec<Move>,
+        messages: Vec<QueueMessage>,
+        moves: &mut Vec<WalkTask>,
     ) {
         let services = self.common.services.clone();
         let work = async move { fields::push(&services, tenant, messages).await };
@@ -163,38 +170,39 @@ impl Worker {
 
     fn beside(
         &mut self,
-        ticket: Ticket,
+        ticket: MessageHandle,
         tenant: TenantId,
         work: impl Future<Output = StoreResult<()>> + Send + 'static,
-        moves: &mut Vec<Move>,
+        moves: &mut Vec<WalkTask>,
     ) {
         self.begin(ticket);
-        let waiting = Step::wait(async move {
+        let waiting = NodeResult::wait(async move {
             match work.await {
-                Ok(()) => Step::Done,
+                Ok(()) => NodeResult::Done,
                 Err(error) => {
                     let kind = MsgType::Custom(FIELD_MESSAGE.into());
-                    let message = Message::new(kind, tenant.into(), 0, Default::default(), String::new());
-                    Step::Fail(Msg::of(tenant, message), NodeError::from(error))
+                    let message =
+                        QueueMessage::new(kind, tenant.into(), 0, Default::default(), String::new());
+                    NodeResult::Fail(RuleMessage::of(tenant, message), NodeError::from(error))
                 }
             }
         });
-        moves.push(Move::Answer(waiting, None, tenant));
+        moves.push(WalkTask::Answer(waiting, None, tenant));
     }
 
     /// Tells the fields of other entities that look at values of this one.
     fn spread_elsewhere(
         &mut self,
-        ticket: Ticket,
+        ticket: MessageHandle,
         fields: &Arc<TenantFields>,
-        news: &News,
-        moves: &mut Vec<Move>,
+        news: &FieldEvent,
+        moves: &mut Vec<WalkTask>,
     ) {
         let (subject, now) = (news.subject, self.now_ms());
         let mut messages = Vec::new();
-        let mut tell = |entry: &Arc<Entry>, owner: Option<EntityId>| {
-            let page = fields::is_profile(entry.entity).then_some(Page { number: 0, owner });
-            let task = Task {
+        let mut tell = |entry: &Arc<RegisteredField>, owner: Option<EntityId>| {
+            let page = fields::is_profile(entry.entity).then_some(ProfilePage { number: 0, owner });
+            let task = FieldTask {
                 field: Some(entry.id),
                 news: news.clone(),
                 page,
@@ -202,7 +210,7 @@ impl Worker {
             messages.push(task.message(entry.entity, now));
         };
         for entry in fields.naming(subject.entity) {
-            let is_named = |of: &Of| *of == Of::Entity(subject.entity);
+            let is_named = |of: &DependencySource| *of == DependencySource::Entity(subject.entity);
             if !news.comes_from(entry.id) && entry.taken_from(news).any(|watch| is_named(&watch.of)) {
                 tell(entry, None);
             }
@@ -212,7 +220,11 @@ impl Worker {
             EntityType::Customer | EntityType::Tenant
         ) {
             for entry in fields.of_owners() {
-                if !news.comes_from(entry.id) && entry.taken_from(news).any(|watch| watch.of == Of::Owner) {
+                if !news.comes_from(entry.id)
+                    && entry
+                        .taken_from(news)
+                        .any(|watch| watch.of == DependencySource::Owner)
+                {
                     tell(entry, Some(subject.entity));
                 }
             }
@@ -227,8 +239,8 @@ impl Worker {
             let mut paths: Vec<Arc<[RelationLevel]>> = Vec::new();
             for watch in entry.taken_from(news) {
                 match (&watch.of, &entry.kind) {
-                    (Of::Path(path), _) if !paths.contains(path) => paths.push(path.clone()),
-                    (Of::Related, Kind::Values(field)) => {
+                    (DependencySource::Path(path), _) if !paths.contains(path) => paths.push(path.clone()),
+                    (DependencySource::Related, FieldLogic::Values(field)) => {
                         paths.extend(field.relation().map(|level| [level.clone()].into()));
                     }
                     _ => {}
@@ -236,7 +248,7 @@ impl Worker {
             }
             paths.dedup();
             if !paths.is_empty() {
-                let work = reach::tell_related(
+                let work = reach::notify_related(
                     self.common.services.clone(),
                     entry.clone(),
                     paths,

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 /// Holds messages back until others have ended. Messages are known by their numbers; of those that may be submitted the
 /// lowest number is first.
-pub(super) enum Gate<K> {
+pub(super) enum SubmitScheduler<K> {
     /// So many at a time, and the next ones when all of these have ended.
     Batches {
         size: usize,
@@ -26,7 +26,7 @@ pub(super) enum Gate<K> {
     },
 }
 
-impl<K: Copy + Eq + Hash> Gate<K> {
+impl<K: Copy + Eq + Hash> SubmitScheduler<K> {
     /// Lets so many through at a time.
     pub(super) fn batches(size: usize, waiting: impl IntoIterator<Item = u32>) -> Self {
         let size = size.max(1);
@@ -74,7 +74,7 @@ impl<K: Copy + Eq + Hash> Gate<K> {
     }
 
     /// A message has ended, and those that wait for it may follow.
-    pub(super) fn ended(&mut self, index: u32) {
+    pub(super) fn complete(&mut self, index: u32) {
         match self {
             Self::Batches {
                 size, left, running, ..
@@ -103,26 +103,26 @@ mod tests {
 
     #[test]
     fn batches_wait_for_each_other() {
-        let mut gate = Gate::<u32>::batches(2, 0..5);
+        let mut gate = SubmitScheduler::<u32>::batches(2, 0..5);
         assert_eq!([gate.next(), gate.next(), gate.next()], [Some(0), Some(1), None]);
-        gate.ended(1);
+        gate.complete(1);
         assert_eq!(gate.next(), None);
-        gate.ended(0);
+        gate.complete(0);
         assert_eq!([gate.next(), gate.next(), gate.next()], [Some(2), Some(3), None]);
     }
 
     #[test]
     fn messages_of_a_kind_wait_for_each_other_and_the_lowest_is_first() {
-        let mut gate = Gate::queues([(0, 'a'), (1, 'a'), (2, 'b'), (3, 'a')]);
+        let mut gate = SubmitScheduler::queues([(0, 'a'), (1, 'a'), (2, 'b'), (3, 'a')]);
         assert_eq!(gate.next(), Some(0));
-        gate.ended(0);
+        gate.complete(0);
         assert_eq!([gate.next(), gate.next(), gate.next()], [Some(1), Some(2), None]);
-        gate.ended(2);
+        gate.complete(2);
         assert_eq!(gate.next(), None);
-        gate.ended(1);
+        gate.complete(1);
         assert_eq!([gate.next(), gate.next()], [Some(3), None]);
         // Twice is as good as once.
-        gate.ended(1);
+        gate.complete(1);
         assert_eq!(gate.next(), None);
     }
 
@@ -153,10 +153,10 @@ mod tests {
     #[test]
     fn one_busy_kind_costs_no_more_than_many() {
         const MESSAGES: u32 = 20_000;
-        let mut gate = Gate::queues((0..MESSAGES).map(|index| (index, Watched(0))));
+        let mut gate = SubmitScheduler::queues((0..MESSAGES).map(|index| (index, Watched(0))));
         for index in 0..MESSAGES {
             assert_eq!((gate.next(), gate.next()), (Some(index), None));
-            gate.ended(index);
+            gate.complete(index);
         }
         assert!(LOOKS.get() < 10 * MESSAGES as usize, "{} looks", LOOKS.get());
     }

@@ -2,39 +2,39 @@
 //! process that dies of it twice leaves it out: a message is set aside, what was kept is given up.
 
 use bytes::Bytes;
-use fieldline_core::in_hand::{Deaths, KeptInHand};
-use fieldline_core::ingest::{Applier, Stopping};
+use fieldline_core::in_hand::{CrashCount, InFlightKept};
+use fieldline_core::ingest::{EffectWriter, IngestShutdown};
 use fieldline_core::ports::{Offset, StateKey};
 use fieldline_model::fnv;
-use fieldline_model::record::diverted::Diverted;
+use fieldline_model::record::diverted::DivertedRecord;
 use fieldline_model::record::{RecordBatch, split};
 use uuid::Uuid;
 
-use super::Worker;
+use super::RuleWorker;
 use super::lane_book::LaneItem;
 
 /// What is kept until its time comes.
-pub(super) fn due(key: &StateKey) -> KeptInHand {
+pub(super) fn due(key: &StateKey) -> InFlightKept {
     let ids = [key.subject.entity.id, key.keeper];
     let bytes = ids.iter().flat_map(|id| id.as_bytes()).copied();
     let id = fnv::hash_128(bytes.chain(key.number.to_le_bytes()));
-    KeptInHand {
+    InFlightKept {
         tenant: key.subject.tenant,
         id: Uuid::from_u128(id),
     }
 }
 
-impl Worker {
+impl RuleWorker {
     /// Sets a message of the lane aside; returns false where there is nowhere to keep it.
     pub(super) async fn set_aside_of_lane(
         &mut self,
         item: &LaneItem,
-        diverted: &Diverted<'_>,
-        deaths: Deaths,
-        store: &Applier,
-    ) -> Result<bool, Stopping> {
+        diverted: &DivertedRecord<'_>,
+        deaths: CrashCount,
+        store: &EffectWriter,
+    ) -> Result<bool, IngestShutdown> {
         let mut records = RecordBatch::new();
-        records.diverted(diverted);
+        records.push_diverted(diverted);
         let Some(Ok(record)) = split(records.as_bytes()).next() else {
             return Ok(false);
         };

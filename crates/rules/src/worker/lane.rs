@@ -13,28 +13,28 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fieldline_core::in_hand::KeptTurn;
-use fieldline_core::ingest::{Applier, Delivered, Stopping};
+use fieldline_core::ingest::{DeliveredBatch, EffectWriter, IngestShutdown};
 use fieldline_core::ports::{Partition, StateKey};
-use fieldline_model::Subject;
+use fieldline_model::EntityKey;
 use fieldline_model::record::RecordBody;
-use fieldline_model::record::diverted::{self, Diverted};
+use fieldline_model::record::diverted::{self, DivertedRecord};
 use rustc_hash::FxHashSet;
 use tracing::error;
 use uuid::Uuid;
 
-use super::Worker;
-use super::build::RecordSource;
+use super::RuleWorker;
+use super::build::MessageSource;
 use super::lane_book::{LaneItem, LaneRun};
-use super::pack::Origin;
+use super::pack::MessageOrigin;
 use super::rounds::SHORTEST_PAUSE;
-use super::walk::Ticket;
-use crate::engine::Role;
-use crate::lanes::Lanes;
+use super::walk::MessageHandle;
+use crate::engine::QueueRole;
+use crate::lanes::SlowLanes;
 use crate::stats::LastFailure;
-use crate::strategy::{Outcome, Strategy};
+use crate::strategy::{MessageOutcome, QueueStrategy};
 
 /// Who keeps what waits in a lane.
-const KEEPER: Uuid = Uuid::from_u128(0x1a9e_0000_0000_4000_8000_0000_0000_0001);
+const LANE_STATE_OWNER: Uuid = Uuid::from_u128(0x1a9e_0000_0000_4000_8000_0000_0000_0001);
 const HEADER_BYTES: usize = 4 + 8 + 8;
 /// For how long messages begin before others that have waited go on.
 const SLICE: Duration = Duration::from_millis(20);
@@ -43,13 +43,13 @@ const SUSPECT_PAUSE: Duration = Duration::from_millis(50);
 
 /// What is kept beside the record.
 #[derive(Clone, Copy)]
-struct Header {
+struct LaneRecordHeader {
     retries: u32,
     first_ms: i64,
     received_ms: i64,
 }
 
-impl Header {
+impl LaneRecordHeader {
     fn encode(self, body: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
         bytes.extend_from_slice(&self.retries.to_le_bytes());
@@ -73,22 +73,22 @@ impl Header {
 }
 
 /// What is kept of a message.
-fn read(subject: Subject, value: &[u8]) -> Option<(Header, Diverted<'_>)> {
-    let (header, body) = Header::decode(value)?;
+fn read(subject: EntityKey, value: &[u8]) -> Option<(LaneRecordHeader, DivertedRecord<'_>)> {
+    let (header, body) = LaneRecordHeader::decode(value)?;
     let diverted = diverted::decode(subject, header.received_ms, body).ok()?;
     Some((header, diverted))
 }
 
-impl Worker {
-    fn lane_of(&self) -> Option<Arc<Lanes>> {
+impl RuleWorker {
+    fn lane_of(&self) -> Option<Arc<SlowLanes>> {
         match &self.queue.role {
-            Role::Lane(lanes) => Some(lanes.clone()),
+            QueueRole::Lane(lanes) => Some(lanes.clone()),
             _ => None,
         }
     }
 
     /// The queue that a message of a ticket belongs to: its own one, or that which it was diverted from.
-    pub(super) fn home_queue(&self, ticket: Ticket) -> Arc<str> {
+    pub(super) fn home_queue(&self, ticket: MessageHandle) -> Arc<str> {
         let of_lane = self.lane.name(ticket.home).filter(|_| self.queue.role.is_lane());
         of_lane.unwrap_or(&self.queue.name).clone()
     }
@@ -96,7 +96,7 @@ impl Worker {
     /// Finds what the lane held when the program started.
     pub(super) fn find_lane(&mut self, partition: Partition) {
         let Some(lanes) = self.lane_of() else { return };
-        let mut keys = self.parts.states.keys_of(KEEPER, partition);
+        let mut keys = self.parts.states.keys_of(LANE_STATE_OWNER, partition);
         keys.sort_unstable_by_key(|key| key.number);
         let held: FxHashSet<u64> = keys.iter().map(|key| key.number).collect();
         let states = &mut self.parts.states;
@@ -106,7 +106,7 @@ impl Worker {
             let tenant = key.subject.tenant;
             match self.lane_item(key.clone(), partition, &lanes) {
                 Some(item) => {
-                    lanes.found(tenant, item.bytes);
+                    lanes.count_existing(tenant, item.bytes);
                     self.lane.push(item);
                 }
                 None => {
@@ -121,12 +121,12 @@ impl Worker {
     pub(super) fn leave_lane(&mut self, partition: Partition) {
         let Some(lanes) = self.lane_of() else { return };
         for item in self.lane.drop_partition(partition) {
-            lanes.left(item.key.subject.tenant, item.bytes);
+            lanes.release(item.key.subject.tenant, item.bytes);
         }
         self.suspended.cut(|ticket, _| ticket.partition == partition);
     }
 
-    fn lane_item(&mut self, key: StateKey, partition: Partition, lanes: &Lanes) -> Option<LaneItem> {
+    fn lane_item(&mut self, key: StateKey, partition: Partition, lanes: &SlowLanes) -> Option<LaneItem> {
         let (header, diverted) = read(key.subject, self.parts.states.peek(&key)?)?;
         let is_one_by_one = lanes
             .queue(diverted.queue)
@@ -149,7 +149,7 @@ impl Worker {
     }
 
     /// Keeps what has come.
-    pub(super) fn fill_lane(&mut self, delivered: &Delivered<'_>) {
+    pub(super) fn fill_lane(&mut self, delivered: &DeliveredBatch<'_>) {
         let Some(lanes) = self.lane_of() else { return };
         let partition = delivered.records.partition;
         for (offset, record) in delivered.readable {
@@ -159,10 +159,10 @@ impl Worker {
             };
             let key = StateKey {
                 subject: record.subject,
-                keeper: KEEPER,
+                keeper: LANE_STATE_OWNER,
                 number: offset.0,
             };
-            let header = Header {
+            let header = LaneRecordHeader {
                 retries: 0,
                 first_ms: 0,
                 received_ms: record.received_ms,
@@ -171,7 +171,7 @@ impl Worker {
             self.parts.states.put(partition, key.clone(), None, &value);
             if let Some(item) = self.lane_item(key, partition, &lanes) {
                 if lanes.is_from_before(partition, *offset) {
-                    lanes.found(record.subject.tenant, item.bytes);
+                    lanes.count_existing(record.subject.tenant, item.bytes);
                 }
                 self.lane.push(item);
             }
@@ -180,7 +180,7 @@ impl Worker {
 
     /// When the lane has something to do.
     pub(super) fn next_of_lane(&self) -> Option<Duration> {
-        let Role::Lane(lanes) = &self.queue.role else {
+        let QueueRole::Lane(lanes) = &self.queue.role else {
             return None;
         };
         if !self.pack.ended.is_empty() {
@@ -192,7 +192,7 @@ impl Worker {
     }
 
     /// Lets messages of the lane begin and end, for a while.
-    pub(super) async fn run_lane(&mut self, store: &Applier) -> Result<(), Stopping> {
+    pub(super) async fn run_lane(&mut self, store: &EffectWriter) -> Result<(), IngestShutdown> {
         let Some(lanes) = self.lane_of() else {
             return Ok(());
         };
@@ -200,7 +200,7 @@ impl Worker {
         self.check_open()?;
         self.settle_lane(&lanes);
         for slot in self.lane.late(lanes.options.timeout.0, Instant::now()) {
-            self.end_of_lane(slot, Outcome::Open, &lanes);
+            self.end_of_lane(slot, MessageOutcome::Open, &lanes);
         }
         let began = Instant::now();
         while began.elapsed() < SLICE
@@ -217,18 +217,23 @@ impl Worker {
         Ok(())
     }
 
-    async fn begin_of_lane(&mut self, slot: u32, lanes: &Lanes, store: &Applier) -> Result<(), Stopping> {
+    async fn begin_of_lane(
+        &mut self,
+        slot: u32,
+        lanes: &SlowLanes,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         let Some(item) = self.lane.running(slot).map(|run| run.item.clone()) else {
             return Ok(());
         };
-        self.pack.begin_one(slot, Origin { record: 0, row: 0 });
+        self.pack.begin_one(slot, MessageOrigin { record: 0, row: 0 });
         let Some(value) = self.parts.states.get(&item.key) else {
             // Its originator or tenant is no more.
             self.lane.end(slot);
-            lanes.left(item.key.subject.tenant, item.bytes);
+            lanes.release(item.key.subject.tenant, item.bytes);
             return Ok(());
         };
-        self.shares.goes_on(item.key.subject.tenant);
+        self.shares.resume_tenant(item.key.subject.tenant);
         self.parts.partition = item.partition;
         self.submit_diverted(slot, &item, &value, lanes, store).await
     }
@@ -238,9 +243,9 @@ impl Worker {
         slot: u32,
         item: &LaneItem,
         value: &Bytes,
-        lanes: &Lanes,
-        store: &Applier,
-    ) -> Result<(), Stopping> {
+        lanes: &SlowLanes,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         let Some((_, diverted)) = read(item.key.subject, value) else {
             let (ticket, error) = (self.ticket(slot), "the message cannot be read");
             self.pack.begin_of(slot);
@@ -272,7 +277,7 @@ impl Worker {
                 error!(partition = %item.partition, tenant = %item.key.subject.tenant, "the process died of this message of a lane and there is nowhere to keep it, trying it again");
             }
         }
-        let source = RecordSource {
+        let source = MessageSource {
             id: diverted.id,
             row: 0,
             bytes: value,
@@ -282,7 +287,7 @@ impl Worker {
     }
 
     /// Lets go of the messages that have ended.
-    fn settle_lane(&mut self, lanes: &Lanes) {
+    fn settle_lane(&mut self, lanes: &SlowLanes) {
         for slot in std::mem::take(&mut self.pack.ended) {
             if self.lane.running(slot).is_some() {
                 let outcome = self.pack.outcome(slot);
@@ -292,7 +297,7 @@ impl Worker {
     }
 
     /// A message of the lane has ended, or its time is up.
-    fn end_of_lane(&mut self, slot: u32, outcome: Outcome, lanes: &Lanes) {
+    fn end_of_lane(&mut self, slot: u32, outcome: MessageOutcome, lanes: &SlowLanes) {
         let number = self.pack.number_of(slot);
         self.suspended.cut_one((number, slot));
         let failure = self.pack.failures.remove(&slot);
@@ -303,7 +308,7 @@ impl Worker {
         let queue = name.and_then(|name| lanes.queue(&name));
         let strategy = queue
             .as_ref()
-            .map_or_else(Strategy::default, |queue| queue.strategy.read().clone());
+            .map_or_else(QueueStrategy::default, |queue| queue.strategy.read().clone());
         let tenant = item.key.subject.tenant;
         let again = self.is_tried_again(item, outcome, &strategy, lanes);
         if let Some(queue) = queue {
@@ -321,15 +326,21 @@ impl Worker {
     }
 
     /// Keeps nothing of a message any longer.
-    fn leave_lane_for_good(&mut self, run: LaneRun, lanes: &Lanes) {
+    fn leave_lane_for_good(&mut self, run: LaneRun, lanes: &SlowLanes) {
         let LaneRun { item, note, .. } = run;
         self.parts.states.remove(&item.key);
         self.parts.end_record(item.partition, item.key.number);
         self.lane_notes.extend(note);
-        lanes.left(item.key.subject.tenant, item.bytes);
+        lanes.release(item.key.subject.tenant, item.bytes);
     }
 
-    fn is_tried_again(&self, item: &LaneItem, outcome: Outcome, strategy: &Strategy, lanes: &Lanes) -> bool {
+    fn is_tried_again(
+        &self,
+        item: &LaneItem,
+        outcome: MessageOutcome,
+        strategy: &QueueStrategy,
+        lanes: &SlowLanes,
+    ) -> bool {
         if !strategy.retries_of(outcome) || self.parts.states.peek(&item.key).is_none() {
             return false;
         }
@@ -343,7 +354,7 @@ impl Worker {
         u128::from(tried.max(0).unsigned_abs()) < lanes.options.retry_time.0.as_millis()
     }
 
-    fn try_again(&mut self, mut item: LaneItem, strategy: &Strategy) {
+    fn try_again(&mut self, mut item: LaneItem, strategy: &QueueStrategy) {
         let pause = strategy.pause_after(item.retries).max(SHORTEST_PAUSE);
         item.retries = item.retries.saturating_add(1);
         if item.first_ms == 0 {
@@ -351,8 +362,8 @@ impl Worker {
         }
         item.at = Instant::now() + pause;
         let value = self.parts.states.get(&item.key);
-        if let Some((header, body)) = value.as_deref().and_then(Header::decode) {
-            let header = Header {
+        if let Some((header, body)) = value.as_deref().and_then(LaneRecordHeader::decode) {
+            let header = LaneRecordHeader {
                 retries: item.retries,
                 first_ms: item.first_ms,
                 ..header
@@ -370,14 +381,14 @@ impl Worker {
     fn report_end(
         &self,
         item: &LaneItem,
-        outcome: Outcome,
-        strategy: &Strategy,
+        outcome: MessageOutcome,
+        strategy: &QueueStrategy,
         failure: Option<LastFailure>,
     ) {
         metrics::counter!("fieldline_rules_messages_total").increment(1);
         match outcome {
-            Outcome::Done => {}
-            Outcome::Failed => {
+            MessageOutcome::Done => {}
+            MessageOutcome::Failed => {
                 metrics::counter!("fieldline_rules_failed_total").increment(1);
                 if strategy.retries_of(outcome) {
                     let error = failure.map(|failure| failure.error).unwrap_or_default();
@@ -387,7 +398,7 @@ impl Worker {
                     );
                 }
             }
-            Outcome::Open => {
+            MessageOutcome::Open => {
                 metrics::counter!("fieldline_rules_timed_out_total").increment(1);
                 self.give_up(
                     item.key.subject,

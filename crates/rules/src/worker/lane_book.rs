@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fieldline_core::in_hand::{KeptInHand, KeptNote};
+use fieldline_core::in_hand::{InFlightKept, KeptNote};
 use fieldline_core::ports::{Partition, StateKey};
 use fieldline_model::{EntityId, TenantId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -41,8 +41,8 @@ pub(super) struct LaneItem {
 
 impl LaneItem {
     /// What is noted while it is worked on.
-    pub(super) const fn in_hand(&self) -> KeptInHand {
-        KeptInHand {
+    pub(super) const fn in_hand(&self) -> InFlightKept {
+        InFlightKept {
             tenant: self.key.subject.tenant,
             id: self.id,
         }
@@ -58,13 +58,13 @@ pub(super) struct LaneRun {
 }
 
 #[derive(Default)]
-struct Turns {
+struct TenantLaneQueue {
     waiting: VecDeque<LaneItem>,
     running: FxHashSet<EntityId>,
     used: Duration,
 }
 
-impl Turns {
+impl TenantLaneQueue {
     /// The first message that may begin; or else when one of them may.
     fn first(&self, now: Instant) -> Result<usize, Option<Instant>> {
         if self.running.len() >= AT_ONCE {
@@ -88,14 +88,14 @@ impl Turns {
 
 /// The messages of one lane worker.
 #[derive(Default)]
-pub(super) struct LaneBook {
-    tenants: FxHashMap<TenantId, Turns>,
+pub(super) struct LaneScheduler {
+    tenants: FxHashMap<TenantId, TenantLaneQueue>,
     running: FxHashMap<u32, LaneRun>,
     free: Vec<u32>,
     names: Vec<Arc<str>>,
 }
 
-impl LaneBook {
+impl LaneScheduler {
     /// The number of a queue.
     pub(super) fn number_of(&mut self, queue: &str) -> u16 {
         let known = self.names.iter().position(|name| **name == *queue);
@@ -122,10 +122,10 @@ impl LaneBook {
         let turns = self
             .tenants
             .entry(item.key.subject.tenant)
-            .or_insert_with(|| Turns {
+            .or_insert_with(|| TenantLaneQueue {
                 // Who comes has no time left from before.
                 used: least.unwrap_or_default(),
-                ..Turns::default()
+                ..TenantLaneQueue::default()
             });
         let number = item.key.number;
         let at = turns
@@ -230,12 +230,12 @@ impl LaneBook {
 #[cfg(test)]
 mod tests {
     use fieldline_core::ports::QueueId;
-    use fieldline_model::{DeviceId, Subject};
+    use fieldline_model::{DeviceId, EntityKey};
 
     use super::*;
 
     fn item(tenant: TenantId, device: u128, number: u64) -> LaneItem {
-        let subject = Subject::device(tenant, DeviceId(Uuid::from_u128(device)));
+        let subject = EntityKey::device(tenant, DeviceId(Uuid::from_u128(device)));
         LaneItem {
             key: StateKey {
                 subject,
@@ -256,14 +256,14 @@ mod tests {
         }
     }
 
-    fn begun(book: &mut LaneBook) -> Option<(u32, u64)> {
+    fn begun(book: &mut LaneScheduler) -> Option<(u32, u64)> {
         let slot = book.begin(Instant::now())?;
         Some((slot, book.running(slot)?.item.key.number))
     }
 
     #[test]
     fn messages_of_an_originator_follow_each_other_also_when_the_first_is_tried_again() {
-        let (mut book, tenant) = (LaneBook::default(), TenantId::new());
+        let (mut book, tenant) = (LaneScheduler::default(), TenantId::new());
         for (device, number) in [(1, 1), (1, 2), (2, 3)] {
             book.push(item(tenant, device, number));
         }
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn who_has_used_less_time_is_next_however_many_messages_wait_before_it() {
-        let (mut book, [greedy, other]) = (LaneBook::default(), [TenantId::new(), TenantId::new()]);
+        let (mut book, [greedy, other]) = (LaneScheduler::default(), [TenantId::new(), TenantId::new()]);
         for number in 0..100 {
             book.push(item(greedy, number.into(), number));
         }
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn slots_are_used_again() {
-        let (mut book, tenant) = (LaneBook::default(), TenantId::new());
+        let (mut book, tenant) = (LaneScheduler::default(), TenantId::new());
         for number in 0..10 {
             book.push(item(tenant, number.into(), number));
         }

@@ -10,22 +10,22 @@
 //! ```
 
 use bytes::Bytes;
-use fieldline_core::ingest::Delivered;
+use fieldline_core::ingest::DeliveredBatch;
 use fieldline_core::ports::{Partition, StateKey};
-use fieldline_model::record::diverted::{self, Diverted};
-use fieldline_model::record::{Record, RecordBatch, RecordBody, split};
-use fieldline_model::{Subject, TenantId};
+use fieldline_model::record::diverted::{self, DivertedRecord};
+use fieldline_model::record::{JournalRecord, RecordBatch, RecordBody, split};
+use fieldline_model::{EntityKey, TenantId};
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
-use super::Worker;
-use super::pack::Due;
-use super::walk::Ticket;
-use crate::engine::Role;
-use crate::strategy::Strategy;
+use super::RuleWorker;
+use super::pack::DueTimer;
+use super::walk::MessageHandle;
+use crate::engine::QueueRole;
+use crate::strategy::QueueStrategy;
 
 /// Who keeps the notes.
-const KEEPER: Uuid = Uuid::from_u128(0x1a7e_0000_0000_4000_8000_0000_0000_0001);
+const NOTE_STATE_OWNER: Uuid = Uuid::from_u128(0x1a7e_0000_0000_4000_8000_0000_0000_0001);
 const RECORD: u8 = 0;
 const DUE: u8 = 1;
 /// Bits of a note's number that say where its row begins.
@@ -33,10 +33,10 @@ const ROW_BITS: u32 = 24;
 /// Bytes of the notes of a worker whose queue is one tenant's own.
 const OWN_BYTES: u64 = 32 << 20;
 /// How often it is looked at whether the lanes are open, milliseconds.
-const LOOK_EVERY_MS: i64 = 100;
+const LANE_CHECK_INTERVAL_MS: i64 = 100;
 
 /// A message that goes on.
-pub(super) struct Late {
+pub(super) struct LateMessage {
     /// Where its note is kept.
     key: StateKey,
     partition: Partition,
@@ -47,31 +47,31 @@ pub(super) struct Late {
 
 /// The messages of a worker that go on in the background.
 #[derive(Default)]
-pub(super) struct LateBook {
-    messages: FxHashMap<(u64, u32), Late>,
+pub(super) struct LateMessageTable {
+    messages: FxHashMap<(u64, u32), LateMessage>,
     bytes: u64,
 }
 
-impl LateBook {
-    fn add(&mut self, of: (u64, u32), late: Late) {
+impl LateMessageTable {
+    fn add(&mut self, of: (u64, u32), late: LateMessage) {
         self.bytes += late.bytes;
         self.messages.insert(of, late);
     }
 
     /// Whether a ticket is one of a message that goes on.
-    pub(super) fn has(&self, ticket: Ticket) -> bool {
+    pub(super) fn has(&self, ticket: MessageHandle) -> bool {
         !self.messages.is_empty() && self.messages.contains_key(&(ticket.pack, ticket.entry))
     }
 
     /// Something of a message has begun.
-    pub(super) fn begin(&mut self, ticket: Ticket) {
+    pub(super) fn begin(&mut self, ticket: MessageHandle) {
         if let Some(late) = self.messages.get_mut(&(ticket.pack, ticket.entry)) {
             late.live += 1;
         }
     }
 
     /// Something of a message has ended; returns the message where that was the last of it.
-    fn end(&mut self, ticket: Ticket) -> Option<Late> {
+    fn end(&mut self, ticket: MessageHandle) -> Option<LateMessage> {
         let late = self.messages.get_mut(&(ticket.pack, ticket.entry))?;
         late.live = late.live.saturating_sub(1);
         if late.live > 0 {
@@ -80,35 +80,35 @@ impl LateBook {
         self.take(ticket)
     }
 
-    fn take(&mut self, ticket: Ticket) -> Option<Late> {
+    fn take(&mut self, ticket: MessageHandle) -> Option<LateMessage> {
         let late = self.messages.remove(&(ticket.pack, ticket.entry))?;
         self.bytes = self.bytes.saturating_sub(late.bytes);
         Some(late)
     }
 
-    fn take_all(&mut self, is_meant: impl Fn(&Late) -> bool) -> Vec<Late> {
+    fn take_all(&mut self, is_meant: impl Fn(&LateMessage) -> bool) -> Vec<LateMessage> {
         let taken = self.messages.extract_if(|_, late| is_meant(late));
-        let taken: Vec<Late> = taken.map(|(_, late)| late).collect();
+        let taken: Vec<LateMessage> = taken.map(|(_, late)| late).collect();
         self.bytes -= taken.iter().map(|late| late.bytes).sum::<u64>();
         taken
     }
 }
 
 /// What a note says.
-pub(super) enum Noted<'a> {
+pub(super) enum LateNote<'a> {
     /// A record, or a row of one.
-    Record(Diverted<'a>),
+    Record(DivertedRecord<'a>),
     /// Something that had come due.
-    Due(Due),
+    Due(DueTimer),
 }
 
 /// Whether something that was kept is a note.
 pub(super) fn is_note(key: &StateKey) -> bool {
-    key.keeper == KEEPER
+    key.keeper == NOTE_STATE_OWNER
 }
 
 /// Reads a note; `None` where it is none.
-pub(super) fn read(due: &Due) -> Option<Noted<'_>> {
+pub(super) fn read(due: &DueTimer) -> Option<LateNote<'_>> {
     if !is_note(&due.key) {
         return None;
     }
@@ -117,7 +117,7 @@ pub(super) fn read(due: &Due) -> Option<Noted<'_>> {
     let time = i64::from_le_bytes(*time);
     let subject = due.key.subject;
     match *kind {
-        RECORD => diverted::decode(subject, time, rest).ok().map(Noted::Record),
+        RECORD => diverted::decode(subject, time, rest).ok().map(LateNote::Record),
         DUE => {
             let (number, rest) = rest.split_first_chunk()?;
             let (keeper, value) = rest.split_first_chunk()?;
@@ -127,7 +127,7 @@ pub(super) fn read(due: &Due) -> Option<Noted<'_>> {
                 number: u64::from_le_bytes(*number),
             };
             let value = due.value.slice_ref(value);
-            Some(Noted::Due(Due { key, value, at: time }))
+            Some(LateNote::Due(DueTimer { key, value, at: time }))
         }
         _ => None,
     }
@@ -139,15 +139,15 @@ fn time_of(value: &[u8]) -> i64 {
     time.map_or(0, |time| i64::from_le_bytes(*time))
 }
 
-fn note_of_record(diverted: &Diverted<'_>) -> Option<Vec<u8>> {
+fn note_of_record(diverted: &DivertedRecord<'_>) -> Option<Vec<u8>> {
     let mut batch = RecordBatch::new();
     // A worker knows the name of its queue.
-    batch.diverted(&Diverted {
+    batch.push_diverted(&DivertedRecord {
         queue: "",
         ..*diverted
     });
     let record = split(batch.as_bytes()).next()?.ok()?;
-    let RecordBody::Diverted(body) = Record::decode(record).ok()?.body else {
+    let RecordBody::Diverted(body) = JournalRecord::decode(record).ok()?.body else {
         return None;
     };
     let mut note = Vec::with_capacity(1 + 8 + body.len());
@@ -157,7 +157,7 @@ fn note_of_record(diverted: &Diverted<'_>) -> Option<Vec<u8>> {
     Some(note)
 }
 
-fn note_of_due(due: &Due) -> Vec<u8> {
+fn note_of_due(due: &DueTimer) -> Vec<u8> {
     let mut note = Vec::with_capacity(1 + 8 + 8 + 16 + due.value.len());
     note.push(DUE);
     note.extend_from_slice(&due.at.to_le_bytes());
@@ -167,9 +167,9 @@ fn note_of_due(due: &Due) -> Vec<u8> {
     note
 }
 
-impl Worker {
+impl RuleWorker {
     /// Lets go of what is late, where the strategy lets it go on.
-    pub(super) fn let_late_go(&mut self, strategy: &Strategy, delivered: Option<&Delivered<'_>>) {
+    pub(super) fn let_late_go(&mut self, strategy: &QueueStrategy, delivered: Option<&DeliveredBatch<'_>>) {
         if !strategy.keeps_late() || self.pack.open == 0 {
             return;
         }
@@ -180,8 +180,8 @@ impl Worker {
 
     /// The pack does not wait for a message any longer. It goes on in the background, and is noted until it has ended; where
     /// there is no room for the note, it is given up.
-    pub(super) fn let_go(&mut self, index: u32, delivered: Option<&Delivered<'_>>) {
-        let (number, live) = (self.pack.number_of(index), self.pack.live_of(index));
+    pub(super) fn let_go(&mut self, index: u32, delivered: Option<&DeliveredBatch<'_>>) {
+        let (number, live) = (self.pack.number_of(index), self.pack.pending_of(index));
         let Some((partition, key, note)) = self.note_of(index, delivered) else {
             self.pack.let_go(index);
             return;
@@ -194,7 +194,7 @@ impl Worker {
             return;
         }
         self.parts.states.put(partition, key.clone(), None, &note);
-        let late = Late {
+        let late = LateMessage {
             key,
             partition,
             bytes,
@@ -206,17 +206,21 @@ impl Worker {
 
     fn has_room_for_note(&self, tenant: TenantId, bytes: u64) -> bool {
         match &self.queue.role {
-            Role::Own => self.late.bytes + bytes <= OWN_BYTES,
-            Role::Shared(lanes) | Role::Lane(lanes) => lanes.admit_note(tenant, bytes),
+            QueueRole::Own => self.late.bytes + bytes <= OWN_BYTES,
+            QueueRole::Shared(lanes) | QueueRole::Lane(lanes) => lanes.try_reserve_note(tenant, bytes),
         }
     }
 
     /// The note of a message of the pack, and where it is kept.
-    fn note_of(&self, index: u32, delivered: Option<&Delivered<'_>>) -> Option<(Partition, StateKey, Bytes)> {
+    fn note_of(
+        &self,
+        index: u32,
+        delivered: Option<&DeliveredBatch<'_>>,
+    ) -> Option<(Partition, StateKey, Bytes)> {
         let origin = self.pack.entries.get(index as usize)?.origin;
-        let key = |subject: Subject, number| StateKey {
+        let key = |subject: EntityKey, number| StateKey {
             subject,
-            keeper: KEEPER,
+            keeper: NOTE_STATE_OWNER,
             number,
         };
         let Some(delivered) = delivered else {
@@ -239,14 +243,14 @@ impl Worker {
     }
 
     /// Something of a message that goes on has ended.
-    pub(super) fn end_of_late(&mut self, ticket: Ticket) {
+    pub(super) fn end_of_late(&mut self, ticket: MessageHandle) {
         if let Some(late) = self.late.end(ticket) {
             self.forget_note(&late);
         }
     }
 
     /// A message that goes on is over as a whole.
-    pub(super) fn end_late(&mut self, ticket: Ticket) {
+    pub(super) fn end_late(&mut self, ticket: MessageHandle) {
         if let Some(late) = self.late.take(ticket) {
             self.forget_note(&late);
         }
@@ -259,21 +263,21 @@ impl Worker {
         }
     }
 
-    fn forget_note(&mut self, late: &Late) {
+    fn forget_note(&mut self, late: &LateMessage) {
         self.parts.states.remove(&late.key);
         self.leave_room(late);
     }
 
-    fn leave_room(&self, late: &Late) {
+    fn leave_room(&self, late: &LateMessage) {
         if let Some(lanes) = self.shared_lanes() {
-            lanes.note_left(late.key.subject.tenant, late.bytes);
+            lanes.release_note(late.key.subject.tenant, late.bytes);
         }
     }
 
     /// Has what the program before was at begin anew.
     pub(super) fn find_late(&mut self, partition: Partition) {
         let now = self.now_ms();
-        for key in self.parts.states.keys_of(KEEPER, partition) {
+        for key in self.parts.states.keys_of(NOTE_STATE_OWNER, partition) {
             if let Some(note) = self.parts.states.get(&key) {
                 let due = time_of(&note).min(now);
                 self.parts.states.schedule(&key, Some(due), &note);
@@ -291,23 +295,23 @@ impl Worker {
 
     /// When it is looked again whether something that is due may begin; `None` where it may. Notes wait for the lanes, which
     /// are opened a moment after their queue.
-    pub(super) fn waits_for_lanes(&self, due: &Due) -> Option<i64> {
+    pub(super) fn waits_for_lanes(&self, due: &DueTimer) -> Option<i64> {
         let lanes = self.shared_lanes().filter(|_| is_note(&due.key))?;
         let are_coming = lanes.options.count > 0 && !lanes.are_open();
-        are_coming.then(|| self.now_ms() + LOOK_EVERY_MS)
+        are_coming.then(|| self.now_ms() + LANE_CHECK_INTERVAL_MS)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use fieldline_model::DeviceId;
-    use fieldline_model::kv::{ValueRef, pack};
+    use fieldline_model::kv::{KvValueRef, pack};
 
     use super::*;
 
     fn key(keeper: Uuid) -> StateKey {
         StateKey {
-            subject: Subject::device(TenantId::new(), DeviceId::new()),
+            subject: EntityKey::device(TenantId::new(), DeviceId::new()),
             keeper,
             number: 7,
         }
@@ -315,15 +319,15 @@ mod tests {
 
     #[test]
     fn notes_say_what_was_noted() {
-        let kept = Due {
+        let kept = DueTimer {
             key: key(Uuid::from_u128(9)),
             value: Bytes::from_static(b"kept"),
             at: -5,
         };
         assert!(read(&kept).is_none());
-        let mut note = Due {
+        let mut note = DueTimer {
             key: StateKey {
-                keeper: KEEPER,
+                keeper: NOTE_STATE_OWNER,
                 number: kept.hash(),
                 ..kept.key.clone()
             },
@@ -331,27 +335,27 @@ mod tests {
             at: 100,
         };
         assert_eq!(time_of(&note.value), -5);
-        let Some(Noted::Due(found)) = read(&note) else {
+        let Some(LateNote::Due(found)) = read(&note) else {
             panic!("what was due is not found")
         };
         assert_eq!((&found.key, &found.value), (&kept.key, &kept.value));
         assert_eq!(found.hash(), kept.hash(), "what it creates has the same ids");
 
         let mut batch = RecordBatch::new();
-        let mut rows = batch.telemetry(kept.key.subject, 17, 60);
+        let mut rows = batch.begin_telemetry(kept.key.subject, 17, 60);
         rows.begin_row(5);
-        pack("n", ValueRef::Long(1), rows.buffer());
+        pack("n", KvValueRef::Long(1), rows.buffer());
         rows.count_point();
         rows.finish();
-        let record = Record::decode(split(batch.as_bytes()).next().unwrap().unwrap()).unwrap();
-        let diverted = Diverted {
+        let record = JournalRecord::decode(split(batch.as_bytes()).next().unwrap().unwrap()).unwrap();
+        let diverted = DivertedRecord {
             id: Uuid::from_u128(3),
             queue: "Main",
             record,
         };
         note.value = note_of_record(&diverted).unwrap().into();
         assert_eq!(time_of(&note.value), 17);
-        let Some(Noted::Record(found)) = read(&note) else {
+        let Some(LateNote::Record(found)) = read(&note) else {
             panic!("the record is not found")
         };
         assert_eq!((found.id, found.record), (diverted.id, diverted.record));

@@ -11,15 +11,15 @@
 
 use fieldline_core::ports::{Partition, StateKey, StateRow};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{EntityId, Subject, TenantId, fnv};
+use fieldline_model::{EntityId, EntityKey, TenantId, fnv};
 use rustc_hash::{FxHashMap, FxHashSet};
 use uuid::Uuid;
 
-use super::states::States;
-use crate::message::Msg;
+use super::states::KeyedStates;
+use crate::message::RuleMessage;
 
 /// Who keeps marks.
-const KEEPER: Uuid = Uuid::from_u128(0x3a7e_0000_0000_4000_8000_0000_0000_0001);
+const MARK_STATE_OWNER: Uuid = Uuid::from_u128(0x3a7e_0000_0000_4000_8000_0000_0000_0001);
 /// The record of what is not read from a queue but has come due.
 pub(super) const DUE: u64 = u64::MAX;
 
@@ -34,7 +34,7 @@ pub struct EffectSource {
 
 impl EffectSource {
     /// What a node or field does because of a message.
-    pub fn of(msg: &Msg, maker: Uuid) -> Self {
+    pub fn of(msg: &RuleMessage, maker: Uuid) -> Self {
         Self {
             message: msg.id,
             maker,
@@ -43,16 +43,16 @@ impl EffectSource {
     }
 
     /// The mark of values of one time.
-    pub fn telemetry_mark(&self, subject: Subject, ts: i64, values: &[u8]) -> u128 {
+    pub fn telemetry_mark(&self, subject: EntityKey, ts: i64, values: &[u8]) -> u128 {
         self.mark(subject, &ts.to_le_bytes(), values)
     }
 
     /// The mark of attributes. Their time is not part of it: it is that of the clock.
-    pub fn attributes_mark(&self, subject: Subject, scope: AttributeScope, values: &[u8]) -> u128 {
+    pub fn attributes_mark(&self, subject: EntityKey, scope: AttributeScope, values: &[u8]) -> u128 {
         self.mark(subject, scope.name().as_bytes(), values)
     }
 
-    fn mark(&self, subject: Subject, what: &[u8], values: &[u8]) -> u128 {
+    fn mark(&self, subject: EntityKey, what: &[u8], values: &[u8]) -> u128 {
         let ids = [self.message, self.maker, subject.tenant.0, subject.entity.id];
         let bytes = ids.iter().flat_map(|id| id.as_bytes()).copied();
         let bytes = bytes.chain(self.hops.to_le_bytes());
@@ -61,7 +61,7 @@ impl EffectSource {
 }
 
 /// Effects stored together that belong to one record.
-struct Row {
+struct MarkRow {
     record: u64,
     key: StateKey,
     marks: Vec<u128>,
@@ -69,14 +69,14 @@ struct Row {
 
 /// The marks of a worker's partitions.
 #[derive(Default)]
-pub struct Marks {
+pub struct EffectMarks {
     known: FxHashSet<u128>,
-    rows: FxHashMap<Partition, Vec<Row>>,
+    rows: FxHashMap<Partition, Vec<MarkRow>>,
     /// Number of the next row.
     next: u64,
 }
 
-impl Marks {
+impl EffectMarks {
     /// Whether there are none, which is the rule.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
@@ -88,8 +88,8 @@ impl Marks {
     }
 
     /// Takes those that were stored for a partition.
-    pub fn load(&mut self, partition: Partition, states: &mut States) {
-        for key in states.keys_of(KEEPER, partition) {
+    pub fn load(&mut self, partition: Partition, states: &mut KeyedStates) {
+        for key in states.keys_of(MARK_STATE_OWNER, partition) {
             self.next = self.next.max(key.number.saturating_add(1));
             let Some((record, marks)) = states.peek(&key).and_then(decode) else {
                 states.remove(&key);
@@ -97,7 +97,7 @@ impl Marks {
             };
             self.known.extend(&marks);
             let rows = self.rows.entry(partition).or_default();
-            rows.push(Row { record, key, marks });
+            rows.push(MarkRow { record, key, marks });
         }
     }
 
@@ -106,29 +106,29 @@ impl Marks {
         &mut self,
         partition: Partition,
         marks: FxHashMap<u64, Vec<u128>>,
-        states: &mut States,
+        states: &mut KeyedStates,
     ) -> Vec<StateRow> {
         let mut stored = Vec::with_capacity(marks.len());
         for (record, marks) in marks {
             let key = StateKey {
-                subject: Subject {
+                subject: EntityKey {
                     tenant: TenantId::NULL,
                     entity: EntityId::from(TenantId::NULL),
                 },
-                keeper: KEEPER,
+                keeper: MARK_STATE_OWNER,
                 number: self.next,
             };
             self.next += 1;
             stored.push(states.put_stored(partition, key.clone(), &encode(record, &marks)));
             self.known.extend(&marks);
             let rows = self.rows.entry(partition).or_default();
-            rows.push(Row { record, key, marks });
+            rows.push(MarkRow { record, key, marks });
         }
         stored
     }
 
     /// Forgets those of records that are done with.
-    pub fn forget(&mut self, partition: Partition, states: &mut States, is_done: impl Fn(u64) -> bool) {
+    pub fn forget(&mut self, partition: Partition, states: &mut KeyedStates, is_done: impl Fn(u64) -> bool) {
         let Some(rows) = self.rows.get_mut(&partition) else {
             return;
         };

@@ -1,19 +1,19 @@
 //! The messages of one pack, and how it stands with each.
 
 use bytes::Bytes;
-use fieldline_core::ingest::Delivered;
+use fieldline_core::ingest::DeliveredBatch;
 use fieldline_core::ports::StateKey;
 use fieldline_model::record::{RecordBody, rows};
 use fieldline_model::{RuleNodeId, fnv};
 use rustc_hash::FxHashMap;
 
-use super::walk::Ticket;
+use super::walk::MessageHandle;
 use crate::stats::LastFailure;
-use crate::strategy::Outcome;
+use crate::strategy::MessageOutcome;
 
 /// Where a message of a pack comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Origin {
+pub(super) struct MessageOrigin {
     /// Index of the record, or of what has come due.
     pub(super) record: u32,
     /// Where its row begins within the record's rows.
@@ -22,11 +22,11 @@ pub(super) struct Origin {
 
 /// One message of a pack.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) origin: Origin,
+pub(super) struct BatchEntry {
+    pub(super) origin: MessageOrigin,
     /// How many of what it has become are on their way.
     pub(super) live: u32,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: MessageOutcome,
     /// Its outcome is final, and it is not tried again.
     pub(super) given_up: bool,
     /// It goes on in a slow lane: what becomes of it is none of the pack's business.
@@ -35,12 +35,12 @@ pub(super) struct Entry {
     number: u64,
 }
 
-impl Entry {
-    fn new(origin: Origin, number: u64) -> Self {
+impl BatchEntry {
+    fn new(origin: MessageOrigin, number: u64) -> Self {
         Self {
             origin,
             live: 0,
-            outcome: Outcome::Open,
+            outcome: MessageOutcome::Open,
             given_up: false,
             diverted: false,
             number,
@@ -49,18 +49,18 @@ impl Entry {
 }
 
 /// The number of no ticket.
-const NOBODY: u64 = 0;
+const NO_HANDLE: u64 = 0;
 
 /// Something that was kept and has come due.
 #[derive(Debug, Clone)]
-pub(crate) struct Due {
+pub(crate) struct DueTimer {
     pub(crate) key: StateKey,
     pub(crate) value: Bytes,
     /// When it has come due, milliseconds.
     pub(crate) at: i64,
 }
 
-impl Due {
+impl DueTimer {
     /// The same for the same thing that comes due once more after a crash, and for nothing else.
     pub(super) fn hash(&self) -> u64 {
         kept_hash(&self.key, &self.value) ^ self.at.cast_unsigned().rotate_left(29)
@@ -76,12 +76,12 @@ pub(super) fn kept_hash(key: &StateKey, value: &[u8]) -> u64 {
 
 /// The messages that are worked on together.
 #[derive(Default)]
-pub(super) struct Pack {
+pub(super) struct MessageBatch {
     /// Tells packs apart: what belongs to an earlier one came too late.
     pub(super) number: u64,
     /// Where its records end, or [`DUE`](super::marks::DUE).
     pub(super) record: u64,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<BatchEntry>,
     /// Entries that are on their way.
     pub(super) open: usize,
     pub(super) failures: FxHashMap<u32, LastFailure>,
@@ -96,7 +96,7 @@ pub(super) struct Pack {
     homes: FxHashMap<u32, RuleNodeId>,
 }
 
-impl Pack {
+impl MessageBatch {
     /// Forgets everything and begins the next one.
     pub(super) fn begin(&mut self) {
         self.number += 1;
@@ -110,14 +110,14 @@ impl Pack {
         self.homes.clear();
     }
 
-    pub(super) fn add(&mut self, origin: Origin) {
-        self.entries.push(Entry::new(origin, self.number));
+    pub(super) fn add(&mut self, origin: MessageOrigin) {
+        self.entries.push(BatchEntry::new(origin, self.number));
     }
 
     /// Begins anew with a single entry, whatever the others are at.
-    pub(super) fn begin_one(&mut self, index: u32, origin: Origin) {
+    pub(super) fn begin_one(&mut self, index: u32, origin: MessageOrigin) {
         self.number += 1;
-        let entry = Entry::new(origin, self.number);
+        let entry = BatchEntry::new(origin, self.number);
         match self.entries.get_mut(index as usize) {
             Some(place) => *place = entry,
             None => self.entries.push(entry),
@@ -142,26 +142,26 @@ impl Pack {
     }
 
     /// How many of what an entry has become are on their way.
-    pub(super) fn live_of(&self, index: u32) -> u32 {
+    pub(super) fn pending_of(&self, index: u32) -> u32 {
         self.entries.get(index as usize).map_or(0, |entry| entry.live)
     }
 
     /// The entries that have begun and not ended, as they go on now.
     pub(super) fn under_way(&self) -> Vec<u32> {
         let entries = (0..).zip(&self.entries);
-        let live = entries.filter(|(_, entry)| entry.live > 0 && entry.number != NOBODY);
+        let live = entries.filter(|(_, entry)| entry.live > 0 && entry.number != NO_HANDLE);
         live.map(|(index, _)| index).collect()
     }
 
     /// Whether a ticket is one of an entry as it goes on now.
-    pub(super) fn is_current(&self, ticket: Ticket) -> bool {
+    pub(super) fn is_current(&self, ticket: MessageHandle) -> bool {
         self.entries
             .get(ticket.entry as usize)
             .is_some_and(|entry| entry.number == ticket.pack)
     }
 
     /// Notes that a message belongs to this partition, and the node that it has come home to.
-    pub(super) fn stays(&mut self, index: u32, home: Option<RuleNodeId>) {
+    pub(super) fn pin(&mut self, index: u32, home: Option<RuleNodeId>) {
         self.homes.insert(index, home.unwrap_or(RuleNodeId::NULL));
     }
 
@@ -177,10 +177,10 @@ impl Pack {
     }
 
     /// An entry ends here, whatever of it is still on its way, and goes on in a slow lane.
-    pub(super) fn leave(&mut self, index: u32) {
+    pub(super) fn divert(&mut self, index: u32) {
         self.finish(index, |entry| {
             entry.live = 0;
-            entry.outcome = Outcome::Done;
+            entry.outcome = MessageOutcome::Done;
             entry.diverted = true;
         });
         self.failures.remove(&index);
@@ -196,23 +196,23 @@ impl Pack {
     pub(super) fn give_up_one(&mut self, index: u32) {
         self.finish(index, |entry| {
             entry.live = 0;
-            entry.outcome = Outcome::Failed;
+            entry.outcome = MessageOutcome::Failed;
             entry.diverted = false;
             entry.given_up = true;
         });
     }
 
     /// Whether a message of the pack has not ended yet.
-    pub(super) fn is_under_way(&self, ticket: Ticket) -> bool {
+    pub(super) fn is_under_way(&self, ticket: MessageHandle) -> bool {
         let entry = self.entries.get(ticket.entry as usize);
         entry.is_some_and(|entry| entry.number == ticket.pack && entry.live > 0)
     }
 
-    fn finish(&mut self, index: u32, change: impl FnOnce(&mut Entry)) {
+    fn finish(&mut self, index: u32, change: impl FnOnce(&mut BatchEntry)) {
         let Some(entry) = self.entries.get_mut(index as usize) else {
             return;
         };
-        let was_known = std::mem::replace(&mut entry.number, NOBODY) != NOBODY;
+        let was_known = std::mem::replace(&mut entry.number, NO_HANDLE) != NO_HANDLE;
         if entry.live > 0 && was_known {
             self.open = self.open.saturating_sub(1);
         }
@@ -227,16 +227,16 @@ impl Pack {
         if let Some(entry) = self.entries.get_mut(index as usize) {
             // Its number stays nobody's until it begins again: what still comes back of it must not count for it.
             entry.live = 0;
-            entry.outcome = Outcome::Open;
+            entry.outcome = MessageOutcome::Open;
             entry.diverted = false;
         }
     }
 
     /// How it stands with an entry.
-    pub(super) fn outcome(&self, index: u32) -> Outcome {
+    pub(super) fn outcome(&self, index: u32) -> MessageOutcome {
         match self.entries.get(index as usize) {
             Some(entry) if entry.live == 0 => entry.outcome,
-            _ => Outcome::Open,
+            _ => MessageOutcome::Open,
         }
     }
 
@@ -249,9 +249,9 @@ impl Pack {
 
     /// Whether an entry was tried, and has not come to a good end.
     pub(super) fn is_unsuccessful(&self, index: u32) -> bool {
-        self.entries
-            .get(index as usize)
-            .is_some_and(|entry| !entry.given_up && (entry.live > 0 || entry.outcome == Outcome::Failed))
+        self.entries.get(index as usize).is_some_and(|entry| {
+            !entry.given_up && (entry.live > 0 || entry.outcome == MessageOutcome::Failed)
+        })
     }
 
     /// Begins again with some of the entries: what of them is still on its way belongs to an earlier pack.
@@ -259,13 +259,13 @@ impl Pack {
         self.number += 1;
         self.open = 0;
         for entry in &mut self.entries {
-            entry.number = NOBODY;
+            entry.number = NO_HANDLE;
         }
         for index in which {
             if let Some(entry) = self.entries.get_mut(*index as usize) {
                 entry.number = self.number;
                 entry.live = 0;
-                entry.outcome = Outcome::Open;
+                entry.outcome = MessageOutcome::Open;
             }
         }
         self.failures.clear();
@@ -273,15 +273,15 @@ impl Pack {
     }
 
     /// Adds a message for each row and message of the records.
-    pub(super) fn fill(&mut self, delivered: &Delivered<'_>) {
+    pub(super) fn fill(&mut self, delivered: &DeliveredBatch<'_>) {
         for (record, (_, content)) in (0..).zip(delivered.readable) {
             let RecordBody::Telemetry { rows: bytes, .. } = content.body else {
-                self.add(Origin { record, row: 0 });
+                self.add(MessageOrigin { record, row: 0 });
                 continue;
             };
             let mut row = 0;
             for next in rows(bytes).filter_map(Result::ok) {
-                self.add(Origin { record, row });
+                self.add(MessageOrigin { record, row });
                 row += 16 + next.values.len() as u32;
             }
         }
@@ -293,7 +293,7 @@ impl Pack {
             return;
         };
         if entry.live == 0 {
-            if entry.outcome != Outcome::Open {
+            if entry.outcome != MessageOutcome::Open {
                 return;
             }
             self.open += 1;
@@ -315,12 +315,12 @@ impl Pack {
             return;
         };
         if failed {
-            entry.outcome = Outcome::Failed;
+            entry.outcome = MessageOutcome::Failed;
         }
         entry.live = entry.live.saturating_sub(1);
         if entry.live == 0 {
-            if entry.outcome == Outcome::Open {
-                entry.outcome = Outcome::Done;
+            if entry.outcome == MessageOutcome::Open {
+                entry.outcome = MessageOutcome::Done;
             }
             self.open = self.open.saturating_sub(1);
             if self.notes_ends {
@@ -342,9 +342,15 @@ impl Pack {
     }
 
     /// The entries as retry strategies see them: what is given up is none of their business.
-    pub(super) fn wanted(&self) -> impl Iterator<Item = Outcome> + Clone + '_ {
+    pub(super) fn wanted(&self) -> impl Iterator<Item = MessageOutcome> + Clone + '_ {
         let outcomes = self.entries.iter().zip(self.outcomes());
-        outcomes.map(|(entry, outcome)| if entry.given_up { Outcome::Done } else { outcome })
+        outcomes.map(|(entry, outcome)| {
+            if entry.given_up {
+                MessageOutcome::Done
+            } else {
+                outcome
+            }
+        })
     }
 
     /// Whether an entry is not tried again.
@@ -358,7 +364,7 @@ impl Pack {
     pub(super) fn give_up(&mut self) -> Option<Vec<u32>> {
         let mut untried = Vec::new();
         for (index, entry) in (0..).zip(&mut self.entries) {
-            if entry.live == 0 && entry.outcome == Outcome::Open {
+            if entry.live == 0 && entry.outcome == MessageOutcome::Open {
                 untried.push(index);
             } else {
                 entry.given_up = true;
@@ -368,10 +374,10 @@ impl Pack {
     }
 
     /// How it stands with each entry.
-    pub(super) fn outcomes(&self) -> impl Iterator<Item = Outcome> + Clone + '_ {
+    pub(super) fn outcomes(&self) -> impl Iterator<Item = MessageOutcome> + Clone + '_ {
         self.entries.iter().map(|entry| {
             if entry.live > 0 {
-                Outcome::Open
+                MessageOutcome::Open
             } else {
                 entry.outcome
             }
@@ -387,33 +393,42 @@ mod tests {
 
     #[test]
     fn what_comes_back_of_an_entry_that_was_given_up_does_not_make_it_a_success() {
-        let mut pack = Pack::default();
+        let mut pack = MessageBatch::default();
         pack.begin();
-        pack.add(Origin { record: 0, row: 0 });
+        pack.add(MessageOrigin { record: 0, row: 0 });
         // Of two branches one waits, and the other one is given up with all of the message.
         pack.begin_of(0);
         pack.begin_of(0);
         pack.abort(0, LastFailure::default());
-        assert_eq!((pack.open, pack.outcomes().collect()), (0, vec![Outcome::Failed]));
+        assert_eq!(
+            (pack.open, pack.outcomes().collect()),
+            (0, vec![MessageOutcome::Failed])
+        );
         // The one that waited becomes two.
         pack.begin_of(0);
         pack.end_of(0, None);
         pack.end_of(0, None);
-        assert_eq!((pack.open, pack.outcomes().collect()), (0, vec![Outcome::Failed]));
+        assert_eq!(
+            (pack.open, pack.outcomes().collect()),
+            (0, vec![MessageOutcome::Failed])
+        );
 
         pack.begin_again(&[0]);
         pack.begin_of(0);
         pack.end_of(0, None);
-        assert_eq!((pack.open, pack.outcomes().collect()), (0, vec![Outcome::Done]));
+        assert_eq!(
+            (pack.open, pack.outcomes().collect()),
+            (0, vec![MessageOutcome::Done])
+        );
     }
 
     #[test]
     fn what_leaves_a_pack_is_done_there_and_what_comes_back_of_it_belongs_to_nobody() {
-        let mut pack = Pack::default();
+        let mut pack = MessageBatch::default();
         pack.begin();
         pack.notes_ends = true;
-        pack.add(Origin { record: 0, row: 0 });
-        let ticket = Ticket {
+        pack.add(MessageOrigin { record: 0, row: 0 });
+        let ticket = MessageHandle {
             pack: pack.number_of(0),
             entry: 0,
             partition: Partition {
@@ -426,28 +441,31 @@ mod tests {
         pack.begin_of(0);
         pack.end_of(0, Some(LastFailure::default()));
         assert!(pack.is_current(ticket) && pack.is_unsuccessful(0));
-        pack.leave(0);
+        pack.divert(0);
         assert!(!pack.is_current(ticket) && !pack.is_unsuccessful(0));
         assert_eq!(
             (pack.open, pack.outcome(0), pack.is_diverted(0)),
-            (0, Outcome::Done, true)
+            (0, MessageOutcome::Done, true)
         );
         assert_eq!((&*pack.ended, &*pack.leaving), (&[0][..], &[0][..]));
-        assert_eq!(pack.wanted().collect::<Vec<_>>(), [Outcome::Done]);
+        assert_eq!(pack.wanted().collect::<Vec<_>>(), [MessageOutcome::Done]);
         // The journal has not taken it: it is tried here, as if it never had been.
         pack.come_back(0);
-        assert_eq!((pack.outcome(0), pack.is_diverted(0)), (Outcome::Open, false));
+        assert_eq!(
+            (pack.outcome(0), pack.is_diverted(0)),
+            (MessageOutcome::Open, false)
+        );
         assert_eq!(pack.give_up(), Some(vec![0]));
     }
 
     #[test]
     fn what_is_let_go_is_late_and_not_waited_for() {
-        let mut pack = Pack::default();
+        let mut pack = MessageBatch::default();
         pack.begin();
-        pack.add(Origin { record: 0, row: 0 });
+        pack.add(MessageOrigin { record: 0, row: 0 });
         pack.begin_of(0);
         pack.let_go(0);
-        assert_eq!((pack.open, pack.outcome(0)), (0, Outcome::Open));
+        assert_eq!((pack.open, pack.outcome(0)), (0, MessageOutcome::Open));
         assert_eq!(pack.give_up(), None);
     }
 }

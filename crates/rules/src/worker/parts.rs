@@ -1,26 +1,26 @@
 //! What a worker has on its own thread, lent to nodes while they handle a message.
 
 use fieldline_core::ports::{Partition, StateKey, StateRow};
-use fieldline_core::usage::Meter;
-use fieldline_model::Subject;
+use fieldline_core::usage::UsageCounter;
+use fieldline_model::EntityKey;
 
-use super::effects::{AttributeValues, Pending, TelemetryValues};
-use super::fields::Feeding;
-use super::marks::{EffectSource, Marks};
-use super::states::States;
-use crate::engine::Common;
-use crate::feed::Update;
-use crate::fields::News;
-use crate::node::Waiting;
+use super::effects::{AttributeValues, PendingEffects, TelemetryValues};
+use super::fields::FieldEventQueue;
+use super::marks::{EffectMarks, EffectSource};
+use super::states::KeyedStates;
+use crate::engine::EngineShared;
+use crate::feed::ValueUpdate;
+use crate::fields::FieldEvent;
+use crate::node::NodeFuture;
 
 /// What a worker has on its own thread.
-pub struct Parts {
+pub struct WorkerState {
     /// What waits to be stored.
-    pub effects: Pending,
+    pub effects: PendingEffects,
     /// What is kept between messages.
-    pub states: States,
+    pub states: KeyedStates,
     /// What has been stored already of messages that are not done with.
-    pub marks: Marks,
+    pub marks: EffectMarks,
     /// Number of the record that the message belongs to, where that is not done with.
     pub record: Option<u64>,
     /// Partition of the message that is being handled.
@@ -30,27 +30,27 @@ pub struct Parts {
     /// Partitions of its queue, by which originators are divided.
     pub partitions: u16,
     /// Further work that the message has led to; it is acknowledged when that is done too.
-    pub branches: Vec<Waiting>,
+    pub branches: Vec<NodeFuture>,
     /// The calculated fields of tenants, and what they are to be told.
-    pub feeding: Feeding,
+    pub feeding: FieldEventQueue,
     /// Counts what tenants use.
-    pub meter: Meter,
+    pub meter: UsageCounter,
 }
 
-impl Parts {
+impl WorkerState {
     /// Parts of a worker of a queue with so many partitions.
-    pub(super) fn new(partitions: u16, partition: Partition, common: &Common) -> Self {
+    pub(super) fn new(partitions: u16, partition: Partition, common: &EngineShared) -> Self {
         Self {
-            effects: Pending::default(),
-            states: States::default(),
-            marks: Marks::default(),
+            effects: PendingEffects::default(),
+            states: KeyedStates::default(),
+            marks: EffectMarks::default(),
             record: None,
             partition,
             is_lane: false,
             partitions,
             branches: Vec::new(),
-            feeding: Feeding::default(),
-            meter: Meter::new(common.services.usage.clone()),
+            feeding: FieldEventQueue::default(),
+            meter: UsageCounter::new(common.services.usage.clone()),
         }
     }
 
@@ -93,26 +93,26 @@ impl Parts {
     }
 
     /// Keeps something.
-    pub fn keep(&mut self, key: StateKey, due_ms: Option<i64>, value: &[u8]) {
+    pub fn set_state(&mut self, key: StateKey, due_ms: Option<i64>, value: &[u8]) {
         self.states.put(self.partition, key, due_ms, value);
     }
 
     /// Keeps it no longer.
-    pub fn forget(&mut self, key: &StateKey) {
+    pub fn clear_state(&mut self, key: &StateKey) {
         self.states.remove(key);
     }
 
     /// Whether an entity's states are kept in the partition that is being worked on.
-    pub fn is_home(&self, subject: Subject) -> bool {
+    pub fn owns(&self, subject: EntityKey) -> bool {
         !self.is_lane
             && fieldline_core::ingest::partition_index(subject.entity.id, self.partitions)
                 == self.partition.index
     }
 
     /// Tells calculated fields, which are evaluated before the message goes on.
-    pub fn feed(&mut self, update: Update<'_>) {
+    pub fn notify_fields(&mut self, update: ValueUpdate<'_>) {
         if let Some(fields) = self.feeding.of(update.subject.tenant)
-            && let Some(news) = News::of_update(fields, &update)
+            && let Some(news) = FieldEvent::of_update(fields, &update)
         {
             self.feeding.fed.push(news);
         }

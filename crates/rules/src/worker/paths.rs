@@ -5,29 +5,29 @@ use std::sync::Arc;
 use fieldline_model::RuleChainId;
 use fieldline_model::entity::EVENT_OUT;
 
-use super::Worker;
-use super::walk::{Move, Place, Ticket};
+use super::RuleWorker;
+use super::walk::{MessageHandle, NodeRef, WalkTask};
 use crate::book::TenantChains;
-use crate::message::{Caller, Msg};
-use crate::node::{Label, Step};
+use crate::message::{ChainCaller, RuleMessage};
+use crate::node::{ConnectionLabel, NodeResult};
 
-impl Worker {
+impl RuleWorker {
     /// A message leaves a node through its connections of a name.
-    pub(super) fn leave(
+    pub(super) fn route(
         &mut self,
-        ticket: Ticket,
-        mut msg: Msg,
-        place: Place,
-        label: &Label,
+        ticket: MessageHandle,
+        mut msg: RuleMessage,
+        place: NodeRef,
+        label: &ConnectionLabel,
         error: Option<&str>,
-        moves: &mut Vec<Move>,
+        moves: &mut Vec<WalkTask>,
     ) {
         let Some(node) = place.node() else {
             self.end(ticket, None);
             return;
         };
         if let Some(watch) = &self.watch {
-            watch.lock().left(&place, label, error);
+            watch.lock().count_output(&place, label, error);
         }
         if node.debug.is_on() {
             let is_failure = label.is_failure();
@@ -40,7 +40,7 @@ impl Worker {
         }
         if self.goes_on_in_lane(ticket, &place, &msg) && node.targets(label).next().is_some() {
             let work = self.send_to_lane(&msg, &place, label);
-            moves.push(Move::Answer(Step::Wait(work), None, msg.tenant));
+            moves.push(WalkTask::Answer(NodeResult::Wait(work), None, msg.tenant));
             return;
         }
         let mut targets = node.targets(label);
@@ -59,7 +59,7 @@ impl Worker {
         };
         let Some(second) = targets.next() else {
             drop(targets);
-            moves.push(Move::Come(msg, Place { at: first, ..place }));
+            moves.push(WalkTask::Come(msg, NodeRef { at: first, ..place }));
             return;
         };
         msg.budget.share();
@@ -68,7 +68,7 @@ impl Worker {
             // What each branch creates has ids of its own.
             let branch = msg.derive(at as u64 + 1);
             let chain = place.chain.clone();
-            moves.push(Move::Come(branch, Place { chain, at }));
+            moves.push(WalkTask::Come(branch, NodeRef { chain, at }));
         }
         let branches = moves.get_mut(begin..).unwrap_or_default();
         for _ in 1..branches.len() {
@@ -81,32 +81,32 @@ impl Worker {
     /// A message enters a chain, the root chain where none is named.
     pub(super) fn enter(
         &mut self,
-        ticket: Ticket,
-        mut msg: Msg,
+        ticket: MessageHandle,
+        mut msg: RuleMessage,
         chain: Option<RuleChainId>,
-        from: Option<Place>,
+        from: Option<NodeRef>,
         chains: &TenantChains,
-        moves: &mut Vec<Move>,
+        moves: &mut Vec<WalkTask>,
     ) {
         let Some(chain) = chain.or(chains.root).and_then(|id| chains.chain(id)) else {
             let error = "there is no such rule chain, or no root rule chain";
             match from {
-                Some(from) => self.leave(ticket, msg, from, &Label::FAILURE, Some(error), moves),
+                Some(from) => self.route(ticket, msg, from, &ConnectionLabel::FAILURE, Some(error), moves),
                 None => self.fail(ticket, None, error),
             }
             return;
         };
         if let Some((from, node)) = from.as_ref().and_then(|from| Some((from, from.node()?))) {
-            msg.callers = Some(Arc::new(Caller {
+            msg.callers = Some(Arc::new(ChainCaller {
                 chain: from.chain.id,
                 node: node.id,
                 callers: msg.callers.take(),
             }));
         }
         match chain.first {
-            Some(at) => moves.push(Move::Come(
+            Some(at) => moves.push(WalkTask::Come(
                 msg,
-                Place {
+                NodeRef {
                     chain: chain.clone(),
                     at,
                 },
@@ -116,14 +116,14 @@ impl Worker {
     }
 
     /// A message goes back to the node that has called the chain it is in.
-    pub(super) fn give_back(
+    pub(super) fn return_to_caller(
         &mut self,
-        ticket: Ticket,
-        mut msg: Msg,
-        label: Label,
-        place: Option<&Place>,
+        ticket: MessageHandle,
+        mut msg: RuleMessage,
+        label: ConnectionLabel,
+        place: Option<&NodeRef>,
         chains: &TenantChains,
-        moves: &mut Vec<Move>,
+        moves: &mut Vec<WalkTask>,
     ) {
         if let Some((place, node)) = place.and_then(|place| Some((place, place.node()?)))
             && node.debug.is_on()
@@ -135,7 +135,7 @@ impl Worker {
                 .node(EVENT_OUT, chain, id, &msg, Some(&label.0), None);
         }
         if let (Some(watch), Some(place)) = (&self.watch, place) {
-            watch.lock().left(place, &label, None);
+            watch.lock().count_output(place, &label, None);
         }
         let Some(caller) = msg.callers.take() else {
             self.end(ticket, None);
@@ -143,9 +143,9 @@ impl Worker {
         };
         msg.callers.clone_from(&caller.callers);
         match chains.node(caller.node) {
-            Some((chain, at)) => moves.push(Move::Leave(
+            Some((chain, at)) => moves.push(WalkTask::Leave(
                 msg,
-                Place {
+                NodeRef {
                     chain: chain.clone(),
                     at,
                 },
@@ -156,7 +156,7 @@ impl Worker {
     }
 
     /// The chain of the originator's profile.
-    pub(super) fn default_chain(&self, msg: &Msg) -> Option<RuleChainId> {
+    pub(super) fn default_chain(&self, msg: &RuleMessage) -> Option<RuleChainId> {
         let known = self.common.services.originators.peek(msg.subject())?;
         known.profile.as_ref()?.rule_chain
     }

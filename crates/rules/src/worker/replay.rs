@@ -2,41 +2,42 @@
 
 use std::sync::Arc;
 
-use fieldline_core::ingest::{Applier, Stopping};
-use fieldline_model::message::Message;
-use fieldline_model::{RuleChainId, Subject, TenantId};
+use fieldline_core::ingest::{EffectWriter, IngestShutdown};
+use fieldline_model::message::QueueMessage;
+use fieldline_model::{EntityKey, RuleChainId, TenantId};
 use parking_lot::Mutex;
 
-use super::Worker;
-use super::pack::Origin;
-use super::walk::{Move, Place};
-use super::watch::Watch;
-use crate::fields::Task;
-use crate::message::Msg;
+use super::RuleWorker;
+use super::pack::MessageOrigin;
+use super::walk::{NodeRef, WalkTask};
+use super::watch::NodeActivityLog;
+use crate::fields::FieldTask;
+use crate::message::RuleMessage;
 use crate::stats::LastFailure;
 
-impl Worker {
+impl RuleWorker {
     /// Counts from here on what nodes do, and waits in place for what they wait for, so that one message is done with before
     /// the next one begins.
-    pub(crate) fn watch(&mut self, watch: Arc<Mutex<Watch>>) {
+    pub(crate) fn watch(&mut self, watch: Arc<Mutex<NodeActivityLog>>) {
         self.watch = Some(watch);
     }
 
     /// Takes a message through a chain. Returns how it failed, where it did.
     pub(crate) async fn play(
         &mut self,
-        msg: Msg,
+        msg: RuleMessage,
         chain: RuleChainId,
-        store: &Applier,
-    ) -> Result<Option<LastFailure>, Stopping> {
+        store: &EffectWriter,
+    ) -> Result<Option<LastFailure>, IngestShutdown> {
         let chains = self.chains(msg.tenant, store).await?;
         self.play_begins();
         if let Some((chain, at)) = chains.chain(chain).and_then(|chain| Some((chain, chain.first?))) {
-            let place = Place {
+            let place = NodeRef {
                 chain: chain.clone(),
                 at,
             };
-            self.walk(self.ticket(0), Move::Come(msg, place), store).await?;
+            self.walk(self.ticket(0), WalkTask::Come(msg, place), store)
+                .await?;
         }
         self.play_ends(store).await
     }
@@ -45,9 +46,9 @@ impl Worker {
     pub(crate) async fn play_message(
         &mut self,
         tenant: TenantId,
-        message: Message,
-        store: &Applier,
-    ) -> Result<Option<LastFailure>, Stopping> {
+        message: QueueMessage,
+        store: &EffectWriter,
+    ) -> Result<Option<LastFailure>, IngestShutdown> {
         self.play_begins();
         self.submit_decoded(0, tenant, message, store).await?;
         self.play_ends(store).await
@@ -56,11 +57,11 @@ impl Worker {
     /// Tells the fields of an entity what has happened, as a message between partitions would.
     pub(crate) async fn play_task(
         &mut self,
-        subject: Subject,
-        task: &Task,
-        store: &Applier,
-    ) -> Result<Option<LastFailure>, Stopping> {
-        self.know_fields(subject.tenant, store).await?;
+        subject: EntityKey,
+        task: &FieldTask,
+        store: &EffectWriter,
+    ) -> Result<Option<LastFailure>, IngestShutdown> {
+        self.refresh_fields(subject.tenant, store).await?;
         self.play_begins();
         let (ticket, mut moves) = (self.ticket(0), Vec::new());
         self.do_task(ticket, subject, task, store, &mut moves).await?;
@@ -75,7 +76,10 @@ impl Worker {
     }
 
     /// Handles one thing that is due now.
-    pub(crate) async fn play_due(&mut self, store: &Applier) -> Result<Option<LastFailure>, Stopping> {
+    pub(crate) async fn play_due(
+        &mut self,
+        store: &EffectWriter,
+    ) -> Result<Option<LastFailure>, IngestShutdown> {
         let now = self.now_ms();
         let Some(due) = self.parts.states.take_due(now) else {
             return Ok(None);
@@ -83,19 +87,19 @@ impl Worker {
         self.due.clear();
         self.due.push(due);
         self.pack.begin();
-        self.pack.add(Origin { record: 0, row: 0 });
+        self.pack.add(MessageOrigin { record: 0, row: 0 });
         self.submit(0, None, store).await?;
         self.play_ends(store).await
     }
 
     fn play_begins(&mut self) {
         self.pack.begin();
-        self.pack.add(Origin { record: 0, row: 0 });
+        self.pack.add(MessageOrigin { record: 0, row: 0 });
         self.pack.begin_of(0);
     }
 
-    async fn play_ends(&mut self, store: &Applier) -> Result<Option<LastFailure>, Stopping> {
-        self.amend(self.parts.partition, store).await?;
+    async fn play_ends(&mut self, store: &EffectWriter) -> Result<Option<LastFailure>, IngestShutdown> {
+        self.apply_between_records(self.parts.partition, store).await?;
         self.store_touches().await;
         Ok(self.pack.failures.remove(&0))
     }

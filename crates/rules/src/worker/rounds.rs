@@ -2,40 +2,40 @@
 
 use std::time::Duration;
 
-use fieldline_core::ingest::{Applier, Delivered, Stopping};
+use fieldline_core::ingest::{DeliveredBatch, EffectWriter, IngestShutdown};
 use fieldline_core::logging::LogGate;
 use fieldline_model::entity::SubmitStrategyType;
-use fieldline_model::{EntityId, Subject, TenantId};
+use fieldline_model::{EntityId, EntityKey, TenantId};
 use rustc_hash::FxHashSet;
 use tokio::time::Instant;
 use tracing::warn;
 
-use super::Worker;
-use super::gate::Gate;
-use super::pack::Pack;
-use super::waits::{Back, Resumed};
+use super::RuleWorker;
+use super::gate::SubmitScheduler;
+use super::pack::MessageBatch;
+use super::waits::{WaitCompletion, WaitResult};
 use super::walk::DETACHED;
-use crate::strategy::{Attempts, Outcome, Strategy, Verdict};
+use crate::strategy::{BatchAttempts, MessageOutcome, QueueStrategy, RetryDecision};
 
 /// Messages of a worker that wait for something at the same time.
 pub(super) const MAX_SUSPENDED: usize = 4096;
 /// How long what messages have done waits for the rest of their pack before it is applied.
-const SOON: Duration = Duration::from_millis(50);
+const APPLY_DELAY: Duration = Duration::from_millis(50);
 /// How often it is looked at within the time of patience whether messages wait too long.
-const LOOKS: u32 = 4;
+const OVERDUE_CHECKS: u32 = 4;
 /// Shortest pause before messages are processed again.
 pub(super) const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 static RETRY_GATE: LogGate = LogGate::new(2);
 
-impl Worker {
+impl RuleWorker {
     /// Processes the entries of the pack until the strategy is done with them.
     pub(super) async fn run_pack(
         &mut self,
-        delivered: Option<&Delivered<'_>>,
-        store: &Applier,
-    ) -> Result<(), Stopping> {
+        delivered: Option<&DeliveredBatch<'_>>,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         let strategy = self.queue.strategy.read().clone();
-        let mut attempts = Attempts::new(&strategy, self.pack.entries.len());
+        let mut attempts = BatchAttempts::new(&strategy, self.pack.entries.len());
         let mut which: Option<Vec<u32>> = None;
         let began = Instant::now();
         self.refuses_to_leave = false;
@@ -48,25 +48,25 @@ impl Worker {
             self.note_inline();
             self.check_open()?;
             let mut verdict = attempts.decide(&strategy, self.pack.wanted());
-            if verdict == Verdict::Commit {
+            if verdict == RetryDecision::Commit {
                 self.let_late_go(&strategy, delivered);
             }
-            if verdict == Verdict::Commit
+            if verdict == RetryDecision::Commit
                 && let Some(untried) = self.pack.give_up()
             {
                 // They only waited for others, which are given up: that is no reason to give them up as well.
-                attempts = Attempts::new(&strategy, untried.len());
-                verdict = Verdict::Retry(untried, Duration::ZERO);
+                attempts = BatchAttempts::new(&strategy, untried.len());
+                verdict = RetryDecision::Retry(untried, Duration::ZERO);
             }
             self.tally(delivered, &verdict, attempts.retries());
             match verdict {
-                Verdict::Commit => {
+                RetryDecision::Commit => {
                     self.cut_late(&strategy);
                     // Nothing can leave any more: its records are gone.
                     self.pack.is_fixed = true;
                     return Ok(());
                 }
-                Verdict::Retry(mut again, pause) => {
+                RetryDecision::Retry(mut again, pause) => {
                     again.retain(|index| !self.pack.is_given_up(*index));
                     let so_far = (began.elapsed(), attempts.retries());
                     let (again, pause) = self.divert_retries(again, pause, so_far, delivered).await;
@@ -79,7 +79,12 @@ impl Worker {
         }
     }
 
-    async fn pause_before(&self, again: &[u32], pause: Duration, store: &Applier) -> Result<(), Stopping> {
+    async fn pause_before(
+        &self,
+        again: &[u32],
+        pause: Duration,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         if again.is_empty() {
             return Ok(());
         }
@@ -99,7 +104,7 @@ impl Worker {
     }
 
     /// Ends what is late, unless it may go on in the background.
-    fn cut_late(&mut self, strategy: &Strategy) {
+    fn cut_late(&mut self, strategy: &QueueStrategy) {
         if !strategy.keeps_late() && self.suspended.len() > 0 {
             let pack = &self.pack;
             self.suspended.cut(|ticket, _| pack.is_current(*ticket));
@@ -108,10 +113,10 @@ impl Worker {
 
     /// Once the queues take no more messages, what nodes wanted to put into them has failed for no reason of its own: nothing
     /// is given up then, and the next start does it again.
-    pub(super) fn check_open(&self) -> Result<(), Stopping> {
+    pub(super) fn check_open(&self) -> Result<(), IngestShutdown> {
         let services = &self.common.services;
         if services.engine.is_closed() || services.scripts.is_stopped() {
-            Err(Stopping)
+            Err(IngestShutdown)
         } else {
             Ok(())
         }
@@ -120,11 +125,11 @@ impl Worker {
     /// Submits messages once and waits for them, as long as the strategy has patience.
     async fn run_round(
         &mut self,
-        delivered: Option<&Delivered<'_>>,
-        strategy: &Strategy,
+        delivered: Option<&DeliveredBatch<'_>>,
+        strategy: &QueueStrategy,
         which: Option<&[u32]>,
-        store: &Applier,
-    ) -> Result<(), Stopping> {
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         let deadline = Instant::now() + strategy.timeout;
         let mut gate = match which {
             Some(which) => self.gate(which.iter().copied(), delivered, strategy),
@@ -135,8 +140,8 @@ impl Worker {
         let mut applied = Instant::now();
         loop {
             while let Some(index) = gate.next() {
-                self.take_on(index, delivered, strategy, store).await?;
-                self.tell_gate(&mut gate, strategy);
+                self.submit_or_divert(index, delivered, strategy, store).await?;
+                self.release_successors(&mut gate, strategy);
             }
             self.flush_leaving(delivered).await;
             if self.pack.open == 0 {
@@ -145,10 +150,10 @@ impl Worker {
             let until = if self.parts.effects.is_empty() {
                 look
             } else {
-                look.min(applied + SOON)
+                look.min(applied + APPLY_DELAY)
             };
             let is_idle = !self.resume_one(until, store).await?;
-            if !self.parts.effects.is_empty() && applied.elapsed() >= SOON {
+            if !self.parts.effects.is_empty() && applied.elapsed() >= APPLY_DELAY {
                 // What the others have done does not wait for those that take long.
                 self.apply_pending(self.parts.partition, store).await?;
                 applied = Instant::now();
@@ -158,35 +163,35 @@ impl Worker {
                 return Ok(());
             }
             if (is_idle && until >= look) || (self.lanes().is_some() && Instant::now() >= look) {
-                self.lose_patience(strategy, delivered);
+                self.divert_overdue(strategy, delivered);
                 look = self.next_look(deadline);
             }
-            self.tell_gate(&mut gate, strategy);
+            self.release_successors(&mut gate, strategy);
         }
     }
 
     /// When it is next looked at whether messages wait too long, if nothing comes back before.
     fn next_look(&self, deadline: Instant) -> Instant {
         match self.shared_lanes() {
-            Some(lanes) => deadline.min(Instant::now() + lanes.options.patience.0 / LOOKS),
+            Some(lanes) => deadline.min(Instant::now() + lanes.options.patience.0 / OVERDUE_CHECKS),
             None => deadline,
         }
     }
 
     /// Submits a message, unless it leaves the queue at once.
-    async fn take_on(
+    async fn submit_or_divert(
         &mut self,
         index: u32,
-        delivered: Option<&Delivered<'_>>,
-        strategy: &Strategy,
-        store: &Applier,
-    ) -> Result<(), Stopping> {
+        delivered: Option<&DeliveredBatch<'_>>,
+        strategy: &QueueStrategy,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         if !self.queue.role.is_own() {
             let tenant = self
                 .subject_of(index, delivered)
                 .map_or(TenantId::NULL, |of| of.tenant);
-            if self.leaves_at_once(index, tenant, delivered) {
-                self.leave_pack(index);
+            if self.check_divert_at_once(index, tenant, delivered) {
+                self.divert_message(index);
                 return Ok(());
             }
         }
@@ -204,19 +209,21 @@ impl Worker {
     fn gate(
         &self,
         which: impl Iterator<Item = u32>,
-        delivered: Option<&Delivered<'_>>,
-        strategy: &Strategy,
-    ) -> Gate<EntityId> {
+        delivered: Option<&DeliveredBatch<'_>>,
+        strategy: &QueueStrategy,
+    ) -> SubmitScheduler<EntityId> {
         let subject = |index| self.subject_of(index, delivered);
         match strategy.submit {
-            SubmitStrategyType::Burst => Gate::batches(usize::MAX, which),
-            SubmitStrategyType::Batch => Gate::batches(strategy.batch, which),
-            SubmitStrategyType::Sequential => Gate::batches(1, which),
+            SubmitStrategyType::Burst => SubmitScheduler::batches(usize::MAX, which),
+            SubmitStrategyType::Batch => SubmitScheduler::batches(strategy.batch, which),
+            SubmitStrategyType::Sequential => SubmitScheduler::batches(1, which),
             SubmitStrategyType::SequentialByOriginator => {
                 let nobody = EntityId::from(TenantId::NULL);
-                Gate::queues(which.map(|index| (index, subject(index).map_or(nobody, |of| of.entity))))
+                SubmitScheduler::queues(
+                    which.map(|index| (index, subject(index).map_or(nobody, |of| of.entity))),
+                )
             }
-            SubmitStrategyType::SequentialByTenant => Gate::queues(which.map(|index| {
+            SubmitStrategyType::SequentialByTenant => SubmitScheduler::queues(which.map(|index| {
                 let tenant = subject(index).map_or(TenantId::NULL, |of| of.tenant);
                 (index, tenant.into())
             })),
@@ -224,7 +231,7 @@ impl Worker {
     }
 
     /// Whom a message of the pack is about.
-    pub(super) fn subject_of(&self, index: u32, delivered: Option<&Delivered<'_>>) -> Option<Subject> {
+    pub(super) fn subject_of(&self, index: u32, delivered: Option<&DeliveredBatch<'_>>) -> Option<EntityKey> {
         let record = self.pack.entries.get(index as usize)?.origin.record as usize;
         Some(match delivered {
             Some(delivered) => delivered.readable.get(record)?.1.subject,
@@ -234,20 +241,20 @@ impl Worker {
 
     /// Lets follow what has waited for messages that have ended. Where a message that has failed is tried again, what has
     /// to come after it waits for that.
-    fn tell_gate(&mut self, gate: &mut Gate<EntityId>, strategy: &Strategy) {
-        let Pack { entries, ended, .. } = &mut self.pack;
+    fn release_successors(&mut self, gate: &mut SubmitScheduler<EntityId>, strategy: &QueueStrategy) {
+        let MessageBatch { entries, ended, .. } = &mut self.pack;
         for index in ended.drain(..) {
             let failed = entries
                 .get(index as usize)
-                .is_some_and(|entry| entry.outcome == Outcome::Failed);
+                .is_some_and(|entry| entry.outcome == MessageOutcome::Failed);
             if !(failed && strategy.keeps_order()) {
-                gate.ended(index);
+                gate.complete(index);
             }
         }
     }
 
     /// Waits for something that was suspended and goes on with it; returns false when the time is up.
-    async fn resume_one(&mut self, deadline: Instant, store: &Applier) -> Result<bool, Stopping> {
+    async fn resume_one(&mut self, deadline: Instant, store: &EffectWriter) -> Result<bool, IngestShutdown> {
         let resumed = match self.ready.pop_front() {
             Some(resumed) => resumed,
             None => {
@@ -271,7 +278,11 @@ impl Worker {
     }
 
     /// Goes on with what was suspended, unless it is too late for its queue.
-    pub(super) async fn resume(&mut self, resumed: Resumed, store: &Applier) -> Result<(), Stopping> {
+    pub(super) async fn resume(
+        &mut self,
+        resumed: WaitCompletion,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         self.is_crowded = false;
         if !self.suspended.take(resumed.number) {
             // Nobody waits for it any more.
@@ -280,16 +291,16 @@ impl Worker {
         let ticket = resumed.ticket;
         let is_late = ticket.pack != DETACHED && !self.pack.is_current(ticket) && !self.late.has(ticket);
         // Fields have taken in what has come, whatever becomes of the message.
-        let is_field = matches!(resumed.back, Back::Field(_));
+        let is_field = matches!(resumed.back, WaitResult::Field(_));
         if is_late && !is_field && !self.queue.strategy.read().keeps_late() {
             return Ok(());
         }
         if !self.queue.role.is_own() {
-            self.shares.goes_on(resumed.tenant);
+            self.shares.resume_tenant(resumed.tenant);
         }
         // What it keeps belongs to the partition it came from.
         let own = std::mem::replace(&mut self.parts.partition, resumed.ticket.partition);
-        let done = self.go_on(resumed, store).await;
+        let done = self.handle_wait_result(resumed, store).await;
         self.parts.partition = own;
         done
     }

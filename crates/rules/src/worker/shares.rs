@@ -12,27 +12,27 @@ const WINDOW: Duration = Duration::from_secs(1);
 /// For how long a tenant counts as present after it was last seen.
 const PRESENCE: Duration = Duration::from_secs(60);
 /// Messages that take less in the mean are no tenant's fault, however many they are.
-const CHEAP: Duration = Duration::from_micros(100);
+const CHEAP_MESSAGE_TIME: Duration = Duration::from_micros(100);
 
 /// Time and messages of a tenant.
 #[derive(Debug, Clone, Copy, Default)]
-struct Spent {
+struct TenantTime {
     time: Duration,
     messages: u32,
 }
 
 /// The tenants of one worker and the time they take, in windows of a second.
-pub(super) struct Shares {
+pub(super) struct TimeShares {
     /// Whose messages go on now, since when, and how many of them have begun since.
     current: Option<(TenantId, Instant, u32)>,
     since: Instant,
-    spent: FxHashMap<TenantId, Spent>,
+    spent: FxHashMap<TenantId, TenantTime>,
     seen: FxHashMap<TenantId, Instant>,
     /// What was measured since somebody last asked.
     measured: Vec<(TenantId, Duration)>,
 }
 
-impl Shares {
+impl TimeShares {
     pub(super) fn new() -> Self {
         Self {
             current: None,
@@ -45,7 +45,7 @@ impl Shares {
 
     /// A message of a tenant begins. From time to time, the answer is whether the tenant takes more than `patience` and its
     /// share.
-    pub(super) fn begins(&mut self, tenant: TenantId, patience: Duration) -> bool {
+    pub(super) fn begin_message(&mut self, tenant: TenantId, patience: Duration) -> bool {
         if let Some((current, _, count)) = &mut self.current
             && *current == tenant
             && *count < STRIDE
@@ -61,7 +61,7 @@ impl Shares {
     }
 
     /// Something of a tenant goes on that has begun before.
-    pub(super) fn goes_on(&mut self, tenant: TenantId) {
+    pub(super) fn resume_tenant(&mut self, tenant: TenantId) {
         if self.current.is_none_or(|(current, ..)| current != tenant) {
             let now = Instant::now();
             self.settle(now);
@@ -116,7 +116,9 @@ impl Shares {
         };
         let all: Duration = self.spent.values().map(|spent| spent.time).sum();
         let tenants = u32::try_from(self.seen.len()).unwrap_or(u32::MAX).max(1);
-        spent.time > patience && spent.time > CHEAP * spent.messages && spent.time > all / (tenants + 1)
+        spent.time > patience
+            && spent.time > CHEAP_MESSAGE_TIME * spent.messages
+            && spent.time > all / (tenants + 1)
     }
 
     /// A tenant is there, whether or not its turn has come.
@@ -142,19 +144,19 @@ mod tests {
     #[test]
     fn a_tenant_is_alone_until_another_one_comes() {
         let [first, second] = [TenantId::new(), TenantId::new()];
-        let mut shares = Shares::new();
+        let mut shares = TimeShares::new();
         for _ in 0..100 {
-            assert!(!shares.begins(first, Duration::ZERO) || shares.is_alone());
+            assert!(!shares.begin_message(first, Duration::ZERO) || shares.is_alone());
         }
         assert!(shares.is_alone());
-        shares.begins(second, Duration::ZERO);
+        shares.begin_message(second, Duration::ZERO);
         assert!(!shares.is_alone());
     }
 
     #[test]
     fn what_is_stored_for_several_is_charged_by_what_there_is_of_each() {
         let [much, little] = [TenantId::new(), TenantId::new()];
-        let mut shares = Shares::new();
+        let mut shares = TimeShares::new();
         shares.sees(much);
         shares.sees(little);
         let parts = FxHashMap::from_iter([(much, 900), (little, 100)]);
@@ -169,10 +171,10 @@ mod tests {
     #[test]
     fn who_takes_long_for_each_message_and_most_of_the_time_is_greedy_and_who_sends_many_is_not() {
         let [slow, quick] = [TenantId::new(), TenantId::new()];
-        let mut shares = Shares::new();
+        let mut shares = TimeShares::new();
         shares.sees(slow);
         shares.sees(quick);
-        let spent = |millis, messages| Spent {
+        let spent = |millis, messages| TenantTime {
             time: Duration::from_millis(millis),
             messages,
         };

@@ -10,23 +10,23 @@ use fieldline_core::ports::{Partition, StateKey, StateRow};
 use rustc_hash::{FxHashMap, FxHashSet};
 use uuid::Uuid;
 
-use super::pack::Due;
-use crate::gone::Gone;
+use super::pack::DueTimer;
+use crate::gone::Deletion;
 
 const NEVER: i64 = i64::MAX;
 /// Timers that no longer hold and are kept nevertheless.
-const SLACK: usize = 1024;
+const MAX_STALE_TIMERS: usize = 1024;
 
 /// The states of one worker's partitions.
 #[derive(Default)]
-pub struct States {
+pub struct KeyedStates {
     rows: FxHashMap<StateKey, (Partition, i64, Box<[u8]>)>,
     /// May hold entries that no longer hold; `rows` decides.
     due: BinaryHeap<Reverse<(i64, StateKey)>>,
     changed: FxHashMap<StateKey, Partition>,
 }
 
-impl States {
+impl KeyedStates {
     /// Takes the rows of a partition that were stored.
     pub fn load(&mut self, partition: Partition, rows: Vec<StateRow>) {
         for row in rows {
@@ -75,7 +75,7 @@ impl States {
         let before = self.rows.insert(key.clone(), (partition, due, value.into()));
         if due != NEVER && before.is_none_or(|(_, at, _)| at != due) {
             self.due.push(Reverse((due, key)));
-            if self.due.len() > 2 * self.rows.len() + SLACK {
+            if self.due.len() > 2 * self.rows.len() + MAX_STALE_TIMERS {
                 self.rebuild();
             }
         }
@@ -107,12 +107,12 @@ impl States {
     }
 
     /// Keeps nothing any longer of what is no more, nor of what it has kept.
-    pub fn sweep(&mut self, gone: &FxHashSet<Gone>) {
-        let States { rows, changed, .. } = self;
+    pub fn purge(&mut self, gone: &FxHashSet<Deletion>) {
+        let KeyedStates { rows, changed, .. } = self;
         rows.retain(|key, (partition, ..)| {
-            let stays = !gone.contains(&Gone::Keeper(key.keeper))
-                && !gone.contains(&Gone::Entity(key.subject))
-                && !gone.contains(&Gone::Tenant(key.subject.tenant));
+            let stays = !gone.contains(&Deletion::Keeper(key.keeper))
+                && !gone.contains(&Deletion::Entity(key.subject))
+                && !gone.contains(&Deletion::Tenant(key.subject.tenant));
             if !stays {
                 changed.insert(key.clone(), *partition);
             }
@@ -132,14 +132,14 @@ impl States {
     }
 
     /// Takes the next one that is due.
-    pub(crate) fn take_due(&mut self, now_ms: i64) -> Option<(Partition, Due)> {
+    pub(crate) fn take_due(&mut self, now_ms: i64) -> Option<(Partition, DueTimer)> {
         if self.next_due()? > now_ms {
             return None;
         }
         let Reverse((at, key)) = self.due.pop()?;
         let (partition, value) = self.remove(&key)?;
         let value = Bytes::from(value);
-        Some((partition, Due { key, value, at }))
+        Some((partition, DueTimer { key, value, at }))
     }
 
     /// What has changed in a partition since it was last asked for, as rows to be stored.
@@ -148,7 +148,7 @@ impl States {
             return Vec::new();
         }
         let mut rows = Vec::new();
-        let States {
+        let KeyedStates {
             rows: kept, changed, ..
         } = self;
         changed.retain(|key, of| {
@@ -205,7 +205,7 @@ fn row_value(due: i64, value: &[u8]) -> Bytes {
 mod tests {
     use super::*;
     use fieldline_core::ports::QueueId;
-    use fieldline_model::{DeviceId, Subject, TenantId};
+    use fieldline_model::{DeviceId, EntityKey, TenantId};
 
     const PARTITION: Partition = Partition {
         queue: QueueId(0),
@@ -214,7 +214,7 @@ mod tests {
 
     fn key(number: u64) -> StateKey {
         StateKey {
-            subject: Subject::device(TenantId::NULL, DeviceId::NULL),
+            subject: EntityKey::device(TenantId::NULL, DeviceId::NULL),
             keeper: Uuid::nil(),
             number,
         }
@@ -222,12 +222,12 @@ mod tests {
 
     #[test]
     fn timers_that_are_set_again_and_again_take_no_more_room() {
-        let mut states = States::default();
+        let mut states = KeyedStates::default();
         for due in 0..200_000 {
             // The later the time, the longer the entries before would stay.
             states.put(PARTITION, key(0), Some(1_000_000 - due), b"");
             states.put(PARTITION, key(1), Some(1_000_000 + due), b"");
-            assert!(states.due.len() <= 2 * states.len() + SLACK + 1);
+            assert!(states.due.len() <= 2 * states.len() + MAX_STALE_TIMERS + 1);
         }
         assert_eq!(states.next_due(), Some(1_000_000 - 199_999));
         let taken: Vec<_> = std::iter::from_fn(|| states.take_due(i64::MAX - 1))

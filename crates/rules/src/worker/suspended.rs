@@ -7,12 +7,12 @@ use fieldline_model::TenantId;
 use rustc_hash::FxHashMap;
 use tokio::task::AbortHandle;
 
-use super::walk::{DETACHED, Ticket};
-use crate::script_pool::{Scope, ScriptPool};
+use super::walk::{DETACHED, MessageHandle};
+use crate::script_pool::{ScriptCancelScope, ScriptPool};
 
 /// What kind of thing a message waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum WaitKind {
     /// It may be begun anew.
     Repeatable,
     /// It must not be done twice lightly.
@@ -22,35 +22,35 @@ pub(super) enum Kind {
 }
 
 /// How something that is waited for is ended.
-pub(super) enum Ending {
+pub(super) enum WaitCanceller {
     /// It is a task.
     Task(AbortHandle),
     /// It is a call of a script.
-    Script(Arc<ScriptPool>, Scope, TenantId),
+    Script(Arc<ScriptPool>, ScriptCancelScope, TenantId),
     /// It ends by itself.
     Stays,
 }
 
-impl Ending {
+impl WaitCanceller {
     fn end(&self) {
         match self {
             Self::Task(task) => task.abort(),
-            Self::Script(pool, scope, tenant) => pool.end_scope(*scope, Some(*tenant)),
+            Self::Script(pool, scope, tenant) => pool.cancel_scope(*scope, Some(*tenant)),
             Self::Stays => {}
         }
     }
 }
 
 /// Something that a message waits for.
-struct Wait {
-    ticket: Ticket,
+struct PendingWait {
+    ticket: MessageHandle,
     tenant: TenantId,
-    kind: Kind,
-    ending: Ending,
+    kind: WaitKind,
+    ending: WaitCanceller,
 }
 
 /// How a message of a pack waits.
-struct Waiter {
+struct WaitingMessage {
     tenant: TenantId,
     /// When it began to wait for the first time.
     since: Instant,
@@ -62,8 +62,8 @@ struct Waiter {
 }
 
 /// A message that waits for long.
-pub(super) struct Overdue {
-    pub(super) ticket: Ticket,
+pub(super) struct OverdueMessage {
+    pub(super) ticket: MessageHandle,
     pub(super) tenant: TenantId,
     /// It waits for something that must not be done twice lightly.
     pub(super) calls: bool,
@@ -74,14 +74,14 @@ pub(super) struct Overdue {
 /// All that a worker's messages wait for. What is dropped with it ends, but for what is acknowledged already and calls that
 /// are under way.
 #[derive(Default)]
-pub(super) struct Suspended {
-    waits: FxHashMap<u64, Wait>,
+pub(super) struct SuspendedWaits {
+    waits: FxHashMap<u64, PendingWait>,
     tenants: FxHashMap<TenantId, usize>,
-    waiters: FxHashMap<(u64, u32), (Ticket, Waiter)>,
+    waiters: FxHashMap<(u64, u32), (MessageHandle, WaitingMessage)>,
     last: u64,
 }
 
-impl Suspended {
+impl SuspendedWaits {
     /// How many wait.
     pub(super) fn len(&self) -> usize {
         self.waits.len()
@@ -101,12 +101,12 @@ impl Suspended {
     /// Starts something to wait for, and gives it its number.
     pub(super) fn add(
         &mut self,
-        (ticket, tenant): (Ticket, TenantId),
-        kind: Kind,
-        start: impl FnOnce(u64) -> Ending,
+        (ticket, tenant): (MessageHandle, TenantId),
+        kind: WaitKind,
+        start: impl FnOnce(u64) -> WaitCanceller,
     ) {
         self.last += 1;
-        let wait = Wait {
+        let wait = PendingWait {
             ticket,
             tenant,
             kind,
@@ -118,7 +118,7 @@ impl Suspended {
     }
 
     /// Notes that a message waits, as of now unless it has waited before.
-    pub(super) fn note_waiter(&mut self, ticket: Ticket, tenant: TenantId, kind: Kind) {
+    pub(super) fn note_waiter(&mut self, ticket: MessageHandle, tenant: TenantId, kind: WaitKind) {
         if ticket.pack == DETACHED {
             return;
         }
@@ -126,7 +126,7 @@ impl Suspended {
             .waiters
             .entry((ticket.pack, ticket.entry))
             .or_insert_with(|| {
-                let waiter = Waiter {
+                let waiter = WaitingMessage {
                     tenant,
                     since: Instant::now(),
                     live: 0,
@@ -136,8 +136,8 @@ impl Suspended {
                 (ticket, waiter)
             });
         waiter.live += 1;
-        waiter.calls += u32::from(kind == Kind::Outside);
-        waiter.fields |= kind == Kind::Field;
+        waiter.calls += u32::from(kind == WaitKind::Outside);
+        waiter.fields |= kind == WaitKind::Field;
     }
 
     /// It has come back; returns whether anybody still waits for it.
@@ -149,7 +149,7 @@ impl Suspended {
         true
     }
 
-    fn forget(&mut self, wait: &Wait) {
+    fn forget(&mut self, wait: &PendingWait) {
         if let Some(count) = self.tenants.get_mut(&wait.tenant) {
             *count -= 1;
             if *count == 0 {
@@ -158,15 +158,17 @@ impl Suspended {
         }
         if let Some((_, waiter)) = self.waiters.get_mut(&(wait.ticket.pack, wait.ticket.entry)) {
             waiter.live = waiter.live.saturating_sub(1);
-            waiter.calls = waiter.calls.saturating_sub(u32::from(wait.kind == Kind::Outside));
+            waiter.calls = waiter
+                .calls
+                .saturating_sub(u32::from(wait.kind == WaitKind::Outside));
         }
     }
 
     /// Ends what the messages wait for that are meant: nothing of it comes back, but what fields have taken in.
-    pub(super) fn cut(&mut self, is_meant: impl Fn(&Ticket, TenantId) -> bool) {
+    pub(super) fn cut(&mut self, is_meant: impl Fn(&MessageHandle, TenantId) -> bool) {
         let gone: Vec<_> = self
             .waits
-            .extract_if(|_, wait| wait.kind != Kind::Field && is_meant(&wait.ticket, wait.tenant))
+            .extract_if(|_, wait| wait.kind != WaitKind::Field && is_meant(&wait.ticket, wait.tenant))
             .collect();
         for (_, wait) in gone {
             wait.ending.end();
@@ -185,18 +187,22 @@ impl Suspended {
     }
 
     /// The tickets of a tenant's messages that wait, each once.
-    pub(super) fn tickets_of(&self, tenant: TenantId) -> Vec<Ticket> {
+    pub(super) fn tickets_of(&self, tenant: TenantId) -> Vec<MessageHandle> {
         let waiters = self.waiters.values();
         let of_tenant = waiters.filter(|(_, waiter)| waiter.tenant == tenant);
         of_tenant.map(|(ticket, _)| *ticket).collect()
     }
 
     /// The messages that have begun to wait before a time, but for those that nobody asks about any more.
-    pub(super) fn overdue(&mut self, before: Instant, is_wanted: impl Fn(&Ticket) -> bool) -> Vec<Overdue> {
+    pub(super) fn overdue(
+        &mut self,
+        before: Instant,
+        is_wanted: impl Fn(&MessageHandle) -> bool,
+    ) -> Vec<OverdueMessage> {
         self.waiters.retain(|_, (ticket, _)| is_wanted(ticket));
         let waiters = self.waiters.values();
         let late = waiters.filter(|(_, waiter)| waiter.since <= before);
-        late.map(|(ticket, waiter)| Overdue {
+        late.map(|(ticket, waiter)| OverdueMessage {
             ticket: *ticket,
             tenant: waiter.tenant,
             calls: waiter.calls > 0,
@@ -211,10 +217,10 @@ impl Suspended {
     }
 }
 
-impl Drop for Suspended {
+impl Drop for SuspendedWaits {
     fn drop(&mut self) {
         for wait in self.waits.values() {
-            if wait.kind != Kind::Outside && wait.ticket.pack != DETACHED {
+            if wait.kind != WaitKind::Outside && wait.ticket.pack != DETACHED {
                 wait.ending.end();
             }
         }

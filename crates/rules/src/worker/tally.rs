@@ -1,20 +1,25 @@
 //! What is counted of packs.
 
-use fieldline_core::ingest::Delivered;
+use fieldline_core::ingest::DeliveredBatch;
 use fieldline_model::TenantId;
 use rustc_hash::FxHashMap;
 
-use super::Worker;
-use crate::stats::Counts;
-use crate::strategy::{Outcome, Verdict};
+use super::RuleWorker;
+use crate::stats::MessageCounts;
+use crate::strategy::{MessageOutcome, RetryDecision};
 
-impl Worker {
+impl RuleWorker {
     /// Counts how it stands with the messages of the pack after a round, for each tenant and for all.
-    pub(super) fn tally(&mut self, delivered: Option<&Delivered<'_>>, verdict: &Verdict, retries: u32) {
-        let commits = *verdict == Verdict::Commit;
+    pub(super) fn tally(
+        &mut self,
+        delivered: Option<&DeliveredBatch<'_>>,
+        verdict: &RetryDecision,
+        retries: u32,
+    ) {
+        let commits = *verdict == RetryDecision::Commit;
         let (mut failed, mut late) = (0_u64, 0_u64);
         let mut last = None;
-        let mut tenants: FxHashMap<TenantId, Counts> = FxHashMap::default();
+        let mut tenants: FxHashMap<TenantId, MessageCounts> = FxHashMap::default();
         let mut diverted = 0;
         for (index, outcome) in (0..).zip(self.pack.outcomes()) {
             if self.pack.is_diverted(index) {
@@ -22,23 +27,23 @@ impl Worker {
                 diverted += 1;
                 continue;
             }
-            failed += u64::from(outcome == Outcome::Failed);
-            late += u64::from(outcome == Outcome::Open);
+            failed += u64::from(outcome == MessageOutcome::Failed);
+            late += u64::from(outcome == MessageOutcome::Open);
             let Some(of) = self.subject_of(index, delivered) else {
                 continue;
             };
-            if outcome != Outcome::Done {
+            if outcome != MessageOutcome::Done {
                 last = Some((index, of.tenant));
             }
             let counts = tenants.entry(of.tenant).or_default();
             counts.total += u64::from(commits);
             match (outcome, commits) {
-                (Outcome::Done, true) => counts.successful += 1,
-                (Outcome::Failed, true) => counts.failed += 1,
-                (Outcome::Open, true) => counts.timeout += 1,
-                (Outcome::Failed, false) => counts.tmp_failed += 1,
-                (Outcome::Open, false) => counts.tmp_timeout += 1,
-                (Outcome::Done, false) => {}
+                (MessageOutcome::Done, true) => counts.successful += 1,
+                (MessageOutcome::Failed, true) => counts.failed += 1,
+                (MessageOutcome::Open, true) => counts.timeout += 1,
+                (MessageOutcome::Failed, false) => counts.tmp_failed += 1,
+                (MessageOutcome::Open, false) => counts.tmp_timeout += 1,
+                (MessageOutcome::Done, false) => {}
             }
         }
         let succeeded = failed == 0 && late == 0;

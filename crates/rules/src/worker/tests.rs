@@ -22,10 +22,10 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use self::rig::Rig;
-use crate::message::Msg;
-use crate::node::{Ctx, Label, Node, Step};
-use crate::stats::Counts;
-use crate::strategy::Strategy as QueueStrategy;
+use crate::message::RuleMessage;
+use crate::node::{ConnectionLabel, Node, NodeContext, NodeResult};
+use crate::stats::MessageCounts;
+use crate::strategy::QueueStrategy;
 
 /// What a node of a made-up chain does with every message.
 #[derive(Debug, Clone, Copy)]
@@ -41,25 +41,25 @@ enum Does {
 }
 
 impl Node for Does {
-    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
-        ctx.keep(msg.subject(), 0, None, b"seen");
+    fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
+        ctx.set_state(msg.subject(), 0, None, b"seen");
         match *self {
-            Self::Passes(label) => Step::Next(msg, label.into()),
-            Self::Fails => Step::fail(msg, "as it should"),
-            Self::Ends => Step::Done,
+            Self::Passes(label) => NodeResult::Next(msg, label.into()),
+            Self::Fails => NodeResult::fail(msg, "as it should"),
+            Self::Ends => NodeResult::Done,
             Self::Panics => panic!("as it should"),
-            Self::Multiplies(count) => Step::Many(vec![(msg, Label::SUCCESS); count]),
-            Self::Waits(label) => Step::wait(async move {
+            Self::Multiplies(count) => NodeResult::Many(vec![(msg, ConnectionLabel::SUCCESS); count]),
+            Self::Waits(label) => NodeResult::wait(async move {
                 tokio::task::yield_now().await;
-                Step::Next(msg, label.into())
+                NodeResult::Next(msg, label.into())
             }),
-            Self::WaitsAndPanics => Step::wait(async move {
+            Self::WaitsAndPanics => NodeResult::wait(async move {
                 tokio::task::yield_now().await;
                 panic!("as it should")
             }),
-            Self::WaitsTwice => Step::wait(async move {
+            Self::WaitsTwice => NodeResult::wait(async move {
                 tokio::task::yield_now().await;
-                Step::then(move |_| Step::wait(async move { Step::success(msg) }))
+                NodeResult::then(move |_| NodeResult::wait(async move { NodeResult::success(msg) }))
             }),
         }
     }
@@ -125,7 +125,7 @@ fn queue_strategy() -> impl Strategy<Value = QueueStrategy> {
 }
 
 /// Sends messages of two devices through a graph until all are done with, and returns what was counted.
-async fn run(graph: &Graph, strategy: &QueueStrategy, messages: i64) -> Counts {
+async fn run(graph: &Graph, strategy: &QueueStrategy, messages: i64) -> MessageCounts {
     let rig = Rig::new(2, strategy.clone()).await;
     let mut devices = Vec::new();
     for name in ["a", "b"] {

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fieldline_core::ingest::{IngestService, IngestStores, Options, Uplink};
+use fieldline_core::ingest::{IngestService, IngestStores, Options, QueueProducer};
 use fieldline_core::ports::{Journal as _, TimeSeriesStore as _};
-use fieldline_core::usage::{Feature, UsageKey};
+use fieldline_core::usage::{ApiFeature, UsageKey};
 use fieldline_journal::EmbeddedJournal;
-use fieldline_model::kv::{ValueRef, pack};
+use fieldline_model::kv::{KvValueRef, pack};
 use fieldline_model::message::MsgType;
 use fieldline_model::record::RecordBatch;
 use fieldline_model::{RuleChainId, RuleNodeId};
 use serde_json::{Value, json};
 
 use crate::book::TenantChains;
-use crate::chain::Chain;
-use crate::engine::{Common, QueueHandle};
+use crate::chain::CompiledChain;
+use crate::engine::{EngineShared, QueueHandle};
 use crate::nodes::tests::{NOW, World};
 
 const DAY: u32 = 86_400;
@@ -46,15 +46,15 @@ async fn executions_are_counted_and_messages_of_a_tenant_that_used_them_up_are_d
     let device = world.device("a", json!(null)).await;
     let journal =
         Arc::new(EmbeddedJournal::open(dir.path(), &fieldline_journal::Options::default()).unwrap());
-    let uplink = Uplink::open(journal.clone(), 1).unwrap();
+    let uplink = QueueProducer::open(journal.clone(), 1).unwrap();
     let nodes = [
         world.node("filter.TbJsFilterNode", script("TBEL")),
         world.node("filter.TbJsFilterNode", script("JS")),
         world.node("telemetry.TbMsgTimeseriesNode", json!({})),
     ];
     let nodes = nodes.into_iter().map(|node| (RuleNodeId::new(), node)).collect();
-    let chain = Chain::of(RuleChainId::new(), nodes, &[(0, 1, "True"), (1, 2, "True")]);
-    let common = Common {
+    let chain = CompiledChain::of(RuleChainId::new(), nodes, &[(0, 1, "True"), (1, 2, "True")]);
+    let common = EngineShared {
         services: world.services.clone(),
         book: world.common.book.clone(),
         events: world.common.events.clone(),
@@ -72,9 +72,9 @@ async fn executions_are_counted_and_messages_of_a_tenant_that_used_them_up_are_d
         .unwrap();
     let send = async |ts: i64, acknowledged: u64| {
         let mut batch = RecordBatch::new();
-        let mut telemetry = batch.telemetry(world.subject(device), ts, 10 * DAY);
+        let mut telemetry = batch.begin_telemetry(world.subject(device), ts, 10 * DAY);
         telemetry.begin_row(ts);
-        pack("a", ValueRef::Long(ts), telemetry.buffer());
+        pack("a", KvValueRef::Long(ts), telemetry.buffer());
         telemetry.count_point();
         telemetry.finish();
         uplink
@@ -114,7 +114,7 @@ async fn executions_are_counted_and_messages_of_a_tenant_that_used_them_up_are_d
     }
 
     limit(&world, "maxREExecutions", 6).await;
-    assert!(!usage.is_allowed(world.tenant, Feature::RuleEngine));
+    assert!(!usage.is_allowed(world.tenant, ApiFeature::RuleEngine));
     send(NOW, 3).await;
     usage.report(false).await;
     assert_eq!(of_tenant.used(UsageKey::RuleEngineExecutions), 6);

@@ -4,35 +4,35 @@ use std::panic::AssertUnwindSafe;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use fieldline_core::ingest::{Applier, Stopping};
+use fieldline_core::ingest::{EffectWriter, IngestShutdown};
 use fieldline_model::{RuleNodeId, TenantId};
 use futures::FutureExt as _;
 use tokio::time::Instant;
 
-use super::Worker;
+use super::RuleWorker;
 use super::divert::TENANT_SUSPENDED;
-use super::field_calls::FieldBack;
+use super::field_calls::FieldCallResult;
 use super::rounds::MAX_SUSPENDED;
-use super::suspended::{Ending, Kind};
-use super::walk::{DETACHED, Move, Place, Ticket};
-use crate::engine::Role;
-use crate::message::Msg;
-use crate::node::{NodeError, ScriptCall, Step, Waiting};
-use crate::script_pool::{Caller, Refusal, Scope};
+use super::suspended::{WaitCanceller, WaitKind};
+use super::walk::{DETACHED, MessageHandle, NodeRef, WalkTask};
+use crate::engine::QueueRole;
+use crate::message::RuleMessage;
+use crate::node::{NodeError, NodeFuture, NodeResult, ScriptCall};
+use crate::script_pool::{ScriptCaller, ScriptCancelScope, ScriptRefusal};
 
 /// How often it is looked at whether there is room again.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const ROOM_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Why a message that would have to wait cannot.
-pub(super) const TOO_MANY_WAIT: &str = "too many messages of the tenant wait for something";
+pub(super) const TOO_MANY_WAITING_ERROR: &str = "too many messages of the tenant wait for something";
 
 /// What was suspended and has come back.
-pub(super) struct Resumed {
-    pub(super) ticket: Ticket,
+pub(super) struct WaitCompletion {
+    pub(super) ticket: MessageHandle,
     /// What it has in the book of what waits.
     pub(super) number: u64,
-    pub(super) back: Back,
-    pub(super) place: Option<Place>,
+    pub(super) back: WaitResult,
+    pub(super) place: Option<NodeRef>,
     pub(super) tenant: TenantId,
 }
 
@@ -41,21 +41,25 @@ pub(super) struct Resumed {
     clippy::large_enum_variant,
     reason = "almost all are steps, and a box would be an allocation for each"
 )]
-pub(super) enum Back {
+pub(super) enum WaitResult {
     /// With what follows.
-    Step(Step),
+    Step(NodeResult),
     /// It has panicked.
     Panicked,
     /// The call of a script has taken the message with it.
-    Lost(Refusal),
+    Lost(ScriptRefusal),
     /// The scripts of a calculated field have been run.
-    Field(Box<FieldBack>),
+    Field(Box<FieldCallResult>),
 }
 
-impl Worker {
+impl RuleWorker {
     /// Goes on with what was suspended.
-    pub(super) async fn go_on(&mut self, resumed: Resumed, store: &Applier) -> Result<(), Stopping> {
-        let Resumed {
+    pub(super) async fn handle_wait_result(
+        &mut self,
+        resumed: WaitCompletion,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
+        let WaitCompletion {
             ticket,
             back,
             place,
@@ -63,21 +67,30 @@ impl Worker {
             ..
         } = resumed;
         match back {
-            Back::Step(step) => self.walk(ticket, Move::Answer(step, place, tenant), store).await,
-            Back::Panicked | Back::Lost(Refusal::Panicked) => {
-                self.panicked(ticket, place.as_ref(), tenant);
+            WaitResult::Step(step) => {
+                self.walk(ticket, WalkTask::Answer(step, place, tenant), store)
+                    .await
+            }
+            WaitResult::Panicked | WaitResult::Lost(ScriptRefusal::Panicked) => {
+                self.handle_panic(ticket, place.as_ref(), tenant);
                 Ok(())
             }
-            Back::Lost(refusal) => {
+            WaitResult::Lost(refusal) => {
                 self.lost(ticket, place.as_ref(), tenant, &refusal);
                 Ok(())
             }
-            Back::Field(back) => self.field_back(*back, store).await,
+            WaitResult::Field(back) => self.finish_field_call(*back, store).await,
         }
     }
 
     /// A message fails as a whole: nothing of it is left that could go on through `Failure`.
-    fn lost(&mut self, ticket: Ticket, place: Option<&Place>, tenant: TenantId, refusal: &Refusal) {
+    fn lost(
+        &mut self,
+        ticket: MessageHandle,
+        place: Option<&NodeRef>,
+        tenant: TenantId,
+        refusal: &ScriptRefusal,
+    ) {
         let error = refusal.to_string();
         if let Some((place, node)) = place.and_then(|place| Some((place, place.node()?))) {
             self.common.events.error(tenant, node.id.into(), "script", &error);
@@ -89,28 +102,28 @@ impl Worker {
     /// Has a script called on a message; what comes of it comes back through the inbox, except in a replay.
     pub(super) async fn call(
         &mut self,
-        ticket: Ticket,
+        ticket: MessageHandle,
         call: ScriptCall,
-        place: Place,
+        place: NodeRef,
         tenant: TenantId,
-        store: &Applier,
-    ) -> Result<Option<Step>, Stopping> {
+        store: &EffectWriter,
+    ) -> Result<Option<NodeResult>, IngestShutdown> {
         let node = place.node().map_or(RuleNodeId::NULL, |node| node.id);
-        let caller = Caller {
+        let caller = ScriptCaller {
             tenant,
             owner: node.into(),
             turn: call.msg.originator.id,
             scope: if ticket.pack == DETACHED {
-                Scope::NONE
+                ScriptCancelScope::NONE
             } else {
-                Scope::fresh()
+                ScriptCancelScope::fresh()
             },
         };
         let pool = self.common.services.scripts.clone();
         if self.watch.is_some() {
             return match call.wait(&pool, caller).await {
                 Ok(step) => Ok(Some(step)),
-                Err(Refusal::Stopped) => Err(Stopping),
+                Err(ScriptRefusal::Stopped) => Err(IngestShutdown),
                 Err(refusal) => {
                     self.lost(ticket, Some(&place), tenant, &refusal);
                     Ok(None)
@@ -118,30 +131,31 @@ impl Worker {
             };
         }
         if !self.make_room(ticket, tenant, store).await? {
-            self.drop_walk(ticket, tenant, TOO_MANY_WAIT);
+            self.drop_walk(ticket, tenant, TOO_MANY_WAITING_ERROR);
             return Ok(None);
         }
         let outbox = self.outbox.clone();
-        let ending = Ending::Script(pool.clone(), caller.scope, tenant);
-        self.suspended.add((ticket, tenant), Kind::Repeatable, |number| {
-            call.submit(&pool, caller, move |result| {
-                let back = result.map_or_else(Back::Lost, Back::Step);
-                // The worker may be gone.
-                let _ = outbox.send(Resumed {
-                    ticket,
-                    number,
-                    back,
-                    place: Some(place),
-                    tenant,
+        let ending = WaitCanceller::Script(pool.clone(), caller.scope, tenant);
+        self.suspended
+            .add((ticket, tenant), WaitKind::Repeatable, |number| {
+                call.submit(&pool, caller, move |result| {
+                    let back = result.map_or_else(WaitResult::Lost, WaitResult::Step);
+                    // The worker may be gone.
+                    let _ = outbox.send(WaitCompletion {
+                        ticket,
+                        number,
+                        back,
+                        place: Some(place),
+                        tenant,
+                    });
                 });
+                ending
             });
-            ending
-        });
         Ok(None)
     }
 
     /// Polls work once; the error says that it has panicked.
-    fn poll_here(&self, work: &mut Waiting) -> std::thread::Result<Poll<Step>> {
+    fn poll_here(&self, work: &mut NodeFuture) -> std::thread::Result<Poll<NodeResult>> {
         let _context = self.common.services.runtime.enter();
         let mut context = Context::from_waker(Waker::noop());
         std::panic::catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(&mut context)))
@@ -150,16 +164,16 @@ impl Worker {
     /// Polls work once where it is; what is not ready goes on elsewhere and comes back through the inbox.
     pub(super) async fn wait(
         &mut self,
-        ticket: Ticket,
-        (mut work, kind): (Waiting, Kind),
-        place: Option<Place>,
+        ticket: MessageHandle,
+        (mut work, kind): (NodeFuture, WaitKind),
+        place: Option<NodeRef>,
         tenant: TenantId,
-        store: &Applier,
-    ) -> Result<Option<Step>, Stopping> {
+        store: &EffectWriter,
+    ) -> Result<Option<NodeResult>, IngestShutdown> {
         // What it reads is to be what the message has written so far.
         self.apply_pending(ticket.partition, store).await?;
         if !self.make_room(ticket, tenant, store).await? {
-            self.drop_walk(ticket, tenant, TOO_MANY_WAIT);
+            self.drop_walk(ticket, tenant, TOO_MANY_WAITING_ERROR);
             return Ok(None);
         }
         let runtime = self.common.services.runtime.clone();
@@ -169,7 +183,7 @@ impl Worker {
                 let done = runtime.spawn(AssertUnwindSafe(work).catch_unwind()).await;
                 let step = done.ok().and_then(Result::ok);
                 if step.is_none() {
-                    self.panicked(ticket, place.as_ref(), tenant);
+                    self.handle_panic(ticket, place.as_ref(), tenant);
                 }
                 Ok(step)
             }
@@ -179,20 +193,20 @@ impl Worker {
                     let waits = runtime.spawn(async move {
                         let step = AssertUnwindSafe(work).catch_unwind().await;
                         // The worker may be gone.
-                        let _ = outbox.send(Resumed {
+                        let _ = outbox.send(WaitCompletion {
                             ticket,
                             number,
-                            back: step.map_or(Back::Panicked, Back::Step),
+                            back: step.map_or(WaitResult::Panicked, WaitResult::Step),
                             place,
                             tenant,
                         });
                     });
-                    Ending::Task(waits.abort_handle())
+                    WaitCanceller::Task(waits.abort_handle())
                 });
                 Ok(None)
             }
             Err(_) => {
-                self.panicked(ticket, place.as_ref(), tenant);
+                self.handle_panic(ticket, place.as_ref(), tenant);
                 Ok(None)
             }
         }
@@ -202,10 +216,10 @@ impl Worker {
     /// later. Returns false where others would have to wait for too long for that.
     async fn make_room(
         &mut self,
-        ticket: Ticket,
+        ticket: MessageHandle,
         tenant: TenantId,
-        store: &Applier,
-    ) -> Result<bool, Stopping> {
+        store: &EffectWriter,
+    ) -> Result<bool, IngestShutdown> {
         if !self.is_full(tenant) {
             return Ok(true);
         }
@@ -217,7 +231,7 @@ impl Worker {
             }
             tokio::select! {
                 resumed = self.inbox.recv() => self.ready.extend(resumed),
-                paused = store.pause_for(left.map_or(LOOK_EVERY, |left| left.min(LOOK_EVERY))) => {
+                paused = store.pause_for(left.map_or(ROOM_CHECK_INTERVAL, |left| left.min(ROOM_CHECK_INTERVAL))) => {
                     paused?;
                     // Nothing moves: what has come back may hold what all the others wait for, such as the turn of a
                     // device. Rather more wait than all for ever.
@@ -246,14 +260,14 @@ impl Worker {
     }
 
     /// For how long a message may keep the worker from all others; `None` where there are no others.
-    fn wait_limit(&self, ticket: Ticket) -> Option<Duration> {
+    fn wait_limit(&self, ticket: MessageHandle) -> Option<Duration> {
         match &self.queue.role {
-            Role::Own => None,
-            Role::Lane(lanes) => Some(lanes.options.timeout.0),
-            Role::Shared(lanes) if self.may_leave(ticket) && !self.shares.is_alone() => {
+            QueueRole::Own => None,
+            QueueRole::Lane(lanes) => Some(lanes.options.timeout.0),
+            QueueRole::Shared(lanes) if self.may_leave(ticket) && !self.shares.is_alone() => {
                 Some(lanes.options.patience.0)
             }
-            Role::Shared(_) => Some(self.queue.strategy.read().timeout),
+            QueueRole::Shared(_) => Some(self.queue.strategy.read().timeout),
         }
     }
 
@@ -261,12 +275,12 @@ impl Worker {
     /// then the message is dealt with.
     pub(super) async fn wait_in_order(
         &mut self,
-        ticket: Ticket,
-        mut work: Waiting,
-        place: Option<&Place>,
+        ticket: MessageHandle,
+        mut work: NodeFuture,
+        place: Option<&NodeRef>,
         tenant: TenantId,
-        store: &Applier,
-    ) -> Result<Option<Step>, Stopping> {
+        store: &EffectWriter,
+    ) -> Result<Option<NodeResult>, IngestShutdown> {
         self.apply_pending(ticket.partition, store).await?;
         let step = match self.poll_here(&mut work) {
             Ok(Poll::Ready(step)) => Some(step),
@@ -287,13 +301,13 @@ impl Worker {
             Err(_) => None,
         };
         if step.is_none() {
-            self.panicked(ticket, place, tenant);
+            self.handle_panic(ticket, place, tenant);
         }
         Ok(step)
     }
 
     /// Sends a message to the same node in the partition of its originator.
-    pub(super) fn send_home(&self, msg: Msg, place: &Place, ticket: Ticket) -> Waiting {
+    pub(super) fn send_home(&self, msg: RuleMessage, place: &NodeRef, ticket: MessageHandle) -> NodeFuture {
         let services = self.common.services.clone();
         let node = place.node().map_or(RuleNodeId::NULL, |node| node.id);
         let (chain, queue) = (place.chain.id, self.home_queue(ticket));
@@ -303,8 +317,8 @@ impl Worker {
             message.from = Some((node, String::new()));
             message.queue = Some(queue.to_string());
             match services.engine.push(msg.tenant, message).await {
-                Ok(()) => Step::Done,
-                Err(error) => Step::Fail(msg, NodeError::from(error)),
+                Ok(()) => NodeResult::Done,
+                Err(error) => NodeResult::Fail(msg, NodeError::from(error)),
             }
         })
     }

@@ -4,32 +4,32 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fieldline_core::ingest::{Applier, Stopping};
+use fieldline_core::ingest::{EffectWriter, IngestShutdown};
 use fieldline_core::ports::Partition;
 use fieldline_core::usage::UsageKey;
 use fieldline_model::entity::{EVENT_IN, EVENT_OUT};
 use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
 use futures::FutureExt as _;
 
-use super::Worker;
-use super::pack::Due;
-use super::suspended::Kind;
-use crate::chain::{Chain, Compiled};
-use crate::fields::News;
-use crate::message::Msg;
-use crate::node::{Ctx, Label, Step};
+use super::RuleWorker;
+use super::pack::DueTimer;
+use super::suspended::WaitKind;
+use crate::chain::{CompiledChain, CompiledNode};
+use crate::fields::FieldEvent;
+use crate::message::RuleMessage;
+use crate::node::{ConnectionLabel, NodeContext, NodeResult};
 
 /// Steps that a message, and all that it becomes, may take before it waits.
 const MAX_STEPS: u32 = 1_000_000;
 /// Moves that the memory is kept for from one message to the next.
-const KEPT_MOVES: usize = 64;
+const MAX_KEPT_TASKS: usize = 64;
 
 /// The pack of what is acknowledged already.
 pub(super) const DETACHED: u64 = u64::MAX;
 
 /// Which entry of which pack something belongs to.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ticket {
+pub(super) struct MessageHandle {
     pub(super) pack: u64,
     pub(super) entry: u32,
     pub(super) partition: Partition,
@@ -39,37 +39,37 @@ pub(super) struct Ticket {
 
 /// Where a message is.
 #[derive(Clone)]
-pub(super) struct Place {
-    pub(super) chain: Arc<Chain>,
+pub(super) struct NodeRef {
+    pub(super) chain: Arc<CompiledChain>,
     pub(super) at: usize,
 }
 
-impl Place {
-    pub(super) fn node(&self) -> Option<&Compiled> {
+impl NodeRef {
+    pub(super) fn node(&self) -> Option<&CompiledNode> {
         self.chain.nodes.get(self.at)
     }
 }
 
 /// What a message does next.
-pub(super) enum Move {
+pub(super) enum WalkTask {
     /// It comes to a node.
-    Come(Msg, Place),
+    Come(RuleMessage, NodeRef),
     /// It leaves a node.
-    Leave(Msg, Place, Label),
+    Leave(RuleMessage, NodeRef, ConnectionLabel),
     /// A node has answered.
-    Answer(Step, Option<Place>, TenantId),
+    Answer(NodeResult, Option<NodeRef>, TenantId),
     /// Something that a node kept has come due.
-    Due(Due, Place),
+    Due(DueTimer, NodeRef),
     /// Calculated fields are told what has changed.
-    Feed(Vec<News>),
+    Feed(Vec<FieldEvent>),
     /// A message brings news to calculated fields.
-    FieldMessage(Msg),
+    FieldMessage(RuleMessage),
     /// Something that a calculated field kept has come due.
-    FieldDue(Due),
+    FieldDue(DueTimer),
 }
 
-impl Move {
-    fn place(&self) -> Option<&Place> {
+impl WalkTask {
+    fn place(&self) -> Option<&NodeRef> {
         match self {
             Self::Come(_, place) | Self::Leave(_, place, _) | Self::Due(_, place) => Some(place),
             Self::Answer(_, place, _) => place.as_ref(),
@@ -79,21 +79,21 @@ impl Move {
 }
 
 /// Whether work has ended without a panic.
-async fn survives(work: impl Future<Output = Result<(), Stopping>>) -> Result<bool, Stopping> {
+async fn survives(work: impl Future<Output = Result<(), IngestShutdown>>) -> Result<bool, IngestShutdown> {
     match AssertUnwindSafe(work).catch_unwind().await {
         Ok(done) => done.map(|()| true),
         Err(_) => Ok(false),
     }
 }
 
-impl Worker {
+impl RuleWorker {
     /// Moves a message, and all that it becomes, until it ends or waits. The entry has counted it already.
     pub(super) async fn walk(
         &mut self,
-        ticket: Ticket,
-        first: Move,
-        store: &Applier,
-    ) -> Result<(), Stopping> {
+        ticket: MessageHandle,
+        first: WalkTask,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         let mut moves = std::mem::take(&mut self.moves);
         moves.push(first);
         self.walk_all(ticket, moves, store).await
@@ -102,10 +102,10 @@ impl Worker {
     /// The same for several moves, the last one first.
     pub(super) async fn walk_all(
         &mut self,
-        ticket: Ticket,
-        mut moves: Vec<Move>,
-        store: &Applier,
-    ) -> Result<(), Stopping> {
+        ticket: MessageHandle,
+        mut moves: Vec<WalkTask>,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         let mut steps = 0_u32;
         self.now = self.now_ms();
         let record = self.open_record(ticket);
@@ -121,27 +121,32 @@ impl Worker {
                 .watch
                 .as_ref()
                 .and_then(|_| Some((next.place()?.clone(), Instant::now())));
-            let ends = matches!(next, Move::Feed(_) | Move::FieldMessage(_) | Move::FieldDue(_));
+            let ends = matches!(
+                next,
+                WalkTask::Feed(_) | WalkTask::FieldMessage(_) | WalkTask::FieldDue(_)
+            );
             let moves = &mut moves;
             let survived = match next {
-                Move::Come(msg, place) => {
-                    self.come(ticket, msg, place, moves);
+                WalkTask::Come(msg, place) => {
+                    self.enter_node(ticket, msg, place, moves);
                     true
                 }
-                Move::Due(due, place) => {
-                    self.come_due(ticket, due, place, moves);
+                WalkTask::Due(due, place) => {
+                    self.enter_node_due(ticket, due, place, moves);
                     true
                 }
-                Move::Leave(msg, place, label) => {
-                    self.leave(ticket, msg, place, &label, None, moves);
+                WalkTask::Leave(msg, place, label) => {
+                    self.route(ticket, msg, place, &label, None, moves);
                     true
                 }
-                Move::Answer(step, place, tenant) => {
-                    self.follow(ticket, step, place, tenant, store, moves).await?
+                WalkTask::Answer(step, place, tenant) => {
+                    self.run_effect(ticket, step, place, tenant, store, moves).await?
                 }
-                Move::Feed(fed) => survives(self.feed_fields(ticket, fed, store, moves)).await?,
-                Move::FieldMessage(msg) => survives(self.field_message(ticket, &msg, store, moves)).await?,
-                Move::FieldDue(due) => survives(self.field_due(ticket, due, store, moves)).await?,
+                WalkTask::Feed(fed) => survives(self.notify_fields(ticket, fed, store, moves)).await?,
+                WalkTask::FieldMessage(msg) => {
+                    survives(self.field_message(ticket, &msg, store, moves)).await?
+                }
+                WalkTask::FieldDue(due) => survives(self.field_due(ticket, due, store, moves)).await?,
             };
             if std::mem::take(&mut self.is_cut) {
                 // It was taken away in the midst.
@@ -159,7 +164,7 @@ impl Worker {
                 watch.lock().took(&place, since.elapsed());
             }
         }
-        if moves.capacity() <= KEPT_MOVES {
+        if moves.capacity() <= MAX_KEPT_TASKS {
             moves.clear();
             self.moves = moves;
         }
@@ -167,91 +172,91 @@ impl Worker {
     }
 
     /// Does what a node has answered that takes more than the node itself. Returns false where alarm rules have panicked.
-    async fn follow(
+    async fn run_effect(
         &mut self,
-        ticket: Ticket,
-        step: Step,
-        place: Option<Place>,
+        ticket: MessageHandle,
+        step: NodeResult,
+        place: Option<NodeRef>,
         tenant: TenantId,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<bool, Stopping> {
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<bool, IngestShutdown> {
         let mut survived = true;
         match (step, place) {
-            (Step::Wait(work), place) => {
-                let wait = (work, Kind::Repeatable);
+            (NodeResult::Wait(work), place) => {
+                let wait = (work, WaitKind::Repeatable);
                 if let Some(step) = self.wait(ticket, wait, place.clone(), tenant, store).await? {
-                    moves.push(Move::Answer(step, place, tenant));
+                    moves.push(WalkTask::Answer(step, place, tenant));
                 }
             }
-            (Step::Outside(work), place) => {
-                let wait = (work, Kind::Outside);
+            (NodeResult::Outside(work), place) => {
+                let wait = (work, WaitKind::Outside);
                 if let Some(step) = self.wait(ticket, wait, place.clone(), tenant, store).await? {
-                    moves.push(Move::Answer(step, place, tenant));
+                    moves.push(WalkTask::Answer(step, place, tenant));
                 }
             }
-            (Step::InOrder(work), place) => {
+            (NodeResult::InOrder(work), place) => {
                 if let Some(step) = self
                     .wait_in_order(ticket, work, place.as_ref(), tenant, store)
                     .await?
                 {
-                    moves.push(Move::Answer(step, place, tenant));
+                    moves.push(WalkTask::Answer(step, place, tenant));
                 }
             }
-            (Step::Call(call), Some(place)) => {
+            (NodeResult::Call(call), Some(place)) => {
                 if let Some(step) = self.call(ticket, *call, place.clone(), tenant, store).await? {
-                    moves.push(Move::Answer(step, Some(place), tenant));
+                    moves.push(WalkTask::Answer(step, Some(place), tenant));
                 }
             }
-            (Step::Acknowledge(msg), Some(place)) => {
-                let next = Move::Leave(msg, place, Label::SUCCESS);
+            (NodeResult::Acknowledge(msg), Some(place)) => {
+                let next = WalkTask::Leave(msg, place, ConnectionLabel::SUCCESS);
                 if ticket.pack == DETACHED {
                     moves.push(next);
                 } else {
                     self.end(ticket, None);
-                    let detached = Ticket {
+                    let detached = MessageHandle {
                         pack: DETACHED,
                         ..ticket
                     };
                     Box::pin(self.walk(detached, next, store)).await?;
                 }
             }
-            (Step::Then(work), Some(place)) => {
+            (NodeResult::Then(work), Some(place)) => {
                 let node = place.node().map_or(RuleNodeId::NULL, |node| node.id);
                 let mut ctx = self.ctx(tenant, place.chain.id, node);
                 let step = std::panic::catch_unwind(AssertUnwindSafe(|| work(&mut ctx)));
-                self.after(ticket, step.ok(), place, tenant, moves);
+                self.finish_node(ticket, step.ok(), place, tenant, moves);
             }
-            (Step::Enter(msg, chain), place) => {
+            (NodeResult::Enter(msg, chain), place) => {
                 let chains = self.chains(tenant, store).await?;
                 self.enter(ticket, msg, Some(chain), place, &chains, moves);
             }
-            (Step::EnterDefault(msg), place) => {
+            (NodeResult::EnterDefault(msg), place) => {
                 let chains = self.chains(tenant, store).await?;
                 let chain = self.default_chain(&msg);
                 self.enter(ticket, msg, chain, place, &chains, moves);
             }
-            (Step::Return(msg, label), place) => {
+            (NodeResult::Return(msg, label), place) => {
                 let chains = self.chains(tenant, store).await?;
-                self.give_back(ticket, msg, label, place.as_ref(), &chains, moves);
+                self.return_to_caller(ticket, msg, label, place.as_ref(), &chains, moves);
             }
-            (Step::AlarmRules(msg), Some(place)) => {
+            (NodeResult::AlarmRules(msg), Some(place)) => {
                 survived = survives(self.profile_rules(ticket, msg, place, store, moves)).await?;
             }
-            (Step::AlarmRulesDue(key, value), Some(place)) => {
+            (NodeResult::AlarmRulesDue(key, value), Some(place)) => {
                 survived = survives(self.profile_rules_due(ticket, key, value, place, store, moves)).await?;
             }
             (
-                Step::Acknowledge(_)
-                | Step::Call(_)
-                | Step::Then(_)
-                | Step::AlarmRules(_)
-                | Step::AlarmRulesDue(..),
+                NodeResult::Acknowledge(_)
+                | NodeResult::Call(_)
+                | NodeResult::Then(_)
+                | NodeResult::AlarmRules(_)
+                | NodeResult::AlarmRulesDue(..),
                 None,
             ) => {
                 self.end(ticket, None);
             }
-            (step, place) => self.answer(ticket, step, place, tenant, moves),
+            (step, place) => self.handle_result(ticket, step, place, tenant, moves),
         }
         // That may have taken its time.
         self.now = self.now_ms();
@@ -259,7 +264,7 @@ impl Worker {
     }
 
     /// Number of the record that a ticket's message belongs to, where that is not done with.
-    pub(super) fn open_record(&self, ticket: Ticket) -> Option<u64> {
+    pub(super) fn open_record(&self, ticket: MessageHandle) -> Option<u64> {
         if self.watch.is_some() || ticket.pack == DETACHED || !self.pack.is_current(ticket) {
             return None;
         }
@@ -270,8 +275,8 @@ impl Worker {
         run.map(|run| run.item.key.number)
     }
 
-    fn ctx(&mut self, tenant: TenantId, chain: RuleChainId, node: RuleNodeId) -> Ctx<'_> {
-        Ctx {
+    fn ctx(&mut self, tenant: TenantId, chain: RuleChainId, node: RuleNodeId) -> NodeContext<'_> {
+        NodeContext {
             services: &self.common.services,
             tenant,
             chain,
@@ -281,13 +286,19 @@ impl Worker {
         }
     }
 
-    fn come(&mut self, ticket: Ticket, mut msg: Msg, place: Place, moves: &mut Vec<Move>) {
+    fn enter_node(
+        &mut self,
+        ticket: MessageHandle,
+        mut msg: RuleMessage,
+        place: NodeRef,
+        moves: &mut Vec<WalkTask>,
+    ) {
         let Some(node) = place.node() else {
             self.end(ticket, None);
             return;
         };
         if let Some(watch) = &self.watch {
-            watch.lock().came(&place);
+            watch.lock().count_input(&place);
         }
         msg.hops += 1;
         msg.budget.renew();
@@ -329,10 +340,16 @@ impl Worker {
         };
         let mut ctx = self.ctx(tenant, place.chain.id, node.id);
         let step = std::panic::catch_unwind(AssertUnwindSafe(|| runs.handle(&mut ctx, msg)));
-        self.after(ticket, step.ok(), place, tenant, moves);
+        self.finish_node(ticket, step.ok(), place, tenant, moves);
     }
 
-    fn come_due(&mut self, ticket: Ticket, due: Due, place: Place, moves: &mut Vec<Move>) {
+    fn enter_node_due(
+        &mut self,
+        ticket: MessageHandle,
+        due: DueTimer,
+        place: NodeRef,
+        moves: &mut Vec<WalkTask>,
+    ) {
         let tenant = due.key.subject.tenant;
         let Some(node) = place.node() else {
             self.end(ticket, None);
@@ -343,74 +360,79 @@ impl Worker {
             return;
         };
         let mut ctx = self.ctx(tenant, place.chain.id, node.id);
-        let step = std::panic::catch_unwind(AssertUnwindSafe(|| runs.due(&mut ctx, due.key, due.value)));
-        self.after(ticket, step.ok(), place, tenant, moves);
+        let step =
+            std::panic::catch_unwind(AssertUnwindSafe(|| runs.handle_due(&mut ctx, due.key, due.value)));
+        self.finish_node(ticket, step.ok(), place, tenant, moves);
     }
 
     /// Goes on after a node was called.
-    fn after(
+    fn finish_node(
         &mut self,
-        ticket: Ticket,
-        step: Option<Step>,
-        place: Place,
+        ticket: MessageHandle,
+        step: Option<NodeResult>,
+        place: NodeRef,
         tenant: TenantId,
-        moves: &mut Vec<Move>,
+        moves: &mut Vec<WalkTask>,
     ) {
         for branch in std::mem::take(&mut self.parts.branches) {
             self.begin(ticket);
-            moves.push(Move::Answer(Step::Wait(branch), None, tenant));
+            moves.push(WalkTask::Answer(NodeResult::Wait(branch), None, tenant));
         }
         let fed = std::mem::take(&mut self.parts.feeding.fed);
         if !fed.is_empty() {
             self.begin(ticket);
         }
         match step {
-            Some(step) => self.answer(ticket, step, Some(place), tenant, moves),
-            None => self.panicked(ticket, Some(&place), tenant),
+            Some(step) => self.handle_result(ticket, step, Some(place), tenant, moves),
+            None => self.handle_panic(ticket, Some(&place), tenant),
         }
         if !fed.is_empty() {
             // Before the message goes on.
-            moves.push(Move::Feed(fed));
+            moves.push(WalkTask::Feed(fed));
         }
     }
 
-    fn answer(
+    fn handle_result(
         &mut self,
-        ticket: Ticket,
-        step: Step,
-        place: Option<Place>,
+        ticket: MessageHandle,
+        step: NodeResult,
+        place: Option<NodeRef>,
         tenant: TenantId,
-        moves: &mut Vec<Move>,
+        moves: &mut Vec<WalkTask>,
     ) {
         match (step, place) {
-            (Step::Next(msg, label), Some(place)) => self.leave(ticket, msg, place, &label, None, moves),
-            (Step::Many(many), Some(place)) => {
+            (NodeResult::Next(msg, label), Some(place)) => {
+                self.route(ticket, msg, place, &label, None, moves);
+            }
+            (NodeResult::Many(many), Some(place)) => {
                 for _ in &many {
                     self.begin(ticket);
                 }
                 // The first one is handled first.
                 for (msg, label) in many.into_iter().rev() {
-                    moves.push(Move::Leave(msg, place.clone(), label));
+                    moves.push(WalkTask::Leave(msg, place.clone(), label));
                 }
                 self.end(ticket, None);
             }
-            (Step::Fail(msg, error), Some(place)) => {
+            (NodeResult::Fail(msg, error), Some(place)) => {
                 if error.is_over_budget()
                     && let Some(node) = place.node()
                 {
                     let ledger = self.common.services.scripts.ledger();
-                    ledger.overrun(tenant, node.id.into());
+                    ledger.count_overrun(tenant, node.id.into());
                 }
                 let error = error.to_string();
-                self.leave(ticket, msg, place, &Label::FAILURE, Some(&error), moves);
+                self.route(ticket, msg, place, &ConnectionLabel::FAILURE, Some(&error), moves);
             }
-            (Step::Home(msg), Some(place)) => {
+            (NodeResult::Home(msg), Some(place)) => {
                 let work = self.send_home(msg, &place, ticket);
-                moves.push(Move::Answer(Step::Wait(work), Some(place), tenant));
+                moves.push(WalkTask::Answer(NodeResult::Wait(work), Some(place), tenant));
             }
-            (Step::Done | Step::Next(..) | Step::Many(_) | Step::Home(_), _) => self.end(ticket, None),
-            (Step::Fail(_, error), None) => self.fail(ticket, None, &error.to_string()),
-            (step, place) => moves.push(Move::Answer(step, place, tenant)),
+            (NodeResult::Done | NodeResult::Next(..) | NodeResult::Many(_) | NodeResult::Home(_), _) => {
+                self.end(ticket, None);
+            }
+            (NodeResult::Fail(_, error), None) => self.fail(ticket, None, &error.to_string()),
+            (step, place) => moves.push(WalkTask::Answer(step, place, tenant)),
         }
     }
 }

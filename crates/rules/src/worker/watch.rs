@@ -6,8 +6,8 @@ use std::time::Duration;
 use fieldline_model::{RuleChainId, RuleNodeId};
 use rustc_hash::FxHashMap;
 
-use super::walk::Place;
-use crate::node::Label;
+use super::walk::NodeRef;
+use crate::node::ConnectionLabel;
 
 /// Different labels that are told apart; scripts may make up as many as they like.
 const MAX_LABELS: usize = 100;
@@ -16,15 +16,15 @@ const MAX_ERROR: usize = 500;
 
 /// Counts what nodes do.
 #[derive(Default)]
-pub(crate) struct Watch {
-    nodes: FxHashMap<RuleNodeId, Watched>,
+pub(crate) struct NodeActivityLog {
+    nodes: FxHashMap<RuleNodeId, NodeActivity>,
     /// Evaluations of calculated fields that had no result, and why the last one of them had none.
     pub(crate) fields: (u64, Option<String>),
 }
 
 /// What one node did.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Watched {
+pub(crate) struct NodeActivity {
     pub(crate) chain: RuleChainId,
     pub(crate) input: u64,
     pub(crate) output: BTreeMap<Box<str>, u64>,
@@ -33,26 +33,26 @@ pub(crate) struct Watched {
     pub(crate) time: Duration,
 }
 
-impl Watch {
+impl NodeActivityLog {
     /// What a node did.
-    pub(crate) fn node(&self, id: RuleNodeId) -> Option<&Watched> {
+    pub(crate) fn node(&self, id: RuleNodeId) -> Option<&NodeActivity> {
         self.nodes.get(&id)
     }
 
-    fn of(&mut self, place: &Place) -> Option<&mut Watched> {
+    fn of(&mut self, place: &NodeRef) -> Option<&mut NodeActivity> {
         let node = place.node()?;
         let watched = self.nodes.entry(node.id).or_default();
         watched.chain = place.chain.id;
         Some(watched)
     }
 
-    pub(super) fn came(&mut self, place: &Place) {
+    pub(super) fn count_input(&mut self, place: &NodeRef) {
         if let Some(watched) = self.of(place) {
             watched.input += 1;
         }
     }
 
-    pub(super) fn left(&mut self, place: &Place, label: &Label, error: Option<&str>) {
+    pub(super) fn count_output(&mut self, place: &NodeRef, label: &ConnectionLabel, error: Option<&str>) {
         let Some(watched) = self.of(place) else { return };
         let has_room = watched.output.len() < MAX_LABELS;
         match watched.output.get_mut(&*label.0) {
@@ -67,7 +67,7 @@ impl Watch {
         }
     }
 
-    pub(super) fn failed(&mut self, place: &Place, error: &str) {
+    pub(super) fn failed(&mut self, place: &NodeRef, error: &str) {
         if let Some(watched) = self.of(place) {
             watched.failures += 1;
             if !error.is_empty() {
@@ -81,7 +81,7 @@ impl Watch {
         self.fields.1 = Some(problem.chars().take(MAX_ERROR).collect());
     }
 
-    pub(super) fn took(&mut self, place: &Place, time: Duration) {
+    pub(super) fn took(&mut self, place: &NodeRef, time: Duration) {
         if let Some(watched) = self.of(place) {
             watched.time += time;
         }

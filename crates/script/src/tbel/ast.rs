@@ -2,13 +2,13 @@
 
 /// Place in the source, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Pos {
+pub(super) struct SourcePosition {
     pub(super) line: u32,
     pub(super) column: u32,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Expr {
+pub(super) enum TbelExpr {
     /// A whole number; decimal digits.
     Int(String),
     /// A number with a point, an exponent or a suffix that makes it a double.
@@ -19,149 +19,149 @@ pub(super) enum Expr {
     Empty,
     Name(String),
     Member {
-        object: Box<Expr>,
+        object: Box<TbelExpr>,
         name: String,
         safe: bool,
     },
     Index {
-        object: Box<Expr>,
-        index: Box<Expr>,
+        object: Box<TbelExpr>,
+        index: Box<TbelExpr>,
     },
     /// A helper or a function of the script.
     Call {
         name: String,
-        args: Vec<Expr>,
+        args: Vec<TbelExpr>,
     },
     Method {
-        object: Box<Expr>,
+        object: Box<TbelExpr>,
         name: String,
-        args: Vec<Expr>,
+        args: Vec<TbelExpr>,
         safe: bool,
     },
     New {
         class: String,
-        args: Vec<Expr>,
+        args: Vec<TbelExpr>,
     },
     NewArray {
         element: String,
-        lengths: Vec<Expr>,
+        lengths: Vec<TbelExpr>,
     },
     /// `new int[] {1, 2}`
     ArrayOf {
         element: String,
-        items: Vec<Expr>,
+        items: Vec<TbelExpr>,
     },
-    List(Vec<Expr>),
-    Map(Vec<Entry>),
+    List(Vec<TbelExpr>),
+    Map(Vec<TbelMapEntry>),
     Unary {
         op: &'static str,
-        operand: Box<Expr>,
+        operand: Box<TbelExpr>,
     },
     /// `++` and `--`
     Update {
         op: &'static str,
         prefix: bool,
-        target: Box<Expr>,
+        target: Box<TbelExpr>,
     },
     Binary {
         op: &'static str,
-        left: Box<Expr>,
-        right: Box<Expr>,
+        left: Box<TbelExpr>,
+        right: Box<TbelExpr>,
     },
     Is {
-        value: Box<Expr>,
+        value: Box<TbelExpr>,
         class: String,
     },
-    IsDef(Box<Expr>),
+    IsDef(Box<TbelExpr>),
     Ternary {
-        condition: Box<Expr>,
-        yes: Box<Expr>,
-        no: Box<Expr>,
+        condition: Box<TbelExpr>,
+        yes: Box<TbelExpr>,
+        no: Box<TbelExpr>,
     },
     /// `op` is empty for a plain assignment.
     Assign {
         op: &'static str,
-        target: Box<Expr>,
-        value: Box<Expr>,
+        target: Box<TbelExpr>,
+        value: Box<TbelExpr>,
     },
     Cast {
         class: String,
-        value: Box<Expr>,
+        value: Box<TbelExpr>,
     },
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct TbelMapEntry {
     pub(super) line: u32,
-    pub(super) key: Expr,
-    pub(super) value: Expr,
+    pub(super) key: TbelExpr,
+    pub(super) value: TbelExpr,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Declared {
+pub(super) struct VariableDeclaration {
     /// The type, unless it is `var`.
     pub(super) class: Option<String>,
     pub(super) name: String,
-    pub(super) value: Option<Expr>,
+    pub(super) value: Option<TbelExpr>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Case {
+pub(super) struct SwitchCase {
     /// `None` is the default.
-    pub(super) value: Option<Expr>,
-    pub(super) body: Vec<Stmt>,
+    pub(super) value: Option<TbelExpr>,
+    pub(super) body: Vec<TbelStmt>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Function {
+pub(super) struct FunctionDeclaration {
     pub(super) name: String,
     pub(super) params: Vec<String>,
-    pub(super) body: Vec<Stmt>,
+    pub(super) body: Vec<TbelStmt>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Stmt {
-    pub(super) pos: Pos,
-    pub(super) kind: Kind,
+pub(super) struct TbelStmt {
+    pub(super) pos: SourcePosition,
+    pub(super) kind: StatementKind,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Kind {
-    Expr(Expr),
-    Var(Vec<Declared>),
+pub(super) enum StatementKind {
+    Expr(TbelExpr),
+    Var(Vec<VariableDeclaration>),
     If {
-        condition: Expr,
-        yes: Vec<Stmt>,
-        no: Option<Vec<Stmt>>,
+        condition: TbelExpr,
+        yes: Vec<TbelStmt>,
+        no: Option<Vec<TbelStmt>>,
     },
     /// `until` negates the condition.
     While {
-        condition: Expr,
+        condition: TbelExpr,
         until: bool,
-        body: Vec<Stmt>,
+        body: Vec<TbelStmt>,
     },
     Do {
-        body: Vec<Stmt>,
-        condition: Expr,
+        body: Vec<TbelStmt>,
+        condition: TbelExpr,
         until: bool,
     },
     For {
-        init: Option<Box<Stmt>>,
-        condition: Option<Expr>,
-        step: Vec<Expr>,
-        body: Vec<Stmt>,
+        init: Option<Box<TbelStmt>>,
+        condition: Option<TbelExpr>,
+        step: Vec<TbelExpr>,
+        body: Vec<TbelStmt>,
     },
     ForEach {
         name: String,
-        items: Expr,
-        body: Vec<Stmt>,
+        items: TbelExpr,
+        body: Vec<TbelStmt>,
     },
     Switch {
-        value: Expr,
-        cases: Vec<Case>,
+        value: TbelExpr,
+        cases: Vec<SwitchCase>,
     },
-    Return(Option<Expr>),
+    Return(Option<TbelExpr>),
     Break,
     Continue,
-    Function(Function),
+    Function(FunctionDeclaration),
 }

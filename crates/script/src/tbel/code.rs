@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Emitter, LINE_END, LINE_START};
-use crate::tbel::ast::{Entry, Expr};
+use super::{JsEmitter, LINE_END, LINE_START};
+use crate::tbel::ast::{TbelExpr, TbelMapEntry};
 use crate::tbel::names;
 
 /// Wholes from here on are longs whatever their tag says.
@@ -13,7 +13,7 @@ const EXACT_LIMIT: i128 = 1 << 53;
 
 /// What is known of a value before it is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ty {
+enum StaticType {
     Any,
     Bool,
     /// A whole number of 32 bits.
@@ -22,23 +22,23 @@ enum Ty {
     Text,
 }
 
-impl Ty {
+impl StaticType {
     fn is_number(self) -> bool {
         matches!(self, Self::Int | Self::Number)
     }
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Code {
+pub(super) struct JsExpression {
     pub(super) text: String,
-    ty: Ty,
+    ty: StaticType,
     /// May be written twice: reading it costs little and does nothing.
     simple: bool,
     literal: bool,
 }
 
-impl Code {
-    fn new(text: impl Into<String>, ty: Ty) -> Self {
+impl JsExpression {
+    fn new(text: impl Into<String>, ty: StaticType) -> Self {
         Self {
             text: text.into(),
             ty,
@@ -47,7 +47,7 @@ impl Code {
         }
     }
 
-    fn literal(text: impl Into<String>, ty: Ty) -> Self {
+    fn literal(text: impl Into<String>, ty: StaticType) -> Self {
         Self {
             text: text.into(),
             ty,
@@ -59,7 +59,7 @@ impl Code {
     fn simple(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            ty: Ty::Any,
+            ty: StaticType::Any,
             simple: true,
             literal: false,
         }
@@ -79,79 +79,86 @@ fn is_plain(name: &str) -> bool {
         .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'$')
 }
 
-impl Emitter {
-    pub(super) fn expr(&mut self, expr: &Expr) -> Code {
+impl JsEmitter {
+    pub(super) fn expr(&mut self, expr: &TbelExpr) -> JsExpression {
         match expr {
-            Expr::Int(digits) => int(digits),
-            Expr::Double(value) => double(*value),
-            Expr::Text(text) => Code::literal(quoted(text), Ty::Text),
-            Expr::Bool(value) => Code::literal(value.to_string(), Ty::Bool),
-            Expr::Null | Expr::Empty => Code::literal("(void 0)", Ty::Any),
-            Expr::Name(name) => self.name(name),
-            Expr::Member { .. } | Expr::Index { .. } | Expr::Method { .. } => self.chain(expr).0,
-            Expr::Call { name, args } => self.call(name, args),
-            Expr::New { class, args } => self.new_object(class, args),
-            Expr::NewArray { element, lengths } => {
+            TbelExpr::Int(digits) => int(digits),
+            TbelExpr::Double(value) => double(*value),
+            TbelExpr::Text(text) => JsExpression::literal(quoted(text), StaticType::Text),
+            TbelExpr::Bool(value) => JsExpression::literal(value.to_string(), StaticType::Bool),
+            TbelExpr::Null | TbelExpr::Empty => JsExpression::literal("(void 0)", StaticType::Any),
+            TbelExpr::Name(name) => self.name(name),
+            TbelExpr::Member { .. } | TbelExpr::Index { .. } | TbelExpr::Method { .. } => self.chain(expr).0,
+            TbelExpr::Call { name, args } => self.call(name, args),
+            TbelExpr::New { class, args } => self.new_object(class, args),
+            TbelExpr::NewArray { element, lengths } => {
                 let lengths = self.list(lengths);
-                Code::new(format!("$array({},[{lengths}])", quoted(element)), Ty::Any)
+                JsExpression::new(
+                    format!("$array({},[{lengths}])", quoted(element)),
+                    StaticType::Any,
+                )
             }
-            Expr::ArrayOf { element, items } => {
+            TbelExpr::ArrayOf { element, items } => {
                 let items = self.list(items);
-                Code::new(format!("$arrayOf({},[{items}])", quoted(element)), Ty::Any)
+                JsExpression::new(
+                    format!("$arrayOf({},[{items}])", quoted(element)),
+                    StaticType::Any,
+                )
             }
-            Expr::List(items) => {
+            TbelExpr::List(items) => {
                 let items = self.list(items);
-                Code::new(format!("[{items}]"), Ty::Any)
+                JsExpression::new(format!("[{items}]"), StaticType::Any)
             }
-            Expr::Map(entries) => self.map(entries),
-            Expr::Unary { op, operand } => self.unary(op, operand),
-            Expr::Update { op, prefix, target } => {
+            TbelExpr::Map(entries) => self.map(entries),
+            TbelExpr::Unary { op, operand } => self.unary(op, operand),
+            TbelExpr::Update { op, prefix, target } => {
                 let target = self.target(target);
                 let text = if *prefix {
                     format!("({op}{target})")
                 } else {
                     format!("({target}{op})")
                 };
-                Code::new(text, Ty::Number)
+                JsExpression::new(text, StaticType::Number)
             }
-            Expr::Binary { op, left, right } => self.binary_of(op, left, right),
-            Expr::Is { value, class } => {
+            TbelExpr::Binary { op, left, right } => self.binary_of(op, left, right),
+            TbelExpr::Is { value, class } => {
                 let value = self.expr(value).text;
-                Code::new(format!("$is({value},{})", quoted(class)), Ty::Bool)
+                JsExpression::new(format!("$is({value},{})", quoted(class)), StaticType::Bool)
             }
-            Expr::IsDef(value) => match value.as_ref() {
-                Expr::Name(name) => {
-                    Code::literal((self.knows(name) || names::is_global(name)).to_string(), Ty::Bool)
-                }
+            TbelExpr::IsDef(value) => match value.as_ref() {
+                TbelExpr::Name(name) => JsExpression::literal(
+                    (self.knows(name) || names::is_global(name)).to_string(),
+                    StaticType::Bool,
+                ),
                 other => {
                     let value = self.expr(other).text;
-                    Code::new(format!("({value}!=null)"), Ty::Bool)
+                    JsExpression::new(format!("({value}!=null)"), StaticType::Bool)
                 }
             },
-            Expr::Ternary { condition, yes, no } => {
+            TbelExpr::Ternary { condition, yes, no } => {
                 let condition = self.expr(condition).text;
                 let (yes, no) = (self.expr(yes), self.expr(no));
-                let ty = if yes.ty == no.ty { yes.ty } else { Ty::Any };
-                Code::new(format!("({condition}?{}:{})", yes.text, no.text), ty)
+                let ty = if yes.ty == no.ty { yes.ty } else { StaticType::Any };
+                JsExpression::new(format!("({condition}?{}:{})", yes.text, no.text), ty)
             }
-            Expr::Assign { op, target, value } => self.assign(op, target, value),
-            Expr::Cast { class, value } => self.cast(class, value),
+            TbelExpr::Assign { op, target, value } => self.assign(op, target, value),
+            TbelExpr::Cast { class, value } => self.cast(class, value),
         }
     }
 
-    fn list(&mut self, items: &[Expr]) -> String {
+    fn list(&mut self, items: &[TbelExpr]) -> String {
         let items: Vec<String> = items.iter().map(|item| self.expr(item).text).collect();
         items.join(",")
     }
 
-    fn map(&mut self, entries: &[Entry]) -> Code {
+    fn map(&mut self, entries: &[TbelMapEntry]) -> JsExpression {
         let mut text = String::from("({");
-        for Entry { line, key, value } in entries {
+        for TbelMapEntry { line, key, value } in entries {
             let value = self.expr(value).text;
             let _ = write!(text, "{LINE_START}{line}{LINE_END}");
             let _ = match key {
                 // Without the brackets it would name the prototype.
-                Expr::Text(key) if key != "__proto__" => write!(text, "{}:{value},", quoted(key)),
+                TbelExpr::Text(key) if key != "__proto__" => write!(text, "{}:{value},", quoted(key)),
                 key => {
                     let key = self.expr(key).text;
                     write!(text, "[$key({key})]:{value},")
@@ -159,31 +166,31 @@ impl Emitter {
             };
         }
         text.push_str("})");
-        Code::new(text, Ty::Any)
+        JsExpression::new(text, StaticType::Any)
     }
 
-    fn name(&self, name: &str) -> Code {
+    fn name(&self, name: &str) -> JsExpression {
         if self.knows(name) {
-            Code::simple(names::variable(name))
+            JsExpression::simple(names::variable(name))
         } else if names::CLASSES.contains(&name) {
-            Code::new(format!("$c_{name}"), Ty::Any)
+            JsExpression::new(format!("$c_{name}"), StaticType::Any)
         } else {
-            Code::new(format!("$unknown({})", quoted(name)), Ty::Any)
+            JsExpression::new(format!("$unknown({})", quoted(name)), StaticType::Any)
         }
     }
 
-    fn call(&mut self, name: &str, args: &[Expr]) -> Code {
+    fn call(&mut self, name: &str, args: &[TbelExpr]) -> JsExpression {
         let args = self.list(args);
         if self.knows(name) {
-            Code::new(format!("{}({args})", names::variable(name)), Ty::Any)
+            JsExpression::new(format!("{}({args})", names::variable(name)), StaticType::Any)
         } else if names::HELPERS.contains(&name) {
-            Code::new(format!("$h_{name}({args})"), Ty::Any)
+            JsExpression::new(format!("$h_{name}({args})"), StaticType::Any)
         } else {
-            Code::new(format!("$noFunction({})", quoted(name)), Ty::Any)
+            JsExpression::new(format!("$noFunction({})", quoted(name)), StaticType::Any)
         }
     }
 
-    fn new_object(&mut self, class: &str, args: &[Expr]) -> Code {
+    fn new_object(&mut self, class: &str, args: &[TbelExpr]) -> JsExpression {
         let args = self.list(args);
         let maker = match class.strip_prefix("java.util.").unwrap_or(class) {
             "Date" => "new $Date",
@@ -196,15 +203,15 @@ impl Emitter {
             "Long" => "$c_Long.$_valueOf",
             "Double" | "Float" => "$c_Double.$_valueOf",
             "Boolean" => "$c_Boolean.$_valueOf",
-            _ => return Code::new(format!("$noClass({})", quoted(class)), Ty::Any),
+            _ => return JsExpression::new(format!("$noClass({})", quoted(class)), StaticType::Any),
         };
-        Code::new(format!("{maker}({args})"), Ty::Any)
+        JsExpression::new(format!("{maker}({args})"), StaticType::Any)
     }
 
     /// A chain of accesses; the flag says that a safe one came before, which covers what follows.
-    fn chain(&mut self, expr: &Expr) -> (Code, bool) {
+    fn chain(&mut self, expr: &TbelExpr) -> (JsExpression, bool) {
         match expr {
-            Expr::Member { object, name, safe } => {
+            TbelExpr::Member { object, name, safe } => {
                 let (object, active) = self.chain(object);
                 let active = active || *safe;
                 let dot = if active { "?." } else { "." };
@@ -220,16 +227,16 @@ impl Emitter {
                 };
                 let simple = object.simple && !object.literal && text.len() <= MAX_SIMPLE;
                 (
-                    Code {
+                    JsExpression {
                         text,
-                        ty: Ty::Any,
+                        ty: StaticType::Any,
                         simple,
                         literal: false,
                     },
                     active,
                 )
             }
-            Expr::Index { object, index } => {
+            TbelExpr::Index { object, index } => {
                 let (object, active) = self.chain(object);
                 let index = self.expr(index);
                 let text = format!(
@@ -240,16 +247,16 @@ impl Emitter {
                 );
                 let simple = object.simple && !object.literal && index.simple && text.len() <= MAX_SIMPLE;
                 (
-                    Code {
+                    JsExpression {
                         text,
-                        ty: Ty::Any,
+                        ty: StaticType::Any,
                         simple,
                         literal: false,
                     },
                     active,
                 )
             }
-            Expr::Method {
+            TbelExpr::Method {
                 object,
                 name,
                 args,
@@ -261,7 +268,7 @@ impl Emitter {
                 let dot = if active { "?." } else { "." };
                 let method = if is_plain(name) { name.as_str() } else { "unknown" };
                 (
-                    Code::new(format!("{}{dot}$_{method}({args})", object.text), Ty::Any),
+                    JsExpression::new(format!("{}{dot}$_{method}({args})", object.text), StaticType::Any),
                     active,
                 )
             }
@@ -275,33 +282,33 @@ impl Emitter {
         }
     }
 
-    fn unary(&mut self, op: &str, operand: &Expr) -> Code {
+    fn unary(&mut self, op: &str, operand: &TbelExpr) -> JsExpression {
         let operand = self.expr(operand).text;
         match op {
-            "!" => Code::new(format!("(!{operand})"), Ty::Bool),
-            "-" => Code::new(format!("$minus({operand})"), Ty::Number),
-            "~" => Code::new(format!("$not({operand})"), Ty::Number),
-            _ => Code::new(format!("$number({operand})"), Ty::Number),
+            "!" => JsExpression::new(format!("(!{operand})"), StaticType::Bool),
+            "-" => JsExpression::new(format!("$minus({operand})"), StaticType::Number),
+            "~" => JsExpression::new(format!("$not({operand})"), StaticType::Number),
+            _ => JsExpression::new(format!("$number({operand})"), StaticType::Number),
         }
     }
 
     /// What stands left of `=` or beside `++`; a safe access cannot.
-    fn target(&mut self, target: &Expr) -> String {
+    fn target(&mut self, target: &TbelExpr) -> String {
         match target {
-            Expr::Name(name) => names::variable(name),
+            TbelExpr::Name(name) => names::variable(name),
             other => self.chain(other).0.text.replace("?.[", "[").replace("?.", "."),
         }
     }
 
-    fn assign(&mut self, op: &'static str, target: &Expr, value: &Expr) -> Code {
+    fn assign(&mut self, op: &'static str, target: &TbelExpr, value: &TbelExpr) -> JsExpression {
         if op.is_empty() {
             let target = self.target(target);
             let value = self.expr(value);
-            return Code::new(format!("({target}={})", value.text), value.ty);
+            return JsExpression::new(format!("({target}={})", value.text), value.ty);
         }
         let (before, place) = match target {
-            Expr::Name(name) => (String::new(), names::variable(name)),
-            Expr::Member { object, name, .. } => {
+            TbelExpr::Name(name) => (String::new(), names::variable(name)),
+            TbelExpr::Member { object, name, .. } => {
                 let (before, object) = self.once(object);
                 (
                     before,
@@ -312,7 +319,7 @@ impl Emitter {
                     },
                 )
             }
-            Expr::Index { object, index } => {
+            TbelExpr::Index { object, index } => {
                 let (first, object) = self.once(object);
                 let (second, index) = self.once(index);
                 (format!("{first}{second}"), format!("{object}[{index}]"))
@@ -320,12 +327,12 @@ impl Emitter {
             _ => (String::new(), "$t0".to_owned()),
         };
         let value = self.expr(value);
-        let result = binary(op, Code::simple(place.clone()), value);
-        Code::new(format!("({before}{place}={})", result.text), result.ty)
+        let result = binary(op, JsExpression::simple(place.clone()), value);
+        JsExpression::new(format!("({before}{place}={})", result.text), result.ty)
     }
 
     /// Code that may be written twice, and what has to be done before.
-    fn once(&mut self, expr: &Expr) -> (String, String) {
+    fn once(&mut self, expr: &TbelExpr) -> (String, String) {
         let code = self.expr(expr);
         if code.simple {
             return (String::new(), code.text);
@@ -334,44 +341,53 @@ impl Emitter {
         (format!("{name}={},", code.text), name)
     }
 
-    fn binary_of(&mut self, op: &'static str, left: &Expr, right: &Expr) -> Code {
-        if matches!(op, "==" | "!=") && (matches!(left, Expr::Empty) || matches!(right, Expr::Empty)) {
-            let value = if matches!(left, Expr::Empty) { right } else { left };
+    fn binary_of(&mut self, op: &'static str, left: &TbelExpr, right: &TbelExpr) -> JsExpression {
+        if matches!(op, "==" | "!=") && (matches!(left, TbelExpr::Empty) || matches!(right, TbelExpr::Empty))
+        {
+            let value = if matches!(left, TbelExpr::Empty) {
+                right
+            } else {
+                left
+            };
             let value = self.expr(value).text;
             let not = if op == "!=" { "!" } else { "" };
-            return Code::new(format!("({not}$isEmpty({value}))"), Ty::Bool);
+            return JsExpression::new(format!("({not}$isEmpty({value}))"), StaticType::Bool);
         }
-        if matches!(op, "==" | "!=") && (matches!(left, Expr::Null) || matches!(right, Expr::Null)) {
-            let value = if matches!(left, Expr::Null) { right } else { left };
+        if matches!(op, "==" | "!=") && (matches!(left, TbelExpr::Null) || matches!(right, TbelExpr::Null)) {
+            let value = if matches!(left, TbelExpr::Null) {
+                right
+            } else {
+                left
+            };
             let value = self.expr(value).text;
-            return Code::new(format!("({value}{op}null)"), Ty::Bool);
+            return JsExpression::new(format!("({value}{op}null)"), StaticType::Bool);
         }
         let left = self.expr(left);
         let right = self.expr(right);
         binary(op, left, right)
     }
 
-    pub(super) fn cast(&mut self, class: &str, value: &Expr) -> Code {
+    pub(super) fn cast(&mut self, class: &str, value: &TbelExpr) -> JsExpression {
         let value = self.expr(value);
         let (function, ty) = match class {
-            "int" | "Integer" if value.ty == Ty::Int => return value,
-            "String" if value.ty == Ty::Text => return value,
-            "boolean" | "Boolean" if value.ty == Ty::Bool => return value,
-            "int" | "Integer" => ("$int", Ty::Any),
-            "long" | "Long" => ("$long", Ty::Any),
-            "double" | "Double" | "float" | "Float" => ("$double", Ty::Any),
-            "byte" | "Byte" => ("$byte", Ty::Any),
-            "short" | "Short" => ("$short", Ty::Any),
-            "char" | "Character" => ("$char", Ty::Any),
-            "boolean" | "Boolean" => ("$boolean", Ty::Any),
-            "String" => ("$string", Ty::Any),
+            "int" | "Integer" if value.ty == StaticType::Int => return value,
+            "String" if value.ty == StaticType::Text => return value,
+            "boolean" | "Boolean" if value.ty == StaticType::Bool => return value,
+            "int" | "Integer" => ("$int", StaticType::Any),
+            "long" | "Long" => ("$long", StaticType::Any),
+            "double" | "Double" | "float" | "Float" => ("$double", StaticType::Any),
+            "byte" | "Byte" => ("$byte", StaticType::Any),
+            "short" | "Short" => ("$short", StaticType::Any),
+            "char" | "Character" => ("$char", StaticType::Any),
+            "boolean" | "Boolean" => ("$boolean", StaticType::Any),
+            "String" => ("$string", StaticType::Any),
             _ => return value,
         };
-        Code::new(format!("{function}({})", value.text), ty)
+        JsExpression::new(format!("{function}({})", value.text), ty)
     }
 }
 
-fn int(digits: &str) -> Code {
+fn int(digits: &str) -> JsExpression {
     let value: i128 = digits.parse().unwrap_or_default();
     let text = if value < 0 {
         format!("({value})")
@@ -379,17 +395,17 @@ fn int(digits: &str) -> Code {
         value.to_string()
     };
     if i32::try_from(value).is_ok() {
-        Code::literal(text, Ty::Int)
+        JsExpression::literal(text, StaticType::Int)
     } else if value.abs() <= EXACT_LIMIT {
-        Code::literal(text, Ty::Number)
+        JsExpression::literal(text, StaticType::Number)
     } else {
-        Code::new(format!("$literal(\"{value}\")"), Ty::Number)
+        JsExpression::new(format!("$literal(\"{value}\")"), StaticType::Number)
     }
 }
 
-fn double(value: f64) -> Code {
+fn double(value: f64) -> JsExpression {
     if !value.is_finite() {
-        return Code::literal("(1/0)", Ty::Number);
+        return JsExpression::literal("(1/0)", StaticType::Number);
     }
     let mut buffer = ryu_js::Buffer::new();
     let digits = buffer.format_finite(value);
@@ -399,81 +415,94 @@ fn double(value: f64) -> Code {
         digits.to_owned()
     };
     if value.fract() == 0.0 && value.abs() < INT_LIMIT {
-        Code::literal(format!("({text}*$1)"), Ty::Number)
+        JsExpression::literal(format!("({text}*$1)"), StaticType::Number)
     } else {
-        Code::literal(text, Ty::Number)
+        JsExpression::literal(text, StaticType::Number)
     }
 }
 
-fn binary(op: &'static str, left: Code, right: Code) -> Code {
+fn binary(op: &'static str, left: JsExpression, right: JsExpression) -> JsExpression {
     let (l, r) = (&left.text, &right.text);
     match op {
         "+" => plus(&left, &right),
-        "-" | "*" | "%" => Code::new(format!("({l}{op}{r})"), Ty::Number),
-        "/" => Code::new(format!("({l}/{r}*$1)"), Ty::Number),
-        "<" | ">" | "<=" | ">=" => Code::new(format!("({l}{op}{r})"), Ty::Bool),
+        "-" | "*" | "%" => JsExpression::new(format!("({l}{op}{r})"), StaticType::Number),
+        "/" => JsExpression::new(format!("({l}/{r}*$1)"), StaticType::Number),
+        "<" | ">" | "<=" | ">=" => JsExpression::new(format!("({l}{op}{r})"), StaticType::Bool),
         "==" | "!=" => equals(op, &left, &right),
         "&&" | "||" => {
-            let ty = if left.ty == right.ty { left.ty } else { Ty::Any };
-            Code::new(format!("({l}{op}{r})"), ty)
+            let ty = if left.ty == right.ty {
+                left.ty
+            } else {
+                StaticType::Any
+            };
+            JsExpression::new(format!("({l}{op}{r})"), ty)
         }
-        "or" => Code::new(format!("$or({l},()=>({r}))"), Ty::Any),
+        "or" => JsExpression::new(format!("$or({l},()=>({r}))"), StaticType::Any),
         "&" | "|" | "^" | "<<" | ">>" | ">>>" => bits(op, &left, &right),
-        "**" => Code::new(format!("$power({l},{r})"), Ty::Number),
-        "#" => Code::new(format!("({}+{})", text_of(&left), text_of(&right)), Ty::Text),
-        "~=" => Code::new(format!("$match({l},{r})"), Ty::Bool),
-        "contains" => Code::new(format!("$contains({l},{r})"), Ty::Bool),
-        "soundslike" => Code::new(format!("$soundsLike({l},{r})"), Ty::Bool),
-        _ => Code::new(format!("$similarity({l},{r})"), Ty::Number),
+        "**" => JsExpression::new(format!("$power({l},{r})"), StaticType::Number),
+        "#" => JsExpression::new(
+            format!("({}+{})", text_of(&left), text_of(&right)),
+            StaticType::Text,
+        ),
+        "~=" => JsExpression::new(format!("$match({l},{r})"), StaticType::Bool),
+        "contains" => JsExpression::new(format!("$contains({l},{r})"), StaticType::Bool),
+        "soundslike" => JsExpression::new(format!("$soundsLike({l},{r})"), StaticType::Bool),
+        _ => JsExpression::new(format!("$similarity({l},{r})"), StaticType::Number),
     }
 }
 
-fn text_of(code: &Code) -> String {
-    if code.ty == Ty::Text {
+fn text_of(code: &JsExpression) -> String {
+    if code.ty == StaticType::Text {
         code.text.clone()
     } else {
         format!("$text({})", code.text)
     }
 }
 
-fn plus(left: &Code, right: &Code) -> Code {
+fn plus(left: &JsExpression, right: &JsExpression) -> JsExpression {
     let (l, r) = (&left.text, &right.text);
     if left.ty.is_number() && right.ty.is_number() {
-        return Code::new(format!("({l}+{r})"), Ty::Number);
+        return JsExpression::new(format!("({l}+{r})"), StaticType::Number);
     }
-    if left.ty == Ty::Text || right.ty == Ty::Text {
-        return Code::new(format!("({}+{})", text_of(left), text_of(right)), Ty::Text);
+    if left.ty == StaticType::Text || right.ty == StaticType::Text {
+        return JsExpression::new(
+            format!("({}+{})", text_of(left), text_of(right)),
+            StaticType::Text,
+        );
     }
     if !(left.simple && right.simple) {
-        return Code::new(format!("$add({l},{r})"), Ty::Any);
+        return JsExpression::new(format!("$add({l},{r})"), StaticType::Any);
     }
     let checks: Vec<String> = [left, right]
         .iter()
         .filter(|code| !code.ty.is_number())
         .map(|code| format!("typeof {}===\"number\"", code.text))
         .collect();
-    Code::new(format!("({}?{l}+{r}:$add({l},{r}))", checks.join("&&")), Ty::Any)
+    JsExpression::new(
+        format!("({}?{l}+{r}:$add({l},{r}))", checks.join("&&")),
+        StaticType::Any,
+    )
 }
 
-fn equals(op: &str, left: &Code, right: &Code) -> Code {
+fn equals(op: &str, left: &JsExpression, right: &JsExpression) -> JsExpression {
     let (l, r) = (&left.text, &right.text);
     // Zero and blank texts are left out: JavaScript takes the one for the other.
-    let blank = |code: &Code| {
+    let blank = |code: &JsExpression| {
         matches!(code.text.as_str(), "0" | "(0*$1)") || code.text.trim_matches(['"', ' ']).is_empty()
     };
-    let direct = |code: &Code| code.literal && !blank(code);
-    let bool = left.ty == Ty::Bool || right.ty == Ty::Bool;
+    let direct = |code: &JsExpression| code.literal && !blank(code);
+    let bool = left.ty == StaticType::Bool || right.ty == StaticType::Bool;
     if (left.ty.is_number() && right.ty.is_number()) || (!bool && (direct(left) || direct(right))) {
-        return Code::new(format!("({l}{op}{r})"), Ty::Bool);
+        return JsExpression::new(format!("({l}{op}{r})"), StaticType::Bool);
     }
     let not = if op == "!=" { "!" } else { "" };
     if left.simple && right.simple {
-        return Code::new(format!("({not}({l}==={r}||$eq({l},{r})))"), Ty::Bool);
+        return JsExpression::new(format!("({not}({l}==={r}||$eq({l},{r})))"), StaticType::Bool);
     }
-    Code::new(format!("({not}$eq({l},{r}))"), Ty::Bool)
+    JsExpression::new(format!("({not}$eq({l},{r}))"), StaticType::Bool)
 }
 
-fn bits(op: &'static str, left: &Code, right: &Code) -> Code {
+fn bits(op: &'static str, left: &JsExpression, right: &JsExpression) -> JsExpression {
     let (l, r) = (&left.text, &right.text);
     let function = match op {
         "&" => "$and",
@@ -488,21 +517,25 @@ fn bits(op: &'static str, left: &Code, right: &Code) -> Code {
     } else {
         format!("({l}{op}{r})")
     };
-    if left.ty == Ty::Int && right.ty == Ty::Int {
-        return Code::new(native, Ty::Int);
+    if left.ty == StaticType::Int && right.ty == StaticType::Int {
+        return JsExpression::new(native, StaticType::Int);
     }
     // A mask that is an int and not negative makes even a long an int.
-    let masked = op == "&" && (right.literal && right.ty == Ty::Int && !r.starts_with('('));
-    let ty = if masked { Ty::Int } else { Ty::Number };
+    let masked = op == "&" && (right.literal && right.ty == StaticType::Int && !r.starts_with('('));
+    let ty = if masked {
+        StaticType::Int
+    } else {
+        StaticType::Number
+    };
     if !(left.simple && right.simple) {
-        return Code::new(format!("{function}({l},{r})"), ty);
+        return JsExpression::new(format!("{function}({l},{r})"), ty);
     }
     let checks: Vec<String> = [left, right]
         .iter()
-        .filter(|code| code.ty != Ty::Int)
+        .filter(|code| code.ty != StaticType::Int)
         .map(|code| format!("({0}|0)==={0}", code.text))
         .collect();
-    Code::new(
+    JsExpression::new(
         format!("({}?{native}:{function}({l},{r}))", checks.join("&&")),
         ty,
     )

@@ -10,16 +10,16 @@ mod code;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::ast::{Expr, Function, Kind, Stmt};
+use super::ast::{FunctionDeclaration, StatementKind, TbelExpr, TbelStmt};
 use super::names;
-use super::scope::Found;
+use super::scope::ScopeNames;
 
 /// Around the number of the source line at which what follows has to stand.
 const LINE_START: char = '\u{1}';
 const LINE_END: char = '\u{2}';
 
 #[derive(Default)]
-struct Emitter {
+struct JsEmitter {
     out: String,
     /// Names of the functions around, outermost first.
     scopes: Vec<BTreeSet<String>>,
@@ -28,8 +28,8 @@ struct Emitter {
 }
 
 /// The expression that makes the function.
-pub(super) fn program(params: &[&str], body: &[Stmt]) -> String {
-    let mut emitter = Emitter::default();
+pub(super) fn program(params: &[&str], body: &[TbelStmt]) -> String {
+    let mut emitter = JsEmitter::default();
     let params: Vec<String> = params.iter().map(|&name| name.to_owned()).collect();
     let (list, variables, code) = emitter.function_parts(&params, body);
     let text = format!("$wrap(($1) => ({{script({list}){{\"use strict\";{variables}\n{code}\n}}}}).script)");
@@ -63,14 +63,14 @@ fn place_lines(text: &str) -> String {
     out
 }
 
-impl Emitter {
+impl JsEmitter {
     fn knows(&self, name: &str) -> bool {
         self.scopes.iter().any(|scope| scope.contains(name))
     }
 
     /// Parameters, declarations and statements of a function.
-    fn function_parts(&mut self, params: &[String], body: &[Stmt]) -> (String, String, String) {
-        let found = Found::of(body);
+    fn function_parts(&mut self, params: &[String], body: &[TbelStmt]) -> (String, String, String) {
+        let found = ScopeNames::of(body);
         let mut locals = found.declared;
         locals.extend(found.assigned.into_iter().filter(|name| !self.knows(name)));
         let mut scope: BTreeSet<String> = locals.clone();
@@ -105,16 +105,16 @@ impl Emitter {
     }
 
     /// Statements; with `tail` the value of the last one is the function's.
-    fn body(&mut self, body: &[Stmt], tail: bool) {
+    fn body(&mut self, body: &[TbelStmt], tail: bool) {
         let last = body
             .iter()
-            .rposition(|stmt| !matches!(stmt.kind, Kind::Function(_)));
+            .rposition(|stmt| !matches!(stmt.kind, StatementKind::Function(_)));
         for (at, stmt) in body.iter().enumerate() {
             self.stmt(stmt, tail && Some(at) == last);
         }
     }
 
-    fn block(&mut self, body: &[Stmt], tail: bool) {
+    fn block(&mut self, body: &[TbelStmt], tail: bool) {
         self.out.push('{');
         self.body(body, tail);
         self.out.push('}');
@@ -124,15 +124,15 @@ impl Emitter {
         let _ = write!(self.out, "{LINE_START}{line}{LINE_END}");
     }
 
-    fn stmt(&mut self, stmt: &Stmt, tail: bool) {
+    fn stmt(&mut self, stmt: &TbelStmt, tail: bool) {
         self.line(stmt.pos.line);
         match &stmt.kind {
-            Kind::Expr(value) => {
+            StatementKind::Expr(value) => {
                 let code = self.expr(value).text;
                 let _ = write!(self.out, "{}{code};", if tail { "return " } else { "" });
             }
-            Kind::Var(all) => self.variables(all, tail),
-            Kind::If { condition, yes, no } => {
+            StatementKind::Var(all) => self.variables(all, tail),
+            StatementKind::If { condition, yes, no } => {
                 let condition = self.expr(condition).text;
                 let _ = write!(self.out, "if({condition})");
                 self.block(yes, tail);
@@ -141,7 +141,7 @@ impl Emitter {
                     self.block(no, tail);
                 }
             }
-            Kind::While {
+            StatementKind::While {
                 condition,
                 until,
                 body,
@@ -151,7 +151,7 @@ impl Emitter {
                 let _ = write!(self.out, "while({not}({condition}))");
                 self.block(body, false);
             }
-            Kind::Do {
+            StatementKind::Do {
                 body,
                 condition,
                 until,
@@ -162,7 +162,7 @@ impl Emitter {
                 let not = if *until { "!" } else { "" };
                 let _ = write!(self.out, "while({not}({condition}));");
             }
-            Kind::For {
+            StatementKind::For {
                 init,
                 condition,
                 step,
@@ -178,12 +178,12 @@ impl Emitter {
                 let _ = write!(self.out, ";{condition};{})", step.join(","));
                 self.block(body, false);
             }
-            Kind::ForEach { name, items, body } => {
+            StatementKind::ForEach { name, items, body } => {
                 let items = self.expr(items).text;
                 let _ = write!(self.out, "for({} of $iter({items}))", names::variable(name));
                 self.block(body, false);
             }
-            Kind::Switch { value, cases } => {
+            StatementKind::Switch { value, cases } => {
                 let subject = self.temporary();
                 let value = self.expr(value).text;
                 let _ = write!(self.out, "{subject}={value};switch(true){{");
@@ -199,20 +199,20 @@ impl Emitter {
                 }
                 self.out.push('}');
             }
-            Kind::Return(value) => {
+            StatementKind::Return(value) => {
                 let code = value
                     .as_ref()
                     .map(|value| self.expr(value).text)
                     .unwrap_or_default();
                 let _ = write!(self.out, "return {code};");
             }
-            Kind::Break => self.out.push_str("break;"),
-            Kind::Continue => self.out.push_str("continue;"),
-            Kind::Function(function) => self.function(function),
+            StatementKind::Break => self.out.push_str("break;"),
+            StatementKind::Continue => self.out.push_str("continue;"),
+            StatementKind::Function(function) => self.function(function),
         }
     }
 
-    fn variables(&mut self, all: &[super::ast::Declared], tail: bool) {
+    fn variables(&mut self, all: &[super::ast::VariableDeclaration], tail: bool) {
         for (at, declared) in all.iter().enumerate() {
             let value = self.declared_value(declared.class.as_deref(), declared.value.as_ref());
             let before = if tail && at + 1 == all.len() {
@@ -224,13 +224,13 @@ impl Emitter {
         }
     }
 
-    fn for_init(&mut self, init: Option<&Stmt>) {
+    fn for_init(&mut self, init: Option<&TbelStmt>) {
         match init.map(|init| &init.kind) {
-            Some(Kind::Expr(value)) => {
+            Some(StatementKind::Expr(value)) => {
                 let code = self.expr(value).text;
                 self.out.push_str(&code);
             }
-            Some(Kind::Var(all)) => {
+            Some(StatementKind::Var(all)) => {
                 let parts: Vec<String> = all
                     .iter()
                     .map(|declared| {
@@ -244,7 +244,7 @@ impl Emitter {
         }
     }
 
-    fn declared_value(&mut self, class: Option<&str>, value: Option<&Expr>) -> String {
+    fn declared_value(&mut self, class: Option<&str>, value: Option<&TbelExpr>) -> String {
         let Some(value) = value else {
             return "void 0".to_owned();
         };
@@ -254,7 +254,7 @@ impl Emitter {
         }
     }
 
-    fn function(&mut self, function: &Function) {
+    fn function(&mut self, function: &FunctionDeclaration) {
         let (list, variables, code) = self.function_parts(&function.params, &function.body);
         let name = names::variable(&function.name);
         let _ = write!(self.out, "function {name}({list}){{{variables}{code}}}");

@@ -1,9 +1,9 @@
 //! Expressions of TBEL.
 
-use super::Parser;
+use super::TbelParser;
 use crate::error::SyntaxError;
-use crate::tbel::ast::{Entry, Expr};
-use crate::tbel::lexer::Token;
+use crate::tbel::ast::{TbelExpr, TbelMapEntry};
+use crate::tbel::lexer::TbelToken;
 use crate::tbel::names;
 
 /// How high the tree of an expression may be; it is walked recursively.
@@ -60,25 +60,28 @@ const BINARY: &[(&str, &str, u8)] = &[
     ("**", "**", 11),
 ];
 
-impl Parser {
-    pub(super) fn expression(&mut self) -> Result<Expr, SyntaxError> {
-        self.deeper(|parser| {
+impl TbelParser {
+    pub(super) fn expression(&mut self) -> Result<TbelExpr, SyntaxError> {
+        self.parse_nested(|parser| {
             let pos = parser.pos();
             let target = parser.ternary()?;
-            let Token::Op(found) = parser.token() else {
+            let TbelToken::Op(found) = parser.token() else {
                 return Ok(target);
             };
             let Some((_, op)) = ASSIGNMENTS.iter().find(|(text, _)| text == found) else {
                 return Ok(target);
             };
-            if !matches!(target, Expr::Name(_) | Expr::Member { .. } | Expr::Index { .. }) {
+            if !matches!(
+                target,
+                TbelExpr::Name(_) | TbelExpr::Member { .. } | TbelExpr::Index { .. }
+            ) {
                 return parser.error_at(pos, "this cannot be assigned to");
             }
             parser.next();
             let height = parser.height;
             let value = parser.expression()?;
-            parser.higher(height)?;
-            Ok(Expr::Assign {
+            parser.raise_height(height)?;
+            Ok(TbelExpr::Assign {
                 op,
                 target: Box::new(target),
                 value: Box::new(value),
@@ -87,17 +90,17 @@ impl Parser {
     }
 
     /// The value of a case, whose colon is not that of a condition.
-    pub(super) fn ternary_free(&mut self) -> Result<Expr, SyntaxError> {
+    pub(super) fn ternary_free(&mut self) -> Result<TbelExpr, SyntaxError> {
         self.binary(1)
     }
 
-    fn ternary(&mut self) -> Result<Expr, SyntaxError> {
+    fn ternary(&mut self) -> Result<TbelExpr, SyntaxError> {
         let condition = self.binary(1)?;
         let height = self.height;
         if self.eat("?:") {
             let no = self.expression()?;
-            self.higher(height)?;
-            return Ok(Expr::Binary {
+            self.raise_height(height)?;
+            return Ok(TbelExpr::Binary {
                 op: "or",
                 left: Box::new(condition),
                 right: Box::new(no),
@@ -107,12 +110,12 @@ impl Parser {
             return Ok(condition);
         }
         let yes = self.expression()?;
-        self.higher(height)?;
+        self.raise_height(height)?;
         let height = self.height;
         self.expect(":")?;
         let no = self.expression()?;
-        self.higher(height)?;
-        Ok(Expr::Ternary {
+        self.raise_height(height)?;
+        Ok(TbelExpr::Ternary {
             condition: Box::new(condition),
             yes: Box::new(yes),
             no: Box::new(no),
@@ -121,8 +124,8 @@ impl Parser {
 
     fn operator(&self) -> Option<(&'static str, u8)> {
         let text = match self.token() {
-            Token::Op(op) => *op,
-            Token::Name(name) => name.as_str(),
+            TbelToken::Op(op) => *op,
+            TbelToken::Name(name) => name.as_str(),
             _ => return None,
         };
         BINARY
@@ -131,7 +134,7 @@ impl Parser {
             .map(|(_, op, binds)| (*op, *binds))
     }
 
-    fn binary(&mut self, least: u8) -> Result<Expr, SyntaxError> {
+    fn binary(&mut self, least: u8) -> Result<TbelExpr, SyntaxError> {
         let mut left = self.unary()?;
         while let Some((op, binds)) = self.operator() {
             if binds < least {
@@ -141,16 +144,16 @@ impl Parser {
             self.next();
             if op == "is" {
                 let class = self.class_name()?;
-                self.higher(height)?;
-                left = Expr::Is {
+                self.raise_height(height)?;
+                left = TbelExpr::Is {
                     value: Box::new(left),
                     class,
                 };
                 continue;
             }
-            let right = self.deeper(|parser| parser.binary(binds + 1))?;
-            self.higher(height)?;
-            left = Expr::Binary {
+            let right = self.parse_nested(|parser| parser.binary(binds + 1))?;
+            self.raise_height(height)?;
+            left = TbelExpr::Binary {
                 op,
                 left: Box::new(left),
                 right: Box::new(right),
@@ -161,13 +164,13 @@ impl Parser {
 
     fn class_name(&mut self) -> Result<String, SyntaxError> {
         let pos = self.pos();
-        let Token::Name(mut name) = self.next() else {
+        let TbelToken::Name(mut name) = self.next() else {
             return self.error_at(pos, "expected a type");
         };
         while self.is(".") {
             self.next();
             match self.next() {
-                Token::Name(part) => {
+                TbelToken::Name(part) => {
                     name.push('.');
                     name.push_str(&part);
                 }
@@ -177,16 +180,16 @@ impl Parser {
         Ok(name)
     }
 
-    fn unary(&mut self) -> Result<Expr, SyntaxError> {
-        self.deeper(Self::unary_kind)
+    fn unary(&mut self) -> Result<TbelExpr, SyntaxError> {
+        self.parse_nested(Self::unary_kind)
     }
 
-    fn unary_kind(&mut self) -> Result<Expr, SyntaxError> {
+    fn unary_kind(&mut self) -> Result<TbelExpr, SyntaxError> {
         let op = match self.token() {
-            Token::Op(op @ ("!" | "-" | "+" | "~" | "++" | "--")) => *op,
-            Token::Name(name) if name == "isdef" => {
+            TbelToken::Op(op @ ("!" | "-" | "+" | "~" | "++" | "--")) => *op,
+            TbelToken::Name(name) if name == "isdef" => {
                 self.next();
-                return Ok(Expr::IsDef(Box::new(self.unary()?)));
+                return Ok(TbelExpr::IsDef(Box::new(self.unary()?)));
             }
             _ => return self.postfix(),
         };
@@ -194,30 +197,33 @@ impl Parser {
         self.next();
         let operand = self.unary()?;
         if matches!(op, "++" | "--") {
-            if !matches!(operand, Expr::Name(_) | Expr::Member { .. } | Expr::Index { .. }) {
+            if !matches!(
+                operand,
+                TbelExpr::Name(_) | TbelExpr::Member { .. } | TbelExpr::Index { .. }
+            ) {
                 return self.error_at(pos, "this cannot be changed");
             }
-            return Ok(Expr::Update {
+            return Ok(TbelExpr::Update {
                 op,
                 prefix: true,
                 target: Box::new(operand),
             });
         }
         Ok(match (op, operand) {
-            ("-", Expr::Int(digits)) => Expr::Int(match digits.strip_prefix('-') {
+            ("-", TbelExpr::Int(digits)) => TbelExpr::Int(match digits.strip_prefix('-') {
                 Some(digits) => digits.to_owned(),
                 None => format!("-{digits}"),
             }),
-            ("-", Expr::Double(value)) => Expr::Double(-value),
-            ("+", operand @ (Expr::Int(_) | Expr::Double(_))) => operand,
-            (op, operand) => Expr::Unary {
+            ("-", TbelExpr::Double(value)) => TbelExpr::Double(-value),
+            ("+", operand @ (TbelExpr::Int(_) | TbelExpr::Double(_))) => operand,
+            (op, operand) => TbelExpr::Unary {
                 op,
                 operand: Box::new(operand),
             },
         })
     }
 
-    fn postfix(&mut self) -> Result<Expr, SyntaxError> {
+    fn postfix(&mut self) -> Result<TbelExpr, SyntaxError> {
         let mut value = self.primary()?;
         loop {
             let height = self.height;
@@ -225,35 +231,38 @@ impl Parser {
             if safe || self.is(".") {
                 self.next();
                 let pos = self.pos();
-                let Token::Name(name) = self.next() else {
+                let TbelToken::Name(name) = self.next() else {
                     return self.error_at(pos, "expected a name after '.'");
                 };
                 let object = Box::new(value);
                 value = if self.is("(") {
-                    Expr::Method {
+                    TbelExpr::Method {
                         object,
                         name,
                         args: self.arguments()?,
                         safe,
                     }
                 } else {
-                    Expr::Member { object, name, safe }
+                    TbelExpr::Member { object, name, safe }
                 };
             } else if self.is("[") {
                 self.next();
                 let index = self.expression()?;
                 self.expect("]")?;
-                value = Expr::Index {
+                value = TbelExpr::Index {
                     object: Box::new(value),
                     index: Box::new(index),
                 };
             } else if (self.is("++") || self.is("--")) && !self.tokens[self.at].first {
-                if !matches!(value, Expr::Name(_) | Expr::Member { .. } | Expr::Index { .. }) {
+                if !matches!(
+                    value,
+                    TbelExpr::Name(_) | TbelExpr::Member { .. } | TbelExpr::Index { .. }
+                ) {
                     return self.error("this cannot be changed");
                 }
                 let op = if self.is("++") { "++" } else { "--" };
                 self.next();
-                value = Expr::Update {
+                value = TbelExpr::Update {
                     op,
                     prefix: false,
                     target: Box::new(value),
@@ -261,12 +270,12 @@ impl Parser {
             } else {
                 return Ok(value);
             }
-            self.higher(height)?;
+            self.raise_height(height)?;
         }
     }
 
     /// After a part was parsed: the tree is one higher than it and than the part before it.
-    fn higher(&mut self, other: usize) -> Result<(), SyntaxError> {
+    fn raise_height(&mut self, other: usize) -> Result<(), SyntaxError> {
         self.height = self.height.max(other) + 1;
         if self.height > MAX_HEIGHT {
             self.error("the expression is too long")
@@ -275,7 +284,7 @@ impl Parser {
         }
     }
 
-    fn arguments(&mut self) -> Result<Vec<Expr>, SyntaxError> {
+    fn arguments(&mut self) -> Result<Vec<TbelExpr>, SyntaxError> {
         self.expect("(")?;
         let mut args = Vec::new();
         let mut height = 0;
@@ -291,39 +300,39 @@ impl Parser {
         Ok(args)
     }
 
-    fn primary(&mut self) -> Result<Expr, SyntaxError> {
+    fn primary(&mut self) -> Result<TbelExpr, SyntaxError> {
         let pos = self.pos();
         self.height = 1;
         match self.token().clone() {
-            Token::Int(digits) => {
+            TbelToken::Int(digits) => {
                 self.next();
-                Ok(Expr::Int(digits))
+                Ok(TbelExpr::Int(digits))
             }
-            Token::Double(value) => {
+            TbelToken::Double(value) => {
                 self.next();
-                Ok(Expr::Double(value))
+                Ok(TbelExpr::Double(value))
             }
-            Token::Text(text) => {
+            TbelToken::Text(text) => {
                 self.next();
-                Ok(Expr::Text(text))
+                Ok(TbelExpr::Text(text))
             }
-            Token::Op("(") => self.parenthesis(),
-            Token::Op("[") => self.collection("]"),
-            Token::Op("{") => self.collection("}"),
-            Token::Name(name) => {
+            TbelToken::Op("(") => self.parenthesis(),
+            TbelToken::Op("[") => self.collection("]"),
+            TbelToken::Op("{") => self.collection("}"),
+            TbelToken::Name(name) => {
                 self.next();
                 match name.as_str() {
-                    "true" => Ok(Expr::Bool(true)),
-                    "false" => Ok(Expr::Bool(false)),
-                    "null" | "nil" => Ok(Expr::Null),
-                    "empty" if !self.is("(") => Ok(Expr::Empty),
+                    "true" => Ok(TbelExpr::Bool(true)),
+                    "false" => Ok(TbelExpr::Bool(false)),
+                    "null" | "nil" => Ok(TbelExpr::Null),
+                    "empty" if !self.is("(") => Ok(TbelExpr::Empty),
                     "new" => self.new_expression(),
-                    _ if self.is("(") => Ok(Expr::Call {
+                    _ if self.is("(") => Ok(TbelExpr::Call {
                         name,
                         args: self.arguments()?,
                     }),
                     _ if names::is_reserved(&name) => self.error_at(pos, format!("unexpected {name:?}")),
-                    _ => Ok(Expr::Name(name)),
+                    _ => Ok(TbelExpr::Name(name)),
                 }
             }
             _ => {
@@ -333,22 +342,22 @@ impl Parser {
         }
     }
 
-    fn parenthesis(&mut self) -> Result<Expr, SyntaxError> {
-        if let (Token::Name(class), Token::Op(")")) = (self.ahead(1).clone(), self.ahead(2)) {
+    fn parenthesis(&mut self) -> Result<TbelExpr, SyntaxError> {
+        if let (TbelToken::Name(class), TbelToken::Op(")")) = (self.ahead(1).clone(), self.ahead(2)) {
             let operand = match self.ahead(3) {
-                Token::Name(name) => {
+                TbelToken::Name(name) => {
                     !names::is_reserved(name) || matches!(name.as_str(), "true" | "false" | "new")
                 }
-                Token::Int(_) | Token::Double(_) | Token::Text(_) => true,
-                Token::Op(op) => matches!(*op, "(" | "-" | "~"),
-                Token::End => false,
+                TbelToken::Int(_) | TbelToken::Double(_) | TbelToken::Text(_) => true,
+                TbelToken::Op(op) => matches!(*op, "(" | "-" | "~"),
+                TbelToken::End => false,
             };
             if operand && names::is_type(&class) {
                 self.next();
                 self.next();
                 self.next();
                 let value = Box::new(self.unary()?);
-                return Ok(Expr::Cast { class, value });
+                return Ok(TbelExpr::Cast { class, value });
             }
         }
         self.expect("(")?;
@@ -358,36 +367,38 @@ impl Parser {
     }
 
     /// A list or a map, in brackets or braces.
-    fn collection(&mut self, close: &'static str) -> Result<Expr, SyntaxError> {
+    fn collection(&mut self, close: &'static str) -> Result<TbelExpr, SyntaxError> {
         let open = self.pos();
         self.next();
         if self.eat(close) {
             return Ok(if close == "}" {
-                Expr::Map(Vec::new())
+                TbelExpr::Map(Vec::new())
             } else {
-                Expr::List(Vec::new())
+                TbelExpr::List(Vec::new())
             });
         }
-        if self.is(":") && *self.ahead(1) == Token::Op(close) {
+        if self.is(":") && *self.ahead(1) == TbelToken::Op(close) {
             self.next();
             self.next();
-            return Ok(Expr::Map(Vec::new()));
+            return Ok(TbelExpr::Map(Vec::new()));
         }
         let mut items = Vec::new();
         let mut entries = Vec::new();
         let mut height = 0;
         while !self.is(close) {
             let line = self.pos().line;
-            let keyed = matches!(self.token(), Token::Name(_) | Token::Text(_) | Token::Int(_))
-                && *self.ahead(1) == Token::Op(":");
+            let keyed = matches!(
+                self.token(),
+                TbelToken::Name(_) | TbelToken::Text(_) | TbelToken::Int(_)
+            ) && *self.ahead(1) == TbelToken::Op(":");
             if keyed {
                 let key = match self.next() {
-                    Token::Name(name) | Token::Text(name) => Expr::Text(name),
-                    Token::Int(digits) => Expr::Text(digits),
+                    TbelToken::Name(name) | TbelToken::Text(name) => TbelExpr::Text(name),
+                    TbelToken::Int(digits) => TbelExpr::Text(digits),
                     _ => return self.error("expected a key"),
                 };
                 self.next();
-                entries.push(Entry {
+                entries.push(TbelMapEntry {
                     line,
                     key,
                     value: self.expression()?,
@@ -396,7 +407,7 @@ impl Parser {
                 let value = self.expression()?;
                 if self.eat(":") {
                     height = height.max(self.height);
-                    entries.push(Entry {
+                    entries.push(TbelMapEntry {
                         line,
                         key: value,
                         value: self.expression()?,
@@ -416,18 +427,18 @@ impl Parser {
             return self.error_at(open, format!("unbalanced braces {what}"));
         }
         self.height = height;
-        self.higher(0)?;
+        self.raise_height(0)?;
         match (items.is_empty(), entries.is_empty()) {
-            (_, true) => Ok(Expr::List(items)),
-            (true, false) => Ok(Expr::Map(entries)),
+            (_, true) => Ok(TbelExpr::List(items)),
+            (true, false) => Ok(TbelExpr::Map(entries)),
             (false, false) => self.error_at(open, "a map has a key before each value"),
         }
     }
 
-    fn new_expression(&mut self) -> Result<Expr, SyntaxError> {
+    fn new_expression(&mut self) -> Result<TbelExpr, SyntaxError> {
         let class = self.class_name()?;
         if self.is("(") {
-            return Ok(Expr::New {
+            return Ok(TbelExpr::New {
                 class,
                 args: self.arguments()?,
             });
@@ -447,11 +458,11 @@ impl Parser {
         }
         if self.is("{") && lengths.is_empty() {
             return match self.collection("}")? {
-                Expr::List(items) => Ok(Expr::ArrayOf {
+                TbelExpr::List(items) => Ok(TbelExpr::ArrayOf {
                     element: class,
                     items,
                 }),
-                Expr::Map(entries) if entries.is_empty() => Ok(Expr::ArrayOf {
+                TbelExpr::Map(entries) if entries.is_empty() => Ok(TbelExpr::ArrayOf {
                     element: class,
                     items: Vec::new(),
                 }),
@@ -461,7 +472,7 @@ impl Parser {
         if lengths.is_empty() || lengths.len() > 3 || dimensions > 3 {
             return self.error("an array needs one to three lengths");
         }
-        Ok(Expr::NewArray {
+        Ok(TbelExpr::NewArray {
             element: class,
             lengths,
         })

@@ -1,10 +1,10 @@
 //! Tokens of a TBEL source.
 
-use super::ast::Pos;
+use super::ast::SourcePosition;
 use crate::error::SyntaxError;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Token {
+pub(super) enum TbelToken {
     Name(String),
     Int(String),
     Double(f64),
@@ -14,9 +14,9 @@ pub(super) enum Token {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Spanned {
-    pub(super) token: Token,
-    pub(super) pos: Pos,
+pub(super) struct SpannedToken {
+    pub(super) token: TbelToken,
+    pub(super) pos: SourcePosition,
     /// Whether it is the first of its line.
     pub(super) first: bool,
 }
@@ -28,7 +28,7 @@ const OPERATORS: &[&str] = &[
     "%", "=", "<", ">", "!", "&", "|", "^", "~", "?", ":", ";", ",", ".", "(", ")", "[", "]", "{", "}", "#",
 ];
 
-struct Lexer<'a> {
+struct TbelLexer<'a> {
     source: &'a str,
     at: usize,
     line: u32,
@@ -38,8 +38,8 @@ struct Lexer<'a> {
 }
 
 /// Splits a source.
-pub(super) fn tokens(source: &str) -> Result<Vec<Spanned>, SyntaxError> {
-    let mut lexer = Lexer {
+pub(super) fn tokens(source: &str) -> Result<Vec<SpannedToken>, SyntaxError> {
+    let mut lexer = TbelLexer {
         source,
         at: 0,
         line: 1,
@@ -52,8 +52,8 @@ pub(super) fn tokens(source: &str) -> Result<Vec<Spanned>, SyntaxError> {
         lexer.skip_blank()?;
         let pos = lexer.pos();
         let token = lexer.token()?;
-        let end = token == Token::End;
-        tokens.push(Spanned {
+        let end = token == TbelToken::End;
+        tokens.push(SpannedToken {
             token,
             pos,
             first: pos.line != last_line,
@@ -65,7 +65,7 @@ pub(super) fn tokens(source: &str) -> Result<Vec<Spanned>, SyntaxError> {
     }
 }
 
-impl Lexer<'_> {
+impl TbelLexer<'_> {
     fn rest(&self) -> &str {
         &self.source[self.at..]
     }
@@ -84,7 +84,7 @@ impl Lexer<'_> {
         Some(next)
     }
 
-    fn pos(&mut self) -> Pos {
+    fn pos(&mut self) -> SourcePosition {
         if self.counted.0 < self.line_start {
             self.counted = (self.line_start, 1);
         }
@@ -92,13 +92,13 @@ impl Lexer<'_> {
         let more = self.source[from..self.at].chars().count();
         let column = column.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
         self.counted = (self.at, column);
-        Pos {
+        SourcePosition {
             line: self.line,
             column,
         }
     }
 
-    fn error<T>(&self, pos: Pos, message: impl Into<String>) -> Result<T, SyntaxError> {
+    fn error<T>(&self, pos: SourcePosition, message: impl Into<String>) -> Result<T, SyntaxError> {
         Err(SyntaxError {
             line: pos.line,
             column: pos.column,
@@ -129,9 +129,9 @@ impl Lexer<'_> {
         }
     }
 
-    fn token(&mut self) -> Result<Token, SyntaxError> {
+    fn token(&mut self) -> Result<TbelToken, SyntaxError> {
         let Some(next) = self.peek() else {
-            return Ok(Token::End);
+            return Ok(TbelToken::End);
         };
         if next.is_alphabetic() || next == '_' || next == '$' {
             let start = self.at;
@@ -141,7 +141,7 @@ impl Lexer<'_> {
             {
                 self.bump();
             }
-            return Ok(Token::Name(self.source[start..self.at].to_owned()));
+            return Ok(TbelToken::Name(self.source[start..self.at].to_owned()));
         }
         let digit_follows = self.rest()[next.len_utf8()..].starts_with(|c: char| c.is_ascii_digit());
         if next.is_ascii_digit() || (next == '.' && digit_follows) {
@@ -154,11 +154,11 @@ impl Lexer<'_> {
             // `a ?.5 : b` is a condition, not a safe access.
             Some(&("?." | "?:")) if self.rest()[2..].starts_with(|c: char| c.is_ascii_digit()) => {
                 self.at += 1;
-                Ok(Token::Op("?"))
+                Ok(TbelToken::Op("?"))
             }
             Some(op) => {
                 self.at += op.len();
-                Ok(Token::Op(op))
+                Ok(TbelToken::Op(op))
             }
             None => {
                 let pos = self.pos();
@@ -176,7 +176,7 @@ impl Lexer<'_> {
         digits
     }
 
-    fn number(&mut self) -> Result<Token, SyntaxError> {
+    fn number(&mut self) -> Result<TbelToken, SyntaxError> {
         let pos = self.pos();
         let lower = self.rest().get(..2).map(str::to_ascii_lowercase);
         let radix = match lower.as_deref() {
@@ -197,7 +197,7 @@ impl Lexer<'_> {
                 self.bump();
             }
             self.no_name_follows(pos)?;
-            return Ok(Token::Int(value.to_string()));
+            return Ok(TbelToken::Int(value.to_string()));
         }
         let mut text = self.digits(10);
         let mut double = false;
@@ -225,7 +225,7 @@ impl Lexer<'_> {
         self.no_name_follows(pos)?;
         if double {
             return match text.parse() {
-                Ok(value) => Ok(Token::Double(value)),
+                Ok(value) => Ok(TbelToken::Double(value)),
                 Err(_) => self.error(pos, "the number cannot be read"),
             };
         }
@@ -234,11 +234,11 @@ impl Lexer<'_> {
             let Ok(value) = i64::from_str_radix(&text, 8) else {
                 return self.error(pos, "the number is too large");
             };
-            return Ok(Token::Int(value.to_string()));
+            return Ok(TbelToken::Int(value.to_string()));
         }
         match text.parse::<u64>() {
             // The largest is for -9223372036854775808, whose sign is an operator.
-            Ok(value) if value <= 1 << 63 => Ok(Token::Int(value.to_string())),
+            Ok(value) if value <= 1 << 63 => Ok(TbelToken::Int(value.to_string())),
             _ => self.error(pos, format!("the number {text} is too large for a long")),
         }
     }
@@ -254,7 +254,7 @@ impl Lexer<'_> {
         }
     }
 
-    fn no_name_follows(&self, pos: Pos) -> Result<(), SyntaxError> {
+    fn no_name_follows(&self, pos: SourcePosition) -> Result<(), SyntaxError> {
         match self.peek() {
             Some(next) if next.is_alphanumeric() || next == '_' => {
                 self.error(pos, "the number cannot be read")
@@ -263,14 +263,14 @@ impl Lexer<'_> {
         }
     }
 
-    fn text(&mut self, quote: char) -> Result<Token, SyntaxError> {
+    fn text(&mut self, quote: char) -> Result<TbelToken, SyntaxError> {
         let start = self.pos();
         self.bump();
         let mut text = String::new();
         loop {
             match self.bump() {
                 None => return self.error(start, "the text has no end"),
-                Some(c) if c == quote => return Ok(Token::Text(text)),
+                Some(c) if c == quote => return Ok(TbelToken::Text(text)),
                 Some('\\') => self.escape(&mut text)?,
                 Some(c) => text.push(c),
             }
@@ -315,7 +315,7 @@ impl Lexer<'_> {
         Some(unit)
     }
 
-    fn unicode(&mut self, pos: Pos, text: &mut String) -> Result<(), SyntaxError> {
+    fn unicode(&mut self, pos: SourcePosition, text: &mut String) -> Result<(), SyntaxError> {
         let Some(mut code) = self.unit() else {
             return self.error(pos, "\\u needs four hexadecimal digits");
         };

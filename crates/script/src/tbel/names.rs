@@ -123,7 +123,7 @@ const TYPES: &[&str] = &[
 ];
 
 /// Words that JavaScript keeps for itself but TBEL does not, and names our own code uses.
-const TAKEN: &[&str] = &[
+const JS_RESERVED: &[&str] = &[
     "arguments",
     "await",
     "catch",
@@ -210,7 +210,7 @@ pub(super) fn is_global(name: &str) -> bool {
 
 /// The JavaScript name of a variable or function.
 pub(super) fn variable(name: &str) -> String {
-    if name.starts_with('$') || TAKEN.contains(&name) {
+    if name.starts_with('$') || JS_RESERVED.contains(&name) {
         format!("_${name}")
     } else {
         name.to_owned()
@@ -220,13 +220,13 @@ pub(super) fn variable(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Host, Lang, Limits, Script};
+    use crate::{Script, ScriptHost, ScriptLang, ScriptLimits};
 
     #[test]
     fn the_library_has_every_name() {
-        let mut host = Host::new(Limits::default());
+        let mut host = ScriptHost::new(ScriptLimits::default());
         for helper in HELPERS {
-            let script = Script::new(Lang::Tbel, &[], &format!("{helper}()")).unwrap();
+            let script = Script::new(ScriptLang::Tbel, &[], &format!("{helper}()")).unwrap();
             let error = host.call(&script, &[]).err().map(|error| error.to_string());
             let error = error.unwrap_or_default();
             assert!(
@@ -235,7 +235,7 @@ mod tests {
             );
         }
         for class in CLASSES {
-            let script = Script::new(Lang::Tbel, &[], &format!("{class}.none()")).unwrap();
+            let script = Script::new(ScriptLang::Tbel, &[], &format!("{class}.none()")).unwrap();
             let error = host.call(&script, &[]).unwrap_err().to_string();
             assert!(!error.contains("not defined"), "{class}: {error}");
         }

@@ -5,16 +5,18 @@ mod expressions;
 
 use std::collections::HashSet;
 
-use super::ast::{Case, Declared, Expr, Function, Kind, Pos, Stmt};
-use super::lexer::{Spanned, Token};
+use super::ast::{
+    FunctionDeclaration, SourcePosition, StatementKind, SwitchCase, TbelExpr, TbelStmt, VariableDeclaration,
+};
+use super::lexer::{SpannedToken, TbelToken};
 use super::names;
 use crate::error::SyntaxError;
 
 /// Blocks and expressions within each other.
 const MAX_DEPTH: usize = 100;
 
-pub(super) struct Parser {
-    tokens: Vec<Spanned>,
+pub(super) struct TbelParser {
+    tokens: Vec<SpannedToken>,
     at: usize,
     depth: usize,
     /// Height of the tree of the last expression parsed.
@@ -22,15 +24,15 @@ pub(super) struct Parser {
 }
 
 /// Parses a program.
-pub(super) fn parse(tokens: Vec<Spanned>) -> Result<Vec<Stmt>, SyntaxError> {
-    let mut parser = Parser {
+pub(super) fn parse(tokens: Vec<SpannedToken>) -> Result<Vec<TbelStmt>, SyntaxError> {
+    let mut parser = TbelParser {
         tokens,
         at: 0,
         depth: 0,
         height: 0,
     };
     let mut program = Vec::new();
-    while *parser.token() != Token::End {
+    while *parser.token() != TbelToken::End {
         if parser.is("}") {
             return parser.error("unbalanced braces: there is no block to close");
         }
@@ -39,20 +41,20 @@ pub(super) fn parse(tokens: Vec<Spanned>) -> Result<Vec<Stmt>, SyntaxError> {
     Ok(program)
 }
 
-impl Parser {
-    fn token(&self) -> &Token {
+impl TbelParser {
+    fn token(&self) -> &TbelToken {
         &self.tokens[self.at].token
     }
 
-    fn ahead(&self, by: usize) -> &Token {
+    fn ahead(&self, by: usize) -> &TbelToken {
         &self.tokens[(self.at + by).min(self.tokens.len() - 1)].token
     }
 
-    fn pos(&self) -> Pos {
+    fn pos(&self) -> SourcePosition {
         self.tokens[self.at].pos
     }
 
-    fn next(&mut self) -> Token {
+    fn next(&mut self) -> TbelToken {
         let token = self.token().clone();
         if self.at + 1 < self.tokens.len() {
             self.at += 1;
@@ -61,11 +63,11 @@ impl Parser {
     }
 
     fn is(&self, op: &str) -> bool {
-        matches!(self.token(), Token::Op(found) if *found == op)
+        matches!(self.token(), TbelToken::Op(found) if *found == op)
     }
 
     fn is_name(&self, name: &str) -> bool {
-        matches!(self.token(), Token::Name(found) if found == name)
+        matches!(self.token(), TbelToken::Name(found) if found == name)
     }
 
     fn eat(&mut self, op: &str) -> bool {
@@ -94,12 +96,12 @@ impl Parser {
 
     fn found(&self) -> String {
         match self.token() {
-            Token::Name(name) => format!("{name:?}"),
-            Token::Int(digits) => digits.clone(),
-            Token::Double(value) => value.to_string(),
-            Token::Text(_) => "a text".to_owned(),
-            Token::Op(op) => format!("{op:?}"),
-            Token::End => "the end of the script".to_owned(),
+            TbelToken::Name(name) => format!("{name:?}"),
+            TbelToken::Int(digits) => digits.clone(),
+            TbelToken::Double(value) => value.to_string(),
+            TbelToken::Text(_) => "a text".to_owned(),
+            TbelToken::Op(op) => format!("{op:?}"),
+            TbelToken::End => "the end of the script".to_owned(),
         }
     }
 
@@ -107,7 +109,7 @@ impl Parser {
         self.error_at(self.pos(), message)
     }
 
-    fn error_at<T>(&self, pos: Pos, message: impl Into<String>) -> Result<T, SyntaxError> {
+    fn error_at<T>(&self, pos: SourcePosition, message: impl Into<String>) -> Result<T, SyntaxError> {
         Err(SyntaxError {
             line: pos.line,
             column: pos.column,
@@ -115,7 +117,7 @@ impl Parser {
         })
     }
 
-    fn deeper<T>(
+    fn parse_nested<T>(
         &mut self,
         parse: impl FnOnce(&mut Self) -> Result<T, SyntaxError>,
     ) -> Result<T, SyntaxError> {
@@ -131,25 +133,25 @@ impl Parser {
     fn variable_name(&mut self) -> Result<String, SyntaxError> {
         let pos = self.pos();
         match self.next() {
-            Token::Name(name) if !names::is_reserved(&name) => Ok(name),
-            Token::Name(name) => self.error_at(pos, format!("{name:?} is a reserved word")),
+            TbelToken::Name(name) if !names::is_reserved(&name) => Ok(name),
+            TbelToken::Name(name) => self.error_at(pos, format!("{name:?} is a reserved word")),
             _ => self.error_at(pos, "expected a name"),
         }
     }
 
-    fn statement(&mut self, out: &mut Vec<Stmt>) -> Result<(), SyntaxError> {
+    fn statement(&mut self, out: &mut Vec<TbelStmt>) -> Result<(), SyntaxError> {
         if self.eat(";") {
             return Ok(());
         }
         let pos = self.pos();
-        let kind = self.deeper(Self::statement_kind)?;
-        out.push(Stmt { pos, kind });
+        let kind = self.parse_nested(Self::statement_kind)?;
+        out.push(TbelStmt { pos, kind });
         Ok(())
     }
 
-    fn statement_kind(&mut self) -> Result<Kind, SyntaxError> {
+    fn statement_kind(&mut self) -> Result<StatementKind, SyntaxError> {
         let word = match self.token() {
-            Token::Name(name) => name.clone(),
+            TbelToken::Name(name) => name.clone(),
             _ => String::new(),
         };
         match word.as_str() {
@@ -157,7 +159,7 @@ impl Parser {
             "while" | "until" if !self.assigns_next() => {
                 self.next();
                 let condition = self.condition()?;
-                Ok(Kind::While {
+                Ok(StatementKind::While {
                     condition,
                     until: word == "until",
                     body: self.body()?,
@@ -171,58 +173,58 @@ impl Parser {
                 self.next();
                 self.end_statement()?;
                 Ok(if word == "break" {
-                    Kind::Break
+                    StatementKind::Break
                 } else {
-                    Kind::Continue
+                    StatementKind::Continue
                 })
             }
-            "function" | "def" if matches!(self.ahead(1), Token::Name(_)) => self.function(),
-            "import" if matches!(self.ahead(1), Token::Name(_)) => self.error("import is forbidden"),
+            "function" | "def" if matches!(self.ahead(1), TbelToken::Name(_)) => self.function(),
+            "import" if matches!(self.ahead(1), TbelToken::Name(_)) => self.error("import is forbidden"),
             "case" | "default" => self.error(format!("{word} without switch")),
             "var" => {
                 self.next();
                 let declared = self.declarations(None)?;
                 self.end_statement()?;
-                Ok(Kind::Var(declared))
+                Ok(StatementKind::Var(declared))
             }
             _ if self.typed_declaration() => {
                 let class = self.type_name()?;
                 let declared = self.declarations(Some(&class))?;
                 self.end_statement()?;
-                Ok(Kind::Var(declared))
+                Ok(StatementKind::Var(declared))
             }
             _ => {
                 let value = self.expression()?;
                 self.end_statement()?;
-                Ok(Kind::Expr(value))
+                Ok(StatementKind::Expr(value))
             }
         }
     }
 
     fn assigns_next(&self) -> bool {
-        matches!(self.ahead(1), Token::Op("="))
+        matches!(self.ahead(1), TbelToken::Op("="))
     }
 
     /// Whether `Type name` or `Type[] name` stands here.
     fn typed_declaration(&self) -> bool {
-        let Token::Name(class) = self.token() else {
+        let TbelToken::Name(class) = self.token() else {
             return false;
         };
         if !names::is_type(class) {
             return false;
         }
         match (self.ahead(1), self.ahead(2), self.ahead(3)) {
-            (Token::Name(name), ..) => !names::is_reserved(name),
-            (Token::Op("["), Token::Op("]"), Token::Name(_)) => true,
+            (TbelToken::Name(name), ..) => !names::is_reserved(name),
+            (TbelToken::Op("["), TbelToken::Op("]"), TbelToken::Name(_)) => true,
             _ => false,
         }
     }
 
     fn type_name(&mut self) -> Result<String, SyntaxError> {
-        let Token::Name(mut class) = self.next() else {
+        let TbelToken::Name(mut class) = self.next() else {
             return self.error("expected a type");
         };
-        while self.is("[") && *self.ahead(1) == Token::Op("]") {
+        while self.is("[") && *self.ahead(1) == TbelToken::Op("]") {
             self.next();
             self.next();
             class.push_str("[]");
@@ -230,7 +232,7 @@ impl Parser {
         Ok(class)
     }
 
-    fn declarations(&mut self, class: Option<&str>) -> Result<Vec<Declared>, SyntaxError> {
+    fn declarations(&mut self, class: Option<&str>) -> Result<Vec<VariableDeclaration>, SyntaxError> {
         let mut all = Vec::new();
         loop {
             let name = self.variable_name()?;
@@ -239,7 +241,7 @@ impl Parser {
             } else {
                 None
             };
-            all.push(Declared {
+            all.push(VariableDeclaration {
                 class: class.map(str::to_owned),
                 name,
                 value,
@@ -252,26 +254,26 @@ impl Parser {
 
     /// A statement ends with a semicolon, its line, its block or the script.
     fn end_statement(&mut self) -> Result<(), SyntaxError> {
-        if self.eat(";") || self.is("}") || *self.token() == Token::End || self.tokens[self.at].first {
+        if self.eat(";") || self.is("}") || *self.token() == TbelToken::End || self.tokens[self.at].first {
             return Ok(());
         }
         let found = self.found();
         self.error(format!("unterminated statement: expected ';' before {found}"))
     }
 
-    fn condition(&mut self) -> Result<Expr, SyntaxError> {
+    fn condition(&mut self) -> Result<TbelExpr, SyntaxError> {
         self.expect("(")?;
         let condition = self.expression()?;
         self.expect(")")?;
         Ok(condition)
     }
 
-    fn block(&mut self) -> Result<Vec<Stmt>, SyntaxError> {
+    fn block(&mut self) -> Result<Vec<TbelStmt>, SyntaxError> {
         let open = self.pos();
         self.expect("{")?;
         let mut body = Vec::new();
         while !self.is("}") {
-            if *self.token() == Token::End {
+            if *self.token() == TbelToken::End {
                 return self.error_at(open, "unbalanced braces: the block is not closed");
             }
             self.statement(&mut body)?;
@@ -280,7 +282,7 @@ impl Parser {
         Ok(body)
     }
 
-    fn body(&mut self) -> Result<Vec<Stmt>, SyntaxError> {
+    fn body(&mut self) -> Result<Vec<TbelStmt>, SyntaxError> {
         if self.is("{") {
             return self.block();
         }
@@ -289,7 +291,7 @@ impl Parser {
         Ok(body)
     }
 
-    fn if_statement(&mut self) -> Result<Kind, SyntaxError> {
+    fn if_statement(&mut self) -> Result<StatementKind, SyntaxError> {
         self.next();
         let condition = self.condition()?;
         let yes = self.body()?;
@@ -298,10 +300,10 @@ impl Parser {
         } else {
             None
         };
-        Ok(Kind::If { condition, yes, no })
+        Ok(StatementKind::If { condition, yes, no })
     }
 
-    fn do_statement(&mut self) -> Result<Kind, SyntaxError> {
+    fn do_statement(&mut self) -> Result<StatementKind, SyntaxError> {
         self.next();
         let body = self.block()?;
         let until = self.is_name("until");
@@ -311,21 +313,21 @@ impl Parser {
         self.next();
         let condition = self.condition()?;
         self.end_statement()?;
-        Ok(Kind::Do {
+        Ok(StatementKind::Do {
             body,
             condition,
             until,
         })
     }
 
-    fn for_statement(&mut self) -> Result<Kind, SyntaxError> {
+    fn for_statement(&mut self) -> Result<StatementKind, SyntaxError> {
         self.next();
         self.expect("(")?;
         let pos = self.pos();
         if let Some(name) = self.each_name()? {
             let items = self.expression()?;
             self.expect(")")?;
-            return Ok(Kind::ForEach {
+            return Ok(StatementKind::ForEach {
                 name,
                 items,
                 body: self.body()?,
@@ -334,12 +336,12 @@ impl Parser {
         let init = if self.is(";") {
             None
         } else if self.eat_name("var") {
-            Some(Kind::Var(self.declarations(None)?))
+            Some(StatementKind::Var(self.declarations(None)?))
         } else if self.typed_declaration() {
             let class = self.type_name()?;
-            Some(Kind::Var(self.declarations(Some(&class))?))
+            Some(StatementKind::Var(self.declarations(Some(&class))?))
         } else {
-            Some(Kind::Expr(self.expression()?))
+            Some(StatementKind::Expr(self.expression()?))
         };
         self.expect(";")?;
         let condition = if self.is(";") {
@@ -356,8 +358,8 @@ impl Parser {
             }
         }
         self.expect(")")?;
-        let init = init.map(|kind| Box::new(Stmt { pos, kind }));
-        Ok(Kind::For {
+        let init = init.map(|kind| Box::new(TbelStmt { pos, kind }));
+        Ok(StatementKind::For {
             init,
             condition,
             step,
@@ -367,15 +369,15 @@ impl Parser {
 
     /// The variable of `(name : items)`, with `var` or a type before it or not.
     fn each_name(&mut self) -> Result<Option<String>, SyntaxError> {
-        let Token::Name(_) = self.token() else {
+        let TbelToken::Name(_) = self.token() else {
             return Ok(None);
         };
-        if *self.ahead(1) == Token::Op(":") {
+        if *self.ahead(1) == TbelToken::Op(":") {
             let name = self.variable_name()?;
             self.next();
             return Ok(Some(name));
         }
-        if matches!(self.ahead(1), Token::Name(_)) && *self.ahead(2) == Token::Op(":") {
+        if matches!(self.ahead(1), TbelToken::Name(_)) && *self.ahead(2) == TbelToken::Op(":") {
             self.next();
             let name = self.variable_name()?;
             self.next();
@@ -384,11 +386,11 @@ impl Parser {
         Ok(None)
     }
 
-    fn switch_statement(&mut self) -> Result<Kind, SyntaxError> {
+    fn switch_statement(&mut self) -> Result<StatementKind, SyntaxError> {
         self.next();
         let value = self.condition()?;
         self.expect("{")?;
-        let mut cases: Vec<Case> = Vec::new();
+        let mut cases: Vec<SwitchCase> = Vec::new();
         while !self.eat("}") {
             let value = if self.eat_name("case") {
                 Some(self.ternary_free()?)
@@ -406,28 +408,28 @@ impl Parser {
             self.expect(":")?;
             let mut body = Vec::new();
             while !self.is("}") && !self.is_name("case") && !self.is_name("default") {
-                if *self.token() == Token::End {
+                if *self.token() == TbelToken::End {
                     return self.error("unbalanced braces: switch is not closed");
                 }
                 self.statement(&mut body)?;
             }
-            cases.push(Case { value, body });
+            cases.push(SwitchCase { value, body });
         }
-        Ok(Kind::Switch { value, cases })
+        Ok(StatementKind::Switch { value, cases })
     }
 
-    fn return_statement(&mut self) -> Result<Kind, SyntaxError> {
+    fn return_statement(&mut self) -> Result<StatementKind, SyntaxError> {
         self.next();
-        let value = if self.is(";") || self.is("}") || *self.token() == Token::End {
+        let value = if self.is(";") || self.is("}") || *self.token() == TbelToken::End {
             None
         } else {
             Some(self.expression()?)
         };
         self.end_statement()?;
-        Ok(Kind::Return(value))
+        Ok(StatementKind::Return(value))
     }
 
-    fn function(&mut self) -> Result<Kind, SyntaxError> {
+    fn function(&mut self) -> Result<StatementKind, SyntaxError> {
         self.next();
         let name = self.variable_name()?;
         self.expect("(")?;
@@ -447,6 +449,10 @@ impl Parser {
         }
         self.expect(")")?;
         let body = self.block()?;
-        Ok(Kind::Function(Function { name, params, body }))
+        Ok(StatementKind::Function(FunctionDeclaration {
+            name,
+            params,
+            body,
+        }))
     }
 }

@@ -1,13 +1,13 @@
 //! What the types of the settings do not rule out: values that cannot work, and settings that contradict each other.
 
-use fieldline_core::options::Span;
+use fieldline_core::options::HumanDuration;
 use tracing_subscriber::EnvFilter;
 
 use super::Config;
 
-const SECOND: Span = Span::secs(1);
-const MILLISECOND: Span = Span::millis(1);
-const HOUR: Span = Span::secs(3_600);
+const SECOND: HumanDuration = HumanDuration::secs(1);
+const MILLISECOND: HumanDuration = HumanDuration::millis(1);
+const HOUR: HumanDuration = HumanDuration::secs(3_600);
 const MAX_COAP_PAYLOAD: u64 = 16 << 20;
 
 /// What is wrong, each with the key and what is allowed.
@@ -44,9 +44,9 @@ pub(super) fn contradictions(config: &Config) -> Vec<String> {
 }
 
 /// Whether something holds, and what is said where it does not.
-type Check = (bool, &'static str);
+type ConfigCheck = (bool, &'static str);
 
-fn general(config: &Config) -> Vec<Check> {
+fn general(config: &Config) -> Vec<ConfigCheck> {
     vec![
         (
             !config.data_dir.as_os_str().is_empty(),
@@ -67,7 +67,7 @@ fn general(config: &Config) -> Vec<Check> {
     ]
 }
 
-fn http(config: &Config) -> Vec<Check> {
+fn http(config: &Config) -> Vec<ConfigCheck> {
     let http = &config.http;
     vec![
         (
@@ -102,7 +102,7 @@ fn http(config: &Config) -> Vec<Check> {
     ]
 }
 
-fn devices(config: &Config) -> Vec<Check> {
+fn devices(config: &Config) -> Vec<ConfigCheck> {
     let mqtt = &config.mqtt;
     vec![
         (
@@ -170,7 +170,7 @@ fn devices(config: &Config) -> Vec<Check> {
     ]
 }
 
-fn coap(config: &Config) -> Vec<Check> {
+fn coap(config: &Config) -> Vec<ConfigCheck> {
     let (coap, coaps) = (&config.coap, &config.coaps);
     vec![
         (
@@ -210,7 +210,7 @@ fn coap(config: &Config) -> Vec<Check> {
     ]
 }
 
-fn ingest(config: &Config) -> Vec<Check> {
+fn ingest(config: &Config) -> Vec<ConfigCheck> {
     let ingest = &config.ingest;
     vec![
         (
@@ -225,7 +225,7 @@ fn ingest(config: &Config) -> Vec<Check> {
     ]
 }
 
-fn rules(config: &Config) -> Vec<Check> {
+fn rules(config: &Config) -> Vec<ConfigCheck> {
     vec![
         (
             (1..=64).contains(&config.rules.queue_workers),
@@ -240,7 +240,7 @@ fn rules(config: &Config) -> Vec<Check> {
             "`rules.lanes.count` must be at most 64",
         ),
         (
-            config.rules.lanes.patience >= Span::millis(10),
+            config.rules.lanes.patience >= HumanDuration::millis(10),
             "`rules.lanes.patience` must be 10ms or more",
         ),
         (
@@ -250,8 +250,8 @@ fn rules(config: &Config) -> Vec<Check> {
     ]
 }
 
-fn events(config: &Config) -> Vec<Check> {
-    let is_hour_or_nothing = |span: Span| span == Span::secs(0) || span >= HOUR;
+fn events(config: &Config) -> Vec<ConfigCheck> {
+    let is_hour_or_nothing = |span: HumanDuration| span == HumanDuration::secs(0) || span >= HOUR;
     vec![
         (
             is_hour_or_nothing(config.events.debug_ttl),
@@ -297,7 +297,10 @@ mod tests {
     #[test]
     fn limits_that_rule_each_other_out_are_named() {
         let cases: [(Change, &str); 7] = [
-            (|config| config.events.ttl = Span::millis(1), "`events.ttl`"),
+            (
+                |config| config.events.ttl = HumanDuration::millis(1),
+                "`events.ttl`",
+            ),
             (
                 |config| config.http.device_body_memory = ByteSize::mib(1),
                 "`http.device-body-memory`",
@@ -307,19 +310,19 @@ mod tests {
                 "`journal.max-append`",
             ),
             (
-                |config| config.mqtt.inactivity_timeout = Span::millis(999),
+                |config| config.mqtt.inactivity_timeout = HumanDuration::millis(999),
                 "`mqtt.inactivity-timeout`",
             ),
             (
-                |config| config.mqtt.connect_timeout = Span::secs(0),
+                |config| config.mqtt.connect_timeout = HumanDuration::secs(0),
                 "`mqtt.connect-timeout`",
             ),
             (
-                |config| config.http.request_timeout = Span::secs(0),
+                |config| config.http.request_timeout = HumanDuration::secs(0),
                 "`http.request-timeout`",
             ),
             (
-                |config| config.shutdown_timeout = Span::millis(10),
+                |config| config.shutdown_timeout = HumanDuration::millis(10),
                 "`shutdown-timeout`",
             ),
         ];

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize as _;
 use toml::{Table, Value};
 
-use super::schema::{Key, Shape, keys};
+use super::schema::{ConfigKey, ConfigValueKind, keys};
 use super::{Config, SECRETS, checks};
 
 /// Environment variables with this prefix must be keys, save those for tests.
@@ -18,7 +18,7 @@ const NOT_UNICODE: &str = "the value is not valid Unicode";
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum ConfigSource {
     /// Built in.
     Default,
     /// A line of the configuration file.
@@ -29,7 +29,7 @@ pub(crate) enum Source {
     CommandLine(&'static str),
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for ConfigSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -43,22 +43,22 @@ impl fmt::Display for Source {
 /// Why the configuration was refused: one line a finding, each naming its key.
 #[derive(Debug, thiserror::Error)]
 #[error("the configuration cannot be used:\n  {}", .0.join("\n  "))]
-pub(crate) struct ConfigError(pub Vec<String>);
+pub(crate) struct ServerConfigError(pub Vec<String>);
 
 /// The effective configuration with the source of each value.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct EffectiveConfig {
     /// The values.
     pub config: Config,
     pub(super) values: Table,
-    pub(super) sources: BTreeMap<String, Source>,
-    pub(super) keys: Vec<Key>,
+    pub(super) sources: BTreeMap<String, ConfigSource>,
+    pub(super) keys: Vec<ConfigKey>,
 }
 
-impl Loaded {
+impl EffectiveConfig {
     /// Where the value of a key comes from.
-    pub(crate) fn source(&self, path: &str) -> &Source {
-        self.sources.get(path).unwrap_or(&Source::Default)
+    pub(crate) fn source(&self, path: &str) -> &ConfigSource {
+        self.sources.get(path).unwrap_or(&ConfigSource::Default)
     }
 }
 
@@ -67,10 +67,10 @@ pub(crate) fn load(
     file: Option<&Path>,
     environment: impl Iterator<Item = (OsString, OsString)>,
     flags: &[(&str, &'static str, OsString)],
-) -> Result<Loaded, ConfigError> {
+) -> Result<EffectiveConfig, ServerConfigError> {
     let keys = keys();
     let mut values =
-        Table::try_from(Config::default()).map_err(|error| ConfigError(vec![error.to_string()]))?;
+        Table::try_from(Config::default()).map_err(|error| ServerConfigError(vec![error.to_string()]))?;
     let mut sources = BTreeMap::new();
     let mut problems = Vec::new();
 
@@ -81,7 +81,7 @@ pub(crate) fn load(
         match variable(&name, &text, &keys) {
             Ok(Some((key, name, value))) => {
                 set(&mut values, &key.path, value);
-                sources.insert(key.path.clone(), Source::Environment(name.to_owned()));
+                sources.insert(key.path.clone(), ConfigSource::Environment(name.to_owned()));
             }
             Ok(None) => {}
             Err(problem) => problems.push(problem),
@@ -91,36 +91,36 @@ pub(crate) fn load(
         match text.to_str() {
             Some(text) => {
                 set(&mut values, path, Value::String(text.to_owned()));
-                sources.insert((*path).to_owned(), Source::CommandLine(flag));
+                sources.insert((*path).to_owned(), ConfigSource::CommandLine(flag));
             }
             None => problems.push(format!("{flag} (`{path}`): {NOT_UNICODE}")),
         }
     }
     if !problems.is_empty() {
-        return Err(ConfigError(problems));
+        return Err(ServerConfigError(problems));
     }
 
     let config: Config = serde_path_to_error::deserialize(Value::Table(values.clone())).map_err(|error| {
         let path = error.path().to_string();
-        let source = sources.get(&path).unwrap_or(&Source::Default);
+        let source = sources.get(&path).unwrap_or(&ConfigSource::Default);
         // The usual message repeats the value.
         let message = if SECRETS.contains(&path.as_str()) {
             "expected a text in quotes"
         } else {
             error.inner().message()
         };
-        ConfigError(vec![format!("`{path}` ({source}): {message}")])
+        ServerConfigError(vec![format!("`{path}` ({source}): {message}")])
     })?;
     let contradictions = checks::contradictions(&config);
     if contradictions.is_empty() {
-        Ok(Loaded {
+        Ok(EffectiveConfig {
             config,
             values,
             sources,
             keys,
         })
     } else {
-        Err(ConfigError(contradictions))
+        Err(ServerConfigError(contradictions))
     }
 }
 
@@ -133,8 +133,8 @@ fn is_ours(name: &OsStr) -> bool {
 fn variable<'k, 'n>(
     name: &'n OsStr,
     text: &OsStr,
-    keys: &'k [Key],
-) -> Result<Option<(&'k Key, &'n str, Value)>, String> {
+    keys: &'k [ConfigKey],
+) -> Result<Option<(&'k ConfigKey, &'n str, Value)>, String> {
     let (Some(name), Some(text)) = (name.to_str(), text.to_str()) else {
         return Err(format!("{}: {NOT_UNICODE}", name.to_string_lossy()));
     };
@@ -173,9 +173,9 @@ fn is_service_link(name: &str, text: &str) -> bool {
 
 fn read_file(
     path: &Path,
-    keys: &[Key],
+    keys: &[ConfigKey],
     values: &mut Table,
-    sources: &mut BTreeMap<String, Source>,
+    sources: &mut BTreeMap<String, ConfigSource>,
     problems: &mut Vec<String>,
 ) {
     let text = match std::fs::read_to_string(path) {
@@ -189,7 +189,7 @@ fn read_file(
     for (key, value) in leaves("", &table, keys) {
         if keys.iter().any(|known| known.path == key) {
             set(values, &key, value);
-            sources.insert(key, Source::File(path.to_owned()));
+            sources.insert(key, ConfigSource::File(path.to_owned()));
         } else {
             let hint = closest(&key, keys.iter().map(|key| &*key.path));
             problems.push(format!(
@@ -208,7 +208,7 @@ fn unreadable(path: &Path, text: &str, error: &toml::de::Error) -> String {
 }
 
 /// The values of a table by their path. A table that is itself unknown counts as one value.
-fn leaves(prefix: &str, table: &Table, keys: &[Key]) -> Vec<(String, Value)> {
+fn leaves(prefix: &str, table: &Table, keys: &[ConfigKey]) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for (name, value) in table {
         let path = if prefix.is_empty() {
@@ -245,21 +245,21 @@ fn set(values: &mut Table, path: &str, value: Value) {
     }
 }
 
-fn parse(shape: Shape, text: &str) -> Result<Value, &'static str> {
+fn parse(shape: ConfigValueKind, text: &str) -> Result<Value, &'static str> {
     match shape {
-        Shape::Text => Ok(Value::String(text.to_owned())),
-        Shape::Integer => text
+        ConfigValueKind::Text => Ok(Value::String(text.to_owned())),
+        ConfigValueKind::Integer => text
             .trim()
             .parse()
             .map(Value::Integer)
             .map_err(|_| "a whole number"),
-        Shape::Float => text.trim().parse().map(Value::Float).map_err(|_| "a number"),
-        Shape::Boolean => text
+        ConfigValueKind::Float => text.trim().parse().map(Value::Float).map_err(|_| "a number"),
+        ConfigValueKind::Boolean => text
             .trim()
             .parse()
             .map(Value::Boolean)
             .map_err(|_| "true or false"),
-        Shape::List => {
+        ConfigValueKind::List => {
             let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
             Ok(Value::Array(
                 items.map(|item| Value::String(item.to_owned())).collect(),
@@ -303,7 +303,7 @@ fn distance(left: &str, right: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn env(pairs: &[(&str, &str)]) -> Result<Loaded, ConfigError> {
+    fn env(pairs: &[(&str, &str)]) -> Result<EffectiveConfig, ServerConfigError> {
         let owned: Vec<_> = pairs
             .iter()
             .map(|(name, text)| (OsString::from(name), OsString::from(text)))
@@ -328,9 +328,12 @@ mod tests {
             (loaded.config.http.max_connections, loaded.config.log.as_str()),
             (7, "warn")
         );
-        assert_eq!(loaded.source("data-dir"), &Source::CommandLine("--data-dir"));
-        assert_eq!(loaded.source("http.max-connections"), &Source::File(file));
-        assert_eq!(loaded.source("mqtt.listen"), &Source::Default);
+        assert_eq!(
+            loaded.source("data-dir"),
+            &ConfigSource::CommandLine("--data-dir")
+        );
+        assert_eq!(loaded.source("http.max-connections"), &ConfigSource::File(file));
+        assert_eq!(loaded.source("mqtt.listen"), &ConfigSource::Default);
     }
 
     #[test]

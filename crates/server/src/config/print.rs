@@ -4,12 +4,12 @@ use std::io::{self, Write};
 
 use toml::{Table, Value};
 
-use super::{Loaded, SECRETS};
+use super::{EffectiveConfig, SECRETS};
 
 const WIDTH: usize = 100;
 
 /// Writes every key with its documentation, value and source. Secrets are hidden.
-pub(crate) fn print(loaded: &Loaded, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn print(loaded: &EffectiveConfig, out: &mut impl Write) -> io::Result<()> {
     let mut section = "";
     // Keys of the top level come first: in TOML they cannot follow a section.
     let (top, nested): (Vec<_>, Vec<_>) = loaded.keys.iter().partition(|key| !key.path.contains('.'));

@@ -7,7 +7,7 @@ use super::Config;
 
 /// One key of the configuration.
 #[derive(Debug, Clone)]
-pub(super) struct Key {
+pub(super) struct ConfigKey {
     /// Path in the file, such as `mqtt.listen`.
     pub(super) path: String,
     /// What it means.
@@ -15,12 +15,12 @@ pub(super) struct Key {
     /// Its name in the environment.
     pub(super) env: String,
     /// How a text becomes its value.
-    pub(super) shape: Shape,
+    pub(super) shape: ConfigValueKind,
 }
 
 /// How the text of an environment variable is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum ConfigValueKind {
     Text,
     Integer,
     Float,
@@ -30,7 +30,7 @@ pub(super) enum Shape {
 }
 
 /// All keys, in the order of the types.
-pub(super) fn keys() -> Vec<Key> {
+pub(super) fn keys() -> Vec<ConfigKey> {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let schema = settings.into_generator().into_root_schema_for::<Config>();
     let mut keys = Vec::new();
@@ -38,7 +38,7 @@ pub(super) fn keys() -> Vec<Key> {
     keys
 }
 
-fn collect(schema: &Value, prefix: &str, keys: &mut Vec<Key>) {
+fn collect(schema: &Value, prefix: &str, keys: &mut Vec<ConfigKey>) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return;
     };
@@ -56,7 +56,7 @@ fn collect(schema: &Value, prefix: &str, keys: &mut Vec<Key>) {
             .get("description")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        keys.push(Key {
+        keys.push(ConfigKey {
             env: format!("FIELDLINE_{}", path.to_uppercase().replace(['.', '-'], "_")),
             doc: format!("{doc}{}", choices(property)),
             shape: shape(property),
@@ -65,18 +65,18 @@ fn collect(schema: &Value, prefix: &str, keys: &mut Vec<Key>) {
     }
 }
 
-fn shape(property: &Value) -> Shape {
+fn shape(property: &Value) -> ConfigValueKind {
     let has = |name: &str| match property.get("type") {
         Some(Value::String(only)) => only == name,
         Some(Value::Array(several)) => several.iter().any(|one| one == name),
         _ => false,
     };
     match () {
-        () if has("integer") => Shape::Integer,
-        () if has("number") => Shape::Float,
-        () if has("boolean") => Shape::Boolean,
-        () if has("array") => Shape::List,
-        () => Shape::Text,
+        () if has("integer") => ConfigValueKind::Integer,
+        () if has("number") => ConfigValueKind::Float,
+        () if has("boolean") => ConfigValueKind::Boolean,
+        () if has("array") => ConfigValueKind::List,
+        () => ConfigValueKind::Text,
     }
 }
 

@@ -7,18 +7,18 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 /// Counts the open connections of each address; an IPv6 /64, which is what one household gets, counts as one.
-pub(super) struct Addresses {
+pub(super) struct AddressLimiter {
     limit: usize,
     open: Mutex<HashMap<IpAddr, usize>>,
 }
 
 /// One counted connection, until it is dropped.
-pub(super) struct Visit {
-    addresses: Arc<Addresses>,
+pub(super) struct AddressPermit {
+    addresses: Arc<AddressLimiter>,
     network: IpAddr,
 }
 
-impl Addresses {
+impl AddressLimiter {
     /// Allows that many connections to each address; 0 for any number.
     pub(super) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -29,7 +29,7 @@ impl Addresses {
 
     /// Counts a further connection, unless its peer has as many as it may have. Behind loopback is usually a proxy, and
     /// with it everybody: it may have any number, as may who `is_exempt`.
-    pub(super) fn enter(self: &Arc<Self>, peer: IpAddr, is_exempt: bool) -> Option<Visit> {
+    pub(super) fn try_acquire(self: &Arc<Self>, peer: IpAddr, is_exempt: bool) -> Option<AddressPermit> {
         let network = network(peer);
         let mut open = self.open.lock();
         let count = open.entry(network).or_default();
@@ -38,14 +38,14 @@ impl Addresses {
         }
         *count += 1;
         drop(open);
-        Some(Visit {
+        Some(AddressPermit {
             addresses: self.clone(),
             network,
         })
     }
 }
 
-impl Drop for Visit {
+impl Drop for AddressPermit {
     fn drop(&mut self) {
         let mut open = self.addresses.open.lock();
         if let Some(count) = open.get_mut(&self.network) {
@@ -72,8 +72,8 @@ mod tests {
 
     #[test]
     fn a_peer_at_its_limit_gets_in_again_when_one_of_its_connections_has_ended() {
-        let addresses = Addresses::new(2);
-        let enter = |peer: &str| addresses.enter(peer.parse().unwrap(), false);
+        let addresses = AddressLimiter::new(2);
+        let enter = |peer: &str| addresses.try_acquire(peer.parse().unwrap(), false);
         for peers in [
             ["192.0.2.1", "192.0.2.1", "::ffff:192.0.2.1"],
             ["2001:db8::1", "2001:db8::2", "2001:db8::3"],
@@ -92,10 +92,10 @@ mod tests {
 
     #[test]
     fn the_machine_itself_has_no_limit() {
-        let addresses = Addresses::new(1);
+        let addresses = AddressLimiter::new(1);
         let open: Vec<_> = ["127.0.0.1", "127.0.0.1", "::1", "::1"]
             .iter()
-            .map(|peer| addresses.enter(peer.parse().unwrap(), false))
+            .map(|peer| addresses.try_acquire(peer.parse().unwrap(), false))
             .collect();
         assert!(open.iter().all(Option::is_some));
     }

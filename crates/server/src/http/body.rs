@@ -11,11 +11,11 @@ use hyper::body::{Body, Buf as _, Frame, SizeHint};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::timer::Timeout;
+use super::timer::PeerTimeout;
 
 /// How long a body is waited for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct BodyTimeouts {
     /// Longest silence.
     pub(super) silence: Duration,
     /// Until all of it has arrived.
@@ -23,16 +23,16 @@ pub(super) struct Patience {
 }
 
 /// Most of a body that is read for nobody, bytes: beyond that a new connection is cheaper.
-const MOST_UNREAD: usize = 256 << 10;
+const MAX_DISCARD_BYTES: usize = 256 << 10;
 /// How long that may take.
-const UNREAD_WITHIN: Duration = Duration::from_millis(500);
+const DISCARD_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// What is left of a body whose request was answered without reading all of it, such as one with a token that has
 /// expired. Clients send the body in a packet after the head: if the connection were closed on it, they would see their
 /// next request on it fail.
-pub(super) struct Unread<B>(Arc<Mutex<Option<B>>>);
+pub(super) struct UnreadBody<B>(Arc<Mutex<Option<B>>>);
 
-impl<B> Unread<B>
+impl<B> UnreadBody<B>
 where
     B: Body + Unpin,
 {
@@ -41,7 +41,7 @@ where
         let Some(mut body) = self.0.lock().take() else {
             return true;
         };
-        if body.size_hint().lower() > MOST_UNREAD as u64 {
+        if body.size_hint().lower() > MAX_DISCARD_BYTES as u64 {
             return false;
         }
         let all = async {
@@ -51,13 +51,13 @@ where
                     Ok(frame) => frame.data_ref().map_or(0, |data| data.remaining()),
                     Err(_) => return false,
                 };
-                if read > MOST_UNREAD {
+                if read > MAX_DISCARD_BYTES {
                     return false;
                 }
             }
             true
         };
-        tokio::time::timeout(UNREAD_WITHIN, all).await.unwrap_or(false)
+        tokio::time::timeout(DISCARD_TIMEOUT, all).await.unwrap_or(false)
     }
 }
 
@@ -70,13 +70,13 @@ pub(super) struct TimedBody<B: Body> {
     silence: Duration,
     deadline: Instant,
     /// There from the first time that the peer was waited for.
-    late: Option<Timeout>,
+    late: Option<PeerTimeout>,
     /// There while the peer is waited for.
-    silent: Option<Timeout>,
+    silent: Option<PeerTimeout>,
 }
 
 impl<B: Body> TimedBody<B> {
-    pub(super) fn new(body: B, patience: Patience) -> Self {
+    pub(super) fn new(body: B, patience: BodyTimeouts) -> Self {
         Self {
             body: Some(body),
             unread: None,
@@ -88,13 +88,13 @@ impl<B: Body> TimedBody<B> {
     }
 
     /// What will be left of the body when it is dropped; nothing where it has ended already.
-    pub(super) fn unread(&mut self) -> Option<Unread<B>> {
+    pub(super) fn unread(&mut self) -> Option<UnreadBody<B>> {
         if self.body.as_ref().is_none_or(Body::is_end_stream) {
             return None;
         }
         let unread = Arc::default();
         self.unread = Some(Arc::clone(&unread));
-        Some(Unread(unread))
+        Some(UnreadBody(unread))
     }
 }
 
@@ -129,9 +129,9 @@ where
         }
         let (deadline, until) = (self.deadline, Instant::now() + self.silence);
         // One that is too late as a whole stays so, whatever drips in meanwhile.
-        let late = self.late.get_or_insert_with(|| Timeout::at(deadline));
+        let late = self.late.get_or_insert_with(|| PeerTimeout::at(deadline));
         if Pin::new(late).poll(context).is_pending() {
-            let silent = self.silent.get_or_insert_with(|| Timeout::at(until));
+            let silent = self.silent.get_or_insert_with(|| PeerTimeout::at(until));
             ready!(Pin::new(silent).poll(context));
         }
         // Nor is it waited for again.
@@ -178,7 +178,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_drips_fails_when_the_whole_is_late_however_fast_it_drips() {
-        let patience = Patience {
+        let patience = BodyTimeouts {
             silence: Duration::from_secs(1),
             whole: Duration::from_secs(10),
         };

@@ -13,14 +13,14 @@ const MAX_AGE: Duration = Duration::from_secs(30 * 60);
 
 /// Whose pages may use the API.
 #[derive(Debug, Clone)]
-pub(crate) enum Origins {
+pub(crate) enum AllowedOrigins {
     /// Those of these origins; `*` stands for all.
     Named(Vec<String>),
     /// Those that this machine serves itself.
     ThisMachine,
 }
 
-impl Origins {
+impl AllowedOrigins {
     /// Those of a list with commas between them.
     pub(crate) fn parse(list: &str) -> Self {
         let origins = list.split(',').map(str::trim);
@@ -50,7 +50,7 @@ impl Origins {
 /// Lets pages of these origins use everything below `/api/`.
 ///
 /// Nobody is logged in by cookies here: a page has no more rights than the token that it sends.
-pub(crate) fn layer(origins: Origins) -> CorsLayer {
+pub(crate) fn layer(origins: AllowedOrigins) -> CorsLayer {
     let is_allowed = move |origin: &HeaderValue, request: &Parts| {
         request.uri.path().starts_with("/api/") && origins.allow(origin.as_bytes())
     };

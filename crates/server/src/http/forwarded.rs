@@ -9,7 +9,7 @@ use hyper::header::{FORWARDED, HeaderName, HeaderValue};
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 /// What nobody but a trusted proxy may say.
-const ALL: [HeaderName; 5] = [
+const FORWARDING_HEADERS: [HeaderName; 5] = [
     FORWARDED,
     FORWARDED_FOR,
     FORWARDED_PROTO,
@@ -19,9 +19,13 @@ const ALL: [HeaderName; 5] = [
 
 /// Who has sent a request that came from `peer`. What somebody who is not trusted says of it is taken out of the headers, so
 /// that nothing behind this believes it.
-pub(super) fn caller(proxies: &TrustedProxies, peer: SocketAddr, headers: &mut HeaderMap) -> SocketAddr {
+pub(super) fn resolve_client(
+    proxies: &TrustedProxies,
+    peer: SocketAddr,
+    headers: &mut HeaderMap,
+) -> SocketAddr {
     if !proxies.hold(peer.ip()) {
-        for name in ALL {
+        for name in FORWARDING_HEADERS {
             headers.remove(name);
         }
         return peer;
@@ -51,14 +55,18 @@ pub(super) fn caller(proxies: &TrustedProxies, peer: SocketAddr, headers: &mut H
 }
 
 /// One on the way of a request: who has sent it to the next one, if that is known, and by which protocol.
-type Hop = (Option<IpAddr>, Option<String>);
+type ForwardedHop = (Option<IpAddr>, Option<String>);
 
 /// Where the way of a request begins, as far as it is known.
-type Reached = (IpAddr, Option<String>);
+type ForwardedOrigin = (IpAddr, Option<String>);
 
 /// Goes from the nearest hop to the first one that is no trusted proxy: whatever is further away was said by that one. Where
 /// a hop is not known, it is the last trusted one.
-fn walk(proxies: &TrustedProxies, peer: IpAddr, hops: impl IntoIterator<Item = Hop>) -> Reached {
+fn walk(
+    proxies: &TrustedProxies,
+    peer: IpAddr,
+    hops: impl IntoIterator<Item = ForwardedHop>,
+) -> ForwardedOrigin {
     let mut last = (peer, None);
     for (address, proto) in hops {
         match address {
@@ -71,7 +79,7 @@ fn walk(proxies: &TrustedProxies, peer: IpAddr, hops: impl IntoIterator<Item = H
 }
 
 /// The hops of `X-Forwarded-For`, the nearest first.
-fn hops(headers: &HeaderMap) -> Vec<Hop> {
+fn hops(headers: &HeaderMap) -> Vec<ForwardedHop> {
     let mut hops = Vec::new();
     for value in headers.get_all(FORWARDED_FOR) {
         match value.to_str() {
@@ -84,7 +92,7 @@ fn hops(headers: &HeaderMap) -> Vec<Hop> {
 }
 
 /// The hops of `Forwarded`, the nearest first.
-fn elements(headers: &HeaderMap) -> Vec<Hop> {
+fn elements(headers: &HeaderMap) -> Vec<ForwardedHop> {
     let mut hops = Vec::new();
     for value in headers.get_all(FORWARDED) {
         match value.to_str() {
@@ -98,8 +106,8 @@ fn elements(headers: &HeaderMap) -> Vec<Hop> {
 }
 
 /// One element: `for=192.0.2.60;proto=https;by=203.0.113.43`. What is said twice is not known.
-fn element(text: &str) -> Hop {
-    let mut found: Hop = (None, None);
+fn element(text: &str) -> ForwardedHop {
+    let mut found: ForwardedHop = (None, None);
     let mut is_known = false;
     for pair in unquoted(text, ';') {
         let Some((name, value)) = pair.split_once('=') else {
@@ -172,7 +180,7 @@ mod tests {
         for (name, value) in given {
             headers.append(*name, value.parse().unwrap());
         }
-        let caller = caller(&proxies, peer.parse().unwrap(), &mut headers);
+        let caller = resolve_client(&proxies, peer.parse().unwrap(), &mut headers);
         (caller.ip().to_string(), headers)
     }
 

@@ -11,7 +11,7 @@ use tokio::time::{Sleep, sleep};
 
 /// A stream that fails when writing makes no progress for a time. However long the whole takes is not its business. What it
 /// holds goes with it, also when it is handed on to another protocol.
-pub(super) struct MustRead<S, H> {
+pub(super) struct WriteTimeoutStream<S, H> {
     stream: S,
     _held: H,
     patience: Duration,
@@ -19,7 +19,7 @@ pub(super) struct MustRead<S, H> {
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S, H> MustRead<S, H> {
+impl<S, H> WriteTimeoutStream<S, H> {
     pub(super) fn new(stream: S, patience: Duration, held: H) -> Self {
         Self {
             stream,
@@ -43,7 +43,7 @@ impl<S, H> MustRead<S, H> {
     }
 }
 
-impl<S: AsyncRead + Unpin, H: Unpin> AsyncRead for MustRead<S, H> {
+impl<S: AsyncRead + Unpin, H: Unpin> AsyncRead for WriteTimeoutStream<S, H> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -53,7 +53,7 @@ impl<S: AsyncRead + Unpin, H: Unpin> AsyncRead for MustRead<S, H> {
     }
 }
 
-impl<S: AsyncWrite + Unpin, H: Unpin> AsyncWrite for MustRead<S, H> {
+impl<S: AsyncWrite + Unpin, H: Unpin> AsyncWrite for WriteTimeoutStream<S, H> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -103,7 +103,7 @@ mod tests {
     fn writing_to_a_peer_that_does_not_read_fails_after_a_while() {
         runtime().block_on(async {
             let (ours, mut theirs) = tokio::io::duplex(64);
-            let mut ours = MustRead::new(ours, Duration::from_millis(20), ());
+            let mut ours = WriteTimeoutStream::new(ours, Duration::from_millis(20), ());
             let error = ours.write_all(&[7; 65]).await.unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::TimedOut);
             let mut arrived = [0; 64];
@@ -117,7 +117,7 @@ mod tests {
         runtime().block_on(async {
             let (ours, mut theirs) = tokio::io::duplex(8);
             let patience = Duration::from_millis(600);
-            let mut ours = MustRead::new(ours, patience, ());
+            let mut ours = WriteTimeoutStream::new(ours, patience, ());
             let started = std::time::Instant::now();
             let reading = tokio::spawn(async move {
                 let mut arrived = [0; 64];

@@ -1,6 +1,6 @@
 use axum::body::Bytes;
 use axum::routing::{get, post};
-use fieldline_core::options::Span;
+use fieldline_core::options::HumanDuration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::*;
@@ -17,7 +17,7 @@ fn start(options: HttpOptions) -> HttpServer {
         .route("/echo", post(async |body: Bytes| body))
         .route("/large", get(async || vec![7_u8; 64 << 20]))
         .route("/upgrade", get(upgrade));
-    HttpServer::start("127.0.0.1:0".parse().unwrap(), routes, Limits::of(&options)).unwrap()
+    HttpServer::start("127.0.0.1:0".parse().unwrap(), routes, HttpLimits::of(&options)).unwrap()
 }
 
 /// Goes over to a protocol in which nothing is ever said.
@@ -46,8 +46,8 @@ async fn answer(mut connection: TcpStream) -> String {
 fn a_body_that_drips_without_end_is_refused_when_the_whole_takes_too_long() {
     runtime().block_on(async {
         let server = start(HttpOptions {
-            request_timeout: Span::millis(200),
-            header_timeout: Span::millis(200),
+            request_timeout: HumanDuration::millis(200),
+            header_timeout: HumanDuration::millis(200),
             ..HttpOptions::default()
         });
         let mut connection = TcpStream::connect(server.address).await.unwrap();
@@ -129,7 +129,7 @@ fn a_connection_is_used_again_after_a_request_that_was_answered_without_its_body
 fn a_peer_that_does_not_read_its_answer_loses_its_connection() {
     runtime().block_on(async {
         let server = start(HttpOptions {
-            write_timeout: Span::millis(100),
+            write_timeout: HumanDuration::millis(100),
             max_connections: 1,
             ..HttpOptions::default()
         });

@@ -12,16 +12,16 @@ use hyper::rt::{Sleep, Timer};
 use tokio::time::Instant;
 
 /// Time for what has arrived to become known.
-const SECOND_LOOK: Duration = Duration::from_millis(20);
+const ARRIVAL_GRACE: Duration = Duration::from_millis(20);
 
 /// Resolves a moment after a point in time.
 #[derive(Debug)]
-pub(super) struct Timeout {
+pub(super) struct PeerTimeout {
     sleep: Pin<Box<tokio::time::Sleep>>,
     has_passed: bool,
 }
 
-impl Timeout {
+impl PeerTimeout {
     /// A time-out at this time.
     pub(super) fn at(deadline: Instant) -> Self {
         Self {
@@ -31,37 +31,37 @@ impl Timeout {
     }
 }
 
-impl Future for Timeout {
+impl Future for PeerTimeout {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         ready!(self.sleep.as_mut().poll(context));
         if !self.has_passed {
             self.has_passed = true;
-            self.sleep.as_mut().reset(Instant::now() + SECOND_LOOK);
+            self.sleep.as_mut().reset(Instant::now() + ARRIVAL_GRACE);
             ready!(self.sleep.as_mut().poll(context));
         }
         Poll::Ready(())
     }
 }
 
-impl Sleep for Timeout {}
+impl Sleep for PeerTimeout {}
 
 /// Makes such time-outs for the HTTP server.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Timeouts;
+pub(super) struct PeerTimer;
 
-impl Timer for Timeouts {
+impl Timer for PeerTimer {
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn Sleep>> {
-        Box::pin(Timeout::at(Instant::now() + duration))
+        Box::pin(PeerTimeout::at(Instant::now() + duration))
     }
 
     fn sleep_until(&self, deadline: std::time::Instant) -> Pin<Box<dyn Sleep>> {
-        Box::pin(Timeout::at(deadline.into()))
+        Box::pin(PeerTimeout::at(deadline.into()))
     }
 
     fn reset(&self, sleep: &mut Pin<Box<dyn Sleep>>, deadline: std::time::Instant) {
-        match sleep.as_mut().downcast_mut_pin::<Timeout>() {
+        match sleep.as_mut().downcast_mut_pin::<PeerTimeout>() {
             Some(mut timeout) => {
                 timeout.sleep.as_mut().reset(deadline.into());
                 timeout.has_passed = false;

@@ -20,7 +20,7 @@ use parking_lot::{Condvar, Mutex};
 /// Most bytes of lines that wait for standard error.
 const MAX_WAITING: usize = 4 << 20;
 /// How often it is said that lines were lost.
-const TELL_EVERY: Duration = Duration::from_secs(10);
+const LOSS_REPORT_INTERVAL: Duration = Duration::from_secs(10);
 /// Lines that waited in vain, or that standard error did not take.
 const LOST: &str = "fieldline_log_lost_lines_total";
 
@@ -32,7 +32,7 @@ pub(super) fn standard_error() -> Option<File> {
 }
 
 #[derive(Default)]
-struct Queue {
+struct LogBuffer {
     lines: VecDeque<Vec<u8>>,
     bytes: usize,
     /// Lines that were left out and not told of yet.
@@ -42,15 +42,15 @@ struct Queue {
 }
 
 #[derive(Default)]
-struct Shared {
-    queue: Mutex<Queue>,
+struct SharedLogBuffer {
+    queue: Mutex<LogBuffer>,
     /// There is something to write.
     filled: Condvar,
     /// Everything is written.
     emptied: Condvar,
 }
 
-impl Shared {
+impl SharedLogBuffer {
     /// Takes a line if there is room for it.
     fn put(&self, line: &[u8]) {
         let mut queue = self.queue.lock();
@@ -69,13 +69,13 @@ impl Shared {
 }
 
 /// The queue of the lines; its thread runs as long as the process.
-pub(super) struct Lines(Arc<Shared>);
+pub(super) struct LogThread(Arc<SharedLogBuffer>);
 
-impl Lines {
+impl LogThread {
     /// Starts the thread. Where there can be none, all lines are lost.
     pub(super) fn start(out: impl Write + Send + 'static) -> Self {
-        let shared: Arc<Shared> = Arc::default();
-        let mut output = Output {
+        let shared: Arc<SharedLogBuffer> = Arc::default();
+        let mut output = LogOutput {
             out,
             is_torn: false,
             lost: 0,
@@ -87,8 +87,8 @@ impl Lines {
     }
 
     /// Takes the lines of one thread.
-    pub(super) fn writer(&self) -> LineWriter {
-        LineWriter(Arc::clone(&self.0))
+    pub(super) fn writer(&self) -> LogLineWriter {
+        LogLineWriter(Arc::clone(&self.0))
     }
 
     /// Waits until all lines are written, for so long at most.
@@ -104,9 +104,9 @@ impl Lines {
 }
 
 /// Takes one line at each write, and never fails.
-pub(super) struct LineWriter(Arc<Shared>);
+pub(super) struct LogLineWriter(Arc<SharedLogBuffer>);
 
-impl Write for LineWriter {
+impl Write for LogLineWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.0.put(line);
         Ok(line.len())
@@ -118,15 +118,15 @@ impl Write for LineWriter {
 }
 
 /// Where the lines go.
-struct Output<W> {
+struct LogOutput<W> {
     out: W,
     /// The last line has no end.
     is_torn: bool,
     lost: u64,
 }
 
-impl<W: Write> Output<W> {
-    fn run(&mut self, shared: &Shared) {
+impl<W: Write> LogOutput<W> {
+    fn run(&mut self, shared: &SharedLogBuffer) {
         metrics::describe_counter!(LOST, Unit::Count, "Log lines that could not be written");
         let mut told: Option<Instant> = None;
         loop {
@@ -148,7 +148,8 @@ impl<W: Write> Output<W> {
             }
             count_lost(self.lost - before);
             self.lost += lost;
-            if self.lost > 0 && has_written && told.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
+            if self.lost > 0 && has_written && told.is_none_or(|told| told.elapsed() >= LOSS_REPORT_INTERVAL)
+            {
                 told = Some(Instant::now());
                 tracing::warn!(
                     lines = std::mem::take(&mut self.lost),
@@ -221,7 +222,7 @@ mod tests {
     #[test]
     fn a_reader_that_does_not_read_holds_nobody_up_and_what_does_not_fit_is_counted() {
         let (out, answer, sight) = gate();
-        let lines = Lines::start(out);
+        let lines = LogThread::start(out);
         // The thread has begun with a batch of one line, and waits in the middle of it.
         answer.send(Ok(1)).unwrap();
         lines.writer().write_all(b"[]").unwrap();
@@ -247,7 +248,7 @@ mod tests {
     #[test]
     fn a_line_that_was_torn_by_a_full_disk_does_not_run_into_the_next_one() {
         let (out, answer, sight) = gate();
-        let mut output = Output {
+        let mut output = LogOutput {
             out,
             is_torn: false,
             lost: 0,

@@ -2,17 +2,17 @@
 
 use fieldline_core::options::ByteSize;
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
-use fieldline_model::kv::Value;
-use fieldline_model::timeseries::{Aggregation, Bucket, Order, Point};
+use fieldline_model::kv::KvValue;
+use fieldline_model::timeseries::{Aggregation, AggregationBucket, DataPoint, PointOrder};
 
-use super::chunk::{self, Columns, Header, Values, is_expired};
+use super::chunk::{self, ChunkColumns, ChunkHeader, ChunkValues, is_expired};
 use super::error;
-use super::read::{Series, read_header};
-use super::rows::{Ranked, Wanted};
+use super::read::{SeriesSnapshot, read_header};
+use super::rows::{RankedPoint, RowReadOptions};
 
 /// What is known of the values of one bucket.
 #[derive(Debug, Clone)]
-struct Accumulator {
+struct BucketAccumulator {
     count: u64,
     longs: u64,
     long_sum: i128,
@@ -25,7 +25,7 @@ struct Accumulator {
     text: Option<Box<str>>,
 }
 
-impl Accumulator {
+impl BucketAccumulator {
     const EMPTY: Self = Self {
         count: 0,
         longs: 0,
@@ -55,12 +55,12 @@ impl Accumulator {
         self.double_max = self.double_max.max(number);
     }
 
-    fn add(&mut self, value: &Value, aggregation: Aggregation) {
+    fn add(&mut self, value: &KvValue, aggregation: Aggregation) {
         match value {
-            Value::Long(number) => self.long(*number),
-            Value::Double(number) => self.double(*number),
-            Value::Bool(_) => self.count += 1,
-            Value::Text(text) | Value::Json(text) => {
+            KvValue::Long(number) => self.long(*number),
+            KvValue::Double(number) => self.double(*number),
+            KvValue::Bool(_) => self.count += 1,
+            KvValue::Text(text) | KvValue::Json(text) => {
                 self.count += 1;
                 let better = match (aggregation, &self.text) {
                     (Aggregation::Min, Some(other)) => text < other,
@@ -79,7 +79,7 @@ impl Accumulator {
         self.text.as_ref().map_or(0, |text| text.len())
     }
 
-    fn add_chunk(&mut self, header: &Header) {
+    fn add_chunk(&mut self, header: &ChunkHeader) {
         self.count += header.count as u64;
         if let Some(longs) = header.longs {
             self.longs += longs.count;
@@ -95,24 +95,24 @@ impl Accumulator {
         }
     }
 
-    fn extreme(self, long: i64, double: f64, pick: fn(f64, f64) -> f64) -> Option<Value> {
+    fn extreme(self, long: i64, double: f64, pick: fn(f64, f64) -> f64) -> Option<KvValue> {
         match (self.longs, self.doubles) {
-            (0, 0) => self.text.map(Value::Text),
-            (_, 0) => Some(Value::Long(long)),
-            (0, _) => Some(Value::Double(double)),
-            _ => Some(Value::Double(pick(long as f64, double))),
+            (0, 0) => self.text.map(KvValue::Text),
+            (_, 0) => Some(KvValue::Long(long)),
+            (0, _) => Some(KvValue::Double(double)),
+            _ => Some(KvValue::Double(pick(long as f64, double))),
         }
     }
 
-    fn finish(self, aggregation: Aggregation) -> Option<Value> {
+    fn finish(self, aggregation: Aggregation) -> Option<KvValue> {
         let numbers = self.longs + self.doubles;
         let sum = || self.long_sum as f64 + self.double_sum;
         match aggregation {
-            Aggregation::Count => (self.count > 0).then_some(Value::Long(self.count as i64)),
-            Aggregation::Avg => (numbers > 0).then(|| Value::Double(sum() / numbers as f64)),
+            Aggregation::Count => (self.count > 0).then_some(KvValue::Long(self.count as i64)),
+            Aggregation::Avg => (numbers > 0).then(|| KvValue::Double(sum() / numbers as f64)),
             Aggregation::Sum => (numbers > 0).then(|| match i64::try_from(self.long_sum) {
-                Ok(sum) if self.doubles == 0 => Value::Long(sum),
-                _ => Value::Double(sum()),
+                Ok(sum) if self.doubles == 0 => KvValue::Long(sum),
+                _ => KvValue::Double(sum()),
             }),
             Aggregation::Min => {
                 let (long, double) = (self.long_min, self.double_min);
@@ -130,18 +130,18 @@ impl Accumulator {
 const MAX_TEXTS: usize = 4 << 20;
 
 /// Buckets in the making. Times may be added in any order, but ascending ones are fast.
-struct Buckets<'a> {
-    buckets: &'a [Bucket],
-    sums: Vec<Accumulator>,
+struct BucketAggregator<'a> {
+    buckets: &'a [AggregationBucket],
+    sums: Vec<BucketAccumulator>,
     at: usize,
     aggregation: Aggregation,
     /// Bytes of their texts.
     texts: usize,
 }
 
-impl Buckets<'_> {
+impl BucketAggregator<'_> {
     /// Takes a value into one of the sums.
-    fn add_to(&mut self, at: usize, value: &Value) -> StoreResult<()> {
+    fn add_to(&mut self, at: usize, value: &KvValue) -> StoreResult<()> {
         let Some(sum) = self.sums.get_mut(at) else {
             return Ok(());
         };
@@ -162,7 +162,7 @@ impl Buckets<'_> {
 
     /// Index of the bucket of a time.
     fn find(&mut self, ts: i64) -> Option<usize> {
-        let holds = |bucket: &Bucket| bucket.start <= ts && ts < bucket.end;
+        let holds = |bucket: &AggregationBucket| bucket.start <= ts && ts < bucket.end;
         for at in [self.at, self.at + 1] {
             if self.buckets.get(at).is_some_and(holds) {
                 self.at = at;
@@ -176,7 +176,7 @@ impl Buckets<'_> {
         })
     }
 
-    fn add(&mut self, ts: i64, value: &Value) -> StoreResult<()> {
+    fn add(&mut self, ts: i64, value: &KvValue) -> StoreResult<()> {
         match self.find(ts) {
             Some(at) => self.add_to(at, value),
             None => Ok(()),
@@ -184,7 +184,7 @@ impl Buckets<'_> {
     }
 
     /// Adds a whole chunk by its figures, if it lies in one bucket and they say enough.
-    fn add_whole(&mut self, header: &Header) -> bool {
+    fn add_whole(&mut self, header: &ChunkHeader) -> bool {
         let needs_text = matches!(self.aggregation, Aggregation::Min | Aggregation::Max) && header.has_text();
         let (Some(first), Some(last)) = (self.find(header.first_ts), self.find(header.last_ts)) else {
             return false;
@@ -199,7 +199,7 @@ impl Buckets<'_> {
     }
 
     /// Adds a chunk that nothing overrides and of which nothing has expired, run by run of points in one bucket.
-    fn add_columns(&mut self, columns: &Columns) -> StoreResult<()> {
+    fn add_columns(&mut self, columns: &ChunkColumns) -> StoreResult<()> {
         let mut from = 0;
         while let Some(&ts) = columns.ts.get(from) {
             let Some(at) = self.find(ts) else {
@@ -214,17 +214,17 @@ impl Buckets<'_> {
                 .partition_point(|ts| *ts < end);
             let to = from + count.max(1);
             match (&columns.values, self.sums.get_mut(at)) {
-                (Values::Long(numbers), Some(sum)) => {
+                (ChunkValues::Long(numbers), Some(sum)) => {
                     for number in numbers.get(from..to).unwrap_or_default() {
                         sum.long(*number);
                     }
                 }
-                (Values::Double(numbers), Some(sum)) => {
+                (ChunkValues::Double(numbers), Some(sum)) => {
                     for number in numbers.get(from..to).unwrap_or_default() {
                         sum.double(*number);
                     }
                 }
-                (Values::Other(values), Some(_)) => {
+                (ChunkValues::Other(values), Some(_)) => {
                     for value in values.get(from..to).unwrap_or_default() {
                         self.add_to(at, value)?;
                     }
@@ -241,10 +241,10 @@ impl Buckets<'_> {
 const MAX_HEADS: usize = 16 << 20;
 
 /// What is wanted of rows for an aggregation.
-pub(super) const fn wanted(aggregation: Aggregation, now: i64) -> Wanted {
+pub(super) const fn wanted(aggregation: Aggregation, now: i64) -> RowReadOptions {
     let texts = matches!(aggregation, Aggregation::Min | Aggregation::Max);
-    Wanted {
-        order: Order::Ascending,
+    RowReadOptions {
+        order: PointOrder::Ascending,
         // Numbers have a known size, and there are never more of them than rows.
         max_bytes: if texts { MAX_HEADS } else { usize::MAX },
         texts,
@@ -254,11 +254,11 @@ pub(super) const fn wanted(aggregation: Aggregation, now: i64) -> Wanted {
 
 /// One point a bucket that holds anything.
 pub(super) fn aggregate(
-    series: &Series<'_>,
+    series: &SeriesSnapshot<'_>,
     aggregation: Aggregation,
-    buckets: &[Bucket],
+    buckets: &[AggregationBucket],
     now: i64,
-) -> StoreResult<Vec<Point>> {
+) -> StoreResult<Vec<DataPoint>> {
     let (Some(first), Some(last)) = (buckets.first(), buckets.last()) else {
         return Ok(Vec::new());
     };
@@ -266,9 +266,9 @@ pub(super) fn aggregate(
     if start >= end {
         return Ok(Vec::new());
     }
-    let mut sums = Buckets {
+    let mut sums = BucketAggregator {
         buckets,
-        sums: vec![Accumulator::EMPTY; buckets.len()],
+        sums: vec![BucketAccumulator::EMPTY; buckets.len()],
         at: 0,
         aggregation,
         texts: 0,
@@ -306,7 +306,7 @@ pub(super) fn aggregate(
     }
     let points = buckets.iter().zip(sums.sums).filter_map(|(bucket, sum)| {
         let value = sum.finish(aggregation)?;
-        Some(Point {
+        Some(DataPoint {
             ts: bucket.middle(),
             value,
         })
@@ -314,7 +314,7 @@ pub(super) fn aggregate(
     Ok(points.collect())
 }
 
-fn overlapping(rows: &[Ranked], first: i64, last: i64) -> &[Ranked] {
+fn overlapping(rows: &[RankedPoint], first: i64, last: i64) -> &[RankedPoint] {
     let from = rows.partition_point(|row| row.ts < first);
     let to = rows.partition_point(|row| row.ts <= last);
     rows.get(from..to).unwrap_or_default()

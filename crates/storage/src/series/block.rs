@@ -9,9 +9,9 @@
 //! The rows of a block lie in one window of time, ordered by time and number. Whoever looks for a range of times begins at
 //! the window of its start, and merges the blocks of one window.
 
-use fieldline_model::kv::{Corrupt, read_varint, take, write_varint};
+use fieldline_model::kv::{CorruptData, read_varint, take, write_varint};
 
-use super::keys::{self, ROW_BYTES, SubjectKey};
+use super::keys::{self, EntityKeyBytes, ROW_BYTES};
 
 /// Windows have a power of two of milliseconds: long enough for the rows of one flush, short enough to be read for one point.
 const WINDOW_BITS: u32 = 14;
@@ -26,7 +26,7 @@ pub(super) const WINDOW_TIMES: usize = 1 << WINDOW_BITS;
 
 /// A row within a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Row<'a> {
+pub(super) struct BlockRow<'a> {
     pub(super) ts: i64,
     /// Of two rows with one time the greater counts.
     pub(super) seq: u64,
@@ -48,8 +48,8 @@ pub(super) const fn window_start(ts: i64) -> i64 {
 /// Encodes rows of an epoch, ordered by time and number, into as few blocks as they fit.
 pub(super) fn encode(
     epoch: u64,
-    subject: &SubjectKey,
-    rows: &[Row<'_>],
+    subject: &EntityKeyBytes,
+    rows: &[BlockRow<'_>],
     mut write: impl FnMut([u8; ROW_BYTES], Vec<u8>),
 ) {
     let mut rest = rows;
@@ -72,7 +72,7 @@ pub(super) fn encode(
     }
 }
 
-fn put(row: &Row<'_>, ts: i64, seq: u64, out: &mut Vec<u8>) {
+fn put(row: &BlockRow<'_>, ts: i64, seq: u64, out: &mut Vec<u8>) {
     write_varint(row.ts.wrapping_sub(ts) as u64, out);
     write_varint(row.seq.wrapping_sub(seq), out);
     write_varint(row.ttl.into(), out);
@@ -81,7 +81,7 @@ fn put(row: &Row<'_>, ts: i64, seq: u64, out: &mut Vec<u8>) {
 }
 
 /// Encodes rows in the place of a block: what is left of it.
-pub(super) fn encode_in_place(key: &[u8], rows: &[Row<'_>]) -> Result<Vec<u8>, Corrupt> {
+pub(super) fn encode_in_place(key: &[u8], rows: &[BlockRow<'_>]) -> Result<Vec<u8>, CorruptData> {
     let (_, ts, seq) = read_key(key)?;
     let mut value = Vec::new();
     for row in rows {
@@ -94,7 +94,7 @@ pub(super) fn encode_in_place(key: &[u8], rows: &[Row<'_>]) -> Result<Vec<u8>, C
 pub(super) fn rows<'a>(
     key: &[u8],
     value: &'a [u8],
-) -> Result<impl Iterator<Item = Result<Row<'a>, Corrupt>> + use<'a>, Corrupt> {
+) -> Result<impl Iterator<Item = Result<BlockRow<'a>, CorruptData>> + use<'a>, CorruptData> {
     let (_, ts, seq) = read_key(key)?;
     let mut rest = value;
     Ok(std::iter::from_fn(move || {
@@ -109,12 +109,13 @@ pub(super) fn rows<'a>(
     }))
 }
 
-fn take_row<'a>(rest: &mut &'a [u8], ts: i64, seq: u64) -> Result<Row<'a>, Corrupt> {
+fn take_row<'a>(rest: &mut &'a [u8], ts: i64, seq: u64) -> Result<BlockRow<'a>, CorruptData> {
     let later = read_varint(rest)? as i64;
     let further = read_varint(rest)?;
-    let ttl = u32::try_from(read_varint(rest)?).map_err(|_| Corrupt("time-to-live of a row is too long"))?;
-    let length = usize::try_from(read_varint(rest)?).map_err(|_| Corrupt("row is too long"))?;
-    Ok(Row {
+    let ttl =
+        u32::try_from(read_varint(rest)?).map_err(|_| CorruptData("time-to-live of a row is too long"))?;
+    let length = usize::try_from(read_varint(rest)?).map_err(|_| CorruptData("row is too long"))?;
+    Ok(BlockRow {
         ts: ts.wrapping_add(later),
         seq: seq.wrapping_add(further),
         ttl,
@@ -122,8 +123,8 @@ fn take_row<'a>(rest: &mut &'a [u8], ts: i64, seq: u64) -> Result<Row<'a>, Corru
     })
 }
 
-fn read_key(key: &[u8]) -> Result<(&SubjectKey, i64, u64), Corrupt> {
-    keys::read_row_key(key).ok_or(Corrupt("block key has another length"))
+fn read_key(key: &[u8]) -> Result<(&EntityKeyBytes, i64, u64), CorruptData> {
+    keys::read_row_key(key).ok_or(CorruptData("block key has another length"))
 }
 
 #[cfg(test)]
@@ -132,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    const SUBJECT: SubjectKey = [7; keys::SUBJECT_BYTES];
+    const SUBJECT: EntityKeyBytes = [7; keys::SUBJECT_BYTES];
 
     fn read_all(blocks: &[([u8; ROW_BYTES], Vec<u8>)]) -> Vec<(i64, u64, u32, Vec<u8>)> {
         let mut all = Vec::new();
@@ -153,9 +154,9 @@ mod tests {
                  prop::collection::vec(any::<u8>(), 0..40)), 0..200)
         ) {
             given.sort();
-            let rows_in: Vec<Row<'_>> = given
+            let rows_in: Vec<BlockRow<'_>> = given
                 .iter()
-                .map(|(ts, seq, ttl, values)| Row { ts: *ts, seq: *seq, ttl: *ttl, values })
+                .map(|(ts, seq, ttl, values)| BlockRow { ts: *ts, seq: *seq, ttl: *ttl, values })
                 .collect();
             let mut blocks = Vec::new();
             encode(7, &SUBJECT, &rows_in, |key, value| blocks.push((key, value)));
@@ -182,8 +183,8 @@ mod tests {
     #[test]
     fn large_rows_are_split_over_blocks() {
         let values = vec![0; BLOCK_BYTES / 2];
-        let rows_in: Vec<Row<'_>> = (0..10)
-            .map(|seq| Row {
+        let rows_in: Vec<BlockRow<'_>> = (0..10)
+            .map(|seq| BlockRow {
                 ts: 5,
                 seq,
                 ttl: 0,

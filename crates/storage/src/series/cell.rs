@@ -3,24 +3,24 @@
 use std::sync::Arc;
 
 use fieldline_core::ports::StoredValue;
-use fieldline_model::kv::{Corrupt, Value, pack_value, take_array, unpack_value};
+use fieldline_model::kv::{CorruptData, KvValue, pack_value, take_array, unpack_value};
 
-use super::keys::{GROUP_BYTES, Group};
+use super::keys::{GROUP_BYTES, ValueGroupKey};
 
 const CELL_COST: usize = 88;
 
 /// A named value with its time.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Cell {
+pub(super) struct CachedValue {
     pub(super) name: Arc<str>,
     pub(super) ts: i64,
     pub(super) ttl: u32,
-    pub(super) value: Value,
+    pub(super) value: KvValue,
     /// Not written yet.
     pub(super) dirty: bool,
 }
 
-impl Cell {
+impl CachedValue {
     pub(super) fn cost(&self) -> usize {
         CELL_COST + self.value.heap_bytes()
     }
@@ -41,7 +41,7 @@ impl Cell {
         out
     }
 
-    pub(super) fn decode(name: Arc<str>, mut bytes: &[u8]) -> Result<Self, Corrupt> {
+    pub(super) fn decode(name: Arc<str>, mut bytes: &[u8]) -> Result<Self, CorruptData> {
         let bytes = &mut bytes;
         Ok(Self {
             name,
@@ -55,7 +55,7 @@ impl Cell {
 
 /// Inserts cells at the places where they belong, in one pass however many they are; of several with one name the last one.
 /// Returns what they cost.
-pub(super) fn insert_all(cells: &mut Vec<Cell>, mut added: Vec<(usize, Cell)>) -> usize {
+pub(super) fn insert_all(cells: &mut Vec<CachedValue>, mut added: Vec<(usize, CachedValue)>) -> usize {
     added.sort_by(|(at, cell), (other_at, other)| (at, &cell.name).cmp(&(other_at, &other.name)));
     added.dedup_by(|(_, later), (_, earlier)| {
         let is_same = later.name == earlier.name;
@@ -90,7 +90,7 @@ pub(super) fn insert_all(cells: &mut Vec<Cell>, mut added: Vec<(usize, Cell)>) -
 }
 
 /// Key of a stored cell.
-pub(super) fn cell_key(group: &Group, name: &str) -> Vec<u8> {
+pub(super) fn cell_key(group: &ValueGroupKey, name: &str) -> Vec<u8> {
     let mut key = Vec::with_capacity(GROUP_BYTES + name.len());
     key.extend_from_slice(group);
     key.extend_from_slice(name.as_bytes());
@@ -98,7 +98,7 @@ pub(super) fn cell_key(group: &Group, name: &str) -> Vec<u8> {
 }
 
 /// Time and time-to-live of a stored cell, for those who read the table past the cache.
-pub(super) fn stored_expiry(bytes: &[u8]) -> Result<(i64, u32), Corrupt> {
+pub(super) fn stored_expiry(bytes: &[u8]) -> Result<(i64, u32), CorruptData> {
     let mut bytes = bytes;
     let ts = i64::from_le_bytes(take_array(&mut bytes)?);
     Ok((ts, u32::from_le_bytes(take_array(&mut bytes)?)))
@@ -108,19 +108,19 @@ pub(super) fn stored_expiry(bytes: &[u8]) -> Result<(i64, u32), Corrupt> {
 mod tests {
     use super::*;
 
-    fn cell(name: &str, ts: i64) -> Cell {
-        Cell {
+    fn cell(name: &str, ts: i64) -> CachedValue {
+        CachedValue {
             name: name.into(),
             ts,
             ttl: 0,
-            value: Value::Long(ts),
+            value: KvValue::Long(ts),
             dirty: true,
         }
     }
 
     #[test]
     fn cells_come_to_their_places_however_many_come_at_once_and_the_last_of_a_name_counts() {
-        let mut cells: Vec<Cell> = Vec::new();
+        let mut cells: Vec<CachedValue> = Vec::new();
         let rounds: [&[(&str, i64)]; 4] = [
             &[("m", 1)],
             &[("z", 2), ("a", 3), ("m2", 4), ("a", 5)],

@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{StoreErrorKind, StoreResult, StoredValue};
-use fieldline_model::kv::{Corrupt, ValueRef};
+use fieldline_model::kv::{CorruptData, KvValueRef};
 use fjall::{Keyspace, OwnedWriteBatch};
 use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::cell::{Cell, cell_key, insert_all};
+use super::cell::{CachedValue, cell_key, insert_all};
 use super::error;
-use super::keys::{GROUP_BYTES, Group, spread};
+use super::keys::{GROUP_BYTES, ValueGroupKey, spread};
 
 const SHARDS: usize = 64;
 const GROUP_COST: usize = 160;
@@ -29,7 +29,7 @@ static CORRUPT_GATE: LogGate = LogGate::new(1);
 
 /// Which of two writes to a cell wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Newest {
+pub(super) enum ConflictPolicy {
     /// The one with the greater time, of two with the same time the later.
     ByTime,
     /// The later, whatever its time: the clock may have been set back in between.
@@ -37,9 +37,9 @@ pub(super) enum Newest {
 }
 
 #[derive(Clone, Default)]
-struct CellGroup {
+struct ValueGroup {
     /// Sorted by name.
-    cells: Vec<Cell>,
+    cells: Vec<CachedValue>,
     dirty: bool,
     /// Used since the evictor came by.
     used: bool,
@@ -48,15 +48,15 @@ struct CellGroup {
 }
 
 #[derive(Default)]
-struct Shard {
-    groups: FxHashMap<Group, CellGroup>,
-    dirty: Vec<Group>,
+struct CacheShard {
+    groups: FxHashMap<ValueGroupKey, ValueGroup>,
+    dirty: Vec<ValueGroupKey>,
     names: FxHashSet<Arc<str>>,
     /// Names that the shard may know before idle ones are looked for: looking costs as much as there are.
     enough_names: usize,
 }
 
-impl Shard {
+impl CacheShard {
     fn name(&mut self, name: &str) -> Arc<str> {
         if let Some(known) = self.names.get(name) {
             return Arc::clone(known);
@@ -72,8 +72,8 @@ impl Shard {
     }
 
     /// Reads a group. What can be read at another time is an error; stored bytes that cannot be read are noted in the group.
-    fn load(&mut self, table: &Keyspace, group: &Group) -> StoreResult<CellGroup> {
-        let mut loaded = CellGroup::default();
+    fn load(&mut self, table: &Keyspace, group: &ValueGroupKey) -> StoreResult<ValueGroup> {
+        let mut loaded = ValueGroup::default();
         for entry in table.prefix(group) {
             let cell = entry
                 .into_inner()
@@ -82,8 +82,8 @@ impl Shard {
                     let name = key
                         .get(GROUP_BYTES..)
                         .and_then(|name| std::str::from_utf8(name).ok());
-                    let name = name.ok_or(Corrupt("name is not UTF-8"));
-                    name.and_then(|name| Cell::decode(self.name(name), &value))
+                    let name = name.ok_or(CorruptData("name is not UTF-8"));
+                    name.and_then(|name| CachedValue::decode(self.name(name), &value))
                         .map_err(|cause| error::corrupt(group, cause))
                 });
             match cell {
@@ -104,24 +104,24 @@ impl Shard {
 }
 
 /// A cell that a checkpoint is writing.
-pub(super) type Written = (Group, Arc<str>);
+pub(super) type FlushedValueKey = (ValueGroupKey, Arc<str>);
 
-pub(super) struct Cells {
-    shards: Box<[Mutex<Shard>]>,
+pub(super) struct LatestCache {
+    shards: Box<[Mutex<CacheShard>]>,
     bytes: AtomicUsize,
     budget: usize,
-    newest: Newest,
+    newest: ConflictPolicy,
     /// A direct write runs.
     is_recording: AtomicBool,
     /// What the groups were that it has changed.
-    recorded: Mutex<FxHashMap<Group, CellGroup>>,
+    recorded: Mutex<FxHashMap<ValueGroupKey, ValueGroup>>,
     /// Reads of the table fail, as the test wants it.
     #[cfg(test)]
     pub(super) fails: AtomicBool,
 }
 
-impl Cells {
-    pub(super) fn new(budget: usize, newest: Newest) -> Self {
+impl LatestCache {
+    pub(super) fn new(budget: usize, newest: ConflictPolicy) -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             bytes: AtomicUsize::new(0),
@@ -134,7 +134,7 @@ impl Cells {
         }
     }
 
-    fn shard(&self, group: &Group) -> &Mutex<Shard> {
+    fn shard(&self, group: &ValueGroupKey) -> &Mutex<CacheShard> {
         &self.shards[spread(group) % SHARDS]
     }
 
@@ -149,10 +149,10 @@ impl Cells {
 
     fn ensure<'a>(
         &self,
-        shard: &'a mut MutexGuard<'_, Shard>,
+        shard: &'a mut MutexGuard<'_, CacheShard>,
         table: &Keyspace,
-        group: &Group,
-    ) -> StoreResult<&'a mut CellGroup> {
+        group: &ValueGroupKey,
+    ) -> StoreResult<&'a mut ValueGroup> {
         if !shard.groups.contains_key(group) {
             let loaded = self.load(shard, table, group)?;
             self.keep(shard, group, loaded);
@@ -162,7 +162,12 @@ impl Cells {
         Ok(held)
     }
 
-    fn load(&self, shard: &mut Shard, table: &Keyspace, group: &Group) -> StoreResult<CellGroup> {
+    fn load(
+        &self,
+        shard: &mut CacheShard,
+        table: &Keyspace,
+        group: &ValueGroupKey,
+    ) -> StoreResult<ValueGroup> {
         #[cfg(test)]
         if self.fails.load(Ordering::Relaxed) {
             return Err(error::io(std::io::Error::other("as the test wants it")));
@@ -173,10 +178,10 @@ impl Cells {
     /// Brings a group that is about to be changed into memory.
     fn ensure_to_change<'a>(
         &self,
-        shard: &'a mut MutexGuard<'_, Shard>,
+        shard: &'a mut MutexGuard<'_, CacheShard>,
         table: &Keyspace,
-        group: &Group,
-    ) -> StoreResult<&'a mut CellGroup> {
+        group: &ValueGroupKey,
+    ) -> StoreResult<&'a mut ValueGroup> {
         let held = self.ensure(shard, table, group)?;
         if self.is_recording.load(Ordering::Acquire) {
             let mut recorded = self.recorded.lock();
@@ -216,30 +221,30 @@ impl Cells {
         }
     }
 
-    fn keep(&self, shard: &mut Shard, group: &Group, loaded: CellGroup) {
-        let cost = GROUP_COST + loaded.cells.iter().map(Cell::cost).sum::<usize>();
+    fn keep(&self, shard: &mut CacheShard, group: &ValueGroupKey, loaded: ValueGroup) {
+        let cost = GROUP_COST + loaded.cells.iter().map(CachedValue::cost).sum::<usize>();
         self.bytes.fetch_add(cost, Ordering::Relaxed);
         shard.groups.insert(*group, loaded);
     }
 
-    /// Writes cells of a group where they are not older than what is there, see [`Newest`].
+    /// Writes cells of a group where they are not older than what is there, see [`ConflictPolicy`].
     pub(super) fn put<'v>(
         &self,
         table: &Keyspace,
-        group: &Group,
+        group: &ValueGroupKey,
         ts: i64,
         ttl: u32,
-        values: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
+        values: impl Iterator<Item = (&'v str, KvValueRef<'v>)>,
     ) -> StoreResult<()> {
         let mut shard = self.shard(group).lock();
         self.ensure_to_change(&mut shard, table, group)?;
         let mut changed = false;
-        let mut added: Vec<(usize, Cell)> = Vec::new();
+        let mut added: Vec<(usize, CachedValue)> = Vec::new();
         for (name, value) in values {
             match self.put_one(&mut shard, group, name, ts, ttl, value) {
-                Put::Ignored => {}
-                Put::Replaced => changed = true,
-                Put::New(at, cell) => added.push((at, cell)),
+                PutOutcome::Ignored => {}
+                PutOutcome::Replaced => changed = true,
+                PutOutcome::New(at, cell) => added.push((at, cell)),
             }
         }
         if let Some(held) = shard.groups.get_mut(group)
@@ -257,45 +262,45 @@ impl Cells {
 
     fn put_one(
         &self,
-        shard: &mut Shard,
-        group: &Group,
+        shard: &mut CacheShard,
+        group: &ValueGroupKey,
         name: &str,
         ts: i64,
         ttl: u32,
-        value: ValueRef<'_>,
-    ) -> Put {
+        value: KvValueRef<'_>,
+    ) -> PutOutcome {
         let Some(held) = shard.groups.get_mut(group) else {
-            return Put::Ignored;
+            return PutOutcome::Ignored;
         };
         match held.cells.binary_search_by(|cell| cell.name.as_ref().cmp(name)) {
             Ok(at) => {
-                let by_arrival = self.newest == Newest::ByArrival;
-                let wins = |cell: &&mut Cell| by_arrival || cell.ts <= ts;
+                let by_arrival = self.newest == ConflictPolicy::ByArrival;
+                let wins = |cell: &&mut CachedValue| by_arrival || cell.ts <= ts;
                 let Some(cell) = held.cells.get_mut(at).filter(wins) else {
-                    return Put::Ignored;
+                    return PutOutcome::Ignored;
                 };
                 let before = cell.value.heap_bytes();
                 (cell.ts, cell.ttl, cell.dirty) = (ts, ttl, true);
                 cell.value = value.to_value();
                 self.bytes.fetch_add(cell.value.heap_bytes(), Ordering::Relaxed);
                 self.bytes.fetch_sub(before, Ordering::Relaxed);
-                Put::Replaced
+                PutOutcome::Replaced
             }
             Err(at) => {
-                let cell = Cell {
+                let cell = CachedValue {
                     name: shard.name(name),
                     ts,
                     ttl,
                     value: value.to_value(),
                     dirty: true,
                 };
-                Put::New(at, cell)
+                PutOutcome::New(at, cell)
             }
         }
     }
 
     /// The cells of a group, sorted by name.
-    pub(super) fn get(&self, table: &Keyspace, group: &Group) -> StoreResult<Vec<Cell>> {
+    pub(super) fn get(&self, table: &Keyspace, group: &ValueGroupKey) -> StoreResult<Vec<CachedValue>> {
         let mut shard = self.shard(group).lock();
         if !shard.groups.contains_key(group) {
             // What does not exist must not fill the cache.
@@ -309,7 +314,7 @@ impl Cells {
     }
 
     /// The same as [`get`](Self::get) where that needs neither the disk nor waiting.
-    pub(super) fn peek(&self, group: &Group) -> Option<StoreResult<Vec<Cell>>> {
+    pub(super) fn peek(&self, group: &ValueGroupKey) -> Option<StoreResult<Vec<CachedValue>>> {
         let mut shard = self.shard(group).try_lock()?;
         let held = shard.groups.get_mut(group)?;
         held.used = true;
@@ -321,7 +326,7 @@ impl Cells {
     pub(super) fn some(
         &self,
         table: &Keyspace,
-        group: &Group,
+        group: &ValueGroupKey,
         names: &[String],
         visit: &mut dyn FnMut(usize, StoredValue<'_>),
     ) -> StoreResult<()> {
@@ -342,7 +347,7 @@ impl Cells {
         }
         for (place, name) in names.iter().enumerate() {
             if let Some(bytes) = table.get(cell_key(group, name)).map_err(error::engine)? {
-                let cell = Cell::decode(name.as_str().into(), &bytes)
+                let cell = CachedValue::decode(name.as_str().into(), &bytes)
                     .map_err(|cause| error::corrupt(group, cause))?;
                 visit(place, cell.stored());
             }
@@ -351,7 +356,7 @@ impl Cells {
     }
 
     /// Adds all dirty cells to a batch; they count as clean from now on. [`restore`](Self::restore) takes that back.
-    pub(super) fn flush(&self, table: &Keyspace, batch: &mut OwnedWriteBatch) -> Vec<Written> {
+    pub(super) fn flush(&self, table: &Keyspace, batch: &mut OwnedWriteBatch) -> Vec<FlushedValueKey> {
         let mut written = Vec::new();
         for shard in &self.shards {
             let mut shard = shard.lock();
@@ -371,7 +376,7 @@ impl Cells {
     }
 
     /// Makes cells dirty again whose batch was not written.
-    pub(super) fn restore(&self, written: Vec<Written>) {
+    pub(super) fn restore(&self, written: Vec<FlushedValueKey>) {
         for (group, name) in written {
             let mut shard = self.shard(&group).lock();
             let cell = shard.groups.get_mut(&group).and_then(|held| {
@@ -394,20 +399,20 @@ impl Cells {
     pub(super) fn forget(
         &self,
         table: &Keyspace,
-        group: &Group,
-        goes: impl Fn(&Cell) -> bool,
+        group: &ValueGroupKey,
+        goes: impl Fn(&CachedValue) -> bool,
     ) -> StoreResult<()> {
         let mut shard = self.shard(group).lock();
         let held = self.ensure_to_change(&mut shard, table, group)?;
-        let before: usize = held.cells.iter().map(Cell::cost).sum();
+        let before: usize = held.cells.iter().map(CachedValue::cost).sum();
         held.cells.retain(|cell| !goes(cell));
-        let after: usize = held.cells.iter().map(Cell::cost).sum();
+        let after: usize = held.cells.iter().map(CachedValue::cost).sum();
         self.bytes.fetch_sub(before - after, Ordering::Relaxed);
         Ok(())
     }
 
     /// Takes whole groups out of the cache, changed cells with them. No checkpoint or direct write may be under way.
-    pub(super) fn drop_groups(&self, groups: &[Group]) {
+    pub(super) fn drop_groups(&self, groups: &[ValueGroupKey]) {
         for group in groups {
             // It is freed after its shard.
             let dropped = self.shard(group).lock().groups.remove(group);
@@ -418,7 +423,7 @@ impl Cells {
     }
 
     /// The groups in the cache whose keys begin like this.
-    pub(super) fn groups_below(&self, prefix: &[u8]) -> Vec<Group> {
+    pub(super) fn groups_below(&self, prefix: &[u8]) -> Vec<ValueGroupKey> {
         let mut found = Vec::new();
         for shard in &self.shards {
             let shard = shard.lock();
@@ -427,8 +432,8 @@ impl Cells {
         found
     }
 
-    fn release(&self, held: &CellGroup) {
-        let cost = GROUP_COST + held.cells.iter().map(Cell::cost).sum::<usize>();
+    fn release(&self, held: &ValueGroup) {
+        let cost = GROUP_COST + held.cells.iter().map(CachedValue::cost).sum::<usize>();
         self.bytes.fetch_sub(cost, Ordering::Relaxed);
     }
 
@@ -456,25 +461,28 @@ impl Cells {
 }
 
 /// What has become of one of the values of a write.
-enum Put {
+enum PutOutcome {
     /// There is a newer one.
     Ignored,
     Replaced,
     /// There is no cell of that name; where it belongs.
-    New(usize, Cell),
+    New(usize, CachedValue),
 }
 
-fn answer(held: &CellGroup, group: &Group) -> StoreResult<Vec<Cell>> {
+fn answer(held: &ValueGroup, group: &ValueGroupKey) -> StoreResult<Vec<CachedValue>> {
     match &held.corrupt {
         Some(cause) => {
             tracing::debug!(%cause, "stored values cannot be read");
-            Err(error::corrupt(group, Corrupt("a block does not pass its checks")))
+            Err(error::corrupt(
+                group,
+                CorruptData("a block does not pass its checks"),
+            ))
         }
         None => Ok(held.cells.clone()),
     }
 }
 
-fn mark_dirty(shard: &mut Shard, group: &Group) {
+fn mark_dirty(shard: &mut CacheShard, group: &ValueGroupKey) {
     if let Some(held) = shard.groups.get_mut(group)
         && !std::mem::replace(&mut held.dirty, true)
     {

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use fieldline_core::ports::{Offset, Partition, StoreError, StoreErrorKind, StoreResult};
-use fieldline_model::kv::Corrupt;
+use fieldline_model::kv::CorruptData;
 use fjall::OwnedWriteBatch;
 use parking_lot::Mutex;
 
-use super::cells::Written;
-use super::engine::{Engine, Epoch};
-use super::heads::Leaving;
-use super::states::{self, Taken};
+use super::cells::FlushedValueKey;
+use super::engine::{RowEpoch, SeriesEngine};
+use super::heads::MemtableFlush;
+use super::states::{self, StateRowChanges};
 use super::store::SeriesStore;
 use super::{error, keys, metrics as names};
 
@@ -23,7 +23,7 @@ pub(super) const CHECKPOINT_KEY: &[u8] = b"c";
 
 /// How far a partition is applied, and how far that is durable.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Positions {
+pub(super) struct CheckpointPosition {
     pub(super) applied: Option<Offset>,
     pub(super) durable: Option<Offset>,
     /// Number of the checkpoint that set the position back: what older ones say of it no longer counts.
@@ -32,13 +32,13 @@ pub(super) struct Positions {
 
 /// One fsync for all writers that wait for one.
 #[derive(Default)]
-pub(super) struct Syncer {
+pub(super) struct GroupSync {
     committed: AtomicU64,
     synced: Mutex<u64>,
 }
 
-impl Syncer {
-    fn sync(&self, engine: &Engine) -> StoreResult<()> {
+impl GroupSync {
+    fn sync(&self, engine: &SeriesEngine) -> StoreResult<()> {
         let ticket = self.committed.fetch_add(1, Ordering::AcqRel) + 1;
         let mut synced = self.synced.lock();
         if *synced >= ticket {
@@ -52,18 +52,18 @@ impl Syncer {
 }
 
 /// What a checkpoint's batch holds, to be confirmed or taken back.
-struct Cut {
+struct CheckpointBatch {
     number: u64,
     positions: Vec<(Partition, Offset)>,
-    latest: Vec<Written>,
-    attributes: Vec<Written>,
-    epoch: Arc<Epoch>,
-    rows: Leaving,
-    states: Taken,
+    latest: Vec<FlushedValueKey>,
+    attributes: Vec<FlushedValueKey>,
+    epoch: Arc<RowEpoch>,
+    rows: MemtableFlush,
+    states: StateRowChanges,
 }
 
 /// A checkpoint that the engine has taken, and that is not durable yet.
-struct Committed {
+struct CommittedCheckpoint {
     number: u64,
     positions: Vec<(Partition, Offset)>,
 }
@@ -92,7 +92,7 @@ impl SeriesStore {
         Ok(())
     }
 
-    fn commit_checkpoint(&self, always: bool) -> StoreResult<Option<Committed>> {
+    fn commit_checkpoint(&self, always: bool) -> StoreResult<Option<CommittedCheckpoint>> {
         let _one = self.checkpointing.lock();
         if !always && !self.has_changes() {
             return Ok(None);
@@ -108,7 +108,7 @@ impl SeriesStore {
     /// what was not deleted.
     pub(super) fn direct<T>(
         &self,
-        plan: impl FnOnce(&Engine, &mut OwnedWriteBatch) -> StoreResult<T>,
+        plan: impl FnOnce(&SeriesEngine, &mut OwnedWriteBatch) -> StoreResult<T>,
     ) -> StoreResult<T> {
         // Most of what has changed is written first, so that the writers are kept waiting for the rest only.
         self.commit_checkpoint(false)?;
@@ -139,12 +139,14 @@ impl SeriesStore {
     }
 
     /// Makes durable what was committed besides checkpoints.
-    pub(super) fn sync_commits(&self, engine: &Engine) -> StoreResult<()> {
-        self.sync.sync(engine).map_err(|error| self.sync_failed(error))
+    pub(super) fn sync_commits(&self, engine: &SeriesEngine) -> StoreResult<()> {
+        self.sync
+            .sync(engine)
+            .map_err(|error| self.note_sync_failure(error))
     }
 
     /// Adds a checkpoint to a batch. The order matters: positions first, then rows and cells (invariant 2).
-    fn cut(&self, engine: &Engine, batch: &mut OwnedWriteBatch) -> StoreResult<Cut> {
+    fn cut(&self, engine: &SeriesEngine, batch: &mut OwnedWriteBatch) -> StoreResult<CheckpointBatch> {
         let epoch = engine.active()?;
         let (positions, taken) = {
             let held = self.positions.lock();
@@ -166,10 +168,10 @@ impl SeriesStore {
         batch.insert(&engine.meta, SEQ_KEY, seq.to_be_bytes());
         let number = self.checkpoint.fetch_add(1, Ordering::Relaxed) + 1;
         batch.insert(&engine.meta, CHECKPOINT_KEY, number.to_be_bytes());
-        Ok(Cut {
+        Ok(CheckpointBatch {
             number,
             positions,
-            rows: self.heads.leave(&epoch, batch, self.now_ms()),
+            rows: self.heads.flush(&epoch, batch, self.now_ms()),
             latest: self.latest.flush(&engine.latest, batch),
             attributes: self.attributes.flush(&engine.attributes, batch),
             epoch,
@@ -177,26 +179,33 @@ impl SeriesStore {
         })
     }
 
-    fn commit_cut(&self, engine: &Engine, batch: OwnedWriteBatch, cut: Cut) -> StoreResult<Committed> {
+    fn commit_cut(
+        &self,
+        engine: &SeriesEngine,
+        batch: OwnedWriteBatch,
+        cut: CheckpointBatch,
+    ) -> StoreResult<CommittedCheckpoint> {
         if let Err(error) = engine.commit(batch, &[&cut.epoch.rows, &engine.latest, &engine.attributes]) {
             self.latest.restore(cut.latest);
             self.attributes.restore(cut.attributes);
             self.states.restore(cut.states);
-            return Err(self.write_failed(error));
+            return Err(self.note_write_failure(error));
         }
-        self.heads.left(cut.rows);
+        self.heads.flushed(cut.rows);
         self.wake_when_large(&cut.epoch);
         self.latest.evict();
         self.attributes.evict();
-        Ok(Committed {
+        Ok(CommittedCheckpoint {
             number: cut.number,
             positions: cut.positions,
         })
     }
 
-    fn make_durable(&self, cut: &Committed) -> StoreResult<()> {
+    fn make_durable(&self, cut: &CommittedCheckpoint) -> StoreResult<()> {
         let engine = self.engine()?;
-        self.sync.sync(&engine).map_err(|error| self.sync_failed(error))?;
+        self.sync
+            .sync(&engine)
+            .map_err(|error| self.note_sync_failure(error))?;
         self.watermark.raise(cut.number);
         let mut positions = self.positions.lock();
         for (partition, offset) in &cut.positions {
@@ -214,7 +223,7 @@ impl SeriesStore {
             if let Some(held) = self.positions.lock().get_mut(&partition)
                 && held.applied.is_some_and(|applied| applied > to)
             {
-                *held = Positions {
+                *held = CheckpointPosition {
                     applied: Some(to),
                     durable: None,
                     rewound: self.checkpoint.load(Ordering::Relaxed) + 1,
@@ -239,13 +248,15 @@ impl SeriesStore {
     }
 }
 
-pub(super) fn stored_positions(engine: &Engine) -> StoreResult<BTreeMap<Partition, Positions>> {
+pub(super) fn stored_positions(
+    engine: &SeriesEngine,
+) -> StoreResult<BTreeMap<Partition, CheckpointPosition>> {
     let mut positions = BTreeMap::new();
     for entry in engine.meta.prefix(b"o") {
         let (key, value) = entry.into_inner().map_err(error::engine)?;
         let (partition, offset) = keys::read_position(&key, &value)
-            .ok_or_else(|| error::corrupt(&[], Corrupt("a position does not decode")))?;
-        let stored = Positions {
+            .ok_or_else(|| error::corrupt(&[], CorruptData("a position does not decode")))?;
+        let stored = CheckpointPosition {
             applied: Some(offset),
             durable: Some(offset),
             rewound: 0,

@@ -19,7 +19,7 @@
 
 mod column;
 
-use fieldline_model::kv::{Corrupt, Value, read_varint, take, take_array, write_varint};
+use fieldline_model::kv::{CorruptData, KvValue, read_varint, take, take_array, write_varint};
 
 use column::{unzigzag, zigzag};
 
@@ -45,7 +45,7 @@ pub struct StoredPoint {
     /// Seconds it is kept after its time; 0 keeps it for ever.
     pub ttl: u32,
     /// The value.
-    pub value: Value,
+    pub value: KvValue,
 }
 
 /// When a point with a time-to-live expires, `None` for never.
@@ -62,7 +62,7 @@ pub(super) fn is_expired(ts: i64, ttl: u32, now: i64) -> bool {
 
 /// Figures of the longs of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Longs {
+pub struct LongStats {
     /// How many there are.
     pub count: u64,
     /// Their sum.
@@ -75,7 +75,7 @@ pub struct Longs {
 
 /// Figures of the doubles of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Doubles {
+pub struct DoubleStats {
     /// How many there are.
     pub count: u64,
     /// Their sum.
@@ -88,7 +88,7 @@ pub struct Doubles {
 
 /// What is known of a chunk without decoding its columns.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Header {
+pub struct ChunkHeader {
     types: u8,
     /// How many points there are.
     pub count: usize,
@@ -101,12 +101,12 @@ pub struct Header {
     /// When the last point expires, `None` where one never does.
     pub last_expiry: Option<i64>,
     /// Figures of its longs.
-    pub longs: Option<Longs>,
+    pub longs: Option<LongStats>,
     /// Figures of its doubles.
-    pub doubles: Option<Doubles>,
+    pub doubles: Option<DoubleStats>,
 }
 
-impl Header {
+impl ChunkHeader {
     /// Whether there is text or JSON in it, which the figures do not cover.
     pub fn has_text(&self) -> bool {
         self.types & (TEXT | JSON) != 0
@@ -115,37 +115,37 @@ impl Header {
 
 /// Values of a decoded chunk, in the order of their times.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Values {
+pub enum ChunkValues {
     /// All are longs.
     Long(Vec<i64>),
     /// All are doubles.
     Double(Vec<f64>),
     /// Other types, or several.
-    Other(Vec<Value>),
+    Other(Vec<KvValue>),
 }
 
 /// A decoded chunk.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Columns {
+pub struct ChunkColumns {
     /// Times, strictly ascending.
     pub ts: Vec<i64>,
     /// Runs of equal time-to-live: how many points, seconds.
     pub ttl: Vec<(usize, u32)>,
     /// Values.
-    pub values: Values,
+    pub values: ChunkValues,
 }
 
-impl Columns {
+impl ChunkColumns {
     /// The points one by one.
     pub fn into_points(self) -> Vec<StoredPoint> {
         let ttl = self
             .ttl
             .into_iter()
             .flat_map(|(count, ttl)| std::iter::repeat_n(ttl, count));
-        let values: Box<dyn Iterator<Item = Value>> = match self.values {
-            Values::Long(numbers) => Box::new(numbers.into_iter().map(Value::Long)),
-            Values::Double(numbers) => Box::new(numbers.into_iter().map(Value::Double)),
-            Values::Other(values) => Box::new(values.into_iter()),
+        let values: Box<dyn Iterator<Item = KvValue>> = match self.values {
+            ChunkValues::Long(numbers) => Box::new(numbers.into_iter().map(KvValue::Long)),
+            ChunkValues::Double(numbers) => Box::new(numbers.into_iter().map(KvValue::Double)),
+            ChunkValues::Other(values) => Box::new(values.into_iter()),
         };
         self.ts
             .into_iter()
@@ -201,7 +201,7 @@ fn put_header(types: u8, points: &[StoredPoint], out: &mut Vec<u8>) {
 fn put_long_figures(points: &[StoredPoint], out: &mut Vec<u8>) {
     let (mut count, mut sum, mut min, mut max) = (0u64, 0i128, i64::MAX, i64::MIN);
     for point in points {
-        if let Value::Long(number) = point.value {
+        if let KvValue::Long(number) = point.value {
             count += 1;
             sum += i128::from(number);
             min = min.min(number);
@@ -217,7 +217,7 @@ fn put_long_figures(points: &[StoredPoint], out: &mut Vec<u8>) {
 fn put_double_figures(points: &[StoredPoint], out: &mut Vec<u8>) {
     let (mut count, mut sum, mut min, mut max) = (0u64, 0f64, f64::INFINITY, f64::NEG_INFINITY);
     for point in points {
-        if let Value::Double(number) = point.value {
+        if let KvValue::Double(number) = point.value {
             count += 1;
             sum += number;
             min = min.min(number);
@@ -248,7 +248,7 @@ fn put_values(types: u8, points: &[StoredPoint], out: &mut Vec<u8>) {
     if types & BOOL != 0 {
         let bits: Vec<bool> = values()
             .filter_map(|value| match value {
-                Value::Bool(bit) => Some(*bit),
+                KvValue::Bool(bit) => Some(*bit),
                 _ => None,
             })
             .collect();
@@ -257,7 +257,7 @@ fn put_values(types: u8, points: &[StoredPoint], out: &mut Vec<u8>) {
     if types & LONG != 0 {
         let numbers: Vec<i64> = values()
             .filter_map(|value| match value {
-                Value::Long(number) => Some(*number),
+                KvValue::Long(number) => Some(*number),
                 _ => None,
             })
             .collect();
@@ -266,7 +266,7 @@ fn put_values(types: u8, points: &[StoredPoint], out: &mut Vec<u8>) {
     if types & DOUBLE != 0 {
         let numbers: Vec<f64> = values()
             .filter_map(|value| match value {
-                Value::Double(number) => Some(*number),
+                KvValue::Double(number) => Some(*number),
                 _ => None,
             })
             .collect();
@@ -275,7 +275,7 @@ fn put_values(types: u8, points: &[StoredPoint], out: &mut Vec<u8>) {
     if types & (TEXT | JSON) != 0 {
         let mut bytes = Vec::new();
         for value in values() {
-            if let Value::Text(text) | Value::Json(text) = value {
+            if let KvValue::Text(text) | KvValue::Json(text) = value {
                 write_varint(text.len() as u64, &mut bytes);
                 bytes.extend_from_slice(text.as_bytes());
             }
@@ -285,30 +285,30 @@ fn put_values(types: u8, points: &[StoredPoint], out: &mut Vec<u8>) {
 }
 
 /// Checks a chunk's checksum and reads its header; the rest is for [`decode_columns`].
-pub fn decode_header(bytes: &[u8]) -> Result<(Header, &[u8]), Corrupt> {
+pub fn decode_header(bytes: &[u8]) -> Result<(ChunkHeader, &[u8]), CorruptData> {
     let mut rest = bytes;
     let [version] = take_array::<1>(&mut rest)?;
     if version != VERSION {
-        return Err(Corrupt("unknown chunk version"));
+        return Err(CorruptData("unknown chunk version"));
     }
     let crc = u32::from_le_bytes(take_array(&mut rest)?);
     if crc32c::crc32c(rest) != crc {
-        return Err(Corrupt("chunk does not match its checksum"));
+        return Err(CorruptData("chunk does not match its checksum"));
     }
     let header = take_header(&mut rest)?;
     Ok((header, rest))
 }
 
-fn take_header(rest: &mut &[u8]) -> Result<Header, Corrupt> {
+fn take_header(rest: &mut &[u8]) -> Result<ChunkHeader, CorruptData> {
     let [types, flags] = take_array::<2>(rest)?;
     let count = read_varint(rest)?;
     if count == 0 || count > MAX_DECODED_POINTS || types == 0 || types >= 1 << 5 {
-        return Err(Corrupt("impossible chunk header"));
+        return Err(CorruptData("impossible chunk header"));
     }
     let first_ts = unzigzag(read_varint(rest)?);
     let last_ts = first_ts.wrapping_add(read_varint(rest)? as i64);
     if last_ts < first_ts {
-        return Err(Corrupt("chunk ends before it begins"));
+        return Err(CorruptData("chunk ends before it begins"));
     }
     let (mut first_expiry, mut last_expiry) = (None, None);
     if flags & SOME_EXPIRE != 0 {
@@ -323,12 +323,12 @@ fn take_header(rest: &mut &[u8]) -> Result<Header, Corrupt> {
         let sum = i128::from_le_bytes(take_array(rest)?);
         let min = unzigzag(read_varint(rest)?);
         let max = min.wrapping_add(read_varint(rest)? as i64);
-        Some(Longs { count, sum, min, max })
+        Some(LongStats { count, sum, min, max })
     } else {
         None
     };
     let doubles = if types & DOUBLE != 0 {
-        Some(Doubles {
+        Some(DoubleStats {
             count: read_varint(rest)?,
             sum: f64::from_le_bytes(take_array(rest)?),
             min: f64::from_le_bytes(take_array(rest)?),
@@ -337,7 +337,7 @@ fn take_header(rest: &mut &[u8]) -> Result<Header, Corrupt> {
     } else {
         None
     };
-    Ok(Header {
+    Ok(ChunkHeader {
         types,
         count: count as usize,
         first_ts,
@@ -350,56 +350,56 @@ fn take_header(rest: &mut &[u8]) -> Result<Header, Corrupt> {
 }
 
 /// Decodes the columns that follow a header.
-pub fn decode_columns(header: &Header, mut rest: &[u8]) -> Result<Columns, Corrupt> {
+pub fn decode_columns(header: &ChunkHeader, mut rest: &[u8]) -> Result<ChunkColumns, CorruptData> {
     let rest = &mut rest;
     let ts = column::take_longs(rest, header.count)?;
     let ascending = ts.windows(2).all(|pair| matches!(pair, [a, b] if a < b));
     if !ascending || ts.first() != Some(&header.first_ts) || ts.last() != Some(&header.last_ts) {
-        return Err(Corrupt("times of the chunk are out of order"));
+        return Err(CorruptData("times of the chunk are out of order"));
     }
     let ttl = take_ttl(rest, header.count)?;
     let values = match header.types {
-        LONG => Values::Long(column::take_longs(rest, header.count)?),
-        DOUBLE => Values::Double(column::take_doubles(rest, header.count)?),
-        types => Values::Other(take_values(types, header.count, rest)?),
+        LONG => ChunkValues::Long(column::take_longs(rest, header.count)?),
+        DOUBLE => ChunkValues::Double(column::take_doubles(rest, header.count)?),
+        types => ChunkValues::Other(take_values(types, header.count, rest)?),
     };
     if !rest.is_empty() {
-        return Err(Corrupt("bytes after the end of the chunk"));
+        return Err(CorruptData("bytes after the end of the chunk"));
     }
-    Ok(Columns { ts, ttl, values })
+    Ok(ChunkColumns { ts, ttl, values })
 }
 
 /// Decodes a whole chunk.
-pub fn decode(bytes: &[u8]) -> Result<Columns, Corrupt> {
+pub fn decode(bytes: &[u8]) -> Result<ChunkColumns, CorruptData> {
     let (header, rest) = decode_header(bytes)?;
     decode_columns(&header, rest)
 }
 
-fn take_ttl(rest: &mut &[u8], count: usize) -> Result<Vec<(usize, u32)>, Corrupt> {
+fn take_ttl(rest: &mut &[u8], count: usize) -> Result<Vec<(usize, u32)>, CorruptData> {
     let column = column::take_bytes(rest)?;
     let bytes = &mut column.as_slice();
     let mut runs = Vec::new();
     let mut covered = 0usize;
     while !bytes.is_empty() {
         let length = read_varint(bytes)?;
-        let ttl = u32::try_from(read_varint(bytes)?).map_err(|_| Corrupt("time-to-live too large"))?;
+        let ttl = u32::try_from(read_varint(bytes)?).map_err(|_| CorruptData("time-to-live too large"))?;
         if length == 0 || length > (count - covered) as u64 {
-            return Err(Corrupt("time-to-live of other points"));
+            return Err(CorruptData("time-to-live of other points"));
         }
         covered += length as usize;
         runs.push((length as usize, ttl));
     }
     if covered != count {
-        return Err(Corrupt("points without a time-to-live"));
+        return Err(CorruptData("points without a time-to-live"));
     }
     Ok(runs)
 }
 
-fn take_values(types: u8, count: usize, rest: &mut &[u8]) -> Result<Vec<Value>, Corrupt> {
+fn take_values(types: u8, count: usize, rest: &mut &[u8]) -> Result<Vec<KvValue>, CorruptData> {
     let codes = if types.count_ones() > 1 {
         let codes = column::take_bytes(rest)?;
         if codes.len() != count || codes.iter().any(|code| *code > 4 || types & 1 << code == 0) {
-            return Err(Corrupt("type codes do not fit the chunk"));
+            return Err(CorruptData("type codes do not fit the chunk"));
         }
         codes
     } else {
@@ -424,30 +424,30 @@ fn take_values(types: u8, count: usize, rest: &mut &[u8]) -> Result<Vec<Value>, 
     };
     let (mut bools, mut longs, mut doubles) = (bools.into_iter(), longs.into_iter(), doubles.into_iter());
     let mut texts = texts.as_slice();
-    let missing = Corrupt("fewer values than points");
+    let missing = CorruptData("fewer values than points");
     let values = codes
         .iter()
         .map(|code| {
             Ok(match code {
-                0 => Value::Bool(bools.next().ok_or(missing)?),
-                1 => Value::Long(longs.next().ok_or(missing)?),
-                2 => Value::Double(doubles.next().ok_or(missing)?),
-                3 => Value::Text(take_text(&mut texts)?),
-                _ => Value::Json(take_text(&mut texts)?),
+                0 => KvValue::Bool(bools.next().ok_or(missing)?),
+                1 => KvValue::Long(longs.next().ok_or(missing)?),
+                2 => KvValue::Double(doubles.next().ok_or(missing)?),
+                3 => KvValue::Text(take_text(&mut texts)?),
+                _ => KvValue::Json(take_text(&mut texts)?),
             })
         })
-        .collect::<Result<Vec<_>, Corrupt>>()?;
+        .collect::<Result<Vec<_>, CorruptData>>()?;
     if !texts.is_empty() {
-        return Err(Corrupt("more text than points"));
+        return Err(CorruptData("more text than points"));
     }
     Ok(values)
 }
 
-fn take_text(texts: &mut &[u8]) -> Result<Box<str>, Corrupt> {
-    let length = usize::try_from(read_varint(texts)?).map_err(|_| Corrupt("text too long"))?;
+fn take_text(texts: &mut &[u8]) -> Result<Box<str>, CorruptData> {
+    let length = usize::try_from(read_varint(texts)?).map_err(|_| CorruptData("text too long"))?;
     std::str::from_utf8(take(texts, length)?)
         .map(Into::into)
-        .map_err(|_| Corrupt("text is not UTF-8"))
+        .map_err(|_| CorruptData("text is not UTF-8"))
 }
 
 #[cfg(test)]

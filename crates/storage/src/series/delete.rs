@@ -5,17 +5,17 @@
 
 use std::sync::atomic::Ordering;
 
-use fieldline_core::ports::{DeleteSeries, StoreResult};
-use fieldline_model::Subject;
-use fieldline_model::kv::{Corrupt, pack, unpack};
+use fieldline_core::ports::{SeriesDeletion, StoreResult};
+use fieldline_model::EntityKey;
+use fieldline_model::kv::{CorruptData, pack, unpack};
 use fjall::{Keyspace, OwnedWriteBatch};
 
-use super::block::Row;
+use super::block::BlockRow;
 use super::cell::cell_key;
 use super::chunk::StoredPoint;
-use super::engine::Engine;
+use super::engine::SeriesEngine;
 use super::pack::write_chunks;
-use super::read::{Series, read_header};
+use super::read::{SeriesSnapshot, read_header};
 use super::store::SeriesStore;
 use super::{block, chunk, error, keys};
 
@@ -25,15 +25,15 @@ pub(super) const BATCH_BYTES: usize = 1 << 20;
 const REMOVAL_BYTES: usize = 256;
 
 /// Collects changes and writes them some at a time.
-pub(super) struct Edits<'a> {
+pub(super) struct EditBatcher<'a> {
     store: &'a SeriesStore,
-    engine: &'a Engine,
+    engine: &'a SeriesEngine,
     pub(super) batch: OwnedWriteBatch,
     bytes: usize,
 }
 
-impl<'a> Edits<'a> {
-    pub(super) fn new(store: &'a SeriesStore, engine: &'a Engine) -> Self {
+impl<'a> EditBatcher<'a> {
+    pub(super) fn new(store: &'a SeriesStore, engine: &'a SeriesEngine) -> Self {
         Self {
             store,
             engine,
@@ -63,16 +63,16 @@ impl<'a> Edits<'a> {
         let batch = std::mem::replace(&mut self.batch, self.engine.batch(64));
         self.engine
             .commit(batch, &[table])
-            .map_err(|error| self.store.write_failed(error))
+            .map_err(|error| self.store.note_write_failure(error))
     }
 }
 
 impl SeriesStore {
     pub(super) fn delete_series(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         names: &[String],
-        what: DeleteSeries,
+        what: SeriesDeletion,
     ) -> StoreResult<()> {
         let (start, end) = what.range.unwrap_or((i64::MIN, i64::MAX));
         if names.is_empty() || start > end {
@@ -101,11 +101,11 @@ impl SeriesStore {
     /// Deletes the latest values that are in the range, and puts others in their place if that is wanted.
     fn delete_latest(
         &self,
-        engine: &Engine,
+        engine: &SeriesEngine,
         batch: &mut OwnedWriteBatch,
-        subject: Subject,
+        subject: EntityKey,
         names: &[String],
-        what: DeleteSeries,
+        what: SeriesDeletion,
     ) -> StoreResult<()> {
         let group = keys::latest_group(subject);
         let is_in_range = |ts: i64| what.range.is_none_or(|(start, end)| start <= ts && ts < end);
@@ -135,13 +135,13 @@ impl SeriesStore {
 
     fn newest_outside(
         &self,
-        engine: &Engine,
-        subject: Subject,
+        engine: &SeriesEngine,
+        subject: EntityKey,
         name: &str,
         (start, end): (i64, i64),
     ) -> StoreResult<Option<StoredPoint>> {
         for span in [(end, i64::MAX), (i64::MIN, start)] {
-            let newest = Series::newest(self, engine, subject, name, span)?;
+            let newest = SeriesSnapshot::newest(self, engine, subject, name, span)?;
             if newest.is_some() {
                 return Ok(newest);
             }
@@ -152,16 +152,16 @@ impl SeriesStore {
     /// Takes series out of the rows that were numbered before the barrier.
     fn strip_rows(
         &self,
-        engine: &Engine,
-        subject: Subject,
+        engine: &SeriesEngine,
+        subject: EntityKey,
         range: Option<(i64, i64)>,
         barrier: u64,
         names: &[String],
     ) -> StoreResult<()> {
         let subject = keys::subject_key(subject);
         let (start, end) = range.unwrap_or((i64::MIN, i64::MAX));
-        let mut edits = Edits::new(self, engine);
-        let is_meant = |row: &Row<'_>| {
+        let mut edits = EditBatcher::new(self, engine);
+        let is_meant = |row: &BlockRow<'_>| {
             row.seq < barrier && range.is_none_or(|(start, end)| start <= row.ts && row.ts < end)
         };
         for epoch in engine.epochs() {
@@ -191,8 +191,8 @@ impl SeriesStore {
     }
 
     /// Deletes the chunks below a prefix, or what they hold of a range of times.
-    fn cut_chunks(&self, engine: &Engine, prefix: &[u8], range: Option<(i64, i64)>) -> StoreResult<()> {
-        let mut edits = Edits::new(self, engine);
+    fn cut_chunks(&self, engine: &SeriesEngine, prefix: &[u8], range: Option<(i64, i64)>) -> StoreResult<()> {
+        let mut edits = EditBatcher::new(self, engine);
         let Some((start, end)) = range else {
             for entry in engine.chunks.prefix(prefix) {
                 let key = entry.key().map_err(error::engine)?;
@@ -228,8 +228,8 @@ fn strip(
     key: &[u8],
     value: &[u8],
     names: &[String],
-    is_meant: impl Fn(&Row<'_>) -> bool,
-) -> Result<Option<Vec<u8>>, Corrupt> {
+    is_meant: impl Fn(&BlockRow<'_>) -> bool,
+) -> Result<Option<Vec<u8>>, CorruptData> {
     let rows = block::rows(key, value)?.collect::<Result<Vec<_>, _>>()?;
     let mut changed = false;
     let mut left = Vec::with_capacity(rows.len());
@@ -244,9 +244,9 @@ fn strip(
     if !changed {
         return Ok(None);
     }
-    let left: Vec<Row<'_>> = left
+    let left: Vec<BlockRow<'_>> = left
         .iter()
-        .map(|(row, values)| Row {
+        .map(|(row, values)| BlockRow {
             values: values.as_deref().unwrap_or(row.values),
             ..*row
         })
@@ -256,7 +256,7 @@ fn strip(
 }
 
 /// Packed key-values without some names, `None` where it has none of them.
-fn without(names: &[String], values: &[u8]) -> Result<Option<Vec<u8>>, Corrupt> {
+fn without(names: &[String], values: &[u8]) -> Result<Option<Vec<u8>>, CorruptData> {
     let mut kept = Vec::new();
     let mut found = false;
     for item in unpack(values) {

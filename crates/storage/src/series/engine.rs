@@ -29,12 +29,12 @@ const MAX_TABLES_OF_ROWS: usize = 24;
 const SAMPLED_BLOCKS: usize = 256;
 
 /// The number of the rows that cannot be packed.
-pub(super) const STUCK: u64 = 0;
+pub(super) const QUARANTINE_EPOCH: u64 = 0;
 /// The oldest epoch that is not packed yet; rows of older ones are only not gone yet.
 pub(super) const FIRST_EPOCH_KEY: &[u8] = b"e";
 
 /// A set of recent rows.
-pub(super) struct Epoch {
+pub(super) struct RowEpoch {
     /// What the keys of its rows begin with.
     pub(super) number: u64,
     /// The table it is in.
@@ -45,7 +45,7 @@ pub(super) struct Epoch {
     pub(super) born_ms: AtomicI64,
 }
 
-impl Epoch {
+impl RowEpoch {
     fn new(number: u64, rows: Keyspace) -> Self {
         Self {
             number,
@@ -82,7 +82,7 @@ impl Epoch {
     }
 }
 
-pub(super) struct Engine {
+pub(super) struct SeriesEngine {
     pub(super) db: Database,
     pub(super) meta: Keyspace,
     pub(super) states: Keyspace,
@@ -90,16 +90,16 @@ pub(super) struct Engine {
     pub(super) attributes: Keyspace,
     pub(super) chunks: Keyspace,
     /// Rows that cannot be packed because the chunk they belong to is corrupt.
-    pub(super) stuck: Arc<Epoch>,
+    pub(super) stuck: Arc<RowEpoch>,
     pub(super) blocks: Keyspace,
     /// Oldest first; the last one takes new rows.
-    epochs: RwLock<Vec<Arc<Epoch>>>,
+    epochs: RwLock<Vec<Arc<RowEpoch>>>,
     /// Commits fail, as the test wants it.
     #[cfg(test)]
     pub(super) fails: std::sync::atomic::AtomicBool,
 }
 
-impl Engine {
+impl SeriesEngine {
     pub(super) fn open(dir: &Path, options: &Options, now_ms: i64) -> StoreResult<Self> {
         // The engine asserts some of what it reads from its journal.
         std::panic::catch_unwind(|| Self::open_tables(dir, options, now_ms)).unwrap_or_else(|_| {
@@ -164,7 +164,7 @@ impl Engine {
             latest,
             attributes,
             chunks,
-            stuck: Arc::new(Epoch::new(STUCK, stuck)),
+            stuck: Arc::new(RowEpoch::new(QUARANTINE_EPOCH, stuck)),
             blocks,
             epochs: RwLock::default(),
             #[cfg(test)]
@@ -176,14 +176,14 @@ impl Engine {
     }
 
     fn open_epochs(&self, now_ms: i64) -> StoreResult<()> {
-        let mut next = self.meta_number(FIRST_EPOCH_KEY)?.unwrap_or(STUCK + 1);
+        let mut next = self.meta_number(FIRST_EPOCH_KEY)?.unwrap_or(QUARANTINE_EPOCH + 1);
         let mut epochs = Vec::new();
         loop {
             let mut rest = self.blocks.range(keys::epoch_key(next)..);
             let Some(entry) = rest.next() else { break };
             let key = entry.key().map_err(error::engine)?;
             let number = keys::read_epoch(&key).ok_or_else(|| table_corrupt("blocks"))?;
-            epochs.push(Arc::new(Epoch::new(number, self.blocks.clone())));
+            epochs.push(Arc::new(RowEpoch::new(number, self.blocks.clone())));
             next = number + 1;
         }
         // What is packed in part takes no more rows: they would come before the place where packing goes on.
@@ -194,14 +194,14 @@ impl Engine {
                 // The figure only decides when to pack.
                 last.count(estimated_bytes(&self.blocks), now_ms);
             }
-            _ => epochs.push(Arc::new(Epoch::new(next, self.blocks.clone()))),
+            _ => epochs.push(Arc::new(RowEpoch::new(next, self.blocks.clone()))),
         }
         *self.epochs.write() = epochs;
         Ok(())
     }
 
     /// All rows there are, oldest first.
-    pub(super) fn epochs(&self) -> Vec<Arc<Epoch>> {
+    pub(super) fn epochs(&self) -> Vec<Arc<RowEpoch>> {
         let epochs = self.epochs.read();
         std::iter::once(&self.stuck)
             .chain(epochs.iter())
@@ -210,13 +210,13 @@ impl Engine {
     }
 
     /// The epoch that takes new rows.
-    pub(super) fn active(&self) -> StoreResult<Arc<Epoch>> {
+    pub(super) fn active(&self) -> StoreResult<Arc<RowEpoch>> {
         // There is always one from `open` on.
         self.epochs.read().last().cloned().ok_or_else(error::closed)
     }
 
     /// The oldest epoch that takes no more rows.
-    pub(super) fn oldest_sealed(&self) -> Option<Arc<Epoch>> {
+    pub(super) fn oldest_sealed(&self) -> Option<Arc<RowEpoch>> {
         match self.epochs.read().as_slice() {
             [oldest, .., _active] => Some(Arc::clone(oldest)),
             _ => None,
@@ -230,18 +230,18 @@ impl Engine {
     /// Seals the active epoch. Nobody may be writing rows.
     pub(super) fn seal(&self) -> StoreResult<()> {
         let next = self.active()?.number + 1;
-        let epoch = Epoch::new(next, self.blocks.clone());
+        let epoch = RowEpoch::new(next, self.blocks.clone());
         self.epochs.write().push(Arc::new(epoch));
         Ok(())
     }
 
     /// Notes in the batch with the last of its chunks that an epoch is packed.
-    pub(super) fn forget_epoch(&self, epoch: &Epoch, batch: &mut OwnedWriteBatch) {
+    pub(super) fn forget_epoch(&self, epoch: &RowEpoch, batch: &mut OwnedWriteBatch) {
         batch.insert(&self.meta, FIRST_EPOCH_KEY, epoch.end());
     }
 
     /// Drops a packed epoch. Files that hold rows of the next one as well go with that one.
-    pub(super) fn drop_epoch(&self, epoch: &Epoch) -> StoreResult<()> {
+    pub(super) fn drop_epoch(&self, epoch: &RowEpoch) -> StoreResult<()> {
         self.epochs.write().retain(|other| other.number != epoch.number);
         let dropped = self.blocks.tree.drop_range(..epoch.end());
         dropped.map_err(|error| error::engine(error.into()))?;

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use fieldline_core::ports::{StoreError, StoreErrorKind};
-use fieldline_model::kv::Corrupt;
+use fieldline_model::kv::CorruptData;
 
 use super::keys;
 use super::metrics::CORRUPT;
@@ -64,7 +64,7 @@ pub(super) fn io(error: std::io::Error) -> StoreError {
 }
 
 /// The error of stored bytes that do not pass their checks, which names the series they belong to.
-pub(super) fn corrupt(key: &[u8], cause: Corrupt) -> StoreError {
+pub(super) fn corrupt(key: &[u8], cause: CorruptData) -> StoreError {
     metrics::counter!(CORRUPT).increment(1);
     let subject =
         keys::read_subject(key).map_or_else(|| "an unknown entity".to_owned(), |it| it.entity.to_string());

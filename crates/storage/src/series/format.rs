@@ -6,7 +6,7 @@ use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
 use fjall::{Keyspace, KeyspaceCreateOptions};
 
 use super::checkpoint::CHECKPOINT_KEY;
-use super::engine::{Engine, FIRST_EPOCH_KEY, STUCK};
+use super::engine::{FIRST_EPOCH_KEY, QUARANTINE_EPOCH, SeriesEngine};
 use super::{error, keys};
 
 const FORMAT_KEY: &[u8] = b"f";
@@ -20,7 +20,7 @@ const COPIED_BLOCKS: usize = 256;
 
 /// Refuses a store of an unknown format, brings up one of the format before, and marks a new one. The mark is durable with
 /// the next checkpoint.
-pub(super) fn check(dir: &Path, engine: &Engine) -> StoreResult<()> {
+pub(super) fn check(dir: &Path, engine: &SeriesEngine) -> StoreResult<()> {
     let found = match engine.meta_number(FORMAT_KEY)? {
         Some(found) => found,
         // The first format carried no number.
@@ -49,13 +49,13 @@ pub(super) fn check(dir: &Path, engine: &Engine) -> StoreResult<()> {
     Ok(())
 }
 
-fn mark(engine: &Engine) -> StoreResult<()> {
+fn mark(engine: &SeriesEngine) -> StoreResult<()> {
     let number = FORMAT.to_be_bytes();
     engine.meta.insert(FORMAT_KEY, number).map_err(error::engine)
 }
 
 /// The tables of epochs, oldest first.
-fn epoch_tables(engine: &Engine) -> StoreResult<Vec<(u64, Keyspace)>> {
+fn epoch_tables(engine: &SeriesEngine) -> StoreResult<Vec<(u64, Keyspace)>> {
     let mut tables = Vec::new();
     for name in engine.db.list_keyspace_names() {
         if let Some(number) = name
@@ -71,12 +71,12 @@ fn epoch_tables(engine: &Engine) -> StoreResult<Vec<(u64, Keyspace)>> {
 }
 
 /// Copies all epochs into the table that they share. Whatever a crash leaves of it is done again.
-fn gather_epochs(engine: &Engine) -> StoreResult<()> {
+fn gather_epochs(engine: &SeriesEngine) -> StoreResult<()> {
     let tables = epoch_tables(engine)?;
     for (number, table) in &tables {
         copy(engine, *number, table, &engine.blocks)?;
     }
-    copy(engine, STUCK, &engine.stuck.rows, &engine.stuck.rows)?;
+    copy(engine, QUARANTINE_EPOCH, &engine.stuck.rows, &engine.stuck.rows)?;
     if let Some((first, _)) = tables.first() {
         let first = first.to_be_bytes();
         engine
@@ -89,7 +89,7 @@ fn gather_epochs(engine: &Engine) -> StoreResult<()> {
 }
 
 /// Copies the blocks of an epoch, and removes the old ones where they were in the same table.
-fn copy(engine: &Engine, epoch: u64, from: &Keyspace, to: &Keyspace) -> StoreResult<()> {
+fn copy(engine: &SeriesEngine, epoch: u64, from: &Keyspace, to: &Keyspace) -> StoreResult<()> {
     let mut next = Vec::new();
     loop {
         let mut batch = engine.batch(2 * COPIED_BLOCKS);

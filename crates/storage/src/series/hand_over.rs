@@ -9,18 +9,18 @@ use std::sync::atomic::Ordering;
 
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::StoreResult;
-use fieldline_model::Subject;
-use fieldline_model::kv::{Corrupt, pack};
+use fieldline_model::EntityKey;
+use fieldline_model::kv::{CorruptData, pack};
 use fieldline_model::timeseries::AttributeScope;
 use fjall::Keyspace;
 
-use super::block::Row;
+use super::block::BlockRow;
 use super::cell::cell_key;
-use super::cells::Cells;
+use super::cells::LatestCache;
 use super::chunk::{self, StoredPoint};
-use super::delete::{BATCH_BYTES, Edits};
-use super::engine::{Engine, Epoch};
-use super::keys::{self, Group, SUBJECT_BYTES, SubjectKey};
+use super::delete::{BATCH_BYTES, EditBatcher};
+use super::engine::{RowEpoch, SeriesEngine};
+use super::keys::{self, EntityKeyBytes, SUBJECT_BYTES, ValueGroupKey};
 use super::read::read_header;
 use super::store::SeriesStore;
 use super::{block, error};
@@ -28,12 +28,12 @@ use super::{block, error};
 static CORRUPT_GATE: LogGate = LogGate::new(1);
 
 /// Key and value, as they are stored.
-type Stored = (Vec<u8>, Vec<u8>);
+type StoredEntry = (Vec<u8>, Vec<u8>);
 
 impl SeriesStore {
     /// Hands over all that is there now; returns whether that was anything. Of two values of one attribute or latest value the
     /// newer one stays.
-    pub(super) fn hand_over_all(&self, from: Subject, to: Subject) -> StoreResult<bool> {
+    pub(super) fn transfer_all(&self, from: EntityKey, to: EntityKey) -> StoreResult<bool> {
         if from == to || !self.has_anything(from)? {
             return Ok(false);
         }
@@ -41,17 +41,17 @@ impl SeriesStore {
         self.write_checkpoint(false)?;
         let _packing = self.packing.lock();
         let (old, new) = (keys::subject_key(from), keys::subject_key(to));
-        self.hand_over_chunks(&old, &new)?;
+        self.transfer_chunks(&old, &new)?;
         for epoch in self.writable()?.epochs() {
-            self.hand_over_rows(&epoch, &old, &new)?;
+            self.transfer_rows(&epoch, &old, &new)?;
         }
-        self.hand_over_cells(from, to)?;
+        self.transfer_values(from, to)?;
         let engine = self.writable()?;
         self.sync_commits(&engine)?;
         Ok(true)
     }
 
-    fn has_anything(&self, subject: Subject) -> StoreResult<bool> {
+    fn has_anything(&self, subject: EntityKey) -> StoreResult<bool> {
         let engine = self.engine()?;
         for (cells, table, group) in self.groups(&engine, subject) {
             if !cells.get(table, &group)?.is_empty() {
@@ -71,9 +71,9 @@ impl SeriesStore {
     /// The groups of a subject with where they are: latest values, and the attributes of each scope.
     fn groups<'a>(
         &'a self,
-        engine: &'a Engine,
-        subject: Subject,
-    ) -> impl Iterator<Item = (&'a Cells, &'a Keyspace, Group)> {
+        engine: &'a SeriesEngine,
+        subject: EntityKey,
+    ) -> impl Iterator<Item = (&'a LatestCache, &'a Keyspace, ValueGroupKey)> {
         let latest = (&self.latest, &engine.latest, keys::latest_group(subject));
         let attributes = AttributeScope::ALL.map(|scope| {
             let group = keys::attribute_group(subject, scope);
@@ -82,7 +82,7 @@ impl SeriesStore {
         std::iter::once(latest).chain(attributes)
     }
 
-    fn hand_over_cells(&self, from: Subject, to: Subject) -> StoreResult<()> {
+    fn transfer_values(&self, from: EntityKey, to: EntityKey) -> StoreResult<()> {
         self.direct(|engine, batch| {
             let groups = self.groups(engine, from).zip(self.groups(engine, to));
             for ((cells, table, old), (_, _, new)) in groups {
@@ -105,7 +105,7 @@ impl SeriesStore {
         })
     }
 
-    fn hand_over_chunks(&self, old: &SubjectKey, new: &SubjectKey) -> StoreResult<()> {
+    fn transfer_chunks(&self, old: &EntityKeyBytes, new: &EntityKeyBytes) -> StoreResult<()> {
         let engine = self.writable()?;
         let renamed = |key: &[u8]| [&new[..], key.get(SUBJECT_BYTES..).unwrap_or_default()].concat();
         // The series that is looked at, and whether it has chunks in its new place already.
@@ -117,7 +117,7 @@ impl SeriesStore {
                 return Ok(());
             };
             last = Some(newest.clone());
-            let mut edits = Edits::new(self, &engine);
+            let mut edits = EditBatcher::new(self, &engine);
             for (key, value) in &part {
                 let prefix = key.split_last_chunk::<8>().map_or(&key[..], |(prefix, _)| prefix);
                 if series.0 != prefix {
@@ -136,19 +136,19 @@ impl SeriesStore {
     }
 
     /// Chunks of a series must not overlap: what would is taken up as rows, which the packer puts in their place.
-    fn merge_chunk(&self, subject: &SubjectKey, key: &[u8], value: &[u8]) -> StoreResult<()> {
+    fn merge_chunk(&self, subject: &EntityKeyBytes, key: &[u8], value: &[u8]) -> StoreResult<()> {
         let (header, rest) = read_header(key, value)?;
         let columns = chunk::decode_columns(&header, rest).map_err(|cause| error::corrupt(key, cause))?;
         let points: Vec<StoredPoint> = columns.into_points();
         let name = keys::read_series_name(key)
-            .ok_or_else(|| error::corrupt(key, Corrupt("chunk without a name")))?;
+            .ok_or_else(|| error::corrupt(key, CorruptData("chunk without a name")))?;
         self.direct(|engine, batch| {
             let first = self.seq.fetch_add(points.len() as u64, Ordering::Relaxed);
             let mut values = Vec::new();
             for (seq, point) in (first..).zip(&points) {
                 values.clear();
                 pack(name, point.value.as_ref(), &mut values);
-                let row = Row {
+                let row = BlockRow {
                     ts: point.ts,
                     seq,
                     ttl: point.ttl,
@@ -161,7 +161,12 @@ impl SeriesStore {
         })
     }
 
-    fn hand_over_rows(&self, epoch: &Arc<Epoch>, old: &SubjectKey, new: &SubjectKey) -> StoreResult<()> {
+    fn transfer_rows(
+        &self,
+        epoch: &Arc<RowEpoch>,
+        old: &EntityKeyBytes,
+        new: &EntityKeyBytes,
+    ) -> StoreResult<()> {
         let prefix = epoch_prefix(epoch, old);
         let mut last: Option<Vec<u8>> = None;
         loop {
@@ -191,12 +196,17 @@ impl SeriesStore {
     }
 }
 
-fn epoch_prefix(epoch: &Epoch, subject: &SubjectKey) -> Vec<u8> {
+fn epoch_prefix(epoch: &RowEpoch, subject: &EntityKeyBytes) -> Vec<u8> {
     [&keys::epoch_key(epoch.number)[..], subject].concat()
 }
 
 /// What is stored below a prefix behind a key, at least one and then no more than so many bytes. Nothing is held open meanwhile.
-fn after(table: &Keyspace, prefix: &[u8], last: Option<&[u8]>, bytes: usize) -> StoreResult<Vec<Stored>> {
+fn after(
+    table: &Keyspace,
+    prefix: &[u8],
+    last: Option<&[u8]>,
+    bytes: usize,
+) -> StoreResult<Vec<StoredEntry>> {
     let begin = last.map_or_else(|| prefix.to_vec(), |last| [last, &[0]].concat());
     let mut found = Vec::new();
     let mut taken = 0;
@@ -214,7 +224,7 @@ fn after(table: &Keyspace, prefix: &[u8], last: Option<&[u8]>, bytes: usize) -> 
     Ok(found)
 }
 
-fn leave_behind(key: &[u8], cause: Corrupt) {
+fn leave_behind(key: &[u8], cause: CorruptData) {
     if let Some(suppressed) = CORRUPT_GATE.open() {
         let error = error::corrupt(keys::without_epoch(key), cause);
         tracing::error!(%error, suppressed, "rows left behind by a device that went to another tenant");

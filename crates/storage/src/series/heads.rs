@@ -16,9 +16,9 @@ use fjall::OwnedWriteBatch;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::block::{self, Row};
-use super::engine::Epoch;
-use super::keys::{ROW_BYTES, SUBJECT_BYTES, SubjectKey, spread};
+use super::block::{self, BlockRow};
+use super::engine::RowEpoch;
+use super::keys::{EntityKeyBytes, ROW_BYTES, SUBJECT_BYTES, spread};
 
 const SHARDS: usize = 16;
 /// What a subject costs in the table of a shard, roughly.
@@ -28,14 +28,14 @@ const KEPT_BYTES: usize = 2 << 20;
 
 /// Rows in the order in which they came.
 #[derive(Default)]
-struct Run {
+struct MemtableRun {
     bytes: Vec<u8>,
     /// Place of the last row of each subject.
-    last: FxHashMap<SubjectKey, u32>,
+    last: FxHashMap<EntityKeyBytes, u32>,
 }
 
-impl Run {
-    fn put(&mut self, subject: &SubjectKey, row: &Row<'_>) {
+impl MemtableRun {
+    fn put(&mut self, subject: &EntityKeyBytes, row: &BlockRow<'_>) {
         let place = self.bytes.len() as u32;
         let before = self.last.insert(*subject, place).map_or(0, |before| before + 1);
         let length = row.values.len() as u32;
@@ -53,7 +53,7 @@ impl Run {
     }
 
     /// The row at a place, and the place of the one before it.
-    fn row(&self, place: u32) -> Option<(Row<'_>, Option<u32>)> {
+    fn row(&self, place: u32) -> Option<(BlockRow<'_>, Option<u32>)> {
         let rest = &mut self.bytes.get(place as usize..)?;
         let before = u32::from_le_bytes(take_array(rest).ok()?);
         let ts = i64::from_le_bytes(take_array(rest).ok()?);
@@ -61,12 +61,12 @@ impl Run {
         let ttl = u32::from_le_bytes(take_array(rest).ok()?);
         let length = u32::from_le_bytes(take_array(rest).ok()?);
         let values = rest.get(..length as usize)?;
-        let row = Row { ts, seq, ttl, values };
+        let row = BlockRow { ts, seq, ttl, values };
         Some((row, before.checked_sub(1)))
     }
 
     /// The rows of a subject, the last one first.
-    fn rows(&self, subject: &SubjectKey) -> impl Iterator<Item = Row<'_>> {
+    fn rows(&self, subject: &EntityKeyBytes) -> impl Iterator<Item = BlockRow<'_>> {
         let mut next = self.last.get(subject).copied();
         std::iter::from_fn(move || {
             let (row, before) = self.row(next?)?;
@@ -77,15 +77,15 @@ impl Run {
 }
 
 #[derive(Default)]
-struct Shard {
+struct MemtableShard {
     /// Takes new rows.
-    open: Run,
+    open: MemtableRun,
     /// On their way to the engine.
-    leaving: Vec<Arc<Run>>,
+    leaving: Vec<Arc<MemtableRun>>,
     spare: Vec<u8>,
 }
 
-impl Shard {
+impl MemtableShard {
     /// Ends the run that takes new rows.
     fn close(&mut self) {
         if !self.open.bytes.is_empty() {
@@ -97,28 +97,28 @@ impl Shard {
 
 /// Rows that are not in the engine yet.
 #[derive(Default)]
-pub(super) struct Heads {
-    shards: [Mutex<Shard>; SHARDS],
+pub(super) struct Memtable {
+    shards: [Mutex<MemtableShard>; SHARDS],
     bytes: AtomicUsize,
 }
 
 /// Rows that were put into a batch, until it is known whether it was committed.
-pub(super) struct Leaving {
+pub(super) struct MemtableFlush {
     runs: [usize; SHARDS],
     bytes: usize,
 }
 
 /// Where the rows ended at a moment.
-pub(super) struct HeadsMark([usize; SHARDS]);
+pub(super) struct MemtableMark([usize; SHARDS]);
 
-impl Heads {
-    fn shard(&self, subject: &SubjectKey) -> &Mutex<Shard> {
+impl Memtable {
+    fn shard(&self, subject: &EntityKeyBytes) -> &Mutex<MemtableShard> {
         let [first, ..] = &self.shards;
         self.shards.get(spread(subject) % SHARDS).unwrap_or(first)
     }
 
     /// Takes a row.
-    pub(super) fn put(&self, subject: &SubjectKey, row: &Row<'_>) {
+    pub(super) fn put(&self, subject: &EntityKeyBytes, row: &BlockRow<'_>) {
         let mut shard = self.shard(subject).lock();
         let before = shard.open.last.len();
         if shard.open.bytes.capacity() == 0 {
@@ -140,10 +140,10 @@ impl Heads {
     /// Shows the rows of a subject that lie in a range of times, in no order. No row comes or goes meanwhile.
     pub(super) fn read<T>(
         &self,
-        subject: &SubjectKey,
+        subject: &EntityKeyBytes,
         start: i64,
         end: i64,
-        take: impl FnOnce(&mut dyn Iterator<Item = Row<'_>>) -> T,
+        take: impl FnOnce(&mut dyn Iterator<Item = BlockRow<'_>>) -> T,
     ) -> T {
         let shard = self.shard(subject).lock();
         let runs = shard.leaving.iter().map(|run| &**run).chain([&shard.open]);
@@ -154,8 +154,8 @@ impl Heads {
     }
 
     /// Puts all rows, as blocks, into a batch for an epoch. They are read from here until the batch is committed.
-    pub(super) fn leave(&self, epoch: &Epoch, batch: &mut OwnedWriteBatch, now_ms: i64) -> Leaving {
-        let mut leaving = Leaving {
+    pub(super) fn flush(&self, epoch: &RowEpoch, batch: &mut OwnedWriteBatch, now_ms: i64) -> MemtableFlush {
+        let mut leaving = MemtableFlush {
             runs: [0; SHARDS],
             bytes: 0,
         };
@@ -182,7 +182,7 @@ impl Heads {
     }
 
     /// Forgets rows whose batch was committed. Those of a batch that failed stay, and leave with the next one.
-    pub(super) fn left(&self, leaving: Leaving) {
+    pub(super) fn flushed(&self, leaving: MemtableFlush) {
         for (shard, count) in self.shards.iter().zip(leaving.runs) {
             let mut shard = shard.lock();
             let gone: Vec<_> = shard.leaving.drain(..count).collect();
@@ -203,8 +203,8 @@ impl Heads {
     }
 
     /// Notes where the rows end, so that those that come from here on can be [taken back](Self::take_back).
-    pub(super) fn mark(&self) -> HeadsMark {
-        let mut mark = HeadsMark([0; SHARDS]);
+    pub(super) fn mark(&self) -> MemtableMark {
+        let mut mark = MemtableMark([0; SHARDS]);
         for (shard, count) in self.shards.iter().zip(&mut mark.0) {
             let mut shard = shard.lock();
             shard.close();
@@ -214,7 +214,7 @@ impl Heads {
     }
 
     /// Forgets all rows that have come since a mark. No batch may have been committed in between.
-    pub(super) fn take_back(&self, mark: HeadsMark) {
+    pub(super) fn take_back(&self, mark: MemtableMark) {
         for (shard, count) in self.shards.iter().zip(mark.0) {
             let mut shard = shard.lock();
             shard.close();
@@ -225,8 +225,8 @@ impl Heads {
 }
 
 /// Encodes the rows of runs as blocks, subject by subject.
-fn write(epoch: u64, runs: &[Arc<Run>], mut write: impl FnMut([u8; ROW_BYTES], Vec<u8>)) {
-    let mut subjects: Vec<&SubjectKey> = runs.iter().flat_map(|run| run.last.keys()).collect();
+fn write(epoch: u64, runs: &[Arc<MemtableRun>], mut write: impl FnMut([u8; ROW_BYTES], Vec<u8>)) {
+    let mut subjects: Vec<&EntityKeyBytes> = runs.iter().flat_map(|run| run.last.keys()).collect();
     subjects.sort_unstable();
     subjects.dedup();
     let mut rows = Vec::new();
@@ -235,7 +235,7 @@ fn write(epoch: u64, runs: &[Arc<Run>], mut write: impl FnMut([u8; ROW_BYTES], V
         rows.extend(runs.iter().rev().flat_map(|run| run.rows(subject)));
         // They come last first, and devices send in the order of time.
         rows.reverse();
-        if !rows.is_sorted_by_key(|row: &Row<'_>| (row.ts, row.seq)) {
+        if !rows.is_sorted_by_key(|row: &BlockRow<'_>| (row.ts, row.seq)) {
             rows.sort_unstable_by_key(|row| (row.ts, row.seq));
         }
         block::encode(epoch, subject, &rows, &mut write);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
 
-use super::engine::Engine;
+use super::engine::SeriesEngine;
 use super::error;
 use super::metrics::REOPENED;
 use super::store::SeriesStore;
@@ -17,7 +17,7 @@ const PROBE_BYTES: usize = 16 << 20;
 
 /// Whether the store can write.
 #[derive(Debug, Default)]
-pub(super) enum Health {
+pub(super) enum SeriesHealth {
     #[default]
     Good,
     /// The disk was full when something was written.
@@ -26,7 +26,7 @@ pub(super) enum Health {
     Failed(String),
 }
 
-impl Health {
+impl SeriesHealth {
     pub(super) fn check(&self) -> StoreResult<()> {
         match self {
             Self::Good => Ok(()),
@@ -49,18 +49,18 @@ impl SeriesStore {
     }
 
     /// Takes note of a failed write, which the engine does not survive, and says what the caller is told.
-    pub(super) fn write_failed(&self, error: StoreError) -> StoreError {
+    pub(super) fn note_write_failure(&self, error: StoreError) -> StoreError {
         // A flush in the background that found the disk full is seen only as an engine that has given up.
         let is_full = error.kind() == StoreErrorKind::DiskFull || self.probe().is_err_and(|it| is_full(&it));
         let mut health = self.health.lock();
         match &*health {
-            Health::Good if is_full => {
+            SeriesHealth::Good if is_full => {
                 tracing::error!(%error, "disk full: the time-series store takes no writes until there is room");
-                *health = Health::DiskFull;
+                *health = SeriesHealth::DiskFull;
             }
-            Health::Good if error.kind() != StoreErrorKind::Corrupt => {
+            SeriesHealth::Good if error.kind() != StoreErrorKind::Corrupt => {
                 tracing::error!(%error, "the time-series store has failed and needs a restart");
-                *health = Health::Failed(error.to_string());
+                *health = SeriesHealth::Failed(error.to_string());
             }
             _ => {}
         }
@@ -72,13 +72,13 @@ impl SeriesStore {
 
     /// Takes note of a failed fsync: pages may be lost although they read well now, so there is no going on, not even
     /// where the reason was a full disk. Only when the engine had given up before, it is as with any write.
-    pub(super) fn sync_failed(&self, error: StoreError) -> StoreError {
+    pub(super) fn note_sync_failure(&self, error: StoreError) -> StoreError {
         let cause = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref());
         if !matches!(cause, Some(fjall::Error::Poisoned)) {
             tracing::error!(%error, "fsync of the time-series store failed; it needs a restart");
-            *self.health.lock() = Health::Failed(error.to_string());
+            *self.health.lock() = SeriesHealth::Failed(error.to_string());
         }
-        self.write_failed(error)
+        self.note_write_failure(error)
     }
 
     /// Tries whether the disk has room.
@@ -92,12 +92,12 @@ impl SeriesStore {
 
     /// Reopens the engine after the disk was full, once there is room.
     pub(super) fn heal(&self) {
-        if !matches!(*self.health.lock(), Health::DiskFull) || self.probe().is_err() {
+        if !matches!(*self.health.lock(), SeriesHealth::DiskFull) || self.probe().is_err() {
             return;
         }
         match self.reopen() {
             Ok(()) => {
-                *self.health.lock() = Health::Good;
+                *self.health.lock() = SeriesHealth::Good;
                 metrics::counter!(REOPENED).increment(1);
                 tracing::info!("there is room on the disk again; the time-series store goes on");
             }
@@ -120,7 +120,11 @@ impl SeriesStore {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
-        *held = Some(Arc::new(Engine::open(&self.dir, &self.options, self.now_ms())?));
+        *held = Some(Arc::new(SeriesEngine::open(
+            &self.dir,
+            &self.options,
+            self.now_ms(),
+        )?));
         Ok(())
     }
 }

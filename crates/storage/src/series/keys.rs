@@ -10,7 +10,7 @@
 
 use fieldline_core::ports::{Offset, Partition, QueueId};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{EntityId, EntityType, Subject, TenantId};
+use fieldline_model::{EntityId, EntityKey, EntityType, TenantId};
 use uuid::Uuid;
 
 pub(super) const SUBJECT_BYTES: usize = 33;
@@ -21,10 +21,10 @@ pub(super) const ROW_BYTES: usize = EPOCH_BYTES + SUBJECT_BYTES + 16;
 /// Longest series name a chunk key can carry, with room for the rest within the engine's limit of 64 KiB.
 pub(super) const MAX_NAME_BYTES: usize = 32 * 1024;
 
-pub(super) type SubjectKey = [u8; SUBJECT_BYTES];
-pub(super) type Group = [u8; GROUP_BYTES];
+pub(super) type EntityKeyBytes = [u8; SUBJECT_BYTES];
+pub(super) type ValueGroupKey = [u8; GROUP_BYTES];
 
-pub(super) fn subject_key(subject: Subject) -> SubjectKey {
+pub(super) fn subject_key(subject: EntityKey) -> EntityKeyBytes {
     let mut key = [0; SUBJECT_BYTES];
     let (tenant, rest) = key.split_at_mut(16);
     tenant.copy_from_slice(subject.tenant.0.as_bytes());
@@ -44,11 +44,11 @@ pub(super) fn spread(key: &[u8]) -> usize {
 }
 
 /// The subject at the front of a key, for messages.
-pub(super) fn read_subject(key: &[u8]) -> Option<Subject> {
+pub(super) fn read_subject(key: &[u8]) -> Option<EntityKey> {
     let (tenant, rest) = key.split_first_chunk::<16>()?;
     let (&kind, rest) = rest.split_first()?;
     let (id, _) = rest.split_first_chunk::<16>()?;
-    Some(Subject {
+    Some(EntityKey {
         tenant: TenantId(Uuid::from_bytes(*tenant)),
         entity: EntityId::new(EntityType::from_code(kind)?, Uuid::from_bytes(*id)),
     })
@@ -66,12 +66,12 @@ pub(super) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     None
 }
 
-fn group(subject: Subject, scope: u8) -> Group {
+fn group(subject: EntityKey, scope: u8) -> ValueGroupKey {
     group_of(&subject_key(subject), scope)
 }
 
 /// The group of a scope; 0 is that of the latest values.
-pub(super) fn group_of(subject: &SubjectKey, scope: u8) -> Group {
+pub(super) fn group_of(subject: &EntityKeyBytes, scope: u8) -> ValueGroupKey {
     let mut group = [0; GROUP_BYTES];
     if let Some((last, front)) = group.split_last_mut() {
         front.copy_from_slice(subject);
@@ -80,11 +80,11 @@ pub(super) fn group_of(subject: &SubjectKey, scope: u8) -> Group {
     group
 }
 
-pub(super) fn latest_group(subject: Subject) -> Group {
+pub(super) fn latest_group(subject: EntityKey) -> ValueGroupKey {
     group(subject, 0)
 }
 
-pub(super) fn attribute_group(subject: Subject, scope: AttributeScope) -> Group {
+pub(super) fn attribute_group(subject: EntityKey, scope: AttributeScope) -> ValueGroupKey {
     group(subject, scope as u8)
 }
 
@@ -112,7 +112,7 @@ pub(super) fn without_epoch(key: &[u8]) -> &[u8] {
     key.get(EPOCH_BYTES..).unwrap_or_default()
 }
 
-pub(super) fn row_key(epoch: u64, subject: &SubjectKey, ts: i64, seq: u64) -> [u8; ROW_BYTES] {
+pub(super) fn row_key(epoch: u64, subject: &EntityKeyBytes, ts: i64, seq: u64) -> [u8; ROW_BYTES] {
     let mut key = [0; ROW_BYTES];
     let (front, rest) = key.split_at_mut(EPOCH_BYTES);
     front.copy_from_slice(&epoch_key(epoch));
@@ -125,14 +125,14 @@ pub(super) fn row_key(epoch: u64, subject: &SubjectKey, ts: i64, seq: u64) -> [u
 }
 
 /// Subject bytes, time of the first row and smallest sequence number of a block.
-pub(super) fn read_row_key(key: &[u8]) -> Option<(&SubjectKey, i64, u64)> {
+pub(super) fn read_row_key(key: &[u8]) -> Option<(&EntityKeyBytes, i64, u64)> {
     let (subject, rest) = without_epoch(key).split_first_chunk::<SUBJECT_BYTES>()?;
     let (ts, rest) = rest.split_first_chunk::<8>()?;
     let seq: [u8; 8] = rest.try_into().ok()?;
     Some((subject, unsortable(*ts), u64::from_be_bytes(seq)))
 }
 
-pub(super) fn series_prefix(subject: &SubjectKey, name: &str) -> Vec<u8> {
+pub(super) fn series_prefix(subject: &EntityKeyBytes, name: &str) -> Vec<u8> {
     let mut key = Vec::with_capacity(SUBJECT_BYTES + 2 + name.len() + 8);
     key.extend_from_slice(subject);
     key.extend_from_slice(&(name.len() as u16).to_be_bytes());

@@ -1,6 +1,6 @@
 //! Settings of the embedded time-series store.
 
-use fieldline_core::options::{ByteSize, Span};
+use fieldline_core::options::{ByteSize, HumanDuration};
 use serde::{Deserialize, Serialize};
 
 /// Settings of the embedded time-series store.
@@ -17,12 +17,12 @@ pub struct Options {
     /// Recent rows are packed into compressed chunks once they take this much.
     pub pack_bytes: ByteSize,
     /// Recent rows are packed at the latest after this time.
-    pub pack_age: Span,
+    pub pack_age: HumanDuration,
     /// How often a slice of the stored data is searched for points past their time-to-live.
-    pub sweep_interval: Span,
+    pub sweep_interval: HumanDuration,
     /// How long the machine's clock must have stood, since the start or since it was set forward, before what has expired
     /// by it is deleted. Until then it is only hidden, so that a clock that ran ahead costs nothing once it is put right.
-    pub clock_grace: Span,
+    pub clock_grace: HumanDuration,
     /// Files that are kept open for reading.
     pub open_files: u32,
 }
@@ -34,9 +34,9 @@ impl Default for Options {
             memtable: ByteSize::mib(8),
             cells_cache: ByteSize::mib(96),
             pack_bytes: ByteSize::mib(64),
-            pack_age: Span::secs(86_400),
-            sweep_interval: Span::secs(10),
-            clock_grace: Span::secs(3_600),
+            pack_age: HumanDuration::secs(86_400),
+            sweep_interval: HumanDuration::secs(10),
+            clock_grace: HumanDuration::secs(3_600),
             open_files: 256,
         }
     }

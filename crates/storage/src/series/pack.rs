@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{StoreErrorKind, StoreResult};
-use fieldline_model::kv::{Corrupt, Value, pack, unpack};
+use fieldline_model::kv::{CorruptData, KvValue, pack, unpack};
 use fjall::{OwnedWriteBatch, UserKey, UserValue};
 use rustc_hash::FxHashMap;
 
-use super::block::{self, Row};
+use super::block::{self, BlockRow};
 use super::chunk::{self, MAX_POINTS, StoredPoint, is_expired};
-use super::engine::{Engine, Epoch, STUCK};
+use super::engine::{QUARANTINE_EPOCH, RowEpoch, SeriesEngine};
 use super::error;
-use super::keys::{self, ROW_BYTES, SubjectKey};
+use super::keys::{self, EntityKeyBytes, ROW_BYTES};
 use super::metrics::{self as names};
 use super::read::read_header;
-use super::store::{SeriesStore, Signal};
+use super::store::{MaintenanceSignal, SeriesStore};
 
 // Not `p`, which the first format used for its own tables.
 /// The last block that was packed.
@@ -39,7 +39,7 @@ static FAILURE_GATE: LogGate = LogGate::new(1);
 type NumberedPoint = (u64, StoredPoint);
 
 /// The packer thread.
-pub(super) fn run(store: &Weak<SeriesStore>, signal: &Arc<Signal>) {
+pub(super) fn run(store: &Weak<SeriesStore>, signal: &Arc<MaintenanceSignal>) {
     let mut seen = 0;
     while !signal.is_stopped() {
         signal.wait(&mut seen, Duration::from_secs(5));
@@ -48,7 +48,7 @@ pub(super) fn run(store: &Weak<SeriesStore>, signal: &Arc<Signal>) {
             if signal.is_stopped() {
                 return;
             }
-            match store.pack_step() {
+            match store.compact_step() {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => {
@@ -63,17 +63,17 @@ pub(super) fn run(store: &Weak<SeriesStore>, signal: &Arc<Signal>) {
 }
 
 /// Blocks of a step, and where the next one begins.
-struct Step {
+struct CompactionStep {
     blocks: Vec<(UserKey, UserValue)>,
     is_last: bool,
 }
 
 impl SeriesStore {
     /// Seals what there is and packs it, for those who cannot wait for it to be due.
-    pub fn pack_now(&self) -> StoreResult<()> {
+    pub fn compact_now(&self) -> StoreResult<()> {
         self.write_checkpoint(false)?;
         self.seal_active()?;
-        while self.pack_step()? {}
+        while self.compact_step()? {}
         Ok(())
     }
 
@@ -87,7 +87,7 @@ impl SeriesStore {
     }
 
     /// Packs a bounded number of rows of the oldest sealed epoch. Returns whether there may be more to do.
-    pub(super) fn pack_step(&self) -> StoreResult<bool> {
+    pub(super) fn compact_step(&self) -> StoreResult<bool> {
         let _packing = self.packing.lock();
         let engine = self.writable()?;
         let Some(epoch) = engine.oldest_sealed() else {
@@ -95,7 +95,7 @@ impl SeriesStore {
         };
         let step = read_step(&engine, &epoch)?;
         let mut batch = engine.batch(1024);
-        let mut merger = Merger {
+        let mut merger = ChunkMerger {
             engine: &engine,
             now: self.expiry_ms(),
             batch: &mut batch,
@@ -114,8 +114,8 @@ impl SeriesStore {
                 continue;
             };
             let values = &values;
-            let rows = [Row { ts, seq, ttl, values }];
-            block::encode(STUCK, subject, &rows, |key, value| {
+            let rows = [BlockRow { ts, seq, ttl, values }];
+            block::encode(QUARANTINE_EPOCH, subject, &rows, |key, value| {
                 batch.insert(&engine.stuck.rows, key, value);
             });
         }
@@ -127,28 +127,28 @@ impl SeriesStore {
         }
         engine
             .commit(batch, &[&engine.chunks])
-            .map_err(|error| self.write_failed(error))?;
+            .map_err(|error| self.note_write_failure(error))?;
         metrics::counter!(names::PACKED_POINTS).increment(points);
         if step.is_last {
             // The chunks must be durable before the rows go, which cannot be taken back.
             self.sync_commits(&engine)?;
             engine
                 .drop_epoch(&epoch)
-                .map_err(|error| self.write_failed(error))?;
+                .map_err(|error| self.note_write_failure(error))?;
             metrics::gauge!(names::SEALED_EPOCHS).set(engine.sealed_count() as f64);
         }
         Ok(true)
     }
 }
 
-fn read_step(engine: &Engine, epoch: &Epoch) -> StoreResult<Step> {
+fn read_step(engine: &SeriesEngine, epoch: &RowEpoch) -> StoreResult<CompactionStep> {
     let done = engine.meta.get(CURSOR_KEY).map_err(error::engine)?;
     let from = match done {
         Some(key) if keys::read_epoch(&key) == Some(epoch.number) => key.to_vec(),
         _ => keys::epoch_key(epoch.number).to_vec(),
     };
     let (from, to) = (Bound::Excluded(from), Bound::Excluded(epoch.end().to_vec()));
-    let mut step = Step {
+    let mut step = CompactionStep {
         blocks: Vec::new(),
         is_last: true,
     };
@@ -175,8 +175,8 @@ fn read_step(engine: &Engine, epoch: &Epoch) -> StoreResult<Step> {
     Ok(step)
 }
 
-struct Merger<'a> {
-    engine: &'a Engine,
+struct ChunkMerger<'a> {
+    engine: &'a SeriesEngine,
     now: i64,
     batch: &'a mut OwnedWriteBatch,
     /// Rows that belong to corrupt chunks.
@@ -184,14 +184,15 @@ struct Merger<'a> {
     points: u64,
 }
 
-impl Merger<'_> {
+impl ChunkMerger<'_> {
     fn merge_subject(&mut self, blocks: &[(UserKey, UserValue)]) -> StoreResult<()> {
         let mut subject = None;
-        let mut rows: Vec<Row<'_>> = Vec::new();
+        let mut rows: Vec<BlockRow<'_>> = Vec::new();
         let mut series: FxHashMap<&str, Vec<NumberedPoint>> = FxHashMap::default();
         for (key, value) in blocks {
             let mut add = || {
-                let (owner, _, _) = keys::read_row_key(key).ok_or(Corrupt("block key has another length"))?;
+                let (owner, _, _) =
+                    keys::read_row_key(key).ok_or(CorruptData("block key has another length"))?;
                 subject = Some(*owner);
                 for row in block::rows(key, value)? {
                     rows.push(row?);
@@ -236,7 +237,7 @@ impl Merger<'_> {
     /// Merges points, ascending by time, into the chunks of a series.
     fn merge_series(
         &mut self,
-        subject: &SubjectKey,
+        subject: &EntityKeyBytes,
         name: &str,
         points: Vec<NumberedPoint>,
     ) -> StoreResult<()> {
@@ -277,7 +278,7 @@ impl Merger<'_> {
                     if let Some(suppressed) = CORRUPT_GATE.open() {
                         tracing::error!(%error, suppressed, "new points cannot join their chunk and stay as rows");
                     }
-                    self.keep_rows(subject, name, mine);
+                    self.quarantine_rows(subject, name, mine);
                 }
                 other => other?,
             }
@@ -312,9 +313,11 @@ impl Merger<'_> {
         write_chunks(self.engine, self.batch, prefix, &points, old);
     }
 
-    fn keep_rows(&mut self, subject: &SubjectKey, name: &str, points: Vec<NumberedPoint>) {
+    fn quarantine_rows(&mut self, subject: &EntityKeyBytes, name: &str, points: Vec<NumberedPoint>) {
         for (seq, point) in points {
-            let kept = self.stuck.entry(keys::row_key(STUCK, subject, point.ts, seq));
+            let kept = self
+                .stuck
+                .entry(keys::row_key(QUARANTINE_EPOCH, subject, point.ts, seq));
             let (ttl, values) = kept.or_insert_with(|| (point.ttl, Vec::new()));
             *ttl = point.ttl;
             pack(name, point.value.as_ref(), values);
@@ -323,7 +326,7 @@ impl Merger<'_> {
 }
 
 /// Notes a row or block that does not decode. The checksum was right, so it was written like this: nothing readable is lost.
-fn leave_out(key: &[u8], cause: Corrupt) {
+fn leave_out(key: &[u8], cause: CorruptData) {
     if let Some(suppressed) = CORRUPT_GATE.open() {
         let error = error::corrupt(key, cause);
         tracing::error!(%error, suppressed, "rows left out of packing");
@@ -332,7 +335,7 @@ fn leave_out(key: &[u8], cause: Corrupt) {
 
 /// Adds chunks of points to a batch, in the place of an old chunk.
 pub(super) fn write_chunks(
-    engine: &Engine,
+    engine: &SeriesEngine,
     batch: &mut OwnedWriteBatch,
     prefix: &[u8],
     points: &[StoredPoint],
@@ -365,7 +368,7 @@ fn split(points: &[StoredPoint]) -> Vec<&[StoredPoint]> {
         let mut text = 0;
         for (at, point) in part.iter().enumerate() {
             let bytes = match &point.value {
-                Value::Text(text) | Value::Json(text) => text.len(),
+                KvValue::Text(text) | KvValue::Json(text) => text.len(),
                 _ => 0,
             };
             if text + bytes > MAX_CHUNK_TEXT && at > from {
@@ -381,7 +384,7 @@ fn split(points: &[StoredPoint]) -> Vec<&[StoredPoint]> {
 
 /// Chunks of a series as (first time, key, value): those whose domain meets the times, or else the first one after.
 fn covering_chunks(
-    engine: &Engine,
+    engine: &SeriesEngine,
     prefix: &[u8],
     first: i64,
     last: i64,

@@ -3,20 +3,20 @@
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, DeleteSeries, Effects, Gone, IngestStore, Offset, Partition, PointsPage,
-    StateRow, StoreError, StoreErrorKind, StoreResult, TelemetryRow, TimeSeriesStore, ValueHandOver,
-    ValueRemoval,
+    AttributeRow, AttributeStore, IngestStore, Offset, Partition, PointsPage, SeriesDeletion, StateRow,
+    StoreEffects, StoreError, StoreErrorKind, StoreResult, TelemetryRow, TimeSeriesStore, ValueRemoval,
+    ValueRemovalScope, ValueTransfer,
 };
-use fieldline_model::Subject;
+use fieldline_model::EntityKey;
 use fieldline_model::timeseries::{
-    Aggregation, Attribute, AttributeScope, Bucket, LatestValue, Point, RangeQuery,
+    Aggregation, AggregationBucket, Attribute, AttributeScope, DataPoint, LatestValue, RangeQuery,
 };
 use tokio::runtime::Handle;
 
-use super::cell::{Cell, cell_key};
+use super::cell::{CachedValue, cell_key};
 use super::chunk::is_expired;
-use super::read::Series;
-use super::rows::Wanted;
+use super::read::SeriesSnapshot;
+use super::rows::RowReadOptions;
 use super::store::{SeriesStore, is_usable};
 use super::{aggregate, error, keys};
 
@@ -62,7 +62,7 @@ fn check_values(values: &[u8]) -> StoreResult<()> {
     Err(StoreError::new(StoreErrorKind::Invalid, "malformed key-values"))
 }
 
-fn own_attributes(rows: &[AttributeRow<'_>]) -> StoreResult<Vec<OwnedRow<(Subject, AttributeScope, i64)>>> {
+fn own_attributes(rows: &[AttributeRow<'_>]) -> StoreResult<Vec<OwnedRow<(EntityKey, AttributeScope, i64)>>> {
     rows.iter()
         .map(|row| {
             check_values(row.values)?;
@@ -74,7 +74,7 @@ fn own_attributes(rows: &[AttributeRow<'_>]) -> StoreResult<Vec<OwnedRow<(Subjec
         .collect()
 }
 
-fn lend_attribute(row: &OwnedRow<(Subject, AttributeScope, i64)>) -> AttributeRow<'_> {
+fn lend_attribute(row: &OwnedRow<(EntityKey, AttributeScope, i64)>) -> AttributeRow<'_> {
     let (subject, scope, ts) = row.head;
     AttributeRow {
         subject,
@@ -84,7 +84,7 @@ fn lend_attribute(row: &OwnedRow<(Subject, AttributeScope, i64)>) -> AttributeRo
     }
 }
 
-fn is_wanted(keys: Option<&[String]>, cell: &Cell) -> bool {
+fn is_wanted(keys: Option<&[String]>, cell: &CachedValue) -> bool {
     keys.is_none_or(|keys| keys.iter().any(|key| **key == *cell.name))
 }
 
@@ -119,19 +119,19 @@ impl TimeSeriesStore for SeriesStore {
         .await
     }
 
-    async fn keys(&self, subject: Subject) -> StoreResult<Vec<String>> {
+    async fn keys(&self, subject: EntityKey) -> StoreResult<Vec<String>> {
         let cells = self.latest_cells(subject).await?;
         Ok(cells.iter().map(|cell| cell.name.to_string()).collect())
     }
 
-    async fn latest(&self, subject: Subject, keys: Option<&[String]>) -> StoreResult<Vec<LatestValue>> {
+    async fn latest(&self, subject: EntityKey, keys: Option<&[String]>) -> StoreResult<Vec<LatestValue>> {
         let now = self.now_ms();
         let cells = self.latest_cells(subject).await?.into_iter();
         Ok(cells
             .filter(|cell| is_wanted(keys, cell) && !is_expired(cell.ts, cell.ttl, now))
             .map(|cell| LatestValue {
                 key: cell.name.to_string(),
-                point: Point {
+                point: DataPoint {
                     ts: cell.ts,
                     value: cell.value,
                 },
@@ -141,7 +141,7 @@ impl TimeSeriesStore for SeriesStore {
 
     async fn page(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         key: &str,
         query: RangeQuery,
         max_bytes: usize,
@@ -149,7 +149,7 @@ impl TimeSeriesStore for SeriesStore {
         let key = key.to_owned();
         self.blocking(move |store| {
             let engine = store.engine()?;
-            let wanted = Wanted {
+            let wanted = RowReadOptions {
                 order: query.order,
                 max_bytes,
                 texts: true,
@@ -157,7 +157,7 @@ impl TimeSeriesStore for SeriesStore {
             };
             again_if_moved(|| {
                 let span = (query.start, query.end);
-                Series::new(store, &engine, subject, &key, span, wanted)?.page(query)
+                SeriesSnapshot::new(store, &engine, subject, &key, span, wanted)?.page(query)
             })
         })
         .await
@@ -165,11 +165,11 @@ impl TimeSeriesStore for SeriesStore {
 
     async fn aggregate(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         key: &str,
         aggregation: Aggregation,
-        buckets: &[Bucket],
-    ) -> StoreResult<Vec<Point>> {
+        buckets: &[AggregationBucket],
+    ) -> StoreResult<Vec<DataPoint>> {
         let (key, buckets) = (key.to_owned(), buckets.to_vec());
         self.blocking(move |store| {
             let engine = store.engine()?;
@@ -177,14 +177,14 @@ impl TimeSeriesStore for SeriesStore {
             let end = buckets.iter().map(|bucket| bucket.end).max().unwrap_or(0);
             let wanted = aggregate::wanted(aggregation, store.now_ms());
             again_if_moved(|| {
-                let series = Series::new(store, &engine, subject, &key, (start, end), wanted)?;
+                let series = SeriesSnapshot::new(store, &engine, subject, &key, (start, end), wanted)?;
                 aggregate::aggregate(&series, aggregation, &buckets, wanted.now)
             })
         })
         .await
     }
 
-    async fn delete(&self, subject: Subject, keys: &[String], what: DeleteSeries) -> StoreResult<()> {
+    async fn delete(&self, subject: EntityKey, keys: &[String], what: SeriesDeletion) -> StoreResult<()> {
         let keys = keys.to_vec();
         self.blocking(move |store| store.delete_series(subject, &keys, what))
             .await
@@ -192,7 +192,7 @@ impl TimeSeriesStore for SeriesStore {
 }
 
 impl SeriesStore {
-    async fn latest_cells(&self, subject: Subject) -> StoreResult<Vec<Cell>> {
+    async fn latest_cells(&self, subject: EntityKey) -> StoreResult<Vec<CachedValue>> {
         let group = keys::latest_group(subject);
         if let Some(cells) = self.latest.peek(&group) {
             return cells;
@@ -235,7 +235,7 @@ impl AttributeStore for SeriesStore {
 
     async fn get(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         scope: AttributeScope,
         keys: Option<&[String]>,
     ) -> StoreResult<Vec<Attribute>> {
@@ -260,7 +260,7 @@ impl AttributeStore for SeriesStore {
 
     async fn delete(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         scope: AttributeScope,
         keys: &[String],
     ) -> StoreResult<Vec<String>> {
@@ -274,7 +274,7 @@ impl SeriesStore {
     /// Deletes the named attributes of a scope, and returns the names that existed.
     fn delete_attributes(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         scope: AttributeScope,
         names: &[String],
     ) -> StoreResult<Vec<String>> {
@@ -295,16 +295,16 @@ impl SeriesStore {
 }
 
 #[async_trait]
-impl ValueHandOver for SeriesStore {
-    async fn hand_over(&self, from: Subject, to: Subject) -> StoreResult<bool> {
-        self.blocking(move |store| store.hand_over_all(from, to)).await
+impl ValueTransfer for SeriesStore {
+    async fn transfer(&self, from: EntityKey, to: EntityKey) -> StoreResult<bool> {
+        self.blocking(move |store| store.transfer_all(from, to)).await
     }
 }
 
 #[async_trait]
 impl ValueRemoval for SeriesStore {
     /// Whoever is dropped here, as at a stop, ends between two steps.
-    async fn remove(&self, gone: &[Gone], spared: &[Subject]) -> StoreResult<()> {
+    async fn remove(&self, gone: &[ValueRemovalScope], spared: &[EntityKey]) -> StoreResult<()> {
         let (gone, spared) = (gone.to_vec(), spared.to_vec());
         let mut removal = self
             .blocking(move |store| store.begin_removal(&gone, &spared))
@@ -326,11 +326,15 @@ impl ValueRemoval for SeriesStore {
 
 #[async_trait]
 impl IngestStore for SeriesStore {
-    async fn apply(&self, partition: Partition, next: Offset, effects: &Effects<'_>) -> StoreResult<()> {
+    async fn apply(&self, partition: Partition, next: Offset, effects: &StoreEffects<'_>) -> StoreResult<()> {
         self.apply_effects(partition, next, effects)
     }
 
-    async fn amend(&self, partition: Partition, effects: &Effects<'_>) -> StoreResult<()> {
+    async fn apply_between_records(
+        &self,
+        partition: Partition,
+        effects: &StoreEffects<'_>,
+    ) -> StoreResult<()> {
         self.store_effects(partition, None, effects)
     }
 

@@ -3,45 +3,45 @@
 use std::collections::VecDeque;
 
 use fieldline_core::ports::{PointsPage, StoreError, StoreErrorKind, StoreResult};
-use fieldline_model::Subject;
-use fieldline_model::kv::Corrupt;
-use fieldline_model::timeseries::{Order, Point, RangeQuery};
+use fieldline_model::EntityKey;
+use fieldline_model::kv::CorruptData;
+use fieldline_model::timeseries::{DataPoint, PointOrder, RangeQuery};
 use fjall::{Iter, Readable as _, Snapshot, UserKey, UserValue};
 
 use super::block;
-use super::chunk::{self, Header, StoredPoint, is_expired};
-use super::engine::{Engine, Epoch};
+use super::chunk::{self, ChunkHeader, StoredPoint, is_expired};
+use super::engine::{RowEpoch, SeriesEngine};
 use super::error;
-use super::keys::{self, SubjectKey};
-use super::rows::{Gathered, HeadRows, Ranked, RowValues, Wanted};
+use super::keys::{self, EntityKeyBytes};
+use super::rows::{MemtableRows, RankedPoint, RowCollector, RowReadOptions, RowValueReader};
 use super::store::SeriesStore;
 
 /// One series as it was at a moment.
-pub(super) struct Series<'a> {
-    engine: &'a Engine,
+pub(super) struct SeriesSnapshot<'a> {
+    engine: &'a SeriesEngine,
     /// Rows that were in memory.
-    heads: HeadRows,
-    epochs: Vec<std::sync::Arc<Epoch>>,
+    heads: MemtableRows,
+    epochs: Vec<std::sync::Arc<RowEpoch>>,
     snapshot: Snapshot,
-    subject: SubjectKey,
+    subject: EntityKeyBytes,
     name: &'a str,
     prefix: Vec<u8>,
-    wanted: Wanted,
+    wanted: RowReadOptions,
 }
 
-impl<'a> Series<'a> {
+impl<'a> SeriesSnapshot<'a> {
     /// A series, of which only times in a span will be asked for. Rows in memory come first, then the epochs, then the
     /// snapshot: what leaves one meanwhile is in the next.
     pub(super) fn new(
         store: &'a SeriesStore,
-        engine: &'a Engine,
-        subject: Subject,
+        engine: &'a SeriesEngine,
+        subject: EntityKey,
         name: &'a str,
         span: (i64, i64),
-        wanted: Wanted,
+        wanted: RowReadOptions,
     ) -> StoreResult<Self> {
         let subject = keys::subject_key(subject);
-        let heads = HeadRows::read(store, &subject, name, span, &wanted)?;
+        let heads = MemtableRows::read(store, &subject, name, span, &wanted)?;
         let epochs = engine.epochs();
         Ok(Self {
             engine,
@@ -71,8 +71,8 @@ impl<'a> Series<'a> {
                 return Ok(page);
             };
             let is_behind = self.heads.next.is_some_and(|next| match query.order {
-                Order::Ascending => point.ts >= next,
-                Order::Descending => point.ts <= next,
+                PointOrder::Ascending => point.ts >= next,
+                PointOrder::Descending => point.ts <= next,
             });
             if is_behind {
                 page.rest = self.heads.next.and_then(|ts| rest_from(query, ts));
@@ -90,11 +90,11 @@ impl<'a> Series<'a> {
             bytes += cost;
             let ts = point.ts;
             let value = values.take(point)?;
-            page.points.push(Point { ts, value });
+            page.points.push(DataPoint { ts, value });
         }
         let rest = page.points.last().map(|last| match query.order {
-            Order::Ascending => (last.ts.saturating_add(1), query.end),
-            Order::Descending => (query.start, last.ts),
+            PointOrder::Ascending => (last.ts.saturating_add(1), query.end),
+            PointOrder::Descending => (query.start, last.ts),
         });
         page.rest = rest.filter(|(start, end)| start < end);
         Ok(page)
@@ -103,25 +103,25 @@ impl<'a> Series<'a> {
     /// The newest point of a series in a range that has not expired.
     pub(super) fn newest(
         store: &SeriesStore,
-        engine: &Engine,
-        subject: Subject,
+        engine: &SeriesEngine,
+        subject: EntityKey,
         name: &str,
         (start, end): (i64, i64),
     ) -> StoreResult<Option<StoredPoint>> {
         let mut left = Some((start, end)).filter(|(start, end)| start < end);
         while let Some((start, end)) = left {
-            let wanted = Wanted {
-                order: Order::Descending,
+            let wanted = RowReadOptions {
+                order: PointOrder::Descending,
                 max_bytes: 1,
                 texts: true,
                 now: store.now_ms(),
             };
-            let series = Series::new(store, engine, subject, name, (start, end), wanted)?;
+            let series = SeriesSnapshot::new(store, engine, subject, name, (start, end), wanted)?;
             let query = RangeQuery {
                 start,
                 end,
                 limit: 1,
-                order: Order::Descending,
+                order: PointOrder::Descending,
             };
             let mut sources = series.sources(query)?;
             while let Some(point) = next_point(&mut sources, query.order)? {
@@ -140,8 +140,8 @@ impl<'a> Series<'a> {
     }
 
     /// Reads values of its rows.
-    pub(super) fn values(&self) -> RowValues<'_> {
-        RowValues {
+    pub(super) fn values(&self) -> RowValueReader<'_> {
+        RowValueReader {
             snapshot: &self.snapshot,
             epochs: &self.epochs,
             name: self.name,
@@ -149,10 +149,13 @@ impl<'a> Series<'a> {
         }
     }
 
-    fn sources(&self, query: RangeQuery) -> StoreResult<Vec<Source<'_>>> {
-        let mut sources = vec![Source::ready(self.heads_in(query.start, query.end), query.order)];
+    fn sources(&self, query: RangeQuery) -> StoreResult<Vec<MergeSource<'_>>> {
+        let mut sources = vec![MergeSource::ready(
+            self.heads_in(query.start, query.end),
+            query.order,
+        )];
         for epoch in &self.epochs {
-            sources.push(Source::new(Feed::Rows {
+            sources.push(MergeSource::new(TableScan::Rows {
                 blocks: self.blocks(epoch, query.start, query.end),
                 held: None,
                 name: self.name,
@@ -161,7 +164,7 @@ impl<'a> Series<'a> {
                 end: query.end,
             }));
         }
-        sources.push(Source::new(Feed::Chunks {
+        sources.push(MergeSource::new(TableScan::Chunks {
             chunks: self.chunks(query.start, query.end)?,
             start: query.start,
             end: query.end,
@@ -169,7 +172,7 @@ impl<'a> Series<'a> {
         Ok(sources)
     }
 
-    fn heads_in(&self, start: i64, end: i64) -> Vec<Ranked> {
+    fn heads_in(&self, start: i64, end: i64) -> Vec<RankedPoint> {
         let heads = self.heads.taken.iter();
         heads
             .filter(|head| (start..end).contains(&head.ts))
@@ -178,7 +181,7 @@ impl<'a> Series<'a> {
     }
 
     /// The blocks that may hold rows of a range.
-    fn blocks(&self, epoch: &Epoch, start: i64, end: i64) -> Iter {
+    fn blocks(&self, epoch: &RowEpoch, start: i64, end: i64) -> Iter {
         let from = keys::row_key(epoch.number, &self.subject, block::window_start(start), 0);
         let to = keys::row_key(epoch.number, &self.subject, end, 0);
         self.snapshot.range(&epoch.rows, from..to)
@@ -205,14 +208,14 @@ impl<'a> Series<'a> {
     ///
     /// # Errors
     /// Rows in memory take more than is wanted of them.
-    pub(super) fn newest_rows(&self, start: i64, end: i64) -> StoreResult<Vec<Ranked>> {
+    pub(super) fn newest_rows(&self, start: i64, end: i64) -> StoreResult<Vec<RankedPoint>> {
         if self.heads.next.is_some() {
             return Err(StoreError::new(
                 StoreErrorKind::Unavailable,
                 "so much text of this series has just arrived that it is not compared yet: try again in a moment",
             ));
         }
-        let mut found = Gathered::default();
+        let mut found = RowCollector::default();
         found.points = self.heads_in(start, end);
         let mut enough = 2 * block::WINDOW_TIMES;
         for epoch in &self.epochs {
@@ -233,22 +236,22 @@ impl<'a> Series<'a> {
 /// What is left of a query from a time on.
 fn rest_from(query: RangeQuery, ts: i64) -> Option<(i64, i64)> {
     let rest = match query.order {
-        Order::Ascending => (ts.max(query.start), query.end),
-        Order::Descending => (query.start, ts.saturating_add(1).min(query.end)),
+        PointOrder::Ascending => (ts.max(query.start), query.end),
+        PointOrder::Descending => (query.start, ts.saturating_add(1).min(query.end)),
     };
     (rest.0 < rest.1).then_some(rest)
 }
 
 /// Checks a stored chunk and reads its header.
-pub(super) fn read_header<'a>(key: &[u8], value: &'a [u8]) -> StoreResult<(Header, &'a [u8])> {
+pub(super) fn read_header<'a>(key: &[u8], value: &'a [u8]) -> StoreResult<(ChunkHeader, &'a [u8])> {
     let decoded = chunk::decode_header(value).map_err(|cause| error::corrupt(key, cause))?;
     if keys::chunk_first_ts(key) != Some(decoded.0.first_ts) {
-        return Err(error::corrupt(key, Corrupt("chunk is at the wrong place")));
+        return Err(error::corrupt(key, CorruptData("chunk is at the wrong place")));
     }
     Ok(decoded)
 }
 
-enum Feed<'a> {
+enum TableScan<'a> {
     /// All is there already.
     Nothing,
     Rows {
@@ -256,7 +259,7 @@ enum Feed<'a> {
         /// The first block of the next window.
         held: Option<(UserKey, UserValue)>,
         name: &'a str,
-        wanted: Wanted,
+        wanted: RowReadOptions,
         start: i64,
         end: i64,
     },
@@ -267,9 +270,9 @@ enum Feed<'a> {
     },
 }
 
-impl Feed<'_> {
+impl TableScan<'_> {
     /// Points of the next window or chunk that has any, ascending.
-    fn next(&mut self, order: Order) -> StoreResult<Option<Vec<Ranked>>> {
+    fn next(&mut self, order: PointOrder) -> StoreResult<Option<Vec<RankedPoint>>> {
         match self {
             Self::Nothing => Ok(None),
             Self::Rows {
@@ -281,7 +284,7 @@ impl Feed<'_> {
                 end,
             } => {
                 let mut window = None;
-                let mut found = Gathered::default();
+                let mut found = RowCollector::default();
                 loop {
                     let block = match held.take() {
                         Some(block) => Some(block),
@@ -307,7 +310,7 @@ impl Feed<'_> {
                 None => Ok(None),
                 Some((key, value)) => {
                     let points = chunk_points(&key, &value, *start, *end)?;
-                    let points = points.map(|point| Ranked::packed(point.ts, point.ttl, point.value));
+                    let points = points.map(|point| RankedPoint::packed(point.ts, point.ttl, point.value));
                     Ok(Some(points.collect()))
                 }
             },
@@ -315,10 +318,10 @@ impl Feed<'_> {
     }
 }
 
-fn step(entries: &mut Iter, order: Order) -> StoreResult<Option<(UserKey, UserValue)>> {
+fn step(entries: &mut Iter, order: PointOrder) -> StoreResult<Option<(UserKey, UserValue)>> {
     let entry = match order {
-        Order::Ascending => entries.next(),
-        Order::Descending => entries.next_back(),
+        PointOrder::Ascending => entries.next(),
+        PointOrder::Descending => entries.next_back(),
     };
     entry
         .map(|entry| entry.into_inner().map_err(error::engine))
@@ -326,13 +329,13 @@ fn step(entries: &mut Iter, order: Order) -> StoreResult<Option<(UserKey, UserVa
 }
 
 /// Points of one table in order, read as they are asked for.
-struct Source<'a> {
-    feed: Feed<'a>,
-    ready: VecDeque<Ranked>,
+struct MergeSource<'a> {
+    feed: TableScan<'a>,
+    ready: VecDeque<RankedPoint>,
 }
 
-impl<'a> Source<'a> {
-    fn new(feed: Feed<'a>) -> Self {
+impl<'a> MergeSource<'a> {
+    fn new(feed: TableScan<'a>) -> Self {
         Self {
             feed,
             ready: VecDeque::new(),
@@ -340,20 +343,20 @@ impl<'a> Source<'a> {
     }
 
     /// Of points that are there, ascending.
-    fn ready(points: Vec<Ranked>, order: Order) -> Self {
-        let mut source = Self::new(Feed::Nothing);
+    fn ready(points: Vec<RankedPoint>, order: PointOrder) -> Self {
+        let mut source = Self::new(TableScan::Nothing);
         source.add(points, order);
         source
     }
 
-    fn add(&mut self, points: Vec<Ranked>, order: Order) {
+    fn add(&mut self, points: Vec<RankedPoint>, order: PointOrder) {
         self.ready.extend(points);
-        if order == Order::Descending {
+        if order == PointOrder::Descending {
             self.ready.make_contiguous().reverse();
         }
     }
 
-    fn head(&mut self, order: Order) -> StoreResult<Option<&Ranked>> {
+    fn head(&mut self, order: PointOrder) -> StoreResult<Option<&RankedPoint>> {
         while self.ready.is_empty() {
             match self.feed.next(order)? {
                 Some(points) => self.add(points, order),
@@ -384,20 +387,20 @@ fn chunk_points(
 }
 
 /// The next time's point with the greatest rank.
-fn next_point(sources: &mut [Source<'_>], order: Order) -> StoreResult<Option<Ranked>> {
+fn next_point(sources: &mut [MergeSource<'_>], order: PointOrder) -> StoreResult<Option<RankedPoint>> {
     let mut next: Option<i64> = None;
     for source in sources.iter_mut() {
         if let Some(head) = source.head(order)? {
             let ts = head.ts;
             next = Some(match (next, order) {
                 (None, _) => ts,
-                (Some(other), Order::Ascending) => other.min(ts),
-                (Some(other), Order::Descending) => other.max(ts),
+                (Some(other), PointOrder::Ascending) => other.min(ts),
+                (Some(other), PointOrder::Descending) => other.max(ts),
             });
         }
     }
     let Some(next) = next else { return Ok(None) };
-    let mut winner: Option<Ranked> = None;
+    let mut winner: Option<RankedPoint> = None;
     for source in sources.iter_mut() {
         while source.head(order)?.is_some_and(|head| head.ts == next) {
             if let Some(head) = source.ready.pop_front()

@@ -13,15 +13,15 @@ use std::collections::VecDeque;
 use std::ops::Bound;
 use std::time::{Duration, Instant};
 
-use fieldline_core::ports::{Gone, StoreResult};
-use fieldline_model::Subject;
+use fieldline_core::ports::{StoreResult, ValueRemovalScope};
+use fieldline_model::EntityKey;
 use fieldline_model::timeseries::AttributeScope;
 use fjall::Keyspace;
 use rustc_hash::FxHashSet;
 
-use super::engine::Engine;
+use super::engine::SeriesEngine;
 use super::error;
-use super::keys::{self, EPOCH_BYTES, Group, SUBJECT_BYTES, SubjectKey};
+use super::keys::{self, EPOCH_BYTES, EntityKeyBytes, SUBJECT_BYTES, ValueGroupKey};
 use super::store::SeriesStore;
 
 /// Keys that one step looks at.
@@ -33,16 +33,16 @@ const MAX_PAUSE: Duration = Duration::from_millis(20);
 
 /// A table, or an epoch of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum RemovalTable {
     Epoch(u64),
     Chunks,
     Latest,
     Attributes,
 }
 
-impl Place {
+impl RemovalTable {
     /// The table, `None` where the epoch is packed and gone.
-    fn table(self, engine: &Engine) -> Option<Keyspace> {
+    fn table(self, engine: &SeriesEngine) -> Option<Keyspace> {
         match self {
             Self::Epoch(number) => {
                 let epochs = engine.epochs();
@@ -64,7 +64,7 @@ impl Place {
     }
 
     /// The subject of a key.
-    fn subject(self, key: &[u8]) -> Option<&SubjectKey> {
+    fn subject(self, key: &[u8]) -> Option<&EntityKeyBytes> {
         let key = match self {
             Self::Epoch(_) => key.get(EPOCH_BYTES..)?,
             _ => key,
@@ -74,33 +74,41 @@ impl Place {
 }
 
 /// A removal under way.
-pub(super) struct Removal {
+pub(super) struct EntityRemoval {
     /// What the keys of those begin with that are gone.
     prefixes: Vec<Vec<u8>>,
-    spared: FxHashSet<SubjectKey>,
+    spared: FxHashSet<EntityKeyBytes>,
     /// Where is still to be looked, and for which of the prefixes.
-    places: VecDeque<(Place, usize)>,
+    places: VecDeque<(RemovalTable, usize)>,
     /// Where the first of them goes on.
     from: Option<Vec<u8>>,
 }
 
 impl SeriesStore {
     /// Prepares the removal of what was stored before.
-    pub(super) fn begin_removal(&self, gone: &[Gone], spared: &[Subject]) -> StoreResult<Removal> {
+    pub(super) fn begin_removal(
+        &self,
+        gone: &[ValueRemovalScope],
+        spared: &[EntityKey],
+    ) -> StoreResult<EntityRemoval> {
         self.write_checkpoint(false)?;
         let prefixes = gone.iter().map(|gone| match gone {
-            Gone::Subject(subject) => keys::subject_key(*subject).to_vec(),
-            Gone::Tenant(tenant) => tenant.0.as_bytes().to_vec(),
+            ValueRemovalScope::Subject(subject) => keys::subject_key(*subject).to_vec(),
+            ValueRemovalScope::Tenant(tenant) => tenant.0.as_bytes().to_vec(),
         });
-        let mut removal = Removal {
+        let mut removal = EntityRemoval {
             prefixes: prefixes.collect(),
             spared: spared.iter().map(|subject| keys::subject_key(*subject)).collect(),
             places: VecDeque::new(),
             from: None,
         };
         let epochs = self.engine()?.epochs();
-        let places = epochs.iter().map(|epoch| Place::Epoch(epoch.number));
-        for place in places.chain([Place::Chunks, Place::Latest, Place::Attributes]) {
+        let places = epochs.iter().map(|epoch| RemovalTable::Epoch(epoch.number));
+        for place in places.chain([
+            RemovalTable::Chunks,
+            RemovalTable::Latest,
+            RemovalTable::Attributes,
+        ]) {
             removal
                 .places
                 .extend((0..removal.prefixes.len()).map(|at| (place, at)));
@@ -110,7 +118,7 @@ impl SeriesStore {
     }
 
     /// Takes some away, and waits a moment. Returns whether there may be more.
-    pub(super) fn removal_step(&self, removal: &mut Removal) -> StoreResult<bool> {
+    pub(super) fn removal_step(&self, removal: &mut EntityRemoval) -> StoreResult<bool> {
         let began = Instant::now();
         let engine = self.writable()?;
         let mut batch = engine.batch(STEP_KEYS);
@@ -142,8 +150,9 @@ impl SeriesStore {
                 break;
             }
             removal.places.pop_front();
-            let is_in_rows = |place: Option<&(Place, usize)>| matches!(place, Some((Place::Epoch(_), _)));
-            if matches!(place, Place::Epoch(_)) && !is_in_rows(removal.places.front()) {
+            let is_in_rows =
+                |place: Option<&(RemovalTable, usize)>| matches!(place, Some((RemovalTable::Epoch(_), _)));
+            if matches!(place, RemovalTable::Epoch(_)) && !is_in_rows(removal.places.front()) {
                 // A step of the packer that has read rows ends before their chunks are looked for.
                 drop(self.packing.lock());
             }
@@ -152,14 +161,14 @@ impl SeriesStore {
             let tables = [&engine.blocks, &engine.chunks, &engine.latest, &engine.attributes];
             engine
                 .commit(batch, &tables)
-                .map_err(|error| self.write_failed(error))?;
+                .map_err(|error| self.note_write_failure(error))?;
         }
         std::thread::sleep(began.elapsed().min(MAX_PAUSE));
         Ok(!removal.places.is_empty())
     }
 
     /// Makes it durable.
-    pub(super) fn end_removal(&self, removal: &Removal) -> StoreResult<()> {
+    pub(super) fn end_removal(&self, removal: &EntityRemoval) -> StoreResult<()> {
         // Somebody may have read them while they went.
         self.forget_cells(removal);
         let engine = self.writable()?;
@@ -167,7 +176,7 @@ impl SeriesStore {
     }
 
     /// Takes latest values and attributes out of memory.
-    fn forget_cells(&self, removal: &Removal) {
+    fn forget_cells(&self, removal: &EntityRemoval) {
         for prefix in &removal.prefixes {
             let (latest, attributes) = match prefix.first_chunk::<SUBJECT_BYTES>() {
                 Some(subject) => {
@@ -179,11 +188,11 @@ impl SeriesStore {
                     self.attributes.groups_below(prefix),
                 ),
             };
-            let is_gone = |group: &Group| {
+            let is_gone = |group: &ValueGroupKey| {
                 let subject = group.first_chunk::<SUBJECT_BYTES>();
                 !subject.is_some_and(|subject| removal.spared.contains(subject))
             };
-            let gone = |groups: Vec<Group>| groups.into_iter().filter(is_gone).collect::<Vec<_>>();
+            let gone = |groups: Vec<ValueGroupKey>| groups.into_iter().filter(is_gone).collect::<Vec<_>>();
             let _one = self.checkpointing.lock();
             self.latest.drop_groups(&gone(latest));
             self.attributes.drop_groups(&gone(attributes));

@@ -1,15 +1,15 @@
 //! Points of one series as rows hold them. Of many long texts only the places are kept in memory, until one is wanted.
 
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
-use fieldline_model::kv::{Corrupt, Value, ValueRef, unpack};
-use fieldline_model::timeseries::{Order, Point};
+use fieldline_model::kv::{CorruptData, KvValue, KvValueRef, unpack};
+use fieldline_model::timeseries::{DataPoint, PointOrder};
 use fjall::{Readable as _, Snapshot, UserKey, UserValue};
 
-use super::block::{self, Row};
+use super::block::{self, BlockRow};
 use super::chunk::is_expired;
-use super::engine::Epoch;
+use super::engine::RowEpoch;
 use super::error;
-use super::keys::{self, SubjectKey};
+use super::keys::{self, EntityKeyBytes};
 use super::store::SeriesStore;
 
 /// Texts that the points of one table may take in memory while they are put in order.
@@ -19,29 +19,29 @@ const SHORT_BYTES: usize = 64;
 
 /// The value of a point.
 #[derive(Debug, Clone, PartialEq)]
-enum Held {
-    Here(Value),
+enum LazyValue {
+    Here(KvValue),
     /// In the row of this number in a block; so many bytes.
     Stored(UserKey, usize),
 }
 
 /// A point with what decides between several at one time: rows beat chunks, later rows beat earlier ones.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Ranked {
+pub(super) struct RankedPoint {
     pub(super) ts: i64,
     pub(super) ttl: u32,
-    value: Held,
+    value: LazyValue,
     /// Number of the row plus one; 0 for a point of a chunk.
     pub(super) rank: u64,
 }
 
-impl Ranked {
+impl RankedPoint {
     /// A point of a chunk.
-    pub(super) const fn packed(ts: i64, ttl: u32, value: Value) -> Self {
+    pub(super) const fn packed(ts: i64, ttl: u32, value: KvValue) -> Self {
         Self {
             ts,
             ttl,
-            value: Held::Here(value),
+            value: LazyValue::Here(value),
             rank: 0,
         }
     }
@@ -49,18 +49,18 @@ impl Ranked {
     /// Bytes that the point takes with its value.
     pub(super) fn cost(&self) -> usize {
         let text = match &self.value {
-            Held::Here(value) => value.heap_bytes(),
-            Held::Stored(_, bytes) => *bytes,
+            LazyValue::Here(value) => value.heap_bytes(),
+            LazyValue::Stored(_, bytes) => *bytes,
         };
-        size_of::<Point>() + text
+        size_of::<DataPoint>() + text
     }
 }
 
 /// Which values of rows are wanted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct RowReadOptions {
     /// Where reading begins.
-    pub(super) order: Order,
+    pub(super) order: PointOrder,
     /// Bytes of rows in memory that are taken; the last one may be beyond.
     pub(super) max_bytes: usize,
     /// Without them, texts are empty.
@@ -69,18 +69,18 @@ pub(super) struct Wanted {
     pub(super) now: i64,
 }
 
-impl Wanted {
-    fn value(&self, value: ValueRef<'_>) -> Value {
+impl RowReadOptions {
+    fn value(&self, value: KvValueRef<'_>) -> KvValue {
         match value {
-            ValueRef::Text(_) if !self.texts => Value::Text("".into()),
-            ValueRef::Json(_) if !self.texts => Value::Json("".into()),
+            KvValueRef::Text(_) if !self.texts => KvValue::Text("".into()),
+            KvValueRef::Json(_) if !self.texts => KvValue::Json("".into()),
             value => value.to_value(),
         }
     }
 }
 
 /// The value of a name in packed key-values.
-fn value_of<'a>(name: &str, values: &'a [u8]) -> Result<Option<ValueRef<'a>>, Corrupt> {
+fn value_of<'a>(name: &str, values: &'a [u8]) -> Result<Option<KvValueRef<'a>>, CorruptData> {
     let mut found = None;
     for item in unpack(values) {
         let (other, value) = item?;
@@ -93,23 +93,23 @@ fn value_of<'a>(name: &str, values: &'a [u8]) -> Result<Option<ValueRef<'a>>, Co
 
 /// Rows in memory.
 #[derive(Debug, Default)]
-pub(super) struct HeadRows {
+pub(super) struct MemtableRows {
     /// By time, the one that counts of each.
-    pub(super) taken: Vec<Ranked>,
+    pub(super) taken: Vec<RankedPoint>,
     /// The time of the first one that was not taken, as there were enough.
     pub(super) next: Option<i64>,
 }
 
-impl HeadRows {
+impl MemtableRows {
     /// The rows of a subject in a span that are in memory and have the name.
     pub(super) fn read(
         store: &SeriesStore,
-        subject: &SubjectKey,
+        subject: &EntityKeyBytes,
         name: &str,
         (start, end): (i64, i64),
-        wanted: &Wanted,
+        wanted: &RowReadOptions,
     ) -> StoreResult<Self> {
-        let take = |rows: &mut dyn Iterator<Item = Row<'_>>| {
+        let take = |rows: &mut dyn Iterator<Item = BlockRow<'_>>| {
             let mut found = Vec::new();
             for row in rows {
                 if let Some(value) = value_of(name, row.values)? {
@@ -118,14 +118,14 @@ impl HeadRows {
             }
             Ok(Self::newest(found, wanted))
         };
-        let read: Result<Self, Corrupt> = store.heads.read(subject, start, end, take);
+        let read: Result<Self, CorruptData> = store.heads.read(subject, start, end, take);
         read.map_err(|cause| error::corrupt(subject, cause))
     }
 
-    fn newest(mut found: Vec<(Row<'_>, ValueRef<'_>)>, wanted: &Wanted) -> Self {
+    fn newest(mut found: Vec<(BlockRow<'_>, KvValueRef<'_>)>, wanted: &RowReadOptions) -> Self {
         found.sort_unstable_by_key(|(row, _)| (row.ts, std::cmp::Reverse(row.seq)));
         found.dedup_by_key(|(row, _)| row.ts);
-        if wanted.order == Order::Descending {
+        if wanted.order == PointOrder::Descending {
             found.reverse();
         }
         let mut rows = Self::default();
@@ -137,22 +137,22 @@ impl HeadRows {
             }
             // One that has expired still hides what lies below it.
             let value = match is_expired(row.ts, row.ttl, wanted.now) {
-                true => Value::Bool(false),
+                true => KvValue::Bool(false),
                 false => wanted.value(value),
             };
-            let taken = ranked(&row, Held::Here(value));
+            let taken = ranked(&row, LazyValue::Here(value));
             bytes += taken.cost();
             rows.taken.push(taken);
         }
-        if wanted.order == Order::Descending {
+        if wanted.order == PointOrder::Descending {
             rows.taken.reverse();
         }
         rows
     }
 }
 
-fn ranked(row: &Row<'_>, value: Held) -> Ranked {
-    Ranked {
+fn ranked(row: &BlockRow<'_>, value: LazyValue) -> RankedPoint {
+    RankedPoint {
         ts: row.ts,
         ttl: row.ttl,
         value,
@@ -162,13 +162,13 @@ fn ranked(row: &Row<'_>, value: Held) -> Ranked {
 
 /// Points of blocks that are being put in order.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
-    pub(super) points: Vec<Ranked>,
+pub(super) struct RowCollector {
+    pub(super) points: Vec<RankedPoint>,
     /// Bytes of texts that are held.
     held: usize,
 }
 
-impl Gathered {
+impl RowCollector {
     /// Adds the rows of a block that lie in a range and have the name.
     pub(super) fn add_rows(
         &mut self,
@@ -176,7 +176,7 @@ impl Gathered {
         value: &UserValue,
         name: &str,
         (start, end): (i64, i64),
-        wanted: &Wanted,
+        wanted: &RowReadOptions,
     ) -> StoreResult<()> {
         let mut add = || {
             for row in block::rows(key, value)? {
@@ -194,17 +194,17 @@ impl Gathered {
         add().map_err(|cause| error::corrupt(keys::without_epoch(key), cause))
     }
 
-    fn hold(&mut self, key: &UserKey, value: ValueRef<'_>, wanted: &Wanted) -> Held {
-        if let ValueRef::Text(text) | ValueRef::Json(text) = value
+    fn hold(&mut self, key: &UserKey, value: KvValueRef<'_>, wanted: &RowReadOptions) -> LazyValue {
+        if let KvValueRef::Text(text) | KvValueRef::Json(text) = value
             && wanted.texts
             && text.len() > SHORT_BYTES
         {
             if self.held + text.len() > HELD_BYTES {
-                return Held::Stored(key.clone(), text.len());
+                return LazyValue::Stored(key.clone(), text.len());
             }
             self.held += text.len();
         }
-        Held::Here(wanted.value(value))
+        LazyValue::Here(wanted.value(value))
     }
 
     /// Sorts the points, and keeps the one that counts of each time.
@@ -217,11 +217,11 @@ impl Gathered {
             }
             same
         });
-        self.held = self.points.iter().map(Ranked::cost).sum();
+        self.held = self.points.iter().map(RankedPoint::cost).sum();
     }
 
     pub(super) fn sort(&mut self) {
-        let by_time = |it: &Ranked| (it.ts, it.rank);
+        let by_time = |it: &RankedPoint| (it.ts, it.rank);
         if !self.points.is_sorted_by_key(by_time) {
             self.points.sort_by_key(by_time);
         }
@@ -229,20 +229,20 @@ impl Gathered {
 }
 
 /// Reads values where they are stored.
-pub(super) struct RowValues<'a> {
+pub(super) struct RowValueReader<'a> {
     pub(super) snapshot: &'a Snapshot,
-    pub(super) epochs: &'a [std::sync::Arc<Epoch>],
+    pub(super) epochs: &'a [std::sync::Arc<RowEpoch>],
     pub(super) name: &'a str,
     /// The last block, which often has the next value, too.
     pub(super) last: Option<(UserKey, UserValue)>,
 }
 
-impl RowValues<'_> {
+impl RowValueReader<'_> {
     /// The value of a point.
-    pub(super) fn take(&mut self, point: Ranked) -> StoreResult<Value> {
+    pub(super) fn take(&mut self, point: RankedPoint) -> StoreResult<KvValue> {
         let key = match point.value {
-            Held::Here(value) => return Ok(value),
-            Held::Stored(key, _) => key,
+            LazyValue::Here(value) => return Ok(value),
+            LazyValue::Stored(key, _) => key,
         };
         if self.last.as_ref().is_none_or(|(last, _)| *last != key) {
             self.last = None;
@@ -267,9 +267,9 @@ impl RowValues<'_> {
                     return value_of(self.name, row.values);
                 }
             }
-            Err(Corrupt("a row of a block is gone"))
+            Err(CorruptData("a row of a block is gone"))
         };
-        let found = find().and_then(|value| value.ok_or(Corrupt("a value of a row is gone")));
+        let found = find().and_then(|value| value.ok_or(CorruptData("a value of a row is gone")));
         let found = found.map_err(|cause| error::corrupt(keys::without_epoch(key), cause))?;
         Ok(found.to_value())
     }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use fieldline_core::ports::{Partition, StateKey, StateRow, StoreResult};
-use fieldline_model::kv::Corrupt;
+use fieldline_model::kv::CorruptData;
 use fjall::{Keyspace, OwnedWriteBatch};
 use parking_lot::Mutex;
 use uuid::Uuid;
@@ -19,14 +19,14 @@ const PARTITION_BYTES: usize = 4;
 
 /// Rows that have changed since the last checkpoint, by their keys. An empty value removes the row.
 #[derive(Default)]
-pub(super) struct States {
+pub(super) struct StateRowBuffer {
     changed: Mutex<HashMap<Vec<u8>, Bytes>>,
 }
 
 /// What a checkpoint has taken.
-pub(super) type Taken = HashMap<Vec<u8>, Bytes>;
+pub(super) type StateRowChanges = HashMap<Vec<u8>, Bytes>;
 
-impl States {
+impl StateRowBuffer {
     /// Takes rows. Whoever calls holds the positions, so that a checkpoint sees both or neither.
     pub(super) fn put(&self, partition: Partition, rows: &[StateRow]) {
         if rows.is_empty() {
@@ -43,12 +43,12 @@ impl States {
     }
 
     /// Hands the rows to a checkpoint. Whoever calls holds the positions.
-    pub(super) fn take(&self) -> Taken {
+    pub(super) fn take(&self) -> StateRowChanges {
         std::mem::take(&mut *self.changed.lock())
     }
 
     /// Takes back what a checkpoint could not write.
-    pub(super) fn restore(&self, taken: Taken) {
+    pub(super) fn restore(&self, taken: StateRowChanges) {
         let mut changed = self.changed.lock();
         for (key, value) in taken {
             changed.entry(key).or_insert(value);
@@ -71,7 +71,7 @@ impl States {
             .filter(|(_, value)| !value.is_empty())
             .map(|(key, value)| {
                 let key = read_key(&key)
-                    .ok_or_else(|| error::corrupt(&key, Corrupt("a state's key does not decode")))?;
+                    .ok_or_else(|| error::corrupt(&key, CorruptData("a state's key does not decode")))?;
                 Ok(StateRow { key, value })
             })
             .collect()
@@ -79,7 +79,7 @@ impl States {
 }
 
 /// Adds what was taken to a checkpoint's batch.
-pub(super) fn write(taken: &Taken, table: &Keyspace, batch: &mut OwnedWriteBatch) {
+pub(super) fn write(taken: &StateRowChanges, table: &Keyspace, batch: &mut OwnedWriteBatch) {
     for (key, value) in taken {
         if value.is_empty() {
             batch.remove(table, key.as_slice());

@@ -11,33 +11,34 @@ use fieldline_core::clock::SharedClock;
 use fieldline_core::directory::create_durably;
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{
-    AttributeRow, Effects, Offset, Partition, RowParts, StoreError, StoreErrorKind, StoreResult, TelemetryRow,
+    AttributeRow, Offset, Partition, StoreEffects, StoreError, StoreErrorKind, StoreResult, TelemetryRow,
+    TelemetrySaveStrategy,
 };
 use fieldline_model::kv::unpack;
 use parking_lot::{Condvar, Mutex, RwLock};
 
-use super::block::Row;
-use super::cells::{Cells, Newest};
-use super::checkpoint::{self, CHECKPOINT_KEY, Positions, SEQ_KEY, Syncer};
-use super::engine::{Engine, Epoch};
+use super::block::BlockRow;
+use super::cells::{ConflictPolicy, LatestCache};
+use super::checkpoint::{self, CHECKPOINT_KEY, CheckpointPosition, GroupSync, SEQ_KEY};
+use super::engine::{RowEpoch, SeriesEngine};
 use super::expiry::ExpiryClock;
-use super::heads::Heads;
-use super::health::Health;
+use super::heads::Memtable;
+use super::health::SeriesHealth;
 use super::keys::{self, MAX_NAME_BYTES};
 use super::metrics as names;
 use super::options::Options;
-use super::states::States;
-use super::watermark::Watermark;
+use super::states::StateRowBuffer;
+use super::watermark::CheckpointWatermark;
 use super::{error, pack, sweep};
 
 /// How far the sequence numbers jump at a restart: more rows than fit between two checkpoints.
 const SEQ_JUMP: u64 = 1 << 32;
 
 /// How often the keeper looks what there is to do. Tests do it by hand.
-const UPKEEP_INTERVAL: Duration = Duration::from_secs(if cfg!(test) { 1_000_000 } else { 1 });
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(if cfg!(test) { 1_000_000 } else { 1 });
 
 static ROW_GATE: LogGate = LogGate::new(1);
-static KEEPER_GATE: LogGate = LogGate::new(1);
+static MAINTENANCE_GATE: LogGate = LogGate::new(1);
 
 /// Time series, latest values, attributes and journal positions of one node.
 pub struct SeriesStore {
@@ -46,36 +47,36 @@ pub struct SeriesStore {
     pub(super) options: Options,
     pub(super) clock: SharedClock,
     /// `None` while it is being reopened, and once the store is closed.
-    pub(super) engine: RwLock<Option<Arc<Engine>>>,
-    pub(super) health: Mutex<Health>,
-    pub(super) latest: Cells,
-    pub(super) attributes: Cells,
-    pub(super) heads: Heads,
-    pub(super) positions: Mutex<BTreeMap<Partition, Positions>>,
+    pub(super) engine: RwLock<Option<Arc<SeriesEngine>>>,
+    pub(super) health: Mutex<SeriesHealth>,
+    pub(super) latest: LatestCache,
+    pub(super) attributes: LatestCache,
+    pub(super) heads: Memtable,
+    pub(super) positions: Mutex<BTreeMap<Partition, CheckpointPosition>>,
     /// Changed together with the positions, under their lock.
-    pub(super) states: States,
+    pub(super) states: StateRowBuffer,
     pub(super) seq: AtomicU64,
     pub(super) checkpoint: AtomicU64,
-    pub(super) watermark: Watermark,
+    pub(super) watermark: CheckpointWatermark,
     pub(super) checkpointing: Mutex<()>,
     pub(super) gate: RwLock<()>,
     pub(super) packing: Mutex<()>,
-    pub(super) sweep: Mutex<sweep::Progress>,
+    pub(super) sweep: Mutex<sweep::ExpiryCursor>,
     expiry: Mutex<ExpiryClock>,
-    pub(super) sync: Syncer,
-    signal: Arc<Signal>,
+    pub(super) sync: GroupSync,
+    signal: Arc<MaintenanceSignal>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// Wakes the background threads.
 #[derive(Default)]
-pub(super) struct Signal {
+pub(super) struct MaintenanceSignal {
     stop: AtomicBool,
     wake: Mutex<u64>,
     changed: Condvar,
 }
 
-impl Signal {
+impl MaintenanceSignal {
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Acquire)
     }
@@ -102,16 +103,16 @@ impl SeriesStore {
         }
         names::describe();
         create_durably(dir, 0o777).map_err(error::io)?;
-        let watermark = Watermark::open(dir)?;
-        let engine =
-            Engine::open(dir, options, clock.now_ms()).map_err(|error| error::cannot_open(dir, error))?;
+        let watermark = CheckpointWatermark::open(dir)?;
+        let engine = SeriesEngine::open(dir, options, clock.now_ms())
+            .map_err(|error| error::cannot_open(dir, error))?;
         let checkpoint = engine.meta_number(CHECKPOINT_KEY)?.unwrap_or(0);
         if checkpoint < watermark.get() {
             return Err(checkpoint::lost(dir, checkpoint, watermark.get()));
         }
         let seq = engine.meta_number(SEQ_KEY)?.unwrap_or(0).saturating_add(SEQ_JUMP);
         let positions = checkpoint::stored_positions(&engine)?;
-        let cells = |newest| Cells::new(options.cells_cache.as_usize(), newest);
+        let cells = |newest| LatestCache::new(options.cells_cache.as_usize(), newest);
         let store = Arc::new_cyclic(|me| Self {
             me: me.clone(),
             dir: dir.to_owned(),
@@ -119,11 +120,11 @@ impl SeriesStore {
             clock,
             engine: RwLock::new(Some(Arc::new(engine))),
             health: Mutex::default(),
-            latest: cells(Newest::ByTime),
-            attributes: cells(Newest::ByArrival),
-            heads: Heads::default(),
+            latest: cells(ConflictPolicy::ByTime),
+            attributes: cells(ConflictPolicy::ByArrival),
+            heads: Memtable::default(),
             positions: Mutex::new(positions),
-            states: States::default(),
+            states: StateRowBuffer::default(),
             seq: AtomicU64::new(seq),
             checkpoint: AtomicU64::new(checkpoint),
             watermark,
@@ -132,18 +133,18 @@ impl SeriesStore {
             packing: Mutex::default(),
             sweep: Mutex::default(),
             expiry: Mutex::new(ExpiryClock::new(options.clock_grace.0)),
-            sync: Syncer::default(),
+            sync: GroupSync::default(),
             signal: Arc::default(),
             threads: Mutex::default(),
         });
         // From here on numbers are taken from the new range, which must outlive a crash before the first checkpoint.
         store.write_checkpoint(true)?;
-        store.spawn("series-keeper", keep)?;
+        store.spawn("series-keeper", run_maintenance)?;
         store.spawn("series-packer", pack::run)?;
         Ok(store)
     }
 
-    fn spawn(self: &Arc<Self>, name: &str, run: fn(&Weak<Self>, &Arc<Signal>)) -> StoreResult<()> {
+    fn spawn(self: &Arc<Self>, name: &str, run: fn(&Weak<Self>, &Arc<MaintenanceSignal>)) -> StoreResult<()> {
         let (store, signal) = (Arc::downgrade(self), Arc::clone(&self.signal));
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
@@ -168,12 +169,12 @@ impl SeriesStore {
     }
 
     /// The engine, for reading.
-    pub(super) fn engine(&self) -> StoreResult<Arc<Engine>> {
+    pub(super) fn engine(&self) -> StoreResult<Arc<SeriesEngine>> {
         self.engine.read().clone().ok_or_else(error::closed)
     }
 
     /// The engine, for writing; refused while it is known to fail.
-    pub(super) fn writable(&self) -> StoreResult<Arc<Engine>> {
+    pub(super) fn writable(&self) -> StoreResult<Arc<SeriesEngine>> {
         self.health.lock().check()?;
         self.engine()
     }
@@ -192,7 +193,7 @@ impl SeriesStore {
         &self,
         partition: Partition,
         next: Offset,
-        effects: &Effects<'_>,
+        effects: &StoreEffects<'_>,
     ) -> StoreResult<()> {
         if self.position(partition).is_some_and(|applied| next <= applied) {
             return Ok(());
@@ -205,7 +206,7 @@ impl SeriesStore {
         &self,
         partition: Partition,
         next: Option<Offset>,
-        effects: &Effects<'_>,
+        effects: &StoreEffects<'_>,
     ) -> StoreResult<()> {
         if self.latest.is_overfull() || self.attributes.is_overfull() {
             self.write_checkpoint(false)?;
@@ -228,13 +229,13 @@ impl SeriesStore {
     }
 
     /// Puts rows where their parts belong. The gate is held. Where it fails, it may be done again.
-    pub(super) fn put_telemetry(&self, engine: &Engine, rows: &[&TelemetryRow<'_>]) -> StoreResult<()> {
+    pub(super) fn put_telemetry(&self, engine: &SeriesEngine, rows: &[&TelemetryRow<'_>]) -> StoreResult<()> {
         if rows.iter().all(|row| row.parts.history && row.parts.latest) {
             self.put_latest(engine, rows)?;
             self.put_rows(rows);
             return Ok(());
         }
-        let having = |has: fn(&RowParts) -> bool| -> Vec<_> {
+        let having = |has: fn(&TelemetrySaveStrategy) -> bool| -> Vec<_> {
             rows.iter().copied().filter(|row| has(&row.parts)).collect()
         };
         self.put_latest(engine, &having(|parts| parts.latest))?;
@@ -246,7 +247,7 @@ impl SeriesStore {
     fn put_rows(&self, rows: &[&TelemetryRow<'_>]) {
         let first = self.seq.fetch_add(rows.len() as u64, Ordering::Relaxed);
         for (seq, row) in (first..).zip(rows) {
-            let row_of_head = Row {
+            let row_of_head = BlockRow {
                 ts: row.ts,
                 seq,
                 ttl: row.ttl_seconds,
@@ -271,23 +272,23 @@ impl SeriesStore {
         let engine = self.writable()?;
         let mut batch = engine.batch(1024);
         let epoch = engine.active()?;
-        let leaving = self.heads.leave(&epoch, &mut batch, self.now_ms());
+        let leaving = self.heads.flush(&epoch, &mut batch, self.now_ms());
         engine
             .commit(batch, &[&epoch.rows])
-            .map_err(|error| self.write_failed(error))?;
-        self.heads.left(leaving);
+            .map_err(|error| self.note_write_failure(error))?;
+        self.heads.flushed(leaving);
         self.wake_when_large(&epoch);
         Ok(())
     }
 
     /// Lets the keeper seal an epoch that has become large.
-    pub(super) fn wake_when_large(&self, epoch: &Epoch) {
+    pub(super) fn wake_when_large(&self, epoch: &RowEpoch) {
         if epoch.bytes.load(Ordering::Relaxed) >= self.options.pack_bytes.0 {
             self.signal.wake();
         }
     }
 
-    fn put_latest(&self, engine: &Engine, rows: &[&TelemetryRow<'_>]) -> StoreResult<()> {
+    fn put_latest(&self, engine: &SeriesEngine, rows: &[&TelemetryRow<'_>]) -> StoreResult<()> {
         for row in rows {
             let group = keys::latest_group(row.subject);
             let values = unpack(row.values).filter_map(Result::ok);
@@ -297,7 +298,7 @@ impl SeriesStore {
         Ok(())
     }
 
-    pub(super) fn put_attributes(&self, engine: &Engine, row: &AttributeRow<'_>) -> StoreResult<()> {
+    pub(super) fn put_attributes(&self, engine: &SeriesEngine, row: &AttributeRow<'_>) -> StoreResult<()> {
         let group = keys::attribute_group(row.subject, row.scope);
         let values = unpack(row.values).filter_map(Result::ok);
         let values = values.filter(|(name, _)| name.len() <= MAX_NAME_BYTES);
@@ -353,22 +354,22 @@ pub(super) fn is_usable(values: &[u8]) -> bool {
 }
 
 /// The keeper thread: seals, sweeps, and recovers from a full disk. Checkpoints are made when ingest asks for them.
-fn keep(store: &Weak<SeriesStore>, signal: &Arc<Signal>) {
+fn run_maintenance(store: &Weak<SeriesStore>, signal: &Arc<MaintenanceSignal>) {
     let mut seen = 0;
     let mut interval = Duration::ZERO;
     let mut next_sweep = Instant::now();
     while !signal.is_stopped() {
         signal.wait(&mut seen, interval);
         let Some(store) = store.upgrade() else { return };
-        interval = UPKEEP_INTERVAL;
+        interval = MAINTENANCE_INTERVAL;
         store.heal();
         let mut outcome = store.seal_when_due();
         if Instant::now() >= next_sweep {
             next_sweep = Instant::now() + store.options.sweep_interval.0;
-            outcome = outcome.and(store.sweep_some());
+            outcome = outcome.and(store.expire_slice());
         }
         if let Err(error) = outcome
-            && let Some(suppressed) = KEEPER_GATE.open()
+            && let Some(suppressed) = MAINTENANCE_GATE.open()
         {
             tracing::warn!(%error, suppressed, "upkeep of the time-series store failed");
         }

@@ -6,7 +6,7 @@ use fjall::Keyspace;
 use super::cell::{cell_key, stored_expiry};
 use super::chunk::{self, is_expired};
 use super::error;
-use super::keys::{GROUP_BYTES, Group};
+use super::keys::{GROUP_BYTES, ValueGroupKey};
 use super::store::SeriesStore;
 
 const CHUNKS_A_TICK: usize = 512;
@@ -14,23 +14,23 @@ const CELLS_A_TICK: usize = 4096;
 
 /// Where the next slices begin.
 #[derive(Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct ExpiryCursor {
     chunks: Vec<u8>,
     cells: Vec<u8>,
 }
 
 impl SeriesStore {
     /// Searches one slice.
-    pub(super) fn sweep_some(&self) -> StoreResult<()> {
+    pub(super) fn expire_slice(&self) -> StoreResult<()> {
         let packing = self.packing.lock();
         let mut progress = self.sweep.lock();
-        self.sweep_chunks(&mut progress.chunks)?;
+        self.expire_chunks(&mut progress.chunks)?;
         drop(packing);
-        self.sweep_latest(&mut progress.cells)
+        self.expire_latest(&mut progress.cells)
     }
 
     /// Removes chunks of which all points have expired; single points go when their chunk is rewritten.
-    fn sweep_chunks(&self, cursor: &mut Vec<u8>) -> StoreResult<()> {
+    fn expire_chunks(&self, cursor: &mut Vec<u8>) -> StoreResult<()> {
         let engine = self.writable()?;
         let now = self.expiry_ms();
         let mut batch = engine.batch(16);
@@ -44,13 +44,13 @@ impl SeriesStore {
         })?;
         engine
             .commit(batch, &[&engine.chunks])
-            .map_err(|error| self.write_failed(error))
+            .map_err(|error| self.note_write_failure(error))
     }
 
-    fn sweep_latest(&self, cursor: &mut Vec<u8>) -> StoreResult<()> {
+    fn expire_latest(&self, cursor: &mut Vec<u8>) -> StoreResult<()> {
         let engine = self.writable()?;
         let now = self.expiry_ms();
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: Vec<ValueGroupKey> = Vec::new();
         walk(&engine.latest, cursor, CELLS_A_TICK, |key, value| {
             let expired = stored_expiry(value).is_ok_and(|(ts, ttl)| is_expired(ts, ttl, now));
             if expired

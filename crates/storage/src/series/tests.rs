@@ -19,10 +19,10 @@ use std::time::SystemTime;
 
 use async_trait::async_trait;
 use fieldline_core::clock::Clock;
-use fieldline_core::options::Span;
+use fieldline_core::options::HumanDuration;
 use fieldline_testkit::clock::ManualClock;
 use fieldline_testkit::contract::series as contract;
-use fieldline_testkit::contract::series::{Backend, Stores};
+use fieldline_testkit::contract::series::{SeriesBackend, SeriesStores};
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
@@ -36,12 +36,12 @@ pub(super) struct World {
 }
 
 pub(super) fn quiet() -> Options {
-    let never = Span::secs(1_000_000);
+    let never = HumanDuration::secs(1_000_000);
     Options {
         sweep_interval: never,
-        pack_age: Span::secs(1_000_000_000),
+        pack_age: HumanDuration::secs(1_000_000_000),
         // The clock of these tests jumps.
-        clock_grace: Span::secs(0),
+        clock_grace: HumanDuration::secs(0),
         ..Options::default()
     }
 }
@@ -130,10 +130,10 @@ fn try_copy(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 #[async_trait]
-impl Backend for World {
-    async fn stores(&self) -> Stores {
+impl SeriesBackend for World {
+    async fn stores(&self) -> SeriesStores {
         let store = self.store();
-        Stores {
+        SeriesStores {
             series: store.clone(),
             attributes: store.clone(),
             ingest: store.clone(),
@@ -141,7 +141,7 @@ impl Backend for World {
         }
     }
 
-    async fn crash(&self) -> Stores {
+    async fn crash(&self) -> SeriesStores {
         World::crash(self);
         self.stores().await
     }

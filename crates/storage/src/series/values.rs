@@ -1,8 +1,8 @@
 //! Single values of many entities: from memory where they are there, else one look into the table a value, without
 //! filling the cache with what nobody else asks for.
 
-use fieldline_core::ports::{StoreResult, StoredValue, ValueReader, ValueSource, ValuesOf};
-use fieldline_model::{EntityId, Subject};
+use fieldline_core::ports::{StoreResult, StoredValue, ValueReadRequest, ValueReader, ValueSource};
+use fieldline_model::{EntityId, EntityKey};
 
 use super::keys;
 use super::store::SeriesStore;
@@ -10,12 +10,12 @@ use super::store::SeriesStore;
 impl ValueReader for SeriesStore {
     fn read(
         &self,
-        values: ValuesOf<'_>,
+        values: ValueReadRequest<'_>,
         visit: &mut dyn FnMut(usize, usize, StoredValue<'_>),
     ) -> StoreResult<()> {
         let engine = self.engine()?;
         for (place, id) in values.ids.iter().enumerate() {
-            let subject = Subject {
+            let subject = EntityKey {
                 tenant: values.tenant,
                 entity: EntityId::new(values.kind, *id),
             };

@@ -12,11 +12,11 @@ use super::error;
 const FILE: &str = "checkpoint.watermark";
 
 /// The file, and the number in it.
-pub(super) struct Watermark {
+pub(super) struct CheckpointWatermark {
     file: Mutex<(File, u64)>,
 }
 
-impl Watermark {
+impl CheckpointWatermark {
     /// Opens the file. A torn or missing one counts as 0: it is a lower bound and never wrong for being too low.
     pub(super) fn open(dir: &Path) -> StoreResult<Self> {
         let mut file = OpenOptions::new()

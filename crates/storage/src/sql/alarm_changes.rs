@@ -1,17 +1,17 @@
 //! Changes of alarms: raising, updating, deleting.
 
-use fieldline_core::ports::{AlarmApiResult, AlarmChange, AlarmDraft, Propagation, StoreResult};
+use fieldline_core::ports::{AlarmApiResult, AlarmChange, AlarmDraft, AlarmPropagation, StoreResult};
 use fieldline_model::entity::{Alarm, AlarmAssignee, AlarmInfo, AlarmSeverity, User};
 use fieldline_model::{AlarmId, EntityId, TenantId};
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::alarm_rows::{self, alarm_columns};
-use super::alarms::{Alarms, select};
-use super::database::Changes;
-use super::failure::Failure;
+use super::alarms::{SqlAlarms, select};
+use super::database::SqlTransaction;
+use super::failure::StatementError;
 use super::names::{names, type_code};
-use super::query::{Owner, Query, Row};
+use super::query::{RowOwner, SqlQuery, SqlRow};
 use super::record;
 
 /// A result in which nothing has changed.
@@ -36,39 +36,39 @@ fn changed(alarm: Alarm, old: Alarm) -> AlarmApiResult {
 }
 
 /// The values of an alarm that raising it again replaces.
-pub(super) struct Values<'a> {
+pub(super) struct AlarmValues<'a> {
     pub(super) severity: AlarmSeverity,
     pub(super) start_ts: i64,
     pub(super) end_ts: i64,
     pub(super) details: Option<&'a Value>,
-    pub(super) propagation: &'a Propagation,
+    pub(super) propagation: &'a AlarmPropagation,
 }
 
-impl Values<'_> {
+impl AlarmValues<'_> {
     fn differ_from(&self, alarm: &Alarm) -> bool {
         alarm.severity != Some(self.severity)
             || (alarm.start_ts, alarm.end_ts) != (self.start_ts, self.end_ts)
             || alarm.details.as_ref() != self.details.filter(|details| !details.is_null())
-            || Propagation::of(alarm) != *self.propagation
+            || AlarmPropagation::of(alarm) != *self.propagation
     }
 }
 
-impl Alarms {
+impl SqlAlarms {
     pub(super) async fn by_id(&self, tenant: TenantId, id: AlarmId) -> StoreResult<Option<Alarm>> {
         let query = select()
             .push("alarm.id = ")
             .bind(id.0)
-            .owned_by(Owner::Tenant(tenant.0));
+            .owned_by(RowOwner::Tenant(tenant.0));
         alarm_rows::first(&self.0.read(query).await?)
     }
 
     /// Sets the values of an alarm; `None` where it is gone, or not active though it must be.
-    pub(super) async fn set(&self, old: Alarm, values: &Values<'_>, only_active: bool) -> AlarmChange {
+    pub(super) async fn set(&self, old: Alarm, values: &AlarmValues<'_>, only_active: bool) -> AlarmChange {
         if !values.differ_from(&old) {
             return Ok(Some(unchanged(old)));
         }
         let propagation = values.propagation;
-        let query = Query::new("UPDATE alarm SET severity = ")
+        let query = SqlQuery::new("UPDATE alarm SET severity = ")
             .bind(values.severity.name())
             .push(", start_ts = ")
             .bind(values.start_ts)
@@ -90,7 +90,7 @@ impl Alarms {
                 " WHERE id = "
             })
             .bind(old.id.map(|id| id.0))
-            .owned_by(Owner::Tenant(old.tenant_id.0))
+            .owned_by(RowOwner::Tenant(old.tenant_id.0))
             .push(concat!(" RETURNING ", alarm_columns!()));
         let alarm = alarm_rows::first(&self.0.write(query).await?)?;
         Ok(alarm.map(|alarm| changed(alarm, old)))
@@ -103,14 +103,16 @@ impl Alarms {
             .rows(insertion(draft, id)?)
             .await
             .map_err(|failure| match failure {
-                Failure::BrokenReference => record::invalid("Alarm is referencing to non-existent tenant!"),
+                StatementError::BrokenReference => {
+                    record::invalid("Alarm is referencing to non-existent tenant!")
+                }
                 failure => failure.into_error(),
             })?;
         let Some(alarm) = alarm_rows::first(&rows)? else {
             return Ok(None);
         };
         show_at(&mut changes, draft.tenant, id, &[draft.originator]).await?;
-        let known = Query::new("INSERT INTO alarm_type (tenant_id, type, search) VALUES (")
+        let known = SqlQuery::new("INSERT INTO alarm_type (tenant_id, type, search) VALUES (")
             .bind(draft.tenant.0)
             .push(", ")
             .bind(draft.alarm_type.as_str())
@@ -127,8 +129,8 @@ impl Alarms {
         &self,
         tenant: TenantId,
         id: AlarmId,
-        update: Query,
-        condition: impl FnOnce(Query) -> Query,
+        update: SqlQuery,
+        condition: impl FnOnce(SqlQuery) -> SqlQuery,
     ) -> AlarmChange {
         let Some(old) = self.by_id(tenant, id).await? else {
             return Ok(None);
@@ -137,7 +139,7 @@ impl Alarms {
             update
                 .push(" WHERE id = ")
                 .bind(id.0)
-                .owned_by(Owner::Tenant(tenant.0)),
+                .owned_by(RowOwner::Tenant(tenant.0)),
         );
         let rows = self
             .0
@@ -158,7 +160,7 @@ impl Alarms {
             .filter_map(|alarm| alarm.assignee_id)
             .map(|id| id.0)
             .collect();
-        let users: Vec<User> = record::by_ids(&self.0, Owner::Tenant(tenant.0), users.into_iter()).await?;
+        let users: Vec<User> = record::by_ids(&self.0, RowOwner::Tenant(tenant.0), users.into_iter()).await?;
         let infos = alarms.into_iter().map(|alarm| {
             let named = alarm.originator.and_then(|originator| names.get(&originator));
             let name = named.map_or("Deleted", |named| &named.name).to_owned();
@@ -184,7 +186,7 @@ impl Alarms {
     }
 
     /// Deletes what a statement says, and the types that no alarm has any more; returns what was deleted.
-    pub(super) async fn remove(&self, tenant: TenantId, deletion: Query) -> StoreResult<Vec<Alarm>> {
+    pub(super) async fn remove(&self, tenant: TenantId, deletion: SqlQuery) -> StoreResult<Vec<Alarm>> {
         let mut changes = self.0.begin().await?;
         let rows = changes
             .rows(deletion.push(concat!(" RETURNING ", alarm_columns!())))
@@ -194,7 +196,7 @@ impl Alarms {
         types.sort_unstable();
         types.dedup();
         for alarm_type in types {
-            let unused = Query::new("DELETE FROM alarm_type WHERE tenant_id = ")
+            let unused = SqlQuery::new("DELETE FROM alarm_type WHERE tenant_id = ")
                 .bind(tenant.0)
                 .push(" AND type = ")
                 .bind(alarm_type)
@@ -209,15 +211,15 @@ impl Alarms {
     }
 }
 
-pub(super) fn read_all(rows: &[Row]) -> StoreResult<Vec<Alarm>> {
+pub(super) fn read_all(rows: &[SqlRow]) -> StoreResult<Vec<Alarm>> {
     rows.iter()
         .map(|row| alarm_rows::read(&mut row.columns()))
         .collect()
 }
 
-fn insertion(draft: &AlarmDraft, id: AlarmId) -> StoreResult<Query> {
+fn insertion(draft: &AlarmDraft, id: AlarmId) -> StoreResult<SqlQuery> {
     let propagation = &draft.propagation;
-    Ok(Query::new(
+    Ok(SqlQuery::new(
         "INSERT INTO alarm (id, created_time, tenant_id, customer_id, originator_type, originator_id, type, severity, \
          start_ts, end_ts, propagate, propagate_to_owner, propagate_to_tenant, relation_types, details, search, \
          acknowledged, cleared, ack_ts, clear_ts, assign_ts) VALUES (",
@@ -261,13 +263,13 @@ fn insertion(draft: &AlarmDraft, id: AlarmId) -> StoreResult<Query> {
 
 /// Lets an alarm of the tenant show at entities.
 pub(super) async fn show_at(
-    changes: &mut Changes,
+    changes: &mut SqlTransaction,
     tenant: TenantId,
     id: AlarmId,
     entities: &[EntityId],
 ) -> StoreResult<()> {
     for entity in entities {
-        let query = Query::new(
+        let query = SqlQuery::new(
             "INSERT INTO entity_alarm (alarm_id, tenant_id, entity_type, entity_id) SELECT id, tenant_id, ",
         )
         .push("CAST(")
@@ -276,7 +278,7 @@ pub(super) async fn show_at(
         .bind(entity.id)
         .push(" FROM alarm WHERE id = ")
         .bind(id.0)
-        .owned_by(Owner::Tenant(tenant.0))
+        .owned_by(RowOwner::Tenant(tenant.0))
         .push(" ON CONFLICT DO NOTHING");
         changes.execute(query).await?;
     }

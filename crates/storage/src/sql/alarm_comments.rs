@@ -6,10 +6,10 @@ use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{AlarmId, TenantId, UserId};
 use uuid::Uuid;
 
-use super::database::Database;
-use super::failure::Failure;
-use super::list::{self, Listing};
-use super::query::{Columns, Owner, Query, unreadable};
+use super::database::EntityDatabase;
+use super::failure::StatementError;
+use super::list::{self, ListDefinition};
+use super::query::{ColumnReader, RowOwner, SqlQuery, unreadable};
 use super::record;
 
 /// What a comment is read from.
@@ -20,7 +20,7 @@ macro_rules! comment_columns {
     };
 }
 
-fn read(columns: &mut Columns<'_>) -> StoreResult<AlarmComment> {
+fn read(columns: &mut ColumnReader<'_>) -> StoreResult<AlarmComment> {
     let id = columns.next()?;
     let created_time = columns.next()?;
     let alarm = AlarmId(columns.next()?);
@@ -40,7 +40,7 @@ fn read(columns: &mut Columns<'_>) -> StoreResult<AlarmComment> {
     })
 }
 
-const LISTING: Listing = Listing {
+const LISTING: ListDefinition = ListDefinition {
     table: "alarm_comment",
     select: comment_columns!(),
     joins: "",
@@ -51,7 +51,7 @@ const LISTING: Listing = Listing {
 };
 
 pub(super) async fn save(
-    database: &Database,
+    database: &EntityDatabase,
     tenant: TenantId,
     comment: &AlarmComment,
 ) -> StoreResult<AlarmComment> {
@@ -62,7 +62,7 @@ pub(super) async fn save(
         return Err(record::invalid("Comment should be specified!"));
     };
     // Taken from the alarm itself, so that there is none under an alarm of another tenant.
-    let query = Query::new(
+    let query = SqlQuery::new(
         "INSERT INTO alarm_comment (id, created_time, user_id, type, comment, alarm_id, tenant_id) SELECT ",
     )
     .bind(id.id)
@@ -76,13 +76,13 @@ pub(super) async fn save(
     .bind(text.to_string())
     .push(", id, tenant_id FROM alarm WHERE id = ")
     .bind(alarm.0)
-    .owned_by(Owner::Tenant(tenant.0))
+    .owned_by(RowOwner::Tenant(tenant.0))
     .push(
         " ON CONFLICT (id) DO UPDATE SET user_id = excluded.user_id, type = excluded.type, comment = \
          excluded.comment WHERE alarm_comment.alarm_id = excluded.alarm_id RETURNING ",
     )
     .push(comment_columns!());
-    let rows = database.write(query).await.map_err(Failure::into_error)?;
+    let rows = database.write(query).await.map_err(StatementError::into_error)?;
     match rows.first() {
         Some(row) => read(&mut row.columns()),
         None => Err(record::not_found("Alarm")),
@@ -90,12 +90,12 @@ pub(super) async fn save(
 }
 
 pub(super) async fn get(
-    database: &Database,
+    database: &EntityDatabase,
     tenant: TenantId,
     alarm: AlarmId,
     id: AlarmCommentId,
 ) -> StoreResult<Option<AlarmComment>> {
-    let query = Query::new(concat!(
+    let query = SqlQuery::new(concat!(
         "SELECT ",
         comment_columns!(),
         " FROM alarm_comment WHERE id = "
@@ -103,32 +103,32 @@ pub(super) async fn get(
     .bind(id.id)
     .push(" AND alarm_id = ")
     .bind(alarm.0)
-    .owned_by(Owner::Tenant(tenant.0));
+    .owned_by(RowOwner::Tenant(tenant.0));
     let rows = database.read(query).await?;
     rows.first().map(|row| read(&mut row.columns())).transpose()
 }
 
 pub(super) async fn list(
-    database: &Database,
+    database: &EntityDatabase,
     tenant: TenantId,
     alarm: AlarmId,
     page: &PageLink,
 ) -> StoreResult<PageData<AlarmCommentInfo>> {
-    let condition = |query: Query| {
+    let condition = |query: SqlQuery| {
         query
             .push(" AND alarm_comment.alarm_id = ")
             .bind(alarm.0)
             .push(" AND alarm_comment.tenant_id = ")
             .bind(tenant.0)
     };
-    let everything = |query: Query, _: &str| query.push("TRUE");
+    let everything = |query: SqlQuery, _: &str| query.push("TRUE");
     let comments = list::page(database, &LISTING, page, condition, everything, read).await?;
     let authors = comments
         .data
         .iter()
         .filter_map(|comment| comment.user_id)
         .map(|user| user.0);
-    let authors: Vec<User> = record::by_ids(database, Owner::Tenant(tenant.0), authors).await?;
+    let authors: Vec<User> = record::by_ids(database, RowOwner::Tenant(tenant.0), authors).await?;
     Ok(comments.map(|comment| {
         let author = authors.iter().find(|user| user.id == comment.user_id);
         AlarmCommentInfo {

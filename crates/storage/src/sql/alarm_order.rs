@@ -7,9 +7,9 @@ use fieldline_model::{EntityId, TenantId};
 
 use super::alarm_changes::read_all;
 use super::alarm_rows::{self, alarm_columns};
-use super::database::Database;
+use super::database::EntityDatabase;
 use super::list;
-use super::query::Query;
+use super::query::SqlQuery;
 use super::record;
 
 /// The entities in whose order a query wants its alarms, if it does.
@@ -24,24 +24,24 @@ pub(super) fn entities(query: &AlarmQuery) -> Option<&[EntityId]> {
 
 /// A page of the alarms of these entities, the newest of each first.
 pub(super) async fn page(
-    database: &Database,
+    database: &EntityDatabase,
     tenant: TenantId,
     query: &AlarmQuery,
     entities: &[EntityId],
     link: &PageLink,
 ) -> StoreResult<PageData<Alarm>> {
     let pattern = list::pattern(link.text_search.as_deref())?;
-    let searched = |sql: Query| match &pattern {
+    let searched = |sql: SqlQuery| match &pattern {
         Some(pattern) => alarm_rows::containing(sql.push(" AND "), pattern),
         None => sql,
     };
-    let counted = Query::new("SELECT COUNT(*) FROM alarm WHERE TRUE");
+    let counted = SqlQuery::new("SELECT COUNT(*) FROM alarm WHERE TRUE");
     let counted = searched(alarm_rows::matching(counted, tenant, query));
     let total = record::number(&database.read(counted).await?)?;
-    if link.skipped() >= total {
+    if link.offset() >= total {
         return Ok(PageData::new(Vec::new(), total, link));
     }
-    let select = Query::new(concat!("SELECT ", alarm_columns!(), " FROM alarm JOIN (SELECT "));
+    let select = SqlQuery::new(concat!("SELECT ", alarm_columns!(), " FROM alarm JOIN (SELECT "));
     let joined = if matches!(query.scope, AlarmScope::AffectingAny(_)) {
         // An alarm that shows at several of them stands where the first one does.
         named(
@@ -67,13 +67,13 @@ pub(super) async fn page(
         .push(" ORDER BY shown.place, alarm.created_time DESC, alarm.id DESC LIMIT ")
         .bind(i64::from(link.page_size.max(1)))
         .push(" OFFSET ")
-        .bind(i64::try_from(link.skipped()).unwrap_or(i64::MAX));
+        .bind(i64::try_from(link.offset()).unwrap_or(i64::MAX));
     let alarms = read_all(&database.read(rows).await?)?;
     Ok(PageData::new(alarms, total, link))
 }
 
 /// Appends the entities with their places, in columns that both databases give the same names.
-fn named(select: Query, entities: &[EntityId]) -> Query {
+fn named(select: SqlQuery, entities: &[EntityId]) -> SqlQuery {
     let mut query = select.push(" FROM (VALUES ");
     for (place, entity) in (0i64..).zip(entities) {
         query = query

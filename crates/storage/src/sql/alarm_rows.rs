@@ -6,9 +6,9 @@ use fieldline_model::{AlarmId, CustomerId, TenantId, UserId};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::list::{self, Listing};
+use super::list::{self, ListDefinition};
 use super::names::{entity_id, type_code};
-use super::query::{Columns, Query, Row, unreadable};
+use super::query::{ColumnReader, SqlQuery, SqlRow, unreadable};
 use super::record;
 
 /// What an alarm is read from.
@@ -22,7 +22,7 @@ macro_rules! alarm_columns {
 }
 pub(super) use alarm_columns;
 
-pub(super) fn read(columns: &mut Columns<'_>) -> StoreResult<Alarm> {
+pub(super) fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Alarm> {
     let id = AlarmId(columns.next()?);
     let created_time = columns.next()?;
     let tenant_id = TenantId(columns.next()?);
@@ -71,7 +71,7 @@ pub(super) fn read(columns: &mut Columns<'_>) -> StoreResult<Alarm> {
 }
 
 /// The alarm in the first row, if there is one.
-pub(super) fn first(rows: &[Row]) -> StoreResult<Option<Alarm>> {
+pub(super) fn first(rows: &[SqlRow]) -> StoreResult<Option<Alarm>> {
     rows.first().map(|row| read(&mut row.columns())).transpose()
 }
 
@@ -111,7 +111,7 @@ const ORIGINATOR_LABEL: &str = "COALESCE(CASE alarm.originator_type \
 const ASSIGNEE: &str =
     "COALESCE((SELECT email_key FROM user_account WHERE user_account.id = alarm.assignee_id), '')";
 
-pub(super) const LISTING: Listing = Listing {
+pub(super) const LISTING: ListDefinition = ListDefinition {
     table: "alarm",
     select: alarm_columns!(),
     joins: "",
@@ -135,7 +135,7 @@ pub(super) const LISTING: Listing = Listing {
 };
 
 /// A text search in type, severity and status.
-pub(super) fn containing(query: Query, pattern: &str) -> Query {
+pub(super) fn containing(query: SqlQuery, pattern: &str) -> SqlQuery {
     list::own_text(query.push("("), pattern)
         .push(" OR LOWER(alarm.severity) LIKE ")
         .bind(pattern)
@@ -161,7 +161,7 @@ pub(super) fn check(query: &AlarmQuery) -> StoreResult<()> {
 }
 
 /// Appends the conditions of a query.
-pub(super) fn matching(mut sql: Query, tenant: TenantId, query: &AlarmQuery) -> Query {
+pub(super) fn matching(mut sql: SqlQuery, tenant: TenantId, query: &AlarmQuery) -> SqlQuery {
     sql = in_scope(
         sql.push(" AND alarm.tenant_id = ").bind(tenant.0),
         tenant,
@@ -212,8 +212,8 @@ pub(super) fn matching(mut sql: Query, tenant: TenantId, query: &AlarmQuery) -> 
     sql
 }
 
-fn in_scope(sql: Query, tenant: TenantId, scope: &AlarmScope) -> Query {
-    let affecting = |sql: Query| {
+fn in_scope(sql: SqlQuery, tenant: TenantId, scope: &AlarmScope) -> SqlQuery {
+    let affecting = |sql: SqlQuery| {
         sql.push(" AND alarm.id IN (SELECT alarm_id FROM entity_alarm WHERE entity_alarm.tenant_id = ")
             .bind(tenant.0)
     };

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    AlarmApiResult, AlarmChange, AlarmDraft, AlarmQuery, AlarmStore, AlarmTouch, AlarmUpdate, StoreError,
+    AlarmApiResult, AlarmChange, AlarmDraft, AlarmEndUpdate, AlarmQuery, AlarmStore, AlarmUpdate, StoreError,
     StoreErrorKind, StoreResult,
 };
 use fieldline_model::entity::{
@@ -12,14 +12,14 @@ use fieldline_model::page::{PageData, PageLink, SortOrder};
 use fieldline_model::{AlarmId, EntityId, TenantId, UserId};
 use serde_json::Value;
 
-use super::alarm_changes::{Values, read_all, show_at, unchanged};
+use super::alarm_changes::{AlarmValues, read_all, show_at, unchanged};
 use super::alarm_comments;
 use super::alarm_order;
 use super::alarm_rows::{self, alarm_columns};
-use super::database::Database;
+use super::database::EntityDatabase;
 use super::list;
 use super::names::{entity_id, type_code};
-use super::query::{Owner, Query};
+use super::query::{RowOwner, SqlQuery};
 use super::record;
 
 /// How often raising an alarm is tried while others raise and end it at the same moment.
@@ -29,19 +29,19 @@ const MOST_TRIES: u32 = 8;
 const MAX_ACTIVE: i64 = 1_000;
 
 /// Alarms in a database.
-pub(super) struct Alarms(pub(super) Database);
+pub(super) struct SqlAlarms(pub(super) EntityDatabase);
 
 /// `SELECT … FROM alarm WHERE `, to be continued with a condition.
-pub(super) fn select() -> Query {
-    Query::new(concat!("SELECT ", alarm_columns!(), " FROM alarm WHERE "))
+pub(super) fn select() -> SqlQuery {
+    SqlQuery::new(concat!("SELECT ", alarm_columns!(), " FROM alarm WHERE "))
 }
 
 #[async_trait]
-impl AlarmStore for Alarms {
+impl AlarmStore for SqlAlarms {
     async fn create_or_update_active(&self, draft: AlarmDraft) -> AlarmChange {
         let id = draft.id.unwrap_or_default();
         let id = if id.is_null() { AlarmId::new() } else { id };
-        let values = Values {
+        let values = AlarmValues {
             severity: draft.severity,
             start_ts: draft.start_ts,
             end_ts: draft.end_ts,
@@ -86,7 +86,7 @@ impl AlarmStore for Alarms {
         let Some(old) = self.by_id(update.tenant, update.id).await? else {
             return Ok(None);
         };
-        let values = Values {
+        let values = AlarmValues {
             severity: update.severity,
             start_ts: update.start_ts,
             end_ts: update.end_ts,
@@ -97,13 +97,13 @@ impl AlarmStore for Alarms {
     }
 
     async fn acknowledge(&self, tenant: TenantId, id: AlarmId, ts: i64) -> AlarmChange {
-        let update = Query::new("UPDATE alarm SET acknowledged = TRUE, ack_ts = ").bind(ts);
+        let update = SqlQuery::new("UPDATE alarm SET acknowledged = TRUE, ack_ts = ").bind(ts);
         self.change(tenant, id, update, |query| query.push(" AND NOT acknowledged"))
             .await
     }
 
     async fn clear(&self, tenant: TenantId, id: AlarmId, ts: i64, details: Option<&Value>) -> AlarmChange {
-        let mut update = Query::new("UPDATE alarm SET cleared = TRUE, clear_ts = ").bind(ts);
+        let mut update = SqlQuery::new("UPDATE alarm SET cleared = TRUE, clear_ts = ").bind(ts);
         if let Some(details) = alarm_rows::details(details) {
             update = update.push(", details = ").bind(details);
         }
@@ -118,7 +118,7 @@ impl AlarmStore for Alarms {
 
     async fn assign(&self, tenant: TenantId, id: AlarmId, assignee: Option<UserId>, ts: i64) -> AlarmChange {
         let assignee = assignee.map(|user| user.0);
-        let update = Query::new("UPDATE alarm SET assignee_id = ")
+        let update = SqlQuery::new("UPDATE alarm SET assignee_id = ")
             .bind(assignee)
             .push(", assign_ts = ")
             .bind(ts);
@@ -132,16 +132,16 @@ impl AlarmStore for Alarms {
         .await
     }
 
-    async fn touch(&self, touches: &[AlarmTouch]) -> StoreResult<()> {
+    async fn extend(&self, touches: &[AlarmEndUpdate]) -> StoreResult<()> {
         if touches.is_empty() {
             return Ok(());
         }
         // In the order of ids, so that concurrent batches do not lock each other out.
-        let mut touches: Vec<&AlarmTouch> = touches.iter().collect();
+        let mut touches: Vec<&AlarmEndUpdate> = touches.iter().collect();
         touches.sort_by_key(|touch| (touch.alarm, touch.end_ts));
         let mut changes = self.0.begin().await?;
         for touch in touches {
-            let mut query = Query::new("UPDATE alarm SET end_ts = ").bind(touch.end_ts);
+            let mut query = SqlQuery::new("UPDATE alarm SET end_ts = ").bind(touch.end_ts);
             if let Some(details) = alarm_rows::details(touch.details.as_ref()) {
                 query = query.push(", details = ").bind(details);
             }
@@ -150,7 +150,7 @@ impl AlarmStore for Alarms {
                 .bind(touch.alarm.0)
                 .push(" AND NOT cleared AND end_ts <= ")
                 .bind(touch.end_ts)
-                .owned_by(Owner::Tenant(touch.tenant.0));
+                .owned_by(RowOwner::Tenant(touch.tenant.0));
             changes.execute(query).await?;
         }
         changes.commit().await?;
@@ -167,11 +167,12 @@ impl AlarmStore for Alarms {
     async fn propagated(&self, tenant: TenantId, ids: &[AlarmId]) -> StoreResult<Vec<(AlarmId, EntityId)>> {
         let mut found = Vec::with_capacity(ids.len());
         for chunk in ids.chunks(record::IDS_A_STATEMENT) {
-            let query =
-                Query::new("SELECT alarm_id, entity_type, entity_id FROM entity_alarm WHERE alarm_id IN (")
-                    .bind_list(chunk.iter().map(|id| id.0))
-                    .push(")")
-                    .owned_by(Owner::Tenant(tenant.0));
+            let query = SqlQuery::new(
+                "SELECT alarm_id, entity_type, entity_id FROM entity_alarm WHERE alarm_id IN (",
+            )
+            .bind_list(chunk.iter().map(|id| id.0))
+            .push(")")
+            .owned_by(RowOwner::Tenant(tenant.0));
             for row in &self.0.read(query).await? {
                 let mut columns = row.columns();
                 found.push((AlarmId(columns.next()?), entity_id(&mut columns)?));
@@ -181,36 +182,36 @@ impl AlarmStore for Alarms {
     }
 
     async fn delete(&self, tenant: TenantId, id: AlarmId) -> StoreResult<Option<Alarm>> {
-        let deletion = Query::new("DELETE FROM alarm WHERE id = ")
+        let deletion = SqlQuery::new("DELETE FROM alarm WHERE id = ")
             .bind(id.0)
-            .owned_by(Owner::Tenant(tenant.0));
+            .owned_by(RowOwner::Tenant(tenant.0));
         Ok(self.remove(tenant, deletion).await?.pop())
     }
 
     async fn delete_of(&self, tenant: TenantId, entity: EntityId) -> StoreResult<u64> {
-        let deletion = Query::new("DELETE FROM alarm WHERE originator_id = ")
+        let deletion = SqlQuery::new("DELETE FROM alarm WHERE originator_id = ")
             .bind(entity.id)
             .push(" AND originator_type = ")
             .bind(type_code(entity.entity_type))
-            .owned_by(Owner::Tenant(tenant.0));
+            .owned_by(RowOwner::Tenant(tenant.0));
         let deleted = self.remove(tenant, deletion).await?.len();
-        let hide = Query::new("DELETE FROM entity_alarm WHERE entity_id = ")
+        let hide = SqlQuery::new("DELETE FROM entity_alarm WHERE entity_id = ")
             .bind(entity.id)
             .push(" AND entity_type = ")
             .bind(type_code(entity.entity_type))
-            .owned_by(Owner::Tenant(tenant.0));
+            .owned_by(RowOwner::Tenant(tenant.0));
         self.0.execute(hide).await?;
         Ok(deleted as u64)
     }
 
     async fn delete_before(&self, tenant: TenantId, end_ts: i64, limit: u32) -> StoreResult<Vec<Alarm>> {
-        let deletion = Query::new("DELETE FROM alarm WHERE id IN (SELECT id FROM alarm WHERE end_ts < ")
+        let deletion = SqlQuery::new("DELETE FROM alarm WHERE id IN (SELECT id FROM alarm WHERE end_ts < ")
             .bind(end_ts)
-            .owned_by(Owner::Tenant(tenant.0))
+            .owned_by(RowOwner::Tenant(tenant.0))
             .push(" ORDER BY end_ts LIMIT ")
             .bind(i64::from(limit))
             .push(")")
-            .owned_by(Owner::Tenant(tenant.0));
+            .owned_by(RowOwner::Tenant(tenant.0));
         self.remove(tenant, deletion).await
     }
 
@@ -234,7 +235,7 @@ impl AlarmStore for Alarms {
             .bind(originator.id)
             .push(" AND alarm.type = ")
             .bind(alarm_type)
-            .owned_by(Owner::Tenant(tenant.0));
+            .owned_by(RowOwner::Tenant(tenant.0));
         alarm_rows::first(&self.0.read(query).await?)
     }
 
@@ -244,7 +245,7 @@ impl AlarmStore for Alarms {
             .bind(originator.id)
             .push(" AND alarm.originator_type = ")
             .bind(type_code(originator.entity_type))
-            .owned_by(Owner::Tenant(tenant.0))
+            .owned_by(RowOwner::Tenant(tenant.0))
             .push(" ORDER BY alarm.created_time DESC, alarm.id DESC LIMIT ")
             .bind(MAX_ACTIVE);
         read_all(&self.0.read(query).await?)
@@ -257,7 +258,7 @@ impl AlarmStore for Alarms {
         page: &PageLink,
     ) -> StoreResult<PageData<AlarmInfo>> {
         alarm_rows::check(query)?;
-        let condition = |sql: Query| alarm_rows::matching(sql, tenant, query);
+        let condition = |sql: SqlQuery| alarm_rows::matching(sql, tenant, query);
         let found = match alarm_order::entities(query) {
             Some(entities) => alarm_order::page(&self.0, tenant, query, entities, page).await?,
             None => {
@@ -288,7 +289,7 @@ impl AlarmStore for Alarms {
 
     async fn count(&self, tenant: TenantId, query: &AlarmQuery) -> StoreResult<u64> {
         alarm_rows::check(query)?;
-        let sql = Query::new("SELECT COUNT(*) FROM alarm WHERE TRUE");
+        let sql = SqlQuery::new("SELECT COUNT(*) FROM alarm WHERE TRUE");
         record::number(&self.0.read_list(alarm_rows::matching(sql, tenant, query)).await?)
     }
 
@@ -298,7 +299,7 @@ impl AlarmStore for Alarms {
         query: &AlarmQuery,
     ) -> StoreResult<Option<AlarmSeverity>> {
         alarm_rows::check(query)?;
-        let sql = Query::new("SELECT DISTINCT alarm.severity FROM alarm WHERE TRUE");
+        let sql = SqlQuery::new("SELECT DISTINCT alarm.severity FROM alarm WHERE TRUE");
         let rows = self.0.read_list(alarm_rows::matching(sql, tenant, query)).await?;
         let mut severities = Vec::with_capacity(rows.len());
         for row in &rows {
@@ -311,22 +312,27 @@ impl AlarmStore for Alarms {
 
     async fn types(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<String>> {
         let pattern = list::pattern(page.text_search.as_deref())?;
-        let matching = |query: Query| {
+        let matching = |query: SqlQuery| {
             let query = query.push(" FROM alarm_type WHERE tenant_id = ").bind(tenant.0);
             match &pattern {
                 Some(pattern) => list::own_text(query.push(" AND "), pattern),
                 None => query,
             }
         };
-        let total = record::number(&self.0.read_list(matching(Query::new("SELECT COUNT(*)"))).await?)?;
-        let query = matching(Query::new("SELECT type"))
+        let total = record::number(
+            &self
+                .0
+                .read_list(matching(SqlQuery::new("SELECT COUNT(*)")))
+                .await?,
+        )?;
+        let query = matching(SqlQuery::new("SELECT type"))
             .push(match page.sort_order.unwrap_or_default() {
                 SortOrder::Asc => " ORDER BY type ASC LIMIT ",
                 SortOrder::Desc => " ORDER BY type DESC LIMIT ",
             })
             .bind(i64::from(page.page_size.max(1)))
             .push(" OFFSET ")
-            .bind(i64::try_from(page.skipped()).unwrap_or(i64::MAX));
+            .bind(i64::try_from(page.offset()).unwrap_or(i64::MAX));
         let rows = self.0.read_list(query).await?;
         let data = rows
             .iter()
@@ -336,9 +342,9 @@ impl AlarmStore for Alarms {
     }
 
     async fn assigned_to(&self, tenant: TenantId, user: UserId, limit: u32) -> StoreResult<Vec<AlarmId>> {
-        let query = Query::new("SELECT id FROM alarm WHERE assignee_id = ")
+        let query = SqlQuery::new("SELECT id FROM alarm WHERE assignee_id = ")
             .bind(user.0)
-            .owned_by(Owner::Tenant(tenant.0))
+            .owned_by(RowOwner::Tenant(tenant.0))
             .push(" ORDER BY id LIMIT ")
             .bind(i64::from(limit));
         let rows = self.0.read(query).await?;

@@ -7,15 +7,15 @@ use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{ApiKeyId, TenantId, UserId};
 use uuid::Uuid;
 
-use super::database::Database;
-use super::failure::Failure;
-use super::list::{self, Listing};
-use super::query::{Columns, Query, Row, unreadable};
+use super::database::EntityDatabase;
+use super::failure::StatementError;
+use super::list::{self, ListDefinition};
+use super::query::{ColumnReader, SqlQuery, SqlRow, unreadable};
 use super::record;
 
 const COLUMNS: &str = "id, created_time, tenant_id, user_id, enabled, expiration, description";
 
-const LISTING: Listing = Listing {
+const LISTING: ListDefinition = ListDefinition {
     table: "api_key",
     select: COLUMNS,
     joins: "",
@@ -28,15 +28,15 @@ const LISTING: Listing = Listing {
 };
 
 /// Keys in a database.
-pub(super) struct ApiKeys(pub(super) Database);
+pub(super) struct SqlApiKeys(pub(super) EntityDatabase);
 
 #[async_trait]
-impl ApiKeyStore for ApiKeys {
+impl ApiKeyStore for SqlApiKeys {
     async fn create(&self, key: ApiKeyInfo, hash: &str) -> StoreResult<ApiKeyInfo> {
         let id = key
             .id
             .ok_or_else(|| record::invalid("API key id should be specified!"))?;
-        let query = Query::new(
+        let query = SqlQuery::new(
             "INSERT INTO api_key (id, created_time, tenant_id, user_id, value_hash, enabled, expiration, description, \
              search) VALUES (",
         )
@@ -55,13 +55,13 @@ impl ApiKeyStore for ApiKeys {
         .push(COLUMNS);
         match self.0.write(query).await {
             Ok(rows) => first(&rows)?.ok_or_else(|| unreadable("a saved key was not returned")),
-            Err(Failure::BrokenReference) => Err(record::not_found("User")),
+            Err(StatementError::BrokenReference) => Err(record::not_found("User")),
             Err(failure) => Err(failure.into_error()),
         }
     }
 
     async fn update(&self, key: &ApiKeyInfo) -> StoreResult<Option<ApiKeyInfo>> {
-        let query = Query::new("UPDATE api_key SET description = ")
+        let query = SqlQuery::new("UPDATE api_key SET description = ")
             .bind(record::bounded("description", &key.description)?)
             .push(", search = ")
             .bind(record::search_text(&[Some(&key.description)]))
@@ -75,7 +75,7 @@ impl ApiKeyStore for ApiKeys {
     }
 
     async fn get(&self, id: ApiKeyId) -> StoreResult<Option<ApiKeyInfo>> {
-        let query = Query::new("SELECT ")
+        let query = SqlQuery::new("SELECT ")
             .push(COLUMNS)
             .push(" FROM api_key WHERE id = ")
             .bind(id.0);
@@ -83,7 +83,7 @@ impl ApiKeyStore for ApiKeys {
     }
 
     async fn by_hash(&self, hash: &str) -> StoreResult<Option<ApiKeyInfo>> {
-        let query = Query::new("SELECT ")
+        let query = SqlQuery::new("SELECT ")
             .push(COLUMNS)
             .push(" FROM api_key WHERE value_hash = ")
             .bind(hash);
@@ -91,21 +91,21 @@ impl ApiKeyStore for ApiKeys {
     }
 
     async fn list(&self, user: UserId, page: &PageLink) -> StoreResult<PageData<ApiKeyInfo>> {
-        let condition = |query: Query| query.push(" AND user_id = ").bind(user.0);
+        let condition = |query: SqlQuery| query.push(" AND user_id = ").bind(user.0);
         list::page(&self.0, &LISTING, page, condition, list::own_text, read).await
     }
 
     async fn delete(&self, id: ApiKeyId) -> StoreResult<bool> {
-        let query = Query::new("DELETE FROM api_key WHERE id = ").bind(id.0);
+        let query = SqlQuery::new("DELETE FROM api_key WHERE id = ").bind(id.0);
         Ok(self.0.execute(query).await? > 0)
     }
 }
 
-fn first(rows: &[Row]) -> StoreResult<Option<ApiKeyInfo>> {
+fn first(rows: &[SqlRow]) -> StoreResult<Option<ApiKeyInfo>> {
     rows.first().map(|row| read(&mut row.columns())).transpose()
 }
 
-fn read(columns: &mut Columns<'_>) -> StoreResult<ApiKeyInfo> {
+fn read(columns: &mut ColumnReader<'_>) -> StoreResult<ApiKeyInfo> {
     let id: Uuid = columns.next()?;
     let created_time = columns.next()?;
     let tenant: Option<Uuid> = columns.next()?;

@@ -4,12 +4,12 @@ use fieldline_core::ports::StoreResult;
 use fieldline_model::entity::AssetProfile;
 use fieldline_model::{AssetProfileId, RuleChainId, TenantId};
 
-use super::list::Listing;
-use super::profiles::Profiled;
-use super::query::{Arg, Columns};
-use super::record::{self, Key, Record};
+use super::list::ListDefinition;
+use super::profiles::ProfileRecord;
+use super::query::{ColumnReader, SqlArg};
+use super::record::{self, EntityRecord, EntityRowKey};
 
-impl Record for AssetProfile {
+impl EntityRecord for AssetProfile {
     const NAME: &'static str = "Asset profile";
     const TABLE: &'static str = "asset_profile";
     const COLUMNS: &'static [&'static str] = &[
@@ -25,11 +25,11 @@ impl Record for AssetProfile {
     const BROKEN_REFERENCE: &'static str =
         "Asset profile is referencing to non-existent tenant or rule chain!";
 
-    fn key(&self) -> Key {
-        Key::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
+    fn key(&self) -> EntityRowKey {
+        EntityRowKey::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
     }
 
-    fn values(&self) -> StoreResult<Vec<Arg>> {
+    fn values(&self) -> StoreResult<Vec<SqlArg>> {
         Ok(vec![
             self.tenant_id.0.into(),
             record::bounded("name", &self.name)?,
@@ -40,7 +40,7 @@ impl Record for AssetProfile {
         ])
     }
 
-    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
         let id = AssetProfileId(columns.next()?);
         let created_time = columns.next()?;
         let tenant_id = TenantId(columns.next()?);
@@ -71,8 +71,8 @@ impl Record for AssetProfile {
     }
 }
 
-impl Profiled for AssetProfile {
-    const LISTING: Listing = Listing {
+impl ProfileRecord for AssetProfile {
+    const LISTING: ListDefinition = ListDefinition {
         table: AssetProfile::TABLE,
         select: AssetProfile::SELECT,
         joins: "",

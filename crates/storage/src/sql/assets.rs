@@ -5,11 +5,11 @@ use fieldline_model::entity::{Asset, AssetInfo};
 use fieldline_model::{AssetId, AssetProfileId, CustomerId, TenantId};
 use uuid::Uuid;
 
-use super::assigned::{Assigned, BY_CUSTOMER, of_customer, of_profile};
-use super::list::Listing;
-use super::query::{Arg, Columns, Query};
-use super::record::{self, Key, Record};
-use super::search::Related;
+use super::assigned::{AssignableRecord, BY_CUSTOMER, of_customer, of_profile};
+use super::list::ListDefinition;
+use super::query::{ColumnReader, SqlArg, SqlQuery};
+use super::record::{self, EntityRecord, EntityRowKey};
+use super::search::RelatedTable;
 
 /// What an asset is read from. Its type is the name of its profile, which is kept in the profile alone.
 macro_rules! asset_columns {
@@ -29,7 +29,7 @@ macro_rules! info_columns {
     };
 }
 
-impl Record for Asset {
+impl EntityRecord for Asset {
     const NAME: &'static str = "Asset";
     const TABLE: &'static str = "asset";
     const COLUMNS: &'static [&'static str] = &[
@@ -45,11 +45,11 @@ impl Record for Asset {
     const BROKEN_REFERENCE: &'static str =
         "Asset is referencing to non-existent tenant, customer or asset profile!";
 
-    fn key(&self) -> Key {
-        Key::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
+    fn key(&self) -> EntityRowKey {
+        EntityRowKey::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
     }
 
-    fn values(&self) -> StoreResult<Vec<Arg>> {
+    fn values(&self) -> StoreResult<Vec<SqlArg>> {
         let profile = self
             .asset_profile_id
             .ok_or_else(|| record::invalid("Asset profile should be specified!"))?;
@@ -66,7 +66,7 @@ impl Record for Asset {
         ])
     }
 
-    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
         let id = AssetId(columns.next()?);
         let created_time = columns.next()?;
         let tenant_id = TenantId(columns.next()?);
@@ -96,8 +96,8 @@ impl Record for Asset {
 
 const PROFILE_ORDER: &str = "(SELECT search FROM asset_profile WHERE asset_profile.id = asset.profile_id)";
 
-impl Assigned for Asset {
-    const LISTING: Listing = Listing {
+impl AssignableRecord for Asset {
+    const LISTING: ListDefinition = ListDefinition {
         table: Asset::TABLE,
         select: info_columns!(),
         joins: "LEFT JOIN customer ON customer.id = asset.customer_id",
@@ -114,15 +114,15 @@ impl Assigned for Asset {
         ],
     };
     const IN_USE: &'static str = "The asset is in use and cannot be deleted!";
-    const RELATED: &'static [Related] = &[
-        Related {
+    const RELATED: &'static [RelatedTable] = &[
+        RelatedTable {
             column: "profile_id",
             table: "asset_profile",
         },
         BY_CUSTOMER,
     ];
 
-    fn read_info(columns: &mut Columns<'_>) -> StoreResult<AssetInfo> {
+    fn read_info(columns: &mut ColumnReader<'_>) -> StoreResult<AssetInfo> {
         let asset = Asset::read(columns)?;
         Ok(AssetInfo {
             asset_profile_name: asset.asset_type.clone(),
@@ -132,7 +132,7 @@ impl Assigned for Asset {
         })
     }
 
-    fn matching(query: Query, tenant: TenantId, filter: &AssetFilter) -> Query {
+    fn matching(query: SqlQuery, tenant: TenantId, filter: &AssetFilter) -> SqlQuery {
         let (name, id) = (filter.asset_type.as_deref(), filter.profile.map(|id| id.0));
         of_profile(
             of_customer(query, filter.customer),

@@ -3,48 +3,48 @@
 use std::marker::PhantomData;
 
 use async_trait::async_trait;
-use fieldline_core::ports::{Assignable, AssignableStore, ImportRow, ImportedValues, StoreResult};
+use fieldline_core::ports::{AssignableEntity, AssignableStore, ImportRow, ImportValueStore, StoreResult};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, TenantId};
 use uuid::Uuid;
 
-use super::database::{Changes, Database};
+use super::database::{EntityDatabase, SqlTransaction};
 use super::import;
-use super::list::{self, Listing};
-use super::query::{Columns, Owner, Query};
-use super::record::{self, Record, bare};
-use super::search::Related;
+use super::list::{self, ListDefinition};
+use super::query::{ColumnReader, RowOwner, SqlQuery};
+use super::record::{self, EntityRecord, bare};
+use super::search::RelatedTable;
 
 /// A kind of entities in a table with the columns `tenant_id`, `customer_id`, `name` and `search`.
-pub(super) trait Assigned: Record + Assignable {
-    /// Their lists. What is read of a row begins with [`Record::SELECT`]; the customer is joined as [`Listing::joins`] says.
-    const LISTING: Listing;
+pub(super) trait AssignableRecord: EntityRecord + AssignableEntity {
+    /// Their lists. What is read of a row begins with [`EntityRecord::SELECT`]; the customer is joined as [`ListDefinition::joins`] says.
+    const LISTING: ListDefinition;
     /// The answer where others refer to one that is deleted.
     const IN_USE: &'static str;
     /// What a text search looks through besides what they are called: what their profiles and customers are.
-    const RELATED: &'static [Related];
+    const RELATED: &'static [RelatedTable];
 
     /// It with what is read beside it.
-    fn read_info(columns: &mut Columns<'_>) -> StoreResult<Self::Info>;
+    fn read_info(columns: &mut ColumnReader<'_>) -> StoreResult<Self::AssignableInfo>;
     /// Appends what a filter asks for besides the tenant.
-    fn matching(query: Query, tenant: TenantId, filter: &Self::Filter) -> Query;
+    fn matching(query: SqlQuery, tenant: TenantId, filter: &Self::AssignableFilter) -> SqlQuery;
     /// Stores what goes along with imported entities, in the transaction of their own.
     fn attach(
-        _along: &[&Self::Along],
-        _changes: &mut Changes,
+        _along: &[&Self::ImportExtra],
+        _changes: &mut SqlTransaction,
     ) -> impl Future<Output = StoreResult<()>> + Send {
         std::future::ready(Ok(()))
     }
 }
 
 /// The entities of a kind in a database.
-pub(super) struct Rows<E> {
-    pub(super) database: Database,
+pub(super) struct SqlAssignables<E> {
+    pub(super) database: EntityDatabase,
     kind: PhantomData<fn() -> E>,
 }
 
-impl<E> Rows<E> {
-    pub(super) fn new(database: &Database) -> Self {
+impl<E> SqlAssignables<E> {
+    pub(super) fn new(database: &EntityDatabase) -> Self {
         Self {
             database: database.clone(),
             kind: PhantomData,
@@ -53,17 +53,17 @@ impl<E> Rows<E> {
 }
 
 #[async_trait]
-impl<E: Assigned> AssignableStore<E> for Rows<E> {
+impl<E: AssignableRecord> AssignableStore<E> for SqlAssignables<E> {
     async fn save(&self, entity: E, create: bool) -> StoreResult<E> {
         record::save(&self.database, entity, create).await
     }
 
     async fn get(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E>> {
-        record::get(&self.database, Owner::Tenant(tenant.0), bare(id)).await
+        record::get(&self.database, RowOwner::Tenant(tenant.0), bare(id)).await
     }
 
-    async fn info(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E::Info>> {
-        let query = Query::new("SELECT ")
+    async fn info(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E::AssignableInfo>> {
+        let query = SqlQuery::new("SELECT ")
             .push(E::LISTING.select)
             .push(" FROM ")
             .push(E::TABLE)
@@ -84,22 +84,22 @@ impl<E: Assigned> AssignableStore<E> for Rows<E> {
     }
 
     async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<E>> {
-        record::by_name(&self.database, Owner::Tenant(tenant.0), name).await
+        record::by_name(&self.database, RowOwner::Tenant(tenant.0), name).await
     }
 
     async fn by_ids(&self, tenant: TenantId, ids: &[E::Id]) -> StoreResult<Vec<E>> {
         let ids = ids.iter().map(|id| bare(*id));
-        record::by_ids(&self.database, Owner::Tenant(tenant.0), ids).await
+        record::by_ids(&self.database, RowOwner::Tenant(tenant.0), ids).await
     }
 
     async fn by_names(&self, tenant: TenantId, names: &[&str]) -> StoreResult<Vec<E>> {
-        record::by_names(&self.database, Owner::Tenant(tenant.0), names).await
+        record::by_names(&self.database, RowOwner::Tenant(tenant.0), names).await
     }
 
     async fn import(
         &self,
         rows: Vec<ImportRow<E>>,
-        values: &dyn ImportedValues,
+        values: &dyn ImportValueStore,
     ) -> StoreResult<Vec<StoreResult<E>>> {
         import::all(&self.database, &rows, values).await
     }
@@ -107,27 +107,27 @@ impl<E: Assigned> AssignableStore<E> for Rows<E> {
     async fn list(
         &self,
         tenant: TenantId,
-        filter: &E::Filter,
+        filter: &E::AssignableFilter,
         page: &PageLink,
-    ) -> StoreResult<PageData<E::Info>> {
-        let owner = Owner::Tenant(tenant.0);
-        let condition = |query: Query| E::matching(query.owned_by(owner), tenant, filter);
+    ) -> StoreResult<PageData<E::AssignableInfo>> {
+        let owner = RowOwner::Tenant(tenant.0);
+        let condition = |query: SqlQuery| E::matching(query.owned_by(owner), tenant, filter);
         let place = (owner, E::RELATED);
         list::indexed_page(&self.database, &E::LISTING, page, place, condition, E::read_info).await
     }
 
     async fn delete(&self, tenant: TenantId, id: E::Id) -> StoreResult<bool> {
-        let (owner, subject) = (Owner::Tenant(tenant.0), record::subject(tenant, id));
+        let (owner, subject) = (RowOwner::Tenant(tenant.0), record::subject(tenant, id));
         record::delete_leaving::<E>(&self.database, owner, subject, E::IN_USE).await
     }
 
     async fn count(&self, tenant: TenantId) -> StoreResult<u64> {
-        record::count::<E>(&self.database, Owner::Tenant(tenant.0)).await
+        record::count::<E>(&self.database, RowOwner::Tenant(tenant.0)).await
     }
 }
 
 /// Narrows to what a customer has.
-pub(super) fn of_customer(query: Query, customer: Option<CustomerId>) -> Query {
+pub(super) fn of_customer(query: SqlQuery, customer: Option<CustomerId>) -> SqlQuery {
     match customer {
         Some(customer) => query.push(" AND customer_id = ").bind(customer.0),
         None => query,
@@ -136,19 +136,19 @@ pub(super) fn of_customer(query: Query, customer: Option<CustomerId>) -> Query {
 
 /// Narrows to what has the profile of a name, and the profile of an id.
 pub(super) fn of_profile(
-    mut query: Query,
+    mut query: SqlQuery,
     tenant: TenantId,
     profiles: &'static str,
     name: Option<&str>,
     id: Option<Uuid>,
-) -> Query {
+) -> SqlQuery {
     if let Some(name) = name {
         query = query
             .push(" AND profile_id = (SELECT id FROM ")
             .push(profiles)
             .push(" WHERE name = ")
             .bind(name)
-            .owned_by(Owner::Tenant(tenant.0))
+            .owned_by(RowOwner::Tenant(tenant.0))
             .push(")");
     }
     match id {
@@ -157,8 +157,8 @@ pub(super) fn of_profile(
     }
 }
 
-/// The customer of an entity, for [`Assigned::RELATED`].
-pub(super) const BY_CUSTOMER: Related = Related {
+/// The customer of an entity, for [`AssignableRecord::RELATED`].
+pub(super) const BY_CUSTOMER: RelatedTable = RelatedTable {
     column: "customer_id",
     table: "customer",
 };

@@ -10,11 +10,11 @@ use fieldline_model::{AuditLogId, CustomerId, EntityId, TenantId, UserId};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::database::Database;
-use super::failure::Failure;
-use super::list::{self, Listing};
+use super::database::EntityDatabase;
+use super::failure::StatementError;
+use super::list::{self, ListDefinition};
 use super::names::{self, type_code};
-use super::query::{Arg, Columns, Owner, Query, unreadable};
+use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, unreadable};
 use super::record::IDS_A_STATEMENT;
 
 const COLUMNS: &str = "id, created_time, tenant_id, customer_id, entity_type, entity_id, entity_name, user_id, user_name, \
@@ -24,9 +24,9 @@ const ENTRIES_A_STATEMENT: usize = 200;
 /// Entries deleted in one statement, so that writers in between do not wait long.
 const DELETED_A_STATEMENT: i64 = 10_000;
 /// What has no name, or is gone.
-const NAMELESS: &str = "N/A";
+const UNKNOWN_NAME: &str = "N/A";
 
-const LISTING: Listing = Listing {
+const LISTING: ListDefinition = ListDefinition {
     table: "audit_log",
     select: COLUMNS,
     joins: "",
@@ -41,18 +41,18 @@ const LISTING: Listing = Listing {
 };
 
 /// The audit log in a database.
-pub(super) struct Audit(pub(super) Database);
+pub(super) struct SqlAuditLog(pub(super) EntityDatabase);
 
 #[async_trait]
-impl AuditStore for Audit {
+impl AuditStore for SqlAuditLog {
     async fn append(&self, mut actions: Vec<AuditLog>) -> StoreResult<()> {
         self.name(&mut actions).await?;
         match self.insert(&actions).await {
             // A tenant is gone, and what was done in it does not matter any more.
-            Err(Failure::BrokenReference) => {
+            Err(StatementError::BrokenReference) => {
                 for action in &actions {
                     match self.insert(std::slice::from_ref(action)).await {
-                        Ok(()) | Err(Failure::BrokenReference) => {}
+                        Ok(()) | Err(StatementError::BrokenReference) => {}
                         Err(failure) => return Err(failure.into_error()),
                     }
                 }
@@ -68,14 +68,14 @@ impl AuditStore for Audit {
         filter: &AuditFilter,
         page: &PageLink,
     ) -> StoreResult<PageData<AuditLog>> {
-        let condition = |query: Query| matching(query, tenant, filter);
+        let condition = |query: SqlQuery| matching(query, tenant, filter);
         list::page(&self.0, &LISTING, page, condition, list::own_text, read).await
     }
 
     async fn delete_before(&self, time_ms: i64) -> StoreResult<u64> {
         let mut deleted = 0;
         loop {
-            let query = Query::new(
+            let query = SqlQuery::new(
                 "DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE created_time < ",
             )
             .bind(time_ms)
@@ -91,7 +91,7 @@ impl AuditStore for Audit {
     }
 }
 
-impl Audit {
+impl SqlAuditLog {
     /// Looks up the names that are absent.
     async fn name(&self, actions: &mut [AuditLog]) -> StoreResult<()> {
         let mut entities: BTreeMap<TenantId, BTreeSet<EntityId>> = BTreeMap::new();
@@ -116,7 +116,7 @@ impl Audit {
         let mut emails: BTreeMap<Uuid, String> = BTreeMap::new();
         let users: Vec<Uuid> = users.into_iter().collect();
         for some in users.chunks(IDS_A_STATEMENT) {
-            let query = Query::new("SELECT id, email FROM user_account WHERE id IN (")
+            let query = SqlQuery::new("SELECT id, email FROM user_account WHERE id IN (")
                 .bind_list(some.iter().copied())
                 .push(")");
             for row in &self.0.read(query).await? {
@@ -137,10 +137,10 @@ impl Audit {
         Ok(())
     }
 
-    async fn insert(&self, actions: &[AuditLog]) -> Result<(), Failure> {
+    async fn insert(&self, actions: &[AuditLog]) -> Result<(), StatementError> {
         let mut changes = self.0.begin().await?;
         for some in actions.chunks(ENTRIES_A_STATEMENT) {
-            let mut query = Query::new("INSERT INTO audit_log (")
+            let mut query = SqlQuery::new("INSERT INTO audit_log (")
                 .push(COLUMNS)
                 .push(", search) VALUES ");
             for (index, action) in some.iter().enumerate() {
@@ -155,16 +155,16 @@ impl Audit {
     }
 }
 
-fn owner(tenant: TenantId) -> Owner {
+fn owner(tenant: TenantId) -> RowOwner {
     if tenant.is_null() {
-        Owner::NoTenant
+        RowOwner::NoTenant
     } else {
-        Owner::Tenant(tenant.0)
+        RowOwner::Tenant(tenant.0)
     }
 }
 
 /// The actions that a filter lets through.
-fn matching(query: Query, tenant: TenantId, filter: &AuditFilter) -> Query {
+fn matching(query: SqlQuery, tenant: TenantId, filter: &AuditFilter) -> SqlQuery {
     let mut query = match filter.scope {
         AuditScope::Tenant => query,
         AuditScope::Customer(customer) if customer.is_null() => query.push(" AND customer_id IS NULL"),
@@ -193,14 +193,14 @@ fn matching(query: Query, tenant: TenantId, filter: &AuditFilter) -> Query {
 }
 
 /// A text that may hold anything: PostgreSQL cannot store the null character.
-fn text(text: &str) -> Arg {
+fn text(text: &str) -> SqlArg {
     text.replace('\0', "\u{fffd}").into()
 }
 
 /// The values of [`COLUMNS`] and of what is searched.
-fn values(action: &AuditLog) -> [Arg; 14] {
-    let entity = action.entity_name.as_deref().unwrap_or(NAMELESS);
-    let user = action.user_name.as_deref().unwrap_or(NAMELESS);
+fn values(action: &AuditLog) -> [SqlArg; 14] {
+    let entity = action.entity_name.as_deref().unwrap_or(UNKNOWN_NAME);
+    let user = action.user_name.as_deref().unwrap_or(UNKNOWN_NAME);
     let status = status_name(action.succeeded);
     let search = [
         action.entity_id.entity_type.name(),
@@ -229,7 +229,7 @@ fn values(action: &AuditLog) -> [Arg; 14] {
     ]
 }
 
-fn read(columns: &mut Columns<'_>) -> StoreResult<AuditLog> {
+fn read(columns: &mut ColumnReader<'_>) -> StoreResult<AuditLog> {
     let id: Uuid = columns.next()?;
     let created_time = columns.next()?;
     let tenant: Option<Uuid> = columns.next()?;

@@ -2,18 +2,18 @@
 
 use async_trait::async_trait;
 use fieldline_core::ports::{CalculatedFieldFilter, CalculatedFieldStore, StoreResult};
-use fieldline_model::entity::calculated_field::Configuration;
+use fieldline_model::entity::calculated_field::CalculatedFieldConfiguration;
 use fieldline_model::entity::{CalculatedField, CalculatedFieldInfo, CalculatedFieldType};
 use fieldline_model::page::{PageData, PageLink, SortOrder};
 use fieldline_model::{CalculatedFieldId, EntityId, TenantId};
 
-use super::database::{Changes, Database};
-use super::list::{self, Listing};
+use super::database::{EntityDatabase, SqlTransaction};
+use super::list::{self, ListDefinition};
 use super::names::{self, type_code};
-use super::query::{Arg, Columns, Owner, Query};
-use super::record::{self, Key, Record};
+use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery};
+use super::record::{self, EntityRecord, EntityRowKey};
 
-impl Record for CalculatedField {
+impl EntityRecord for CalculatedField {
     const NAME: &'static str = "Calculated field";
     const TABLE: &'static str = "calculated_field";
     const COLUMNS: &'static [&'static str] =
@@ -23,11 +23,11 @@ impl Record for CalculatedField {
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "entityId", "type", "name"];
     const BROKEN_REFERENCE: &'static str = "Calculated field is referencing to non-existent tenant!";
 
-    fn key(&self) -> Key {
-        Key::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
+    fn key(&self) -> EntityRowKey {
+        EntityRowKey::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
     }
 
-    fn values(&self) -> StoreResult<Vec<Arg>> {
+    fn values(&self) -> StoreResult<Vec<SqlArg>> {
         let entity = self
             .entity_id
             .ok_or_else(|| record::invalid("Calculated field entity should be specified!"))?;
@@ -41,7 +41,7 @@ impl Record for CalculatedField {
         ])
     }
 
-    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
         let id = CalculatedFieldId(columns.next()?);
         let created_time = columns.next()?;
         let tenant_id = TenantId(columns.next()?);
@@ -70,7 +70,7 @@ impl Record for CalculatedField {
     }
 }
 
-const LISTING: Listing = Listing {
+const LISTING: ListDefinition = ListDefinition {
     table: CalculatedField::TABLE,
     select: CalculatedField::SELECT,
     joins: "",
@@ -82,29 +82,34 @@ const LISTING: Listing = Listing {
 };
 
 /// Calculated fields in a database.
-pub(super) struct CalculatedFields(pub(super) Database);
+pub(super) struct SqlCalculatedFields(pub(super) EntityDatabase);
 
-impl CalculatedFields {
+impl SqlCalculatedFields {
     /// Replaces which other entities a field names.
-    async fn save_references(&self, changes: &mut Changes, field: &CalculatedField) -> StoreResult<()> {
+    async fn save_references(
+        &self,
+        changes: &mut SqlTransaction,
+        field: &CalculatedField,
+    ) -> StoreResult<()> {
         let id = field.id.unwrap_or_default().0;
-        let forget = Query::new("DELETE FROM calculated_field_reference WHERE field_id = ")
+        let forget = SqlQuery::new("DELETE FROM calculated_field_reference WHERE field_id = ")
             .bind(id)
             .owned_by(field.key().owner);
         changes.execute(forget).await?;
         // A configuration that this program cannot read refers to nothing as far as it can know.
-        let Ok(configuration) = Configuration::parse(field.field_type, &field.configuration) else {
+        let Ok(configuration) = CalculatedFieldConfiguration::parse(field.field_type, &field.configuration)
+        else {
             return Ok(());
         };
         for entity in configuration.referenced_entities() {
             if Some(entity) == field.entity_id {
                 continue;
             }
-            let insert = Query::new(
+            let insert = SqlQuery::new(
                 "INSERT INTO calculated_field_reference (field_id, tenant_id, entity_type, entity_id) VALUES (",
             )
             .bind_list([
-                Arg::from(id),
+                SqlArg::from(id),
                 field.tenant_id.0.into(),
                 type_code(entity.entity_type).into(),
                 entity.id.into(),
@@ -117,7 +122,7 @@ impl CalculatedFields {
 }
 
 #[async_trait]
-impl CalculatedFieldStore for CalculatedFields {
+impl CalculatedFieldStore for SqlCalculatedFields {
     async fn save(&self, field: CalculatedField, create: bool) -> StoreResult<CalculatedField> {
         let mut changes = self.0.begin().await?;
         let saved = if create {
@@ -134,7 +139,7 @@ impl CalculatedFieldStore for CalculatedFields {
     }
 
     async fn get(&self, tenant: TenantId, id: CalculatedFieldId) -> StoreResult<Option<CalculatedField>> {
-        record::get(&self.0, Owner::Tenant(tenant.0), id.0).await
+        record::get(&self.0, RowOwner::Tenant(tenant.0), id.0).await
     }
 
     async fn list(
@@ -143,7 +148,7 @@ impl CalculatedFieldStore for CalculatedFields {
         filter: &CalculatedFieldFilter,
         page: &PageLink,
     ) -> StoreResult<PageData<CalculatedFieldInfo>> {
-        let condition = |query: Query| filtered(query.owned_by(Owner::Tenant(tenant.0)), filter);
+        let condition = |query: SqlQuery| filtered(query.owned_by(RowOwner::Tenant(tenant.0)), filter);
         let fields = list::page(
             &self.0,
             &LISTING,
@@ -171,29 +176,29 @@ impl CalculatedFieldStore for CalculatedFields {
         page: &PageLink,
     ) -> StoreResult<PageData<String>> {
         let pattern = list::pattern(page.text_search.as_deref())?;
-        let matching = |query: Query| {
+        let matching = |query: SqlQuery| {
             let query = query
                 .push(" FROM calculated_field WHERE type = ")
                 .bind(kind.name())
-                .owned_by(Owner::Tenant(tenant.0));
+                .owned_by(RowOwner::Tenant(tenant.0));
             match &pattern {
                 Some(pattern) => list::own_text(query.push(" AND "), pattern),
                 None => query,
             }
         };
-        let counted = matching(Query::new("SELECT COUNT(DISTINCT name)"));
+        let counted = matching(SqlQuery::new("SELECT COUNT(DISTINCT name)"));
         let total = record::number(&self.0.read(counted).await?)?;
         let direction = match page.sort_order {
             Some(SortOrder::Desc) => " DESC",
             _ => " ASC",
         };
-        let query = matching(Query::new("SELECT DISTINCT name"))
+        let query = matching(SqlQuery::new("SELECT DISTINCT name"))
             .push(" ORDER BY name")
             .push(direction)
             .push(" LIMIT ")
             .bind(i64::from(page.page_size.max(1)))
             .push(" OFFSET ")
-            .bind(i64::try_from(page.skipped()).unwrap_or(i64::MAX));
+            .bind(i64::try_from(page.offset()).unwrap_or(i64::MAX));
         let rows = self.0.read(query).await?;
         let names = rows
             .iter()
@@ -208,7 +213,7 @@ impl CalculatedFieldStore for CalculatedFields {
             .bind(entity.id)
             .push(" AND entity_type = ")
             .bind(type_code(entity.entity_type))
-            .owned_by(Owner::Tenant(tenant.0))
+            .owned_by(RowOwner::Tenant(tenant.0))
             .push(" ORDER BY created_time, id");
         let rows = self.0.read(query).await?;
         rows.iter()
@@ -217,27 +222,27 @@ impl CalculatedFieldStore for CalculatedFields {
     }
 
     async fn count(&self, tenant: TenantId, entity: EntityId) -> StoreResult<u64> {
-        let query = Query::new("SELECT COUNT(*) FROM calculated_field WHERE type <> ")
+        let query = SqlQuery::new("SELECT COUNT(*) FROM calculated_field WHERE type <> ")
             .bind(CalculatedFieldType::Alarm.name())
             .push(" AND entity_id = ")
             .bind(entity.id)
             .push(" AND entity_type = ")
             .bind(type_code(entity.entity_type))
-            .owned_by(Owner::Tenant(tenant.0));
+            .owned_by(RowOwner::Tenant(tenant.0));
         record::number(&self.0.read(query).await?)
     }
 
     async fn is_referenced(&self, tenant: TenantId, entity: EntityId) -> StoreResult<bool> {
-        let query = Query::new("SELECT COUNT(*) FROM calculated_field_reference WHERE entity_id = ")
+        let query = SqlQuery::new("SELECT COUNT(*) FROM calculated_field_reference WHERE entity_id = ")
             .bind(entity.id)
             .push(" AND entity_type = ")
             .bind(type_code(entity.entity_type))
-            .owned_by(Owner::Tenant(tenant.0));
+            .owned_by(RowOwner::Tenant(tenant.0));
         Ok(record::number(&self.0.read(query).await?)? > 0)
     }
 
     async fn delete(&self, tenant: TenantId, id: CalculatedFieldId) -> StoreResult<bool> {
-        let owner = Owner::Tenant(tenant.0);
+        let owner = RowOwner::Tenant(tenant.0);
         record::delete::<CalculatedField>(&self.0, owner, id.0, "Calculated field is in use").await
     }
 
@@ -246,11 +251,11 @@ impl CalculatedFieldStore for CalculatedFields {
         tenant: TenantId,
         entity: EntityId,
     ) -> StoreResult<Vec<CalculatedFieldId>> {
-        let query = Query::new("DELETE FROM calculated_field WHERE entity_id = ")
+        let query = SqlQuery::new("DELETE FROM calculated_field WHERE entity_id = ")
             .bind(entity.id)
             .push(" AND entity_type = ")
             .bind(type_code(entity.entity_type))
-            .owned_by(Owner::Tenant(tenant.0))
+            .owned_by(RowOwner::Tenant(tenant.0))
             .push(" RETURNING id");
         let mut changes = self.0.begin().await?;
         let rows = changes.rows(query).await?;
@@ -263,37 +268,37 @@ impl CalculatedFieldStore for CalculatedFields {
     }
 }
 
-fn filtered(mut query: Query, filter: &CalculatedFieldFilter) -> Query {
+fn filtered(mut query: SqlQuery, filter: &CalculatedFieldFilter) -> SqlQuery {
     if let Some(types) = &filter.types {
         query = one_of(
             query,
             " AND type",
-            types.iter().map(|kind| Arg::from(kind.name())).collect(),
+            types.iter().map(|kind| SqlArg::from(kind.name())).collect(),
         );
     }
     if let Some(types) = &filter.entity_types {
-        let codes = types.iter().map(|kind| Arg::from(type_code(*kind))).collect();
+        let codes = types.iter().map(|kind| SqlArg::from(type_code(*kind))).collect();
         query = one_of(query, " AND entity_type", codes);
     }
     if let Some(entities) = &filter.entities {
         query = one_of(
             query,
             " AND entity_id",
-            entities.iter().copied().map(Arg::from).collect(),
+            entities.iter().copied().map(SqlArg::from).collect(),
         );
     }
     if let Some(names) = &filter.names {
         query = one_of(
             query,
             " AND name",
-            names.iter().map(|name| Arg::from(name.as_str())).collect(),
+            names.iter().map(|name| SqlArg::from(name.as_str())).collect(),
         );
     }
     query
 }
 
 /// The condition that a column has one of these values; not even the databases agree on an empty list.
-fn one_of(query: Query, column: &'static str, values: Vec<Arg>) -> Query {
+fn one_of(query: SqlQuery, column: &'static str, values: Vec<SqlArg>) -> SqlQuery {
     if values.is_empty() {
         return query.push(" AND FALSE");
     }

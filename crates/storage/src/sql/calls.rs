@@ -1,18 +1,18 @@
 //! Persistent calls to devices.
 
 use async_trait::async_trait;
-use fieldline_core::ports::{PersistentCallStore, StoreError, StoreErrorKind, StoreResult};
+use fieldline_core::ports::{RpcStore, StoreError, StoreErrorKind, StoreResult};
 use fieldline_model::entity::{Rpc, RpcStatus};
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{DeviceId, RpcId, Subject, TenantId};
+use fieldline_model::{DeviceId, EntityKey, RpcId, TenantId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::database::Database;
-use super::failure::Failure;
-use super::list::{self, Listing};
-use super::query::{Arg, Columns, Query, Row, unreadable};
+use super::database::EntityDatabase;
+use super::failure::StatementError;
+use super::list::{self, ListDefinition};
+use super::query::{ColumnReader, SqlArg, SqlQuery, SqlRow, unreadable};
 
 const COLUMNS: &str = "id, created_time, tenant_id, device_id, expiration_time, status, number, request, response, \
                        additional_info";
@@ -21,7 +21,7 @@ const COLUMNS: &str = "id, created_time, tenant_id, device_id, expiration_time, 
 const IS_OPEN: &str = "status IN ('QUEUED', 'SENT', 'DELIVERED', 'TIMEOUT') AND NOT (status = 'DELIVERED' AND \
                        request LIKE '%\"oneway\":true%')";
 
-const LISTING: Listing = Listing {
+const LISTING: ListDefinition = ListDefinition {
     table: "rpc",
     select: COLUMNS,
     joins: "",
@@ -35,7 +35,7 @@ const LISTING: Listing = Listing {
 };
 
 /// Persistent calls in a database.
-pub(super) struct Calls(pub(super) Database);
+pub(super) struct SqlRpcs(pub(super) EntityDatabase);
 
 fn text(value: &impl Serialize) -> StoreResult<String> {
     serde_json::to_string(value).map_err(|error| {
@@ -47,7 +47,7 @@ fn value<T: DeserializeOwned>(text: &str) -> StoreResult<T> {
     serde_json::from_str(text).map_err(unreadable)
 }
 
-fn read(columns: &mut Columns<'_>) -> StoreResult<Rpc> {
+fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Rpc> {
     let id = RpcId(columns.next()?);
     let created_time = columns.next()?;
     let tenant_id = TenantId(columns.next()?);
@@ -73,25 +73,25 @@ fn read(columns: &mut Columns<'_>) -> StoreResult<Rpc> {
     })
 }
 
-fn read_all(rows: &[Row]) -> StoreResult<Vec<Rpc>> {
+fn read_all(rows: &[SqlRow]) -> StoreResult<Vec<Rpc>> {
     rows.iter().map(|row| read(&mut row.columns())).collect()
 }
 
-fn select() -> Query {
-    Query::new("SELECT ").push(COLUMNS).push(" FROM rpc WHERE ")
+fn select() -> SqlQuery {
+    SqlQuery::new("SELECT ").push(COLUMNS).push(" FROM rpc WHERE ")
 }
 
 #[async_trait]
-impl PersistentCallStore for Calls {
+impl RpcStore for SqlRpcs {
     async fn insert(&self, call: &Rpc) -> StoreResult<()> {
         let response = call.response.as_ref().map(text).transpose()?;
         let additional_info = call.additional_info.as_ref().map(text).transpose()?;
-        let insertion = Query::new(
+        let insertion = SqlQuery::new(
             "INSERT INTO rpc (id, created_time, tenant_id, device_id, expiration_time, status, number, request, response, \
              additional_info) VALUES (",
         )
         .bind_list([
-            Arg::from(call.id.0),
+            SqlArg::from(call.id.0),
             call.created_time.into(),
             call.tenant_id.0.into(),
             call.device_id.0.into(),
@@ -105,7 +105,7 @@ impl PersistentCallStore for Calls {
         .push(")");
         match self.0.execute(insertion).await {
             Ok(_) => Ok(()),
-            Err(Failure::BrokenReference) => Err(StoreError::new(
+            Err(StatementError::BrokenReference) => Err(StoreError::new(
                 StoreErrorKind::Invalid,
                 "The call refers to a device that does not exist!",
             )),
@@ -120,7 +120,7 @@ impl PersistentCallStore for Calls {
         status: RpcStatus,
         response: Option<&Value>,
     ) -> StoreResult<Option<Rpc>> {
-        let mut update = Query::new("UPDATE rpc SET status = ").bind(status.name());
+        let mut update = SqlQuery::new("UPDATE rpc SET status = ").bind(status.name());
         if let Some(response) = response {
             update = update.push(", response = ").bind(text(response)?);
         }
@@ -146,7 +146,7 @@ impl PersistentCallStore for Calls {
     }
 
     async fn delete(&self, tenant: TenantId, id: RpcId) -> StoreResult<bool> {
-        let deletion = Query::new("DELETE FROM rpc WHERE id = ")
+        let deletion = SqlQuery::new("DELETE FROM rpc WHERE id = ")
             .bind(id.0)
             .push(" AND tenant_id = ")
             .bind(tenant.0);
@@ -160,7 +160,7 @@ impl PersistentCallStore for Calls {
         status: Option<RpcStatus>,
         page: &PageLink,
     ) -> StoreResult<PageData<Rpc>> {
-        let condition = |query: Query| {
+        let condition = |query: SqlQuery| {
             let query = query
                 .push(" AND rpc.tenant_id = ")
                 .bind(tenant.0)
@@ -172,7 +172,7 @@ impl PersistentCallStore for Calls {
             }
         };
         // There is no text to search in.
-        let search = |query: Query, _: &str| query.push("TRUE");
+        let search = |query: SqlQuery, _: &str| query.push("TRUE");
         list::page(&self.0, &LISTING, page, condition, search, read).await
     }
 
@@ -200,8 +200,8 @@ impl PersistentCallStore for Calls {
         read_all(&self.0.read(query).await?)
     }
 
-    async fn waiting_devices(&self, after: Option<DeviceId>, limit: u32) -> StoreResult<Vec<Subject>> {
-        let mut query = Query::new("SELECT DISTINCT tenant_id, device_id FROM rpc WHERE ").push(IS_OPEN);
+    async fn waiting_devices(&self, after: Option<DeviceId>, limit: u32) -> StoreResult<Vec<EntityKey>> {
+        let mut query = SqlQuery::new("SELECT DISTINCT tenant_id, device_id FROM rpc WHERE ").push(IS_OPEN);
         if let Some(after) = after {
             query = query.push(" AND device_id > ").bind(after.0);
         }
@@ -211,13 +211,13 @@ impl PersistentCallStore for Calls {
             .map(|row| {
                 let mut columns = row.columns();
                 let tenant = TenantId(columns.next()?);
-                Ok(Subject::device(tenant, DeviceId(columns.next()?)))
+                Ok(EntityKey::device(tenant, DeviceId(columns.next()?)))
             })
             .collect()
     }
 
     async fn delete_before(&self, tenant: TenantId, created_ms: i64) -> StoreResult<u64> {
-        let deletion = Query::new("DELETE FROM rpc WHERE tenant_id = ")
+        let deletion = SqlQuery::new("DELETE FROM rpc WHERE tenant_id = ")
             .bind(tenant.0)
             .push(" AND created_time < ")
             .bind(created_ms);

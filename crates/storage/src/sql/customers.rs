@@ -6,18 +6,18 @@ use fieldline_model::entity::Customer;
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, EntityType, TenantId};
 
-use super::database::Database;
+use super::database::EntityDatabase;
 use super::leftovers;
-use super::list::{self, Listing};
-use super::query::{Arg, Columns, Owner, Query};
-use super::record::{self, Key, Record};
+use super::list::{self, ListDefinition};
+use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery};
+use super::record::{self, EntityRecord, EntityRowKey};
 
 /// Entities that are unassigned in one statement, so that others can write in between.
 const UNASSIGNED_A_STATEMENT: u64 = 1_000;
 
 /// Takes some of what a customer has from it.
-fn unassignment(table: &'static str, owner: Owner, customer: CustomerId) -> Query {
-    Query::new("UPDATE ")
+fn unassignment(table: &'static str, owner: RowOwner, customer: CustomerId) -> SqlQuery {
+    SqlQuery::new("UPDATE ")
         .push(table)
         .push(" SET customer_id = NULL, version = version + 1 WHERE id IN (SELECT id FROM ")
         .push(table)
@@ -29,7 +29,7 @@ fn unassignment(table: &'static str, owner: Owner, customer: CustomerId) -> Quer
         .push(")")
 }
 
-impl Record for Customer {
+impl EntityRecord for Customer {
     const NAME: &'static str = "Customer";
     const TABLE: &'static str = "customer";
     const COLUMNS: &'static [&'static str] = &[
@@ -45,11 +45,11 @@ impl Record for Customer {
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "title", "name"];
     const BROKEN_REFERENCE: &'static str = "Customer is referencing to non-existent tenant!";
 
-    fn key(&self) -> Key {
-        Key::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
+    fn key(&self) -> EntityRowKey {
+        EntityRowKey::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
     }
 
-    fn values(&self) -> StoreResult<Vec<Arg>> {
+    fn values(&self) -> StoreResult<Vec<SqlArg>> {
         Ok(vec![
             self.tenant_id.0.into(),
             record::bounded("title", &self.title)?,
@@ -61,7 +61,7 @@ impl Record for Customer {
         ])
     }
 
-    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
         let id = CustomerId(columns.next()?);
         let created_time = columns.next()?;
         let tenant_id = TenantId(columns.next()?);
@@ -85,7 +85,7 @@ impl Record for Customer {
     }
 }
 
-const LISTING: Listing = Listing {
+const LISTING: ListDefinition = ListDefinition {
     table: Customer::TABLE,
     select: Customer::SELECT,
     joins: "",
@@ -100,23 +100,23 @@ const LISTING: Listing = Listing {
 };
 
 /// Customers in a database.
-pub(super) struct Customers(pub(super) Database);
+pub(super) struct SqlCustomers(pub(super) EntityDatabase);
 
 #[async_trait]
-impl CustomerStore for Customers {
+impl CustomerStore for SqlCustomers {
     async fn save(&self, customer: Customer, create: bool) -> StoreResult<Customer> {
         record::save(&self.0, customer, create).await
     }
 
     async fn get(&self, tenant: TenantId, id: CustomerId) -> StoreResult<Option<Customer>> {
-        record::get(&self.0, Owner::Tenant(tenant.0), id.0).await
+        record::get(&self.0, RowOwner::Tenant(tenant.0), id.0).await
     }
 
     async fn by_title(&self, tenant: TenantId, title: &str) -> StoreResult<Option<Customer>> {
         let query = record::select::<Customer>()
             .push("title = ")
             .bind(title)
-            .owned_by(Owner::Tenant(tenant.0));
+            .owned_by(RowOwner::Tenant(tenant.0));
         record::first(&self.0.read(query).await?)
     }
 
@@ -128,17 +128,17 @@ impl CustomerStore for Customers {
     }
 
     async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<Customer>> {
-        let owner = Owner::Tenant(tenant.0);
-        let of_tenant = |query: Query| query.owned_by(owner);
+        let owner = RowOwner::Tenant(tenant.0);
+        let of_tenant = |query: SqlQuery| query.owned_by(owner);
         list::indexed_page(&self.0, &LISTING, page, (owner, &[]), of_tenant, Customer::read).await
     }
 
     async fn by_ids(&self, tenant: TenantId, ids: &[CustomerId]) -> StoreResult<Vec<Customer>> {
-        record::by_ids(&self.0, Owner::Tenant(tenant.0), ids.iter().map(|id| id.0)).await
+        record::by_ids(&self.0, RowOwner::Tenant(tenant.0), ids.iter().map(|id| id.0)).await
     }
 
     async fn delete(&self, tenant: TenantId, id: CustomerId) -> StoreResult<bool> {
-        let owner = Owner::Tenant(tenant.0);
+        let owner = RowOwner::Tenant(tenant.0);
         for table in ["device", "asset", "entity_view"] {
             while self.0.execute(unassignment(table, owner, id)).await? >= UNASSIGNED_A_STATEMENT {}
         }
@@ -165,6 +165,6 @@ impl CustomerStore for Customers {
     }
 
     async fn count(&self, tenant: TenantId) -> StoreResult<u64> {
-        record::count::<Customer>(&self.0, Owner::Tenant(tenant.0)).await
+        record::count::<Customer>(&self.0, RowOwner::Tenant(tenant.0)).await
     }
 }

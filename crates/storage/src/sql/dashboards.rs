@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::database::Database;
-use super::failure::Failure;
-use super::list::{self, Listing};
-use super::query::{Arg, Columns, Owner, Query, unreadable};
-use super::record::{self, IDS_A_STATEMENT, Key, Record};
+use super::database::EntityDatabase;
+use super::failure::StatementError;
+use super::list::{self, ListDefinition};
+use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, unreadable};
+use super::record::{self, EntityRecord, EntityRowKey, IDS_A_STATEMENT};
 
 macro_rules! info_columns {
     () => {
@@ -26,14 +26,14 @@ macro_rules! info_columns {
 
 /// What a dashboard shows, in a column of its own.
 #[derive(Serialize, Deserialize)]
-struct Shown {
+struct DashboardBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     configuration: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     resources: Option<Value>,
 }
 
-impl Record for Dashboard {
+impl EntityRecord for Dashboard {
     const NAME: &'static str = "Dashboard";
     const TABLE: &'static str = "dashboard";
     const COLUMNS: &'static [&'static str] = &[
@@ -57,13 +57,13 @@ impl Record for Dashboard {
     ];
     const BROKEN_REFERENCE: &'static str = "Dashboard is referencing to non-existent tenant!";
 
-    fn key(&self) -> Key {
+    fn key(&self) -> EntityRowKey {
         let info = &self.info;
-        Key::of_tenant(info.tenant_id, info.id, info.created_time, info.version)
+        EntityRowKey::of_tenant(info.tenant_id, info.id, info.created_time, info.version)
     }
 
-    fn values(&self) -> StoreResult<Vec<Arg>> {
-        let shown = Shown {
+    fn values(&self) -> StoreResult<Vec<SqlArg>> {
+        let shown = DashboardBody {
             configuration: self.configuration.clone(),
             resources: self.resources.clone(),
         };
@@ -79,10 +79,10 @@ impl Record for Dashboard {
         ])
     }
 
-    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
         let mut dashboard = read_kept(columns)?;
         let shown: String = columns.next()?;
-        let shown: Shown = serde_json::from_str(&shown).map_err(unreadable)?;
+        let shown: DashboardBody = serde_json::from_str(&shown).map_err(unreadable)?;
         dashboard.configuration = shown.configuration;
         dashboard.resources = shown.resources;
         Ok(dashboard)
@@ -94,7 +94,7 @@ impl Record for Dashboard {
 }
 
 /// A dashboard without what it shows.
-fn read_kept(columns: &mut Columns<'_>) -> StoreResult<Dashboard> {
+fn read_kept(columns: &mut ColumnReader<'_>) -> StoreResult<Dashboard> {
     let id = DashboardId(columns.next()?);
     let created_time = columns.next()?;
     let tenant_id = TenantId(columns.next()?);
@@ -120,11 +120,11 @@ fn read_kept(columns: &mut Columns<'_>) -> StoreResult<Dashboard> {
     })
 }
 
-fn read_info(columns: &mut Columns<'_>) -> StoreResult<DashboardInfo> {
+fn read_info(columns: &mut ColumnReader<'_>) -> StoreResult<DashboardInfo> {
     read_kept(columns).map(|dashboard| dashboard.info)
 }
 
-const LISTING: Listing = Listing {
+const LISTING: ListDefinition = ListDefinition {
     table: Dashboard::TABLE,
     select: info_columns!(),
     joins: "",
@@ -141,10 +141,10 @@ const LISTING: Listing = Listing {
 };
 
 /// Dashboards in a database.
-pub(super) struct Dashboards(pub(super) Database);
+pub(super) struct SqlDashboards(pub(super) EntityDatabase);
 
 #[async_trait]
-impl DashboardStore for Dashboards {
+impl DashboardStore for SqlDashboards {
     async fn save(&self, dashboard: Dashboard, create: bool) -> StoreResult<Dashboard> {
         let mut saved = record::save(&self.0, dashboard, create).await?;
         self.complete(saved.info.tenant_id, [&mut saved.info]).await?;
@@ -152,7 +152,7 @@ impl DashboardStore for Dashboards {
     }
 
     async fn get(&self, tenant: TenantId, id: DashboardId) -> StoreResult<Option<Dashboard>> {
-        let found: Option<Dashboard> = record::get(&self.0, Owner::Tenant(tenant.0), id.0).await?;
+        let found: Option<Dashboard> = record::get(&self.0, RowOwner::Tenant(tenant.0), id.0).await?;
         let Some(mut dashboard) = found else {
             return Ok(None);
         };
@@ -167,12 +167,12 @@ impl DashboardStore for Dashboards {
     async fn infos(&self, tenant: TenantId, ids: &[DashboardId]) -> StoreResult<Vec<DashboardInfo>> {
         let mut found = Vec::new();
         for some in ids.chunks(IDS_A_STATEMENT) {
-            let named = |query: Query| {
+            let named = |query: SqlQuery| {
                 query
                     .push("id IN (")
                     .bind_list(some.iter().map(|id| id.0))
                     .push(")")
-                    .owned_by(Owner::Tenant(tenant.0))
+                    .owned_by(RowOwner::Tenant(tenant.0))
             };
             found.append(&mut self.selected(tenant, named).await?);
         }
@@ -185,7 +185,7 @@ impl DashboardStore for Dashboards {
         filter: &DashboardFilter,
         page: &PageLink,
     ) -> StoreResult<PageData<DashboardInfo>> {
-        let condition = |query: Query| {
+        let condition = |query: SqlQuery| {
             let mut query = query.push(" AND dashboard.tenant_id = ").bind(tenant.0);
             if filter.mobile {
                 query = query.push(" AND NOT dashboard.mobile_hide");
@@ -194,12 +194,12 @@ impl DashboardStore for Dashboards {
                 query = query
                     .push(" AND dashboard.id IN (SELECT dashboard_id FROM dashboard_customer WHERE customer_id = ")
                     .bind(customer.0)
-                    .owned_by(Owner::Tenant(tenant.0))
+                    .owned_by(RowOwner::Tenant(tenant.0))
                     .push(")");
             }
             query
         };
-        let place = (Owner::Tenant(tenant.0), [].as_slice());
+        let place = (RowOwner::Tenant(tenant.0), [].as_slice());
         let mut page = list::indexed_page(&self.0, &LISTING, page, place, condition, read_info).await?;
         self.complete(tenant, &mut page.data).await?;
         Ok(page)
@@ -207,40 +207,40 @@ impl DashboardStore for Dashboards {
 
     async fn assign(&self, tenant: TenantId, id: DashboardId, customer: CustomerId) -> StoreResult<bool> {
         let insert =
-            Query::new("INSERT INTO dashboard_customer (tenant_id, dashboard_id, customer_id) VALUES (")
+            SqlQuery::new("INSERT INTO dashboard_customer (tenant_id, dashboard_id, customer_id) VALUES (")
                 .bind_list([tenant.0, id.0, customer.0])
                 .push(") ON CONFLICT DO NOTHING");
         self.change_assignment(tenant, id, insert).await
     }
 
     async fn unassign(&self, tenant: TenantId, id: DashboardId, customer: CustomerId) -> StoreResult<bool> {
-        let delete = Query::new("DELETE FROM dashboard_customer WHERE dashboard_id = ")
+        let delete = SqlQuery::new("DELETE FROM dashboard_customer WHERE dashboard_id = ")
             .bind(id.0)
             .push(" AND customer_id = ")
             .bind(customer.0)
-            .owned_by(Owner::Tenant(tenant.0));
+            .owned_by(RowOwner::Tenant(tenant.0));
         self.change_assignment(tenant, id, delete).await
     }
 
     async fn delete(&self, tenant: TenantId, id: DashboardId) -> StoreResult<bool> {
         let in_use = "The dashboard is in use and cannot be deleted!";
-        let (owner, subject) = (Owner::Tenant(tenant.0), record::subject(tenant, id));
+        let (owner, subject) = (RowOwner::Tenant(tenant.0), record::subject(tenant, id));
         record::delete_leaving::<Dashboard>(&self.0, owner, subject, in_use).await
     }
 
     async fn count(&self, tenant: TenantId) -> StoreResult<u64> {
-        record::count::<Dashboard>(&self.0, Owner::Tenant(tenant.0)).await
+        record::count::<Dashboard>(&self.0, RowOwner::Tenant(tenant.0)).await
     }
 }
 
-impl Dashboards {
+impl SqlDashboards {
     /// Those of a tenant that a condition selects, without what they show.
     pub(super) async fn selected(
         &self,
         tenant: TenantId,
-        condition: impl FnOnce(Query) -> Query,
+        condition: impl FnOnce(SqlQuery) -> SqlQuery,
     ) -> StoreResult<Vec<DashboardInfo>> {
-        let select = Query::new(concat!("SELECT ", info_columns!(), " FROM dashboard WHERE "));
+        let select = SqlQuery::new(concat!("SELECT ", info_columns!(), " FROM dashboard WHERE "));
         let rows = self.0.read(condition(select)).await?;
         let mut found = Vec::with_capacity(rows.len());
         for row in &rows {
@@ -251,18 +251,23 @@ impl Dashboards {
     }
 
     /// Runs a statement on assignments, and counts the dashboard's version up if it changed any.
-    async fn change_assignment(&self, tenant: TenantId, id: DashboardId, change: Query) -> StoreResult<bool> {
+    async fn change_assignment(
+        &self,
+        tenant: TenantId,
+        id: DashboardId,
+        change: SqlQuery,
+    ) -> StoreResult<bool> {
         let mut changes = self.0.begin().await?;
         let changed = match changes.execute(change).await {
-            Err(Failure::BrokenReference) => {
+            Err(StatementError::BrokenReference) => {
                 return Err(record::invalid("Dashboard or customer does not exist!"));
             }
             changed => changed? > 0,
         };
         if changed {
-            let count = Query::new("UPDATE dashboard SET version = version + 1 WHERE id = ")
+            let count = SqlQuery::new("UPDATE dashboard SET version = version + 1 WHERE id = ")
                 .bind(id.0)
-                .owned_by(Owner::Tenant(tenant.0));
+                .owned_by(RowOwner::Tenant(tenant.0));
             changes.execute(count).await?;
         }
         changes.commit().await?;
@@ -284,7 +289,7 @@ impl Dashboards {
         }
         let ids: Vec<Uuid> = by_id.keys().copied().collect();
         for some in ids.chunks(IDS_A_STATEMENT) {
-            let query = Query::new(
+            let query = SqlQuery::new(
                 "SELECT dashboard_customer.dashboard_id, customer.id, customer.title, customer.is_public \
                  FROM dashboard_customer JOIN customer ON customer.id = dashboard_customer.customer_id \
                  WHERE dashboard_customer.tenant_id = ",

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fieldline_core::options::Span;
+use fieldline_core::options::HumanDuration;
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
 use fieldline_core::reading;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
@@ -17,28 +17,28 @@ use sqlx::sqlite::{
 };
 use sqlx::{AssertSqlSafe, Postgres, Sqlite, Transaction};
 
-use super::failure::Failure;
-use super::lists::Lists;
+use super::failure::StatementError;
+use super::lists::ListExecutor;
 use super::options::Options;
-use super::query::{Arg, Query, Row};
+use super::query::{SqlArg, SqlQuery, SqlRow};
 use super::schema;
 use super::text_index;
 
 /// How long a call waits for a connection or a lock before the store counts as unavailable.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Any constant will do, so long as no other program uses it on the same PostgreSQL database.
 const MIGRATION_LOCK: i64 = 0x6669_656c_646c_696e;
 
 /// An open entity database; clones share it.
 #[derive(Clone)]
-pub struct Database {
-    engine: Engine,
-    lists: Arc<Lists>,
+pub struct EntityDatabase {
+    engine: DatabaseEngine,
+    lists: Arc<ListExecutor>,
 }
 
 #[derive(Clone)]
-enum Engine {
+enum DatabaseEngine {
     Sqlite { read: SqlitePool, write: SqlitePool },
     Postgres(PgPool),
 }
@@ -50,11 +50,11 @@ macro_rules! prepared {
         let mut prepared = sqlx::query(sqlx::AssertSqlSafe(sql));
         for arg in args {
             prepared = match arg {
-                Arg::Id(id) => prepared.bind(id),
-                Arg::Text(text) => prepared.bind(text),
-                Arg::Int(number) => prepared.bind(number),
-                Arg::Flag(flag) => prepared.bind(flag),
-                Arg::Bytes(bytes) => prepared.bind(bytes),
+                SqlArg::Id(id) => prepared.bind(id),
+                SqlArg::Text(text) => prepared.bind(text),
+                SqlArg::Int(number) => prepared.bind(number),
+                SqlArg::Flag(flag) => prepared.bind(flag),
+                SqlArg::Bytes(bytes) => prepared.bind(bytes),
             };
         }
         prepared
@@ -62,7 +62,7 @@ macro_rules! prepared {
 }
 pub(super) use prepared;
 
-impl Database {
+impl EntityDatabase {
     /// Opens a SQLite file, creating it where there is none, and brings its tables up to date.
     pub async fn sqlite(path: &Path, options: &Options) -> StoreResult<Self> {
         check(options)?;
@@ -70,13 +70,13 @@ impl Database {
         let connect = SqliteConnectOptions::new()
             .filename(path)
             .foreign_keys(true)
-            .busy_timeout(PATIENCE)
+            .busy_timeout(ACQUIRE_TIMEOUT)
             // In WAL mode only FULL syncs the log at every commit, which is what "acknowledged" means here.
             .synchronous(SqliteSynchronous::Full)
             .pragma("cache_size", format!("-{}", options.page_cache.0 >> 10));
         let pool = || {
             SqlitePoolOptions::new()
-                .acquire_timeout(PATIENCE)
+                .acquire_timeout(ACQUIRE_TIMEOUT)
                 .max_lifetime(None)
                 .test_before_acquire(false)
         };
@@ -85,17 +85,17 @@ impl Database {
             .idle_timeout(None)
             .connect_with(connect.clone().journal_mode(SqliteJournalMode::Wal))
             .await
-            .map_err(Failure::from)?;
+            .map_err(StatementError::from)?;
         let read = pool()
             .max_connections(options.readers)
             .connect_lazy_with(connect.clone().pragma("query_only", "on"));
-        let lists = Lists::sqlite(
+        let lists = ListExecutor::sqlite(
             connect.pragma("query_only", "on"),
             options.list_readers,
             options.list_timeout.0,
         );
         Self {
-            engine: Engine::Sqlite { read, write },
+            engine: DatabaseEngine::Sqlite { read, write },
             lists: Arc::new(lists),
         }
         .with_current_schema()
@@ -105,23 +105,23 @@ impl Database {
     /// Opens a PostgreSQL database and brings its tables up to date.
     pub async fn postgres(url: &str, max_connections: u32) -> StoreResult<Self> {
         let connect = PgConnectOptions::from_str(url)
-            .map_err(Failure::from)?
+            .map_err(StatementError::from)?
             .application_name("fieldline");
         let pool = PgPoolOptions::new()
             .max_connections(max_connections.max(1))
-            .acquire_timeout(PATIENCE)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_with(connect.clone())
             .await
-            .map_err(Failure::from)?;
+            .map_err(StatementError::from)?;
         let options = Options::default();
         let patience = options.list_timeout.0;
         let for_lists = PgPoolOptions::new()
             .max_connections(options.list_readers)
-            .acquire_timeout(PATIENCE)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_lazy_with(connect.options([("statement_timeout", patience.as_millis().to_string())]));
         Self {
-            engine: Engine::Postgres(pool),
-            lists: Arc::new(Lists::postgres(for_lists, options.list_readers, patience)),
+            engine: DatabaseEngine::Postgres(pool),
+            lists: Arc::new(ListExecutor::postgres(for_lists, options.list_readers, patience)),
         }
         .with_current_schema()
         .await
@@ -141,36 +141,36 @@ impl Database {
 
     /// Which of the two it is.
     pub(super) const fn is_sqlite(&self) -> bool {
-        matches!(self.engine, Engine::Sqlite { .. })
+        matches!(self.engine, DatabaseEngine::Sqlite { .. })
     }
 
     /// Waits for calls under way and closes all connections; SQLite's log is folded into its file.
     pub async fn close(&self) {
         self.lists.close().await;
         match &self.engine {
-            Engine::Sqlite { read, write } => {
+            DatabaseEngine::Sqlite { read, write } => {
                 read.close().await;
                 write.close().await;
             }
-            Engine::Postgres(pool) => pool.close().await,
+            DatabaseEngine::Postgres(pool) => pool.close().await,
         }
     }
 
     /// Runs a statement that changes nothing. Every text bound to one is part of a condition, so one that no row can have
     /// finds nothing: what devices and people show at the door is no mistake of the caller.
-    pub(super) async fn read(&self, query: Query) -> Result<Vec<Row>, Failure> {
+    pub(super) async fn read(&self, query: SqlQuery) -> Result<Vec<SqlRow>, StatementError> {
         if query.has_null_character() {
             return Ok(Vec::new());
         }
         match &self.engine {
-            Engine::Sqlite { read, .. } => sqlite_rows(query, read).await,
-            Engine::Postgres(pool) => postgres_rows(query, pool).await,
+            DatabaseEngine::Sqlite { read, .. } => sqlite_rows(query, read).await,
+            DatabaseEngine::Postgres(pool) => postgres_rows(query, pool).await,
         }
     }
 
     /// The same of a statement that may take long: for a person it is read beside everything else, in the turn of the
     /// person's tenant, and within a time and so many bytes.
-    pub(super) async fn read_list(&self, query: Query) -> Result<Vec<Row>, Failure> {
+    pub(super) async fn read_list(&self, query: SqlQuery) -> Result<Vec<SqlRow>, StatementError> {
         match reading::person() {
             Some(_) if query.has_null_character() => Ok(Vec::new()),
             Some(tenant) => self.lists.rows(tenant, query).await,
@@ -179,7 +179,7 @@ impl Database {
     }
 
     /// The same, where the first rows are enough: those that take so many bytes, one at least.
-    pub(super) async fn read_some(&self, query: Query) -> Result<Vec<Row>, Failure> {
+    pub(super) async fn read_some(&self, query: SqlQuery) -> Result<Vec<SqlRow>, StatementError> {
         match reading::person() {
             Some(tenant) => self.lists.first_rows(tenant, query).await,
             None => self.read(query).await,
@@ -188,37 +188,37 @@ impl Database {
 
     /// Runs a statement that changes something and returns rows. They are all awaited, because only a statement that has
     /// run to its end is committed.
-    pub(super) async fn write(&self, query: Query) -> Result<Vec<Row>, Failure> {
+    pub(super) async fn write(&self, query: SqlQuery) -> Result<Vec<SqlRow>, StatementError> {
         match &self.engine {
-            Engine::Sqlite { write, .. } => sqlite_rows(query, write).await,
-            Engine::Postgres(pool) => postgres_rows(query, pool).await,
+            DatabaseEngine::Sqlite { write, .. } => sqlite_rows(query, write).await,
+            DatabaseEngine::Postgres(pool) => postgres_rows(query, pool).await,
         }
     }
 
     /// Runs a statement that changes something; returns how many rows it changed.
-    pub(super) async fn execute(&self, query: Query) -> Result<u64, Failure> {
+    pub(super) async fn execute(&self, query: SqlQuery) -> Result<u64, StatementError> {
         Ok(match &self.engine {
-            Engine::Sqlite { write, .. } => prepared!(query.for_sqlite())
+            DatabaseEngine::Sqlite { write, .. } => prepared!(query.for_sqlite())
                 .execute(write)
                 .await?
                 .rows_affected(),
-            Engine::Postgres(pool) => prepared!(query).execute(pool).await?.rows_affected(),
+            DatabaseEngine::Postgres(pool) => prepared!(query).execute(pool).await?.rows_affected(),
         })
     }
 
     /// Begins a transaction, which is rolled back unless it is committed.
-    pub(super) async fn begin(&self) -> Result<Changes, Failure> {
+    pub(super) async fn begin(&self) -> Result<SqlTransaction, StatementError> {
         Ok(match &self.engine {
-            Engine::Sqlite { write, .. } => match write.begin_with(BEGIN_WRITING).await {
+            DatabaseEngine::Sqlite { write, .. } => match write.begin_with(BEGIN_WRITING).await {
                 // SQLite rolls back by itself when the disk is full, which the driver does not notice: its connection
                 // takes no transaction any more and is replaced.
                 Err(sqlx::Error::InvalidSavePointStatement) => {
                     write.acquire().await?.close().await?;
-                    Changes::Sqlite(write.begin_with(BEGIN_WRITING).await?)
+                    SqlTransaction::Sqlite(write.begin_with(BEGIN_WRITING).await?)
                 }
-                begun => Changes::Sqlite(begun?),
+                begun => SqlTransaction::Sqlite(begun?),
             },
-            Engine::Postgres(pool) => Changes::Postgres(pool.begin().await?),
+            DatabaseEngine::Postgres(pool) => SqlTransaction::Postgres(pool.begin().await?),
         })
     }
 }
@@ -227,14 +227,14 @@ impl Database {
 const BEGIN_WRITING: &str = "BEGIN IMMEDIATE";
 
 /// A transaction.
-pub(super) enum Changes {
+pub(super) enum SqlTransaction {
     Sqlite(Transaction<'static, Sqlite>),
     Postgres(Transaction<'static, Postgres>),
 }
 
-impl Changes {
+impl SqlTransaction {
     /// Runs a statement and returns its rows.
-    pub(super) async fn rows(&mut self, query: Query) -> Result<Vec<Row>, Failure> {
+    pub(super) async fn rows(&mut self, query: SqlQuery) -> Result<Vec<SqlRow>, StatementError> {
         match self {
             Self::Sqlite(changes) => sqlite_rows(query, &mut **changes).await,
             Self::Postgres(changes) => postgres_rows(query, &mut **changes).await,
@@ -242,7 +242,7 @@ impl Changes {
     }
 
     /// Runs a statement; returns how many rows it changed.
-    pub(super) async fn execute(&mut self, query: Query) -> Result<u64, Failure> {
+    pub(super) async fn execute(&mut self, query: SqlQuery) -> Result<u64, StatementError> {
         Ok(match self {
             Self::Sqlite(changes) => prepared!(query.for_sqlite())
                 .execute(&mut **changes)
@@ -253,7 +253,7 @@ impl Changes {
     }
 
     /// Keeps other programs from migrating the same database at the same time, until the transaction ends.
-    pub(super) async fn lock_schema(&mut self) -> Result<(), Failure> {
+    pub(super) async fn lock_schema(&mut self) -> Result<(), StatementError> {
         if let Self::Postgres(changes) = self {
             sqlx::query("SELECT pg_advisory_xact_lock($1)")
                 .bind(MIGRATION_LOCK)
@@ -264,7 +264,7 @@ impl Changes {
     }
 
     /// Runs the statements of a migration; `KEYTEXT` is text that sorts by code point in both databases.
-    pub(super) async fn migrate(&mut self, statements: &'static str) -> Result<(), Failure> {
+    pub(super) async fn migrate(&mut self, statements: &'static str) -> Result<(), StatementError> {
         let text = match self {
             Self::Sqlite(_) => "TEXT",
             Self::Postgres(_) => "TEXT COLLATE \"C\"",
@@ -273,7 +273,7 @@ impl Changes {
     }
 
     /// Runs statements that change the schema. Nothing in them may come from outside.
-    pub(super) async fn run(&mut self, statements: String) -> Result<(), Failure> {
+    pub(super) async fn run(&mut self, statements: String) -> Result<(), StatementError> {
         let statements = AssertSqlSafe(statements);
         match self {
             Self::Sqlite(changes) => {
@@ -287,7 +287,7 @@ impl Changes {
     }
 
     /// Makes the changes durable and visible.
-    pub(super) async fn commit(self) -> Result<(), Failure> {
+    pub(super) async fn commit(self) -> Result<(), StatementError> {
         match self {
             Self::Sqlite(changes) => changes.commit().await?,
             Self::Postgres(changes) => changes.commit().await?,
@@ -297,19 +297,19 @@ impl Changes {
 }
 
 async fn sqlite_rows<'c>(
-    query: Query,
+    query: SqlQuery,
     executor: impl sqlx::Executor<'c, Database = Sqlite>,
-) -> Result<Vec<Row>, Failure> {
+) -> Result<Vec<SqlRow>, StatementError> {
     let rows = prepared!(query.for_sqlite()).fetch_all(executor).await?;
-    Ok(rows.into_iter().map(Row::Sqlite).collect())
+    Ok(rows.into_iter().map(SqlRow::Sqlite).collect())
 }
 
 async fn postgres_rows<'c>(
-    query: Query,
+    query: SqlQuery,
     executor: impl sqlx::Executor<'c, Database = Postgres>,
-) -> Result<Vec<Row>, Failure> {
+) -> Result<Vec<SqlRow>, StatementError> {
     let rows = prepared!(query).fetch_all(executor).await?;
-    Ok(rows.into_iter().map(Row::Postgres).collect())
+    Ok(rows.into_iter().map(SqlRow::Postgres).collect())
 }
 
 fn check(options: &Options) -> StoreResult<()> {
@@ -320,7 +320,7 @@ fn check(options: &Options) -> StoreResult<()> {
     if !(1..=64).contains(&options.list_readers) {
         return invalid("`list-readers` must be 1 to 64");
     }
-    if options.list_timeout < Span::millis(100) {
+    if options.list_timeout < HumanDuration::millis(100) {
         return invalid("`list-timeout` must be at least 100ms");
     }
     if !(64 << 10..=1 << 30).contains(&options.page_cache.0) {

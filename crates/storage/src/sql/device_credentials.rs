@@ -6,10 +6,10 @@ use fieldline_model::entity::{CredentialsType, Device, DeviceCredentials};
 use fieldline_model::{DeviceCredentialsId, DeviceId, TenantId, new_uuid};
 use uuid::Uuid;
 
-use super::database::{Changes, Database};
-use super::failure::Failure;
-use super::query::{Arg, Columns, Owner, Query, Row, unreadable};
-use super::record::{self, Record};
+use super::database::{EntityDatabase, SqlTransaction};
+use super::failure::StatementError;
+use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, SqlRow, unreadable};
+use super::record::{self, EntityRecord};
 
 /// The longest id that fits an index of PostgreSQL whatever it is made of.
 const MAX_ID_BYTES: usize = 2_048;
@@ -23,10 +23,10 @@ macro_rules! credentials_columns {
 }
 
 /// Device credentials in a database.
-pub(super) struct DeviceCredentialsRows(pub(super) Database);
+pub(super) struct SqlDeviceCredentials(pub(super) EntityDatabase);
 
 #[async_trait]
-impl DeviceCredentialsStore for DeviceCredentialsRows {
+impl DeviceCredentialsStore for SqlDeviceCredentials {
     async fn save(&self, tenant: TenantId, credentials: DeviceCredentials) -> StoreResult<DeviceCredentials> {
         let saved = self.0.write(upsert(tenant, &credentials)?).await;
         match stored(saved)? {
@@ -36,14 +36,14 @@ impl DeviceCredentialsStore for DeviceCredentialsRows {
     }
 
     async fn get(&self, tenant: TenantId, device: DeviceId) -> StoreResult<Option<DeviceCredentials>> {
-        let query = Query::new(concat!(
+        let query = SqlQuery::new(concat!(
             "SELECT ",
             credentials_columns!(),
             " FROM device_credentials JOIN device ON device.id = device_credentials.device_id \
              WHERE device_credentials.device_id = "
         ))
         .bind(device.0)
-        .owned_by(Owner::Tenant(tenant.0));
+        .owned_by(RowOwner::Tenant(tenant.0));
         let rows = self.0.read(query).await?;
         rows.first().map(|row| read(&mut row.columns())).transpose()
     }
@@ -53,7 +53,7 @@ impl DeviceCredentialsStore for DeviceCredentialsRows {
         kind: CredentialsType,
         credentials_id: &str,
     ) -> StoreResult<Option<(Device, DeviceCredentials)>> {
-        let query = Query::new("SELECT ")
+        let query = SqlQuery::new("SELECT ")
             .push(Device::SELECT)
             .push(concat!(
                 ", ",
@@ -65,7 +65,7 @@ impl DeviceCredentialsStore for DeviceCredentialsRows {
             .push(" AND device_credentials.kind = ")
             .bind(kind.name());
         let rows = self.0.read(query).await?;
-        let found = |row: &Row| {
+        let found = |row: &SqlRow| {
             let mut columns = row.columns();
             Ok((Device::read(&mut columns)?, read(&mut columns)?))
         };
@@ -73,13 +73,13 @@ impl DeviceCredentialsStore for DeviceCredentialsRows {
     }
 }
 
-impl DeviceCredentialsRows {
+impl SqlDeviceCredentials {
     /// Why a save changed nothing.
     async fn not_saved(&self, tenant: TenantId, credentials: &DeviceCredentials) -> StoreResult<StoreError> {
         let device = credentials.device_id.map(|id| id.0);
-        let query = Query::new("SELECT version FROM device WHERE id = ")
+        let query = SqlQuery::new("SELECT version FROM device WHERE id = ")
             .bind(device)
-            .owned_by(Owner::Tenant(tenant.0));
+            .owned_by(RowOwner::Tenant(tenant.0));
         Ok(if self.0.read(query).await?.is_empty() {
             record::not_found(Device::NAME)
         } else {
@@ -90,7 +90,7 @@ impl DeviceCredentialsRows {
 
 /// Inserts the credentials of a device that the same transaction has inserted.
 pub(super) async fn insert(
-    changes: &mut Changes,
+    changes: &mut SqlTransaction,
     tenant: TenantId,
     credentials: &DeviceCredentials,
 ) -> StoreResult<DeviceCredentials> {
@@ -103,11 +103,11 @@ const CREDENTIALS_A_STATEMENT: usize = 500;
 
 /// Inserts or replaces those of devices that the same transaction has stored. An error is about one of them.
 pub(super) async fn replace_all(
-    changes: &mut Changes,
+    changes: &mut SqlTransaction,
     credentials: &[&DeviceCredentials],
 ) -> StoreResult<()> {
     for some in credentials.chunks(CREDENTIALS_A_STATEMENT) {
-        let mut query = Query::new(
+        let mut query = SqlQuery::new(
             "INSERT INTO device_credentials (device_id, id, created_time, kind, credentials_id, value, version) VALUES ",
         );
         for (index, one) in some.iter().enumerate() {
@@ -118,7 +118,7 @@ pub(super) async fn replace_all(
             query = query
                 .push(if index == 0 { "(" } else { ", (" })
                 .bind_list([
-                    Arg::from(device.0),
+                    SqlArg::from(device.0),
                     one.id.map_or_else(new_uuid, |id| id.0).into(),
                     one.created_time.into(),
                     one.credentials_type.name().into(),
@@ -153,14 +153,14 @@ fn check_id(credentials: &DeviceCredentials) -> StoreResult<()> {
 }
 
 /// Inserts or replaces, provided that the tenant has the device; row id and creation time stay those of the first.
-fn upsert(tenant: TenantId, credentials: &DeviceCredentials) -> StoreResult<Query> {
+fn upsert(tenant: TenantId, credentials: &DeviceCredentials) -> StoreResult<SqlQuery> {
     let device = credentials
         .device_id
         .ok_or_else(|| record::invalid("Device credentials should be assigned to device!"))?;
     let credentials_id = credentials.credentials_id.clone();
     check_id(credentials)?;
     let id = credentials.id.map_or_else(new_uuid, |id| id.0);
-    let query = Query::new(
+    let query = SqlQuery::new(
         "INSERT INTO device_credentials (device_id, id, created_time, kind, credentials_id, value, version) SELECT ",
     )
     .bind(device.0)
@@ -176,7 +176,7 @@ fn upsert(tenant: TenantId, credentials: &DeviceCredentials) -> StoreResult<Quer
     .bind(credentials.credentials_value.clone())
     .push(", 1 FROM device WHERE id = ")
     .bind(device.0)
-    .owned_by(Owner::Tenant(tenant.0))
+    .owned_by(RowOwner::Tenant(tenant.0))
     .push(REPLACING);
     let query = match credentials.version {
         Some(version) => query.push(" WHERE device_credentials.version = ").bind(version),
@@ -185,10 +185,10 @@ fn upsert(tenant: TenantId, credentials: &DeviceCredentials) -> StoreResult<Quer
     Ok(query.push(concat!(" RETURNING ", credentials_columns!())))
 }
 
-fn stored(saved: Result<Vec<Row>, Failure>) -> StoreResult<Option<DeviceCredentials>> {
+fn stored(saved: Result<Vec<SqlRow>, StatementError>) -> StoreResult<Option<DeviceCredentials>> {
     match saved {
         Ok(rows) => rows.first().map(|row| read(&mut row.columns())).transpose(),
-        Err(Failure::Taken(_)) => Err(StoreError::new(
+        Err(StatementError::Taken(_)) => Err(StoreError::new(
             StoreErrorKind::Conflict,
             "Specified credentials are already registered!",
         )),
@@ -196,7 +196,7 @@ fn stored(saved: Result<Vec<Row>, Failure>) -> StoreResult<Option<DeviceCredenti
     }
 }
 
-fn read(columns: &mut Columns<'_>) -> StoreResult<DeviceCredentials> {
+fn read(columns: &mut ColumnReader<'_>) -> StoreResult<DeviceCredentials> {
     let id: Uuid = columns.next()?;
     let created_time = columns.next()?;
     let device_id = DeviceId(columns.next()?);

@@ -1,37 +1,37 @@
 //! Devices that go from one tenant to another.
 
 use async_trait::async_trait;
-use fieldline_core::ports::{DeviceMove, DeviceMoveStore, StoreResult};
+use fieldline_core::ports::{DeviceTransfer, DeviceTransferStore, StoreResult};
 use fieldline_model::entity::Device;
 use fieldline_model::{DeviceId, TenantId};
 use uuid::Uuid;
 
-use super::database::Database;
-use super::query::{Owner, Query};
-use super::record::{self, Record};
+use super::database::EntityDatabase;
+use super::query::{RowOwner, SqlQuery};
+use super::record::{self, EntityRecord};
 
 /// Moves of devices in a database.
-pub(super) struct DeviceMoves(pub(super) Database);
+pub(super) struct SqlDeviceTransfers(pub(super) EntityDatabase);
 
 #[async_trait]
-impl DeviceMoveStore for DeviceMoves {
-    async fn give(&self, from: TenantId, device: Device, now_ms: i64) -> StoreResult<Device> {
+impl DeviceTransferStore for SqlDeviceTransfers {
+    async fn transfer(&self, from: TenantId, device: Device, now_ms: i64) -> StoreResult<Device> {
         let id = record::bare(device.id.unwrap_or_default());
         let mut changes = self.0.begin().await?;
-        let given = record::give_within(&mut changes, &device, Owner::Tenant(from.0)).await?;
+        let given = record::give_within(&mut changes, &device, RowOwner::Tenant(from.0)).await?;
         let given = given.ok_or_else(|| record::not_found(Device::NAME))?;
         let steps = [
-            Query::new("DELETE FROM rpc WHERE device_id = ").bind(id),
-            Query::new("UPDATE ota_update SET tenant_id = ")
+            SqlQuery::new("DELETE FROM rpc WHERE device_id = ").bind(id),
+            SqlQuery::new("UPDATE ota_update SET tenant_id = ")
                 .bind(device.tenant_id.0)
                 .push(" WHERE device_id = ")
                 .bind(id),
             // What has come back is at home where it was before.
-            Query::new("DELETE FROM device_move WHERE device_id = ")
+            SqlQuery::new("DELETE FROM device_move WHERE device_id = ")
                 .bind(id)
                 .push(" AND from_tenant_id = ")
                 .bind(device.tenant_id.0),
-            Query::new("INSERT INTO device_move (device_id, from_tenant_id, ts) VALUES (")
+            SqlQuery::new("INSERT INTO device_move (device_id, from_tenant_id, ts) VALUES (")
                 .bind(id)
                 .push(", ")
                 .bind(from.0)
@@ -46,8 +46,8 @@ impl DeviceMoveStore for DeviceMoves {
         Ok(given)
     }
 
-    async fn list(&self, after: Option<&DeviceMove>, limit: u32) -> StoreResult<Vec<DeviceMove>> {
-        let mut query = Query::new(
+    async fn list(&self, after: Option<&DeviceTransfer>, limit: u32) -> StoreResult<Vec<DeviceTransfer>> {
+        let mut query = SqlQuery::new(
             "SELECT device_move.device_id, device_move.from_tenant_id, device.tenant_id, device_move.ts \
              FROM device_move LEFT JOIN device ON device.id = device_move.device_id WHERE TRUE",
         );
@@ -70,7 +70,7 @@ impl DeviceMoveStore for DeviceMoves {
             let device = DeviceId(columns.next()?);
             let from = TenantId(columns.next()?);
             let to: Option<Uuid> = columns.next()?;
-            Ok(DeviceMove {
+            Ok(DeviceTransfer {
                 device,
                 from,
                 to: to.map(TenantId),
@@ -80,8 +80,8 @@ impl DeviceMoveStore for DeviceMoves {
         moves.collect()
     }
 
-    async fn forget(&self, done: &DeviceMove) -> StoreResult<()> {
-        let query = Query::new("DELETE FROM device_move WHERE device_id = ")
+    async fn forget(&self, done: &DeviceTransfer) -> StoreResult<()> {
+        let query = SqlQuery::new("DELETE FROM device_move WHERE device_id = ")
             .bind(done.device.0)
             .push(" AND from_tenant_id = ")
             .bind(done.from.0)

@@ -6,12 +6,12 @@ use fieldline_model::entity::DeviceProfile;
 use fieldline_model::{DeviceProfileId, RuleChainId, TenantId};
 use uuid::Uuid;
 
-use super::list::Listing;
-use super::profiles::{Profiled, Profiles};
-use super::query::{Arg, Columns};
-use super::record::{self, Key, Record};
+use super::list::ListDefinition;
+use super::profiles::{ProfileRecord, SqlProfiles};
+use super::query::{ColumnReader, SqlArg};
+use super::record::{self, EntityRecord, EntityRowKey};
 
-impl Record for DeviceProfile {
+impl EntityRecord for DeviceProfile {
     const NAME: &'static str = "Device profile";
     const TABLE: &'static str = "device_profile";
     const COLUMNS: &'static [&'static str] = &[
@@ -41,14 +41,14 @@ impl Record for DeviceProfile {
     const BROKEN_REFERENCE: &'static str =
         "Device profile is referencing to non-existent tenant, rule chain or OTA package!";
 
-    fn key(&self) -> Key {
-        Key::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
+    fn key(&self) -> EntityRowKey {
+        EntityRowKey::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
     }
 
-    fn values(&self) -> StoreResult<Vec<Arg>> {
+    fn values(&self) -> StoreResult<Vec<SqlArg>> {
         let provision_key = match &self.provision_device_key {
             Some(key) => record::bounded("provisionDeviceKey", key)?,
-            None => Arg::Text(None),
+            None => SqlArg::Text(None),
         };
         Ok(vec![
             self.tenant_id.0.into(),
@@ -65,7 +65,7 @@ impl Record for DeviceProfile {
         ])
     }
 
-    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
         let id = DeviceProfileId(columns.next()?);
         let created_time = columns.next()?;
         let tenant_id = TenantId(columns.next()?);
@@ -112,8 +112,8 @@ impl Record for DeviceProfile {
     }
 }
 
-impl Profiled for DeviceProfile {
-    const LISTING: Listing = Listing {
+impl ProfileRecord for DeviceProfile {
+    const LISTING: ListDefinition = ListDefinition {
         table: DeviceProfile::TABLE,
         select: DeviceProfile::SELECT,
         joins: "",
@@ -136,7 +136,7 @@ impl Profiled for DeviceProfile {
 }
 
 #[async_trait]
-impl DeviceProfileStore for Profiles<DeviceProfile> {
+impl DeviceProfileStore for SqlProfiles<DeviceProfile> {
     async fn by_provision_key(&self, key: &str) -> StoreResult<Option<DeviceProfile>> {
         let query = record::select::<DeviceProfile>()
             .push("provision_key = ")

@@ -8,13 +8,13 @@ use fieldline_model::entity::{Device, DeviceCredentials, DeviceInfo};
 use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, TenantId};
 use uuid::Uuid;
 
-use super::assigned::{Assigned, BY_CUSTOMER, Rows, of_customer, of_profile};
-use super::database::Changes;
+use super::assigned::{AssignableRecord, BY_CUSTOMER, SqlAssignables, of_customer, of_profile};
+use super::database::SqlTransaction;
 use super::device_credentials;
-use super::list::Listing;
-use super::query::{Arg, Columns, Query};
-use super::record::{self, Key, Record};
-use super::search::Related;
+use super::list::ListDefinition;
+use super::query::{ColumnReader, SqlArg, SqlQuery};
+use super::record::{self, EntityRecord, EntityRowKey};
+use super::search::RelatedTable;
 
 /// What a device is read from. Its type is the name of its profile, which is kept in the profile alone.
 macro_rules! device_columns {
@@ -35,7 +35,7 @@ macro_rules! info_columns {
     };
 }
 
-impl Record for Device {
+impl EntityRecord for Device {
     const NAME: &'static str = "Device";
     const TABLE: &'static str = "device";
     const COLUMNS: &'static [&'static str] = &[
@@ -61,11 +61,11 @@ impl Record for Device {
     const BROKEN_REFERENCE: &'static str =
         "Device is referencing to non-existent tenant, customer, device profile or OTA package!";
 
-    fn key(&self) -> Key {
-        Key::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
+    fn key(&self) -> EntityRowKey {
+        EntityRowKey::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
     }
 
-    fn values(&self) -> StoreResult<Vec<Arg>> {
+    fn values(&self) -> StoreResult<Vec<SqlArg>> {
         let profile = self
             .device_profile_id
             .ok_or_else(|| record::invalid("Device profile should be specified!"))?;
@@ -84,7 +84,7 @@ impl Record for Device {
         ])
     }
 
-    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
         let id = DeviceId(columns.next()?);
         let created_time = columns.next()?;
         let tenant_id = TenantId(columns.next()?);
@@ -118,8 +118,8 @@ impl Record for Device {
 
 const PROFILE_ORDER: &str = "(SELECT search FROM device_profile WHERE device_profile.id = device.profile_id)";
 
-impl Assigned for Device {
-    const LISTING: Listing = Listing {
+impl AssignableRecord for Device {
+    const LISTING: ListDefinition = ListDefinition {
         table: Device::TABLE,
         select: info_columns!(),
         joins: "LEFT JOIN customer ON customer.id = device.customer_id",
@@ -137,15 +137,15 @@ impl Assigned for Device {
         ],
     };
     const IN_USE: &'static str = "The device is in use and cannot be deleted!";
-    const RELATED: &'static [Related] = &[
-        Related {
+    const RELATED: &'static [RelatedTable] = &[
+        RelatedTable {
             column: "profile_id",
             table: "device_profile",
         },
         BY_CUSTOMER,
     ];
 
-    fn read_info(columns: &mut Columns<'_>) -> StoreResult<DeviceInfo> {
+    fn read_info(columns: &mut ColumnReader<'_>) -> StoreResult<DeviceInfo> {
         let device = Device::read(columns)?;
         Ok(DeviceInfo {
             device_profile_name: device.device_type.clone(),
@@ -156,7 +156,7 @@ impl Assigned for Device {
         })
     }
 
-    fn matching(query: Query, tenant: TenantId, filter: &DeviceFilter) -> Query {
+    fn matching(query: SqlQuery, tenant: TenantId, filter: &DeviceFilter) -> SqlQuery {
         let (name, id) = (filter.device_type.as_deref(), filter.profile.map(|id| id.0));
         let query = of_profile(
             of_customer(query, filter.customer),
@@ -171,14 +171,14 @@ impl Assigned for Device {
         }
     }
 
-    async fn attach(along: &[&Option<DeviceCredentials>], changes: &mut Changes) -> StoreResult<()> {
+    async fn attach(along: &[&Option<DeviceCredentials>], changes: &mut SqlTransaction) -> StoreResult<()> {
         let credentials: Vec<&DeviceCredentials> = along.iter().copied().flatten().collect();
         device_credentials::replace_all(changes, &credentials).await
     }
 }
 
 #[async_trait]
-impl DeviceStore for Rows<Device> {
+impl DeviceStore for SqlAssignables<Device> {
     async fn create(&self, device: Device, credentials: DeviceCredentials) -> StoreResult<Device> {
         let credentials = DeviceCredentials {
             device_id: device.id,
@@ -201,7 +201,7 @@ impl DeviceStore for Rows<Device> {
                 .map(|(id, _)| *id)
                 .collect();
             for chunk in ids.chunks(record::IDS_A_STATEMENT) {
-                let query = Query::new("UPDATE device SET active = ")
+                let query = SqlQuery::new("UPDATE device SET active = ")
                     .bind(active)
                     .push(" WHERE active <> ")
                     .bind(active)
@@ -220,7 +220,7 @@ impl DeviceStore for Rows<Device> {
         after: Option<(i64, DeviceId)>,
         limit: u32,
     ) -> StoreResult<Vec<(i64, DeviceId)>> {
-        let mut query = Query::new("SELECT created_time, id FROM device WHERE tenant_id = ")
+        let mut query = SqlQuery::new("SELECT created_time, id FROM device WHERE tenant_id = ")
             .bind(tenant.0)
             .push(" AND active = ")
             .bind(true);

@@ -6,12 +6,12 @@ use fieldline_model::entity::{EntityView, EntityViewInfo};
 use fieldline_model::{CustomerId, EntityViewId, TenantId};
 use uuid::Uuid;
 
-use super::assigned::{Assigned, BY_CUSTOMER, Rows, of_customer};
-use super::list::Listing;
+use super::assigned::{AssignableRecord, BY_CUSTOMER, SqlAssignables, of_customer};
+use super::list::ListDefinition;
 use super::names::{entity_id, type_code};
-use super::query::{Arg, Columns, Query};
-use super::record::{self, Key, Record};
-use super::search::Related;
+use super::query::{ColumnReader, SqlArg, SqlQuery};
+use super::record::{self, EntityRecord, EntityRowKey};
+use super::search::RelatedTable;
 
 /// What a view is read from.
 macro_rules! view_columns {
@@ -35,7 +35,7 @@ macro_rules! info_columns {
 /// The most types that are listed.
 const MAX_TYPES: i64 = 1_000;
 
-impl Record for EntityView {
+impl EntityRecord for EntityView {
     const NAME: &'static str = "Entity view";
     const TABLE: &'static str = "entity_view";
     const COLUMNS: &'static [&'static str] = &[
@@ -52,11 +52,11 @@ impl Record for EntityView {
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "customerId", "entityId", "name", "type"];
     const BROKEN_REFERENCE: &'static str = "Entity view is referencing to non-existent tenant or customer!";
 
-    fn key(&self) -> Key {
-        Key::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
+    fn key(&self) -> EntityRowKey {
+        EntityRowKey::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
     }
 
-    fn values(&self) -> StoreResult<Vec<Arg>> {
+    fn values(&self) -> StoreResult<Vec<SqlArg>> {
         let entity = self
             .entity_id
             .ok_or_else(|| record::invalid("Entity view entity id should be specified!"))?;
@@ -72,7 +72,7 @@ impl Record for EntityView {
         ])
     }
 
-    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
         let id = EntityViewId(columns.next()?);
         let created_time = columns.next()?;
         let tenant_id = TenantId(columns.next()?);
@@ -101,8 +101,8 @@ impl Record for EntityView {
     }
 }
 
-impl Assigned for EntityView {
-    const LISTING: Listing = Listing {
+impl AssignableRecord for EntityView {
+    const LISTING: ListDefinition = ListDefinition {
         table: EntityView::TABLE,
         select: info_columns!(),
         joins: "LEFT JOIN customer ON customer.id = entity_view.customer_id",
@@ -117,9 +117,9 @@ impl Assigned for EntityView {
         ],
     };
     const IN_USE: &'static str = "The entity view is in use and cannot be deleted!";
-    const RELATED: &'static [Related] = &[BY_CUSTOMER];
+    const RELATED: &'static [RelatedTable] = &[BY_CUSTOMER];
 
-    fn read_info(columns: &mut Columns<'_>) -> StoreResult<EntityViewInfo> {
+    fn read_info(columns: &mut ColumnReader<'_>) -> StoreResult<EntityViewInfo> {
         Ok(EntityViewInfo {
             view: EntityView::read(columns)?,
             customer_title: columns.next()?,
@@ -127,7 +127,7 @@ impl Assigned for EntityView {
         })
     }
 
-    fn matching(query: Query, _: TenantId, filter: &EntityViewFilter) -> Query {
+    fn matching(query: SqlQuery, _: TenantId, filter: &EntityViewFilter) -> SqlQuery {
         let mut query = of_customer(query, filter.customer);
         if let Some(view_type) = &filter.view_type {
             query = query.push(" AND type = ").bind(view_type.as_str());
@@ -144,9 +144,9 @@ impl Assigned for EntityView {
 }
 
 #[async_trait]
-impl EntityViewStore for Rows<EntityView> {
+impl EntityViewStore for SqlAssignables<EntityView> {
     async fn types(&self, tenant: TenantId) -> StoreResult<Vec<String>> {
-        let query = Query::new("SELECT DISTINCT type FROM entity_view WHERE tenant_id = ")
+        let query = SqlQuery::new("SELECT DISTINCT type FROM entity_view WHERE tenant_id = ")
             .bind(tenant.0)
             .push(" ORDER BY type LIMIT ")
             .bind(MAX_TYPES);

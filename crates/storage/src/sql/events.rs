@@ -2,15 +2,15 @@
 
 use async_trait::async_trait;
 use fieldline_core::ports::{EventFilter, EventStore, EventText, StoreResult};
-use fieldline_model::entity::{CalculatedFieldDebug, Event, EventBody, EventKind, RuleNodeDebug};
+use fieldline_model::entity::{CalculatedFieldDebug, EntityEvent, EventBody, EventKind, RuleNodeDebug};
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{CalculatedFieldId, EntityId, Subject, TenantId};
+use fieldline_model::{CalculatedFieldId, EntityId, EntityKey, TenantId};
 use uuid::Uuid;
 
-use super::database::Database;
-use super::failure::Failure;
-use super::list::{self, Listing};
-use super::query::{Arg, Columns, Owner, Query, unreadable};
+use super::database::EntityDatabase;
+use super::failure::StatementError;
+use super::list::{self, ListDefinition};
+use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, unreadable};
 use super::record;
 
 const COLUMNS: &str = "id, created_time, tenant_id, entity_type, entity_id, kind, server, name, field_id, about_type, \
@@ -21,7 +21,7 @@ const EVENTS_A_STATEMENT: usize = 200;
 /// Events deleted in one statement, so that writers in between do not wait long.
 const DELETED_A_STATEMENT: i64 = 10_000;
 
-const LISTING: Listing = Listing {
+const LISTING: ListDefinition = ListDefinition {
     table: "event",
     select: COLUMNS,
     joins: "",
@@ -33,16 +33,16 @@ const LISTING: Listing = Listing {
 };
 
 /// Events in a database.
-pub(super) struct Events(pub(super) Database);
+pub(super) struct SqlEvents(pub(super) EntityDatabase);
 
 #[async_trait]
-impl EventStore for Events {
-    async fn append(&self, events: &[Event]) -> StoreResult<()> {
+impl EventStore for SqlEvents {
+    async fn append(&self, events: &[EntityEvent]) -> StoreResult<()> {
         match self.insert(&events.iter().collect::<Vec<_>>()).await {
             // A tenant is gone, and what happened in it does not matter any more.
-            Err(Failure::BrokenReference) => {
+            Err(StatementError::BrokenReference) => {
                 let known = self.known_tenants(events).await?;
-                let kept: Vec<&Event> = events
+                let kept: Vec<&EntityEvent> = events
                     .iter()
                     .filter(|event| event.tenant_id.is_null() || known.contains(&event.tenant_id.0))
                     .collect();
@@ -58,13 +58,13 @@ impl EventStore for Events {
         entity: EntityId,
         filter: &EventFilter,
         page: &PageLink,
-    ) -> StoreResult<PageData<Event>> {
+    ) -> StoreResult<PageData<EntityEvent>> {
         let page = PageLink {
             text_search: None,
             ..page.clone()
         };
-        let condition = |query: Query| matching(query, tenant, entity, filter);
-        let no_search = |query: Query, _: &str| query.push("TRUE");
+        let condition = |query: SqlQuery| matching(query, tenant, entity, filter);
+        let no_search = |query: SqlQuery, _: &str| query.push("TRUE");
         list::page(&self.0, &LISTING, &page, condition, no_search, read).await
     }
 
@@ -73,8 +73,8 @@ impl EventStore for Events {
             .await
     }
 
-    async fn delete_subject(&self, subject: Subject) -> StoreResult<()> {
-        let condition = |query: Query| {
+    async fn delete_subject(&self, subject: EntityKey) -> StoreResult<()> {
+        let condition = |query: SqlQuery| {
             query
                 .push(" AND entity_id = ")
                 .bind(subject.entity.id)
@@ -84,7 +84,7 @@ impl EventStore for Events {
     }
 
     async fn delete_before(&self, kind: EventKind, time_ms: i64) -> StoreResult<u64> {
-        let condition = |query: Query| {
+        let condition = |query: SqlQuery| {
             query
                 .push(" AND kind = ")
                 .bind(kind.name())
@@ -95,15 +95,17 @@ impl EventStore for Events {
     }
 }
 
-impl Events {
+impl SqlEvents {
     /// Inserts in one transaction.
-    async fn insert(&self, events: &[&Event]) -> Result<(), Failure> {
+    async fn insert(&self, events: &[&EntityEvent]) -> Result<(), StatementError> {
         if events.is_empty() {
             return Ok(());
         }
         let mut changes = self.0.begin().await?;
         for some in events.chunks(EVENTS_A_STATEMENT) {
-            let mut query = Query::new("INSERT INTO event (").push(COLUMNS).push(") VALUES ");
+            let mut query = SqlQuery::new("INSERT INTO event (")
+                .push(COLUMNS)
+                .push(") VALUES ");
             for (index, event) in some.iter().enumerate() {
                 query = query
                     .push(if index == 0 { "(" } else { ", (" })
@@ -117,13 +119,13 @@ impl Events {
         changes.commit().await
     }
 
-    async fn known_tenants(&self, events: &[Event]) -> StoreResult<Vec<Uuid>> {
+    async fn known_tenants(&self, events: &[EntityEvent]) -> StoreResult<Vec<Uuid>> {
         let mut tenants: Vec<Uuid> = events.iter().map(|event| event.tenant_id.0).collect();
         tenants.sort_unstable();
         tenants.dedup();
         let mut known = Vec::new();
         for some in tenants.chunks(record::IDS_A_STATEMENT) {
-            let query = Query::new("SELECT id FROM tenant WHERE id IN (")
+            let query = SqlQuery::new("SELECT id FROM tenant WHERE id IN (")
                 .bind_list(some.iter().copied())
                 .push(")");
             for row in &self.0.read(query).await? {
@@ -133,10 +135,10 @@ impl Events {
         Ok(known)
     }
 
-    async fn delete_all(&self, condition: impl Fn(Query) -> Query) -> StoreResult<u64> {
+    async fn delete_all(&self, condition: impl Fn(SqlQuery) -> SqlQuery) -> StoreResult<u64> {
         let mut deleted = 0;
         loop {
-            let query = Query::new("DELETE FROM event WHERE id IN (SELECT id FROM event WHERE TRUE");
+            let query = SqlQuery::new("DELETE FROM event WHERE id IN (SELECT id FROM event WHERE TRUE");
             let query = condition(query)
                 .push(" LIMIT ")
                 .bind(DELETED_A_STATEMENT)
@@ -150,16 +152,16 @@ impl Events {
     }
 }
 
-fn owner(tenant: TenantId) -> Owner {
+fn owner(tenant: TenantId) -> RowOwner {
     if tenant.is_null() {
-        Owner::NoTenant
+        RowOwner::NoTenant
     } else {
-        Owner::Tenant(tenant.0)
+        RowOwner::Tenant(tenant.0)
     }
 }
 
 /// The events of an entity that a filter lets through.
-fn matching(query: Query, tenant: TenantId, entity: EntityId, filter: &EventFilter) -> Query {
+fn matching(query: SqlQuery, tenant: TenantId, entity: EntityId, filter: &EventFilter) -> SqlQuery {
     let mut query = query
         .push(" AND entity_id = ")
         .bind(entity.id)
@@ -221,7 +223,7 @@ const fn column(text: EventText) -> &'static str {
 
 /// What the columns hold, besides those that every event has.
 #[derive(Default)]
-struct Details<'e> {
+struct EventColumns<'e> {
     name: Option<&'e str>,
     field: Option<Uuid>,
     about: Option<EntityId>,
@@ -237,7 +239,7 @@ struct Details<'e> {
     error: Option<&'e str>,
 }
 
-impl<'e> Details<'e> {
+impl<'e> EventColumns<'e> {
     fn of(body: &'e EventBody) -> Self {
         match body {
             EventBody::RuleNode(debug) => Self {
@@ -295,17 +297,17 @@ impl<'e> Details<'e> {
 }
 
 /// A text of a message, which may hold anything: PostgreSQL cannot store the null character.
-fn text(text: &str) -> Arg {
+fn text(text: &str) -> SqlArg {
     text.replace('\0', "\u{fffd}").into()
 }
 
-fn maybe(value: Option<&str>) -> Arg {
-    value.map_or(Arg::Text(None), text)
+fn maybe(value: Option<&str>) -> SqlArg {
+    value.map_or(SqlArg::Text(None), text)
 }
 
 /// The values of [`COLUMNS`].
-fn values(event: &Event) -> [Arg; 21] {
-    let details = Details::of(&event.body);
+fn values(event: &EntityEvent) -> [SqlArg; 21] {
+    let details = EventColumns::of(&event.body);
     [
         event.id.into(),
         event.created_time.into(),
@@ -335,7 +337,7 @@ fn entity_type(name: &str) -> StoreResult<fieldline_model::EntityType> {
     name.parse().map_err(unreadable)
 }
 
-fn read(columns: &mut Columns<'_>) -> StoreResult<Event> {
+fn read(columns: &mut ColumnReader<'_>) -> StoreResult<EntityEvent> {
     let id = columns.next()?;
     let created_time = columns.next()?;
     let tenant: Option<Uuid> = columns.next()?;
@@ -398,7 +400,7 @@ fn read(columns: &mut Columns<'_>) -> StoreResult<Event> {
             errors_occurred,
         },
     };
-    Ok(Event {
+    Ok(EntityEvent {
         id,
         created_time,
         tenant_id: tenant.map_or(TenantId::NULL, TenantId),

@@ -6,7 +6,7 @@ use sqlx::postgres::PgDatabaseError;
 
 /// A failed statement.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum StatementError {
     /// A unique value is taken; the constraint's name as PostgreSQL makes it: `<table>_<columns>_key`.
     Taken(String),
     /// A row refers to one that does not exist, or would.
@@ -15,7 +15,7 @@ pub(super) enum Failure {
     Other(StoreError),
 }
 
-impl Failure {
+impl StatementError {
     /// The error to report where neither a taken value nor a broken reference has a meaning of its own.
     pub(super) fn into_error(self) -> StoreError {
         match self {
@@ -32,19 +32,19 @@ impl Failure {
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for StatementError {
     fn from(error: StoreError) -> Self {
         Self::Other(error)
     }
 }
 
-impl From<Failure> for StoreError {
-    fn from(failure: Failure) -> Self {
+impl From<StatementError> for StoreError {
+    fn from(failure: StatementError) -> Self {
         failure.into_error()
     }
 }
 
-impl From<sqlx::Error> for Failure {
+impl From<sqlx::Error> for StatementError {
     fn from(error: sqlx::Error) -> Self {
         let Some(database) = error.as_database_error() else {
             return Self::Other(outside_database(error));

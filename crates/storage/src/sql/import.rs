@@ -2,21 +2,21 @@
 
 use std::collections::HashMap;
 
-use fieldline_core::ports::{ImportRow, ImportedValues, StoreError, StoreResult};
+use fieldline_core::ports::{ImportRow, ImportValueStore, StoreError, StoreResult};
 use fieldline_model::EntityId;
 use uuid::Uuid;
 
-use super::assigned::Assigned;
-use super::database::Database;
+use super::assigned::AssignableRecord;
+use super::database::EntityDatabase;
 use super::query::unreadable;
 use super::record;
 
 /// Stores all that can be stored; an answer for each, in their order. Fails as a whole where the database does before
 /// anything is stored.
-pub(super) async fn all<E: Assigned>(
-    database: &Database,
+pub(super) async fn all<E: AssignableRecord>(
+    database: &EntityDatabase,
     rows: &[ImportRow<E>],
-    values: &dyn ImportedValues,
+    values: &dyn ImportValueStore,
 ) -> StoreResult<Vec<StoreResult<E>>> {
     let mut answers: Vec<Option<StoreResult<E>>> = rows.iter().map(|_| None).collect();
     // Where one of several cannot be stored, each half is tried on its own.
@@ -60,10 +60,10 @@ pub(super) async fn all<E: Assigned>(
 }
 
 /// Stores all of them or none.
-async fn attempt<E: Assigned>(
-    database: &Database,
+async fn attempt<E: AssignableRecord>(
+    database: &EntityDatabase,
     rows: &[ImportRow<E>],
-    values: &dyn ImportedValues,
+    values: &dyn ImportValueStore,
 ) -> StoreResult<Vec<E>> {
     if rows.is_empty() {
         return Ok(Vec::new());
@@ -83,7 +83,7 @@ async fn attempt<E: Assigned>(
         let changed = changed.ok_or_else(|| record::not_found(E::NAME))?;
         stored.insert(changed.key().id, changed);
     }
-    let along: Vec<&E::Along> = rows.iter().map(|row| &row.along).collect();
+    let along: Vec<&E::ImportExtra> = rows.iter().map(|row| &row.along).collect();
     E::attach(&along, &mut changes).await?;
     let ids: Vec<EntityId> = rows
         .iter()

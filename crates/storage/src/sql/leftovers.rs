@@ -1,12 +1,12 @@
 //! What deleted entities leave behind.
 
 use async_trait::async_trait;
-use fieldline_core::ports::{LeftoverStore, Pass, StoreResult};
-use fieldline_model::{EntityId, EntityType, Subject, TenantId};
+use fieldline_core::ports::{CleanupPass, HousekeeperStore, StoreResult};
+use fieldline_model::{EntityId, EntityKey, EntityType, TenantId};
 
-use super::database::{Changes, Database};
-use super::failure::Failure;
-use super::query::{Query, unreadable};
+use super::database::{EntityDatabase, SqlTransaction};
+use super::failure::StatementError;
+use super::query::{SqlQuery, unreadable};
 use super::record;
 
 const INSERT: &str = "INSERT INTO leftover (tenant_id, entity_type, entity_id, is_last, due_time) ";
@@ -15,11 +15,11 @@ const AGAIN: &str =
     " ON CONFLICT (tenant_id, entity_type, entity_id) DO UPDATE SET is_last = FALSE, due_time = 0";
 
 /// Leftovers in a database.
-pub(super) struct Leftovers(pub(super) Database);
+pub(super) struct SqlHousekeeper(pub(super) EntityDatabase);
 
 /// Notes one in the transaction in which its entity goes.
-pub(super) fn note(subject: Subject) -> Query {
-    Query::new(INSERT)
+pub(super) fn note(subject: EntityKey) -> SqlQuery {
+    SqlQuery::new(INSERT)
         .push("VALUES (")
         .bind(subject.tenant.0)
         .push(", ")
@@ -32,8 +32,8 @@ pub(super) fn note(subject: Subject) -> Query {
 
 /// Notes those that a statement finds: it goes on with the table and the condition of the rows that go, whose `id` names the
 /// entities, and ends with [`noted`].
-pub(super) fn note_from(tenant: TenantId, kind: EntityType) -> Query {
-    Query::new(INSERT)
+pub(super) fn note_from(tenant: TenantId, kind: EntityType) -> SqlQuery {
+    SqlQuery::new(INSERT)
         .push("SELECT ")
         .bind(tenant.0)
         .push(", ")
@@ -42,7 +42,7 @@ pub(super) fn note_from(tenant: TenantId, kind: EntityType) -> Query {
 }
 
 /// See [`note_from`].
-pub(super) fn noted(query: Query) -> Query {
+pub(super) fn noted(query: SqlQuery) -> SqlQuery {
     query.push(AGAIN)
 }
 
@@ -50,7 +50,7 @@ fn code(kind: EntityType) -> i64 {
     i64::from(kind as u8)
 }
 
-fn named(query: Query, subject: &Subject) -> Query {
+fn named(query: SqlQuery, subject: &EntityKey) -> SqlQuery {
     query
         .push(" WHERE tenant_id = ")
         .bind(subject.tenant.0)
@@ -60,14 +60,14 @@ fn named(query: Query, subject: &Subject) -> Query {
         .bind(subject.entity.id)
 }
 
-impl Leftovers {
+impl SqlHousekeeper {
     /// Runs a statement for each, all or none.
     async fn each(
         &self,
-        subjects: &[Subject],
-        statement: impl Fn(&Subject) -> Query + Send,
-    ) -> Result<(), Failure> {
-        let mut changes: Changes = self.0.begin().await?;
+        subjects: &[EntityKey],
+        statement: impl Fn(&EntityKey) -> SqlQuery + Send,
+    ) -> Result<(), StatementError> {
+        let mut changes: SqlTransaction = self.0.begin().await?;
         for subject in subjects {
             changes.execute(statement(subject)).await?;
         }
@@ -76,14 +76,14 @@ impl Leftovers {
 }
 
 #[async_trait]
-impl LeftoverStore for Leftovers {
-    async fn note(&self, subjects: &[Subject]) -> StoreResult<()> {
+impl HousekeeperStore for SqlHousekeeper {
+    async fn note(&self, subjects: &[EntityKey]) -> StoreResult<()> {
         Ok(self.each(subjects, |subject| note(*subject)).await?)
     }
 
-    async fn due(&self, pass: Pass, now_ms: i64, limit: u32) -> StoreResult<Vec<Subject>> {
-        let query = Query::new("SELECT tenant_id, entity_type, entity_id FROM leftover WHERE is_last = ")
-            .bind(pass == Pass::Last)
+    async fn due(&self, pass: CleanupPass, now_ms: i64, limit: u32) -> StoreResult<Vec<EntityKey>> {
+        let query = SqlQuery::new("SELECT tenant_id, entity_type, entity_id FROM leftover WHERE is_last = ")
+            .bind(pass == CleanupPass::Last)
             .push(" AND due_time <= ")
             .bind(now_ms)
             .push(" ORDER BY due_time, tenant_id, entity_type, entity_id LIMIT ")
@@ -96,15 +96,15 @@ impl LeftoverStore for Leftovers {
             let kind = u8::try_from(code).ok().and_then(EntityType::from_code);
             let kind = kind.ok_or_else(|| unreadable("unknown type of entity"))?;
             let entity = EntityId::new(kind, columns.next()?);
-            Ok(Subject { tenant, entity })
+            Ok(EntityKey { tenant, entity })
         });
         subjects.collect()
     }
 
-    async fn put_off(&self, subjects: &[Subject], pass: Pass, until_ms: i64) -> StoreResult<()> {
-        let put_off = |subject: &Subject| {
-            let query = Query::new("UPDATE leftover SET is_last = ")
-                .bind(pass == Pass::Last)
+    async fn put_off(&self, subjects: &[EntityKey], pass: CleanupPass, until_ms: i64) -> StoreResult<()> {
+        let put_off = |subject: &EntityKey| {
+            let query = SqlQuery::new("UPDATE leftover SET is_last = ")
+                .bind(pass == CleanupPass::Last)
                 .push(", due_time = ")
                 .bind(until_ms);
             named(query, subject)
@@ -112,13 +112,13 @@ impl LeftoverStore for Leftovers {
         Ok(self.each(subjects, put_off).await?)
     }
 
-    async fn forget(&self, subjects: &[Subject]) -> StoreResult<()> {
-        let forget = |subject: &Subject| named(Query::new("DELETE FROM leftover"), subject);
+    async fn forget(&self, subjects: &[EntityKey]) -> StoreResult<()> {
+        let forget = |subject: &EntityKey| named(SqlQuery::new("DELETE FROM leftover"), subject);
         Ok(self.each(subjects, forget).await?)
     }
 
     async fn waiting(&self) -> StoreResult<u64> {
-        let query = Query::new("SELECT COUNT(*) FROM leftover WHERE is_last = ").bind(false);
+        let query = SqlQuery::new("SELECT COUNT(*) FROM leftover WHERE is_last = ").bind(false);
         record::number(&self.0.read(query).await?)
     }
 }

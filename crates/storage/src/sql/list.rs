@@ -3,16 +3,16 @@
 use fieldline_core::ports::StoreResult;
 use fieldline_model::page::{PageData, PageLink, SortOrder};
 
-use super::database::Database;
-use super::query::{Columns, Owner, Query};
+use super::database::EntityDatabase;
+use super::query::{ColumnReader, RowOwner, SqlQuery};
 use super::record::{invalid, number};
-use super::search::{Place, Related, Search};
+use super::search::{RelatedTable, SearchScope, TextSearch};
 
 /// Longer texts are found nowhere.
 const MAX_SEARCH_CHARS: usize = 1_000;
 
 /// What a list is made from.
-pub(super) struct Listing {
+pub(super) struct ListDefinition {
     /// The table.
     pub(super) table: &'static str,
     /// What is read of each row.
@@ -26,15 +26,15 @@ pub(super) struct Listing {
 /// One page of the rows that meet a condition. `condition` continues a `WHERE` clause; `search` appends the condition
 /// that a row contains a pattern (as for `LIKE … ESCAPE '\'`).
 pub(super) async fn page<T>(
-    database: &Database,
-    listing: &Listing,
+    database: &EntityDatabase,
+    listing: &ListDefinition,
     link: &PageLink,
-    condition: impl Fn(Query) -> Query,
-    search: impl Fn(Query, &str) -> Query,
-    read: impl Fn(&mut Columns<'_>) -> StoreResult<T>,
+    condition: impl Fn(SqlQuery) -> SqlQuery,
+    search: impl Fn(SqlQuery, &str) -> SqlQuery,
+    read: impl Fn(&mut ColumnReader<'_>) -> StoreResult<T>,
 ) -> StoreResult<PageData<T>> {
     let pattern = pattern(link.text_search.as_deref())?;
-    let matching = |query: Query| {
+    let matching = |query: SqlQuery| {
         let query = condition(query.push(listing.table).push(" WHERE TRUE"));
         match &pattern {
             Some(pattern) => search(query.push(" AND "), pattern),
@@ -46,25 +46,25 @@ pub(super) async fn page<T>(
 
 /// The same of a table whose texts are indexed. `place` says where a text is looked for.
 pub(super) async fn indexed_page<T>(
-    database: &Database,
-    listing: &Listing,
+    database: &EntityDatabase,
+    listing: &ListDefinition,
     link: &PageLink,
-    place: (Owner, &'static [Related]),
-    condition: impl Fn(Query) -> Query,
-    read: impl Fn(&mut Columns<'_>) -> StoreResult<T>,
+    place: (RowOwner, &'static [RelatedTable]),
+    condition: impl Fn(SqlQuery) -> SqlQuery,
+    read: impl Fn(&mut ColumnReader<'_>) -> StoreResult<T>,
 ) -> StoreResult<PageData<T>> {
     let (owner, related) = place;
-    let place = Place {
+    let place = SearchScope {
         table: listing.table,
         owner,
         related,
     };
     let text = searched(link.text_search.as_deref())?;
     let search = match &text {
-        Some(text) => Some(Search::new(database, place, text).await?),
+        Some(text) => Some(TextSearch::new(database, place, text).await?),
         None => None,
     };
-    let matching = |query: Query| match &search {
+    let matching = |query: SqlQuery| match &search {
         Some(search) => {
             let query = condition(search.from(query).push(" WHERE TRUE"));
             search.matching(query.push(" AND "))
@@ -76,20 +76,20 @@ pub(super) async fn indexed_page<T>(
 
 /// One page of what `matching` finds, which continues a statement behind `FROM`.
 async fn selected<T>(
-    database: &Database,
-    listing: &Listing,
+    database: &EntityDatabase,
+    listing: &ListDefinition,
     link: &PageLink,
-    matching: impl Fn(Query) -> Query,
-    read: impl Fn(&mut Columns<'_>) -> StoreResult<T>,
+    matching: impl Fn(SqlQuery) -> SqlQuery,
+    read: impl Fn(&mut ColumnReader<'_>) -> StoreResult<T>,
 ) -> StoreResult<PageData<T>> {
     let (sort, direction) = order(listing, link)?;
-    let counted = matching(Query::new("SELECT COUNT(*) FROM "));
+    let counted = matching(SqlQuery::new("SELECT COUNT(*) FROM "));
     let total = number(&database.read_list(counted).await?)?;
-    if link.skipped() >= total {
+    if link.offset() >= total {
         return Ok(PageData::new(Vec::new(), total, link));
     }
 
-    let ordered = |query: Query| {
+    let ordered = |query: SqlQuery| {
         query
             .push(" ORDER BY ")
             .push(sort)
@@ -100,7 +100,7 @@ async fn selected<T>(
             .push(direction)
     };
     // Rows to skip are counted off on an index; only those of the page are read and joined.
-    let query = Query::new("SELECT ")
+    let query = SqlQuery::new("SELECT ")
         .push(listing.select)
         .push(" FROM (SELECT ")
         .push(listing.table)
@@ -109,7 +109,7 @@ async fn selected<T>(
         .push(" LIMIT ")
         .bind(i64::from(link.page_size.max(1)))
         .push(" OFFSET ")
-        .bind(i64::try_from(link.skipped()).unwrap_or(i64::MAX))
+        .bind(i64::try_from(link.offset()).unwrap_or(i64::MAX))
         .push(") page JOIN ")
         .push(listing.table)
         .push(" ON ")
@@ -125,7 +125,7 @@ async fn selected<T>(
 }
 
 /// What to sort by, and in which direction.
-fn order(listing: &Listing, link: &PageLink) -> StoreResult<(&'static str, &'static str)> {
+fn order(listing: &ListDefinition, link: &PageLink) -> StoreResult<(&'static str, &'static str)> {
     let (name, order) = match link.sort_property.as_deref() {
         Some(name) => (name, link.sort_order.unwrap_or_default()),
         None => ("createdTime", SortOrder::Desc),
@@ -178,6 +178,6 @@ pub(super) fn containing(text: &str) -> String {
 }
 
 /// The search of tables that keep all they are searched by in their own column.
-pub(super) fn own_text(query: Query, pattern: &str) -> Query {
+pub(super) fn own_text(query: SqlQuery, pattern: &str) -> SqlQuery {
     query.push("search LIKE ").bind(pattern).push(" ESCAPE '\\'")
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use fieldline_core::options::ByteSize;
 use fieldline_core::ports::{StoreError, StoreErrorKind};
-use fieldline_core::turns::Turns;
+use fieldline_core::turns::TenantSemaphore;
 use fieldline_model::TenantId;
 use futures::TryStreamExt as _;
 use parking_lot::Mutex;
@@ -17,8 +17,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{ConnectOptions as _, Row as _, TypeInfo as _, ValueRef as _};
 
 use super::database::prepared;
-use super::failure::Failure;
-use super::query::{Arg, Query, Row};
+use super::failure::StatementError;
+use super::query::{SqlArg, SqlQuery, SqlRow};
 
 /// Bytes of texts that the rows of one statement may have.
 const MAX_BYTES: usize = 32 << 20;
@@ -30,52 +30,52 @@ const CANCELED: &str = "57014";
 const INTERRUPTED: &str = "9";
 
 /// See the module.
-pub(super) struct Lists {
-    engine: Engine,
-    turns: Arc<Turns>,
+pub(super) struct ListExecutor {
+    engine: ListConnections,
+    turns: Arc<TenantSemaphore>,
     patience: Duration,
 }
 
-enum Engine {
+enum ListConnections {
     Sqlite {
         connect: Box<SqliteConnectOptions>,
-        idle: Mutex<Vec<Reader>>,
+        idle: Mutex<Vec<SqliteReader>>,
     },
     Postgres(PgPool),
 }
 
 /// A connection and what ends its statements.
-struct Reader {
+struct SqliteReader {
     connection: SqliteConnection,
-    watch: Arc<Watch>,
+    watch: Arc<StatementDeadline>,
 }
 
 /// Until when a statement may run.
-struct Watch {
+struct StatementDeadline {
     since: Instant,
     /// Milliseconds after that.
     deadline: AtomicU64,
 }
 
-impl Watch {
+impl StatementDeadline {
     fn allow(&self, patience: Duration) {
         let deadline = (self.since.elapsed() + patience).as_millis();
         let deadline = u64::try_from(deadline).unwrap_or(u64::MAX);
         self.deadline.store(deadline, Ordering::Relaxed);
     }
 
-    fn may_go_on(&self) -> bool {
+    fn has_time_left(&self) -> bool {
         self.since.elapsed().as_millis() < u128::from(self.deadline.load(Ordering::Relaxed))
     }
 }
 
 /// A reader at work. Whoever drops it in the middle of a statement ends that.
-struct Lease<'a> {
-    reader: Option<Reader>,
-    idle: &'a Mutex<Vec<Reader>>,
+struct ReaderLease<'a> {
+    reader: Option<SqliteReader>,
+    idle: &'a Mutex<Vec<SqliteReader>>,
 }
 
-impl Drop for Lease<'_> {
+impl Drop for ReaderLease<'_> {
     fn drop(&mut self) {
         if let Some(reader) = self.reader.take() {
             reader.watch.allow(Duration::ZERO);
@@ -83,15 +83,15 @@ impl Drop for Lease<'_> {
     }
 }
 
-impl Lists {
+impl ListExecutor {
     /// Of a SQLite database; `connect` opens a connection that only reads.
     pub(super) fn sqlite(connect: SqliteConnectOptions, readers: u32, patience: Duration) -> Self {
         Self {
-            engine: Engine::Sqlite {
+            engine: ListConnections::Sqlite {
                 connect: Box::new(connect),
                 idle: Mutex::default(),
             },
-            turns: Turns::new(readers as usize, patience),
+            turns: TenantSemaphore::new(readers as usize, patience),
             patience,
         }
     }
@@ -99,14 +99,18 @@ impl Lists {
     /// Of a PostgreSQL database; the pool's connections end statements that take longer than the patience.
     pub(super) fn postgres(pool: PgPool, readers: u32, patience: Duration) -> Self {
         Self {
-            engine: Engine::Postgres(pool),
-            turns: Turns::new(readers as usize, patience),
+            engine: ListConnections::Postgres(pool),
+            turns: TenantSemaphore::new(readers as usize, patience),
             patience,
         }
     }
 
     /// Runs a statement that changes nothing, in the tenant's turn.
-    pub(super) async fn rows(&self, tenant: TenantId, query: Query) -> Result<Vec<Row>, Failure> {
+    pub(super) async fn rows(
+        &self,
+        tenant: TenantId,
+        query: SqlQuery,
+    ) -> Result<Vec<SqlRow>, StatementError> {
         let taken = self.run(tenant, query).await?;
         if taken.is_cut {
             let most = ByteSize(MAX_BYTES as u64);
@@ -117,30 +121,34 @@ impl Lists {
     }
 
     /// The same, where the first rows are enough: as many as fit, one at least.
-    pub(super) async fn first_rows(&self, tenant: TenantId, query: Query) -> Result<Vec<Row>, Failure> {
+    pub(super) async fn first_rows(
+        &self,
+        tenant: TenantId,
+        query: SqlQuery,
+    ) -> Result<Vec<SqlRow>, StatementError> {
         Ok(self.run(tenant, query).await?.rows)
     }
 
-    async fn run(&self, tenant: TenantId, query: Query) -> Result<Taken, Failure> {
+    async fn run(&self, tenant: TenantId, query: SqlQuery) -> Result<BoundedRows, StatementError> {
         let _turn = self.turns.take(tenant).await?;
         let taken = match &self.engine {
-            Engine::Sqlite { connect, idle } => self.sqlite_rows(query, connect, idle).await,
-            Engine::Postgres(pool) => postgres_rows(query, pool).await,
+            ListConnections::Sqlite { connect, idle } => self.sqlite_rows(query, connect, idle).await,
+            ListConnections::Postgres(pool) => postgres_rows(query, pool).await,
         };
         taken.map_err(|failure| self.late(failure))
     }
 
     async fn sqlite_rows(
         &self,
-        query: Query,
+        query: SqlQuery,
         connect: &SqliteConnectOptions,
-        idle: &Mutex<Vec<Reader>>,
-    ) -> Result<Taken, Failure> {
+        idle: &Mutex<Vec<SqliteReader>>,
+    ) -> Result<BoundedRows, StatementError> {
         let known = idle.lock().pop();
-        let mut lease = Lease {
+        let mut lease = ReaderLease {
             reader: Some(match known {
                 Some(reader) => reader,
-                None => Reader::open(connect).await?,
+                None => SqliteReader::open(connect).await?,
             }),
             idle,
         };
@@ -148,15 +156,15 @@ impl Lists {
             return Err(closed());
         };
         reader.watch.allow(self.patience);
-        let mut taken = Taken::default();
+        let mut taken = BoundedRows::default();
         let outcome = async {
             let mut rows = prepared!(query.for_sqlite()).fetch(&mut reader.connection);
             while let Some(row) = rows.try_next().await? {
-                if !taken.add(sqlite_bytes(&row), Row::Sqlite(row)) {
+                if !taken.add(sqlite_bytes(&row), SqlRow::Sqlite(row)) {
                     break;
                 }
             }
-            Result::<(), Failure>::Ok(())
+            Result::<(), StatementError>::Ok(())
         }
         .await;
         // One whose statement has ended by itself is good for the next.
@@ -169,8 +177,8 @@ impl Lists {
     }
 
     /// What is told of a statement that was ended.
-    fn late(&self, failure: Failure) -> Failure {
-        let Failure::Other(error) = &failure else {
+    fn late(&self, failure: StatementError) -> StatementError {
+        let StatementError::Other(error) = &failure else {
             return failure;
         };
         let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<sqlx::Error>());
@@ -182,29 +190,29 @@ impl Lists {
         }
         let message = format!(
             "This list takes longer than {}: ask for less, or more precisely",
-            fieldline_core::options::Span(self.patience)
+            fieldline_core::options::HumanDuration(self.patience)
         );
-        Failure::Other(StoreError::new(StoreErrorKind::Unavailable, message))
+        StatementError::Other(StoreError::new(StoreErrorKind::Unavailable, message))
     }
 
     /// Closes the connections that are idle; the others close when they have done.
     pub(super) async fn close(&self) {
         match &self.engine {
-            Engine::Sqlite { idle, .. } => {
+            ListConnections::Sqlite { idle, .. } => {
                 let readers = std::mem::take(&mut *idle.lock());
                 for reader in readers {
                     let _ = sqlx::Connection::close(reader.connection).await;
                 }
             }
-            Engine::Postgres(pool) => pool.close().await,
+            ListConnections::Postgres(pool) => pool.close().await,
         }
     }
 }
 
-impl Reader {
-    async fn open(connect: &SqliteConnectOptions) -> Result<Self, Failure> {
+impl SqliteReader {
+    async fn open(connect: &SqliteConnectOptions) -> Result<Self, StatementError> {
         let mut connection = connect.connect().await?;
-        let watch = Arc::new(Watch {
+        let watch = Arc::new(StatementDeadline {
             since: Instant::now(),
             deadline: AtomicU64::new(0),
         });
@@ -212,23 +220,23 @@ impl Reader {
         connection
             .lock_handle()
             .await?
-            .set_progress_handler(STEPS, move || asked.may_go_on());
+            .set_progress_handler(STEPS, move || asked.has_time_left());
         Ok(Self { connection, watch })
     }
 }
 
 /// Rows, and the bytes of their texts.
 #[derive(Default)]
-struct Taken {
-    rows: Vec<Row>,
+struct BoundedRows {
+    rows: Vec<SqlRow>,
     bytes: usize,
     /// Whether there are more, which do not fit.
     is_cut: bool,
 }
 
-impl Taken {
+impl BoundedRows {
     /// Takes a row, if it fits.
-    fn add(&mut self, bytes: usize, row: Row) -> bool {
+    fn add(&mut self, bytes: usize, row: SqlRow) -> bool {
         self.bytes += bytes;
         self.is_cut = self.bytes > MAX_BYTES && !self.rows.is_empty();
         if !self.is_cut {
@@ -238,11 +246,11 @@ impl Taken {
     }
 }
 
-async fn postgres_rows(query: Query, pool: &PgPool) -> Result<Taken, Failure> {
-    let mut taken = Taken::default();
+async fn postgres_rows(query: SqlQuery, pool: &PgPool) -> Result<BoundedRows, StatementError> {
+    let mut taken = BoundedRows::default();
     let mut rows = prepared!(query).fetch(pool);
     while let Some(row) = rows.try_next().await? {
-        if !taken.add(postgres_bytes(&row), Row::Postgres(row)) {
+        if !taken.add(postgres_bytes(&row), SqlRow::Postgres(row)) {
             break;
         }
     }
@@ -264,6 +272,6 @@ fn postgres_bytes(row: &PgRow) -> usize {
     values.map(<[u8]>::len).sum()
 }
 
-fn closed() -> Failure {
+fn closed() -> StatementError {
     StoreError::new(StoreErrorKind::Unavailable, "The entity database is closed").into()
 }

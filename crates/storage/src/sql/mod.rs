@@ -73,55 +73,57 @@ use std::sync::Arc;
 
 use fieldline_core::ports::{EntityRowStore, EntityStores, StoreResult};
 
-pub use database::Database;
+pub use database::EntityDatabase;
 pub use options::Options;
 
-/// Opens or creates the entity stores in a SQLite file. Use [`Database`] to keep a handle for closing.
+/// Opens or creates the entity stores in a SQLite file. Use [`EntityDatabase`] to keep a handle for closing.
 pub async fn open_sqlite(path: &Path, options: &Options) -> StoreResult<EntityStores> {
-    Ok(Database::sqlite(path, options).await?.entity_stores())
+    Ok(EntityDatabase::sqlite(path, options).await?.entity_stores())
 }
 
-/// Opens or creates the entity stores in a PostgreSQL database. Use [`Database`] to keep a handle for closing.
+/// Opens or creates the entity stores in a PostgreSQL database. Use [`EntityDatabase`] to keep a handle for closing.
 pub async fn open_postgres(url: &str, max_connections: u32) -> StoreResult<EntityStores> {
-    Ok(Database::postgres(url, max_connections).await?.entity_stores())
+    Ok(EntityDatabase::postgres(url, max_connections)
+        .await?
+        .entity_stores())
 }
 
-impl Database {
+impl EntityDatabase {
     /// Entities of this database, whole kinds at a time.
     pub fn entity_rows(&self) -> Arc<dyn EntityRowStore> {
-        Arc::new(entity_rows::EntityRows(self.clone()))
+        Arc::new(entity_rows::SqlEntityRows(self.clone()))
     }
 
     /// The entity stores of this database; closing it closes them.
     pub fn entity_stores(&self) -> EntityStores {
         EntityStores {
-            tenants: Arc::new(tenants::Tenants(self.clone())),
-            assets: Arc::new(assigned::Rows::new(self)),
-            asset_profiles: Arc::new(profiles::Profiles::new(self)),
-            entity_views: Arc::new(assigned::Rows::new(self)),
-            relations: Arc::new(relations::Relations(self.clone())),
-            alarms: Arc::new(alarms::Alarms(self.clone())),
-            calls: Arc::new(calls::Calls(self.clone())),
-            tenant_profiles: Arc::new(tenant_profiles::TenantProfiles(self.clone())),
-            calculated_fields: Arc::new(calculated_fields::CalculatedFields(self.clone())),
-            ota_packages: Arc::new(ota_packages::OtaPackages(self.clone())),
-            ota_updates: Arc::new(ota_updates::OtaUpdates(self.clone())),
-            api_keys: Arc::new(api_keys::ApiKeys(self.clone())),
-            audit: Arc::new(audit::Audit(self.clone())),
-            set_aside: Arc::new(set_aside::SetAside(self.clone())),
-            settings: Arc::new(settings::Settings(self.clone())),
-            sign_ins: Arc::new(sign_ins::SignIns(self.clone())),
-            dashboards: Arc::new(dashboards::Dashboards(self.clone())),
-            customers: Arc::new(customers::Customers(self.clone())),
-            users: Arc::new(users::Users(self.clone())),
-            devices: Arc::new(assigned::Rows::new(self)),
-            device_moves: Arc::new(device_moves::DeviceMoves(self.clone())),
-            device_profiles: Arc::new(profiles::Profiles::new(self)),
-            device_credentials: Arc::new(device_credentials::DeviceCredentialsRows(self.clone())),
-            rule_chains: Arc::new(rule_chains::RuleChains(self.clone())),
-            queues: Arc::new(queues::Queues(self.clone())),
-            events: Arc::new(events::Events(self.clone())),
-            leftovers: Arc::new(leftovers::Leftovers(self.clone())),
+            tenants: Arc::new(tenants::SqlTenants(self.clone())),
+            assets: Arc::new(assigned::SqlAssignables::new(self)),
+            asset_profiles: Arc::new(profiles::SqlProfiles::new(self)),
+            entity_views: Arc::new(assigned::SqlAssignables::new(self)),
+            relations: Arc::new(relations::SqlRelations(self.clone())),
+            alarms: Arc::new(alarms::SqlAlarms(self.clone())),
+            calls: Arc::new(calls::SqlRpcs(self.clone())),
+            tenant_profiles: Arc::new(tenant_profiles::SqlTenantProfiles(self.clone())),
+            calculated_fields: Arc::new(calculated_fields::SqlCalculatedFields(self.clone())),
+            ota_packages: Arc::new(ota_packages::SqlOtaPackages(self.clone())),
+            ota_updates: Arc::new(ota_updates::SqlOtaUpdates(self.clone())),
+            api_keys: Arc::new(api_keys::SqlApiKeys(self.clone())),
+            audit: Arc::new(audit::SqlAuditLog(self.clone())),
+            set_aside: Arc::new(set_aside::SqlSetAside(self.clone())),
+            settings: Arc::new(settings::SqlSettings(self.clone())),
+            sign_ins: Arc::new(sign_ins::SqlSignIns(self.clone())),
+            dashboards: Arc::new(dashboards::SqlDashboards(self.clone())),
+            customers: Arc::new(customers::SqlCustomers(self.clone())),
+            users: Arc::new(users::SqlUsers(self.clone())),
+            devices: Arc::new(assigned::SqlAssignables::new(self)),
+            device_moves: Arc::new(device_moves::SqlDeviceTransfers(self.clone())),
+            device_profiles: Arc::new(profiles::SqlProfiles::new(self)),
+            device_credentials: Arc::new(device_credentials::SqlDeviceCredentials(self.clone())),
+            rule_chains: Arc::new(rule_chains::SqlRuleChains(self.clone())),
+            queues: Arc::new(queues::SqlQueues(self.clone())),
+            events: Arc::new(events::SqlEvents(self.clone())),
+            leftovers: Arc::new(leftovers::SqlHousekeeper(self.clone())),
         }
     }
 }

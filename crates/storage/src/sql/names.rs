@@ -7,20 +7,20 @@ use fieldline_model::{EntityId, EntityType, TenantId};
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::database::Database;
-use super::query::{Columns, Owner, Query, unreadable};
+use super::database::EntityDatabase;
+use super::query::{ColumnReader, RowOwner, SqlQuery, unreadable};
 use super::record::IDS_A_STATEMENT;
 
 /// What an entity is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct EntityTitle {
     pub(super) name: String,
     pub(super) label: Option<String>,
 }
 
 /// The part of a document that has the label.
 #[derive(Deserialize)]
-struct Labelled {
+struct LabelDocument {
     label: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn type_of(code: i64) -> StoreResult<EntityType> {
 }
 
 /// The entity whose type and id are the next two columns.
-pub(super) fn entity_id(columns: &mut Columns<'_>) -> StoreResult<EntityId> {
+pub(super) fn entity_id(columns: &mut ColumnReader<'_>) -> StoreResult<EntityId> {
     let entity_type = type_of(columns.next()?)?;
     Ok(EntityId::new(entity_type, columns.next()?))
 }
@@ -63,10 +63,10 @@ fn statement(entity_type: EntityType) -> Option<&'static str> {
 
 /// The names of those of the entities that the tenant has.
 pub(super) async fn names(
-    database: &Database,
+    database: &EntityDatabase,
     tenant: TenantId,
     entities: impl IntoIterator<Item = EntityId>,
-) -> StoreResult<BTreeMap<EntityId, Named>> {
+) -> StoreResult<BTreeMap<EntityId, EntityTitle>> {
     let mut wanted: BTreeMap<EntityType, BTreeSet<Uuid>> = BTreeMap::new();
     for entity in entities {
         wanted.entry(entity.entity_type).or_default().insert(entity.id);
@@ -81,11 +81,11 @@ pub(super) async fn names(
             _ => ids.into_iter().collect(),
         };
         let owner = match entity_type {
-            EntityType::Tenant => Owner::Installation,
-            _ => Owner::Tenant(tenant.0),
+            EntityType::Tenant => RowOwner::Installation,
+            _ => RowOwner::Tenant(tenant.0),
         };
         for chunk in ids.chunks(IDS_A_STATEMENT) {
-            let query = Query::new(statement)
+            let query = SqlQuery::new(statement)
                 .bind_list(chunk.iter().copied())
                 .push(")")
                 .owned_by(owner);
@@ -96,12 +96,12 @@ pub(super) async fn names(
                 let doc: String = columns.next()?;
                 let label = match entity_type {
                     EntityType::Device | EntityType::Asset => {
-                        let labelled: Labelled = serde_json::from_str(&doc).map_err(unreadable)?;
+                        let labelled: LabelDocument = serde_json::from_str(&doc).map_err(unreadable)?;
                         labelled.label.filter(|label| !label.is_empty())
                     }
                     _ => None,
                 };
-                found.insert(EntityId::new(entity_type, id), Named { name, label });
+                found.insert(EntityId::new(entity_type, id), EntityTitle { name, label });
             }
         }
     }

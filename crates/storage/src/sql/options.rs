@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use fieldline_core::options::{ByteSize, Span};
+use fieldline_core::options::{ByteSize, HumanDuration};
 
 /// Settings of the embedded entity database (SQLite).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -15,7 +15,7 @@ pub struct Options {
     /// least one, for a single tenant. Further ones wait as long as a statement may run, and are then refused.
     pub list_readers: u32,
     /// How long a list, count or search of people may run.
-    pub list_timeout: Span,
+    pub list_timeout: HumanDuration,
     /// Pages that each connection keeps in memory, 64KiB to 1GiB; the operating system caches the file beyond that.
     pub page_cache: ByteSize,
 }
@@ -25,7 +25,7 @@ impl Default for Options {
         Self {
             readers: 4,
             list_readers: 4,
-            list_timeout: Span::secs(10),
+            list_timeout: HumanDuration::secs(10),
             page_cache: ByteSize::kib(512),
         }
     }

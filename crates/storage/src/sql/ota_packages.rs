@@ -10,14 +10,14 @@ use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{DeviceProfileId, OtaPackageId, TenantId};
 use uuid::Uuid;
 
-use super::database::{Changes, Database};
-use super::failure::Failure;
+use super::database::{EntityDatabase, SqlTransaction};
+use super::failure::StatementError;
 use super::leftovers;
-use super::list::{self, Listing};
-use super::query::{Arg, Columns, Owner, Query, unreadable};
-use super::record::{self, Key, Record};
+use super::list::{self, ListDefinition};
+use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, unreadable};
+use super::record::{self, EntityRecord, EntityRowKey};
 
-impl Record for OtaPackageInfo {
+impl EntityRecord for OtaPackageInfo {
     const NAME: &'static str = "OtaPackage";
     const TABLE: &'static str = "ota_package";
     const COLUMNS: &'static [&'static str] = &[
@@ -47,11 +47,11 @@ impl Record for OtaPackageInfo {
     ];
     const BROKEN_REFERENCE: &'static str = "OtaPackage is referencing to non-existent device profile!";
 
-    fn key(&self) -> Key {
-        Key::of_tenant(self.tenant_id, self.id, self.created_time, None)
+    fn key(&self) -> EntityRowKey {
+        EntityRowKey::of_tenant(self.tenant_id, self.id, self.created_time, None)
     }
 
-    fn values(&self) -> StoreResult<Vec<Arg>> {
+    fn values(&self) -> StoreResult<Vec<SqlArg>> {
         let kind = self
             .kind
             .ok_or_else(|| record::invalid("Type should be specified!"))?;
@@ -71,7 +71,7 @@ impl Record for OtaPackageInfo {
         ])
     }
 
-    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
         let id = OtaPackageId(columns.next()?);
         let created_time = columns.next()?;
         let tenant_id = TenantId(columns.next()?);
@@ -104,7 +104,7 @@ impl Record for OtaPackageInfo {
     }
 }
 
-const LISTING: Listing = Listing {
+const LISTING: ListDefinition = ListDefinition {
     table: OtaPackageInfo::TABLE,
     select: OtaPackageInfo::SELECT,
     joins: "",
@@ -145,10 +145,10 @@ const HOLDERS: [(&str, &str); 4] = [
 const IS_LOOSE: &str = "NOT EXISTS (SELECT 1 FROM ota_package WHERE ota_package.upload_id = ota_upload.id)";
 
 /// OTA packages in a database.
-pub(super) struct OtaPackages(pub(super) Database);
+pub(super) struct SqlOtaPackages(pub(super) EntityDatabase);
 
 #[async_trait]
-impl OtaPackageStore for OtaPackages {
+impl OtaPackageStore for SqlOtaPackages {
     async fn save(&self, package: OtaPackageInfo, create: bool) -> StoreResult<OtaPackageInfo> {
         if create {
             return record::save(&self.0, package, true).await;
@@ -156,12 +156,13 @@ impl OtaPackageStore for OtaPackages {
         // Data may have come since it was read, of which what is saved knows nothing.
         let (tenant, id) = (package.tenant_id, package.id.unwrap_or_default());
         let mut changes = self.0.begin().await?;
-        let as_known =
-            Query::new("UPDATE ota_package SET data_size = data_size WHERE data_size IS NOT DISTINCT FROM ")
-                .bind(package.data_size)
-                .push(" AND id = ")
-                .bind(id.0)
-                .owned_by(Owner::Tenant(tenant.0));
+        let as_known = SqlQuery::new(
+            "UPDATE ota_package SET data_size = data_size WHERE data_size IS NOT DISTINCT FROM ",
+        )
+        .bind(package.data_size)
+        .push(" AND id = ")
+        .bind(id.0)
+        .owned_by(RowOwner::Tenant(tenant.0));
         let is_as_known = changes.execute(as_known).await? > 0;
         let saved = match is_as_known {
             true => record::update_within(&mut changes, &package).await?,
@@ -179,7 +180,7 @@ impl OtaPackageStore for OtaPackages {
     }
 
     async fn get(&self, tenant: TenantId, id: OtaPackageId) -> StoreResult<Option<OtaPackageInfo>> {
-        record::get(&self.0, Owner::Tenant(tenant.0), id.0).await
+        record::get(&self.0, RowOwner::Tenant(tenant.0), id.0).await
     }
 
     async fn list(
@@ -188,8 +189,8 @@ impl OtaPackageStore for OtaPackages {
         filter: OtaPackageFilter,
         page: &PageLink,
     ) -> StoreResult<PageData<OtaPackageInfo>> {
-        let condition = |query: Query| {
-            let query = query.owned_by(Owner::Tenant(tenant.0));
+        let condition = |query: SqlQuery| {
+            let query = query.owned_by(RowOwner::Tenant(tenant.0));
             match filter {
                 OtaPackageFilter::All => query,
                 OtaPackageFilter::Ready(profile, kind) => query
@@ -205,9 +206,9 @@ impl OtaPackageStore for OtaPackages {
     }
 
     async fn delete(&self, tenant: TenantId, id: OtaPackageId) -> StoreResult<bool> {
-        let owner = Owner::Tenant(tenant.0);
+        let owner = RowOwner::Tenant(tenant.0);
         let mut changes = self.0.begin().await?;
-        let data = Query::new("SELECT upload_id FROM ota_package WHERE id = ")
+        let data = SqlQuery::new("SELECT upload_id FROM ota_package WHERE id = ")
             .bind(id.0)
             .owned_by(owner);
         let upload: Option<Uuid> = match changes.rows(data).await?.first() {
@@ -215,7 +216,7 @@ impl OtaPackageStore for OtaPackages {
             None => return Ok(false),
         };
         for (holder, refusal) in HOLDERS {
-            let held = Query::new(holder).bind(id.0).push(" LIMIT 1");
+            let held = SqlQuery::new(holder).bind(id.0).push(" LIMIT 1");
             if !changes.rows(held).await?.is_empty() {
                 return Err(StoreError::new(StoreErrorKind::Conflict, refusal));
             }
@@ -226,7 +227,7 @@ impl OtaPackageStore for OtaPackages {
         match deleted {
             Ok(_) => {}
             // Somebody was given it just now.
-            Err(Failure::BrokenReference) => {
+            Err(StatementError::BrokenReference) => {
                 return Err(StoreError::new(StoreErrorKind::Conflict, HOLDERS[0].1));
             }
             Err(failure) => return Err(failure.into_error()),
@@ -243,7 +244,7 @@ impl OtaPackageStore for OtaPackages {
 
     async fn data_bytes(&self, tenant: TenantId) -> StoreResult<u64> {
         let attached = record::number(&self.0.read(attached_bytes(tenant)).await?)?;
-        let pieces = Query::new(
+        let pieces = SqlQuery::new(
             "SELECT COUNT(*) FROM ota_upload JOIN ota_piece ON ota_piece.upload_id = ota_upload.id WHERE ota_upload.tenant_id = ",
         )
         .bind(tenant.0)
@@ -254,7 +255,7 @@ impl OtaPackageStore for OtaPackages {
     }
 
     async fn tenants(&self) -> StoreResult<Vec<TenantId>> {
-        let query = Query::new("SELECT tenant_id FROM ota_package UNION SELECT tenant_id FROM ota_update");
+        let query = SqlQuery::new("SELECT tenant_id FROM ota_package UNION SELECT tenant_id FROM ota_update");
         let rows = self.0.read(query).await?;
         rows.iter()
             .map(|row| Ok(TenantId(row.columns().next()?)))
@@ -262,18 +263,18 @@ impl OtaPackageStore for OtaPackages {
     }
 
     async fn begin_upload(&self, tenant: TenantId, upload: Uuid, now_ms: i64) -> StoreResult<()> {
-        let insertion = Query::new("INSERT INTO ota_upload (id, tenant_id, created_time) VALUES (")
-            .bind_list([Arg::from(upload), tenant.0.into(), now_ms.into()])
+        let insertion = SqlQuery::new("INSERT INTO ota_upload (id, tenant_id, created_time) VALUES (")
+            .bind_list([SqlArg::from(upload), tenant.0.into(), now_ms.into()])
             .push(")");
         inserted(self.0.execute(insertion).await)
     }
 
     async fn append(&self, upload: Uuid, number: u32, piece: Bytes) -> StoreResult<()> {
-        let insertion = Query::new("INSERT INTO ota_piece (upload_id, number, bytes) VALUES (")
+        let insertion = SqlQuery::new("INSERT INTO ota_piece (upload_id, number, bytes) VALUES (")
             .bind_list([
-                Arg::from(upload),
+                SqlArg::from(upload),
                 i64::from(number).into(),
-                Arg::Bytes(piece.into()),
+                SqlArg::Bytes(piece.into()),
             ])
             .push(")");
         inserted(self.0.execute(insertion).await)
@@ -289,14 +290,14 @@ impl OtaPackageStore for OtaPackages {
         if limit.is_some() {
             // One at a time of a tenant: of two that add up at once neither would see the other.
             let turn =
-                Query::new("UPDATE tenant SET version = version WHERE id = ").bind(package.tenant_id.0);
+                SqlQuery::new("UPDATE tenant SET version = version WHERE id = ").bind(package.tenant_id.0);
             changes.execute(turn).await?;
         }
-        let attachment = Query::new("UPDATE ota_package SET upload_id = ")
+        let attachment = SqlQuery::new("UPDATE ota_package SET upload_id = ")
             .bind(upload)
             .push(" WHERE upload_id IS NULL AND id = ")
             .bind(package.id.map(record::bare))
-            .owned_by(Owner::Tenant(package.tenant_id.0));
+            .owned_by(RowOwner::Tenant(package.tenant_id.0));
         if changes.execute(attachment).await? == 0 {
             drop(changes);
             let found = self
@@ -329,7 +330,7 @@ impl OtaPackageStore for OtaPackages {
     }
 
     async fn discard_before(&self, begun_ms: i64) -> StoreResult<u64> {
-        let deletion = Query::new("DELETE FROM ota_upload WHERE created_time < ")
+        let deletion = SqlQuery::new("DELETE FROM ota_upload WHERE created_time < ")
             .bind(begun_ms)
             .push(" AND ")
             .push(IS_LOOSE);
@@ -337,7 +338,7 @@ impl OtaPackageStore for OtaPackages {
     }
 
     async fn piece(&self, tenant: TenantId, id: OtaPackageId, number: u32) -> StoreResult<Option<Bytes>> {
-        let query = Query::new(
+        let query = SqlQuery::new(
             "SELECT ota_piece.bytes FROM ota_package \
              JOIN ota_piece ON ota_piece.upload_id = ota_package.upload_id WHERE ota_package.id = ",
         )
@@ -353,17 +354,17 @@ impl OtaPackageStore for OtaPackages {
 }
 
 /// Bytes of all data of a tenant's packages.
-fn attached_bytes(tenant: TenantId) -> Query {
+fn attached_bytes(tenant: TenantId) -> SqlQuery {
     // A sum of whole numbers is of another type in PostgreSQL.
-    Query::new(
+    SqlQuery::new(
         "SELECT CAST(COALESCE(SUM(data_size), 0) AS BIGINT) FROM ota_package WHERE upload_id IS NOT NULL",
     )
-    .owned_by(Owner::Tenant(tenant.0))
+    .owned_by(RowOwner::Tenant(tenant.0))
 }
 
 /// Deletes an upload, unless it is a package's data.
-async fn discard(changes: &mut Changes, upload: Uuid) -> StoreResult<()> {
-    let deletion = Query::new("DELETE FROM ota_upload WHERE id = ")
+async fn discard(changes: &mut SqlTransaction, upload: Uuid) -> StoreResult<()> {
+    let deletion = SqlQuery::new("DELETE FROM ota_upload WHERE id = ")
         .bind(upload)
         .push(" AND ")
         .push(IS_LOOSE);
@@ -371,10 +372,10 @@ async fn discard(changes: &mut Changes, upload: Uuid) -> StoreResult<()> {
     Ok(())
 }
 
-fn inserted(result: Result<u64, Failure>) -> StoreResult<()> {
+fn inserted(result: Result<u64, StatementError>) -> StoreResult<()> {
     match result {
         Ok(_) => Ok(()),
-        Err(Failure::BrokenReference) => {
+        Err(StatementError::BrokenReference) => {
             Err(record::invalid("The tenant or the upload of this data is gone!"))
         }
         Err(failure) => Err(failure.into_error()),

@@ -6,13 +6,13 @@ use fieldline_model::entity::OtaKind;
 use fieldline_model::{DeviceId, DeviceProfileId, OtaPackageId, TenantId};
 use uuid::Uuid;
 
-use super::database::Database;
-use super::failure::Failure;
-use super::query::{Arg, Query, unreadable};
+use super::database::EntityDatabase;
+use super::failure::StatementError;
+use super::query::{SqlArg, SqlQuery, unreadable};
 use super::record;
 
 /// What of OTA updates is in a database.
-pub(super) struct OtaUpdates(pub(super) Database);
+pub(super) struct SqlOtaUpdates(pub(super) EntityDatabase);
 
 /// The package that `device` shall have.
 const fn wanted(kind: OtaKind) -> &'static str {
@@ -33,22 +33,22 @@ const fn own(kind: OtaKind) -> &'static str {
 const FROM: &str = " FROM device JOIN device_profile profile ON profile.tenant_id = device.tenant_id \
                     AND profile.id = device.profile_id ";
 
-impl OtaUpdates {
+impl SqlOtaUpdates {
     async fn note_all(
         &self,
         tenant: TenantId,
         kind: OtaKind,
         targets: &[(&OtaTarget, OtaPackageId)],
         now_ms: i64,
-    ) -> Result<(), Failure> {
-        let mut query = Query::new(
+    ) -> Result<(), StatementError> {
+        let mut query = SqlQuery::new(
             "INSERT INTO ota_update (device_id, kind, tenant_id, package_id, is_own, is_told, ts, not_before) VALUES ",
         );
         for (index, (target, package)) in targets.iter().enumerate() {
             query = query
                 .push(if index == 0 { "(" } else { ", (" })
                 .bind_list([
-                    Arg::from(target.device.0),
+                    SqlArg::from(target.device.0),
                     kind.name().into(),
                     tenant.0.into(),
                     package.0.into(),
@@ -68,7 +68,7 @@ impl OtaUpdates {
 }
 
 /// Continues a change of one that waits, as long as it waits for this package.
-fn of_update(change: Query, update: &OtaUpdate) -> Query {
+fn of_update(change: SqlQuery, update: &OtaUpdate) -> SqlQuery {
     change
         .push(" WHERE device_id = ")
         .bind(update.device.0)
@@ -78,7 +78,7 @@ fn of_update(change: Query, update: &OtaUpdate) -> Query {
         .bind(update.package.0)
 }
 
-impl OtaUpdates {
+impl SqlOtaUpdates {
     /// The next one of the first tenant whose id compares so.
     async fn next_of(
         &self,
@@ -86,7 +86,7 @@ impl OtaUpdates {
         tenant: TenantId,
         now_ms: i64,
     ) -> StoreResult<Option<OtaUpdate>> {
-        let query = Query::new(
+        let query = SqlQuery::new(
             "SELECT tenant_id, device_id, package_id, kind, ts FROM ota_update WHERE NOT is_told AND tenant_id",
         )
         .push(compares)
@@ -114,14 +114,14 @@ impl OtaUpdates {
 }
 
 #[async_trait]
-impl OtaUpdateStore for OtaUpdates {
+impl OtaUpdateStore for SqlOtaUpdates {
     async fn assigned(
         &self,
         tenant: TenantId,
         device: DeviceId,
         kind: OtaKind,
     ) -> StoreResult<Option<OtaPackageId>> {
-        let query = Query::new("SELECT ")
+        let query = SqlQuery::new("SELECT ")
             .push(wanted(kind))
             .push(FROM)
             .push("WHERE device.id = ")
@@ -144,7 +144,7 @@ impl OtaUpdateStore for OtaUpdates {
         after: Option<DeviceId>,
         limit: u32,
     ) -> StoreResult<Vec<OtaTarget>> {
-        let mut query = Query::new("SELECT device.id, device.profile_id, ")
+        let mut query = SqlQuery::new("SELECT device.id, device.profile_id, ")
             .push(wanted(kind))
             .push(", ")
             .push(own(kind))
@@ -196,7 +196,7 @@ impl OtaUpdateStore for OtaUpdates {
             let gone = some.iter().filter(|target| target.package.is_none());
             let gone: Vec<Uuid> = gone.map(|target| target.device.0).collect();
             if !gone.is_empty() {
-                let deletion = Query::new("DELETE FROM ota_update WHERE kind = ")
+                let deletion = SqlQuery::new("DELETE FROM ota_update WHERE kind = ")
                     .bind(kind.name())
                     .push(" AND device_id IN (")
                     .bind_list(gone)
@@ -211,7 +211,7 @@ impl OtaUpdateStore for OtaUpdates {
                 continue;
             }
             match self.note_all(tenant, kind, &new, now_ms).await {
-                Err(Failure::BrokenReference) => {}
+                Err(StatementError::BrokenReference) => {}
                 done => {
                     done?;
                     continue;
@@ -223,7 +223,7 @@ impl OtaUpdateStore for OtaUpdates {
                     .note_all(tenant, kind, std::slice::from_ref(one), now_ms)
                     .await
                 {
-                    Err(Failure::BrokenReference) => {}
+                    Err(StatementError::BrokenReference) => {}
                     done => done?,
                 }
             }
@@ -240,13 +240,13 @@ impl OtaUpdateStore for OtaUpdates {
     }
 
     async fn put_off(&self, update: &OtaUpdate, until_ms: i64) -> StoreResult<()> {
-        let query = Query::new("UPDATE ota_update SET not_before = ").bind(until_ms);
+        let query = SqlQuery::new("UPDATE ota_update SET not_before = ").bind(until_ms);
         self.0.execute(of_update(query, update)).await?;
         Ok(())
     }
 
     async fn put_off_until(&self) -> StoreResult<Option<i64>> {
-        let query = Query::new("SELECT MIN(not_before) FROM ota_update WHERE NOT is_told");
+        let query = SqlQuery::new("SELECT MIN(not_before) FROM ota_update WHERE NOT is_told");
         let rows = self.0.read(query).await?;
         match rows.first() {
             Some(row) => row.columns().next(),
@@ -254,8 +254,8 @@ impl OtaUpdateStore for OtaUpdates {
         }
     }
 
-    async fn told(&self, update: &OtaUpdate) -> StoreResult<()> {
-        let query = Query::new("UPDATE ota_update SET is_told = TRUE");
+    async fn mark_notified(&self, update: &OtaUpdate) -> StoreResult<()> {
+        let query = SqlQuery::new("UPDATE ota_update SET is_told = TRUE");
         self.0.execute(of_update(query, update)).await?;
         Ok(())
     }
@@ -266,7 +266,7 @@ impl OtaUpdateStore for OtaUpdates {
         profile: DeviceProfileId,
         kind: OtaKind,
     ) -> StoreResult<u64> {
-        let query = Query::new("SELECT COUNT(*) FROM device WHERE tenant_id = ")
+        let query = SqlQuery::new("SELECT COUNT(*) FROM device WHERE tenant_id = ")
             .bind(tenant.0)
             .push(" AND profile_id = ")
             .bind(profile.0)

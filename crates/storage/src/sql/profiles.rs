@@ -3,20 +3,20 @@
 use std::marker::PhantomData;
 
 use async_trait::async_trait;
-use fieldline_core::ports::{Profile, ProfileStore, StoreResult};
+use fieldline_core::ports::{EntityProfile, ProfileStore, StoreResult};
 use fieldline_model::entity::RuleChain;
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{RuleChainId, TenantId};
 
-use super::database::Database;
-use super::list::{self, Listing};
-use super::query::{Owner, Query};
-use super::record::{self, Record, bare};
+use super::database::EntityDatabase;
+use super::list::{self, ListDefinition};
+use super::query::{RowOwner, SqlQuery};
+use super::record::{self, EntityRecord, bare};
 
 /// A kind of profiles in a table with the columns `tenant_id`, `name`, `is_default` and `search`.
-pub(super) trait Profiled: Record + Profile {
+pub(super) trait ProfileRecord: EntityRecord + EntityProfile {
     /// Their lists.
-    const LISTING: Listing;
+    const LISTING: ListDefinition;
     /// The table of the entities that have them.
     const MEMBERS: &'static str;
     /// The answer where an entity has one that is deleted.
@@ -27,13 +27,13 @@ pub(super) trait Profiled: Record + Profile {
 }
 
 /// The profiles of a kind in a database.
-pub(super) struct Profiles<P> {
-    pub(super) database: Database,
+pub(super) struct SqlProfiles<P> {
+    pub(super) database: EntityDatabase,
     kind: PhantomData<fn() -> P>,
 }
 
-impl<P> Profiles<P> {
-    pub(super) fn new(database: &Database) -> Self {
+impl<P> SqlProfiles<P> {
+    pub(super) fn new(database: &EntityDatabase) -> Self {
         Self {
             database: database.clone(),
             kind: PhantomData,
@@ -42,7 +42,7 @@ impl<P> Profiles<P> {
 }
 
 #[async_trait]
-impl<P: Profiled> ProfileStore<P> for Profiles<P> {
+impl<P: ProfileRecord> ProfileStore<P> for SqlProfiles<P> {
     async fn save(&self, profile: P, create: bool) -> StoreResult<P> {
         if let Some(chain) = profile.unchecked_chain() {
             let owner = profile.key().owner;
@@ -53,34 +53,34 @@ impl<P: Profiled> ProfileStore<P> for Profiles<P> {
     }
 
     async fn get(&self, tenant: TenantId, id: P::Id) -> StoreResult<Option<P>> {
-        record::get(&self.database, Owner::Tenant(tenant.0), bare(id)).await
+        record::get(&self.database, RowOwner::Tenant(tenant.0), bare(id)).await
     }
 
     async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<P>> {
-        record::by_name(&self.database, Owner::Tenant(tenant.0), name).await
+        record::by_name(&self.database, RowOwner::Tenant(tenant.0), name).await
     }
 
     async fn default_profile(&self, tenant: TenantId) -> StoreResult<Option<P>> {
         let query = record::select::<P>()
             .push("is_default")
-            .owned_by(Owner::Tenant(tenant.0));
+            .owned_by(RowOwner::Tenant(tenant.0));
         record::first(&self.database.read(query).await?)
     }
 
     async fn set_default(&self, tenant: TenantId, id: P::Id) -> StoreResult<bool> {
-        record::set_default::<P>(&self.database, Owner::Tenant(tenant.0), bare(id)).await
+        record::set_default::<P>(&self.database, RowOwner::Tenant(tenant.0), bare(id)).await
     }
 
     async fn by_ids(&self, tenant: TenantId, ids: &[P::Id]) -> StoreResult<Vec<P>> {
         let ids = ids.iter().map(|id| bare(*id));
-        record::by_ids(&self.database, Owner::Tenant(tenant.0), ids).await
+        record::by_ids(&self.database, RowOwner::Tenant(tenant.0), ids).await
     }
 
     async fn names(&self, tenant: TenantId, in_use_only: bool) -> StoreResult<Vec<(P::Id, String)>> {
-        let mut query = Query::new("SELECT id, name FROM ")
+        let mut query = SqlQuery::new("SELECT id, name FROM ")
             .push(P::TABLE)
             .push(" WHERE TRUE")
-            .owned_by(Owner::Tenant(tenant.0));
+            .owned_by(RowOwner::Tenant(tenant.0));
         if in_use_only {
             query = query
                 .push(" AND EXISTS (SELECT 1 FROM ")
@@ -100,7 +100,7 @@ impl<P: Profiled> ProfileStore<P> for Profiles<P> {
     }
 
     async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<P>> {
-        let of_tenant = |query: Query| query.owned_by(Owner::Tenant(tenant.0));
+        let of_tenant = |query: SqlQuery| query.owned_by(RowOwner::Tenant(tenant.0));
         list::page(
             &self.database,
             &P::LISTING,
@@ -113,7 +113,7 @@ impl<P: Profiled> ProfileStore<P> for Profiles<P> {
     }
 
     async fn delete(&self, tenant: TenantId, id: P::Id) -> StoreResult<bool> {
-        let (owner, subject) = (Owner::Tenant(tenant.0), record::subject(tenant, id));
+        let (owner, subject) = (RowOwner::Tenant(tenant.0), record::subject(tenant, id));
         record::delete_leaving::<P>(&self.database, owner, subject, P::IN_USE).await
     }
 }

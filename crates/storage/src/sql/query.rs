@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 /// A value that is bound to a statement.
 #[derive(Debug, Clone)]
-pub(super) enum Arg {
+pub(super) enum SqlArg {
     Id(Option<Uuid>),
     Text(Option<String>),
     Int(Option<i64>),
@@ -19,49 +19,49 @@ pub(super) enum Arg {
     Bytes(Vec<u8>),
 }
 
-impl From<Uuid> for Arg {
+impl From<Uuid> for SqlArg {
     fn from(id: Uuid) -> Self {
         Self::Id(Some(id))
     }
 }
 
-impl From<Option<Uuid>> for Arg {
+impl From<Option<Uuid>> for SqlArg {
     fn from(id: Option<Uuid>) -> Self {
         Self::Id(id)
     }
 }
 
-impl From<&str> for Arg {
+impl From<&str> for SqlArg {
     fn from(text: &str) -> Self {
         Self::Text(Some(text.to_owned()))
     }
 }
 
-impl From<String> for Arg {
+impl From<String> for SqlArg {
     fn from(text: String) -> Self {
         Self::Text(Some(text))
     }
 }
 
-impl From<Option<String>> for Arg {
+impl From<Option<String>> for SqlArg {
     fn from(text: Option<String>) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<i64> for Arg {
+impl From<i64> for SqlArg {
     fn from(number: i64) -> Self {
         Self::Int(Some(number))
     }
 }
 
-impl From<Option<i64>> for Arg {
+impl From<Option<i64>> for SqlArg {
     fn from(number: Option<i64>) -> Self {
         Self::Int(number)
     }
 }
 
-impl From<bool> for Arg {
+impl From<bool> for SqlArg {
     fn from(flag: bool) -> Self {
         Self::Flag(flag)
     }
@@ -69,7 +69,7 @@ impl From<bool> for Arg {
 
 /// Whose rows a statement may touch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(super) enum RowOwner {
     /// The table belongs to the installation and has no `tenant_id`.
     Installation,
     /// Rows that belong to no tenant, in a table where others do.
@@ -80,12 +80,12 @@ pub(super) enum Owner {
 
 /// A statement and what is bound to it. Its text is made of literals only; everything else is bound.
 #[derive(Debug, Clone)]
-pub(super) struct Query {
+pub(super) struct SqlQuery {
     sql: Cow<'static, str>,
-    args: Vec<Arg>,
+    args: Vec<SqlArg>,
 }
 
-impl Query {
+impl SqlQuery {
     pub(super) fn new(sql: &'static str) -> Self {
         Self {
             sql: Cow::Borrowed(sql),
@@ -100,7 +100,7 @@ impl Query {
     }
 
     /// Appends a placeholder and binds a value to it.
-    pub(super) fn bind(mut self, arg: impl Into<Arg>) -> Self {
+    pub(super) fn bind(mut self, arg: impl Into<SqlArg>) -> Self {
         self.args.push(arg.into());
         // Writing to a string cannot fail.
         let _ = write!(self.sql.to_mut(), "${}", self.args.len());
@@ -133,7 +133,7 @@ impl Query {
     }
 
     /// Appends placeholders with commas between them.
-    pub(super) fn bind_list<A: Into<Arg>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+    pub(super) fn bind_list<A: Into<SqlArg>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         for (index, arg) in args.into_iter().enumerate() {
             self = self.push(if index == 0 { "" } else { ", " }).bind(arg);
         }
@@ -141,11 +141,11 @@ impl Query {
     }
 
     /// Appends the condition that a row has this owner.
-    pub(super) fn owned_by(self, owner: Owner) -> Self {
+    pub(super) fn owned_by(self, owner: RowOwner) -> Self {
         match owner {
-            Owner::Installation => self,
-            Owner::NoTenant => self.push(" AND tenant_id IS NULL"),
-            Owner::Tenant(tenant) => self.push(" AND tenant_id = ").bind(tenant),
+            RowOwner::Installation => self,
+            RowOwner::NoTenant => self.push(" AND tenant_id IS NULL"),
+            RowOwner::Tenant(tenant) => self.push(" AND tenant_id = ").bind(tenant),
         }
     }
 
@@ -153,11 +153,11 @@ impl Query {
     pub(super) fn has_null_character(&self) -> bool {
         self.args
             .iter()
-            .any(|arg| matches!(arg, Arg::Text(Some(text)) if text.contains('\0')))
+            .any(|arg| matches!(arg, SqlArg::Text(Some(text)) if text.contains('\0')))
     }
 
     /// The text and what is bound to it.
-    pub(super) fn into_parts(self) -> StoreResult<(Cow<'static, str>, Vec<Arg>)> {
+    pub(super) fn into_parts(self) -> StoreResult<(Cow<'static, str>, Vec<SqlArg>)> {
         if self.has_null_character() {
             return Err(StoreError::new(
                 StoreErrorKind::Invalid,
@@ -169,25 +169,25 @@ impl Query {
 }
 
 /// A row of a result.
-pub(super) enum Row {
+pub(super) enum SqlRow {
     Sqlite(SqliteRow),
     Postgres(PgRow),
 }
 
-impl Row {
+impl SqlRow {
     /// The columns from the first one on.
-    pub(super) fn columns(&self) -> Columns<'_> {
-        Columns { row: self, next: 0 }
+    pub(super) fn columns(&self) -> ColumnReader<'_> {
+        ColumnReader { row: self, next: 0 }
     }
 }
 
 /// Reads the columns of a row in the order in which the statement names them.
-pub(super) struct Columns<'r> {
-    row: &'r Row,
+pub(super) struct ColumnReader<'r> {
+    row: &'r SqlRow,
     next: usize,
 }
 
-impl<'r> Columns<'r> {
+impl<'r> ColumnReader<'r> {
     /// The next column.
     pub(super) fn next<T>(&mut self) -> StoreResult<T>
     where
@@ -196,8 +196,8 @@ impl<'r> Columns<'r> {
         let index = self.next;
         self.next += 1;
         match self.row {
-            Row::Sqlite(row) => row.try_get(index),
-            Row::Postgres(row) => row.try_get(index),
+            SqlRow::Sqlite(row) => row.try_get(index),
+            SqlRow::Postgres(row) => row.try_get(index),
         }
         .map_err(unreadable)
     }
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn many_placeholders_are_not_numbered_for_sqlite() {
         let query = |count: i64| {
-            Query::new("SELECT (")
+            SqlQuery::new("SELECT (")
                 .bind_list(1..=count)
                 .push(") LIMIT ")
                 .bind(9)

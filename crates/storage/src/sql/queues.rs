@@ -7,12 +7,12 @@ use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{QueueId, TenantId};
 use uuid::Uuid;
 
-use super::database::Database;
-use super::list::{self, Listing};
-use super::query::{Arg, Columns, Owner, Query, Row};
-use super::record::{self, Key, Record};
+use super::database::EntityDatabase;
+use super::list::{self, ListDefinition};
+use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, SqlRow};
+use super::record::{self, EntityRecord, EntityRowKey};
 
-impl Record for Queue {
+impl EntityRecord for Queue {
     const NAME: &'static str = "Queue";
     const TABLE: &'static str = "queue";
     const COLUMNS: &'static [&'static str] = &["tenant_id", "name", "topic", "partitions", "search"];
@@ -20,8 +20,8 @@ impl Record for Queue {
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "name", "topic"];
     const BROKEN_REFERENCE: &'static str = "Queue is referencing to non-existent tenant!";
 
-    fn key(&self) -> Key {
-        Key {
+    fn key(&self) -> EntityRowKey {
+        EntityRowKey {
             id: self.id.map(record::bare),
             created_time: self.created_time,
             version: None,
@@ -29,7 +29,7 @@ impl Record for Queue {
         }
     }
 
-    fn values(&self) -> StoreResult<Vec<Arg>> {
+    fn values(&self) -> StoreResult<Vec<SqlArg>> {
         Ok(vec![
             (!self.tenant_id.is_null()).then_some(self.tenant_id.0).into(),
             record::bounded("name", &self.name)?,
@@ -39,7 +39,7 @@ impl Record for Queue {
         ])
     }
 
-    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
         let id = QueueId(columns.next()?);
         let created_time = columns.next()?;
         let tenant_id: Option<Uuid> = columns.next()?;
@@ -69,7 +69,7 @@ impl Record for Queue {
     }
 }
 
-const LISTING: Listing = Listing {
+const LISTING: ListDefinition = ListDefinition {
     table: Queue::TABLE,
     select: Queue::SELECT,
     joins: "",
@@ -82,23 +82,23 @@ const LISTING: Listing = Listing {
 };
 
 /// The null tenant stands for what all tenants share.
-fn owner(tenant: TenantId) -> Owner {
+fn owner(tenant: TenantId) -> RowOwner {
     if tenant.is_null() {
-        Owner::NoTenant
+        RowOwner::NoTenant
     } else {
-        Owner::Tenant(tenant.0)
+        RowOwner::Tenant(tenant.0)
     }
 }
 
-fn every(rows: &[Row]) -> StoreResult<Vec<Queue>> {
+fn every(rows: &[SqlRow]) -> StoreResult<Vec<Queue>> {
     rows.iter().map(|row| Queue::read(&mut row.columns())).collect()
 }
 
 /// Queues in a database.
-pub(super) struct Queues(pub(super) Database);
+pub(super) struct SqlQueues(pub(super) EntityDatabase);
 
 #[async_trait]
-impl QueueStore for Queues {
+impl QueueStore for SqlQueues {
     async fn save(&self, queue: Queue, create: bool) -> StoreResult<Queue> {
         record::save(&self.0, queue, create).await
     }
@@ -129,7 +129,7 @@ impl QueueStore for Queues {
     }
 
     async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<Queue>> {
-        let of_tenant = |query: Query| query.owned_by(owner(tenant));
+        let of_tenant = |query: SqlQuery| query.owned_by(owner(tenant));
         list::page(&self.0, &LISTING, page, of_tenant, list::own_text, Queue::read).await
     }
 

@@ -1,16 +1,16 @@
 //! Saving, reading and deleting any entity.
 
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
-use fieldline_model::{EntityId, OtaPackageId, Subject, TenantId};
+use fieldline_model::{EntityId, EntityKey, OtaPackageId, TenantId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::database::{Changes, Database};
-use super::failure::Failure;
+use super::database::{EntityDatabase, SqlTransaction};
+use super::failure::StatementError;
 use super::leftovers;
-use super::query::{Arg, Columns, Owner, Query, Row, unreadable};
+use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, SqlRow, unreadable};
 
 /// Longest text in a column that is indexed, in characters; ThingsBoard's limit, too.
 const MAX_CHARS: usize = 255;
@@ -22,14 +22,14 @@ pub(super) const IDS_A_STATEMENT: usize = 500;
 const INSERTED_A_STATEMENT: usize = 250;
 
 /// An entity that is kept as a row of a table with the columns `id`, `created_time`, `version`, `doc` and some more.
-pub(super) trait Record: Serialize + DeserializeOwned {
+pub(super) trait EntityRecord: Serialize + DeserializeOwned {
     /// What people call it, as the first word of a message.
     const NAME: &'static str;
     /// Its table.
     const TABLE: &'static str;
-    /// The columns that [`Record::values`] has the values of; `tenant_id`, where there is one, comes first.
+    /// The columns that [`EntityRecord::values`] has the values of; `tenant_id`, where there is one, comes first.
     const COLUMNS: &'static [&'static str];
-    /// What [`Record::read`] reads.
+    /// What [`EntityRecord::read`] reads.
     const SELECT: &'static str;
     /// JSON keys that columns hold, so that the document leaves them out.
     const IN_COLUMNS: &'static [&'static str];
@@ -37,17 +37,17 @@ pub(super) trait Record: Serialize + DeserializeOwned {
     const BROKEN_REFERENCE: &'static str;
 
     /// Which row it is, and whose.
-    fn key(&self) -> Key;
-    /// The values of [`Record::COLUMNS`].
-    fn values(&self) -> StoreResult<Vec<Arg>>;
-    /// An entity from the columns of [`Record::SELECT`].
-    fn read(columns: &mut Columns<'_>) -> StoreResult<Self>;
+    fn key(&self) -> EntityRowKey;
+    /// The values of [`EntityRecord::COLUMNS`].
+    fn values(&self) -> StoreResult<Vec<SqlArg>>;
+    /// An entity from the columns of [`EntityRecord::SELECT`].
+    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self>;
     /// The answer where this value of a constraint is taken; `None` for constraints of no meaning to people.
     fn taken(&self, constraint: &str) -> Option<String>;
 }
 
 /// What every entity is kept under.
-pub(super) struct Key {
+pub(super) struct EntityRowKey {
     /// Id, where it is set.
     pub(super) id: Option<Uuid>,
     /// Creation time, which later saves do not change.
@@ -55,10 +55,10 @@ pub(super) struct Key {
     /// The version that an update expects.
     pub(super) version: Option<i64>,
     /// Whose row it is.
-    pub(super) owner: Owner,
+    pub(super) owner: RowOwner,
 }
 
-impl Key {
+impl EntityRowKey {
     /// Of an entity that belongs to a tenant.
     pub(super) fn of_tenant(
         tenant: TenantId,
@@ -70,15 +70,15 @@ impl Key {
             id: id.map(bare),
             created_time,
             version,
-            owner: Owner::Tenant(tenant.0),
+            owner: RowOwner::Tenant(tenant.0),
         }
     }
 }
 
 /// An entity of a tenant.
-pub(super) fn subject(tenant: TenantId, id: impl Into<EntityId>) -> Subject {
+pub(super) fn subject(tenant: TenantId, id: impl Into<EntityId>) -> EntityKey {
     let entity = id.into();
-    Subject { tenant, entity }
+    EntityKey { tenant, entity }
 }
 
 /// An id without its type.
@@ -87,7 +87,11 @@ pub(super) fn bare(id: impl Into<EntityId>) -> Uuid {
 }
 
 /// Inserts or updates, and returns what is stored.
-pub(super) async fn save<R: Record>(database: &Database, record: R, create: bool) -> StoreResult<R> {
+pub(super) async fn save<R: EntityRecord>(
+    database: &EntityDatabase,
+    record: R,
+    create: bool,
+) -> StoreResult<R> {
     if create {
         let saved = database.write(insertion(&record)?).await;
         return stored(&record, saved);
@@ -100,13 +104,16 @@ pub(super) async fn save<R: Record>(database: &Database, record: R, create: bool
 }
 
 /// Inserts within a transaction, and returns what is stored.
-pub(super) async fn insert<R: Record>(changes: &mut Changes, record: &R) -> StoreResult<R> {
+pub(super) async fn insert<R: EntityRecord>(changes: &mut SqlTransaction, record: &R) -> StoreResult<R> {
     let saved = changes.rows(insertion(record)?).await;
     stored(record, saved)
 }
 
 /// Inserts several within a transaction, and returns what is stored, in no particular order. An error is about one of them.
-pub(super) async fn insert_all<R: Record>(changes: &mut Changes, records: &[&R]) -> StoreResult<Vec<R>> {
+pub(super) async fn insert_all<R: EntityRecord>(
+    changes: &mut SqlTransaction,
+    records: &[&R],
+) -> StoreResult<Vec<R>> {
     let mut inserted = Vec::with_capacity(records.len());
     for some in records.chunks(INSERTED_A_STATEMENT) {
         let (Some(first), query) = (some.first(), insertion_of(some)?) else {
@@ -128,7 +135,10 @@ pub(super) async fn insert_all<R: Record>(changes: &mut Changes, records: &[&R])
 }
 
 /// Updates within a transaction, and returns what is stored; `None` where [`not_updated`] says why.
-pub(super) async fn update_within<R: Record>(changes: &mut Changes, record: &R) -> StoreResult<Option<R>> {
+pub(super) async fn update_within<R: EntityRecord>(
+    changes: &mut SqlTransaction,
+    record: &R,
+) -> StoreResult<Option<R>> {
     let saved = changes.rows(update(record)?).await;
     if matches!(&saved, Ok(rows) if rows.is_empty()) {
         return Ok(None);
@@ -138,10 +148,10 @@ pub(super) async fn update_within<R: Record>(changes: &mut Changes, record: &R) 
 
 /// Updates a row of another owner within a transaction, which gives it to the owner that the record names. Returns what is
 /// stored; `None` where that owner does not have it, or another version.
-pub(super) async fn give_within<R: Record>(
-    changes: &mut Changes,
+pub(super) async fn give_within<R: EntityRecord>(
+    changes: &mut SqlTransaction,
     record: &R,
-    from: Owner,
+    from: RowOwner,
 ) -> StoreResult<Option<R>> {
     let saved = changes.rows(update_of(record, from)?).await;
     if matches!(&saved, Ok(rows) if rows.is_empty()) {
@@ -151,15 +161,19 @@ pub(super) async fn give_within<R: Record>(
 }
 
 /// The entity, if its owner has it.
-pub(super) async fn get<R: Record>(database: &Database, owner: Owner, id: Uuid) -> StoreResult<Option<R>> {
+pub(super) async fn get<R: EntityRecord>(
+    database: &EntityDatabase,
+    owner: RowOwner,
+    id: Uuid,
+) -> StoreResult<Option<R>> {
     let query = select::<R>().push("id = ").bind(id).owned_by(owner);
     first(&database.read(query).await?)
 }
 
 /// The entity of that name.
-pub(super) async fn by_name<R: Record>(
-    database: &Database,
-    owner: Owner,
+pub(super) async fn by_name<R: EntityRecord>(
+    database: &EntityDatabase,
+    owner: RowOwner,
     name: &str,
 ) -> StoreResult<Option<R>> {
     let query = select::<R>().push("name = ").bind(name).owned_by(owner);
@@ -167,9 +181,9 @@ pub(super) async fn by_name<R: Record>(
 }
 
 /// Those of the entities that the owner has, in no particular order.
-pub(super) async fn by_ids<R: Record>(
-    database: &Database,
-    owner: Owner,
+pub(super) async fn by_ids<R: EntityRecord>(
+    database: &EntityDatabase,
+    owner: RowOwner,
     ids: impl Iterator<Item = Uuid>,
 ) -> StoreResult<Vec<R>> {
     let mut ids: Vec<Uuid> = ids.collect();
@@ -190,24 +204,24 @@ pub(super) async fn by_ids<R: Record>(
 }
 
 /// Deletes the entity, if its owner has it; returns whether it did. `in_use` is the answer where others refer to it.
-pub(super) async fn delete<R: Record>(
-    database: &Database,
-    owner: Owner,
+pub(super) async fn delete<R: EntityRecord>(
+    database: &EntityDatabase,
+    owner: RowOwner,
     id: Uuid,
     in_use: &str,
 ) -> StoreResult<bool> {
     match database.execute(deletion::<R>(owner, id)).await {
         Ok(deleted) => Ok(deleted > 0),
-        Err(Failure::BrokenReference) => Err(StoreError::new(StoreErrorKind::Conflict, in_use)),
+        Err(StatementError::BrokenReference) => Err(StoreError::new(StoreErrorKind::Conflict, in_use)),
         Err(failure) => Err(failure.into_error()),
     }
 }
 
 /// The same of an entity that may have values and events: it is noted with it that they are left.
-pub(super) async fn delete_leaving<R: Record>(
-    database: &Database,
-    owner: Owner,
-    subject: Subject,
+pub(super) async fn delete_leaving<R: EntityRecord>(
+    database: &EntityDatabase,
+    owner: RowOwner,
+    subject: EntityKey,
     in_use: &str,
 ) -> StoreResult<bool> {
     let mut changes = database.begin().await?;
@@ -215,7 +229,9 @@ pub(super) async fn delete_leaving<R: Record>(
     match changes.execute(deletion).await {
         Ok(0) => return Ok(false),
         Ok(_) => {}
-        Err(Failure::BrokenReference) => return Err(StoreError::new(StoreErrorKind::Conflict, in_use)),
+        Err(StatementError::BrokenReference) => {
+            return Err(StoreError::new(StoreErrorKind::Conflict, in_use));
+        }
         Err(failure) => return Err(failure.into_error()),
     }
     changes.execute(leftovers::note(subject)).await?;
@@ -224,8 +240,8 @@ pub(super) async fn delete_leaving<R: Record>(
 }
 
 /// The statement that deletes an entity.
-pub(super) fn deletion<R: Record>(owner: Owner, id: Uuid) -> Query {
-    Query::new("DELETE FROM ")
+pub(super) fn deletion<R: EntityRecord>(owner: RowOwner, id: Uuid) -> SqlQuery {
+    SqlQuery::new("DELETE FROM ")
         .push(R::TABLE)
         .push(" WHERE id = ")
         .bind(id)
@@ -233,9 +249,9 @@ pub(super) fn deletion<R: Record>(owner: Owner, id: Uuid) -> Query {
 }
 
 /// Those of the entities of these names that the owner has, in no particular order.
-pub(super) async fn by_names<R: Record>(
-    database: &Database,
-    owner: Owner,
+pub(super) async fn by_names<R: EntityRecord>(
+    database: &EntityDatabase,
+    owner: RowOwner,
     names: &[&str],
 ) -> StoreResult<Vec<R>> {
     let mut found = Vec::new();
@@ -253,8 +269,8 @@ pub(super) async fn by_names<R: Record>(
 }
 
 /// How many rows the owner has.
-pub(super) async fn count<R: Record>(database: &Database, owner: Owner) -> StoreResult<u64> {
-    let query = Query::new("SELECT COUNT(*) FROM ")
+pub(super) async fn count<R: EntityRecord>(database: &EntityDatabase, owner: RowOwner) -> StoreResult<u64> {
+    let query = SqlQuery::new("SELECT COUNT(*) FROM ")
         .push(R::TABLE)
         .push(" WHERE TRUE")
         .owned_by(owner);
@@ -262,15 +278,19 @@ pub(super) async fn count<R: Record>(database: &Database, owner: Owner) -> Store
 }
 
 /// Makes a row the only default one of its owner; returns whether the owner has it.
-pub(super) async fn set_default<R: Record>(database: &Database, owner: Owner, id: Uuid) -> StoreResult<bool> {
+pub(super) async fn set_default<R: EntityRecord>(
+    database: &EntityDatabase,
+    owner: RowOwner,
+    id: Uuid,
+) -> StoreResult<bool> {
     let mut changes = database.begin().await?;
-    let unset = Query::new("UPDATE ")
+    let unset = SqlQuery::new("UPDATE ")
         .push(R::TABLE)
         .push(" SET is_default = FALSE, version = version + 1 WHERE is_default AND id <> ")
         .bind(id)
         .owned_by(owner);
     changes.execute(unset).await?;
-    let set = Query::new("UPDATE ")
+    let set = SqlQuery::new("UPDATE ")
         .push(R::TABLE)
         .push(
             " SET is_default = TRUE, version = version + CASE WHEN is_default THEN 0 ELSE 1 END WHERE id = ",
@@ -285,8 +305,8 @@ pub(super) async fn set_default<R: Record>(database: &Database, owner: Owner, id
 }
 
 /// `SELECT … FROM … WHERE `, to be continued with a condition.
-pub(super) fn select<R: Record>() -> Query {
-    Query::new("SELECT ")
+pub(super) fn select<R: EntityRecord>() -> SqlQuery {
+    SqlQuery::new("SELECT ")
         .push(R::SELECT)
         .push(" FROM ")
         .push(R::TABLE)
@@ -294,12 +314,12 @@ pub(super) fn select<R: Record>() -> Query {
 }
 
 /// The entity in the first row, if there is one.
-pub(super) fn first<R: Record>(rows: &[Row]) -> StoreResult<Option<R>> {
+pub(super) fn first<R: EntityRecord>(rows: &[SqlRow]) -> StoreResult<Option<R>> {
     rows.first().map(|row| R::read(&mut row.columns())).transpose()
 }
 
 /// The number that a `COUNT` returned.
-pub(super) fn number(rows: &[Row]) -> StoreResult<u64> {
+pub(super) fn number(rows: &[SqlRow]) -> StoreResult<u64> {
     let count: i64 = match rows.first() {
         Some(row) => row.columns().next()?,
         None => 0,
@@ -308,18 +328,18 @@ pub(super) fn number(rows: &[Row]) -> StoreResult<u64> {
 }
 
 /// An entity out of its document; columns overwrite what they hold.
-pub(super) fn parse<R: Record>(doc: &str) -> StoreResult<R> {
+pub(super) fn parse<R: EntityRecord>(doc: &str) -> StoreResult<R> {
     serde_json::from_str(doc).map_err(unreadable)
 }
 
 /// The OTA package in the next column, if there is one.
-pub(super) fn package(columns: &mut Columns<'_>) -> StoreResult<Option<EntityId>> {
+pub(super) fn package(columns: &mut ColumnReader<'_>) -> StoreResult<Option<EntityId>> {
     let id: Option<Uuid> = columns.next()?;
     Ok(id.map(|id| OtaPackageId(id).into()))
 }
 
 /// A text of an indexed column.
-pub(super) fn bounded(field: &str, text: &str) -> StoreResult<Arg> {
+pub(super) fn bounded(field: &str, text: &str) -> StoreResult<SqlArg> {
     if text.chars().count() > MAX_CHARS {
         return Err(invalid(format!(
             "Validation error: {field} length must be equal or less than {MAX_CHARS}"
@@ -330,7 +350,7 @@ pub(super) fn bounded(field: &str, text: &str) -> StoreResult<Arg> {
 
 /// What a column is sorted by: lower-case, so that people find what they look for, and empty where absent, because the
 /// databases disagree on where nulls sort.
-pub(super) fn sort_key(text: Option<&str>) -> Arg {
+pub(super) fn sort_key(text: Option<&str>) -> SqlArg {
     let text = text.unwrap_or_default();
     text.chars()
         .take(MAX_CHARS)
@@ -340,7 +360,7 @@ pub(super) fn sort_key(text: Option<&str>) -> Arg {
 }
 
 /// What a text search looks through, in one column; the first text decides the order when sorting by it.
-pub(super) fn search_text(texts: &[Option<&str>]) -> Arg {
+pub(super) fn search_text(texts: &[Option<&str>]) -> SqlArg {
     let present: Vec<&str> = texts.iter().copied().flatten().collect();
     present.join("\n").to_lowercase().into()
 }
@@ -350,12 +370,12 @@ pub(super) fn invalid(message: impl Into<String>) -> StoreError {
     StoreError::new(StoreErrorKind::Invalid, message)
 }
 
-fn insertion<R: Record>(record: &R) -> StoreResult<Query> {
+fn insertion<R: EntityRecord>(record: &R) -> StoreResult<SqlQuery> {
     insertion_of(&[record])
 }
 
-fn insertion_of<R: Record>(records: &[&R]) -> StoreResult<Query> {
-    let mut query = Query::new("INSERT INTO ")
+fn insertion_of<R: EntityRecord>(records: &[&R]) -> StoreResult<SqlQuery> {
+    let mut query = SqlQuery::new("INSERT INTO ")
         .push(R::TABLE)
         .push(" (id, created_time, version, doc, ")
         .push_list(R::COLUMNS.iter().copied())
@@ -376,13 +396,13 @@ fn insertion_of<R: Record>(records: &[&R]) -> StoreResult<Query> {
     Ok(query.push(" RETURNING ").push(R::SELECT))
 }
 
-fn update<R: Record>(record: &R) -> StoreResult<Query> {
+fn update<R: EntityRecord>(record: &R) -> StoreResult<SqlQuery> {
     update_of(record, record.key().owner)
 }
 
-fn update_of<R: Record>(record: &R, owner: Owner) -> StoreResult<Query> {
+fn update_of<R: EntityRecord>(record: &R, owner: RowOwner) -> StoreResult<SqlQuery> {
     let key = record.key();
-    let mut query = Query::new("UPDATE ")
+    let mut query = SqlQuery::new("UPDATE ")
         .push(R::TABLE)
         .push(" SET version = version + 1, doc = ")
         .bind(document(record)?);
@@ -405,9 +425,12 @@ fn update_of<R: Record>(record: &R, owner: Owner) -> StoreResult<Query> {
 }
 
 /// Why an update found no row.
-pub(super) async fn not_updated<R: Record>(database: &Database, record: &R) -> StoreResult<StoreError> {
+pub(super) async fn not_updated<R: EntityRecord>(
+    database: &EntityDatabase,
+    record: &R,
+) -> StoreResult<StoreError> {
     let key = record.key();
-    let query = Query::new("SELECT version FROM ")
+    let query = SqlQuery::new("SELECT version FROM ")
         .push(R::TABLE)
         .push(" WHERE id = ")
         .bind(key.id)
@@ -432,25 +455,25 @@ pub(super) fn version_conflict(name: &str) -> StoreError {
     )
 }
 
-fn stored<R: Record>(record: &R, saved: Result<Vec<Row>, Failure>) -> StoreResult<R> {
+fn stored<R: EntityRecord>(record: &R, saved: Result<Vec<SqlRow>, StatementError>) -> StoreResult<R> {
     match saved {
         Ok(rows) => first(&rows)?.ok_or_else(|| unreadable("a saved row was not returned")),
-        Err(Failure::BrokenReference) => Err(invalid(R::BROKEN_REFERENCE)),
-        Err(Failure::Taken(constraint)) => Err(match record.taken(&constraint) {
+        Err(StatementError::BrokenReference) => Err(invalid(R::BROKEN_REFERENCE)),
+        Err(StatementError::Taken(constraint)) => Err(match record.taken(&constraint) {
             Some(message) => StoreError::new(StoreErrorKind::Conflict, message),
-            None => Failure::Taken(constraint).into_error(),
+            None => StatementError::Taken(constraint).into_error(),
         }),
-        Err(Failure::Other(error)) => Err(error),
+        Err(StatementError::Other(error)) => Err(error),
     }
 }
 
-fn required_id<R: Record>(key: &Key) -> StoreResult<Uuid> {
+fn required_id<R: EntityRecord>(key: &EntityRowKey) -> StoreResult<Uuid> {
     key.id
         .ok_or_else(|| invalid(format!("{} id should be specified!", R::NAME)))
 }
 
 /// The entity as JSON without what columns hold.
-fn document<R: Record>(record: &R) -> StoreResult<String> {
+fn document<R: EntityRecord>(record: &R) -> StoreResult<String> {
     let unwritable = |cause| invalid(format!("{} cannot be stored", R::NAME)).caused_by(cause);
     let mut value = serde_json::to_value(record).map_err(unwritable)?;
     if let Value::Object(fields) = &mut value {

@@ -11,10 +11,10 @@ use fieldline_model::entity::{
 };
 use fieldline_model::{EntityId, TenantId};
 
-use super::database::Database;
-use super::failure::Failure;
+use super::database::EntityDatabase;
+use super::failure::StatementError;
 use super::names::{entity_id, names, type_code};
-use super::query::{Columns, Query, unreadable};
+use super::query::{ColumnReader, SqlQuery, unreadable};
 use super::record::{self, IDS_A_STATEMENT};
 
 /// What a relation is read from.
@@ -24,7 +24,7 @@ macro_rules! columns {
     };
 }
 
-fn read(columns: &mut Columns<'_>) -> StoreResult<EntityRelation> {
+fn read(columns: &mut ColumnReader<'_>) -> StoreResult<EntityRelation> {
     let from = entity_id(columns)?;
     let to = entity_id(columns)?;
     let group: String = columns.next()?;
@@ -46,7 +46,7 @@ fn read(columns: &mut Columns<'_>) -> StoreResult<EntityRelation> {
 }
 
 /// Appends the condition that a row is the relation of this key.
-fn identified(query: Query, tenant: TenantId, key: &RelationKey) -> Query {
+fn identified(query: SqlQuery, tenant: TenantId, key: &RelationKey) -> SqlQuery {
     query
         .push(" WHERE tenant_id = ")
         .bind(tenant.0)
@@ -65,7 +65,7 @@ fn identified(query: Query, tenant: TenantId, key: &RelationKey) -> Query {
 }
 
 /// One more than may be returned, so that too many are noticed.
-fn limited(query: Query) -> Query {
+fn limited(query: SqlQuery) -> SqlQuery {
     query
         .push(" LIMIT ")
         .bind(i64::try_from(MAX_RELATIONS).unwrap_or(i64::MAX).saturating_add(1))
@@ -81,9 +81,9 @@ fn check_count(count: usize) -> StoreResult<()> {
 }
 
 /// Relations in a database.
-pub(super) struct Relations(pub(super) Database);
+pub(super) struct SqlRelations(pub(super) EntityDatabase);
 
-impl Relations {
+impl SqlRelations {
     /// The relations of a group that lead away from any of these entities, by where they start.
     async fn next_level(
         &self,
@@ -100,7 +100,7 @@ impl Relations {
                 SearchDirection::From => ("from_id IN (", " ORDER BY type, to_id"),
                 SearchDirection::To => ("to_id IN (", " ORDER BY type, from_id"),
             };
-            let statement = Query::new(concat!(
+            let statement = SqlQuery::new(concat!(
                 "SELECT ",
                 columns!(),
                 " FROM relation WHERE tenant_id = "
@@ -132,14 +132,14 @@ impl Relations {
 }
 
 #[async_trait]
-impl RelationStore for Relations {
+impl RelationStore for SqlRelations {
     async fn save(&self, tenant: TenantId, relation: EntityRelation) -> StoreResult<EntityRelation> {
         if relation.relation_type.is_empty() {
             return Err(record::invalid("Relation type should be specified!"));
         }
         let relation_type = record::bounded("type", &relation.relation_type)?;
         let info = relation.additional_info.as_ref().filter(|info| !info.is_null());
-        let query = Query::new(
+        let query = SqlQuery::new(
             "INSERT INTO relation (tenant_id, from_type, from_id, to_type, to_id, type_group, type, additional_info, \
              version) VALUES (",
         )
@@ -164,7 +164,9 @@ impl RelationStore for Relations {
             columns!()
         ));
         let rows = self.0.write(query).await.map_err(|failure| match failure {
-            Failure::BrokenReference => record::invalid("Relation is referencing to non-existent tenant!"),
+            StatementError::BrokenReference => {
+                record::invalid("Relation is referencing to non-existent tenant!")
+            }
             failure => failure.into_error(),
         })?;
         let row = rows
@@ -174,13 +176,13 @@ impl RelationStore for Relations {
     }
 
     async fn get(&self, tenant: TenantId, key: &RelationKey) -> StoreResult<Option<EntityRelation>> {
-        let query = Query::new(concat!("SELECT ", columns!(), " FROM relation"));
+        let query = SqlQuery::new(concat!("SELECT ", columns!(), " FROM relation"));
         let rows = self.0.read(identified(query, tenant, key)).await?;
         rows.first().map(|row| read(&mut row.columns())).transpose()
     }
 
     async fn delete(&self, tenant: TenantId, key: &RelationKey) -> StoreResult<Option<EntityRelation>> {
-        let query = identified(Query::new("DELETE FROM relation"), tenant, key);
+        let query = identified(SqlQuery::new("DELETE FROM relation"), tenant, key);
         let rows = self
             .0
             .write(query.push(concat!(" RETURNING ", columns!())))
@@ -192,7 +194,7 @@ impl RelationStore for Relations {
         if ends.from.is_none() && ends.to.is_none() {
             return Err(record::invalid("An end of the relations should be specified!"));
         }
-        let mut query = Query::new(concat!(
+        let mut query = SqlQuery::new(concat!(
             "SELECT ",
             columns!(),
             " FROM relation WHERE tenant_id = "
@@ -256,7 +258,7 @@ impl RelationStore for Relations {
             (" AND from_id = ", " AND from_type = "),
             (" AND to_id = ", " AND to_type = "),
         ] {
-            let mut query = Query::new("DELETE FROM relation WHERE tenant_id = ")
+            let mut query = SqlQuery::new("DELETE FROM relation WHERE tenant_id = ")
                 .bind(tenant.0)
                 .push(id)
                 .bind(entity.id)
@@ -293,7 +295,7 @@ impl RelationStore for Relations {
                 let relations = found.remove(&entity).unwrap_or_default();
                 let mut fresh: HashSet<EntityId> = HashSet::new();
                 for relation in &relations {
-                    let child = relation.found(parameters.direction);
+                    let child = relation.endpoint(parameters.direction);
                     if visited.insert(child) {
                         fresh.insert(child);
                         next.push(child);
@@ -312,7 +314,7 @@ impl RelationStore for Relations {
             frontier = next;
             reached = next_reached;
         }
-        met.retain(|relation| query.keeps(relation));
+        met.retain(|relation| query.matches(relation));
         Ok(met)
     }
 }

@@ -7,15 +7,15 @@ use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{EntityType, RuleChainId, RuleNodeId, TenantId};
 use uuid::Uuid;
 
-use super::database::Database;
-use super::failure::Failure;
+use super::database::EntityDatabase;
+use super::failure::StatementError;
 use super::leftovers;
-use super::list::{self, Listing};
-use super::query::{Arg, Columns, Owner, Query, unreadable};
-use super::record::{self, Key, Record};
+use super::list::{self, ListDefinition};
+use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, unreadable};
+use super::record::{self, EntityRecord, EntityRowKey};
 use super::rule_nodes;
 
-impl Record for RuleChain {
+impl EntityRecord for RuleChain {
     const NAME: &'static str = "Rule chain";
     const TABLE: &'static str = "rule_chain";
     const COLUMNS: &'static [&'static str] =
@@ -25,11 +25,11 @@ impl Record for RuleChain {
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "name", "type", "root", "firstRuleNodeId"];
     const BROKEN_REFERENCE: &'static str = "Rule chain is referencing to non-existent tenant!";
 
-    fn key(&self) -> Key {
-        Key::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
+    fn key(&self) -> EntityRowKey {
+        EntityRowKey::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
     }
 
-    fn values(&self) -> StoreResult<Vec<Arg>> {
+    fn values(&self) -> StoreResult<Vec<SqlArg>> {
         Ok(vec![
             self.tenant_id.0.into(),
             record::bounded("name", &self.name)?,
@@ -40,7 +40,7 @@ impl Record for RuleChain {
         ])
     }
 
-    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
         let id = RuleChainId(columns.next()?);
         let created_time = columns.next()?;
         let tenant_id = TenantId(columns.next()?);
@@ -77,7 +77,7 @@ impl Record for RuleChain {
     }
 }
 
-const LISTING: Listing = Listing {
+const LISTING: ListDefinition = ListDefinition {
     table: RuleChain::TABLE,
     select: RuleChain::SELECT,
     joins: "",
@@ -89,20 +89,20 @@ const LISTING: Listing = Listing {
 };
 
 /// Rule chains in a database.
-pub(super) struct RuleChains(pub(super) Database);
+pub(super) struct SqlRuleChains(pub(super) EntityDatabase);
 
 #[async_trait]
-impl RuleChainStore for RuleChains {
+impl RuleChainStore for SqlRuleChains {
     async fn save(&self, chain: RuleChain, create: bool) -> StoreResult<RuleChain> {
         record::save(&self.0, chain, create).await
     }
 
     async fn get(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<Option<RuleChain>> {
-        record::get(&self.0, Owner::Tenant(tenant.0), id.0).await
+        record::get(&self.0, RowOwner::Tenant(tenant.0), id.0).await
     }
 
     async fn by_ids(&self, tenant: TenantId, ids: &[RuleChainId]) -> StoreResult<Vec<RuleChain>> {
-        record::by_ids(&self.0, Owner::Tenant(tenant.0), ids.iter().map(|id| id.0)).await
+        record::by_ids(&self.0, RowOwner::Tenant(tenant.0), ids.iter().map(|id| id.0)).await
     }
 
     async fn by_name(
@@ -116,7 +116,7 @@ impl RuleChainStore for RuleChains {
             .bind(name)
             .push(" AND type = ")
             .bind(chain_type.name())
-            .owned_by(Owner::Tenant(tenant.0))
+            .owned_by(RowOwner::Tenant(tenant.0))
             .push(" ORDER BY created_time, id LIMIT 1");
         record::first(&self.0.read(query).await?)
     }
@@ -125,14 +125,14 @@ impl RuleChainStore for RuleChains {
         let query = record::select::<RuleChain>()
             .push("is_root AND type = ")
             .bind(chain_type.name())
-            .owned_by(Owner::Tenant(tenant.0));
+            .owned_by(RowOwner::Tenant(tenant.0));
         record::first(&self.0.read(query).await?)
     }
 
     async fn set_root(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<bool> {
-        let owner = Owner::Tenant(tenant.0);
+        let owner = RowOwner::Tenant(tenant.0);
         let mut changes = self.0.begin().await?;
-        let unset = Query::new(
+        let unset = SqlQuery::new(
             "UPDATE rule_chain SET is_root = FALSE, version = version + 1 \
              WHERE is_root AND type = (SELECT type FROM rule_chain WHERE id = ",
         )
@@ -141,7 +141,7 @@ impl RuleChainStore for RuleChains {
         .bind(id.0)
         .owned_by(owner);
         changes.execute(unset).await?;
-        let set = Query::new(
+        let set = SqlQuery::new(
             "UPDATE rule_chain SET is_root = TRUE, version = version + CASE WHEN is_root THEN 0 ELSE 1 END \
              WHERE id = ",
         )
@@ -160,8 +160,8 @@ impl RuleChainStore for RuleChains {
         chain_type: Option<RuleChainType>,
         page: &PageLink,
     ) -> StoreResult<PageData<RuleChain>> {
-        let condition = |query: Query| {
-            let query = query.owned_by(Owner::Tenant(tenant.0));
+        let condition = |query: SqlQuery| {
+            let query = query.owned_by(RowOwner::Tenant(tenant.0));
             match chain_type {
                 Some(chain_type) => query.push(" AND type = ").bind(chain_type.name()),
                 None => query,
@@ -180,7 +180,7 @@ impl RuleChainStore for RuleChains {
 
     async fn delete(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<bool> {
         let in_use = "The rule chain referenced by the profiles cannot be deleted!";
-        let owner = Owner::Tenant(tenant.0);
+        let owner = RowOwner::Tenant(tenant.0);
         let mut changes = self.0.begin().await?;
         let nodes = leftovers::note_from(tenant, EntityType::RuleNode)
             .push("rule_node WHERE chain_id = ")
@@ -190,7 +190,9 @@ impl RuleChainStore for RuleChains {
         match changes.execute(record::deletion::<RuleChain>(owner, id.0)).await {
             Ok(0) => return Ok(false),
             Ok(_) => {}
-            Err(Failure::BrokenReference) => return Err(StoreError::new(StoreErrorKind::Conflict, in_use)),
+            Err(StatementError::BrokenReference) => {
+                return Err(StoreError::new(StoreErrorKind::Conflict, in_use));
+            }
             Err(failure) => return Err(failure.into_error()),
         }
         changes
@@ -201,7 +203,7 @@ impl RuleChainStore for RuleChains {
     }
 
     async fn count(&self, tenant: TenantId) -> StoreResult<u64> {
-        record::count::<RuleChain>(&self.0, Owner::Tenant(tenant.0)).await
+        record::count::<RuleChain>(&self.0, RowOwner::Tenant(tenant.0)).await
     }
 
     async fn metadata(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<Option<RuleChainMetaData>> {

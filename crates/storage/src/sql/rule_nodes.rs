@@ -8,9 +8,9 @@ use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::database::{Changes, Database};
-use super::query::{Columns, Owner, Query, Row, unreadable};
-use super::record::{self, Record as _};
+use super::database::{EntityDatabase, SqlTransaction};
+use super::query::{ColumnReader, RowOwner, SqlQuery, SqlRow, unreadable};
+use super::record::{self, EntityRecord as _};
 
 /// Connections in one statement.
 const CONNECTIONS_A_STATEMENT: usize = 500;
@@ -20,16 +20,20 @@ const MOST_READS: u32 = 10;
 const SELECT: &str = "SELECT id, created_time, chain_id, doc FROM rule_node WHERE tenant_id = ";
 
 /// Version, first node and notes of a chain.
-struct Head {
+struct ChainHead {
     version: i64,
     first_node: Option<RuleNodeId>,
     notes: Option<Vec<Value>>,
 }
 
-async fn head(database: &Database, tenant: TenantId, id: RuleChainId) -> StoreResult<Option<Head>> {
-    let query = Query::new("SELECT version, first_node_id, notes FROM rule_chain WHERE id = ")
+async fn head(
+    database: &EntityDatabase,
+    tenant: TenantId,
+    id: RuleChainId,
+) -> StoreResult<Option<ChainHead>> {
+    let query = SqlQuery::new("SELECT version, first_node_id, notes FROM rule_chain WHERE id = ")
         .bind(id.0)
-        .owned_by(Owner::Tenant(tenant.0));
+        .owned_by(RowOwner::Tenant(tenant.0));
     let rows = database.read(query).await?;
     let Some(row) = rows.first() else {
         return Ok(None);
@@ -38,7 +42,7 @@ async fn head(database: &Database, tenant: TenantId, id: RuleChainId) -> StoreRe
     let version = columns.next()?;
     let first_node: Option<Uuid> = columns.next()?;
     let notes: Option<String> = columns.next()?;
-    Ok(Some(Head {
+    Ok(Some(ChainHead {
         version,
         first_node: first_node.map(RuleNodeId),
         notes: notes
@@ -49,7 +53,7 @@ async fn head(database: &Database, tenant: TenantId, id: RuleChainId) -> StoreRe
 
 /// See `RuleChainStore::metadata`.
 pub(super) async fn metadata(
-    database: &Database,
+    database: &EntityDatabase,
     tenant: TenantId,
     id: RuleChainId,
 ) -> StoreResult<Option<RuleChainMetaData>> {
@@ -86,7 +90,7 @@ pub(super) async fn metadata(
     ))
 }
 
-fn read(columns: &mut Columns<'_>) -> StoreResult<RuleNode> {
+fn read(columns: &mut ColumnReader<'_>) -> StoreResult<RuleNode> {
     let id = RuleNodeId(columns.next()?);
     let created_time = columns.next()?;
     let chain = RuleChainId(columns.next()?);
@@ -99,12 +103,16 @@ fn read(columns: &mut Columns<'_>) -> StoreResult<RuleNode> {
     })
 }
 
-fn every(rows: &[Row]) -> StoreResult<Vec<RuleNode>> {
+fn every(rows: &[SqlRow]) -> StoreResult<Vec<RuleNode>> {
     rows.iter().map(|row| read(&mut row.columns())).collect()
 }
 
-async fn nodes(database: &Database, tenant: TenantId, chain: RuleChainId) -> StoreResult<Vec<RuleNode>> {
-    let query = Query::new(SELECT)
+async fn nodes(
+    database: &EntityDatabase,
+    tenant: TenantId,
+    chain: RuleChainId,
+) -> StoreResult<Vec<RuleNode>> {
+    let query = SqlQuery::new(SELECT)
         .bind(tenant.0)
         .push(" AND chain_id = ")
         .bind(chain.0)
@@ -114,22 +122,22 @@ async fn nodes(database: &Database, tenant: TenantId, chain: RuleChainId) -> Sto
 
 /// See `RuleChainStore::node`.
 pub(super) async fn node(
-    database: &Database,
+    database: &EntityDatabase,
     tenant: TenantId,
     id: RuleNodeId,
 ) -> StoreResult<Option<RuleNode>> {
-    let query = Query::new(SELECT).bind(tenant.0).push(" AND id = ").bind(id.0);
+    let query = SqlQuery::new(SELECT).bind(tenant.0).push(" AND id = ").bind(id.0);
     let rows = database.read(query).await?;
     rows.first().map(|row| read(&mut row.columns())).transpose()
 }
 
 /// See `RuleChainStore::nodes_of_type`.
 pub(super) async fn of_type(
-    database: &Database,
+    database: &EntityDatabase,
     tenant: TenantId,
     class: &str,
 ) -> StoreResult<Vec<RuleNode>> {
-    let query = Query::new(SELECT)
+    let query = SqlQuery::new(SELECT)
         .bind(tenant.0)
         .push(" AND type = ")
         .bind(class)
@@ -139,7 +147,7 @@ pub(super) async fn of_type(
 
 /// The connections of a chain, by the positions of its nodes.
 async fn connections(
-    database: &Database,
+    database: &EntityDatabase,
     chain: RuleChainId,
     nodes: &[RuleNode],
 ) -> StoreResult<Vec<NodeConnection>> {
@@ -148,7 +156,7 @@ async fn connections(
         .zip(0..)
         .filter_map(|(node, place)| Some((node.id?.0, place)))
         .collect();
-    let query = Query::new(
+    let query = SqlQuery::new(
         "SELECT from_id, to_id, label FROM rule_connection \
          WHERE from_id IN (SELECT id FROM rule_node WHERE chain_id = ",
     )
@@ -173,7 +181,7 @@ async fn connections(
 
 /// See `RuleChainStore::save_metadata`.
 pub(super) async fn save_metadata(
-    database: &Database,
+    database: &EntityDatabase,
     tenant: TenantId,
     metadata: RuleChainMetaData,
 ) -> StoreResult<RuleChainMetaData> {
@@ -221,7 +229,7 @@ pub(super) async fn save_metadata(
 
 /// Counts the version up; returns whether the chain exists in the version that is expected.
 async fn change_head(
-    changes: &mut Changes,
+    changes: &mut SqlTransaction,
     tenant: TenantId,
     chain: RuleChainId,
     metadata: &RuleChainMetaData,
@@ -234,13 +242,13 @@ async fn change_head(
         .map(serde_json::to_string)
         .transpose()
         .map_err(|cause| record::invalid("The notes cannot be stored").caused_by(cause))?;
-    let mut query = Query::new("UPDATE rule_chain SET version = version + 1, first_node_id = ")
+    let mut query = SqlQuery::new("UPDATE rule_chain SET version = version + 1, first_node_id = ")
         .bind(first.map(|id| id.0))
         .push(", notes = ")
         .bind(notes)
         .push(" WHERE id = ")
         .bind(chain.0)
-        .owned_by(Owner::Tenant(tenant.0));
+        .owned_by(RowOwner::Tenant(tenant.0));
     if let Some(version) = metadata.version {
         query = query.push(" AND version = ").bind(version);
     }
@@ -249,25 +257,25 @@ async fn change_head(
 
 /// Nodes that keep their ids keep their rows; the others go, and all connections with them.
 async fn replace_nodes(
-    changes: &mut Changes,
+    changes: &mut SqlTransaction,
     tenant: TenantId,
     chain: RuleChainId,
     nodes: &[RuleNode],
     ids: &[RuleNodeId],
 ) -> StoreResult<()> {
-    let unconnected = Query::new(
+    let unconnected = SqlQuery::new(
         "DELETE FROM rule_connection WHERE from_id IN (SELECT id FROM rule_node WHERE chain_id = ",
     )
     .bind(chain.0)
     .push(")");
     changes.execute(unconnected).await?;
-    let unplaced = Query::new("UPDATE rule_node SET place = -1 WHERE tenant_id = ")
+    let unplaced = SqlQuery::new("UPDATE rule_node SET place = -1 WHERE tenant_id = ")
         .bind(tenant.0)
         .push(" AND chain_id = ")
         .bind(chain.0);
     changes.execute(unplaced).await?;
     for ((node, id), place) in nodes.iter().zip(ids).zip(0_i64..) {
-        let query = Query::new(
+        let query = SqlQuery::new(
             "INSERT INTO rule_node (id, created_time, tenant_id, chain_id, place, type, doc) VALUES (",
         )
         .bind(id.0)
@@ -295,7 +303,7 @@ async fn replace_nodes(
             ));
         }
     }
-    let gone = Query::new("DELETE FROM rule_node WHERE place = -1 AND tenant_id = ")
+    let gone = SqlQuery::new("DELETE FROM rule_node WHERE place = -1 AND tenant_id = ")
         .bind(tenant.0)
         .push(" AND chain_id = ")
         .bind(chain.0);
@@ -303,8 +311,8 @@ async fn replace_nodes(
     Ok(())
 }
 
-fn insertion_of(connections: &[(RuleNodeId, RuleNodeId, &str)]) -> Query {
-    let mut query = Query::new("INSERT INTO rule_connection (from_id, to_id, label) VALUES ");
+fn insertion_of(connections: &[(RuleNodeId, RuleNodeId, &str)]) -> SqlQuery {
+    let mut query = SqlQuery::new("INSERT INTO rule_connection (from_id, to_id, label) VALUES ");
     for (index, (from, to, label)) in connections.iter().enumerate() {
         query = query
             .push(if index == 0 { "(" } else { ", (" })

@@ -2,8 +2,8 @@
 
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
 
-use super::database::Database;
-use super::query::Query;
+use super::database::EntityDatabase;
+use super::query::SqlQuery;
 use super::text_index;
 
 /// What brings a database from the version before to the next one.
@@ -36,17 +36,17 @@ const MIGRATIONS: &[Migration] = &[
 ];
 
 /// Brings the tables up to date; refuses a database that a newer program has changed.
-pub(super) async fn migrate(database: &Database) -> StoreResult<()> {
+pub(super) async fn migrate(database: &EntityDatabase) -> StoreResult<()> {
     let newest = MIGRATIONS.len() as i64;
     let mut changes = database.begin().await?;
     changes.lock_schema().await?;
     changes
-        .execute(Query::new(
+        .execute(SqlQuery::new(
             "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL PRIMARY KEY)",
         ))
         .await?;
     let rows = changes
-        .rows(Query::new("SELECT MAX(version) FROM schema_version"))
+        .rows(SqlQuery::new("SELECT MAX(version) FROM schema_version"))
         .await?;
     let current: Option<i64> = match rows.first() {
         Some(row) => row.columns().next()?,
@@ -70,7 +70,7 @@ pub(super) async fn migrate(database: &Database) -> StoreResult<()> {
         }
         changes
             .execute(
-                Query::new("INSERT INTO schema_version (version) VALUES (")
+                SqlQuery::new("INSERT INTO schema_version (version) VALUES (")
                     .bind(version)
                     .push(")"),
             )

@@ -9,9 +9,9 @@
 use fieldline_core::ports::StoreResult;
 use uuid::Uuid;
 
-use super::database::Database;
+use super::database::EntityDatabase;
 use super::list;
-use super::query::{Owner, Query};
+use super::query::{RowOwner, SqlQuery};
 use super::record::number;
 use super::text_index;
 
@@ -26,7 +26,7 @@ const MOST_TRIGRAMS: usize = 32;
 
 /// What a row refers to that it is found by as well.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Related {
+pub(super) struct RelatedTable {
     /// The column with its id.
     pub(super) column: &'static str,
     /// Its table, which has `search`, too.
@@ -35,38 +35,42 @@ pub(super) struct Related {
 
 /// Where a text is looked for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct SearchScope {
     /// The table.
     pub(super) table: &'static str,
     /// Whose rows.
-    pub(super) owner: Owner,
+    pub(super) owner: RowOwner,
     /// What they refer to.
-    pub(super) related: &'static [Related],
+    pub(super) related: &'static [RelatedTable],
 }
 
 /// How the rows of a place are found that contain a text.
-pub(super) struct Search<'t> {
-    place: Place,
+pub(super) struct TextSearch<'t> {
+    place: SearchScope,
     /// In lower case.
     text: &'t str,
     in_sqlite: bool,
     /// What rows refer to that contains the text.
-    related: Vec<(Related, Found)>,
+    related: Vec<(RelatedTable, RelatedMatches)>,
     /// The trigrams to begin with, where they narrow the rows down.
     trigrams: Option<String>,
 }
 
 /// What of a kind contains a text.
-enum Found {
+enum RelatedMatches {
     /// These, at least one.
     These(Vec<Uuid>),
     /// More than a statement should name.
     Many,
 }
 
-impl<'t> Search<'t> {
+impl<'t> TextSearch<'t> {
     /// Finds out how to look for a text in lower case.
-    pub(super) async fn new(database: &Database, place: Place, text: &'t str) -> StoreResult<Self> {
+    pub(super) async fn new(
+        database: &EntityDatabase,
+        place: SearchScope,
+        text: &'t str,
+    ) -> StoreResult<Self> {
         let in_sqlite = database.is_sqlite();
         let mut search = Self {
             place,
@@ -77,7 +81,7 @@ impl<'t> Search<'t> {
         };
         let trigrams = if in_sqlite { trigrams(text) } else { None };
         for related in place.related {
-            let there = Place {
+            let there = SearchScope {
                 table: related.table,
                 related: &[],
                 ..place
@@ -92,8 +96,8 @@ impl<'t> Search<'t> {
             let ids = there.ids(database, FEW_RELATED + 1).await?;
             match ids.len() {
                 0 => {}
-                1..=FEW_RELATED => search.related.push((*related, Found::These(ids))),
-                _ => search.related.push((*related, Found::Many)),
+                1..=FEW_RELATED => search.related.push((*related, RelatedMatches::These(ids))),
+                _ => search.related.push((*related, RelatedMatches::Many)),
             }
         }
         if let Some(trigrams) = trigrams
@@ -105,7 +109,7 @@ impl<'t> Search<'t> {
     }
 
     /// Appends what rows are selected from.
-    pub(super) fn from(&self, query: Query) -> Query {
+    pub(super) fn from(&self, query: SqlQuery) -> SqlQuery {
         let table = self.place.table;
         let Some(trigrams) = &self.trigrams else {
             return query.push(table);
@@ -132,7 +136,7 @@ impl<'t> Search<'t> {
     }
 
     /// Appends the condition that a row contains the text.
-    pub(super) fn matching(&self, query: Query) -> Query {
+    pub(super) fn matching(&self, query: SqlQuery) -> SqlQuery {
         let mut query = self.contains(query.push("("));
         for (related, found) in &self.related {
             query = self.among(query.push(" OR ").push(related.column), *related, found);
@@ -141,7 +145,7 @@ impl<'t> Search<'t> {
     }
 
     /// The condition on a row itself.
-    fn contains(&self, query: Query) -> Query {
+    fn contains(&self, query: SqlQuery) -> SqlQuery {
         if self.in_sqlite {
             query.push("instr(search, ").bind(self.text).push(") > 0")
         } else if self.text.chars().nth(2).is_some() {
@@ -153,10 +157,10 @@ impl<'t> Search<'t> {
     }
 
     /// The condition on what a row refers to.
-    fn among(&self, query: Query, related: Related, found: &Found) -> Query {
+    fn among(&self, query: SqlQuery, related: RelatedTable, found: &RelatedMatches) -> SqlQuery {
         match found {
-            Found::These(ids) => query.push(" IN (").bind_list(ids.iter().copied()),
-            Found::Many => {
+            RelatedMatches::These(ids) => query.push(" IN (").bind_list(ids.iter().copied()),
+            RelatedMatches::Many => {
                 let query = query
                     .push(" IN (SELECT id FROM ")
                     .push(related.table)
@@ -168,7 +172,7 @@ impl<'t> Search<'t> {
     }
 
     /// The rows that refer to what contains the text.
-    fn referring(&self, query: Query, related: Related, found: &Found) -> Query {
+    fn referring(&self, query: SqlQuery, related: RelatedTable, found: &RelatedMatches) -> SqlQuery {
         let query = query
             .push(" FROM ")
             .push(self.place.table)
@@ -178,10 +182,10 @@ impl<'t> Search<'t> {
     }
 
     /// The entries of the index that have these trigrams.
-    fn indexed(&self, query: Query, trigrams: &str) -> Query {
+    fn indexed(&self, query: SqlQuery, trigrams: &str) -> SqlQuery {
         let tenant = match self.place.owner {
-            Owner::Tenant(tenant) => tenant,
-            Owner::NoTenant | Owner::Installation => Uuid::nil(),
+            RowOwner::Tenant(tenant) => tenant,
+            RowOwner::NoTenant | RowOwner::Installation => Uuid::nil(),
         };
         query
             .push(" WHERE text_part.kind = ")
@@ -196,12 +200,17 @@ impl<'t> Search<'t> {
     }
 
     /// Whether it pays to look at the rows one by one.
-    async fn finds_few(&self, database: &Database, trigrams: &str) -> StoreResult<bool> {
-        if self.related.iter().any(|(_, found)| matches!(found, Found::Many)) {
+    async fn finds_few(&self, database: &EntityDatabase, trigrams: &str) -> StoreResult<bool> {
+        if self
+            .related
+            .iter()
+            .any(|(_, found)| matches!(found, RelatedMatches::Many))
+        {
             return Ok(false);
         }
-        let at_most = |query: Query| query.push(" LIMIT ").bind(FEW + 1).push("))");
-        let query = Query::new("SELECT (SELECT COUNT(*) FROM (SELECT 1 FROM text_part CROSS JOIN text_index");
+        let at_most = |query: SqlQuery| query.push(" LIMIT ").bind(FEW + 1).push("))");
+        let query =
+            SqlQuery::new("SELECT (SELECT COUNT(*) FROM (SELECT 1 FROM text_part CROSS JOIN text_index");
         let mut query = at_most(self.indexed(query, trigrams));
         for (related, found) in &self.related {
             let query_ = query.push(" + (SELECT COUNT(*) FROM (SELECT 1");
@@ -211,8 +220,8 @@ impl<'t> Search<'t> {
     }
 
     /// The first rows that contain the text.
-    async fn ids(&self, database: &Database, most: usize) -> StoreResult<Vec<Uuid>> {
-        let query = Query::new("SELECT ").push(self.place.table).push(".id FROM ");
+    async fn ids(&self, database: &EntityDatabase, most: usize) -> StoreResult<Vec<Uuid>> {
+        let query = SqlQuery::new("SELECT ").push(self.place.table).push(".id FROM ");
         let query = self
             .matching(self.from(query).push(" WHERE "))
             .owned_by(self.place.owner)

@@ -2,23 +2,23 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use fieldline_core::ports::{SetAsideKept, SetAsideRecord, SetAsideRoom, SetAsideStore, StoreResult};
+use fieldline_core::ports::{SetAsideOutcome, SetAsideQuota, SetAsideRawRecord, SetAsideStore, StoreResult};
 use fieldline_model::entity::{SetAsideInfo, SetAsideReason};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{SetAsideId, TenantId};
 use uuid::Uuid;
 
-use super::database::{Changes, Database};
-use super::failure::Failure;
-use super::list::{self, Listing};
+use super::database::{EntityDatabase, SqlTransaction};
+use super::failure::StatementError;
+use super::list::{self, ListDefinition};
 use super::names::{self, type_code};
-use super::query::{Columns, Query, unreadable};
+use super::query::{ColumnReader, SqlQuery, unreadable};
 use super::record;
 
 const COLUMNS: &str = "id, created_time, tenant_id, entity_type, entity_id, queue_name, queue_partition, queue_offset, \
     received_time, reason, details, deaths, size";
 
-const LISTING: Listing = Listing {
+const LISTING: ListDefinition = ListDefinition {
     table: "set_aside",
     select: "set_aside.id, set_aside.created_time, set_aside.tenant_id, set_aside.entity_type, set_aside.entity_id, \
              set_aside.queue_name, set_aside.queue_partition, set_aside.queue_offset, set_aside.received_time, \
@@ -33,11 +33,11 @@ const LISTING: Listing = Listing {
 };
 
 /// Records that were set aside, in a database.
-pub(super) struct SetAside(pub(super) Database);
+pub(super) struct SqlSetAside(pub(super) EntityDatabase);
 
 /// What a record counts.
 fn weight(size: i64) -> i64 {
-    size.saturating_add(i64::try_from(SetAsideRoom::OVERHEAD).unwrap_or(i64::MAX))
+    size.saturating_add(i64::try_from(SetAsideQuota::OVERHEAD).unwrap_or(i64::MAX))
 }
 
 fn limit(bytes: u64) -> i64 {
@@ -45,25 +45,25 @@ fn limit(bytes: u64) -> i64 {
 }
 
 #[async_trait]
-impl SetAsideStore for SetAside {
-    async fn keep(&self, record: &SetAsideRecord, room: SetAsideRoom) -> StoreResult<SetAsideKept> {
+impl SetAsideStore for SqlSetAside {
+    async fn keep(&self, record: &SetAsideRawRecord, room: SetAsideQuota) -> StoreResult<SetAsideOutcome> {
         let mut changes = self.0.begin().await?;
         match insert(&mut changes, record).await {
             Ok(true) => {}
-            Ok(false) => return Ok(SetAsideKept::default()),
-            Err(Failure::BrokenReference) => return Err(record::not_found("Tenant")),
+            Ok(false) => return Ok(SetAsideOutcome::default()),
+            Err(StatementError::BrokenReference) => return Err(record::not_found("Tenant")),
             Err(failure) => return Err(failure.into_error()),
         }
         let dropped = make_room(&mut changes, &record.info, room).await?;
         changes.commit().await?;
-        Ok(SetAsideKept {
+        Ok(SetAsideOutcome {
             is_new: true,
             dropped,
         })
     }
 
-    async fn get(&self, tenant: Option<TenantId>, id: SetAsideId) -> StoreResult<Option<SetAsideRecord>> {
-        let query = Query::new("SELECT ")
+    async fn get(&self, tenant: Option<TenantId>, id: SetAsideId) -> StoreResult<Option<SetAsideRawRecord>> {
+        let query = SqlQuery::new("SELECT ")
             .push(COLUMNS)
             .push(", bytes FROM set_aside WHERE id = ")
             .bind(id.0);
@@ -74,7 +74,7 @@ impl SetAsideStore for SetAside {
         let mut columns = row.columns();
         let info = read(&mut columns)?;
         let bytes: Vec<u8> = columns.next()?;
-        Ok(Some(SetAsideRecord {
+        Ok(Some(SetAsideRawRecord {
             info,
             bytes: Bytes::from(bytes),
         }))
@@ -94,7 +94,7 @@ impl SetAsideStore for SetAside {
 
     async fn delete(&self, tenant: Option<TenantId>, id: SetAsideId) -> StoreResult<bool> {
         let mut changes = self.0.begin().await?;
-        let deletion = Query::new("DELETE FROM set_aside WHERE id = ").bind(id.0);
+        let deletion = SqlQuery::new("DELETE FROM set_aside WHERE id = ").bind(id.0);
         let deletion = of(deletion, tenant).push(" RETURNING tenant_id, size");
         let rows = changes.rows(deletion).await?;
         for row in &rows {
@@ -108,7 +108,7 @@ impl SetAsideStore for SetAside {
 }
 
 /// The condition that a row is the tenant's, none for anybody's.
-fn of(query: Query, tenant: Option<TenantId>) -> Query {
+fn of(query: SqlQuery, tenant: Option<TenantId>) -> SqlQuery {
     match tenant {
         Some(tenant) => query.push(" AND tenant_id = ").bind(tenant.0),
         None => query,
@@ -116,11 +116,11 @@ fn of(query: Query, tenant: Option<TenantId>) -> Query {
 }
 
 /// Inserts the record and counts it; returns whether it was not there already.
-async fn insert(changes: &mut Changes, record: &SetAsideRecord) -> Result<bool, Failure> {
+async fn insert(changes: &mut SqlTransaction, record: &SetAsideRawRecord) -> Result<bool, StatementError> {
     let info = &record.info;
     // PostgreSQL cannot store the null character in a text.
     let details = info.details.replace('\0', "\u{fffd}");
-    let insertion = Query::new("INSERT INTO set_aside (")
+    let insertion = SqlQuery::new("INSERT INTO set_aside (")
         .push(COLUMNS)
         .push(", search, bytes) VALUES (")
         .bind_list([
@@ -138,7 +138,7 @@ async fn insert(changes: &mut Changes, record: &SetAsideRecord) -> Result<bool, 
             i64::from(info.deaths).into(),
             info.size.into(),
             record::search_text(&[Some(&info.queue_name), Some(&details)]),
-            super::query::Arg::Bytes(record.bytes.to_vec()),
+            super::query::SqlArg::Bytes(record.bytes.to_vec()),
         ])
         .push(") ON CONFLICT (id) DO NOTHING");
     if changes.execute(insertion).await? == 0 {
@@ -148,8 +148,8 @@ async fn insert(changes: &mut Changes, record: &SetAsideRecord) -> Result<bool, 
     Ok(true)
 }
 
-async fn add_use(changes: &mut Changes, tenant: Uuid, bytes: i64) -> Result<(), Failure> {
-    let update = Query::new("INSERT INTO set_aside_use (tenant_id, bytes) VALUES (")
+async fn add_use(changes: &mut SqlTransaction, tenant: Uuid, bytes: i64) -> Result<(), StatementError> {
+    let update = SqlQuery::new("INSERT INTO set_aside_use (tenant_id, bytes) VALUES (")
         .bind(tenant)
         .push(", ")
         .bind(bytes)
@@ -158,7 +158,11 @@ async fn add_use(changes: &mut Changes, tenant: Uuid, bytes: i64) -> Result<(), 
 }
 
 /// Deletes older records until there is room for this one; returns how many.
-async fn make_room(changes: &mut Changes, kept: &SetAsideInfo, room: SetAsideRoom) -> StoreResult<u64> {
+async fn make_room(
+    changes: &mut SqlTransaction,
+    kept: &SetAsideInfo,
+    room: SetAsideQuota,
+) -> StoreResult<u64> {
     let mut dropped = 0;
     loop {
         let (own, total) = used(changes, kept.tenant_id).await?;
@@ -181,8 +185,8 @@ async fn make_room(changes: &mut Changes, kept: &SetAsideInfo, room: SetAsideRoo
 }
 
 /// Bytes of a tenant, and of all.
-async fn used(changes: &mut Changes, tenant: TenantId) -> StoreResult<(i64, i64)> {
-    let query = Query::new("SELECT CAST(COALESCE(SUM(CASE WHEN tenant_id = ")
+async fn used(changes: &mut SqlTransaction, tenant: TenantId) -> StoreResult<(i64, i64)> {
+    let query = SqlQuery::new("SELECT CAST(COALESCE(SUM(CASE WHEN tenant_id = ")
         .bind(tenant.0)
         .push(" THEN bytes ELSE 0 END), 0) AS BIGINT), CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM set_aside_use");
     let rows = changes.rows(query).await?;
@@ -193,16 +197,16 @@ async fn used(changes: &mut Changes, tenant: TenantId) -> StoreResult<(i64, i64)
     Ok((columns.next()?, columns.next()?))
 }
 
-async fn largest(changes: &mut Changes) -> StoreResult<Option<Uuid>> {
-    let query = Query::new("SELECT tenant_id FROM set_aside_use ORDER BY bytes DESC, tenant_id LIMIT 1");
+async fn largest(changes: &mut SqlTransaction) -> StoreResult<Option<Uuid>> {
+    let query = SqlQuery::new("SELECT tenant_id FROM set_aside_use ORDER BY bytes DESC, tenant_id LIMIT 1");
     let rows = changes.rows(query).await?;
     rows.first().map(|row| row.columns().next()).transpose()
 }
 
 /// Deletes the oldest record of a tenant but for one; returns whether there was any.
-async fn drop_oldest(changes: &mut Changes, tenant: Uuid, but: SetAsideId) -> StoreResult<bool> {
+async fn drop_oldest(changes: &mut SqlTransaction, tenant: Uuid, but: SetAsideId) -> StoreResult<bool> {
     let deletion =
-        Query::new("DELETE FROM set_aside WHERE id IN (SELECT id FROM set_aside WHERE tenant_id = ")
+        SqlQuery::new("DELETE FROM set_aside WHERE id IN (SELECT id FROM set_aside WHERE tenant_id = ")
             .bind(tenant)
             .push(" AND id <> ")
             .bind(but.0)
@@ -216,7 +220,7 @@ async fn drop_oldest(changes: &mut Changes, tenant: Uuid, but: SetAsideId) -> St
     Ok(true)
 }
 
-fn read(columns: &mut Columns<'_>) -> StoreResult<SetAsideInfo> {
+fn read(columns: &mut ColumnReader<'_>) -> StoreResult<SetAsideInfo> {
     let id = SetAsideId(columns.next()?);
     let created_time = columns.next()?;
     let tenant_id = TenantId(columns.next()?);

@@ -7,19 +7,19 @@ use fieldline_model::{AdminSettingsId, TenantId, UserId};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::database::Database;
-use super::failure::Failure;
-use super::query::{Query, Row, unreadable};
+use super::database::EntityDatabase;
+use super::failure::StatementError;
+use super::query::{SqlQuery, SqlRow, unreadable};
 use super::record;
 
 /// Settings in a database.
-pub(super) struct Settings(pub(super) Database);
+pub(super) struct SqlSettings(pub(super) EntityDatabase);
 
 #[async_trait]
-impl SettingsStore for Settings {
+impl SettingsStore for SqlSettings {
     async fn admin(&self, key: &str) -> StoreResult<Option<AdminSettings>> {
         let query =
-            Query::new("SELECT key, id, created_time, doc FROM admin_settings WHERE key = ").bind(key);
+            SqlQuery::new("SELECT key, id, created_time, doc FROM admin_settings WHERE key = ").bind(key);
         self.0.read(query).await?.first().map(row).transpose()
     }
 
@@ -27,7 +27,7 @@ impl SettingsStore for Settings {
         let id = settings
             .id
             .ok_or_else(|| record::invalid("Admin settings id should be specified!"))?;
-        let query = Query::new("INSERT INTO admin_settings (key, id, created_time, doc) VALUES (")
+        let query = SqlQuery::new("INSERT INTO admin_settings (key, id, created_time, doc) VALUES (")
             .bind(record::bounded("key", &settings.key)?)
             .push(", ")
             .bind(id.0)
@@ -51,7 +51,7 @@ impl SettingsStore for Settings {
         read: &Value,
     ) -> StoreResult<Option<AdminSettings>> {
         let key = record::bounded("key", &settings.key)?;
-        let query = Query::new("SELECT doc FROM admin_settings WHERE key = ").bind(key.clone());
+        let query = SqlQuery::new("SELECT doc FROM admin_settings WHERE key = ").bind(key.clone());
         let rows = self.0.read(query).await?;
         let Some(stored) = rows.first() else {
             return Ok(None);
@@ -62,7 +62,7 @@ impl SettingsStore for Settings {
         if says != *read {
             return Ok(None);
         }
-        let query = Query::new("UPDATE admin_settings SET doc = ")
+        let query = SqlQuery::new("UPDATE admin_settings SET doc = ")
             .bind(settings.json_value.to_string())
             .push(" WHERE key = ")
             .bind(key)
@@ -73,7 +73,7 @@ impl SettingsStore for Settings {
     }
 
     async fn of_user(&self, user: UserId, kind: UserSettingsType) -> StoreResult<Option<Value>> {
-        let query = Query::new("SELECT doc FROM user_settings WHERE user_id = ")
+        let query = SqlQuery::new("SELECT doc FROM user_settings WHERE user_id = ")
             .bind(user.0)
             .push(" AND type = ")
             .bind(kind.name());
@@ -84,7 +84,7 @@ impl SettingsStore for Settings {
     }
 
     async fn save_of_user(&self, user: UserId, kind: UserSettingsType, settings: &Value) -> StoreResult<()> {
-        let query = Query::new("INSERT INTO user_settings (user_id, type, doc) VALUES (")
+        let query = SqlQuery::new("INSERT INTO user_settings (user_id, type, doc) VALUES (")
             .bind(user.0)
             .push(", ")
             .bind(kind.name())
@@ -93,13 +93,13 @@ impl SettingsStore for Settings {
             .push(") ON CONFLICT (user_id, type) DO UPDATE SET doc = excluded.doc");
         match self.0.execute(query).await {
             Ok(_) => Ok(()),
-            Err(Failure::BrokenReference) => Err(record::not_found("User")),
+            Err(StatementError::BrokenReference) => Err(record::not_found("User")),
             Err(failure) => Err(failure.into_error()),
         }
     }
 }
 
-fn row(row: &Row) -> StoreResult<AdminSettings> {
+fn row(row: &SqlRow) -> StoreResult<AdminSettings> {
     let mut columns = row.columns();
     let key = columns.next()?;
     let id: Uuid = columns.next()?;

@@ -5,20 +5,20 @@ use fieldline_core::ports::{SignInStore, StoreResult, TokenFamily};
 use fieldline_model::UserId;
 use uuid::Uuid;
 
-use super::database::{Changes, Database};
-use super::failure::Failure;
-use super::query::{Arg, Query, Row, unreadable};
+use super::database::{EntityDatabase, SqlTransaction};
+use super::failure::StatementError;
+use super::query::{SqlArg, SqlQuery, SqlRow, unreadable};
 use super::record;
 
 const COLUMNS: &str = "session_id, user_id, current_token, replaced, used_at, access_until, until, ended_at";
 
 /// Sign-ins in a database.
-pub(super) struct SignIns(pub(super) Database);
+pub(super) struct SqlSignIns(pub(super) EntityDatabase);
 
 /// What a statement about a user says where there is no such user.
-fn of_user<T>(done: Result<T, Failure>) -> StoreResult<T> {
+fn of_user<T>(done: Result<T, StatementError>) -> StoreResult<T> {
     done.map_err(|failure| match failure {
-        Failure::BrokenReference => record::not_found("User"),
+        StatementError::BrokenReference => record::not_found("User"),
         failure => failure.into_error(),
     })
 }
@@ -27,7 +27,7 @@ fn replaced(family: &TokenFamily) -> StoreResult<String> {
     serde_json::to_string(&family.replaced).map_err(unreadable)
 }
 
-fn read(row: &Row) -> StoreResult<TokenFamily> {
+fn read(row: &SqlRow) -> StoreResult<TokenFamily> {
     let mut columns = row.columns();
     let session = columns.next()?;
     let user = UserId(columns.next()?);
@@ -49,7 +49,12 @@ fn read(row: &Row) -> StoreResult<TokenFamily> {
 const ENDED_FACTOR: i64 = 10;
 
 /// Deletes what a user has beyond the latest.
-async fn keep_latest(changes: &mut Changes, user: UserId, most: u32, now_ms: i64) -> Result<(), Failure> {
+async fn keep_latest(
+    changes: &mut SqlTransaction,
+    user: UserId,
+    most: u32,
+    now_ms: i64,
+) -> Result<(), StatementError> {
     let most = i64::from(most);
     let kinds = [
         (" AND (ended_at IS NULL OR access_until <= ", most),
@@ -59,7 +64,7 @@ async fn keep_latest(changes: &mut Changes, user: UserId, most: u32, now_ms: i64
         ),
     ];
     for (kind, most) in kinds {
-        let query = Query::new(
+        let query = SqlQuery::new(
             "DELETE FROM sign_in WHERE session_id IN (SELECT session_id FROM sign_in WHERE user_id = ",
         )
         .bind(user.0)
@@ -76,13 +81,13 @@ async fn keep_latest(changes: &mut Changes, user: UserId, most: u32, now_ms: i64
 }
 
 #[async_trait]
-impl SignInStore for SignIns {
+impl SignInStore for SqlSignIns {
     async fn open(&self, family: &TokenFamily, most: u32) -> StoreResult<()> {
-        let query = Query::new("INSERT INTO sign_in (")
+        let query = SqlQuery::new("INSERT INTO sign_in (")
             .push(COLUMNS)
             .push(") VALUES (")
             .bind_list([
-                Arg::from(family.session),
+                SqlArg::from(family.session),
                 family.user.0.into(),
                 family.current.into(),
                 replaced(family)?.into(),
@@ -104,7 +109,7 @@ impl SignInStore for SignIns {
     }
 
     async fn family(&self, session: Uuid) -> StoreResult<Option<TokenFamily>> {
-        let query = Query::new("SELECT ")
+        let query = SqlQuery::new("SELECT ")
             .push(COLUMNS)
             .push(" FROM sign_in WHERE session_id = ")
             .bind(session);
@@ -112,7 +117,7 @@ impl SignInStore for SignIns {
     }
 
     async fn rotate(&self, family: &TokenFamily, current: Uuid) -> StoreResult<bool> {
-        let query = Query::new("UPDATE sign_in SET current_token = ")
+        let query = SqlQuery::new("UPDATE sign_in SET current_token = ")
             .bind(family.current)
             .push(", replaced = ")
             .bind(replaced(family)?)
@@ -130,7 +135,7 @@ impl SignInStore for SignIns {
     }
 
     async fn end(&self, session: Uuid, at_ms: i64, access_until: i64) -> StoreResult<bool> {
-        let query = Query::new("UPDATE sign_in SET ended_at = ")
+        let query = SqlQuery::new("UPDATE sign_in SET ended_at = ")
             .bind(at_ms)
             .push(", access_until = ")
             .bind(access_until)
@@ -145,7 +150,7 @@ impl SignInStore for SignIns {
     }
 
     async fn ended(&self, now_ms: i64, limit: u32) -> StoreResult<Vec<(Uuid, i64)>> {
-        let query = Query::new(
+        let query = SqlQuery::new(
             "SELECT session_id, ended_at FROM sign_in WHERE ended_at IS NOT NULL AND access_until > ",
         )
         .bind(now_ms)
@@ -161,13 +166,13 @@ impl SignInStore for SignIns {
     }
 
     async fn purge(&self, now_ms: i64, sources_since_ms: i64) -> StoreResult<u64> {
-        let families = Query::new("DELETE FROM sign_in WHERE until <= ").bind(now_ms);
-        let sources = Query::new("DELETE FROM sign_in_source WHERE used_at < ").bind(sources_since_ms);
+        let families = SqlQuery::new("DELETE FROM sign_in WHERE until <= ").bind(now_ms);
+        let sources = SqlQuery::new("DELETE FROM sign_in_source WHERE used_at < ").bind(sources_since_ms);
         Ok(self.0.execute(families).await? + self.0.execute(sources).await?)
     }
 
     async fn sources(&self, user: UserId) -> StoreResult<Vec<String>> {
-        let query = Query::new("SELECT source FROM sign_in_source WHERE user_id = ")
+        let query = SqlQuery::new("SELECT source FROM sign_in_source WHERE user_id = ")
             .bind(user.0)
             .push(" ORDER BY used_at, source");
         let rows = self.0.read(query).await?;
@@ -175,14 +180,14 @@ impl SignInStore for SignIns {
     }
 
     async fn note_source(&self, user: UserId, source: &str, at_ms: i64, most: u32) -> StoreResult<()> {
-        let noted = Query::new("INSERT INTO sign_in_source (user_id, source, used_at) VALUES (")
+        let noted = SqlQuery::new("INSERT INTO sign_in_source (user_id, source, used_at) VALUES (")
             .bind(user.0)
             .push(", ")
             .bind(record::bounded("source", source)?)
             .push(", ")
             .bind(at_ms)
             .push(") ON CONFLICT (user_id, source) DO UPDATE SET used_at = excluded.used_at");
-        let kept = Query::new("DELETE FROM sign_in_source WHERE user_id = ")
+        let kept = SqlQuery::new("DELETE FROM sign_in_source WHERE user_id = ")
             .bind(user.0)
             .push(" AND source NOT IN (SELECT source FROM sign_in_source WHERE user_id = ")
             .bind(user.0)
@@ -196,7 +201,7 @@ impl SignInStore for SignIns {
     }
 
     async fn forget_sources(&self, user: UserId) -> StoreResult<()> {
-        let query = Query::new("DELETE FROM sign_in_source WHERE user_id = ").bind(user.0);
+        let query = SqlQuery::new("DELETE FROM sign_in_source WHERE user_id = ").bind(user.0);
         self.0.execute(query).await?;
         Ok(())
     }

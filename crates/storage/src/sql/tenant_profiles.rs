@@ -6,12 +6,12 @@ use fieldline_model::TenantProfileId;
 use fieldline_model::entity::TenantProfile;
 use fieldline_model::page::{PageData, PageLink};
 
-use super::database::Database;
-use super::list::{self, Listing};
-use super::query::{Arg, Columns, Owner};
-use super::record::{self, Key, Record};
+use super::database::EntityDatabase;
+use super::list::{self, ListDefinition};
+use super::query::{ColumnReader, RowOwner, SqlArg};
+use super::record::{self, EntityRecord, EntityRowKey};
 
-impl Record for TenantProfile {
+impl EntityRecord for TenantProfile {
     const NAME: &'static str = "Tenant profile";
     const TABLE: &'static str = "tenant_profile";
     const COLUMNS: &'static [&'static str] = &["name", "is_default", "search", "description_key"];
@@ -19,16 +19,16 @@ impl Record for TenantProfile {
     const IN_COLUMNS: &'static [&'static str] = &["name", "default"];
     const BROKEN_REFERENCE: &'static str = "Tenant profile is referencing to a non-existent entity!";
 
-    fn key(&self) -> Key {
-        Key {
+    fn key(&self) -> EntityRowKey {
+        EntityRowKey {
             id: self.id.map(record::bare),
             created_time: self.created_time,
             version: self.version,
-            owner: Owner::Installation,
+            owner: RowOwner::Installation,
         }
     }
 
-    fn values(&self) -> StoreResult<Vec<Arg>> {
+    fn values(&self) -> StoreResult<Vec<SqlArg>> {
         Ok(vec![
             record::bounded("name", &self.name)?,
             self.is_default.into(),
@@ -37,7 +37,7 @@ impl Record for TenantProfile {
         ])
     }
 
-    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
         let id = TenantProfileId(columns.next()?);
         let created_time = columns.next()?;
         let name = columns.next()?;
@@ -63,7 +63,7 @@ impl Record for TenantProfile {
     }
 }
 
-const LISTING: Listing = Listing {
+const LISTING: ListDefinition = ListDefinition {
     table: TenantProfile::TABLE,
     select: TenantProfile::SELECT,
     joins: "",
@@ -77,16 +77,16 @@ const LISTING: Listing = Listing {
 };
 
 /// Tenant profiles in a database.
-pub(super) struct TenantProfiles(pub(super) Database);
+pub(super) struct SqlTenantProfiles(pub(super) EntityDatabase);
 
 #[async_trait]
-impl TenantProfileStore for TenantProfiles {
+impl TenantProfileStore for SqlTenantProfiles {
     async fn save(&self, profile: TenantProfile, create: bool) -> StoreResult<TenantProfile> {
         record::save(&self.0, profile, create).await
     }
 
     async fn get(&self, id: TenantProfileId) -> StoreResult<Option<TenantProfile>> {
-        record::get(&self.0, Owner::Installation, id.0).await
+        record::get(&self.0, RowOwner::Installation, id.0).await
     }
 
     async fn default_profile(&self) -> StoreResult<Option<TenantProfile>> {
@@ -95,7 +95,7 @@ impl TenantProfileStore for TenantProfiles {
     }
 
     async fn set_default(&self, id: TenantProfileId) -> StoreResult<bool> {
-        record::set_default::<TenantProfile>(&self.0, Owner::Installation, id.0).await
+        record::set_default::<TenantProfile>(&self.0, RowOwner::Installation, id.0).await
     }
 
     async fn list(&self, page: &PageLink) -> StoreResult<PageData<TenantProfile>> {
@@ -112,6 +112,6 @@ impl TenantProfileStore for TenantProfiles {
 
     async fn delete(&self, id: TenantProfileId) -> StoreResult<bool> {
         let in_use = "The tenant profile referenced by the tenants cannot be deleted!";
-        record::delete::<TenantProfile>(&self.0, Owner::Installation, id.0, in_use).await
+        record::delete::<TenantProfile>(&self.0, RowOwner::Installation, id.0, in_use).await
     }
 }

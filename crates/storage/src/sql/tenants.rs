@@ -7,14 +7,14 @@ use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{EntityType, TenantId, TenantProfileId};
 use uuid::Uuid;
 
-use super::database::Database;
-use super::failure::Failure;
+use super::database::EntityDatabase;
+use super::failure::StatementError;
 use super::leftovers;
-use super::list::{self, Listing};
-use super::query::{Arg, Columns, Owner, Query};
-use super::record::{self, Key, Record};
+use super::list::{self, ListDefinition};
+use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery};
+use super::record::{self, EntityRecord, EntityRowKey};
 
-impl Record for Tenant {
+impl EntityRecord for Tenant {
     const NAME: &'static str = "Tenant";
     const TABLE: &'static str = "tenant";
     const COLUMNS: &'static [&'static str] = &[
@@ -30,16 +30,16 @@ impl Record for Tenant {
     const IN_COLUMNS: &'static [&'static str] = &["title", "name", "tenantProfileId"];
     const BROKEN_REFERENCE: &'static str = "Tenant is referencing to non-existent tenant profile!";
 
-    fn key(&self) -> Key {
-        Key {
+    fn key(&self) -> EntityRowKey {
+        EntityRowKey {
             id: self.id.map(record::bare),
             created_time: self.created_time,
             version: self.version,
-            owner: Owner::Installation,
+            owner: RowOwner::Installation,
         }
     }
 
-    fn values(&self) -> StoreResult<Vec<Arg>> {
+    fn values(&self) -> StoreResult<Vec<SqlArg>> {
         Ok(vec![
             record::bounded("title", &self.title)?,
             self.tenant_profile_id.map(|id| id.0).into(),
@@ -51,7 +51,7 @@ impl Record for Tenant {
         ])
     }
 
-    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
         let id = TenantId(columns.next()?);
         let created_time = columns.next()?;
         let title: String = columns.next()?;
@@ -77,7 +77,7 @@ impl Record for Tenant {
 const PROFILE_NAME: &str =
     "(SELECT tenant_profile.search FROM tenant_profile WHERE tenant_profile.id = tenant.tenant_profile_id)";
 
-const LISTING: Listing = Listing {
+const LISTING: ListDefinition = ListDefinition {
     table: Tenant::TABLE,
     select: Tenant::SELECT,
     joins: "",
@@ -94,7 +94,7 @@ const LISTING: Listing = Listing {
 };
 
 /// Rows of a tenant that may be many: they go some at a time before the tenant, so that others can write in between.
-struct Many {
+struct BulkTable {
     table: &'static str,
     /// An order that is that of an index, and so of most of the pages that a statement changes.
     order: &'static str,
@@ -102,25 +102,25 @@ struct Many {
 }
 
 /// Who gets in first, then what refers to others before these.
-const MANY: [Many; 13] = [
-    Many::by_time("user_account"),
-    Many::new("rpc", " ORDER BY created_time"),
-    Many::by_time("device"),
-    Many::by_time("entity_view"),
-    Many::by_time("asset"),
-    Many::by_time("alarm"),
-    Many::new("relation", ""),
-    Many::by_time("calculated_field"),
-    Many::by_time("dashboard"),
-    Many::by_time("customer"),
-    Many::large("audit_log", BY_TIME),
-    Many::large("set_aside", BY_TIME),
-    Many::large("event", ""),
+const MANY: [BulkTable; 13] = [
+    BulkTable::by_time("user_account"),
+    BulkTable::new("rpc", " ORDER BY created_time"),
+    BulkTable::by_time("device"),
+    BulkTable::by_time("entity_view"),
+    BulkTable::by_time("asset"),
+    BulkTable::by_time("alarm"),
+    BulkTable::new("relation", ""),
+    BulkTable::by_time("calculated_field"),
+    BulkTable::by_time("dashboard"),
+    BulkTable::by_time("customer"),
+    BulkTable::large("audit_log", BY_TIME),
+    BulkTable::large("set_aside", BY_TIME),
+    BulkTable::large("event", ""),
 ];
 
 const BY_TIME: &str = " ORDER BY created_time, id";
 
-impl Many {
+impl BulkTable {
     const fn new(table: &'static str, order: &'static str) -> Self {
         Self {
             table,
@@ -143,8 +143,8 @@ impl Many {
     }
 
     /// Deletes some. They are found again by where they are: by their keys, a database may go through the whole tenant for them.
-    fn deletion(&self, tenant: TenantId, place: &'static str) -> Query {
-        Query::new("DELETE FROM ")
+    fn deletion(&self, tenant: TenantId, place: &'static str) -> SqlQuery {
+        SqlQuery::new("DELETE FROM ")
             .push(self.table)
             .push(" WHERE ")
             .push(place)
@@ -162,25 +162,25 @@ impl Many {
 }
 
 /// Tenants in a database.
-pub(super) struct Tenants(pub(super) Database);
+pub(super) struct SqlTenants(pub(super) EntityDatabase);
 
 #[async_trait]
-impl TenantStore for Tenants {
+impl TenantStore for SqlTenants {
     async fn save(&self, tenant: Tenant, create: bool) -> StoreResult<Tenant> {
         record::save(&self.0, tenant, create).await
     }
 
     async fn get(&self, id: TenantId) -> StoreResult<Option<Tenant>> {
-        record::get(&self.0, Owner::Installation, id.0).await
+        record::get(&self.0, RowOwner::Installation, id.0).await
     }
 
     async fn list(&self, page: &PageLink) -> StoreResult<PageData<Tenant>> {
-        let place = (Owner::Installation, [].as_slice());
+        let place = (RowOwner::Installation, [].as_slice());
         list::indexed_page(&self.0, &LISTING, page, place, |query| query, Tenant::read).await
     }
 
     async fn by_ids(&self, ids: &[TenantId]) -> StoreResult<Vec<Tenant>> {
-        record::by_ids(&self.0, Owner::Installation, ids.iter().map(|id| id.0)).await
+        record::by_ids(&self.0, RowOwner::Installation, ids.iter().map(|id| id.0)).await
     }
 
     async fn delete(&self, id: TenantId) -> StoreResult<bool> {
@@ -196,13 +196,13 @@ impl TenantStore for Tenants {
                 match self.0.execute(rows.deletion(id, place)).await {
                     Ok(deleted) if deleted >= rows.a_statement => {}
                     // Something that refers to one has just come: both go with the tenant.
-                    Ok(_) | Err(Failure::BrokenReference) => break,
+                    Ok(_) | Err(StatementError::BrokenReference) => break,
                     Err(failure) => return Err(failure.into_error()),
                 }
             }
         }
         // What is left refers to the tenant by a foreign key that cascades.
         let in_use = "The tenant is in use and cannot be deleted!";
-        record::delete::<Tenant>(&self.0, Owner::Installation, id.0, in_use).await
+        record::delete::<Tenant>(&self.0, RowOwner::Installation, id.0, in_use).await
     }
 }

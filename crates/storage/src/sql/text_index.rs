@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use fieldline_core::ports::StoreResult;
 
-use super::database::{Changes, Database};
-use super::failure::Failure;
-use super::query::Query;
+use super::database::{EntityDatabase, SqlTransaction};
+use super::failure::StatementError;
+use super::query::SqlQuery;
 use super::record::number;
 
 /// The kinds that may be many, with the tenant of a row, or the null id. Migration 14 goes through them: another kind needs a
@@ -43,7 +43,7 @@ pub(super) fn sqlite_migration() -> String {
 
 /// Makes the indexes of a PostgreSQL database where they are missing, if it has trigrams or the extension may be created. That is
 /// tried at each start: what it needs may be there by then. Without them, searches are slower.
-pub(super) async fn prepare(database: &Database) -> StoreResult<()> {
+pub(super) async fn prepare(database: &EntityDatabase) -> StoreResult<()> {
     if database.is_sqlite() {
         return Ok(());
     }
@@ -68,16 +68,17 @@ pub(super) async fn prepare(database: &Database) -> StoreResult<()> {
 }
 
 /// How many of the indexes are missing.
-async fn missing(changes: &mut Changes) -> StoreResult<u64> {
+async fn missing(changes: &mut SqlTransaction) -> StoreResult<u64> {
     let names = KINDS.map(|(kind, _)| format!("{kind}_by_text"));
-    let query = Query::new("SELECT COUNT(*) FROM pg_class WHERE pg_table_is_visible(oid) AND relname IN (")
-        .bind_list(names)
-        .push(")");
+    let query =
+        SqlQuery::new("SELECT COUNT(*) FROM pg_class WHERE pg_table_is_visible(oid) AND relname IN (")
+            .bind_list(names)
+            .push(")");
     let found = number(&changes.rows(query).await?)?;
     Ok((KINDS.len() as u64).saturating_sub(found))
 }
 
-async fn create(changes: &mut Changes) -> Result<(), Failure> {
+async fn create(changes: &mut SqlTransaction) -> Result<(), StatementError> {
     // The class is named with the schema of the extension, which need not be on the search path.
     let mut statements = String::from(
         "DO $$

@@ -1,19 +1,21 @@
 //! Users and how they log in.
 
 use async_trait::async_trait;
-use fieldline_core::ports::{Login, StoreError, StoreErrorKind, StoreResult, UserFilter, UserStore};
+use fieldline_core::ports::{
+    LoginAttemptResult, StoreError, StoreErrorKind, StoreResult, UserFilter, UserStore,
+};
 use fieldline_model::entity::{Authority, User, UserCredentials};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, TenantId, UserId};
 use uuid::Uuid;
 
-use super::database::Database;
-use super::failure::Failure;
-use super::list::{self, Listing};
-use super::query::{Arg, Columns, Owner, Query, Row, unreadable};
-use super::record::{self, Key, Record};
+use super::database::EntityDatabase;
+use super::failure::StatementError;
+use super::list::{self, ListDefinition};
+use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, SqlRow, unreadable};
+use super::record::{self, EntityRecord, EntityRowKey};
 
-impl Record for User {
+impl EntityRecord for User {
     const NAME: &'static str = "User";
     const TABLE: &'static str = "user_account";
     const COLUMNS: &'static [&'static str] = &[
@@ -30,8 +32,8 @@ impl Record for User {
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "customerId", "email", "name", "authority"];
     const BROKEN_REFERENCE: &'static str = "User is referencing to non-existent tenant or customer!";
 
-    fn key(&self) -> Key {
-        Key {
+    fn key(&self) -> EntityRowKey {
+        EntityRowKey {
             id: self.id.map(record::bare),
             created_time: self.created_time,
             version: self.version,
@@ -39,7 +41,7 @@ impl Record for User {
         }
     }
 
-    fn values(&self) -> StoreResult<Vec<Arg>> {
+    fn values(&self) -> StoreResult<Vec<SqlArg>> {
         if self.tenant_id.is_null() && !self.customer_id.is_null() {
             return Err(record::invalid(
                 "A user of a customer should be assigned to the customer's tenant!",
@@ -61,7 +63,7 @@ impl Record for User {
         ])
     }
 
-    fn read(columns: &mut Columns<'_>) -> StoreResult<Self> {
+    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
         let id = UserId(columns.next()?);
         let created_time = columns.next()?;
         let tenant_id: Option<Uuid> = columns.next()?;
@@ -89,7 +91,7 @@ impl Record for User {
     }
 }
 
-const LISTING: Listing = Listing {
+const LISTING: ListDefinition = ListDefinition {
     table: User::TABLE,
     select: User::SELECT,
     joins: "",
@@ -103,19 +105,19 @@ const LISTING: Listing = Listing {
 };
 
 /// The null tenant stands for system administrators, who belong to none.
-fn owner(tenant: TenantId) -> Owner {
+fn owner(tenant: TenantId) -> RowOwner {
     if tenant.is_null() {
-        Owner::NoTenant
+        RowOwner::NoTenant
     } else {
-        Owner::Tenant(tenant.0)
+        RowOwner::Tenant(tenant.0)
     }
 }
 
 /// Users in a database.
-pub(super) struct Users(pub(super) Database);
+pub(super) struct SqlUsers(pub(super) EntityDatabase);
 
 #[async_trait]
-impl UserStore for Users {
+impl UserStore for SqlUsers {
     async fn save(&self, user: User, create: bool) -> StoreResult<User> {
         record::save(&self.0, user, create).await
     }
@@ -125,7 +127,7 @@ impl UserStore for Users {
     }
 
     async fn by_id(&self, id: UserId) -> StoreResult<Option<User>> {
-        record::get(&self.0, Owner::Installation, id.0).await
+        record::get(&self.0, RowOwner::Installation, id.0).await
     }
 
     async fn by_email(&self, email: &str) -> StoreResult<Option<User>> {
@@ -136,7 +138,7 @@ impl UserStore for Users {
     }
 
     async fn list(&self, filter: UserFilter, page: &PageLink) -> StoreResult<PageData<User>> {
-        let condition = |query: Query| match filter {
+        let condition = |query: SqlQuery| match filter {
             UserFilter::TenantAdmins(tenant) => {
                 with_authority(query.owned_by(owner(tenant)), Authority::TenantAdmin)
             }
@@ -155,14 +157,14 @@ impl UserStore for Users {
                 .bind(customer.0)
                 .push(")"),
             UserFilter::OfTenant(tenant) => query.owned_by(owner(tenant)),
-            UserFilter::SysAdmins => with_authority(query.owned_by(Owner::NoTenant), Authority::SysAdmin),
+            UserFilter::SysAdmins => with_authority(query.owned_by(RowOwner::NoTenant), Authority::SysAdmin),
         };
         let owner = match filter {
             UserFilter::TenantAdmins(tenant)
             | UserFilter::CustomerUsers(tenant, _)
             | UserFilter::AdminsAndCustomerUsers(tenant, _)
             | UserFilter::OfTenant(tenant) => owner(tenant),
-            UserFilter::SysAdmins => Owner::NoTenant,
+            UserFilter::SysAdmins => RowOwner::NoTenant,
         };
         list::indexed_page(&self.0, &LISTING, page, (owner, &[]), condition, User::read).await
     }
@@ -191,12 +193,12 @@ impl UserStore for Users {
         first_credentials(&self.0.read(query).await?)
     }
 
-    async fn note_login(&self, id: UserId, login: Login) -> StoreResult<u32> {
-        let query = Query::new("UPDATE user_credentials SET failed_logins = ");
+    async fn note_login(&self, id: UserId, login: LoginAttemptResult) -> StoreResult<u32> {
+        let query = SqlQuery::new("UPDATE user_credentials SET failed_logins = ");
         let query = match login {
-            Login::Right(at) => query.push("0, last_login = ").bind(at),
-            Login::Wrong => query.push("failed_logins + 1"),
-            Login::Forgiven => query.push("0"),
+            LoginAttemptResult::Right(at) => query.push("0, last_login = ").bind(at),
+            LoginAttemptResult::Wrong => query.push("failed_logins + 1"),
+            LoginAttemptResult::Forgiven => query.push("0"),
         };
         let query = query
             .push(" WHERE user_id = ")
@@ -209,10 +211,10 @@ impl UserStore for Users {
     async fn save_credentials(&self, credentials: UserCredentials) -> StoreResult<()> {
         let token = |name: &str, token: Option<&str>| match token {
             Some(token) => record::bounded(name, token),
-            None => Ok(Arg::Text(None)),
+            None => Ok(SqlArg::Text(None)),
         };
         let past = serde_json::to_string(&credentials.past_passwords).map_err(unreadable)?;
-        let mut query = Query::new("INSERT INTO user_credentials (user_id, ")
+        let mut query = SqlQuery::new("INSERT INTO user_credentials (user_id, ")
             .push(CREDENTIALS)
             .push(") VALUES (")
             .bind(credentials.user_id.0)
@@ -224,7 +226,7 @@ impl UserStore for Users {
                 token("resetToken", credentials.reset_token.as_deref())?,
                 credentials.tokens_valid_from.into(),
                 credentials.password_time.into(),
-                Arg::from(past),
+                SqlArg::from(past),
             ])
             .push(
                 ") ON CONFLICT (user_id) DO UPDATE SET enabled = excluded.enabled, \
@@ -239,12 +241,12 @@ impl UserStore for Users {
         match self.0.execute(query).await {
             Ok(0) => Err(record::version_conflict(User::NAME)),
             Ok(_) => Ok(()),
-            Err(Failure::BrokenReference) => Err(record::not_found(User::NAME)),
-            Err(Failure::Taken(_)) => Err(StoreError::new(
+            Err(StatementError::BrokenReference) => Err(record::not_found(User::NAME)),
+            Err(StatementError::Taken(_)) => Err(StoreError::new(
                 StoreErrorKind::Conflict,
                 "Such a token already exists!",
             )),
-            Err(Failure::Other(error)) => Err(error),
+            Err(StatementError::Other(error)) => Err(error),
         }
     }
 }
@@ -253,18 +255,18 @@ impl UserStore for Users {
 const CREDENTIALS: &str = "enabled, password_hash, activate_token, reset_token, tokens_valid_from, password_time, \
     past_passwords";
 
-fn with_authority(query: Query, authority: Authority) -> Query {
+fn with_authority(query: SqlQuery, authority: Authority) -> SqlQuery {
     query.push(" AND authority = ").bind(authority.name())
 }
 
-fn select_credentials() -> Query {
-    Query::new("SELECT user_id, ")
+fn select_credentials() -> SqlQuery {
+    SqlQuery::new("SELECT user_id, ")
         .push(CREDENTIALS)
         .push(", last_login, failed_logins, version FROM user_credentials WHERE ")
 }
 
-fn first_credentials(rows: &[Row]) -> StoreResult<Option<UserCredentials>> {
-    let read = |row: &Row| {
+fn first_credentials(rows: &[SqlRow]) -> StoreResult<Option<UserCredentials>> {
+    let read = |row: &SqlRow| {
         let mut columns = row.columns();
         Ok(UserCredentials {
             user_id: UserId(columns.next()?),

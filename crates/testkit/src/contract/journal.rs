@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    Append, AppendError, AppendOrigin, Consumer, Delivery, Journal, JournalError, Offset, Partition, QueueId,
+    AppendError, AppendFuture, AppendOrigin, ConsumerEvent, Journal, JournalConsumer, JournalError, Offset,
+    Partition, QueueId,
 };
 use fieldline_model::record::{RecordBatch, split};
 use uuid::Uuid;
 
 /// No step of the suite takes nearly as long; a journal that never delivers fails instead of hanging.
-const PATIENCE: Duration = Duration::from_secs(60);
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_BYTES: usize = 64 << 10;
 
 /// A journal under test that can be started again.
@@ -69,7 +70,7 @@ const fn at(queue: QueueId, index: u16) -> Partition {
 }
 
 /// Appends, waiting where the journal is busy.
-async fn append(journal: &dyn Journal, partition: Partition, records: &[&[u8]]) -> Append {
+async fn append(journal: &dyn Journal, partition: Partition, records: &[&[u8]]) -> AppendFuture {
     loop {
         match journal.append(partition, &batch(records), AppendOrigin::Device) {
             Ok(append) => return append,
@@ -86,14 +87,14 @@ async fn put(journal: &dyn Journal, partition: Partition, records: &[&[u8]]) {
         .expect("the append becomes durable");
 }
 
-fn single(journal: &dyn Journal, queue: QueueId, group: &str) -> Box<dyn Consumer> {
+fn single(journal: &dyn Journal, queue: QueueId, group: &str) -> Box<dyn JournalConsumer> {
     let mut members = journal.subscribe(queue, group, 1).expect("a group can be joined");
     assert_eq!(members.len(), 1, "as many consumers as members");
     members.remove(0)
 }
 
-async fn next(consumer: &mut dyn Consumer, max_bytes: usize) -> Delivery {
-    tokio::time::timeout(PATIENCE, consumer.next(max_bytes))
+async fn next(consumer: &mut dyn JournalConsumer, max_bytes: usize) -> ConsumerEvent {
+    tokio::time::timeout(STEP_TIMEOUT, consumer.next(max_bytes))
         .await
         .expect("something is delivered in time")
         .expect("reading succeeds")
@@ -101,27 +102,27 @@ async fn next(consumer: &mut dyn Consumer, max_bytes: usize) -> Delivery {
 
 /// What a consumer has received.
 #[derive(Default)]
-struct Received {
+struct ConsumedRecords {
     assigned: BTreeMap<Partition, Offset>,
     records: BTreeMap<Partition, Vec<Vec<u8>>>,
     next: BTreeMap<Partition, Offset>,
 }
 
-impl Received {
+impl ConsumedRecords {
     fn count(&self) -> usize {
         self.records.values().map(Vec::len).sum()
     }
 
     /// Receives once; false when the journal was closed.
-    async fn step(&mut self, consumer: &mut dyn Consumer, max_bytes: usize) -> bool {
+    async fn step(&mut self, consumer: &mut dyn JournalConsumer, max_bytes: usize) -> bool {
         match next(consumer, max_bytes).await {
-            Delivery::Assigned(positions) => self.assigned.extend(positions),
-            Delivery::Revoked(partitions) => {
+            ConsumerEvent::Assigned(positions) => self.assigned.extend(positions),
+            ConsumerEvent::Revoked(partitions) => {
                 for partition in partitions {
                     self.assigned.remove(&partition);
                 }
             }
-            Delivery::Records(records) => {
+            ConsumerEvent::Records(records) => {
                 let partition = records.partition;
                 assert!(
                     self.assigned.contains_key(&partition),
@@ -138,15 +139,17 @@ impl Received {
                 assert!(!all.is_empty() && records.next.0 >= records.first.0 + all.len() as u64);
                 self.records.entry(partition).or_default().extend(all);
             }
-            Delivery::Unreadable(partition, error) => panic!("partition {partition} cannot be read: {error}"),
-            Delivery::Closed => return false,
+            ConsumerEvent::Unreadable(partition, error) => {
+                panic!("partition {partition} cannot be read: {error}")
+            }
+            ConsumerEvent::Closed => return false,
         }
         true
     }
 }
 
-async fn receive(consumer: &mut dyn Consumer, count: usize) -> Received {
-    let mut received = Received::default();
+async fn receive(consumer: &mut dyn JournalConsumer, count: usize) -> ConsumedRecords {
+    let mut received = ConsumedRecords::default();
     while received.count() < count {
         assert!(received.step(consumer, MAX_BYTES).await, "closed too early");
     }
@@ -155,8 +158,8 @@ async fn receive(consumer: &mut dyn Consumer, count: usize) -> Received {
 }
 
 /// Receives the assignment of so many partitions.
-async fn assignment(consumer: &mut dyn Consumer, partitions: usize) -> BTreeMap<Partition, Offset> {
-    let mut received = Received::default();
+async fn assignment(consumer: &mut dyn JournalConsumer, partitions: usize) -> BTreeMap<Partition, Offset> {
+    let mut received = ConsumedRecords::default();
     while received.assigned.len() < partitions {
         assert!(received.step(consumer, MAX_BYTES).await, "closed too early");
         assert_eq!(received.count(), 0, "the assignment comes first");
@@ -222,7 +225,7 @@ pub async fn members_divide_the_partitions(journal: &dyn Journal) {
         .expect("a group can be joined");
     assert_eq!(members.len(), 2);
     let reading = members.iter_mut().map(|member| async move {
-        let mut received = Received::default();
+        let mut received = ConsumedRecords::default();
         while received.count() < 2 || received.count() < received.assigned.len() {
             assert!(received.step(member.as_mut(), MAX_BYTES).await);
         }
@@ -269,7 +272,7 @@ pub async fn deliveries_keep_to_their_limit(journal: &dyn Journal) {
     let mut consumer = single(journal, queue, &fresh("group"));
     let mut found = Vec::new();
     while found.len() < sizes.len() {
-        let Delivery::Records(delivery) = next(consumer.as_mut(), 1000).await else {
+        let ConsumerEvent::Records(delivery) = next(consumer.as_mut(), 1000).await else {
             continue;
         };
         let all: Vec<usize> = split(&delivery.bytes)
@@ -294,7 +297,7 @@ pub async fn waiting_consumer_gets_what_comes(journal: &dyn Journal) {
             next(consumer.as_mut(), MAX_BYTES),
             put(journal, partition, &records)
         );
-        let Delivery::Records(delivery) = delivery else {
+        let ConsumerEvent::Records(delivery) = delivery else {
             panic!("{delivery:?}")
         };
         assert_eq!(
@@ -319,7 +322,7 @@ pub async fn abandoned_wait_loses_nothing(journal: &dyn Journal) {
             biased;
             () = tokio::task::yield_now() => {}
             delivery = consumer.next(15) => {
-                if let Delivery::Records(records) = delivery.expect("reading succeeds") {
+                if let ConsumerEvent::Records(records) = delivery.expect("reading succeeds") {
                     found.extend(split(&records.bytes).flatten().flatten());
                 }
             }
@@ -347,7 +350,7 @@ pub async fn seeking_moves_the_position(journal: &dyn Journal) {
         consumer.seek(partition, position).expect("the position exists");
         let mut found = Vec::new();
         while found.len() < expected.len() {
-            if let Delivery::Records(records) = next(consumer.as_mut(), MAX_BYTES).await {
+            if let ConsumerEvent::Records(records) = next(consumer.as_mut(), MAX_BYTES).await {
                 found.extend(split(&records.bytes).flatten().map(<[u8]>::to_vec));
             }
         }
@@ -361,7 +364,7 @@ pub async fn seeking_moves_the_position(journal: &dyn Journal) {
         put(journal, partition, &record)
     );
     assert!(
-        matches!(&delivery, Delivery::Records(records) if records.bytes.ends_with(b"d")),
+        matches!(&delivery, ConsumerEvent::Records(records) if records.bytes.ends_with(b"d")),
         "{delivery:?}"
     );
 }
@@ -379,21 +382,21 @@ pub async fn a_pause_concerns_one_partition(backend: &dyn JournalBackend) {
         put(journal, at(queue, 1), &[record]).await;
         let delivery = next(consumer.as_mut(), MAX_BYTES).await;
         assert!(
-            matches!(&delivery, Delivery::Records(records) if records.bytes.ends_with(record)),
+            matches!(&delivery, ConsumerEvent::Records(records) if records.bytes.ends_with(record)),
             "{delivery:?}"
         );
     }
     consumer.pause(at(queue, 0), Duration::from_millis(1));
     let delivery = next(consumer.as_mut(), MAX_BYTES).await;
     assert!(
-        matches!(&delivery, Delivery::Records(records) if records.bytes.ends_with(b"a")),
+        matches!(&delivery, ConsumerEvent::Records(records) if records.bytes.ends_with(b"a")),
         "what was held back comes when the pause ends: {delivery:?}"
     );
     consumer.pause(at(queue, 0), Duration::from_secs(3600));
     put(journal, at(queue, 0), &[b"d"]).await;
     journal.close().await;
     let delivery = next(consumer.as_mut(), MAX_BYTES).await;
-    assert!(matches!(delivery, Delivery::Closed), "{delivery:?}");
+    assert!(matches!(delivery, ConsumerEvent::Closed), "{delivery:?}");
 }
 
 /// A position that does not exist is refused, not rounded.
@@ -414,7 +417,7 @@ pub async fn positions_outside_of_the_log_are_refused(journal: &dyn Journal) {
     ));
     let delivery = next(consumer.as_mut(), MAX_BYTES).await;
     assert!(
-        matches!(&delivery, Delivery::Records(records) if records.bytes.ends_with(b"a")),
+        matches!(&delivery, ConsumerEvent::Records(records) if records.bytes.ends_with(b"a")),
         "the position stays: {delivery:?}"
     );
 }
@@ -431,7 +434,7 @@ pub async fn closing_refuses_appends_and_lets_consumers_finish(backend: &dyn Jou
     assert!(matches!(refused, Err(AppendError::Closed)), "{refused:?}");
     assert_eq!(journal.refusal(), Some(AppendError::Closed));
     journal.ready(AppendOrigin::Device).await;
-    let mut received = Received::default();
+    let mut received = ConsumedRecords::default();
     while received.step(consumer.as_mut(), MAX_BYTES).await {}
     assert_eq!(received.records[&at(queue, 0)], [b"last"]);
 }
@@ -474,7 +477,7 @@ pub async fn groups_go_on_from_where_they_committed(backend: &dyn JournalBackend
         let mut expected = vec![vec![round], vec![round + 100]];
         if let Some(position) = committed {
             expected.insert(0, vec![round + 99]);
-            let mut received = Received::default();
+            let mut received = ConsumedRecords::default();
             while received.assigned.is_empty() {
                 received.step(consumer.as_mut(), MAX_BYTES).await;
             }

@@ -1,6 +1,6 @@
 //! What every store of time series, latest values, attributes and journal positions promises.
 //!
-//! Every function works on fresh subjects, so they may share one database. [`Backend::crash`] ends the running stores as a
+//! Every function works on fresh subjects, so they may share one database. [`SeriesBackend::crash`] ends the running stores as a
 //! crash would, and opens them again on what is durable.
 
 mod ingest;
@@ -10,12 +10,15 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, DeleteSeries, Effects, Gone, IngestStore, Offset, Partition, QueueId,
-    RowParts, StateRow, StoreResult, TelemetryRow, TimeSeriesStore, ValueRemoval,
+    AttributeRow, AttributeStore, IngestStore, Offset, Partition, QueueId, SeriesDeletion, StateRow,
+    StoreEffects, StoreResult, TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore, ValueRemoval,
+    ValueRemovalScope,
 };
-use fieldline_model::kv::{Value, pack};
-use fieldline_model::timeseries::{Aggregation, AttributeScope, Bucket, Order, Point, RangeQuery};
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_model::kv::{KvValue, pack};
+use fieldline_model::timeseries::{
+    Aggregation, AggregationBucket, AttributeScope, DataPoint, PointOrder, RangeQuery,
+};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
 
 pub use self::ingest::{
     a_replay_completes_what_a_crash_cut_off, a_replay_does_not_undo_what_people_did,
@@ -25,7 +28,7 @@ pub use self::ingest::{
 
 /// The ports over one set of data.
 #[derive(Clone)]
-pub struct Stores {
+pub struct SeriesStores {
     /// Time series and latest values.
     pub series: Arc<dyn TimeSeriesStore>,
     /// Attributes.
@@ -38,11 +41,11 @@ pub struct Stores {
 
 /// A backend under test.
 #[async_trait]
-pub trait Backend: Send + Sync {
+pub trait SeriesBackend: Send + Sync {
     /// The stores, running.
-    async fn stores(&self) -> Stores;
+    async fn stores(&self) -> SeriesStores;
     /// Ends the stores without warning and opens them again.
-    async fn crash(&self) -> Stores;
+    async fn crash(&self) -> SeriesStores;
     /// The time by which the backend judges what has expired.
     fn now_ms(&self) -> i64;
 }
@@ -54,8 +57,8 @@ fn ok<T>(result: StoreResult<T>) -> T {
     }
 }
 
-fn subject() -> Subject {
-    Subject::device(TenantId::new(), DeviceId::new())
+fn subject() -> EntityKey {
+    EntityKey::device(TenantId::new(), DeviceId::new())
 }
 
 fn fresh_partition() -> Partition {
@@ -66,7 +69,7 @@ fn fresh_partition() -> Partition {
     }
 }
 
-fn packed(values: &[(&str, Value)]) -> Vec<u8> {
+fn packed(values: &[(&str, KvValue)]) -> Vec<u8> {
     let mut out = Vec::new();
     for (key, value) in values {
         pack(key, value.as_ref(), &mut out);
@@ -74,14 +77,20 @@ fn packed(values: &[(&str, Value)]) -> Vec<u8> {
     out
 }
 
-async fn save(stores: &Stores, subject: Subject, ts: i64, values: &[(&str, Value)]) {
+async fn save(stores: &SeriesStores, subject: EntityKey, ts: i64, values: &[(&str, KvValue)]) {
     save_for(stores, subject, ts, 0, values).await;
 }
 
-async fn save_for(stores: &Stores, subject: Subject, ts: i64, ttl_seconds: u32, values: &[(&str, Value)]) {
+async fn save_for(
+    stores: &SeriesStores,
+    subject: EntityKey,
+    ts: i64,
+    ttl_seconds: u32,
+    values: &[(&str, KvValue)],
+) {
     let values = packed(values);
     let row = TelemetryRow {
-        parts: RowParts::ALL,
+        parts: TelemetrySaveStrategy::ALL,
         subject,
         ts,
         ttl_seconds,
@@ -90,41 +99,46 @@ async fn save_for(stores: &Stores, subject: Subject, ts: i64, ttl_seconds: u32, 
     ok(stores.series.save(&[row]).await);
 }
 
-type Points<'a> = &'a [(Subject, i64, &'a str, i64)];
+type PointRows<'a> = &'a [(EntityKey, i64, &'a str, i64)];
 
-async fn apply(stores: &Stores, partition: Partition, next: u64, rows: Points<'_>) {
+async fn apply(stores: &SeriesStores, partition: Partition, next: u64, rows: PointRows<'_>) {
     let values = values_of(rows);
     let effects = effects(rows, &values, Vec::new());
     ok(stores.ingest.apply(partition, Offset(next), &effects).await);
 }
 
-async fn amend(stores: &Stores, partition: Partition, rows: Points<'_>, states: Vec<StateRow>) {
+async fn apply_between_records(
+    stores: &SeriesStores,
+    partition: Partition,
+    rows: PointRows<'_>,
+    states: Vec<StateRow>,
+) {
     let values = values_of(rows);
     ok(stores
         .ingest
-        .amend(partition, &effects(rows, &values, states))
+        .apply_between_records(partition, &effects(rows, &values, states))
         .await);
 }
 
-fn values_of(rows: Points<'_>) -> Vec<Vec<u8>> {
+fn values_of(rows: PointRows<'_>) -> Vec<Vec<u8>> {
     rows.iter()
-        .map(|(_, _, key, value)| packed(&[(key, Value::Long(*value))]))
+        .map(|(_, _, key, value)| packed(&[(key, KvValue::Long(*value))]))
         .collect()
 }
 
-fn effects<'a>(rows: Points<'_>, values: &'a [Vec<u8>], states: Vec<StateRow>) -> Effects<'a> {
+fn effects<'a>(rows: PointRows<'_>, values: &'a [Vec<u8>], states: Vec<StateRow>) -> StoreEffects<'a> {
     let telemetry = rows
         .iter()
         .zip(values)
         .map(|((subject, ts, _, _), values)| TelemetryRow {
-            parts: RowParts::ALL,
+            parts: TelemetrySaveStrategy::ALL,
             subject: *subject,
             ts: *ts,
             ttl_seconds: 0,
             values,
         })
         .collect();
-    Effects {
+    StoreEffects {
         states,
         telemetry,
         attributes: Vec::new(),
@@ -135,43 +149,48 @@ const ALL: RangeQuery = RangeQuery {
     start: i64::MIN,
     end: i64::MAX,
     limit: 1000,
-    order: Order::Ascending,
+    order: PointOrder::Ascending,
 };
 
-async fn range(stores: &Stores, subject: Subject, key: &str, query: RangeQuery) -> Vec<(i64, Value)> {
+async fn range(
+    stores: &SeriesStores,
+    subject: EntityKey,
+    key: &str,
+    query: RangeQuery,
+) -> Vec<(i64, KvValue)> {
     let points = ok(stores.series.range(subject, key, query).await);
     points.into_iter().map(|point| (point.ts, point.value)).collect()
 }
 
-async fn times(stores: &Stores, subject: Subject, key: &str) -> Vec<i64> {
+async fn times(stores: &SeriesStores, subject: EntityKey, key: &str) -> Vec<i64> {
     let points = range(stores, subject, key, ALL).await;
     points.into_iter().map(|(ts, _)| ts).collect()
 }
 
-async fn latest(stores: &Stores, subject: Subject, key: &str) -> Option<(i64, Value)> {
+async fn latest(stores: &SeriesStores, subject: EntityKey, key: &str) -> Option<(i64, KvValue)> {
     let keys = [key.to_owned()];
     let mut found = ok(stores.series.latest(subject, Some(&keys)).await);
     found.pop().map(|value| (value.point.ts, value.point.value))
 }
 
-fn long(value: i64) -> Value {
-    Value::Long(value)
+fn long(value: i64) -> KvValue {
+    KvValue::Long(value)
 }
 
-fn text(value: &str) -> Value {
-    Value::Text(value.into())
+fn text(value: &str) -> KvValue {
+    KvValue::Text(value.into())
 }
 
 /// Raw points come in the order asked for, from the range asked for, in their types.
-pub async fn points_come_back_in_range_and_order(backend: &dyn Backend) {
+pub async fn points_come_back_in_range_and_order(backend: &dyn SeriesBackend) {
     let stores = backend.stores().await;
     let subject = subject();
     let values = [
-        (30, Value::Bool(true)),
+        (30, KvValue::Bool(true)),
         (10, long(i64::MIN)),
         (40, text("grüße")),
-        (20, Value::Double(0.5)),
-        (50, Value::Json("{\"a\":1}".into())),
+        (20, KvValue::Double(0.5)),
+        (50, KvValue::Json("{\"a\":1}".into())),
     ];
     for (ts, value) in &values {
         save(&stores, subject, *ts, &[("a", value.clone()), ("ab", long(1))]).await;
@@ -183,7 +202,7 @@ pub async fn points_come_back_in_range_and_order(backend: &dyn Backend) {
         start: 20,
         end: 50,
         limit: 2,
-        order: Order::Descending,
+        order: PointOrder::Descending,
     };
     let newest: Vec<_> = [3, 2].map(|at: usize| sorted[at].clone()).to_vec();
     assert_eq!(range(&stores, subject, "a", query).await, newest);
@@ -193,7 +212,7 @@ pub async fn points_come_back_in_range_and_order(backend: &dyn Backend) {
 }
 
 /// A point at a time that has one replaces it; the latest value has the greatest time, and of equal ones the later write.
-pub async fn a_later_write_replaces_and_late_data_does_not_become_latest(backend: &dyn Backend) {
+pub async fn a_later_write_replaces_and_late_data_does_not_become_latest(backend: &dyn SeriesBackend) {
     let stores = backend.stores().await;
     let subject = subject();
     save(&stores, subject, 100, &[("k", long(1))]).await;
@@ -209,7 +228,7 @@ pub async fn a_later_write_replaces_and_late_data_does_not_become_latest(backend
 }
 
 /// Names and latest values are sorted by name, and what does not exist is left out.
-pub async fn keys_and_latest_values_are_sorted(backend: &dyn Backend) {
+pub async fn keys_and_latest_values_are_sorted(backend: &dyn SeriesBackend) {
     let stores = backend.stores().await;
     let subject = subject();
     save(
@@ -228,45 +247,46 @@ pub async fn keys_and_latest_values_are_sorted(backend: &dyn Backend) {
 }
 
 async fn aggregated(
-    stores: &Stores,
-    subject: Subject,
+    stores: &SeriesStores,
+    subject: EntityKey,
     key: &str,
     kind: Aggregation,
-    buckets: &[Bucket],
-) -> Vec<Point> {
+    buckets: &[AggregationBucket],
+) -> Vec<DataPoint> {
     ok(stores.series.aggregate(subject, key, kind, buckets).await)
 }
 
 /// Each aggregation over each kind of values, a point a bucket that holds anything.
-pub async fn buckets_are_aggregated_by_the_types_in_them(backend: &dyn Backend) {
+pub async fn buckets_are_aggregated_by_the_types_in_them(backend: &dyn SeriesBackend) {
     let stores = backend.stores().await;
     let subject = subject();
     for (ts, value) in [
         (0, long(3)),
         (5, long(-1)),
-        (10, Value::Double(0.5)),
+        (10, KvValue::Double(0.5)),
         (11, long(2)),
     ] {
         save(&stores, subject, ts, &[("n", value)]).await;
     }
-    for (ts, value) in [(30, text("b")), (31, text("a")), (32, Value::Bool(true))] {
+    for (ts, value) in [(30, text("b")), (31, text("a")), (32, KvValue::Bool(true))] {
         save(&stores, subject, ts, &[("n", value)]).await;
     }
-    let buckets = [(0, 10), (10, 20), (20, 30), (30, 40)].map(|(start, end)| Bucket { start, end });
+    let buckets =
+        [(0, 10), (10, 20), (20, 30), (30, 40)].map(|(start, end)| AggregationBucket { start, end });
     let expected = [
         (
             Aggregation::Min,
-            vec![(5, long(-1)), (15, Value::Double(0.5)), (35, text("a"))],
+            vec![(5, long(-1)), (15, KvValue::Double(0.5)), (35, text("a"))],
         ),
         (
             Aggregation::Max,
-            vec![(5, long(3)), (15, Value::Double(2.0)), (35, text("b"))],
+            vec![(5, long(3)), (15, KvValue::Double(2.0)), (35, text("b"))],
         ),
         (
             Aggregation::Avg,
-            vec![(5, Value::Double(1.0)), (15, Value::Double(1.25))],
+            vec![(5, KvValue::Double(1.0)), (15, KvValue::Double(1.25))],
         ),
-        (Aggregation::Sum, vec![(5, long(2)), (15, Value::Double(2.5))]),
+        (Aggregation::Sum, vec![(5, long(2)), (15, KvValue::Double(2.5))]),
         (
             Aggregation::Count,
             vec![(5, long(2)), (15, long(2)), (35, long(3))],
@@ -283,16 +303,16 @@ pub async fn buckets_are_aggregated_by_the_types_in_them(backend: &dyn Backend) 
     let sum = aggregated(&stores, subject, "big", Aggregation::Sum, &buckets).await;
     assert_eq!(
         sum,
-        [Point {
+        [DataPoint {
             ts: 5,
-            value: Value::Double(2.0 * i64::MAX as f64)
+            value: KvValue::Double(2.0 * i64::MAX as f64)
         }],
         "a sum that does not fit"
     );
 }
 
 /// Points past their time-to-live are not returned, not counted and not latest.
-pub async fn expired_points_are_not_returned(backend: &dyn Backend) {
+pub async fn expired_points_are_not_returned(backend: &dyn SeriesBackend) {
     let stores = backend.stores().await;
     let subject = subject();
     let now = backend.now_ms();
@@ -309,14 +329,14 @@ pub async fn expired_points_are_not_returned(backend: &dyn Backend) {
     assert_eq!(times(&stores, subject, "k").await, [now - 10_000, now - 5_000]);
     assert_eq!(times(&stores, subject, "gone").await, [0; 0]);
     assert_eq!(latest(&stores, subject, "gone").await, None);
-    let bucket = Bucket {
+    let bucket = AggregationBucket {
         start: now - 30_000,
         end: now,
     };
     let count = aggregated(&stores, subject, "k", Aggregation::Count, &[bucket]).await;
     assert_eq!(
         count,
-        [Point {
+        [DataPoint {
             ts: bucket.middle(),
             value: long(2)
         }]
@@ -324,11 +344,11 @@ pub async fn expired_points_are_not_returned(backend: &dyn Backend) {
 }
 
 /// Ranges and whole series are deleted, and the latest value follows as asked.
-pub async fn deletion_follows_the_rules_for_latest_values(backend: &dyn Backend) {
+pub async fn deletion_follows_the_rules_for_latest_values(backend: &dyn SeriesBackend) {
     let stores = backend.stores().await;
     let subject = subject();
     let delete = |key: &'static str, range, delete_latest, rewrite_latest| {
-        let what = DeleteSeries {
+        let what = SeriesDeletion {
             range,
             delete_latest,
             rewrite_latest,
@@ -375,16 +395,19 @@ pub async fn deletion_follows_the_rules_for_latest_values(backend: &dyn Backend)
     assert_eq!(times(&stores, subject, "a").await, [1], "deletions are durable");
     assert_eq!(latest(&stores, subject, "a").await, Some((1, long(1))));
     assert_eq!(times(&stores, subject, "b").await, [1, 2, 3]);
-    ok(stores.removal.remove(&[Gone::Subject(subject)], &[]).await);
+    ok(stores
+        .removal
+        .remove(&[ValueRemovalScope::Subject(subject)], &[])
+        .await);
     assert_eq!(ok(stores.series.keys(subject).await), [""; 0]);
     assert_eq!(times(&stores, subject, "b").await, [0; 0]);
 }
 
 /// Of what is gone nothing is left, of others everything.
-pub async fn what_is_gone_leaves_nothing_and_others_keep_theirs(backend: &dyn Backend) {
+pub async fn what_is_gone_leaves_nothing_and_others_keep_theirs(backend: &dyn SeriesBackend) {
     let stores = backend.stores().await;
     let (gone, spared, also) = (subject(), subject(), subject());
-    let of = |tenant: Subject| Subject::device(tenant.tenant, DeviceId::new());
+    let of = |tenant: EntityKey| EntityKey::device(tenant.tenant, DeviceId::new());
     // A tenant with two devices, of which one has gone to another tenant; one device of a tenant that has another.
     let (second, kept) = (of(spared), of(also));
     let everybody = [gone, spared, second, also, kept];
@@ -400,7 +423,7 @@ pub async fn what_is_gone_leaves_nothing_and_others_keep_theirs(backend: &dyn Ba
         };
         ok(stores.attributes.save(&[row]).await);
     }
-    let left = async |stores: &Stores| {
+    let left = async |stores: &SeriesStores| {
         let mut left = Vec::new();
         for whose in everybody {
             let points = times(stores, whose, "k").await.len() + times(stores, whose, "l").await.len();
@@ -412,9 +435,9 @@ pub async fn what_is_gone_leaves_nothing_and_others_keep_theirs(backend: &dyn Ba
     };
     let (all, nothing) = ((6, 2, 1), (0, 0, 0));
     let removed = [
-        Gone::Tenant(gone.tenant),
-        Gone::Tenant(spared.tenant),
-        Gone::Subject(also),
+        ValueRemovalScope::Tenant(gone.tenant),
+        ValueRemovalScope::Tenant(spared.tenant),
+        ValueRemovalScope::Subject(also),
     ];
     for _ in 0..2 {
         ok(stores.removal.remove(&removed, &[spared]).await);
@@ -434,15 +457,15 @@ pub async fn what_is_gone_leaves_nothing_and_others_keep_theirs(backend: &dyn Ba
 }
 
 /// Nothing of a subject is seen or deleted through another tenant, entity or name.
-pub async fn subjects_are_walls(backend: &dyn Backend) {
+pub async fn subjects_are_walls(backend: &dyn SeriesBackend) {
     let stores = backend.stores().await;
     let mine = subject();
     let others = [
-        Subject {
+        EntityKey {
             tenant: TenantId::new(),
             ..mine
         },
-        Subject::device(mine.tenant, DeviceId::new()),
+        EntityKey::device(mine.tenant, DeviceId::new()),
     ];
     let attribute = packed(&[("k", long(1))]);
     save(&stores, mine, 1, &[("k", long(1)), ("kk", long(2))]).await;
@@ -461,9 +484,12 @@ pub async fn subjects_are_walls(backend: &dyn Backend) {
             []
         );
         save(&stores, other, 1, &[("k", long(9))]).await;
-        ok(stores.removal.remove(&[Gone::Subject(other)], &[]).await);
+        ok(stores
+            .removal
+            .remove(&[ValueRemovalScope::Subject(other)], &[])
+            .await);
     }
-    let whole = DeleteSeries {
+    let whole = SeriesDeletion {
         range: None,
         delete_latest: true,
         rewrite_latest: false,
@@ -481,18 +507,18 @@ pub async fn subjects_are_walls(backend: &dyn Backend) {
 }
 
 async fn attribute(
-    stores: &Stores,
-    subject: Subject,
+    stores: &SeriesStores,
+    subject: EntityKey,
     scope: AttributeScope,
     key: &str,
-) -> Option<(i64, Value)> {
+) -> Option<(i64, KvValue)> {
     let keys = [key.to_owned()];
     let mut found = ok(stores.attributes.get(subject, scope, Some(&keys)).await);
     found.pop().map(|it| (it.last_update_ts, it.value))
 }
 
 /// Of two writes to an attribute the later wins; scopes are apart; deletion names what existed.
-pub async fn attributes_keep_the_last_write_of_each_scope(backend: &dyn Backend) {
+pub async fn attributes_keep_the_last_write_of_each_scope(backend: &dyn SeriesBackend) {
     use AttributeScope::{Client, Server, Shared};
     let stores = backend.stores().await;
     let subject = subject();
@@ -520,7 +546,7 @@ pub async fn attributes_keep_the_last_write_of_each_scope(backend: &dyn Backend)
     );
     assert_eq!(attribute(&stores, subject, Shared, "k").await, Some((1, long(4))));
     assert_eq!(attribute(&stores, subject, Server, "k").await, None);
-    let relaxed = packed(&[("active", Value::Bool(true))]);
+    let relaxed = packed(&[("active", KvValue::Bool(true))]);
     let row = AttributeRow {
         subject,
         scope: Server,
@@ -530,7 +556,7 @@ pub async fn attributes_keep_the_last_write_of_each_scope(backend: &dyn Backend)
     ok(stores.attributes.save_relaxed(&[row]).await);
     assert_eq!(
         attribute(&stores, subject, Server, "active").await,
-        Some((5, Value::Bool(true)))
+        Some((5, KvValue::Bool(true)))
     );
     let names: Vec<_> = ok(stores.attributes.get(subject, Client, None).await)
         .into_iter()
@@ -550,6 +576,9 @@ pub async fn attributes_keep_the_last_write_of_each_scope(backend: &dyn Backend)
         Some((9, long(3))),
         "saves are durable"
     );
-    ok(stores.removal.remove(&[Gone::Subject(subject)], &[]).await);
+    ok(stores
+        .removal
+        .remove(&[ValueRemovalScope::Subject(subject)], &[])
+        .await);
     assert_eq!(ok(stores.attributes.get(subject, Shared, None).await), []);
 }

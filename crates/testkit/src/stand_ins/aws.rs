@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use ring::{digest, hmac};
 
-use super::server::Received;
+use super::server::RecordedRequest;
 
 /// The secret of the access key `AKIDEXAMPLE`.
 pub const SECRET: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
@@ -23,7 +23,7 @@ fn mac(key: &[u8], text: &str) -> Vec<u8> {
 }
 
 /// Checks a signature as the documentation of Signature Version 4 says, from what came over the wire.
-pub fn is_signed(request: &Received, region: &str, service: &str) {
+pub fn is_signed(request: &RecordedRequest, region: &str, service: &str) {
     let authorization = request.header("authorization");
     let fields = authorization
         .strip_prefix("AWS4-HMAC-SHA256 ")

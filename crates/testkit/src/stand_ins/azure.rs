@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use fieldline_codec::{Connack, Packet, ReasonCode, Version, decode_frame, encode_puback};
+use fieldline_codec::{ConnackPacket, MqttProtocolVersion, Packet, ReasonCode, decode_frame, encode_puback};
 use ring::hmac;
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 /// A hub that takes one device and one message.
 #[derive(Debug)]
-pub struct Hub {
+pub struct FakeIotHub {
     /// Its port on 127.0.0.1, where it speaks TLS.
     pub port: u16,
     /// Its certificate, of the name `hub.example.org`, in PEM.
@@ -22,7 +22,7 @@ pub struct Hub {
     taken: JoinHandle<Value>,
 }
 
-impl Hub {
+impl FakeIotHub {
     /// Starts a hub.
     pub async fn start() -> Self {
         let certified = rcgen::generate_simple_self_signed(vec!["hub.example.org".to_owned()]).unwrap();
@@ -53,14 +53,14 @@ async fn take(listener: TcpListener, tls: Arc<rustls::ServerConfig>) -> Value {
     let mut stream = tokio_rustls::TlsAcceptor::from(tls).accept(stream).await.unwrap();
     let (mut input, mut output, mut seen) = (Vec::new(), Vec::new(), json!({}));
     loop {
-        if let Some((packet, length)) = decode_frame(&input, 65536, Version::V311).unwrap() {
+        if let Some((packet, length)) = decode_frame(&input, 65536, MqttProtocolVersion::V311).unwrap() {
             match packet {
                 Packet::Connect(connect) => {
                     seen["client"] = json!(connect.client_id);
                     seen["user"] = json!(connect.username);
                     seen["password"] = json!(connect.password.map(String::from_utf8_lossy));
-                    let connack = Connack::new(ReasonCode::Success, false);
-                    connack.encode(Version::V311, &mut output).unwrap();
+                    let connack = ConnackPacket::new(ReasonCode::Success, false);
+                    connack.encode(MqttProtocolVersion::V311, &mut output).unwrap();
                 }
                 Packet::Publish(publish) => {
                     seen["topic"] = json!(publish.topic);

@@ -7,7 +7,7 @@ use rustls_pki_types::PrivatePkcs8KeyDer;
 use rustls_pki_types::pem::PemObject;
 use serde_json::{Value, json};
 
-use super::server::Received;
+use super::server::RecordedRequest;
 
 /// Made for these tests and used nowhere else.
 const KEY: &str = include_str!("service-account.key");
@@ -22,7 +22,7 @@ pub fn key_file(server: &str) -> String {
 }
 
 /// Gives a token to whoever signs with the key of the service account.
-pub fn token(request: &Received) -> String {
+pub fn token(request: &RecordedRequest) -> String {
     let form = request.form();
     let field = |name: &str| form.iter().find(|(field, _)| field == name).unwrap().1.clone();
     assert_eq!(field("grant_type"), "urn:ietf:params:oauth:grant-type:jwt-bearer");

@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 
 /// A request as it came.
 #[derive(Debug, Clone)]
-pub struct Received {
+pub struct RecordedRequest {
     /// Method, in capitals.
     pub method: String,
     /// Path and query, as they were encoded.
@@ -21,7 +21,7 @@ pub struct Received {
     pub body: String,
 }
 
-impl Received {
+impl RecordedRequest {
     /// A header, or an empty text.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
@@ -44,21 +44,23 @@ impl Received {
 
 /// A server, which runs as long as the test.
 #[derive(Debug)]
-pub struct Server {
+pub struct FakeHttpServer {
     /// Its base URL, without a slash at the end.
     pub url: String,
-    received: Arc<Mutex<Vec<Received>>>,
+    received: Arc<Mutex<Vec<RecordedRequest>>>,
 }
 
-impl Server {
+impl FakeHttpServer {
     /// Starts a server that answers as `answer` says.
-    pub async fn start(answer: impl Fn(&Received) -> Response<Body> + Clone + Send + Sync + 'static) -> Self {
+    pub async fn start(
+        answer: impl Fn(&RecordedRequest) -> Response<Body> + Clone + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let received = Arc::new(Mutex::new(Vec::new()));
         let keep = Arc::clone(&received);
         let handler = move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| {
-            let request = Received {
+            let request = RecordedRequest {
                 method: method.to_string(),
                 target: uri.to_string(),
                 headers,
@@ -99,7 +101,7 @@ impl Server {
     }
 
     /// The last request.
-    pub fn last(&self) -> Received {
+    pub fn last(&self) -> RecordedRequest {
         self.received
             .lock()
             .unwrap()

@@ -3,39 +3,39 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fieldline_codec::coap::Code;
-use fieldline_core::devices::{DeviceHandle, Refused as Limited};
+use fieldline_codec::coap::CoapCode;
+use fieldline_core::devices::{DeviceHandle, MessageRefusal as Limited};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::StoreResult;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::info;
 
-use super::reply::Reply;
-use super::request::Request;
+use super::reply::CoapReply;
+use super::request::CoapRequest;
 use super::resources::store_failed;
-use super::server::Shared;
-use crate::intake::Refused;
+use super::server::CoapShared;
+use crate::intake::DeviceRefusal;
 use crate::x509;
 
 static REFUSED_GATE: LogGate = LogGate::new(5);
 
 /// Whether the address of a request is that of who sent it. Without DTLS anybody could have wrong credentials come from the
 /// address of somebody else.
-pub(super) const fn is_proven(request: &Request) -> bool {
+pub(super) const fn is_proven(request: &CoapRequest) -> bool {
     request.peer.session > 0
 }
 
 /// The device that asks: that of the certificate which it has shown, else that of the token.
 pub(super) async fn identify(
-    shared: &Shared,
-    request: &Request,
+    shared: &CoapShared,
+    request: &CoapRequest,
     token: Option<&str>,
-) -> Result<Arc<DeviceHandle>, Reply> {
+) -> Result<Arc<DeviceHandle>, CoapReply> {
     let services = &shared.services;
     let address = request.peer.address.ip();
-    if !services.guard.admits(address) {
-        return Err(Reply::empty(Code::UNAUTHORIZED));
+    if !services.guard.try_admit(address) {
+        return Err(CoapReply::empty(CoapCode::UNAUTHORIZED));
     }
     let is_proven = is_proven(request);
     let found = match by_certificate(shared, request).await {
@@ -48,34 +48,37 @@ pub(super) async fn identify(
     let device = match found {
         Ok(Some(device)) => {
             if is_proven {
-                services.guard.was_right(address);
+                services.guard.record_success(address);
             }
             device
         }
         Ok(None) => {
             shared.metrics.refused_logins.increment(1);
             if is_proven {
-                services.guard.was_wrong(address);
+                services.guard.record_failure(address);
             }
             if let Some(suppressed) = REFUSED_GATE.open() {
                 info!(peer = %request.peer.address, suppressed, "refused a device's request over CoAP");
             }
-            return Err(Reply::empty(Code::UNAUTHORIZED));
+            return Err(CoapReply::empty(CoapCode::UNAUTHORIZED));
         }
         Err(error) => return Err(store_failed(&error)),
     };
     crate::intake::check(services, &device)
         .await
         .map_err(|refused| match refused {
-            Refused::Revoked => Reply::empty(Code::UNAUTHORIZED),
-            Refused::UsedUp => limited(shared, &device, &Limited::UsedUp),
-            Refused::Store(error) => store_failed(&error),
+            DeviceRefusal::Revoked => CoapReply::empty(CoapCode::UNAUTHORIZED),
+            DeviceRefusal::UsedUp => limited(shared, &device, &Limited::UsedUp),
+            DeviceRefusal::Store(error) => store_failed(&error),
         })?;
-    shared.observers.heard(device.id);
+    shared.observers.mark_heard(device.id);
     Ok(device)
 }
 
-async fn by_certificate(shared: &Shared, request: &Request) -> StoreResult<Option<Arc<DeviceHandle>>> {
+async fn by_certificate(
+    shared: &CoapShared,
+    request: &CoapRequest,
+) -> StoreResult<Option<Arc<DeviceHandle>>> {
     let Some(identity) = shared.identity(request.peer) else {
         return Ok(None);
     };
@@ -86,21 +89,21 @@ async fn by_certificate(shared: &Shared, request: &Request) -> StoreResult<Optio
 }
 
 /// It is more than the device may send.
-pub(super) fn limited(shared: &Shared, device: &DeviceHandle, why: &Limited) -> Reply {
+pub(super) fn limited(shared: &CoapShared, device: &DeviceHandle, why: &Limited) -> CoapReply {
     shared.metrics.limited(device.id, why);
-    Reply::refusal(Code::INTERNAL_SERVER_ERROR, why.to_string())
+    CoapReply::refusal(CoapCode::INTERNAL_SERVER_ERROR, why.to_string())
 }
 
 /// How long a certificate that belongs to no device is not looked up again.
-const NOBODY_FOR: Duration = Duration::from_secs(30);
+const UNKNOWN_CERTIFICATE_TTL: Duration = Duration::from_secs(30);
 
 /// Whose certificate it is that a peer has shown.
 #[derive(Default)]
-pub(super) struct Owner(Mutex<Known>);
+pub(super) struct CertificateOwner(Mutex<CertificateLookup>);
 
 /// What is known of that.
 #[derive(Default, Clone)]
-enum Known {
+enum CertificateLookup {
     #[default]
     Nothing,
     Device(Arc<DeviceHandle>),
@@ -108,7 +111,7 @@ enum Known {
     Nobody(Instant, u64),
 }
 
-impl Owner {
+impl CertificateOwner {
     /// The device that it belongs to, after so many changes of devices. It is looked up where that is not known: a device that
     /// is there is known until it is revoked, and that there is none for a while, unless something changes.
     async fn find<F>(
@@ -121,14 +124,18 @@ impl Owner {
     {
         let known = self.0.lock().clone();
         match known {
-            Known::Device(device) if !device.is_revoked() => return Ok(Some(device)),
-            Known::Nobody(at, then) if then == changes && at.elapsed() < NOBODY_FOR => return Ok(None),
+            CertificateLookup::Device(device) if !device.is_revoked() => return Ok(Some(device)),
+            CertificateLookup::Nobody(at, then)
+                if then == changes && at.elapsed() < UNKNOWN_CERTIFICATE_TTL =>
+            {
+                return Ok(None);
+            }
             _ => {}
         }
         let found = look_up().await?;
         *self.0.lock() = match &found {
-            Some(device) => Known::Device(device.clone()),
-            None => Known::Nobody(Instant::now(), changes),
+            Some(device) => CertificateLookup::Device(device.clone()),
+            None => CertificateLookup::Nobody(Instant::now(), changes),
         };
         Ok(found)
     }
@@ -142,7 +149,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_strangers_certificate_is_looked_up_again_when_something_has_changed_or_time_has_passed() {
-        let (owner, asked) = (Owner::default(), Cell::new(0));
+        let (owner, asked) = (CertificateOwner::default(), Cell::new(0));
         let look_up = || {
             asked.set(asked.get() + 1);
             std::future::ready(Ok(None))
@@ -153,7 +160,7 @@ mod tests {
         assert_eq!(asked.get(), 1);
         let _ = owner.find(8, look_up).await;
         assert_eq!(asked.get(), 2, "a device was saved");
-        tokio::time::advance(NOBODY_FOR).await;
+        tokio::time::advance(UNKNOWN_CERTIFICATE_TTL).await;
         let _ = owner.find(8, look_up).await;
         assert_eq!(asked.get(), 3, "time has passed");
     }

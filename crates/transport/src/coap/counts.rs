@@ -5,15 +5,15 @@ use std::hash::Hash;
 use rustc_hash::FxHashMap;
 
 /// Who has none takes no room.
-pub(super) struct Counts<K>(FxHashMap<K, usize>);
+pub(super) struct BoundedCounts<K>(FxHashMap<K, usize>);
 
-impl<K> Default for Counts<K> {
+impl<K> Default for BoundedCounts<K> {
     fn default() -> Self {
         Self(FxHashMap::default())
     }
 }
 
-impl<K: Eq + Hash> Counts<K> {
+impl<K: Eq + Hash> BoundedCounts<K> {
     /// How many it has.
     pub(super) fn of(&self, owner: &K) -> usize {
         self.0.get(owner).copied().unwrap_or(0)

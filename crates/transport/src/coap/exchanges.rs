@@ -15,12 +15,12 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 /// How long the number of a message means that message (RFC 7252 §4.8.2, EXCHANGE_LIFETIME).
-const LIFETIME: Duration = Duration::from_secs(247);
+const EXCHANGE_LIFETIME: Duration = Duration::from_secs(247);
 /// How long an acknowledgement is waited for at first, and how much longer at random (ACK_TIMEOUT, ACK_RANDOM_FACTOR).
-const PATIENCE: Duration = Duration::from_secs(2);
-const PATIENCE_SPREAD_MS: u64 = 1_000;
+const ACK_TIMEOUT: Duration = Duration::from_secs(2);
+const ACK_RANDOM_MS: u64 = 1_000;
 /// How often a message is sent again (MAX_RETRANSMIT).
-const REPEATS: u32 = 4;
+const MAX_RETRANSMIT: u32 = 4;
 
 /// Messages that are remembered of one peer, and of all; the oldest are forgotten.
 const SEEN_OF_PEER: usize = 256;
@@ -34,7 +34,7 @@ const WAITING: usize = 100_000;
 /// Who is at the other end: an address, and for DTLS the session, so that nobody else is taken for it who has the address
 /// later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Peer {
+pub(super) struct CoapPeer {
     pub(super) address: SocketAddr,
     /// 0 without DTLS.
     pub(super) session: u64,
@@ -42,7 +42,7 @@ pub(super) struct Peer {
 
 /// Whether a message is a duplicate.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum DuplicateCheck {
     /// It has not been seen.
     New,
     /// It has, and this was the answer, if there is one yet.
@@ -51,7 +51,7 @@ pub(super) enum Seen {
 
 /// Why a confirmable message was not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NotSent {
+pub(super) enum CoapSendError {
     /// Too many wait already for the acknowledgement of this peer, or of all.
     TooMany,
     /// Nothing reaches the peer.
@@ -60,7 +60,7 @@ pub(super) enum NotSent {
 
 /// What became of a message that waits for an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Delivery {
+pub(super) enum CoapDelivery {
     /// It has arrived.
     Acknowledged,
     /// It has arrived, and means nothing to the peer.
@@ -69,49 +69,49 @@ pub(super) enum Delivery {
     TimedOut,
 }
 
-struct Record {
+struct SeenMessage {
     serial: u64,
     answer: Option<Bytes>,
 }
 
-struct PeerState {
-    seen: FxHashMap<u16, Record>,
+struct PeerExchanges {
+    seen: FxHashMap<u16, SeenMessage>,
     /// The numbers in `seen` as they came, and such that are there no more.
     order: VecDeque<(u16, u64)>,
     next_id: u16,
     waiting: Vec<u16>,
 }
 
-struct Waiting {
+struct PendingAcknowledgement {
     datagram: Bytes,
     repeats: u32,
     patience: Duration,
     timer: (Instant, u64),
-    outcome: oneshot::Sender<Delivery>,
+    outcome: oneshot::Sender<CoapDelivery>,
 }
 
 /// See the module.
 #[derive(Default)]
-pub(super) struct Exchanges {
-    peers: FxHashMap<Peer, PeerState>,
+pub(super) struct CoapExchanges {
+    peers: FxHashMap<CoapPeer, PeerExchanges>,
     /// All that was seen as it came, and some of what is forgotten already.
-    order: VecDeque<(Instant, Peer, u16, u64)>,
+    order: VecDeque<(Instant, CoapPeer, u16, u64)>,
     answers: usize,
-    waiting: FxHashMap<(Peer, u16), Waiting>,
-    timers: BTreeMap<(Instant, u64), (Peer, u16)>,
+    waiting: FxHashMap<(CoapPeer, u16), PendingAcknowledgement>,
+    timers: BTreeMap<(Instant, u64), (CoapPeer, u16)>,
     serial: u64,
 }
 
-impl Exchanges {
+impl CoapExchanges {
     /// Takes note of a message.
-    pub(super) fn begin(&mut self, peer: Peer, id: u16, now: Instant) -> Seen {
+    pub(super) fn begin(&mut self, peer: CoapPeer, id: u16, now: Instant) -> DuplicateCheck {
         self.forget_old(now);
         let serial = self.serial();
-        let state = self.peers.entry(peer).or_insert_with(PeerState::new);
+        let state = self.peers.entry(peer).or_insert_with(PeerExchanges::new);
         if let Some(record) = state.seen.get(&id) {
-            return Seen::Again(record.answer.clone());
+            return DuplicateCheck::Again(record.answer.clone());
         }
-        state.seen.insert(id, Record { serial, answer: None });
+        state.seen.insert(id, SeenMessage { serial, answer: None });
         state.order.push_back((id, serial));
         self.order.push_back((now, peer, id, serial));
         let surplus = if state.order.len() > SEEN_OF_PEER {
@@ -122,11 +122,11 @@ impl Exchanges {
         if let Some((id, serial)) = surplus {
             self.forget(peer, id, serial);
         }
-        Seen::New
+        DuplicateCheck::New
     }
 
     /// Keeps the answer to a message for its duplicates, in place of one that was kept before.
-    pub(super) fn answered(&mut self, peer: Peer, id: u16, answer: Bytes) {
+    pub(super) fn store_answer(&mut self, peer: CoapPeer, id: u16, answer: Bytes) {
         let record = self
             .peers
             .get_mut(&peer)
@@ -138,7 +138,7 @@ impl Exchanges {
     }
 
     /// Forgets a message that was not taken, so that its repetition is.
-    pub(super) fn not_taken(&mut self, peer: Peer, id: u16) {
+    pub(super) fn forget_message(&mut self, peer: CoapPeer, id: u16) {
         let record = self.peers.get(&peer).and_then(|state| state.seen.get(&id));
         if let Some(serial) = record.map(|record| record.serial) {
             self.forget(peer, id, serial);
@@ -146,8 +146,8 @@ impl Exchanges {
     }
 
     /// A number for the next message to a peer.
-    pub(super) fn next_id(&mut self, peer: Peer) -> u16 {
-        let state = self.peers.entry(peer).or_insert_with(PeerState::new);
+    pub(super) fn next_id(&mut self, peer: CoapPeer) -> u16 {
+        let state = self.peers.entry(peer).or_insert_with(PeerExchanges::new);
         state.next_id = state.next_id.wrapping_add(1);
         let id = state.next_id;
         self.tidy(peer);
@@ -157,23 +157,23 @@ impl Exchanges {
     /// Takes note of a confirmable message that is sent now. `None` where too many wait already: it must not be sent.
     pub(super) fn await_acknowledgement(
         &mut self,
-        peer: Peer,
+        peer: CoapPeer,
         id: u16,
         datagram: Bytes,
         now: Instant,
-    ) -> Option<oneshot::Receiver<Delivery>> {
-        let spread = Duration::from_millis(rand::rng().random_range(0..=PATIENCE_SPREAD_MS));
+    ) -> Option<oneshot::Receiver<CoapDelivery>> {
+        let spread = Duration::from_millis(rand::rng().random_range(0..=ACK_RANDOM_MS));
         let serial = self.serial();
-        let state = self.peers.entry(peer).or_insert_with(PeerState::new);
+        let state = self.peers.entry(peer).or_insert_with(PeerExchanges::new);
         if state.waiting.len() >= WAITING_OF_PEER || self.waiting.len() >= WAITING {
             self.tidy(peer);
             return None;
         }
         state.waiting.push(id);
         let (outcome, result) = oneshot::channel();
-        let patience = PATIENCE + spread;
+        let patience = ACK_TIMEOUT + spread;
         let timer = (now + patience, serial);
-        let waiting = Waiting {
+        let waiting = PendingAcknowledgement {
             datagram,
             repeats: 0,
             patience,
@@ -186,7 +186,7 @@ impl Exchanges {
     }
 
     /// A peer has acknowledged or reset a message. Returns whether one waited for that.
-    pub(super) fn settle(&mut self, peer: Peer, id: u16, delivery: Delivery) -> bool {
+    pub(super) fn settle(&mut self, peer: CoapPeer, id: u16, delivery: CoapDelivery) -> bool {
         let Some(waiting) = self.waiting.remove(&(peer, id)) else {
             return false;
         };
@@ -201,15 +201,15 @@ impl Exchanges {
     }
 
     /// Nothing reaches the peer any more.
-    pub(super) fn gone(&mut self, peer: Peer) {
+    pub(super) fn remove_peer(&mut self, peer: CoapPeer) {
         let waiting = self.peers.get(&peer).map(|state| state.waiting.clone());
         for id in waiting.unwrap_or_default() {
-            self.settle(peer, id, Delivery::TimedOut);
+            self.settle(peer, id, CoapDelivery::TimedOut);
         }
     }
 
     /// What is to be sent again now.
-    pub(super) fn due(&mut self, now: Instant) -> Vec<(Peer, Bytes)> {
+    pub(super) fn due(&mut self, now: Instant) -> Vec<(CoapPeer, Bytes)> {
         self.forget_old(now);
         let mut again = Vec::new();
         while let Some((&timer, &key)) = self.timers.first_key_value().filter(|(timer, _)| timer.0 <= now) {
@@ -217,8 +217,8 @@ impl Exchanges {
             let Some(waiting) = self.waiting.get_mut(&key) else {
                 continue;
             };
-            if waiting.repeats == REPEATS {
-                self.settle(key.0, key.1, Delivery::TimedOut);
+            if waiting.repeats == MAX_RETRANSMIT {
+                self.settle(key.0, key.1, CoapDelivery::TimedOut);
                 continue;
             }
             waiting.repeats += 1;
@@ -237,7 +237,7 @@ impl Exchanges {
 
     fn forget_old(&mut self, now: Instant) {
         while let Some(&(at, peer, id, serial)) = self.order.front() {
-            let is_old = now.saturating_duration_since(at) >= LIFETIME;
+            let is_old = now.saturating_duration_since(at) >= EXCHANGE_LIFETIME;
             if !is_old && self.order.len() <= SEEN && self.answers <= ANSWERS {
                 return;
             }
@@ -246,7 +246,7 @@ impl Exchanges {
         }
     }
 
-    fn forget(&mut self, peer: Peer, id: u16, serial: u64) {
+    fn forget(&mut self, peer: CoapPeer, id: u16, serial: u64) {
         let Some(state) = self.peers.get_mut(&peer) else {
             return;
         };
@@ -266,15 +266,15 @@ impl Exchanges {
     }
 
     /// Forgets a peer of which nothing is remembered.
-    fn tidy(&mut self, peer: Peer) {
-        let is_idle = |state: &PeerState| state.seen.is_empty() && state.waiting.is_empty();
+    fn tidy(&mut self, peer: CoapPeer) {
+        let is_idle = |state: &PeerExchanges| state.seen.is_empty() && state.waiting.is_empty();
         if self.peers.get(&peer).is_some_and(is_idle) {
             self.peers.remove(&peer);
         }
     }
 }
 
-impl PeerState {
+impl PeerExchanges {
     fn new() -> Self {
         Self {
             seen: FxHashMap::default(),
@@ -290,8 +290,8 @@ impl PeerState {
 mod tests {
     use super::*;
 
-    fn peer(port: u16) -> Peer {
-        Peer {
+    fn peer(port: u16) -> CoapPeer {
+        CoapPeer {
             address: SocketAddr::from(([127, 0, 0, 1], port)),
             session: 0,
         }
@@ -299,41 +299,51 @@ mod tests {
 
     #[test]
     fn a_duplicate_gets_the_first_answer_until_its_time_is_over() {
-        let (mut exchanges, start) = (Exchanges::default(), Instant::now());
-        assert_eq!(exchanges.begin(peer(1), 7, start), Seen::New);
-        assert_eq!(exchanges.begin(peer(1), 7, start), Seen::Again(None));
-        assert_eq!(exchanges.begin(peer(2), 7, start), Seen::New, "another peer");
-        exchanges.answered(peer(1), 7, Bytes::from_static(b"empty"));
-        exchanges.answered(peer(1), 7, Bytes::from_static(b"ok"));
-        let late = start + LIFETIME - Duration::from_millis(1);
+        let (mut exchanges, start) = (CoapExchanges::default(), Instant::now());
+        assert_eq!(exchanges.begin(peer(1), 7, start), DuplicateCheck::New);
+        assert_eq!(exchanges.begin(peer(1), 7, start), DuplicateCheck::Again(None));
+        assert_eq!(
+            exchanges.begin(peer(2), 7, start),
+            DuplicateCheck::New,
+            "another peer"
+        );
+        exchanges.store_answer(peer(1), 7, Bytes::from_static(b"empty"));
+        exchanges.store_answer(peer(1), 7, Bytes::from_static(b"ok"));
+        let late = start + EXCHANGE_LIFETIME - Duration::from_millis(1);
         assert_eq!(
             exchanges.begin(peer(1), 7, late),
-            Seen::Again(Some(Bytes::from_static(b"ok")))
+            DuplicateCheck::Again(Some(Bytes::from_static(b"ok")))
         );
-        assert_eq!(exchanges.begin(peer(1), 7, start + LIFETIME), Seen::New);
-        exchanges.not_taken(peer(1), 7);
-        assert_eq!(exchanges.begin(peer(1), 7, start + LIFETIME), Seen::New);
-        exchanges.due(start + 3 * LIFETIME);
+        assert_eq!(
+            exchanges.begin(peer(1), 7, start + EXCHANGE_LIFETIME),
+            DuplicateCheck::New
+        );
+        exchanges.forget_message(peer(1), 7);
+        assert_eq!(
+            exchanges.begin(peer(1), 7, start + EXCHANGE_LIFETIME),
+            DuplicateCheck::New
+        );
+        exchanges.due(start + 3 * EXCHANGE_LIFETIME);
         assert!(exchanges.peers.is_empty() && exchanges.order.is_empty() && exchanges.answers == 0);
     }
 
     #[test]
     fn what_is_remembered_is_bounded() {
-        let (mut exchanges, now) = (Exchanges::default(), Instant::now());
+        let (mut exchanges, now) = (CoapExchanges::default(), Instant::now());
         for id in 0..=u16::try_from(SEEN_OF_PEER).unwrap() {
             exchanges.begin(peer(1), id, now);
-            exchanges.answered(peer(1), id, Bytes::from_static(b"0123456789"));
+            exchanges.store_answer(peer(1), id, Bytes::from_static(b"0123456789"));
         }
         assert_eq!(
             exchanges.begin(peer(1), 0, now),
-            Seen::New,
+            DuplicateCheck::New,
             "the oldest is forgotten"
         );
         assert_eq!(exchanges.answers, (SEEN_OF_PEER - 1) * 10);
         let large = Bytes::from(vec![0; ANSWERS / 4]);
         for port in 2..=7 {
             exchanges.begin(peer(port), 1, now);
-            exchanges.answered(peer(port), 1, large.clone());
+            exchanges.store_answer(peer(port), 1, large.clone());
         }
         exchanges.due(now);
         assert!(exchanges.answers <= ANSWERS);
@@ -349,7 +359,7 @@ mod tests {
 
     #[test]
     fn a_message_is_sent_again_ever_more_seldom_until_it_is_settled_or_given_up() {
-        let (mut exchanges, start) = (Exchanges::default(), Instant::now());
+        let (mut exchanges, start) = (CoapExchanges::default(), Instant::now());
         let mut settled = exchanges
             .await_acknowledgement(peer(1), 1, Bytes::from_static(b"a"), start)
             .unwrap();
@@ -359,9 +369,9 @@ mod tests {
         assert!(exchanges.due(start + Duration::from_millis(1_999)).is_empty());
         let mut now = start + Duration::from_secs(3);
         assert_eq!(exchanges.due(now).len(), 2);
-        assert!(exchanges.settle(peer(1), 1, Delivery::Acknowledged));
-        assert!(!exchanges.settle(peer(1), 1, Delivery::Acknowledged), "once");
-        assert_eq!(settled.try_recv(), Ok(Delivery::Acknowledged));
+        assert!(exchanges.settle(peer(1), 1, CoapDelivery::Acknowledged));
+        assert!(!exchanges.settle(peer(1), 1, CoapDelivery::Acknowledged), "once");
+        assert_eq!(settled.try_recv(), Ok(CoapDelivery::Acknowledged));
         let mut times = Vec::new();
         while lost.try_recv().is_err() {
             now += Duration::from_secs(1);

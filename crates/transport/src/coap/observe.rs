@@ -10,22 +10,22 @@ mod session;
 
 use std::sync::Arc;
 
-use fieldline_codec::coap::{Block, Code, Kind, Token};
+use fieldline_codec::coap::{CoapBlock, CoapCode, CoapMessageType, CoapToken};
 use fieldline_core::devices::DeviceHandle;
-use fieldline_core::downlink::Wants;
-use fieldline_core::sessions::{CloseReason, Origin, Protocol, SessionControl};
+use fieldline_core::downlink::Subscriptions;
+use fieldline_core::sessions::{CloseReason, SessionControl, SessionOrigin, SessionProtocol};
 use fieldline_model::DeviceId;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use self::session::Session;
-use super::bodies::Key;
-use super::counts::Counts;
-use super::exchanges::{Delivery, NotSent, Peer};
-use super::reply::{After, Reply};
-use super::request::Request;
-use super::server::Shared;
+use self::session::ObserverSession;
+use super::bodies::BlockwiseKey;
+use super::counts::BoundedCounts;
+use super::exchanges::{CoapDelivery, CoapPeer, CoapSendError};
+use super::reply::{CoapReply, ReplyCallback};
+use super::request::CoapRequest;
+use super::server::CoapShared;
 
 /// Devices that observe at a time.
 const MAX_OBSERVERS: u32 = 100_000;
@@ -34,75 +34,77 @@ const NUMBERS: u32 = 1 << 24;
 
 /// What can be observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Subject {
+pub(super) enum ObservedResource {
     Attributes,
     Calls,
 }
 
-impl Subject {
+impl ObservedResource {
     const ALL: [Self; 2] = [Self::Attributes, Self::Calls];
 
-    const fn wants(self) -> Wants {
+    const fn wants(self) -> Subscriptions {
         match self {
-            Self::Attributes => Wants::ATTRIBUTES,
-            Self::Calls => Wants::CALLS,
+            Self::Attributes => Subscriptions::ATTRIBUTES,
+            Self::Calls => Subscriptions::CALLS,
         }
     }
 }
 
 /// One observation.
 #[derive(Clone)]
-struct Observation {
-    key: Key,
-    token: Token,
+struct CoapObservation {
+    key: BlockwiseKey,
+    token: CoapToken,
     /// Whether notifications are confirmable, as the request was.
     is_confirmable: bool,
     /// The blocks that the peer would like, where it has said so.
-    block: Option<Block>,
+    block: Option<CoapBlock>,
     number: u32,
     /// Whether the response to the request was sent: nothing may overtake it.
     is_open: bool,
 }
 
 #[derive(Default)]
-struct Observations([Option<Observation>; 2]);
+struct ObservationSlots([Option<CoapObservation>; 2]);
 
-impl Observations {
-    fn of(&mut self, subject: Subject) -> &mut Option<Observation> {
+impl ObservationSlots {
+    fn of(&mut self, subject: ObservedResource) -> &mut Option<CoapObservation> {
         let [attributes, calls] = &mut self.0;
         match subject {
-            Subject::Attributes => attributes,
-            Subject::Calls => calls,
+            ObservedResource::Attributes => attributes,
+            ObservedResource::Calls => calls,
         }
     }
 
     /// Takes those out that are meant.
-    fn take(&mut self, is_meant: impl Fn(&Observation) -> bool) -> Vec<Observation> {
+    fn take(&mut self, is_meant: impl Fn(&CoapObservation) -> bool) -> Vec<CoapObservation> {
         let slots = self.0.iter_mut();
         slots
             .filter_map(|slot| slot.take_if(|observation| is_meant(observation)))
             .collect()
     }
 
-    fn wants(&self) -> Wants {
-        let pairs = Subject::ALL.iter().zip(&self.0);
+    fn wants(&self) -> Subscriptions {
+        let pairs = ObservedResource::ALL.iter().zip(&self.0);
         pairs
             .filter(|(_, observation)| observation.is_some())
-            .fold(Wants::NOTHING, |wants, (subject, _)| wants.and(subject.wants()))
+            .fold(Subscriptions::NOTHING, |wants, (subject, _)| {
+                wants.and(subject.wants())
+            })
     }
 }
 
 /// See the module.
-pub(super) struct Observers {
-    sessions: Mutex<FxHashMap<DeviceId, Arc<Session>>>,
+pub(super) struct ObserverRegistry {
+    sessions: Mutex<FxHashMap<DeviceId, Arc<ObserverSession>>>,
     /// The number of the last notification to a peer that is not acknowledged, by which a reset names it.
-    unacknowledged: Mutex<FxHashMap<Peer, (u16, DeviceId, Token)>>,
+    unacknowledged: Mutex<FxHashMap<CoapPeer, (u16, DeviceId, CoapToken)>>,
     /// Whose observations go over a DTLS session, which ends all of them when it ends.
-    of_peer: Mutex<FxHashMap<Peer, Counts<DeviceId>>>,
+    of_peer: Mutex<FxHashMap<CoapPeer, BoundedCounts<DeviceId>>>,
     places: Arc<Semaphore>,
 }
 
-impl Observers {
+impl ObserverRegistry {
     pub(super) fn new() -> Self {
         Self {
             sessions: Mutex::default(),
@@ -113,20 +115,20 @@ impl Observers {
     }
 
     /// Waits until all sessions have ended.
-    pub(super) async fn ended(&self) {
+    pub(super) async fn wait_ended(&self) {
         let _ = self.places.acquire_many(MAX_OBSERVERS).await;
     }
 
     /// A device was heard: what waits for it can be sent.
-    pub(super) fn heard(&self, device: DeviceId) {
+    pub(super) fn mark_heard(&self, device: DeviceId) {
         let session = self.sessions.lock().get(&device).cloned();
         if let Some(session) = session {
-            session.heard();
+            session.mark_heard();
         }
     }
 
     /// A peer has reset a notification that it was not to acknowledge.
-    pub(super) fn reset(&self, shared: &Shared, peer: Peer, id: u16) {
+    pub(super) fn reset(&self, shared: &CoapShared, peer: CoapPeer, id: u16) {
         let known = self.unacknowledged.lock().get(&peer).copied();
         let Some((_, device, token)) = known.filter(|(last, ..)| *last == id) else {
             return;
@@ -140,9 +142,9 @@ impl Observers {
     }
 
     /// A peer that nothing reaches any more observes no longer.
-    pub(super) fn gone(&self, shared: &Shared, peer: Peer) {
+    pub(super) fn remove_peer(&self, shared: &CoapShared, peer: CoapPeer) {
         let devices = self.of_peer.lock().remove(&peer);
-        for device in devices.into_iter().flat_map(Counts::into_owners) {
+        for device in devices.into_iter().flat_map(BoundedCounts::into_owners) {
             let session = self.sessions.lock().get(&device).cloned();
             if let Some(session) = session {
                 session.forget(shared, |observation| observation.key.peer == peer);
@@ -151,7 +153,7 @@ impl Observers {
     }
 
     /// A peer has begun an observation of a device.
-    fn has_begun(&self, device: DeviceId, peer: Peer) {
+    fn add_observation(&self, device: DeviceId, peer: CoapPeer) {
         if peer.session > 0 {
             self.of_peer
                 .lock()
@@ -162,7 +164,7 @@ impl Observers {
     }
 
     /// An observation of a device has ended.
-    fn has_ended(&self, device: DeviceId, ended: &Observation) {
+    fn remove_observation(&self, device: DeviceId, ended: &CoapObservation) {
         let peer = ended.key.peer;
         {
             let mut unacknowledged = self.unacknowledged.lock();
@@ -180,7 +182,12 @@ impl Observers {
         }
     }
 
-    fn session(&self, shared: &Arc<Shared>, device: &Arc<DeviceHandle>, peer: Peer) -> Option<Arc<Session>> {
+    fn session(
+        &self,
+        shared: &Arc<CoapShared>,
+        device: &Arc<DeviceHandle>,
+        peer: CoapPeer,
+    ) -> Option<Arc<ObserverSession>> {
         let mut sessions = self.sessions.lock();
         if let Some(session) = sessions.get(&device.id)
             && session.guard.control().close_reason().is_none()
@@ -191,18 +198,18 @@ impl Observers {
         let services = &shared.services;
         let control = Arc::new(SessionControl::default());
         let protocol = match peer.session {
-            0 => Protocol::Coap,
-            _ => Protocol::Coaps,
+            0 => SessionProtocol::Coap,
+            _ => SessionProtocol::Coaps,
         };
-        let origin = Origin {
+        let origin = SessionOrigin {
             protocol,
             address: Some(peer.address.ip()),
             gateway: None,
             since_ms: services.clock.now_ms(),
         };
         let guard = services.sessions.open_from(device.clone(), control, origin);
-        let session = Arc::new(Session::new(guard));
-        services.activity.connected(device.subject);
+        let session = Arc::new(ObserverSession::new(guard));
+        services.activity.record_connect(device.subject);
         shared.connections.accepted.increment(1);
         shared.connections.open.increment(1);
         sessions.insert(device.id, session.clone());
@@ -214,13 +221,13 @@ impl Observers {
 /// Begins an observation, or renews one. Returns the number of the response, and what is to be called once that was sent;
 /// `None` where too many observe already.
 pub(super) fn register(
-    shared: &Arc<Shared>,
+    shared: &Arc<CoapShared>,
     device: &Arc<DeviceHandle>,
-    request: &Request,
-    subject: Subject,
-) -> Option<(u32, After)> {
+    request: &CoapRequest,
+    subject: ObservedResource,
+) -> Option<(u32, ReplyCallback)> {
     let session = shared.observers.session(shared, device, request.peer)?;
-    let observation = Observation {
+    let observation = CoapObservation {
         key: request.key(),
         token: request.token,
         is_confirmable: request.is_confirmable,
@@ -236,7 +243,7 @@ pub(super) fn register(
         let slot = observations.of(subject);
         let before = slot.take();
         let number = before.as_ref().map_or(first, |before| before.number + 1) % NUMBERS;
-        *slot = Some(Observation {
+        *slot = Some(CoapObservation {
             number,
             ..observation.clone()
         });
@@ -244,17 +251,20 @@ pub(super) fn register(
     };
     let is_renewed = replaced.as_ref().is_some_and(|before| before.is_of(&observation));
     if !is_renewed {
-        shared.observers.has_begun(device.id, request.peer);
+        shared.observers.add_observation(device.id, request.peer);
     }
     if let Some(before) = replaced.filter(|_| !is_renewed) {
-        shared.observers.has_ended(device.id, &before);
-        shared.notify_end(&before, Code::DELETED);
+        shared.observers.remove_observation(device.id, &before);
+        shared.notify_end(&before, CoapCode::DELETED);
     }
     let control = session.guard.control();
-    shared.services.calls.follow(device.subject, control, wants);
+    shared
+        .services
+        .calls
+        .set_subscriptions(device.subject, control, wants);
     if request.peer.session > 0 && shared.identity(request.peer).is_none() {
         // It has ended before anybody could know of this.
-        shared.observers.gone(shared, request.peer);
+        shared.observers.remove_peer(shared, request.peer);
     }
     let after = move || {
         if let Some(slot) = session.observations.lock().of(subject)
@@ -269,14 +279,14 @@ pub(super) fn register(
 
 /// Ends an observation. Returns whether there was one.
 pub(super) fn deregister(
-    shared: &Shared,
+    shared: &CoapShared,
     device: &DeviceHandle,
-    request: &Request,
-    subject: Subject,
+    request: &CoapRequest,
+    subject: ObservedResource,
 ) -> bool {
     let session = shared.observers.sessions.lock().get(&device.id).cloned();
     let Some(session) = session else { return false };
-    let is_meant = |observation: &Observation| {
+    let is_meant = |observation: &CoapObservation| {
         observation.key.peer == request.peer && observation.token == request.token
     };
     let has_one = session
@@ -291,7 +301,7 @@ pub(super) fn deregister(
     has_one
 }
 
-impl Observation {
+impl CoapObservation {
     /// Whether it is the same peer's with the same token.
     fn is_of(&self, other: &Self) -> bool {
         self.key.peer == other.key.peer && self.token == other.token
@@ -299,58 +309,67 @@ impl Observation {
 }
 
 /// Whether it is known when a notification has arrived.
-enum Arrival {
+enum NotificationArrival {
     Unknown,
     Never,
     /// It was not sent, as too many wait for that.
     Later,
-    Awaited(tokio::sync::oneshot::Receiver<Delivery>),
+    Awaited(tokio::sync::oneshot::Receiver<CoapDelivery>),
 }
 
-impl Shared {
-    fn notify(&self, device: DeviceId, observation: &Observation, reply: &Reply) -> Arrival {
+impl CoapShared {
+    fn notify(
+        &self,
+        device: DeviceId,
+        observation: &CoapObservation,
+        reply: &CoapReply,
+    ) -> NotificationArrival {
         let (key, token, block) = (&observation.key, observation.token, observation.block);
         if observation.is_confirmable {
             let sent = self.send_confirmable(key.peer, |id| {
-                self.render(reply, key, block, (Kind::Confirmable, id, token))
+                self.render(reply, key, block, (CoapMessageType::Confirmable, id, token))
             });
             return match sent {
-                Ok(settled) => Arrival::Awaited(settled),
-                Err(NotSent::TooMany) => Arrival::Later,
-                Err(NotSent::NoWay) => Arrival::Never,
+                Ok(settled) => NotificationArrival::Awaited(settled),
+                Err(CoapSendError::TooMany) => NotificationArrival::Later,
+                Err(CoapSendError::NoWay) => NotificationArrival::Never,
             };
         }
         let id = self.next_id(key.peer);
-        let datagram = self.render(reply, key, block, (Kind::NonConfirmable, id, token));
+        let datagram = self.render(reply, key, block, (CoapMessageType::NonConfirmable, id, token));
         let last = (id, device, token);
         self.observers.unacknowledged.lock().insert(key.peer, last);
         if self.send(key.peer, &datagram) {
-            Arrival::Unknown
+            NotificationArrival::Unknown
         } else {
-            Arrival::Never
+            NotificationArrival::Never
         }
     }
 
     /// Tells a peer that an observation has ended.
-    fn notify_end(&self, observation: &Observation, code: Code) {
+    fn notify_end(&self, observation: &CoapObservation, code: CoapCode) {
         let peer = observation.key.peer;
         let id = self.next_id(peer);
-        let datagram = Reply::empty(code).encode((Kind::NonConfirmable, id, observation.token), &[], None);
+        let datagram = CoapReply::empty(code).encode(
+            (CoapMessageType::NonConfirmable, id, observation.token),
+            &[],
+            None,
+        );
         self.send(peer, &datagram);
     }
 }
 
 /// Sends what a device observes until its session ends.
-async fn run(shared: Arc<Shared>, session: Arc<Session>, place: OwnedSemaphorePermit) {
+async fn run(shared: Arc<CoapShared>, session: Arc<ObserverSession>, place: OwnedSemaphorePermit) {
     let code = match session.serve(&shared).await {
-        CloseReason::CredentialsChanged => Code::UNAUTHORIZED,
-        CloseReason::Replaced => Code::DELETED,
+        CloseReason::CredentialsChanged => CoapCode::UNAUTHORIZED,
+        CloseReason::Replaced => CoapCode::DELETED,
         CloseReason::KeepAlive
         | CloseReason::Inactive
         | CloseReason::Shutdown
         | CloseReason::TooSlow
         | CloseReason::CallTimeout
-        | CloseReason::Administrator => Code::SERVICE_UNAVAILABLE,
+        | CloseReason::Administrator => CoapCode::SERVICE_UNAVAILABLE,
     };
     let (device, subject) = (session.guard.device().id, session.guard.device().subject);
     {
@@ -364,11 +383,11 @@ async fn run(shared: Arc<Shared>, session: Arc<Session>, place: OwnedSemaphorePe
     }
     let left = session.observations.lock().take(|_| true);
     for observation in &left {
-        shared.observers.has_ended(device, observation);
+        shared.observers.remove_observation(device, observation);
         shared.notify_end(observation, code);
     }
     if session.guard.end() {
-        shared.services.activity.disconnected(subject);
+        shared.services.activity.record_disconnect(subject);
     }
     shared.connections.open.decrement(1);
     drop(place);

@@ -6,24 +6,24 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::counts::Counts;
+use super::counts::BoundedCounts;
 
 /// See the module.
-pub(super) struct Places<K> {
+pub(super) struct RequestLimiter<K> {
     free: Arc<Semaphore>,
     all: u32,
-    taken: Mutex<Counts<K>>,
+    taken: Mutex<BoundedCounts<K>>,
     each: usize,
 }
 
 /// One of them; given back when dropped.
-pub(super) struct Place<K: Copy + Eq + Hash> {
-    places: Arc<Places<K>>,
+pub(super) struct RequestPermit<K: Copy + Eq + Hash> {
+    places: Arc<RequestLimiter<K>>,
     owner: K,
     _permit: OwnedSemaphorePermit,
 }
 
-impl<K: Copy + Eq + Hash> Places<K> {
+impl<K: Copy + Eq + Hash> RequestLimiter<K> {
     /// So many altogether, at least one, and at most `each` for one owner.
     pub(super) fn new(all: usize, each: usize) -> Arc<Self> {
         let all = all.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
@@ -36,9 +36,9 @@ impl<K: Copy + Eq + Hash> Places<K> {
     }
 
     /// One for this owner; `None` where there is none.
-    pub(super) fn take(self: &Arc<Self>, owner: K) -> Option<Place<K>> {
+    pub(super) fn take(self: &Arc<Self>, owner: K) -> Option<RequestPermit<K>> {
         let permit = self.free.clone().try_acquire_owned().ok()?;
-        self.taken.lock().take(owner, self.each).then(|| Place {
+        self.taken.lock().take(owner, self.each).then(|| RequestPermit {
             places: self.clone(),
             owner,
             _permit: permit,
@@ -51,7 +51,7 @@ impl<K: Copy + Eq + Hash> Places<K> {
     }
 }
 
-impl<K: Copy + Eq + Hash> Drop for Place<K> {
+impl<K: Copy + Eq + Hash> Drop for RequestPermit<K> {
     fn drop(&mut self) {
         self.places.taken.lock().give_back(&self.owner);
     }
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn nobody_gets_more_than_a_part_and_all_no_more_than_there_are() {
-        let places = Places::new(5, 2);
+        let places = RequestLimiter::new(5, 2);
         let first: Vec<_> = (0..4).filter_map(|_| places.take('a')).collect();
         assert_eq!(first.len(), 2);
         let second: Vec<_> = (0..4).filter_map(|_| places.take('b')).collect();

@@ -1,35 +1,35 @@
 //! How devices get their credentials over CoAP: in JSON or as a message, and they are answered in the same way.
 
-use fieldline_codec::coap::Code;
+use fieldline_codec::coap::CoapCode;
 use fieldline_core::services::ProvisionStatus;
 
 use super::admission::is_proven;
-use super::reply::Reply;
-use super::request::Request;
+use super::reply::CoapReply;
+use super::request::CoapRequest;
 use super::resources::store_failed;
-use super::server::Shared;
-use crate::payload::Provision;
+use super::server::CoapShared;
+use crate::payload::ProvisionPayload;
 
 /// Gives a device its credentials, or says why not.
-pub(super) async fn provision(shared: &Shared, asked: &Request) -> Result<Reply, Reply> {
+pub(super) async fn provision(shared: &CoapShared, asked: &CoapRequest) -> Result<CoapReply, CoapReply> {
     let (guard, address) = (&shared.services.guard, asked.peer.address.ip());
-    if !guard.admits(address) {
-        return Err(Reply::empty(Code::UNAUTHORIZED));
+    if !guard.try_admit(address) {
+        return Err(CoapReply::empty(CoapCode::UNAUTHORIZED));
     }
-    let wish = Provision::parse(&asked.payload).map_err(|error| {
+    let wish = ProvisionPayload::parse(&asked.payload).map_err(|error| {
         shared.metrics.rejected.increment(1);
-        Reply::refusal(Code::BAD_REQUEST, error.to_string())
+        CoapReply::refusal(CoapCode::BAD_REQUEST, error.to_string())
     })?;
     let provisioning = &shared.services.onboarding.provisioning;
     let provisioned = provisioning.provision(&wish.request).await;
     let provisioned = provisioned.map_err(|error| store_failed(&error))?;
     // Whoever guesses keys and secrets is nobody's device.
     if provisioned.status == ProvisionStatus::NotFound && is_proven(asked) {
-        guard.was_wrong(address);
+        guard.record_failure(address);
     }
     let code = match provisioned.status {
-        ProvisionStatus::Success => Code::CREATED,
-        ProvisionStatus::NotFound | ProvisionStatus::Failure => Code::BAD_REQUEST,
+        ProvisionStatus::Success => CoapCode::CREATED,
+        ProvisionStatus::NotFound | ProvisionStatus::Failure => CoapCode::BAD_REQUEST,
     };
-    Ok(Reply::content(code, wish.answer(&provisioned), wish.format()))
+    Ok(CoapReply::content(code, wish.answer(&provisioned), wish.format()))
 }

@@ -3,10 +3,12 @@
 use std::hash::Hasher as _;
 
 use bytes::Bytes;
-use fieldline_codec::coap::{Block, Code, Encoder, Kind, MAX_BLOCK_EXPONENT, OptionNumber, Token};
+use fieldline_codec::coap::{
+    CoapBlock, CoapCode, CoapEncoder, CoapMessageType, CoapOptionNumber, CoapToken, MAX_BLOCK_EXPONENT,
+};
 use rustc_hash::FxHasher;
 
-use crate::payload::Format;
+use crate::payload::PayloadFormat;
 
 /// Number of JSON among content formats.
 const JSON: u32 = 50;
@@ -16,33 +18,33 @@ const OCTETS: u32 = 42;
 const RETRY_S: u32 = 5;
 
 /// Called once a reply was sent.
-pub(super) type After = Box<dyn FnOnce() + Send>;
+pub(super) type ReplyCallback = Box<dyn FnOnce() + Send>;
 
 /// An answer to a request, or a notification.
-pub(super) struct Reply {
-    pub(super) code: Code,
+pub(super) struct CoapReply {
+    pub(super) code: CoapCode,
     pub(super) body: Bytes,
     pub(super) format: Option<u32>,
     /// Number of a notification.
     pub(super) observe: Option<u32>,
-    pub(super) block1: Option<Block>,
+    pub(super) block1: Option<CoapBlock>,
     pub(super) size1: Option<u32>,
-    pub(super) cut: Option<Cut>,
-    pub(super) after: Option<After>,
+    pub(super) cut: Option<ResourceBlock>,
+    pub(super) after: Option<ReplyCallback>,
 }
 
 /// What is known of a body where the resource has cut it itself, and it is a single block.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cut {
-    pub(super) block: Block,
+pub(super) struct ResourceBlock {
+    pub(super) block: CoapBlock,
     /// Bytes of the whole.
     pub(super) total: u32,
     pub(super) tag: [u8; 8],
 }
 
-impl Reply {
+impl CoapReply {
     /// Without a body.
-    pub(super) const fn empty(code: Code) -> Self {
+    pub(super) const fn empty(code: CoapCode) -> Self {
         Self {
             code,
             body: Bytes::new(),
@@ -56,12 +58,12 @@ impl Reply {
     }
 
     /// With a body that is written like this.
-    pub(super) fn content(code: Code, body: impl Into<Bytes>, format: Format<'_>) -> Self {
+    pub(super) fn content(code: CoapCode, body: impl Into<Bytes>, format: PayloadFormat<'_>) -> Self {
         Self {
             body: body.into(),
             format: Some(match format {
-                Format::Json => JSON,
-                Format::Protobuf(_) | Format::Either(_) => OCTETS,
+                PayloadFormat::Json => JSON,
+                PayloadFormat::Protobuf(_) | PayloadFormat::Either(_) => OCTETS,
             }),
             ..Self::empty(code)
         }
@@ -72,12 +74,12 @@ impl Reply {
         Self {
             body: body.into(),
             format: Some(OCTETS),
-            ..Self::empty(Code::CONTENT)
+            ..Self::empty(CoapCode::CONTENT)
         }
     }
 
     /// An error with words for whoever looks at it (RFC 7252 §5.5.2).
-    pub(super) fn refusal(code: Code, why: impl Into<Bytes>) -> Self {
+    pub(super) fn refusal(code: CoapCode, why: impl Into<Bytes>) -> Self {
         Self {
             body: why.into(),
             ..Self::empty(code)
@@ -86,52 +88,52 @@ impl Reply {
 
     /// The block of the body that is sent, and its option where there is more than one or one was asked for; `None` for a block
     /// beyond the end.
-    pub(super) fn block(&self, wanted: Option<Block>) -> Option<(Bytes, Option<Block>)> {
-        let exponent = wanted.map_or(MAX_BLOCK_EXPONENT, Block::exponent);
-        let first = Block::new(wanted.map_or(0, Block::number), false, exponent)?;
+    pub(super) fn block(&self, wanted: Option<CoapBlock>) -> Option<(Bytes, Option<CoapBlock>)> {
+        let exponent = wanted.map_or(MAX_BLOCK_EXPONENT, CoapBlock::exponent);
+        let first = CoapBlock::new(wanted.map_or(0, CoapBlock::number), false, exponent)?;
         let (start, size) = (first.offset(), first.size());
         if start > 0 && start >= self.body.len() {
             return None;
         }
         let end = self.body.len().min(start + size);
         let more = end < self.body.len();
-        let option = (more || wanted.is_some()).then_some(Block::new(first.number(), more, exponent)?);
+        let option = (more || wanted.is_some()).then_some(CoapBlock::new(first.number(), more, exponent)?);
         Some((self.body.slice(start..end), option))
     }
 
     /// The message, with the block of the body and its option.
     pub(super) fn encode(
         &self,
-        (kind, id, token): (Kind, u16, Token),
+        (kind, id, token): (CoapMessageType, u16, CoapToken),
         payload: &[u8],
-        block2: Option<(Block, u32)>,
+        block2: Option<(CoapBlock, u32)>,
     ) -> Bytes {
-        let mut encoder = Encoder::new(kind, self.code, id, token);
+        let mut encoder = CoapEncoder::new(kind, self.code, id, token);
         match &self.cut {
-            Some(cut) => encoder.option(OptionNumber::ETAG, &cut.tag),
-            None if block2.is_some() => encoder.option(OptionNumber::ETAG, &self.etag()),
+            Some(cut) => encoder.option(CoapOptionNumber::ETAG, &cut.tag),
+            None if block2.is_some() => encoder.option(CoapOptionNumber::ETAG, &self.etag()),
             None => {}
         }
         if let Some(number) = self.observe {
-            encoder.option_uint(OptionNumber::OBSERVE, number);
+            encoder.option_uint(CoapOptionNumber::OBSERVE, number);
         }
         if let Some(format) = self.format.filter(|_| !payload.is_empty()) {
-            encoder.option_uint(OptionNumber::CONTENT_FORMAT, format);
+            encoder.option_uint(CoapOptionNumber::CONTENT_FORMAT, format);
         }
-        if self.code == Code::SERVICE_UNAVAILABLE {
-            encoder.option_uint(OptionNumber::MAX_AGE, RETRY_S);
+        if self.code == CoapCode::SERVICE_UNAVAILABLE {
+            encoder.option_uint(CoapOptionNumber::MAX_AGE, RETRY_S);
         }
         if let Some((block, _)) = block2 {
-            encoder.option_uint(OptionNumber::BLOCK2, block.encode());
+            encoder.option_uint(CoapOptionNumber::BLOCK2, block.encode());
         }
         if let Some(block) = self.block1 {
-            encoder.option_uint(OptionNumber::BLOCK1, block.encode());
+            encoder.option_uint(CoapOptionNumber::BLOCK1, block.encode());
         }
         if let Some((_, size)) = block2 {
-            encoder.option_uint(OptionNumber::SIZE2, size);
+            encoder.option_uint(CoapOptionNumber::SIZE2, size);
         }
         if let Some(size) = self.size1 {
-            encoder.option_uint(OptionNumber::SIZE1, size);
+            encoder.option_uint(CoapOptionNumber::SIZE1, size);
         }
         encoder.finish(payload).into()
     }

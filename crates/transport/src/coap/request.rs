@@ -1,9 +1,11 @@
 //! What a device asks, off its message.
 
-use fieldline_codec::coap::{Block, Code, Kind, Message, OptionNumber, Token, read_uint};
+use fieldline_codec::coap::{
+    CoapBlock, CoapCode, CoapMessage, CoapMessageType, CoapOptionNumber, CoapToken, read_uint,
+};
 
-use super::bodies::Key;
-use super::exchanges::Peer;
+use super::bodies::BlockwiseKey;
+use super::exchanges::CoapPeer;
 
 /// Longest segment of a path and argument of a query, bytes (RFC 7252 §5.10).
 const MAX_SEGMENT: usize = 255;
@@ -12,16 +14,16 @@ const REGISTER: u32 = 0;
 const DEREGISTER: u32 = 1;
 
 /// A request that was understood.
-pub(super) struct Request {
-    pub(super) peer: Peer,
-    pub(super) method: Code,
-    pub(super) token: Token,
+pub(super) struct CoapRequest {
+    pub(super) peer: CoapPeer,
+    pub(super) method: CoapCode,
+    pub(super) token: CoapToken,
     pub(super) is_confirmable: bool,
     pub(super) path: Vec<String>,
     pub(super) query: Vec<String>,
-    pub(super) observe: Option<Observe>,
-    pub(super) block1: Option<Block>,
-    pub(super) block2: Option<Block>,
+    pub(super) observe: Option<ObserveOption>,
+    pub(super) block1: Option<CoapBlock>,
+    pub(super) block2: Option<CoapBlock>,
     /// What the peer says that all blocks of the request will have, bytes.
     pub(super) size1: Option<u32>,
     pub(super) payload: Vec<u8>,
@@ -29,19 +31,19 @@ pub(super) struct Request {
 
 /// What a request wants of an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Observe {
+pub(super) enum ObserveOption {
     Register,
     Deregister,
 }
 
-impl Request {
+impl CoapRequest {
     /// Reads a message. An error is the code to refuse it with.
-    pub(super) fn read(message: &Message<'_>, peer: Peer) -> Result<Self, Code> {
+    pub(super) fn read(message: &CoapMessage<'_>, peer: CoapPeer) -> Result<Self, CoapCode> {
         let mut request = Self {
             peer,
             method: message.code,
             token: message.token,
-            is_confirmable: message.kind == Kind::Confirmable,
+            is_confirmable: message.kind == CoapMessageType::Confirmable,
             path: Vec::new(),
             query: Vec::new(),
             observe: None,
@@ -52,24 +54,24 @@ impl Request {
         };
         for (number, value) in message.options() {
             match number {
-                OptionNumber::URI_PATH => request.path.push(segment(value)?),
-                OptionNumber::URI_QUERY => request.query.push(segment(value)?),
-                OptionNumber::BLOCK1 => request.block1 = Some(block(request.block1, value)?),
-                OptionNumber::BLOCK2 => request.block2 = Some(block(request.block2, value)?),
-                OptionNumber::OBSERVE => {
+                CoapOptionNumber::URI_PATH => request.path.push(segment(value)?),
+                CoapOptionNumber::URI_QUERY => request.query.push(segment(value)?),
+                CoapOptionNumber::BLOCK1 => request.block1 = Some(block(request.block1, value)?),
+                CoapOptionNumber::BLOCK2 => request.block2 = Some(block(request.block2, value)?),
+                CoapOptionNumber::OBSERVE => {
                     request.observe = match read_uint(value) {
-                        Some(REGISTER) => Some(Observe::Register),
-                        Some(DEREGISTER) => Some(Observe::Deregister),
+                        Some(REGISTER) => Some(ObserveOption::Register),
+                        Some(DEREGISTER) => Some(ObserveOption::Deregister),
                         _ => None,
                     }
                 }
-                OptionNumber::SIZE1 => request.size1 = read_uint(value),
+                CoapOptionNumber::SIZE1 => request.size1 = read_uint(value),
                 // Devices of this API get JSON whatever they would like.
-                OptionNumber::ACCEPT | OptionNumber::URI_HOST | OptionNumber::URI_PORT => {}
-                OptionNumber::PROXY_URI | OptionNumber::PROXY_SCHEME => {
-                    return Err(Code::PROXYING_NOT_SUPPORTED);
+                CoapOptionNumber::ACCEPT | CoapOptionNumber::URI_HOST | CoapOptionNumber::URI_PORT => {}
+                CoapOptionNumber::PROXY_URI | CoapOptionNumber::PROXY_SCHEME => {
+                    return Err(CoapCode::PROXYING_NOT_SUPPORTED);
                 }
-                other if other.is_critical() => return Err(Code::BAD_OPTION),
+                other if other.is_critical() => return Err(CoapCode::BAD_OPTION),
                 _ => {}
             }
         }
@@ -77,8 +79,8 @@ impl Request {
     }
 
     /// What a body of the request, or of the response to it, is known by.
-    pub(super) fn key(&self) -> Key {
-        Key {
+    pub(super) fn key(&self) -> BlockwiseKey {
+        BlockwiseKey {
             peer: self.peer,
             method: self.method,
             target: format!("{}?{}", self.path.join("/"), self.query.join("&")),
@@ -94,17 +96,17 @@ impl Request {
     }
 }
 
-fn segment(value: &[u8]) -> Result<String, Code> {
+fn segment(value: &[u8]) -> Result<String, CoapCode> {
     if value.len() > MAX_SEGMENT {
-        return Err(Code::BAD_OPTION);
+        return Err(CoapCode::BAD_OPTION);
     }
-    String::from_utf8(value.to_vec()).map_err(|_| Code::BAD_REQUEST)
+    String::from_utf8(value.to_vec()).map_err(|_| CoapCode::BAD_REQUEST)
 }
 
-fn block(before: Option<Block>, value: &[u8]) -> Result<Block, Code> {
+fn block(before: Option<CoapBlock>, value: &[u8]) -> Result<CoapBlock, CoapCode> {
     match before {
         // Of options that may come once a second one is as if it were unknown.
-        Some(_) => Err(Code::BAD_OPTION),
-        None => Block::decode(value).ok_or(Code::BAD_REQUEST),
+        Some(_) => Err(CoapCode::BAD_OPTION),
+        None => CoapBlock::decode(value).ok_or(CoapCode::BAD_REQUEST),
     }
 }

@@ -1,11 +1,11 @@
 //! What devices ask for: telemetry, attributes, calls, claiming and provisioning.
 //!
-//! Payloads are JSON, or Protobuf by the schemas of the device's profile: see [`Format`].
+//! Payloads are JSON, or Protobuf by the schemas of the device's profile: see [`PayloadFormat`].
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use fieldline_codec::coap::Code;
+use fieldline_codec::coap::CoapCode;
 use fieldline_core::devices::{DeviceHandle, DeviceSettings};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::StoreError;
@@ -16,26 +16,26 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::admission::{identify, limited};
-use super::bodies::{Bodies, Uploaded};
-use super::observe::{self, Subject};
+use super::bodies::{BlockwiseTransfers, UploadProgress};
+use super::observe::{self, ObservedResource};
 use super::packages;
 use super::provisioning::provision;
-use super::reply::Reply;
-use super::request::{Observe, Request};
-use super::server::Shared;
-use crate::intake::{Intake, NotTaken};
-use crate::payload::{AttributeRequest, Format, PayloadError};
+use super::reply::CoapReply;
+use super::request::{CoapRequest, ObserveOption};
+use super::server::CoapShared;
+use crate::intake::{AppendRefusal, RecordIntake};
+use crate::payload::{DeviceAttributeRequest, PayloadError, PayloadFormat};
 
 static STORE_GATE: LogGate = LogGate::new(2);
 
 /// How long a message that has arrived may wait for the journal.
-const PATIENCE: Duration = Duration::from_secs(60);
+const APPEND_TIMEOUT: Duration = Duration::from_secs(60);
 /// What a device is told for which there is no room.
 const TOO_MANY: &str = "Too many wait already!";
 
 /// What a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Feature {
+enum CoapFeature {
     Telemetry,
     Attributes,
     /// Calls, with the number of the one that is answered.
@@ -48,28 +48,28 @@ enum Feature {
 
 /// A path: the access token, where there is one, and what it names.
 #[derive(Debug, PartialEq, Eq)]
-struct Target<'a> {
+struct CoapPath<'a> {
     token: Option<&'a str>,
-    feature: Feature,
+    feature: CoapFeature,
 }
 
-impl<'a> Target<'a> {
+impl<'a> CoapPath<'a> {
     /// Reads `/api/v1/{token}/{feature}[/{number}]`, and without the token for a device that has shown a certificate.
-    fn of(path: &'a [String]) -> Result<Self, Code> {
+    fn of(path: &'a [String]) -> Result<Self, CoapCode> {
         let path: Vec<_> = path.iter().map(String::as_str).collect();
         let package = |kind, rest: &[&'a str]| match rest {
             [token] => Ok(Self {
                 token: Some(*token),
-                feature: Feature::Package(kind),
+                feature: CoapFeature::Package(kind),
             }),
-            _ => Err(Code::UNAUTHORIZED),
+            _ => Err(CoapCode::UNAUTHORIZED),
         };
         let rest = match path.as_slice() {
             ["api", "v1", rest @ ..] => rest,
             ["fw", rest @ ..] => return package(OtaKind::Firmware, rest),
             ["sw", rest @ ..] => return package(OtaKind::Software, rest),
-            ["api", ..] => return Err(Code::BAD_REQUEST),
-            _ => return Err(Code::NOT_FOUND),
+            ["api", ..] => return Err(CoapCode::BAD_REQUEST),
+            _ => return Err(CoapCode::NOT_FOUND),
         };
         let number = |text: &str| text.parse::<i32>().ok();
         let (token, name, last) = match rest {
@@ -77,60 +77,63 @@ impl<'a> Target<'a> {
             [name, last] if number(last).is_some() => (None, *name, Some(*last)),
             [token, name] => (Some(*token), *name, None),
             [token, name, last] => (Some(*token), *name, Some(*last)),
-            _ => return Err(Code::BAD_REQUEST),
+            _ => return Err(CoapCode::BAD_REQUEST),
         };
         let feature = match name.to_ascii_lowercase().as_str() {
-            "telemetry" => Feature::Telemetry,
-            "attributes" => Feature::Attributes,
-            "rpc" => Feature::Calls(last.and_then(number)),
-            "claim" => Feature::Claim,
-            "provision" => Feature::Provision,
-            _ => return Err(Code::BAD_REQUEST),
+            "telemetry" => CoapFeature::Telemetry,
+            "attributes" => CoapFeature::Attributes,
+            "rpc" => CoapFeature::Calls(last.and_then(number)),
+            "claim" => CoapFeature::Claim,
+            "provision" => CoapFeature::Provision,
+            _ => return Err(CoapCode::BAD_REQUEST),
         };
         Ok(Self { token, feature })
     }
 }
 
 /// Serves a request.
-pub(super) async fn serve(shared: &Arc<Shared>, mut request: Request) -> Reply {
+pub(super) async fn serve(shared: &Arc<CoapShared>, mut request: CoapRequest) -> CoapReply {
     let block1 = request.block1;
     let mut reply = match take(shared, &mut request).await {
         Ok(Some(whole)) => act(shared, whole, &request)
             .await
             .unwrap_or_else(|refusal| refusal),
-        Ok(None) => Reply::empty(Code::CONTINUE),
+        Ok(None) => CoapReply::empty(CoapCode::CONTINUE),
         Err(refusal) => refusal,
     };
     reply.block1 = block1;
-    if reply.code == Code::REQUEST_ENTITY_TOO_LARGE && reply.size1.is_none() {
+    if reply.code == CoapCode::REQUEST_ENTITY_TOO_LARGE && reply.size1.is_none() {
         reply.size1 = too_large(&shared.bodies).size1;
     }
     reply
 }
 
-fn too_large(bodies: &Bodies) -> Reply {
-    Reply {
+fn too_large(bodies: &BlockwiseTransfers) -> CoapReply {
+    CoapReply {
         size1: Some(u32::try_from(bodies.max_body()).unwrap_or(u32::MAX)),
-        ..Reply::empty(Code::REQUEST_ENTITY_TOO_LARGE)
+        ..CoapReply::empty(CoapCode::REQUEST_ENTITY_TOO_LARGE)
     }
 }
 
 /// Who asks, and for what.
-struct Asked {
+struct IdentifiedRequest {
     device: Option<Arc<DeviceHandle>>,
-    feature: Feature,
+    feature: CoapFeature,
 }
 
 /// Finds out who asks, and puts the body of the request together. `None` while blocks of it are missing.
-async fn take(shared: &Shared, request: &mut Request) -> Result<Option<Asked>, Reply> {
-    if !matches!(request.method, Code::GET | Code::POST) {
-        return Err(Reply::empty(Code::METHOD_NOT_ALLOWED));
+async fn take(
+    shared: &CoapShared,
+    request: &mut CoapRequest,
+) -> Result<Option<IdentifiedRequest>, CoapReply> {
+    if !matches!(request.method, CoapCode::GET | CoapCode::POST) {
+        return Err(CoapReply::empty(CoapCode::METHOD_NOT_ALLOWED));
     }
-    let target = Target::of(&request.path).map_err(Reply::empty)?;
+    let target = CoapPath::of(&request.path).map_err(CoapReply::empty)?;
     let feature = target.feature;
     // Nobody keeps blocks here who is no device; save those who want to become one, which have room of their own.
     let (device, bodies) = match feature {
-        Feature::Provision => (None, &shared.provisioning_bodies),
+        CoapFeature::Provision => (None, &shared.provisioning_bodies),
         _ => (
             Some(identify(shared, request, target.token).await?),
             &shared.bodies,
@@ -148,44 +151,48 @@ async fn take(shared: &Shared, request: &mut Request) -> Result<Option<Asked>, R
             Instant::now(),
         );
         let refusal = |code| match code {
-            Code::REQUEST_ENTITY_TOO_LARGE => too_large(bodies),
-            code => Reply::empty(code),
+            CoapCode::REQUEST_ENTITY_TOO_LARGE => too_large(bodies),
+            code => CoapReply::empty(code),
         };
         match taken.map_err(refusal)? {
-            Uploaded::Continues => return Ok(None),
-            Uploaded::Whole(body) => request.payload = body,
+            UploadProgress::Continues => return Ok(None),
+            UploadProgress::Whole(body) => request.payload = body,
         }
     }
-    Ok(Some(Asked { device, feature }))
+    Ok(Some(IdentifiedRequest { device, feature }))
 }
 
-pub(super) fn store_failed(error: &StoreError) -> Reply {
+pub(super) fn store_failed(error: &StoreError) -> CoapReply {
     if let Some(suppressed) = STORE_GATE.open() {
         warn!(%error, suppressed, "request of a device failed");
     }
-    Reply::empty(Code::SERVICE_UNAVAILABLE)
+    CoapReply::empty(CoapCode::SERVICE_UNAVAILABLE)
 }
 
-impl From<NotTaken> for Reply {
-    fn from(why: NotTaken) -> Self {
+impl From<AppendRefusal> for CoapReply {
+    fn from(why: AppendRefusal) -> Self {
         Self::empty(match why {
-            NotTaken::Revoked => Code::UNAUTHORIZED,
-            NotTaken::TooLarge => Code::REQUEST_ENTITY_TOO_LARGE,
-            NotTaken::Refused => Code::SERVICE_UNAVAILABLE,
+            AppendRefusal::Revoked => CoapCode::UNAUTHORIZED,
+            AppendRefusal::TooLarge => CoapCode::REQUEST_ENTITY_TOO_LARGE,
+            AppendRefusal::Refused => CoapCode::SERVICE_UNAVAILABLE,
         })
     }
 }
 
 /// A device that was let in, and its request.
-struct Session<'a> {
-    shared: &'a Arc<Shared>,
+struct CoapRequestContext<'a> {
+    shared: &'a Arc<CoapShared>,
     device: &'a Arc<DeviceHandle>,
     settings: Arc<DeviceSettings>,
-    request: &'a Request,
+    request: &'a CoapRequest,
 }
 
-async fn act(shared: &Arc<Shared>, asked: Asked, request: &Request) -> Result<Reply, Reply> {
-    let is_post = request.method == Code::POST;
+async fn act(
+    shared: &Arc<CoapShared>,
+    asked: IdentifiedRequest,
+    request: &CoapRequest,
+) -> Result<CoapReply, CoapReply> {
+    let is_post = request.method == CoapCode::POST;
     if let Some(rest) = further_block(shared, request, asked.feature) {
         return rest;
     }
@@ -193,72 +200,76 @@ async fn act(shared: &Arc<Shared>, asked: Asked, request: &Request) -> Result<Re
         return if is_post {
             provision(shared, request).await
         } else {
-            Err(Reply::empty(Code::BAD_REQUEST))
+            Err(CoapReply::empty(CoapCode::BAD_REQUEST))
         };
     };
-    let session = Session {
+    let session = CoapRequestContext {
         shared,
         device,
         settings: device.settings(),
         request,
     };
     match (asked.feature, is_post) {
-        (Feature::Telemetry, true) => session.telemetry().await,
-        (Feature::Attributes, true) => session.client_attributes().await,
-        (Feature::Attributes, false) => session.read_attributes().await,
-        (Feature::Calls(Some(number)), true) => session.answer_call(number),
-        (Feature::Calls(None), true) => session.call().await,
-        (Feature::Calls(_), false) => session.calls(),
-        (Feature::Claim, true) => session.claim().await,
-        (Feature::Package(kind), false) => session.package(kind).await,
-        (Feature::Package(_), true) => Err(Reply::empty(Code::METHOD_NOT_ALLOWED)),
-        _ => Err(Reply::empty(Code::BAD_REQUEST)),
+        (CoapFeature::Telemetry, true) => session.telemetry().await,
+        (CoapFeature::Attributes, true) => session.client_attributes().await,
+        (CoapFeature::Attributes, false) => session.read_attributes().await,
+        (CoapFeature::Calls(Some(number)), true) => session.answer_call(number),
+        (CoapFeature::Calls(None), true) => session.call().await,
+        (CoapFeature::Calls(_), false) => session.calls(),
+        (CoapFeature::Claim, true) => session.claim().await,
+        (CoapFeature::Package(kind), false) => session.package(kind).await,
+        (CoapFeature::Package(_), true) => Err(CoapReply::empty(CoapCode::METHOD_NOT_ALLOWED)),
+        _ => Err(CoapReply::empty(CoapCode::BAD_REQUEST)),
     }
 }
 
 /// A further block of a response, where one is asked for. What was answered to a post is there once; what is read can be read
 /// again.
-fn further_block(shared: &Shared, request: &Request, feature: Feature) -> Option<Result<Reply, Reply>> {
+fn further_block(
+    shared: &CoapShared,
+    request: &CoapRequest,
+    feature: CoapFeature,
+) -> Option<Result<CoapReply, CoapReply>> {
     request.block2.filter(|block| block.number() > 0)?;
-    if matches!(feature, Feature::Package(_)) {
+    if matches!(feature, CoapFeature::Package(_)) {
         return None;
     }
     match shared.bodies.kept(&request.key(), Instant::now()) {
-        Some(body) => Some(Ok(Reply {
+        Some(body) => Some(Ok(CoapReply {
             body: body.bytes,
             format: body.format,
-            ..Reply::empty(Code::CONTENT)
+            ..CoapReply::empty(CoapCode::CONTENT)
         })),
-        None if request.method == Code::GET && feature == Feature::Attributes => None,
-        None => Some(Err(Reply::empty(Code::REQUEST_ENTITY_INCOMPLETE))),
+        None if request.method == CoapCode::GET && feature == CoapFeature::Attributes => None,
+        None => Some(Err(CoapReply::empty(CoapCode::REQUEST_ENTITY_INCOMPLETE))),
     }
 }
 
-impl Session<'_> {
+impl CoapRequestContext<'_> {
     /// How the device writes, and is written to.
-    fn format(&self) -> Format<'_> {
-        Format::over_coap(&self.settings)
+    fn format(&self) -> PayloadFormat<'_> {
+        PayloadFormat::over_coap(&self.settings)
     }
 
-    fn malformed(&self, error: &PayloadError) -> Reply {
+    fn malformed(&self, error: &PayloadError) -> CoapReply {
         self.shared.metrics.rejected.increment(1);
-        Reply::refusal(Code::BAD_REQUEST, error.to_string())
+        CoapReply::refusal(CoapCode::BAD_REQUEST, error.to_string())
     }
 
     /// Counts a message without values, unless that goes beyond a rate limit.
-    fn admit(&self, points: u32) -> Result<(), Reply> {
-        let passed = self.device.pass(points);
+    fn admit(&self, points: u32) -> Result<(), CoapReply> {
+        let passed = self.device.acquire(points);
         passed.map_err(|why| limited(self.shared, self.device, &why))
     }
 
     /// The same for what is no telemetry: the device was heard.
-    fn admit_message(&self) -> Result<(), Reply> {
+    fn admit_message(&self) -> Result<(), CoapReply> {
         self.admit(0)?;
-        self.shared.services.activity.heard(self.device.subject);
+        self.shared.services.activity.record_activity(self.device.subject);
         Ok(())
     }
 
-    async fn telemetry(&self) -> Result<Reply, Reply> {
+    async fn telemetry(&self) -> Result<CoapReply, CoapReply> {
         let (services, ttl_seconds) = (&self.shared.services, self.settings.ttl_seconds);
         let mut records = RecordBatch::new();
         let read = self.format().telemetry(
@@ -271,7 +282,7 @@ impl Session<'_> {
         self.post(read, &records).await
     }
 
-    async fn client_attributes(&self) -> Result<Reply, Reply> {
+    async fn client_attributes(&self) -> Result<CoapReply, CoapReply> {
         let mut records = RecordBatch::new();
         let read = self.format().attributes(
             &self.shared.services,
@@ -283,33 +294,38 @@ impl Session<'_> {
     }
 
     /// Takes what was read of telemetry or attributes; answers when it is durable.
-    async fn post(&self, read: Result<(), PayloadError>, records: &RecordBatch) -> Result<Reply, Reply> {
+    async fn post(
+        &self,
+        read: Result<(), PayloadError>,
+        records: &RecordBatch,
+    ) -> Result<CoapReply, CoapReply> {
         read.map_err(|error| self.malformed(&error))?;
         self.admit(records.points())?;
         self.append(records).await?;
-        Ok(Reply::empty(Code::CREATED))
+        Ok(CoapReply::empty(CoapCode::CREATED))
     }
 
-    async fn append(&self, records: &RecordBatch) -> Result<(), Reply> {
-        let intake = Intake {
+    async fn append(&self, records: &RecordBatch) -> Result<(), CoapReply> {
+        let intake = RecordIntake {
             services: &self.shared.services,
             metrics: &self.shared.metrics,
             max_append: self.shared.max_append,
         };
-        let taken = tokio::time::timeout(PATIENCE, intake.append(self.device, records)).await;
-        let taken = taken.unwrap_or_else(|_| Err(intake.not_taken(&"the journal did not take it in time")));
-        taken.map_err(Reply::from)
+        let taken = tokio::time::timeout(APPEND_TIMEOUT, intake.append(self.device, records)).await;
+        let taken =
+            taken.unwrap_or_else(|_| Err(intake.count_refusal(&"the journal did not take it in time")));
+        taken.map_err(CoapReply::from)
     }
 
     /// Reads attributes, and begins or ends an observation of those that are shared.
-    async fn read_attributes(&self) -> Result<Reply, Reply> {
+    async fn read_attributes(&self) -> Result<CoapReply, CoapReply> {
         self.admit_message()?;
         let services = &self.shared.services;
         let is_first = self.request.block2.is_none_or(|block| block.number() == 0);
         if let Some(wish) = self.request.observe.filter(|_| is_first)
-            && let Some(reply) = self.observe(wish, Subject::Attributes)?
+            && let Some(reply) = self.observe(wish, ObservedResource::Attributes)?
         {
-            if wish == Observe::Deregister {
+            if wish == ObserveOption::Deregister {
                 return Ok(reply);
             }
             // From here on changes are told: none is missed between the values that are read now and the first of them.
@@ -319,83 +335,93 @@ impl Session<'_> {
                 .await
                 .map_err(|error| {
                     // Who is told that it went wrong does not observe (RFC 7641 §4.1).
-                    observe::deregister(self.shared, self.device, self.request, Subject::Attributes);
+                    observe::deregister(
+                        self.shared,
+                        self.device,
+                        self.request,
+                        ObservedResource::Attributes,
+                    );
                     store_failed(&error)
                 })?;
             let format = self.format();
-            return Ok(Reply {
+            return Ok(CoapReply {
                 observe: reply.observe,
                 after: reply.after,
-                ..Reply::content(Code::CONTENT, format.shared(&shared), format)
+                ..CoapReply::content(CoapCode::CONTENT, format.shared(&shared), format)
             });
         }
         let names = |name| {
             let list = self.request.argument(name).filter(|list| !list.is_empty());
             list.map(|list| list.split(',').map(str::to_owned).collect::<Vec<_>>())
         };
-        let wanted = AttributeRequest {
+        let wanted = DeviceAttributeRequest {
             client_keys: names("clientKeys"),
             shared_keys: names("sharedKeys"),
         };
         let found = wanted.find(services, self.device).await;
         let found = found.map_err(|error| store_failed(&error))?;
         if found.is_empty() {
-            return Ok(Reply::empty(Code::NOT_FOUND));
+            return Ok(CoapReply::empty(CoapCode::NOT_FOUND));
         }
         let format = self.format();
         // Over CoAP a request has no number.
         let body = format.found(0, &wanted, &found);
-        Ok(Reply::content(Code::CONTENT, body, format))
+        Ok(CoapReply::content(CoapCode::CONTENT, body, format))
     }
 
     /// Begins or ends an observation of calls.
-    fn calls(&self) -> Result<Reply, Reply> {
+    fn calls(&self) -> Result<CoapReply, CoapReply> {
         let Some(wish) = self.request.observe else {
-            return Err(Reply::empty(Code::BAD_REQUEST));
+            return Err(CoapReply::empty(CoapCode::BAD_REQUEST));
         };
         self.admit_message()?;
-        let reply = self.observe(wish, Subject::Calls)?;
-        Ok(reply.unwrap_or_else(|| Reply::empty(Code::DELETED)))
+        let reply = self.observe(wish, ObservedResource::Calls)?;
+        Ok(reply.unwrap_or_else(|| CoapReply::empty(CoapCode::DELETED)))
     }
 
     /// Begins or ends an observation; `None` where there is none to end.
-    fn observe(&self, wish: Observe, subject: Subject) -> Result<Option<Reply>, Reply> {
-        if wish == Observe::Deregister {
+    fn observe(
+        &self,
+        wish: ObserveOption,
+        subject: ObservedResource,
+    ) -> Result<Option<CoapReply>, CoapReply> {
+        if wish == ObserveOption::Deregister {
             let ended = observe::deregister(self.shared, self.device, self.request, subject);
-            return Ok(ended.then(|| Reply::empty(Code::DELETED)));
+            return Ok(ended.then(|| CoapReply::empty(CoapCode::DELETED)));
         }
         let begun = observe::register(self.shared, self.device, self.request, subject);
-        let (number, after) = begun.ok_or_else(|| Reply::refusal(Code::SERVICE_UNAVAILABLE, TOO_MANY))?;
-        Ok(Some(Reply {
+        let (number, after) =
+            begun.ok_or_else(|| CoapReply::refusal(CoapCode::SERVICE_UNAVAILABLE, TOO_MANY))?;
+        Ok(Some(CoapReply {
             observe: Some(number),
             after: Some(after),
-            ..Reply::empty(Code::VALID)
+            ..CoapReply::empty(CoapCode::VALID)
         }))
     }
 
     /// Takes the answer to a call to the device.
-    fn answer_call(&self, number: i32) -> Result<Reply, Reply> {
+    fn answer_call(&self, number: i32) -> Result<CoapReply, CoapReply> {
         self.admit_message()?;
         let body = self.format().answer(&self.request.payload);
         let body = body.map_err(|error| self.malformed(&error))?;
         if serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&body).is_err() {
             self.shared.metrics.rejected.increment(1);
-            return Err(Reply::refusal(Code::BAD_REQUEST, "expected an object"));
+            return Err(CoapReply::refusal(CoapCode::BAD_REQUEST, "expected an object"));
         }
         let calls = &self.shared.services.calls;
-        match calls.answered(self.device.subject, number, body) {
-            true => Ok(Reply::empty(Code::CREATED)),
-            false => Err(Reply::empty(Code::SERVICE_UNAVAILABLE)),
+        match calls.handle_answer(self.device.subject, number, body) {
+            true => Ok(CoapReply::empty(CoapCode::CREATED)),
+            false => Err(CoapReply::empty(CoapCode::SERVICE_UNAVAILABLE)),
         }
     }
 
     /// Calls a procedure of the platform, and waits for the answer.
-    async fn call(&self) -> Result<Reply, Reply> {
+    async fn call(&self) -> Result<CoapReply, CoapReply> {
         self.admit_message()?;
         let call = self.format().call(&self.request.payload);
         let call = call.map_err(|error| self.malformed(&error))?;
         let (services, subject) = (&self.shared.services, self.device.subject);
-        let too_many = || Reply::refusal(Code::SERVICE_UNAVAILABLE, TOO_MANY);
+        let too_many = || CoapReply::refusal(CoapCode::SERVICE_UNAVAILABLE, TOO_MANY);
         // Until the answer is there this holds one of the places of requests.
         let _place = self.shared.calls.take(self.device.id).ok_or_else(too_many)?;
         let now = services.clock.now_ms();
@@ -405,7 +431,7 @@ impl Session<'_> {
             .begin_request(subject, &call, now)
             .ok_or_else(too_many)?;
         let mut records = RecordBatch::new();
-        records.message(subject.tenant, &message);
+        records.push_message(subject.tenant, &message);
         self.append(&records).await?;
         let mut stop = self.shared.stopping.clone();
         let answer = tokio::select! {
@@ -413,14 +439,14 @@ impl Session<'_> {
             _ = stop.wait_for(|stop| *stop) => None,
         };
         // Whoever waits too long is told so by an answer, too.
-        let answer = answer.ok_or_else(|| Reply::empty(Code::SERVICE_UNAVAILABLE))?;
+        let answer = answer.ok_or_else(|| CoapReply::empty(CoapCode::SERVICE_UNAVAILABLE))?;
         let format = self.format();
         let body = format.platform_answer(0, &answer);
-        Ok(Reply::content(Code::CONTENT, body, format))
+        Ok(CoapReply::content(CoapCode::CONTENT, body, format))
     }
 
     /// Hands out a block of the package that the device shall have.
-    async fn package(&self, kind: OtaKind) -> Result<Reply, Reply> {
+    async fn package(&self, kind: OtaKind) -> Result<CoapReply, CoapReply> {
         if self.request.block2.is_none_or(|block| block.number() == 0) {
             self.admit_message()?;
         }
@@ -429,7 +455,7 @@ impl Session<'_> {
     }
 
     /// Lets a customer who tells the same secret claim the device.
-    async fn claim(&self) -> Result<Reply, Reply> {
+    async fn claim(&self) -> Result<CoapReply, CoapReply> {
         self.admit_message()?;
         let claim = self.format().claim(&self.request.payload);
         let claim = claim.map_err(|error| self.malformed(&error))?;
@@ -438,7 +464,7 @@ impl Session<'_> {
             .open(self.device.subject, claim.secret_key, claim.duration_ms)
             .await
             .map_err(|error| store_failed(&error))?;
-        Ok(Reply::empty(Code::CREATED))
+        Ok(CoapReply::empty(CoapCode::CREATED))
     }
 }
 
@@ -450,25 +476,25 @@ mod tests {
     fn paths_name_a_token_and_a_feature() {
         let read = |path: &str| {
             let path: Vec<_> = path.split('/').map(str::to_owned).collect();
-            Target::of(&path).map(|target| (target.token.map(str::to_owned), target.feature))
+            CoapPath::of(&path).map(|target| (target.token.map(str::to_owned), target.feature))
         };
         let token = |feature| Ok((Some("T".to_owned()), feature));
-        assert_eq!(read("api/v1/T/telemetry"), token(Feature::Telemetry));
-        assert_eq!(read("api/v1/T/RPC"), token(Feature::Calls(None)));
-        assert_eq!(read("api/v1/T/rpc/12"), token(Feature::Calls(Some(12))));
-        assert_eq!(read("api/v1/rpc/12"), Ok((None, Feature::Calls(Some(12)))));
-        assert_eq!(read("api/v1/attributes"), Ok((None, Feature::Attributes)));
-        assert_eq!(read("api/v1/provision"), Ok((None, Feature::Provision)));
-        assert_eq!(read("fw/T"), token(Feature::Package(OtaKind::Firmware)));
-        assert_eq!(read("sw"), Err(Code::UNAUTHORIZED));
+        assert_eq!(read("api/v1/T/telemetry"), token(CoapFeature::Telemetry));
+        assert_eq!(read("api/v1/T/RPC"), token(CoapFeature::Calls(None)));
+        assert_eq!(read("api/v1/T/rpc/12"), token(CoapFeature::Calls(Some(12))));
+        assert_eq!(read("api/v1/rpc/12"), Ok((None, CoapFeature::Calls(Some(12)))));
+        assert_eq!(read("api/v1/attributes"), Ok((None, CoapFeature::Attributes)));
+        assert_eq!(read("api/v1/provision"), Ok((None, CoapFeature::Provision)));
+        assert_eq!(read("fw/T"), token(CoapFeature::Package(OtaKind::Firmware)));
+        assert_eq!(read("sw"), Err(CoapCode::UNAUTHORIZED));
         for path in [
             "api/v1",
             "api/v2/T/telemetry",
             "api/v1/T/weather",
             "api/v1/T/rpc/1/2",
         ] {
-            assert_eq!(read(path), Err(Code::BAD_REQUEST), "{path}");
+            assert_eq!(read(path), Err(CoapCode::BAD_REQUEST), "{path}");
         }
-        assert_eq!(read("weather"), Err(Code::NOT_FOUND));
+        assert_eq!(read("weather"), Err(CoapCode::NOT_FOUND));
     }
 }

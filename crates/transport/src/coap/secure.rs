@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use fieldline_core::options::Span;
+use fieldline_core::options::HumanDuration;
 use parking_lot::Mutex;
 use rtc_dtls::cipher_suite::CipherSuiteId;
 use rtc_dtls::config::{ClientAuthType, ConfigBuilder, HandshakeConfig};
@@ -31,10 +31,10 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tracing::debug;
 
-use self::guard::Content;
-use self::sessions::{Link, Sessions};
-use super::admission::Owner;
-use super::exchanges::Peer;
+use self::guard::DatagramContent;
+use self::sessions::{DtlsLink, DtlsSessions};
+use super::admission::CertificateOwner;
+use super::exchanges::CoapPeer;
 use crate::metrics::ConnectionMetrics;
 
 /// Datagrams of a handshake in the clear that are taken of one peer, repetitions included.
@@ -68,9 +68,9 @@ pub struct Options {
     /// has not proven itself.
     pub max_handshakes: usize,
     /// A handshake that is not done by then is given up.
-    pub handshake_timeout: Span,
+    pub handshake_timeout: HumanDuration,
     /// A session that was silent for this long is forgotten.
-    pub inactivity_timeout: Span,
+    pub inactivity_timeout: HumanDuration,
 }
 
 impl Default for Options {
@@ -82,8 +82,8 @@ impl Default for Options {
             max_sessions: 50_000,
             max_sessions_per_address: 1_024,
             max_handshakes: 1_024,
-            handshake_timeout: Span::secs(30),
-            inactivity_timeout: Span::secs(86_400),
+            handshake_timeout: HumanDuration::secs(30),
+            inactivity_timeout: HumanDuration::secs(86_400),
         }
     }
 }
@@ -91,26 +91,26 @@ impl Default for Options {
 /// Why DTLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot use the certificate and key of `coaps`: {0}")]
-pub struct SecureError(String);
+pub struct DtlsSetupError(String);
 
 /// Certificate and key, read and found to fit.
 #[derive(Clone)]
-pub struct Credentials(Arc<HandshakeConfig>);
+pub struct DtlsCredentials(Arc<HandshakeConfig>);
 
-impl Credentials {
+impl DtlsCredentials {
     /// Reads certificate and key of the options.
     ///
     /// # Errors
     /// A file cannot be read, or its content cannot be used.
-    pub fn read(options: &Options) -> Result<Self, SecureError> {
-        let failed = |error: &dyn std::fmt::Display| SecureError(error.to_string());
+    pub fn read(options: &Options) -> Result<Self, DtlsSetupError> {
+        let failed = |error: &dyn std::fmt::Display| DtlsSetupError(error.to_string());
         let (Some(certificate), Some(key)) = (&options.certificate, &options.private_key) else {
-            return Err(SecureError(
+            return Err(DtlsSetupError(
                 "`certificate` and `private-key` are needed".to_owned(),
             ));
         };
         let of = |path: &std::path::Path, error: &dyn std::fmt::Display| {
-            SecureError(format!("cannot read {}: {error}", path.display()))
+            DtlsSetupError(format!("cannot read {}: {error}", path.display()))
         };
         let chain: Vec<_> = CertificateDer::pem_file_iter(certificate)
             .and_then(Iterator::collect)
@@ -159,36 +159,36 @@ impl Credentials {
 }
 
 /// Who is at the other end of a session.
-pub(super) struct Identity {
+pub(super) struct DtlsIdentity {
     /// The certificates that it has shown, leaf first; none where it has none.
     pub(super) chain: Vec<Vec<u8>>,
     /// The device of the leaf.
-    pub(super) owner: Owner,
+    pub(super) owner: CertificateOwner,
 }
 
 /// See the module.
-pub(super) struct Secure {
+pub(super) struct DtlsServer {
     socket: Arc<UdpSocket>,
     config: Arc<HandshakeConfig>,
     options: Options,
     local: SocketAddr,
-    sessions: Mutex<Sessions>,
+    sessions: Mutex<DtlsSessions>,
     metrics: ConnectionMetrics,
 }
 
 /// What has come of a datagram.
 #[derive(Default)]
-pub(super) struct Received {
+pub(super) struct DatagramOutcome {
     /// Messages, with whom they come from.
-    pub(super) messages: Vec<(Peer, BytesMut)>,
+    pub(super) messages: Vec<(CoapPeer, BytesMut)>,
     /// Sessions that have ended.
-    pub(super) ended: Vec<Peer>,
+    pub(super) ended: Vec<CoapPeer>,
 }
 
-impl Secure {
+impl DtlsServer {
     pub(super) fn new(
         socket: Arc<UdpSocket>,
-        credentials: Credentials,
+        credentials: DtlsCredentials,
         options: Options,
     ) -> std::io::Result<Self> {
         Ok(Self {
@@ -202,14 +202,14 @@ impl Secure {
     }
 
     /// Takes what has come from an address.
-    pub(super) fn receive(&self, address: SocketAddr, datagram: &[u8]) -> Received {
-        let mut received = Received::default();
+    pub(super) fn receive(&self, address: SocketAddr, datagram: &[u8]) -> DatagramOutcome {
+        let mut received = DatagramOutcome::default();
         let Some(content) = guard::inspect(datagram) else {
             return received;
         };
         let now = tokio::time::Instant::now();
         let mut sessions = self.sessions.lock();
-        if content == Content::Begins {
+        if content == DatagramContent::Begins {
             let random = guard::random(datagram).unwrap_or_default();
             let endpoint = || Endpoint::new(self.local, TransportProtocol::UDP, Some(self.config.clone()));
             if !sessions.begin((address, random), &self.options, now, endpoint) {
@@ -220,7 +220,7 @@ impl Secure {
             return received;
         };
         let (is_next, link) = match (&mut slot.next, &mut slot.current) {
-            (Some(next), _) if content != Content::Session => (true, next),
+            (Some(next), _) if content != DatagramContent::Session => (true, next),
             (_, Some(current)) => (false, current),
             (Some(next), None) => (true, next),
             (None, None) => return received,
@@ -228,7 +228,7 @@ impl Secure {
         if !is_allowed(link, content, datagram.len()) {
             return received;
         }
-        let peer = Peer {
+        let peer = CoapPeer {
             address,
             session: link.session,
         };
@@ -260,14 +260,14 @@ impl Secure {
         is_over |= link.is_broken;
         let is_complete = link.identity.is_some();
         if was_heard {
-            sessions.heard(address, is_next, now);
+            sessions.mark_heard(address, is_next, now);
         }
         let mut ended = Vec::new();
         if is_over && is_next {
             // Nobody knows of it yet, even if it was done.
             received.messages.clear();
             if let Some(mut link) = sessions.end_handshake(address) {
-                self.say_goodbye(address, &mut link);
+                self.send_close_notify(address, &mut link);
             }
         } else if is_over {
             ended.extend(sessions.take_session(address).map(|link| (address, link)));
@@ -289,25 +289,25 @@ impl Secure {
     }
 
     /// These sessions, which were taken out, have ended. Returns whose they were.
-    fn end(&self, ended: Vec<(SocketAddr, Link)>) -> Vec<Peer> {
+    fn end(&self, ended: Vec<(SocketAddr, DtlsLink)>) -> Vec<CoapPeer> {
         let mut peers = Vec::new();
         for (address, mut link) in ended {
             self.metrics.open.decrement(1);
-            peers.push(Peer {
+            peers.push(CoapPeer {
                 address,
                 session: link.session,
             });
-            self.say_goodbye(address, &mut link);
+            self.send_close_notify(address, &mut link);
         }
         peers
     }
 
-    fn say_goodbye(&self, address: SocketAddr, link: &mut Link) {
+    fn send_close_notify(&self, address: SocketAddr, link: &mut DtlsLink) {
         link.guarded(|endpoint| drop(endpoint.stop(std::time::Instant::now(), address)));
         self.flush(address, link);
     }
 
-    fn flush(&self, address: SocketAddr, link: &mut Link) {
+    fn flush(&self, address: SocketAddr, link: &mut DtlsLink) {
         while let Some(out) = link.guarded(Endpoint::poll_transmit).flatten() {
             // To whoever has sent the cookie back that went to its address, and to nobody else.
             link.is_proven |= guard::is_server_hello(&out.message);
@@ -317,7 +317,7 @@ impl Secure {
     }
 
     /// Sends a message over a session. Returns whether there is that session.
-    pub(super) fn send(&self, peer: Peer, message: &[u8]) -> bool {
+    pub(super) fn send(&self, peer: CoapPeer, message: &[u8]) -> bool {
         let mut sessions = self.sessions.lock();
         let Some(link) = sessions.session(peer).filter(|link| !link.is_broken) else {
             return false;
@@ -332,12 +332,12 @@ impl Secure {
     }
 
     /// Who is at the other end of a session.
-    pub(super) fn identity(&self, peer: Peer) -> Option<Arc<Identity>> {
+    pub(super) fn identity(&self, peer: CoapPeer) -> Option<Arc<DtlsIdentity>> {
         self.sessions.lock().session(peer)?.identity.clone()
     }
 
     /// Repeats what handshakes wait for, and gives up those that take too long. Returns sessions that have ended by themselves.
-    pub(super) fn tick(&self, now: tokio::time::Instant) -> Vec<Peer> {
+    pub(super) fn tick(&self, now: tokio::time::Instant) -> Vec<CoapPeer> {
         let mut sessions = self.sessions.lock();
         for address in sessions.shaking() {
             let next = sessions.slot(address).and_then(|slot| slot.next.as_mut());
@@ -356,7 +356,7 @@ impl Secure {
     }
 
     /// Forgets sessions that have been silent for too long; returns them.
-    pub(super) fn forget_silent(&self, now: tokio::time::Instant) -> Vec<Peer> {
+    pub(super) fn forget_silent(&self, now: tokio::time::Instant) -> Vec<CoapPeer> {
         let mut sessions = self.sessions.lock();
         let mut ended = Vec::new();
         for address in sessions.silent_for(self.options.inactivity_timeout.0, now) {
@@ -374,9 +374,9 @@ impl Secure {
 }
 
 /// Whether a datagram may be given to the library: of handshakes it takes so much and no more.
-fn is_allowed(link: &mut Link, content: Content, length: usize) -> bool {
+fn is_allowed(link: &mut DtlsLink, content: DatagramContent, length: usize) -> bool {
     let shakes_hands = link.identity.is_none();
-    if shakes_hands || content != Content::Session {
+    if shakes_hands || content != DatagramContent::Session {
         let Some(left) = link.allowance.checked_sub(1) else {
             return false;
         };
@@ -392,14 +392,14 @@ fn is_allowed(link: &mut Link, content: Content, length: usize) -> bool {
 }
 
 /// Hands have been shaken.
-fn complete(link: &mut Link, address: SocketAddr) {
+fn complete(link: &mut DtlsLink, address: SocketAddr) {
     let chain = |endpoint: &mut Endpoint| {
         let state = endpoint.get_connection_state(address);
         state.map(|state| state.peer_certificates.clone())
     };
-    link.identity = Some(Arc::new(Identity {
+    link.identity = Some(Arc::new(DtlsIdentity {
         chain: link.guarded(chain).flatten().unwrap_or_default(),
-        owner: Owner::default(),
+        owner: CertificateOwner::default(),
     }));
     link.allowance = REPEATED_DATAGRAMS;
 }

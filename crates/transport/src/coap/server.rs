@@ -5,7 +5,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use fieldline_codec::coap::{Block, Code, DecodeError, Encoder, Kind, Message, Token};
+use fieldline_codec::coap::{
+    CoapBlock, CoapCode, CoapDecodeError, CoapEncoder, CoapMessage, CoapMessageType, CoapToken,
+};
 use fieldline_core::logging::LogGate;
 use fieldline_core::sessions::CloseReason;
 use fieldline_model::DeviceId;
@@ -17,17 +19,17 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tracing::warn;
 
 use super::Options;
-use super::bodies::{Bodies, Kept, Key};
-use super::exchanges::{Delivery, Exchanges, NotSent, Peer, Seen};
-use super::observe::Observers;
-use super::packages::Allowances;
-use super::places::{Place, Places};
-use super::reply::Reply;
-use super::request::Request;
+use super::bodies::{BlockwiseKey, BlockwiseResponse, BlockwiseTransfers};
+use super::exchanges::{CoapDelivery, CoapExchanges, CoapPeer, CoapSendError, DuplicateCheck};
+use super::observe::ObserverRegistry;
+use super::packages::DownloadAllowances;
+use super::places::{RequestLimiter, RequestPermit};
+use super::reply::CoapReply;
+use super::request::CoapRequest;
 use super::resources;
-use super::secure::{Credentials, Options as SecureOptions, Received, Secure};
-use crate::Services;
-use crate::metrics::{ConnectionMetrics, Metrics};
+use super::secure::{DatagramOutcome, DtlsCredentials, DtlsServer, Options as SecureOptions};
+use crate::TransportServices;
+use crate::metrics::{ConnectionMetrics, TransportMetrics};
 
 static RECEIVE_GATE: LogGate = LogGate::new(1);
 
@@ -53,53 +55,56 @@ const SILENT_EVERY: u32 = 240;
 const RECEIVE_PAUSE: Duration = Duration::from_millis(100);
 
 /// What all requests share.
-pub(super) struct Shared {
-    pub(super) services: Arc<Services>,
-    pub(super) metrics: Metrics,
+pub(super) struct CoapShared {
+    pub(super) services: Arc<TransportServices>,
+    pub(super) metrics: TransportMetrics,
     pub(super) connections: ConnectionMetrics,
     pub(super) options: Options,
     /// Largest append that the journal takes, bytes.
     pub(super) max_append: usize,
-    pub(super) bodies: Bodies,
+    pub(super) bodies: BlockwiseTransfers,
     /// Of those who want to become devices.
-    pub(super) provisioning_bodies: Bodies,
+    pub(super) provisioning_bodies: BlockwiseTransfers,
     /// Calls by devices that wait for an answer.
-    pub(super) calls: Arc<Places<DeviceId>>,
+    pub(super) calls: Arc<RequestLimiter<DeviceId>>,
     /// What may be downloaded without being counted.
-    pub(super) allowances: Allowances,
-    pub(super) observers: Observers,
+    pub(super) allowances: DownloadAllowances,
+    pub(super) observers: ObserverRegistry,
     pub(super) stopping: watch::Receiver<bool>,
-    exchanges: Mutex<Exchanges>,
-    places: Arc<Places<Peer>>,
+    exchanges: Mutex<CoapExchanges>,
+    places: Arc<RequestLimiter<CoapPeer>>,
     plain: OnceLock<Arc<UdpSocket>>,
-    secure: OnceLock<Arc<Secure>>,
+    secure: OnceLock<Arc<DtlsServer>>,
 }
 
 /// The CoAP device server. One for its listeners with and without DTLS.
 pub struct CoapServer {
-    shared: Arc<Shared>,
+    shared: Arc<CoapShared>,
     stop: watch::Sender<bool>,
 }
 
 impl CoapServer {
     /// A server without listeners. The journal takes `max_append` bytes at a time.
-    pub fn new(services: Arc<Services>, options: &Options, max_append: usize) -> Self {
+    pub fn new(services: Arc<TransportServices>, options: &Options, max_append: usize) -> Self {
         let stop = watch::Sender::new(false);
         let (max_payload, memory) = (options.max_payload.as_usize(), options.block_memory.as_usize());
-        let shared = Shared {
+        let shared = CoapShared {
             services,
-            metrics: Metrics::of("coap"),
+            metrics: TransportMetrics::of("coap"),
             connections: ConnectionMetrics::of("coap"),
-            bodies: Bodies::new(max_payload, memory),
-            provisioning_bodies: Bodies::new(max_payload.min(MAX_PROVISIONING), memory / PROVISIONING_PART),
-            calls: Places::new(options.max_requests / CALLS_PART, CALLS_OF_DEVICE),
-            allowances: Allowances::new(),
+            bodies: BlockwiseTransfers::new(max_payload, memory),
+            provisioning_bodies: BlockwiseTransfers::new(
+                max_payload.min(MAX_PROVISIONING),
+                memory / PROVISIONING_PART,
+            ),
+            calls: RequestLimiter::new(options.max_requests / CALLS_PART, CALLS_OF_DEVICE),
+            allowances: DownloadAllowances::new(),
             options: options.clone(),
             max_append,
-            observers: Observers::new(),
+            observers: ObserverRegistry::new(),
             stopping: stop.subscribe(),
             exchanges: Mutex::default(),
-            places: Places::new(options.max_requests, OF_PEER),
+            places: RequestLimiter::new(options.max_requests, OF_PEER),
             plain: OnceLock::new(),
             secure: OnceLock::new(),
         };
@@ -131,12 +136,12 @@ impl CoapServer {
     pub fn listen_secure(
         &self,
         address: SocketAddr,
-        credentials: Credentials,
+        credentials: DtlsCredentials,
         options: &SecureOptions,
     ) -> std::io::Result<SocketAddr> {
         let socket = bind(address)?;
         let bound = socket.local_addr()?;
-        let secure = Arc::new(Secure::new(socket.clone(), credentials, options.clone())?);
+        let secure = Arc::new(DtlsServer::new(socket.clone(), credentials, options.clone())?);
         if self.shared.secure.set(secure.clone()).is_ok() {
             tokio::spawn(self.shared.clone().receive_from(socket, Some(secure)));
             if self.shared.plain.get().is_none() {
@@ -154,7 +159,7 @@ impl CoapServer {
         sessions.close_all(None, CloseReason::Shutdown);
         let ended = async {
             self.shared.places.all_free().await;
-            self.shared.observers.ended().await;
+            self.shared.observers.wait_ended().await;
         };
         let has_ended = tokio::time::timeout(patience, ended).await.is_ok();
         if let Some(secure) = self.shared.secure.get() {
@@ -173,9 +178,9 @@ fn bind(address: SocketAddr) -> std::io::Result<Arc<UdpSocket>> {
     Ok(Arc::new(UdpSocket::from_std(socket.into())?))
 }
 
-impl Shared {
+impl CoapShared {
     /// Takes datagrams until the server stops: those of DTLS where `secure` is given.
-    async fn receive_from(self: Arc<Self>, socket: Arc<UdpSocket>, secure: Option<Arc<Secure>>) {
+    async fn receive_from(self: Arc<Self>, socket: Arc<UdpSocket>, secure: Option<Arc<DtlsServer>>) {
         let mut buffer = vec![0; MAX_DATAGRAM];
         let mut stop = self.stopping.clone();
         loop {
@@ -194,14 +199,14 @@ impl Shared {
                 }
             };
             let Some(secure) = &secure else {
-                self.receive(Peer { address, session: 0 }, datagram);
+                self.receive(CoapPeer { address, session: 0 }, datagram);
                 continue;
             };
-            let Received { messages, ended } = secure.receive(address, datagram);
+            let DatagramOutcome { messages, ended } = secure.receive(address, datagram);
             for (peer, message) in messages {
                 self.receive(peer, &message);
             }
-            self.gone(&ended);
+            self.remove_peers(&ended);
         }
     }
 
@@ -225,27 +230,29 @@ impl Shared {
             self.provisioning_bodies.tick(now);
             ticks = ticks.wrapping_add(1);
             if let Some(secure) = self.secure.get() {
-                self.gone(&secure.tick(now));
+                self.remove_peers(&secure.tick(now));
                 if ticks.is_multiple_of(SILENT_EVERY) {
-                    self.gone(&secure.forget_silent(now));
+                    self.remove_peers(&secure.forget_silent(now));
                 }
             }
         }
     }
 
-    fn gone(&self, peers: &[Peer]) {
+    fn remove_peers(&self, peers: &[CoapPeer]) {
         if peers.is_empty() {
             return;
         }
         {
             let mut exchanges = self.exchanges.lock();
-            peers.iter().for_each(|peer| exchanges.gone(*peer));
+            peers.iter().for_each(|peer| exchanges.remove_peer(*peer));
         }
-        peers.iter().for_each(|peer| self.observers.gone(self, *peer));
+        peers
+            .iter()
+            .for_each(|peer| self.observers.remove_peer(self, *peer));
     }
 
     /// Sends a datagram. Returns whether there is a way to the peer; whether it arrives is another question.
-    pub(super) fn send(&self, peer: Peer, datagram: &[u8]) -> bool {
+    pub(super) fn send(&self, peer: CoapPeer, datagram: &[u8]) -> bool {
         if peer.session > 0 {
             return self
                 .secure
@@ -262,124 +269,131 @@ impl Shared {
     /// Sends a confirmable message, which is made with the number that it gets.
     pub(super) fn send_confirmable(
         &self,
-        peer: Peer,
+        peer: CoapPeer,
         message: impl FnOnce(u16) -> Bytes,
-    ) -> Result<oneshot::Receiver<Delivery>, NotSent> {
+    ) -> Result<oneshot::Receiver<CoapDelivery>, CoapSendError> {
         let id = self.next_id(peer);
         let datagram = message(id);
         let settled = self
             .exchanges
             .lock()
             .await_acknowledgement(peer, id, datagram.clone(), Instant::now());
-        let settled = settled.ok_or(NotSent::TooMany)?;
+        let settled = settled.ok_or(CoapSendError::TooMany)?;
         self.send(peer, &datagram)
             .then_some(settled)
-            .ok_or(NotSent::NoWay)
+            .ok_or(CoapSendError::NoWay)
     }
 
-    pub(super) fn next_id(&self, peer: Peer) -> u16 {
+    pub(super) fn next_id(&self, peer: CoapPeer) -> u16 {
         self.exchanges.lock().next_id(peer)
     }
 
     /// Who is at the other end of a DTLS session.
-    pub(super) fn identity(&self, peer: Peer) -> Option<Arc<super::secure::Identity>> {
+    pub(super) fn identity(&self, peer: CoapPeer) -> Option<Arc<super::secure::DtlsIdentity>> {
         self.secure.get().filter(|_| peer.session > 0)?.identity(peer)
     }
 
-    fn receive(self: &Arc<Self>, peer: Peer, datagram: &[u8]) {
-        let message = match Message::decode(datagram) {
+    fn receive(self: &Arc<Self>, peer: CoapPeer, datagram: &[u8]) {
+        let message = match CoapMessage::decode(datagram) {
             Ok(message) => message,
             Err(error) => {
                 self.metrics.rejected.increment(1);
-                if let DecodeError::Malformed(header, _) = error
-                    && header.kind == Kind::Confirmable
+                if let CoapDecodeError::Malformed(header, _) = error
+                    && header.kind == CoapMessageType::Confirmable
                 {
-                    self.send(peer, &Encoder::empty(Kind::Reset, header.id));
+                    self.send(peer, &CoapEncoder::empty(CoapMessageType::Reset, header.id));
                 }
                 return;
             }
         };
         match message.kind {
-            Kind::Acknowledgement => {
+            CoapMessageType::Acknowledgement => {
                 self.exchanges
                     .lock()
-                    .settle(peer, message.id, Delivery::Acknowledged);
+                    .settle(peer, message.id, CoapDelivery::Acknowledged);
             }
-            Kind::Reset => {
-                let is_known = self.exchanges.lock().settle(peer, message.id, Delivery::Reset);
+            CoapMessageType::Reset => {
+                let is_known = self
+                    .exchanges
+                    .lock()
+                    .settle(peer, message.id, CoapDelivery::Reset);
                 if !is_known {
                     self.observers.reset(self, peer, message.id);
                 }
             }
-            Kind::Confirmable | Kind::NonConfirmable if message.code.is_request() => {
+            CoapMessageType::Confirmable | CoapMessageType::NonConfirmable if message.code.is_request() => {
                 self.request(peer, &message);
             }
             // A ping, or a response to what nobody has asked.
-            Kind::Confirmable => {
-                self.send(peer, &Encoder::empty(Kind::Reset, message.id));
+            CoapMessageType::Confirmable => {
+                self.send(peer, &CoapEncoder::empty(CoapMessageType::Reset, message.id));
             }
-            Kind::NonConfirmable => {}
+            CoapMessageType::NonConfirmable => {}
         }
     }
 
-    fn request(self: &Arc<Self>, peer: Peer, message: &Message<'_>) {
+    fn request(self: &Arc<Self>, peer: CoapPeer, message: &CoapMessage<'_>) {
         let id = message.id;
         let seen = self.exchanges.lock().begin(peer, id, Instant::now());
         match seen {
-            Seen::New => {}
-            Seen::Again(Some(answer)) if message.kind == Kind::Confirmable => {
+            DuplicateCheck::New => {}
+            DuplicateCheck::Again(Some(answer)) if message.kind == CoapMessageType::Confirmable => {
                 self.send(peer, &answer);
                 return;
             }
-            Seen::Again(_) => return,
+            DuplicateCheck::Again(_) => return,
         }
-        let request = match Request::read(message, peer) {
+        let request = match CoapRequest::read(message, peer) {
             Ok(request) => request,
             Err(code) => {
                 self.metrics.rejected.increment(1);
                 // Of a message that is not confirmable RFC 7252 §5.4.1 wants nothing to be said.
-                if message.kind == Kind::Confirmable {
-                    let head = (Kind::Acknowledgement, id, message.token);
-                    self.acknowledge(peer, id, Reply::empty(code).encode(head, &[], None));
+                if message.kind == CoapMessageType::Confirmable {
+                    let head = (CoapMessageType::Acknowledgement, id, message.token);
+                    self.acknowledge(peer, id, CoapReply::empty(code).encode(head, &[], None));
                 }
                 return;
             }
         };
         let Some(place) = self.places.take(peer) else {
-            self.exchanges.lock().not_taken(peer, id);
+            self.exchanges.lock().forget_message(peer, id);
             return;
         };
         tokio::spawn(self.clone().serve(request, id, place));
     }
 
     /// Answers a confirmable message in its acknowledgement.
-    fn acknowledge(&self, peer: Peer, id: u16, datagram: Bytes) {
-        self.exchanges.lock().answered(peer, id, datagram.clone());
+    fn acknowledge(&self, peer: CoapPeer, id: u16, datagram: Bytes) {
+        self.exchanges.lock().store_answer(peer, id, datagram.clone());
         self.send(peer, &datagram);
     }
 
-    async fn serve(self: Arc<Self>, request: Request, id: u16, place: Place<Peer>) {
+    async fn serve(self: Arc<Self>, request: CoapRequest, id: u16, place: RequestPermit<CoapPeer>) {
         let (peer, token, key, block) = (request.peer, request.token, request.key(), request.block2);
         let is_confirmable = request.is_confirmable;
         let mut working = Box::pin(resources::serve(&self, request));
         if !is_confirmable {
             let mut reply = working.await;
-            let head = (Kind::NonConfirmable, self.next_id(peer), token);
+            let head = (CoapMessageType::NonConfirmable, self.next_id(peer), token);
             self.send(peer, &self.render(&reply, &key, block, head));
             finish(&mut reply);
             return;
         }
         let in_time = tokio::time::timeout(self.options.acknowledge_after.0, &mut working).await;
         if let Ok(mut reply) = in_time {
-            let head = (Kind::Acknowledgement, id, token);
+            let head = (CoapMessageType::Acknowledgement, id, token);
             self.acknowledge(peer, id, self.render(&reply, &key, block, head));
             finish(&mut reply);
             return;
         }
-        self.acknowledge(peer, id, Encoder::empty(Kind::Acknowledgement, id).into());
+        self.acknowledge(
+            peer,
+            id,
+            CoapEncoder::empty(CoapMessageType::Acknowledgement, id).into(),
+        );
         let mut reply = working.await;
         let settled = self.send_confirmable(peer, |id| {
-            self.render(&reply, &key, block, (Kind::Confirmable, id, token))
+            self.render(&reply, &key, block, (CoapMessageType::Confirmable, id, token))
         });
         finish(&mut reply);
         drop(place);
@@ -392,10 +406,10 @@ impl Shared {
     /// The datagram of a reply, with the block that was asked for where the whole does not fit; that is kept for the others.
     pub(super) fn render(
         &self,
-        reply: &Reply,
-        key: &Key,
-        wanted: Option<Block>,
-        head: (Kind, u16, Token),
+        reply: &CoapReply,
+        key: &BlockwiseKey,
+        wanted: Option<CoapBlock>,
+        head: (CoapMessageType, u16, CoapToken),
     ) -> Bytes {
         if let Some(cut) = reply.cut {
             return reply.encode(head, &reply.body, Some((cut.block, cut.total)));
@@ -403,14 +417,14 @@ impl Shared {
         // Of a refusal nobody has asked for a certain block.
         let wanted = wanted.filter(|_| !reply.code.is_error());
         let Some((payload, block)) = reply.block(wanted) else {
-            return Reply::empty(Code::BAD_REQUEST).encode(head, &[], None);
+            return CoapReply::empty(CoapCode::BAD_REQUEST).encode(head, &[], None);
         };
         let size = u32::try_from(reply.body.len()).unwrap_or(u32::MAX);
         if let Some(block) = block {
             if !block.more() {
-                self.bodies.finished(key);
+                self.bodies.remove_response(key);
             } else if block.number() == 0 {
-                let body = Kept {
+                let body = BlockwiseResponse {
                     bytes: reply.body.clone(),
                     format: reply.format,
                 };
@@ -422,7 +436,7 @@ impl Shared {
 }
 
 /// Does what is to be done after a reply was sent.
-fn finish(reply: &mut Reply) {
+fn finish(reply: &mut CoapReply) {
     if let Some(after) = reply.after.take() {
         after();
     }

@@ -6,14 +6,14 @@ use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use fieldline_core::ota::Offer;
+use fieldline_core::ota::OtaOffer;
 use fieldline_model::entity::OtaKind;
 use serde::Deserialize;
 
-use super::{Peer, Refusal, Shared, store_failed};
+use super::{HttpClientAddress, HttpRefusal, HttpShared, store_failed};
 
 #[derive(Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct PackageChunkQuery {
     title: String,
     version: String,
     /// Bytes a chunk; 0 for all there is.
@@ -24,34 +24,34 @@ pub(super) struct Wanted {
 }
 
 pub(super) async fn firmware(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<HttpShared>>,
     Path(token): Path<String>,
-    Query(wanted): Query<Wanted>,
-    peer: Peer,
-) -> Result<Response, Refusal> {
+    Query(wanted): Query<PackageChunkQuery>,
+    peer: HttpClientAddress,
+) -> Result<Response, HttpRefusal> {
     shared.download((&token, peer), &wanted, OtaKind::Firmware).await
 }
 
 pub(super) async fn software(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<HttpShared>>,
     Path(token): Path<String>,
-    Query(wanted): Query<Wanted>,
-    peer: Peer,
-) -> Result<Response, Refusal> {
+    Query(wanted): Query<PackageChunkQuery>,
+    peer: HttpClientAddress,
+) -> Result<Response, HttpRefusal> {
     shared.download((&token, peer), &wanted, OtaKind::Software).await
 }
 
-impl Shared {
+impl HttpShared {
     async fn download(
         &self,
-        (token, peer): (&str, Peer),
-        wanted: &Wanted,
+        (token, peer): (&str, HttpClientAddress),
+        wanted: &PackageChunkQuery,
         kind: OtaKind,
-    ) -> Result<Response, Refusal> {
-        let device = self.admitted(token, peer).await?;
+    ) -> Result<Response, HttpRefusal> {
+        let device = self.admit_device(token, peer).await?;
         let downloads = &self.services.downloads;
         let offer = downloads.offer(&device, kind).await;
-        let Offer::Image(image) = offer.map_err(|error| store_failed(&error))? else {
+        let OtaOffer::Image(image) = offer.map_err(|error| store_failed(&error))? else {
             return Ok(StatusCode::NOT_FOUND.into_response());
         };
         let is_that = image.title == wanted.title && image.version == wanted.version;

@@ -10,40 +10,41 @@ use fieldline_model::json::JsonError;
 use fieldline_model::record::RecordBatch;
 
 use super::memory::{BodyShare, RecordShare};
-use super::{Peer, Refusal, Shared, body};
-use crate::Services;
-use crate::intake::{Intake, NotTaken};
+use super::{HttpClientAddress, HttpRefusal, HttpShared, body};
+use crate::TransportServices;
+use crate::intake::{AppendRefusal, RecordIntake};
 
 /// How long a message that has arrived may wait for memory and for the journal.
-const PATIENCE: Duration = Duration::from_secs(60);
+const INTAKE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Larger bodies are not parsed on the threads that serve connections.
 const LARGE: usize = 256 << 10;
 
 /// Adds a message to a batch.
-pub(super) type Parse = fn(&Services, &DeviceHandle, &[u8], &mut RecordBatch) -> Result<(), JsonError>;
+pub(super) type PayloadParser =
+    fn(&TransportServices, &DeviceHandle, &[u8], &mut RecordBatch) -> Result<(), JsonError>;
 
 /// The body of a post and what it takes of the memory.
-struct Received {
+struct PostBody {
     body: Vec<u8>,
     body_share: BodyShare,
     record_share: RecordShare,
 }
 
 /// The records of a post and what they take of the memory.
-struct Parsed {
+struct PostRecords {
     records: RecordBatch,
     _share: RecordShare,
 }
 
-impl Shared {
+impl HttpShared {
     /// Serves a post of a device: answers when its message is durable.
     pub(super) async fn post(
         &self,
         token: &str,
-        peer: Peer,
+        peer: HttpClientAddress,
         request: Request,
-        parse: Parse,
-    ) -> Result<StatusCode, Refusal> {
+        parse: PayloadParser,
+    ) -> Result<StatusCode, HttpRefusal> {
         let device = self.device(token, peer).await?;
         let mut body_share = self.memory.for_body(device.subject.tenant, device.id);
         let body = body::read(request, self.limits, &mut body_share).await?;
@@ -53,7 +54,7 @@ impl Shared {
             // Nothing that others wait for, too, is held meanwhile.
             let place = self.intake().enter(&device, body.len()).await;
             let record_share = self.memory.for_records(body.len()).await?;
-            let received = Received {
+            let received = PostBody {
                 body,
                 body_share,
                 record_share,
@@ -63,13 +64,13 @@ impl Shared {
             self.intake()
                 .append_in(&device, &parsed.records, place)
                 .await
-                .map_err(Refusal::from)
+                .map_err(HttpRefusal::from)
         };
-        match tokio::time::timeout(PATIENCE, taken).await {
+        match tokio::time::timeout(INTAKE_TIMEOUT, taken).await {
             Ok(outcome) => outcome.map(|()| StatusCode::OK),
             Err(_) => Err(self
                 .intake()
-                .not_taken(&"the journal did not take it in time")
+                .count_refusal(&"the journal did not take it in time")
                 .into()),
         }
     }
@@ -77,31 +78,38 @@ impl Shared {
     async fn parse(
         &self,
         device: &Arc<DeviceHandle>,
-        received: Received,
-        parse: Parse,
-    ) -> Result<Parsed, Refusal> {
+        received: PostBody,
+        parse: PayloadParser,
+    ) -> Result<PostRecords, HttpRefusal> {
         let max_append = self.limits.max_append;
         let parsed = if received.body.len() > LARGE {
             let (services, device) = (Arc::clone(&self.services), Arc::clone(device));
             tokio::task::spawn_blocking(move || received.parse(&services, &device, parse, max_append))
                 .await
-                .unwrap_or(Err(Refusal::NotTaken))
+                .unwrap_or(Err(HttpRefusal::NotTaken))
         } else {
             received.parse(&self.services, device, parse, max_append)
         };
-        if let Err(Refusal::Malformed(_)) = &parsed {
+        if let Err(HttpRefusal::Malformed(_)) = &parsed {
             self.metrics.rejected.increment(1);
         }
         parsed
     }
 
     /// Appends the records, and waits until all are durable.
-    pub(super) async fn append(&self, device: &DeviceHandle, records: &RecordBatch) -> Result<(), Refusal> {
-        self.intake().append(device, records).await.map_err(Refusal::from)
+    pub(super) async fn append(
+        &self,
+        device: &DeviceHandle,
+        records: &RecordBatch,
+    ) -> Result<(), HttpRefusal> {
+        self.intake()
+            .append(device, records)
+            .await
+            .map_err(HttpRefusal::from)
     }
 
-    fn intake(&self) -> Intake<'_> {
-        Intake {
+    fn intake(&self) -> RecordIntake<'_> {
+        RecordIntake {
             services: &self.services,
             metrics: &self.metrics,
             max_append: self.limits.max_append,
@@ -109,26 +117,26 @@ impl Shared {
     }
 }
 
-impl From<NotTaken> for Refusal {
-    fn from(why: NotTaken) -> Self {
+impl From<AppendRefusal> for HttpRefusal {
+    fn from(why: AppendRefusal) -> Self {
         match why {
-            NotTaken::Revoked => Self::UnknownToken,
-            NotTaken::TooLarge => Self::TooLarge,
-            NotTaken::Refused => Self::NotTaken,
+            AppendRefusal::Revoked => Self::UnknownToken,
+            AppendRefusal::TooLarge => Self::TooLarge,
+            AppendRefusal::Refused => Self::NotTaken,
         }
     }
 }
 
-impl Received {
+impl PostBody {
     fn parse(
         self,
-        services: &Services,
+        services: &TransportServices,
         device: &DeviceHandle,
-        parse: Parse,
+        parse: PayloadParser,
         max_append: usize,
-    ) -> Result<Parsed, Refusal> {
+    ) -> Result<PostRecords, HttpRefusal> {
         let mut records = RecordBatch::new();
-        parse(services, device, &self.body, &mut records).map_err(Refusal::Malformed)?;
+        parse(services, device, &self.body, &mut records).map_err(HttpRefusal::Malformed)?;
         drop((self.body, self.body_share));
         let bytes = records.as_bytes().len();
         if bytes > LARGE {
@@ -138,11 +146,11 @@ impl Received {
         share.shrink(bytes);
         if bytes > max_append {
             // Nothing of a message is stored if a part of it cannot be.
-            for piece in records.cut(max_append) {
-                piece.map_err(NotTaken::from)?;
+            for piece in records.split_batches(max_append) {
+                piece.map_err(AppendRefusal::from)?;
             }
         }
-        Ok(Parsed {
+        Ok(PostRecords {
             records,
             _share: share,
         })

@@ -9,7 +9,7 @@ use fieldline_model::{DeviceId, TenantId};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{Limits, Refusal};
+use super::{DeviceHttpLimits, HttpRefusal};
 
 /// Unit in which memory is counted.
 pub(super) const UNIT: usize = 16 << 10;
@@ -18,7 +18,7 @@ pub(super) const UNIT: usize = 16 << 10;
 const EXPANSION: usize = 5;
 
 /// What all posts take together.
-pub(super) struct Memory {
+pub(super) struct PostMemory {
     bodies: Arc<MemoryPool>,
     records: Arc<Semaphore>,
     record_units: usize,
@@ -29,7 +29,7 @@ pub(super) struct Memory {
 
 /// What the body of one post takes; given back when dropped.
 pub(super) struct BodyShare {
-    memory: Arc<Memory>,
+    memory: Arc<PostMemory>,
     device: DeviceId,
     share: MemoryShare,
 }
@@ -37,8 +37,8 @@ pub(super) struct BodyShare {
 /// What the records of one post take; given back when dropped.
 pub(super) struct RecordShare(OwnedSemaphorePermit);
 
-impl Memory {
-    pub(super) fn new(limits: &Limits) -> Arc<Self> {
+impl PostMemory {
+    pub(super) fn new(limits: &DeviceHttpLimits) -> Arc<Self> {
         let most = Semaphore::MAX_PERMITS.min(u32::MAX as usize);
         let units = (limits.body_memory / UNIT).clamp(1, most);
         Arc::new(Self {
@@ -62,17 +62,17 @@ impl Memory {
 
     /// Waits until there is room for the records that a body may become. One that may become more than all the room there
     /// is waits until it has all of it.
-    pub(super) async fn for_records(&self, body_bytes: usize) -> Result<RecordShare, Refusal> {
+    pub(super) async fn for_records(&self, body_bytes: usize) -> Result<RecordShare, HttpRefusal> {
         let units = units(body_bytes.saturating_mul(EXPANSION)).clamp(1, self.record_units);
-        let count = u32::try_from(units).map_err(|_| Refusal::TooLarge)?;
+        let count = u32::try_from(units).map_err(|_| HttpRefusal::TooLarge)?;
         let permit = Arc::clone(&self.records).acquire_many_owned(count).await;
-        permit.map(RecordShare).map_err(|_| Refusal::NotTaken)
+        permit.map(RecordShare).map_err(|_| HttpRefusal::NotTaken)
     }
 }
 
 impl BodyShare {
     /// Takes memory so that the share covers `bytes`. Waiting here could wait for ever, as others hold shares and wait too.
-    pub(super) fn grow(&mut self, bytes: usize) -> Result<(), Refusal> {
+    pub(super) fn grow(&mut self, bytes: usize) -> Result<(), HttpRefusal> {
         let needed = bytes.next_multiple_of(UNIT);
         let more = needed.saturating_sub(self.share.held());
         if more == 0 {
@@ -81,9 +81,9 @@ impl BodyShare {
         let mut by_device = self.memory.by_device.lock();
         let of_device = by_device.get(&self.device).copied().unwrap_or(0) + more;
         if of_device > self.memory.most_of_device {
-            return Err(Refusal::Overloaded);
+            return Err(HttpRefusal::Overloaded);
         }
-        self.share.resize(needed).map_err(|_| Refusal::Overloaded)?;
+        self.share.resize(needed).map_err(|_| HttpRefusal::Overloaded)?;
         by_device.insert(self.device, of_device);
         Ok(())
     }

@@ -8,13 +8,13 @@ use axum::extract::{Path, Query, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use fieldline_core::devices::DeviceHandle;
-use fieldline_core::downlink::{Downlink, Wants};
+use fieldline_core::downlink::{Downlink, Subscriptions};
 use fieldline_core::sessions::CloseReason;
 use fieldline_model::record::RecordBatch;
 use fieldline_model::{DeviceId, TenantId, json};
 use serde::Deserialize;
 
-use super::{Limits, Peer, Refusal, Shared, body};
+use super::{DeviceHttpLimits, HttpClientAddress, HttpRefusal, HttpShared, body};
 
 /// How long a request waits that does not say, and at most.
 const WAIT: Duration = Duration::from_secs(60);
@@ -23,12 +23,12 @@ const LONGEST_WAIT: Duration = Duration::from_secs(300);
 const MAX_BODY: usize = 64 << 10;
 
 #[derive(Deserialize)]
-pub(super) struct Waiting {
+pub(super) struct DeviceWaitQuery {
     /// Milliseconds; 0 for the usual time.
     timeout: Option<u64>,
 }
 
-impl Waiting {
+impl DeviceWaitQuery {
     fn time(&self) -> Duration {
         match self.timeout.unwrap_or(0) {
             0 => WAIT,
@@ -41,11 +41,15 @@ fn json(body: impl Into<Body>) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], body.into()).into_response()
 }
 
-impl Shared {
-    pub(super) async fn admitted(&self, token: &str, peer: Peer) -> Result<Arc<DeviceHandle>, Refusal> {
+impl HttpShared {
+    pub(super) async fn admit_device(
+        &self,
+        token: &str,
+        peer: HttpClientAddress,
+    ) -> Result<Arc<DeviceHandle>, HttpRefusal> {
         let device = self.device(token, peer).await?;
         self.pass(&device, 0)?;
-        self.services.activity.heard(device.subject);
+        self.services.activity.record_activity(device.subject);
         Ok(device)
     }
 
@@ -53,12 +57,14 @@ impl Shared {
     async fn wait(
         &self,
         device: &Arc<DeviceHandle>,
-        wants: Wants,
+        wants: Subscriptions,
         time: Duration,
     ) -> Result<Downlink, Response> {
         let services = &self.services;
         let poll = services.sessions.poll(device.clone());
-        services.calls.follow(device.subject, poll.control(), wants);
+        services
+            .calls
+            .set_subscriptions(device.subject, poll.control(), wants);
         match tokio::time::timeout(time, poll.wait()).await {
             Ok(Ok(downlink)) => Ok(downlink),
             Ok(Err(CloseReason::CredentialsChanged)) => {
@@ -74,8 +80,8 @@ impl Shared {
         tenant: TenantId,
         device: DeviceId,
         request: Request,
-    ) -> Result<Vec<u8>, Refusal> {
-        let limits = Limits {
+    ) -> Result<Vec<u8>, HttpRefusal> {
+        let limits = DeviceHttpLimits {
             max_body: self.limits.max_body.min(MAX_BODY),
             ..self.limits
         };
@@ -86,14 +92,17 @@ impl Shared {
 
 /// Waits until shared attributes have changed.
 pub(super) async fn updates(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<HttpShared>>,
     Path(token): Path<String>,
-    Query(waiting): Query<Waiting>,
-    peer: Peer,
-) -> Result<Response, Refusal> {
-    let device = shared.admitted(&token, peer).await?;
+    Query(waiting): Query<DeviceWaitQuery>,
+    peer: HttpClientAddress,
+) -> Result<Response, HttpRefusal> {
+    let device = shared.admit_device(&token, peer).await?;
     Ok(
-        match shared.wait(&device, Wants::ATTRIBUTES, waiting.time()).await {
+        match shared
+            .wait(&device, Subscriptions::ATTRIBUTES, waiting.time())
+            .await
+        {
             Ok(Downlink::Attributes(update)) => json(update.to_json()),
             Ok(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
             Err(answer) => answer,
@@ -103,61 +112,67 @@ pub(super) async fn updates(
 
 /// Waits for a call to the device.
 pub(super) async fn next_call(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<HttpShared>>,
     Path(token): Path<String>,
-    Query(waiting): Query<Waiting>,
-    peer: Peer,
-) -> Result<Response, Refusal> {
-    let device = shared.admitted(&token, peer).await?;
-    Ok(match shared.wait(&device, Wants::CALLS, waiting.time()).await {
-        Ok(Downlink::Call(call)) => {
-            shared.services.calls.sent(&call, false);
-            json(call.to_numbered_json())
-        }
-        Ok(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
-        Err(answer) => answer,
-    })
+    Query(waiting): Query<DeviceWaitQuery>,
+    peer: HttpClientAddress,
+) -> Result<Response, HttpRefusal> {
+    let device = shared.admit_device(&token, peer).await?;
+    Ok(
+        match shared.wait(&device, Subscriptions::CALLS, waiting.time()).await {
+            Ok(Downlink::Call(call)) => {
+                shared.services.calls.handle_sent(&call, false);
+                json(call.to_numbered_json())
+            }
+            Ok(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
+            Err(answer) => answer,
+        },
+    )
 }
 
 /// Answers a call to the device.
 pub(super) async fn answer_call(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<HttpShared>>,
     Path((token, number)): Path<(String, i32)>,
-    peer: Peer,
+    peer: HttpClientAddress,
     request: Request,
-) -> Result<StatusCode, Refusal> {
-    let device = shared.admitted(&token, peer).await?;
+) -> Result<StatusCode, HttpRefusal> {
+    let device = shared.admit_device(&token, peer).await?;
     let answer = shared
         .small_body(device.subject.tenant, device.id, request)
         .await?;
     let answer = String::from_utf8_lossy(&answer).into_owned();
-    match shared.services.calls.answered(device.subject, number, answer) {
+    match shared
+        .services
+        .calls
+        .handle_answer(device.subject, number, answer)
+    {
         true => Ok(StatusCode::OK),
-        false => Err(Refusal::Overloaded),
+        false => Err(HttpRefusal::Overloaded),
     }
 }
 
 /// Calls a procedure of the platform, and waits for the answer.
 pub(super) async fn call(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<HttpShared>>,
     Path(token): Path<String>,
-    peer: Peer,
+    peer: HttpClientAddress,
     request: Request,
-) -> Result<Response, Refusal> {
-    let device = shared.admitted(&token, peer).await?;
+) -> Result<Response, HttpRefusal> {
+    let device = shared.admit_device(&token, peer).await?;
     let body = shared
         .small_body(device.subject.tenant, device.id, request)
         .await?;
-    let call = json::call(&body).map_err(Refusal::Malformed)?;
+    let call = json::client_rpc(&body).map_err(HttpRefusal::Malformed)?;
     let (services, subject) = (&shared.services, device.subject);
     let now = services.clock.now_ms();
     let (message, answer) = services
         .calls
         .client
         .begin_request(subject, &call, now)
-        .ok_or(Refusal::Overloaded)?;
+        .ok_or(HttpRefusal::Overloaded)?;
     let mut records = RecordBatch::new();
-    records.message(subject.tenant, &message);
+    records.push_message(subject.tenant, &message);
     shared.append(&device, &records).await?;
     // Whoever waits too long is told so by an answer, too.
     Ok(match answer.await {

@@ -9,38 +9,38 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use fieldline_codec::ReasonCode;
-use fieldline_core::ingest::Uplink;
+use fieldline_core::ingest::QueueProducer;
 use fieldline_core::logging::LogGate;
-use fieldline_core::ports::{Append, AppendError};
-use fieldline_core::sessions::{CloseReason, Origin, SessionControl};
-use fieldline_model::Subject;
+use fieldline_core::ports::{AppendError, AppendFuture};
+use fieldline_core::sessions::{CloseReason, SessionControl, SessionOrigin};
+use fieldline_model::EntityKey;
 use fieldline_model::record::RecordBatch;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tracing::{debug, warn};
 
 use super::gateway::GatewayMetrics;
-use super::incoming::{Incoming, Step};
-use super::keepalive::{KeepAlive, WAITING, Watch};
+use super::incoming::{PacketHandler, ReadOutcome};
+use super::keepalive::{KeepAliveGuard, KeepAliveMonitor, WAITING};
 use super::large::LargeMemory;
-use super::login::Admitted;
+use super::login::AuthenticatedDevice;
 use super::partial::PartialBudget;
-use super::stream::{Stream, poll_read, poll_write_all, with_batch};
-use crate::Services;
-use crate::metrics::{ConnectionMetrics, Metrics};
+use super::stream::{MqttStream, poll_read, poll_write_all, with_batch};
+use crate::TransportServices;
+use crate::metrics::{ConnectionMetrics, TransportMetrics};
 
 static APPEND_GATE: LogGate = LogGate::new(2);
 static REFRESH_GATE: LogGate = LogGate::new(2);
 
 /// How long the end of a connection may take.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What all connections of the MQTT device server share.
-pub(super) struct Shared {
-    pub(super) services: Arc<Services>,
-    pub(super) keep_alive: Arc<KeepAlive>,
+pub(super) struct MqttShared {
+    pub(super) services: Arc<TransportServices>,
+    pub(super) keep_alive: Arc<KeepAliveMonitor>,
     pub(super) partial: Arc<PartialBudget>,
-    pub(super) metrics: Metrics,
+    pub(super) metrics: TransportMetrics,
     pub(super) gateway_metrics: Arc<GatewayMetrics>,
     pub(super) connections: ConnectionMetrics,
     /// Connections that may still be opened.
@@ -55,11 +55,11 @@ pub(super) struct Shared {
 }
 
 /// The place of one open connection among those that may be open; given back when dropped.
-pub(super) struct Place(Arc<Shared>);
+pub(super) struct ConnectionPermit(Arc<MqttShared>);
 
-impl Place {
-    /// Takes the place that a permit of [`Shared::places`] stands for.
-    pub(super) fn take(shared: &Arc<Shared>, permit: SemaphorePermit<'_>) -> Self {
+impl ConnectionPermit {
+    /// Takes the place that a permit of [`MqttShared::places`] stands for.
+    pub(super) fn take(shared: &Arc<MqttShared>, permit: SemaphorePermit<'_>) -> Self {
         // Not kept as a permit, which would take three times the memory.
         permit.forget();
         shared.connections.accepted.increment(1);
@@ -68,15 +68,15 @@ impl Place {
     }
 }
 
-impl Deref for Place {
-    type Target = Shared;
+impl Deref for ConnectionPermit {
+    type Target = MqttShared;
 
-    fn deref(&self) -> &Shared {
+    fn deref(&self) -> &MqttShared {
         &self.0
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.connections.open.decrement(1);
         self.places.add_permits(1);
@@ -88,10 +88,10 @@ impl Drop for Place {
 ///
 /// While a device is idle, the future of this function is what its connection takes: it holds the state that lasts and the
 /// little that every message needs. What is rare is boxed while it goes on.
-pub(super) async fn attend<S, F>(introduction: Pin<Box<F>>)
+pub(super) async fn serve_connection<S, F>(introduction: Pin<Box<F>>)
 where
-    S: Stream,
-    F: Future<Output = Option<Connection<S>>>,
+    S: MqttStream,
+    F: Future<Output = Option<MqttConnection<S>>>,
 {
     let Some(mut connection) = introduction.await else {
         return;
@@ -99,7 +99,7 @@ where
     let mut served = connection.flush().await;
     let end = loop {
         match served {
-            Ok(()) => served = connection.turn().await,
+            Ok(()) => served = connection.run_cycle().await,
             Err(end) => break end,
         }
     };
@@ -107,31 +107,31 @@ where
 }
 
 /// What one read led to.
-struct Turn {
-    taken: Taken,
-    step: Step,
+struct ReadCycle {
+    taken: PendingAppend,
+    step: ReadOutcome,
     records: u32,
     /// Something was read: what is only sent to a device does not say that it is there.
     has_read: bool,
 }
 
 /// What became of the records of a turn.
-enum Taken {
+enum PendingAppend {
     Nothing,
     /// On its way to the disk.
-    Append(Append),
+    Append(AppendFuture),
     /// The journal is catching up: the records have to wait here.
-    Waiting(Pin<Box<dyn Future<Output = Result<Append, AppendError>> + Send>>),
+    Waiting(Pin<Box<dyn Future<Output = Result<AppendFuture, AppendError>> + Send>>),
     Refused(Box<AppendError>),
 }
 
-impl Taken {
+impl PendingAppend {
     /// Hands the records to the journal, without waiting.
-    fn of(uplink: &Uplink, queue: Option<&str>, subject: Subject, batch: &mut RecordBatch) -> Self {
+    fn of(uplink: &QueueProducer, queue: Option<&str>, subject: EntityKey, batch: &mut RecordBatch) -> Self {
         if batch.is_empty() {
             return Self::Nothing;
         }
-        let routed = queue.map(|queue| uplink.to(subject.tenant, Some(queue)));
+        let routed = queue.map(|queue| uplink.queue_for(subject.tenant, Some(queue)));
         let uplink = routed.as_deref().unwrap_or(uplink);
         match uplink.try_append(subject, batch) {
             Ok(append) => Self::Append(append),
@@ -158,7 +158,7 @@ impl Taken {
 
 /// How a connection ended.
 #[derive(Debug)]
-enum End {
+enum ConnectionEnd {
     /// By the device, or by the network.
     Peer,
     /// By the server, with what a version 5 device is told.
@@ -166,25 +166,25 @@ enum End {
 }
 
 /// A connection whose device was let in.
-pub(super) struct Connection<S> {
+pub(super) struct MqttConnection<S> {
     stream: S,
     // Given back after the stream was closed.
-    shared: Place,
-    incoming: Incoming,
-    _watch: Watch,
+    shared: ConnectionPermit,
+    incoming: PacketHandler,
+    _watch: KeepAliveGuard,
     /// How much of what is to be written was written.
     written: u32,
     /// Whether what is left of earlier reads may hold a whole packet.
     pending: bool,
 }
 
-impl<S: Stream> Connection<S> {
+impl<S: MqttStream> MqttConnection<S> {
     /// Registers the session.
-    pub(super) fn open(shared: Place, stream: S, admitted: Admitted) -> Self {
+    pub(super) fn open(shared: ConnectionPermit, stream: S, admitted: AuthenticatedDevice) -> Self {
         let device = admitted.device.clone();
         let subject = device.subject;
         let control = Arc::new(SessionControl::default());
-        let origin = Origin {
+        let origin = SessionOrigin {
             since_ms: shared.services.clock.now_ms(),
             ..admitted.origin
         };
@@ -195,10 +195,10 @@ impl<S: Stream> Connection<S> {
             seconds => ((u32::from(seconds) * 3).div_ceil(2), CloseReason::KeepAlive),
         };
         let watch = shared.keep_alive.watch(control, allowed_s, reason);
-        shared.services.activity.connected(subject);
+        shared.services.activity.record_connect(subject);
         Self {
             stream,
-            incoming: Incoming::new(admitted, session, shared.partial.share()),
+            incoming: PacketHandler::new(admitted, session, shared.partial.share()),
             shared,
             _watch: watch,
             written: 0,
@@ -207,20 +207,20 @@ impl<S: Stream> Connection<S> {
     }
 
     /// Reads once and sees everything that came through, acknowledgements included.
-    async fn turn(&mut self) -> Result<(), End> {
+    async fn run_cycle(&mut self) -> Result<(), ConnectionEnd> {
         let mut turn = poll_fn(|context| self.poll_turn(context)).await?;
         self.incoming.follow_subscriptions(&self.shared);
         if turn.has_read {
             self.keep_waiting();
             let durable = poll_fn(|context| self.poll_durable(&mut turn.taken, context)).await;
-            self.has_heard();
+            self.mark_heard();
             self.count(turn.records, durable)?;
         }
-        if let Step::Answer(question) = turn.step {
+        if let ReadOutcome::Answer(question) = turn.step {
             self.pending = true;
             self.keep_waiting();
             turn.step = Box::pin(self.incoming.answer(&self.shared, question)).await;
-            self.has_heard();
+            self.mark_heard();
         }
         if self.incoming.can_deliver() {
             self.incoming.deliver(&self.shared);
@@ -230,9 +230,9 @@ impl<S: Stream> Connection<S> {
             Some(patience) => Box::pin(self.flush_within(patience)).await?,
         }
         match turn.step {
-            Step::End(None) => return Err(End::Peer),
-            Step::End(Some(code)) => return Err(End::Server(code)),
-            Step::Continue | Step::Answer(_) => {}
+            ReadOutcome::End(None) => return Err(ConnectionEnd::Peer),
+            ReadOutcome::End(Some(code)) => return Err(ConnectionEnd::Server(code)),
+            ReadOutcome::Continue | ReadOutcome::Answer(_) => {}
         }
         if self.incoming.device().is_stale() {
             Box::pin(self.refresh()).await?;
@@ -242,22 +242,22 @@ impl<S: Stream> Connection<S> {
 
     /// While the server itself keeps the device waiting, its silence does not count.
     fn keep_waiting(&self) {
-        self.incoming.guard.control().heard(WAITING);
+        self.incoming.guard.control().mark_heard(WAITING);
     }
 
-    fn has_heard(&self) {
+    fn mark_heard(&self) {
         let now_s = self.shared.keep_alive.now_s();
-        self.incoming.guard.control().heard(now_s);
+        self.incoming.guard.control().mark_heard(now_s);
     }
 
     /// Reads once, or goes on with what was read, and hands what came to the journal.
-    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<Result<Turn, End>> {
-        let shared: &Shared = &self.shared;
+    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<Result<ReadCycle, ConnectionEnd>> {
+        let shared: &MqttShared = &self.shared;
         let incoming = &mut self.incoming;
         if std::mem::take(&mut self.pending) {
             let turn = with_batch(|batch| {
                 let step = incoming.resume(shared, batch);
-                Turn::of(shared, incoming, batch, step)
+                ReadCycle::of(shared, incoming, batch, step)
             });
             return Poll::Ready(Ok(turn));
         }
@@ -266,20 +266,20 @@ impl<S: Stream> Connection<S> {
         }
         let read = poll_read(&mut self.stream, context, |input, batch| {
             if input.is_empty() {
-                return Err(End::Peer);
+                return Err(ConnectionEnd::Peer);
             }
             if incoming.device().is_stale() {
                 // What came is handled by the settings that are in force now.
                 incoming.keep(input);
                 self.pending = true;
-                return Ok(Turn::of(shared, incoming, batch, Step::Continue));
+                return Ok(ReadCycle::of(shared, incoming, batch, ReadOutcome::Continue));
             }
             let step = incoming.receive(shared, input, batch);
-            Ok(Turn::of(shared, incoming, batch, step))
+            Ok(ReadCycle::of(shared, incoming, batch, step))
         });
         match read {
-            Poll::Ready(read) => Poll::Ready(read.unwrap_or(Err(End::Peer))),
-            Poll::Pending if self.incoming.can_deliver() => Poll::Ready(Ok(Turn::IDLE)),
+            Poll::Ready(read) => Poll::Ready(read.unwrap_or(Err(ConnectionEnd::Peer))),
+            Poll::Pending if self.incoming.can_deliver() => Poll::Ready(Ok(ReadCycle::IDLE)),
             Poll::Pending => Poll::Pending,
         }
     }
@@ -287,18 +287,22 @@ impl<S: Stream> Connection<S> {
     /// Waits until the journal has taken the records, and until they are durable if the device waits for an
     /// acknowledgement. Ends early when the session is told to close: what the journal has taken by then stays taken, but
     /// is not acknowledged.
-    fn poll_durable(&self, taken: &mut Taken, context: &mut Context<'_>) -> Poll<Result<(), Unsettled>> {
+    fn poll_durable(
+        &self,
+        taken: &mut PendingAppend,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), ReadCycleFailure>> {
         match taken.poll(context, self.incoming.has_answers()) {
-            Poll::Ready(outcome) => Poll::Ready(outcome.map_err(Unsettled::Refused)),
+            Poll::Ready(outcome) => Poll::Ready(outcome.map_err(ReadCycleFailure::Refused)),
             Poll::Pending => match poll_closed(self.incoming.guard.control(), context) {
-                Some(end) => Poll::Ready(Err(Unsettled::Closed(end))),
+                Some(end) => Poll::Ready(Err(ReadCycleFailure::Closed(end))),
                 None => Poll::Pending,
             },
         }
     }
 
     /// Counts what the journal has taken; what it has not taken is not acknowledged.
-    fn count(&mut self, records: u32, durable: Result<(), Unsettled>) -> Result<(), End> {
+    fn count(&mut self, records: u32, durable: Result<(), ReadCycleFailure>) -> Result<(), ConnectionEnd> {
         let metrics = &self.shared.metrics;
         let end = match durable {
             Ok(()) => {
@@ -307,13 +311,13 @@ impl<S: Stream> Connection<S> {
                 }
                 return Ok(());
             }
-            Err(Unsettled::Closed(end)) => end,
-            Err(Unsettled::Refused(error)) => {
+            Err(ReadCycleFailure::Closed(end)) => end,
+            Err(ReadCycleFailure::Refused(error)) => {
                 metrics.refused_appends.increment(u64::from(records));
                 if let Some(suppressed) = APPEND_GATE.open() {
                     warn!(%error, suppressed, "messages of a device were not taken, its connection is closed");
                 }
-                End::Server(ReasonCode::ImplementationSpecificError)
+                ConnectionEnd::Server(ReasonCode::ImplementationSpecificError)
             }
         };
         self.incoming.out.clear();
@@ -322,13 +326,13 @@ impl<S: Stream> Connection<S> {
 
     /// Writes what waits to be written. A peer that does not read would hold it for ever, so it ends when the session is
     /// told to close.
-    fn flush(&mut self) -> impl Future<Output = Result<(), End>> {
+    fn flush(&mut self) -> impl Future<Output = Result<(), ConnectionEnd>> {
         poll_fn(|context| {
             if !self.incoming.has_answers() {
                 return Poll::Ready(Ok(()));
             }
             let written = match self.poll_write(context) {
-                Poll::Ready(written) => written.map_err(|_| End::Peer),
+                Poll::Ready(written) => written.map_err(|_| ConnectionEnd::Peer),
                 Poll::Pending => match poll_closed(self.incoming.guard.control(), context) {
                     Some(end) => Err(self.cut_off(end)),
                     None => return Poll::Pending,
@@ -341,24 +345,28 @@ impl<S: Stream> Connection<S> {
     }
 
     /// The same of a large message: it takes memory that others wait for, so that its reader has to keep going.
-    async fn flush_within(&mut self, patience: Duration) -> Result<(), End> {
+    async fn flush_within(&mut self, patience: Duration) -> Result<(), ConnectionEnd> {
         // The device is not heard meanwhile.
         self.keep_waiting();
         let written = tokio::time::timeout(patience, self.flush()).await;
-        self.has_heard();
+        self.mark_heard();
         if let Ok(written) = written {
             return written;
         }
         debug!(device = %self.incoming.device().id, "a large message is read too slowly");
-        let end = self.cut_off(End::Server(ReasonCode::QuotaExceeded));
+        let end = self.cut_off(ConnectionEnd::Server(ReasonCode::QuotaExceeded));
         self.incoming.clear_out();
         self.written = 0;
         Err(end)
     }
 
     /// How it ends where what is to be written is given up: nothing can be told in the middle of a packet.
-    fn cut_off(&self, end: End) -> End {
-        if self.written > 0 { End::Peer } else { end }
+    fn cut_off(&self, end: ConnectionEnd) -> ConnectionEnd {
+        if self.written > 0 {
+            ConnectionEnd::Peer
+        } else {
+            end
+        }
     }
 
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -366,7 +374,7 @@ impl<S: Stream> Connection<S> {
     }
 
     /// Follows changes of the device and its profiles.
-    async fn refresh(&mut self) -> Result<(), End> {
+    async fn refresh(&mut self) -> Result<(), ConnectionEnd> {
         let device = self.incoming.device().clone();
         if let Err(error) = self.shared.services.directory.refresh(&device).await
             && let Some(suppressed) = REFRESH_GATE.open()
@@ -374,7 +382,7 @@ impl<S: Stream> Connection<S> {
             warn!(%error, suppressed, "cannot read a device's settings again, going on with the old ones");
         }
         if device.is_revoked() {
-            return Err(End::Server(code_of(CloseReason::CredentialsChanged)));
+            return Err(ConnectionEnd::Server(code_of(CloseReason::CredentialsChanged)));
         }
         self.incoming.settings = device.settings();
         if let Some(gateway) = self.incoming.rare.gateway_mut() {
@@ -384,11 +392,11 @@ impl<S: Stream> Connection<S> {
     }
 
     /// Tells the device where the server ends the connection, takes the session back, and closes the stream.
-    async fn close(&mut self, end: End) {
+    async fn close(&mut self, end: ConnectionEnd) {
         let subject = self.incoming.device().subject;
-        self.incoming.leave(&self.shared);
+        self.incoming.end_sub_sessions(&self.shared);
         debug!(device = %subject.entity.id, ?end, "session ended");
-        if let End::Server(code) = end {
+        if let ConnectionEnd::Server(code) = end {
             self.written = 0;
             self.incoming.out.clear();
             self.incoming.session.disconnect(code, &mut self.incoming.out);
@@ -400,47 +408,47 @@ impl<S: Stream> Connection<S> {
             .await;
         }
         if self.incoming.guard.end() {
-            self.shared.services.activity.disconnected(subject);
+            self.shared.services.activity.record_disconnect(subject);
         }
         // The same goes for the end of TLS.
-        let _ = tokio::time::timeout(FAREWELL, self.stream.shutdown()).await;
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.stream.shutdown()).await;
     }
 }
 
 /// Why records were not settled.
-enum Unsettled {
+enum ReadCycleFailure {
     /// The journal has not taken them.
     Refused(AppendError),
     /// The session was told to close first.
-    Closed(End),
+    Closed(ConnectionEnd),
 }
 
 /// Whether the session is told to close; if not, the task is woken when it is.
-fn poll_closed(control: &SessionControl, context: &Context<'_>) -> Option<End> {
+fn poll_closed(control: &SessionControl, context: &Context<'_>) -> Option<ConnectionEnd> {
     let reason = control.poll_close(context.waker())?;
-    Some(End::Server(code_of(reason)))
+    Some(ConnectionEnd::Server(code_of(reason)))
 }
 
-impl Turn {
+impl ReadCycle {
     /// Nothing was read.
     const IDLE: Self = Self {
-        taken: Taken::Nothing,
-        step: Step::Continue,
+        taken: PendingAppend::Nothing,
+        step: ReadOutcome::Continue,
         records: 0,
         has_read: false,
     };
 
     /// Hands the records of a read to the journal, without waiting.
-    fn of(shared: &Shared, incoming: &Incoming, batch: &mut RecordBatch, step: Step) -> Self {
+    fn of(shared: &MqttShared, incoming: &PacketHandler, batch: &mut RecordBatch, step: ReadOutcome) -> Self {
         let (records, points) = (batch.count(), batch.points());
-        let taken = Taken::of(
+        let taken = PendingAppend::of(
             &shared.services.uplink,
             incoming.settings.queue.as_deref(),
             incoming.device().subject,
             batch,
         );
-        if !matches!(taken, Taken::Refused(_)) {
-            incoming.device().sent(records, points);
+        if !matches!(taken, PendingAppend::Refused(_)) {
+            incoming.device().count_sent(records, points);
         }
         Self {
             taken,
@@ -477,7 +485,7 @@ mod tests {
         }
         // With what the runtime adds to a task that makes 512 bytes, and the allocator's next size is 640. Each idle
         // connection has one. (Without optimisation it is 8 bytes more than with it.)
-        let size = size_of_future(&attend::<TcpStream, std::future::Ready<_>>);
+        let size = size_of_future(&serve_connection::<TcpStream, std::future::Ready<_>>);
         assert!(size <= 416, "{size} bytes");
     }
 }

@@ -5,15 +5,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fieldline_codec::{Publish, QoS, ReasonCode};
+use fieldline_codec::{PublishPacket, QoS, ReasonCode};
 use fieldline_core::logging::LogGate;
-use fieldline_core::ota::{Image, Offer};
+use fieldline_core::ota::{OtaImage, OtaOffer};
 use fieldline_model::entity::OtaKind;
 use tracing::{debug, warn};
 
-use super::connection::Shared;
-use super::incoming::{Flow, Incoming, Question, Step};
-use super::large::{LargeMessage, MAX_WHOLE};
+use super::connection::MqttShared;
+use super::incoming::{DeferredRequest, PacketFlow, PacketHandler, ReadOutcome};
+use super::large::{LargeMessageLease, MAX_WHOLE};
 
 static GATE: LogGate = LogGate::new(2);
 
@@ -36,38 +36,38 @@ pub(super) struct ChunkRequest {
 }
 
 /// A request that goes on.
-struct Download {
+struct ChunkDownload {
     kind: OtaKind,
     id: String,
     size: u32,
-    image: Option<Arc<Image>>,
+    image: Option<Arc<OtaImage>>,
 }
 
 /// What a connection downloads.
 #[derive(Default)]
-pub(super) struct Downloads {
-    requests: Vec<Download>,
+pub(super) struct ConnectionDownloads {
+    requests: Vec<ChunkDownload>,
     /// Held while a large message waits to be written.
-    memory: Option<LargeMessage>,
+    memory: Option<LargeMessageLease>,
 }
 
-impl Downloads {
+impl ConnectionDownloads {
     /// How long it may take to write what was sent, where it is large.
     pub(super) fn time_to_write(&self) -> Option<Duration> {
-        self.memory.as_ref().map(LargeMessage::time_to_write)
+        self.memory.as_ref().map(LargeMessageLease::time_to_write)
     }
 
     /// What was sent is written.
-    pub(super) fn written(&mut self) {
+    pub(super) fn finish_write(&mut self) {
         self.memory = None;
     }
 
     /// What is known of a request, with the size of its chunks.
-    fn begin(&mut self, request: &ChunkRequest) -> Download {
-        let known = |download: &Download| download.kind == request.kind && download.id == request.id;
+    fn begin(&mut self, request: &ChunkRequest) -> ChunkDownload {
+        let known = |download: &ChunkDownload| download.kind == request.kind && download.id == request.id;
         let mut download = match self.requests.iter().position(known) {
             Some(at) => self.requests.remove(at),
-            None => Download {
+            None => ChunkDownload {
                 kind: request.kind,
                 id: request.id.clone(),
                 size: 0,
@@ -84,7 +84,7 @@ impl Downloads {
         download
     }
 
-    fn keep(&mut self, download: Download) {
+    fn keep(&mut self, download: ChunkDownload) {
         if self.requests.len() >= REMEMBERED {
             self.requests.remove(0);
         }
@@ -92,15 +92,15 @@ impl Downloads {
     }
 }
 
-impl Incoming {
+impl PacketHandler {
     /// The device asks for a chunk.
     pub(super) fn ask_chunk(
         &mut self,
-        shared: &Shared,
-        publish: &Publish<'_>,
+        shared: &MqttShared,
+        publish: &PublishPacket<'_>,
         kind: OtaKind,
         (id, number): (String, Option<u32>),
-    ) -> Flow {
+    ) -> PacketFlow {
         let size = match publish.payload {
             b"" => Ok(None),
             text => std::str::from_utf8(text).map_or(Err(()), |text| match text.parse::<i32>() {
@@ -118,11 +118,11 @@ impl Incoming {
             number,
             size,
         };
-        self.ask(shared, publish, Ok(Question::Chunk(request)))
+        self.ask(shared, publish, Ok(DeferredRequest::Chunk(request)))
     }
 
     /// Sends a chunk, or why there is none.
-    pub(super) async fn send_chunk(&mut self, shared: &Shared, request: ChunkRequest) -> Step {
+    pub(super) async fn send_chunk(&mut self, shared: &MqttShared, request: ChunkRequest) -> ReadOutcome {
         let device = self.device().clone();
         let services = &shared.services;
         let mut download = self.rare.downloads().begin(&request);
@@ -133,9 +133,9 @@ impl Incoming {
         let image = match download.image.take() {
             Some(image) => image,
             None => match services.downloads.offer(&device, request.kind).await {
-                Ok(Offer::Image(image)) => image,
-                Ok(Offer::None) => return self.end_download("NOT_FOUND"),
-                Ok(Offer::Elsewhere) => return self.end_download("FAILURE"),
+                Ok(OtaOffer::Image(image)) => image,
+                Ok(OtaOffer::None) => return self.end_download("NOT_FOUND"),
+                Ok(OtaOffer::Elsewhere) => return self.end_download("FAILURE"),
                 Err(error) => return failed(&error),
             },
         };
@@ -148,7 +148,7 @@ impl Incoming {
         if length > SMALL {
             let Some(memory) = shared.large.take(device.subject.tenant, length).await else {
                 debug!(device = %device.id, "too many large downloads at a time");
-                return Step::End(Some(ReasonCode::QuotaExceeded));
+                return ReadOutcome::End(Some(ReasonCode::QuotaExceeded));
             };
             self.rare.downloads().memory = Some(memory);
         }
@@ -160,25 +160,25 @@ impl Incoming {
         let topic = format!("v2/{prefix}/response/{id}/chunk/{number}");
         let qos = self.granted.qos_of(&topic).unwrap_or(QoS::AtLeastOnce);
         if let Err(error) = self.send(&topic, qos, &chunk, None) {
-            self.rare.written();
+            self.rare.finish_write();
             debug!(device = %device.id, %error, "cannot send a chunk");
         }
-        Step::Continue
+        ReadOutcome::Continue
     }
 
     /// Tells why there is nothing to download. Devices of this API expect the connection to end with it.
-    fn end_download(&mut self, why: &str) -> Step {
+    fn end_download(&mut self, why: &str) -> ReadOutcome {
         let qos = self.granted.qos_of(ERROR).unwrap_or(QoS::AtLeastOnce);
         if let Err(error) = self.send(ERROR, qos, why.as_bytes(), None) {
             debug!(device = %self.device().id, %error, "cannot send an error");
         }
-        Step::End(Some(ReasonCode::ImplementationSpecificError))
+        ReadOutcome::End(Some(ReasonCode::ImplementationSpecificError))
     }
 }
 
-fn failed(error: &fieldline_core::ports::StoreError) -> Step {
+fn failed(error: &fieldline_core::ports::StoreError) -> ReadOutcome {
     if let Some(suppressed) = GATE.open() {
         warn!(%error, suppressed, "cannot read a chunk of an OTA package");
     }
-    Step::End(Some(ReasonCode::ImplementationSpecificError))
+    ReadOutcome::End(Some(ReasonCode::ImplementationSpecificError))
 }

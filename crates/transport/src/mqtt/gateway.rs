@@ -8,12 +8,12 @@ mod metrics;
 mod protobuf;
 mod sessions;
 
-use fieldline_codec::{PacketId, Publish, QoS, ReasonCode};
-use fieldline_core::devices::{DeviceHandle, Refused};
+use fieldline_codec::{PacketId, PublishPacket, QoS, ReasonCode};
+use fieldline_core::devices::{DeviceHandle, MessageRefusal};
 use fieldline_core::downlink::Downlink;
-use fieldline_core::ports::{Append, AppendError, StoreError};
+use fieldline_core::ports::{AppendError, AppendFuture, StoreError};
 use fieldline_core::services::{ServiceError, ServiceErrorKind};
-use fieldline_core::sessions::Content;
+use fieldline_core::sessions::OutboundPayload;
 use fieldline_model::json::{self, JsonError};
 use fieldline_model::record::RecordBatch;
 use fieldline_model::timeseries::AttributeScope;
@@ -25,12 +25,12 @@ use fieldline_protobuf::api::{
 use prost::Message as _;
 use tracing::{debug, warn};
 
-use self::messages::{Body, Message};
+use self::messages::{GatewayBody, GatewayCommand};
 pub(super) use self::metrics::GatewayMetrics;
-pub(super) use self::sessions::Gateway;
-use super::connection::Shared;
-use super::incoming::{Flow, Incoming, Step};
-use crate::Services;
+pub(super) use self::sessions::GatewaySessions;
+use super::connection::MqttShared;
+use super::incoming::{PacketFlow, PacketHandler, ReadOutcome};
+use crate::TransportServices;
 use crate::payload::{self, PayloadError};
 
 const ATTRIBUTES: &str = "v1/gateway/attributes";
@@ -41,7 +41,7 @@ const DISCONNECT: &str = "v1/gateway/disconnect";
 const DEFAULT_TYPE: &str = "default";
 
 /// What a gateway has published.
-pub(super) struct Said {
+pub(super) struct GatewayMessage {
     /// The topic behind `v1/gateway`.
     topic: String,
     payload: Vec<u8>,
@@ -49,8 +49,8 @@ pub(super) struct Said {
     packet_id: Option<PacketId>,
 }
 
-impl Said {
-    pub(super) fn of(publish: &Publish<'_>, topic: &str) -> Self {
+impl GatewayMessage {
+    pub(super) fn of(publish: &PublishPacket<'_>, topic: &str) -> Self {
         Self {
             topic: topic.to_owned(),
             payload: publish.payload.to_vec(),
@@ -60,53 +60,53 @@ impl Said {
     }
 
     /// As much of it as its acknowledgement needs.
-    fn header(&self) -> Publish<'static> {
-        Publish {
+    fn header(&self) -> PublishPacket<'static> {
+        PublishPacket {
             qos: self.qos,
             packet_id: self.packet_id,
-            ..Publish::new("", b"")
+            ..PublishPacket::new("", b"")
         }
     }
 }
 
 /// Why a message was not carried out.
-enum Problem {
+enum GatewayError {
     UnknownTopic,
     Malformed(String),
     /// The tenant has as many devices as it may have.
     Full,
     /// What came from the device of that name goes beyond a limit.
-    Limited(String, Refused),
+    Limited(String, MessageRefusal),
     /// The server cannot take it now.
     Busy,
     Failed(String),
 }
 
-impl From<JsonError> for Problem {
+impl From<JsonError> for GatewayError {
     fn from(error: JsonError) -> Self {
         Self::Malformed(error.to_string())
     }
 }
 
-impl From<MessageError> for Problem {
+impl From<MessageError> for GatewayError {
     fn from(error: MessageError) -> Self {
         Self::Malformed(error.to_string())
     }
 }
 
-impl From<PayloadError> for Problem {
+impl From<PayloadError> for GatewayError {
     fn from(error: PayloadError) -> Self {
         Self::Malformed(error.to_string())
     }
 }
 
-impl From<StoreError> for Problem {
+impl From<StoreError> for GatewayError {
     fn from(error: StoreError) -> Self {
         Self::Failed(error.to_string())
     }
 }
 
-impl From<ServiceError> for Problem {
+impl From<ServiceError> for GatewayError {
     fn from(error: ServiceError) -> Self {
         match error.kind() {
             ServiceErrorKind::LimitExceeded { .. } => Self::Full,
@@ -116,16 +116,16 @@ impl From<ServiceError> for Problem {
     }
 }
 
-impl Incoming {
+impl PacketHandler {
     /// Carries out what the device has said as a gateway. From a device that is none it is ignored, and not acknowledged.
-    pub(super) async fn speak(&mut self, shared: &Shared, said: Said) -> Step {
+    pub(super) async fn handle_gateway(&mut self, shared: &MqttShared, said: GatewayMessage) -> ReadOutcome {
         let header = said.header();
-        shared.services.activity.heard(self.device().subject);
+        shared.services.activity.record_activity(self.device().subject);
         match self.is_gateway(shared).await {
             Ok(true) => {}
             Ok(false) => {
-                self.session.leave_unanswered(&header);
-                return Step::Continue;
+                self.session.skip_ack(&header);
+                return ReadOutcome::Continue;
             }
             Err(problem) => return self.refuse_gateway(shared, &header, problem),
         }
@@ -136,50 +136,55 @@ impl Incoming {
                 if let Some(answer) = answer {
                     self.answer_gateway(&answer);
                 }
-                Step::Continue
+                ReadOutcome::Continue
             }
             Err(problem) => self.refuse_gateway(shared, &header, problem),
         }
     }
 
-    fn refuse_gateway(&mut self, shared: &Shared, header: &Publish<'_>, problem: Problem) -> Step {
+    fn refuse_gateway(
+        &mut self,
+        shared: &MqttShared,
+        header: &PublishPacket<'_>,
+        problem: GatewayError,
+    ) -> ReadOutcome {
         let gateway = self.device().id;
         let flow = match problem {
-            Problem::UnknownTopic => {
+            GatewayError::UnknownTopic => {
                 self.acknowledge(header, ReasonCode::TopicNameInvalid);
-                Flow::Next
+                PacketFlow::Next
             }
-            Problem::Malformed(error) => {
+            GatewayError::Malformed(error) => {
                 debug!(%gateway, error, "message of a gateway failed validation");
                 self.invalid(shared, header)
             }
-            Problem::Full => {
+            GatewayError::Full => {
                 debug!(%gateway, "the tenant has as many devices as it may have");
                 self.acknowledge(header, ReasonCode::QuotaExceeded);
-                Flow::Next
+                PacketFlow::Next
             }
-            Problem::Limited(name, refused) => self.refuse_behind(shared, header, &name, &refused),
-            Problem::Busy => Flow::Stop(Step::End(Some(ReasonCode::ServerBusy))),
-            Problem::Failed(error) => {
+            GatewayError::Limited(name, refused) => self.refuse_sub_device(shared, header, &name, &refused),
+            GatewayError::Busy => PacketFlow::Stop(ReadOutcome::End(Some(ReasonCode::ServerBusy))),
+            GatewayError::Failed(error) => {
                 warn!(%gateway, error, "message of a gateway was not taken");
-                Flow::Stop(Step::End(Some(ReasonCode::ImplementationSpecificError)))
+                PacketFlow::Stop(ReadOutcome::End(Some(ReasonCode::ImplementationSpecificError)))
             }
         };
         match flow {
-            Flow::Next => Step::Continue,
-            Flow::Stop(step) => step,
+            PacketFlow::Next => ReadOutcome::Continue,
+            PacketFlow::Stop(step) => step,
         }
     }
 
     /// Tells the gateway whose message went beyond which limit, and ends its connection: version 3 has no other way to say
     /// that a message was not taken.
-    fn refuse_behind(
+    fn refuse_sub_device(
         &mut self,
-        shared: &Shared,
-        header: &Publish<'_>,
+        shared: &MqttShared,
+        header: &PublishPacket<'_>,
         name: &str,
-        refused: &Refused,
-    ) -> Flow {
+        refused: &MessageRefusal,
+    ) -> PacketFlow {
         if !self.session.version().is_v5() {
             return self.refuse(shared, refused);
         }
@@ -196,15 +201,20 @@ impl Incoming {
         self.acknowledge(header, ReasonCode::QuotaExceeded);
         let why = refused.to_string();
         self.session
-            .disconnect_because(ReasonCode::QuotaExceeded, &why, &mut self.out);
-        Flow::Stop(Step::End(None))
+            .disconnect_with_reason(ReasonCode::QuotaExceeded, &why, &mut self.out);
+        PacketFlow::Stop(ReadOutcome::End(None))
     }
 
     /// Lets a message of a device behind the gateway pass, which counts it.
-    fn pass_behind(&self, name: &str, device: &DeviceHandle, points: u32) -> Result<(), Problem> {
+    fn count_sub_device_message(
+        &self,
+        name: &str,
+        device: &DeviceHandle,
+        points: u32,
+    ) -> Result<(), GatewayError> {
         device
-            .pass_through(self.device(), points)
-            .map_err(|refused| Problem::Limited(name.to_owned(), refused))
+            .acquire_through(self.device(), points)
+            .map_err(|refused| GatewayError::Limited(name.to_owned(), refused))
     }
 
     /// Sends attributes that the gateway has asked for.
@@ -217,25 +227,29 @@ impl Incoming {
     }
 
     /// Returns what is to be answered, if that is more than an acknowledgement.
-    async fn carry_out(&mut self, shared: &Shared, said: &Said) -> Result<Option<Vec<u8>>, Problem> {
+    async fn carry_out(
+        &mut self,
+        shared: &MqttShared,
+        said: &GatewayMessage,
+    ) -> Result<Option<Vec<u8>>, GatewayError> {
         let message = match self.settings.mqtt_payloads {
-            Some(_) => Message::parse_protobuf(&said.topic, &said.payload)?,
-            None => Message::parse(&said.topic, &said.payload)?,
+            Some(_) => GatewayCommand::parse_protobuf(&said.topic, &said.payload)?,
+            None => GatewayCommand::parse(&said.topic, &said.payload)?,
         };
         let mut answered = None;
         match message {
-            Message::Connect(name, device_type) => {
+            GatewayCommand::Connect(name, device_type) => {
                 let device_type = device_type.as_deref().filter(|name| !name.is_empty());
                 let device = self
-                    .behind(shared, &name, device_type.unwrap_or(DEFAULT_TYPE))
+                    .open_sub_device(shared, &name, device_type.unwrap_or(DEFAULT_TYPE))
                     .await?;
-                self.pass_behind(&name, &device, 0)?;
+                self.count_sub_device_message(&name, &device, 0)?;
             }
-            Message::Disconnect(name) => self.leave_one(shared, &name),
-            Message::Telemetry(mut devices) => {
+            GatewayCommand::Disconnect(name) => self.end_sub_session(shared, &name),
+            GatewayCommand::Telemetry(mut devices) => {
                 let mut said = Vec::new();
                 for (_, body) in &mut devices {
-                    if let Body::Json(body) = body {
+                    if let GatewayBody::Json(body) = body {
                         metrics::take_metadata(body, &mut said)?;
                     }
                 }
@@ -246,33 +260,35 @@ impl Incoming {
                 })
                 .await?;
             }
-            Message::Attributes(devices) => {
+            GatewayCommand::Attributes(devices) => {
                 self.take_all(shared, devices, |shared, device, body, batch| {
                     attributes(&shared.services, device, body, batch)
                 })
                 .await?;
             }
-            Message::Request(mut request) => {
-                let device = self.behind(shared, &request.device, DEFAULT_TYPE).await?;
-                self.pass_behind(&request.device, &device, 0)?;
+            GatewayCommand::Request(mut request) => {
+                let device = self
+                    .open_sub_device(shared, &request.device, DEFAULT_TYPE)
+                    .await?;
+                self.count_sub_device_message(&request.device, &device, 0)?;
                 let found = request.find(&shared.services, &device).await?;
                 answered = Some(match self.settings.mqtt_payloads {
                     Some(_) => request.message(&found).encode_to_vec(),
                     None => request.json_answer(&found).into_bytes(),
                 });
             }
-            Message::Answer(answer) => {
-                let device = self.behind(shared, &answer.device, DEFAULT_TYPE).await?;
-                self.pass_behind(&answer.device, &device, 0)?;
+            GatewayCommand::Answer(answer) => {
+                let device = self.open_sub_device(shared, &answer.device, DEFAULT_TYPE).await?;
+                self.count_sub_device_message(&answer.device, &device, 0)?;
                 let calls = &shared.services.calls;
-                if !calls.answered(device.subject, answer.id, answer.data) {
-                    return Err(Problem::Busy);
+                if !calls.handle_answer(device.subject, answer.id, answer.data) {
+                    return Err(GatewayError::Busy);
                 }
             }
-            Message::Claim(devices) => {
+            GatewayCommand::Claim(devices) => {
                 for (name, claim) in devices {
-                    let device = self.behind(shared, &name, DEFAULT_TYPE).await?;
-                    self.pass_behind(&name, &device, 0)?;
+                    let device = self.open_sub_device(shared, &name, DEFAULT_TYPE).await?;
+                    self.count_sub_device_message(&name, &device, 0)?;
                     let claims = &shared.services.onboarding.claims;
                     claims
                         .open(device.subject, claim.secret_key, claim.duration_ms)
@@ -286,39 +302,46 @@ impl Incoming {
     /// Brings the messages of all devices to the journal, and waits until they are durable; none of them if one is wrong.
     async fn take_all<M>(
         &mut self,
-        shared: &Shared,
-        devices: Vec<(String, Body<M>)>,
-        parse: fn(&Shared, &DeviceHandle, &Body<M>, &mut RecordBatch) -> Result<(), PayloadError>,
-    ) -> Result<(), Problem> {
+        shared: &MqttShared,
+        devices: Vec<(String, GatewayBody<M>)>,
+        parse: fn(&MqttShared, &DeviceHandle, &GatewayBody<M>, &mut RecordBatch) -> Result<(), PayloadError>,
+    ) -> Result<(), GatewayError> {
         let mut parsed = Vec::with_capacity(devices.len());
         for (name, body) in devices {
-            let device = self.behind(shared, &name, DEFAULT_TYPE).await?;
+            let device = self.open_sub_device(shared, &name, DEFAULT_TYPE).await?;
             let mut batch = RecordBatch::new();
             parse(shared, &device, &body, &mut batch)?;
-            self.pass_behind(&name, &device, batch.points())?;
+            self.count_sub_device_message(&name, &device, batch.points())?;
             parsed.push((device, batch));
         }
-        let mut appends: Vec<Append> = Vec::with_capacity(parsed.len());
+        let mut appends: Vec<AppendFuture> = Vec::with_capacity(parsed.len());
         for (device, batch) in &parsed {
             if batch.is_empty() {
                 continue;
             }
             let append = append(&shared.services, device, batch).await;
-            appends.push(append.map_err(|error| Problem::Failed(error.to_string()))?);
-            device.sent(batch.count(), batch.points());
+            appends.push(append.map_err(|error| GatewayError::Failed(error.to_string()))?);
+            device.count_sent(batch.count(), batch.points());
             shared.metrics.messages.increment(u64::from(batch.count()));
         }
         for append in appends {
-            append.await.map_err(|error| Problem::Failed(error.to_string()))?;
+            append
+                .await
+                .map_err(|error| GatewayError::Failed(error.to_string()))?;
         }
         Ok(())
     }
 
     /// Sends something to a device behind the gateway.
-    pub(super) fn deliver_behind(&mut self, shared: &Shared, name: &str, content: Content) {
+    pub(super) fn deliver_to_sub_device(
+        &mut self,
+        shared: &MqttShared,
+        name: &str,
+        content: OutboundPayload,
+    ) {
         let downlink = match content {
-            Content::Downlink(downlink) => downlink,
-            Content::Close(_) => return self.leave_closed(shared, name),
+            OutboundPayload::Downlink(downlink) => downlink,
+            OutboundPayload::Close(_) => return self.leave_closed(shared, name),
         };
         let topic = match &downlink {
             Downlink::Attributes(_) => ATTRIBUTES,
@@ -338,38 +361,40 @@ impl Incoming {
             return;
         };
         match self.send(topic, qos, &body, Some(call.clone())) {
-            Ok(()) => shared.services.calls.sent(&call, qos != QoS::AtMostOnce),
-            Err(error) => shared.services.calls.failed(&call, &error.to_string()),
+            Ok(()) => shared.services.calls.handle_sent(&call, qos != QoS::AtMostOnce),
+            Err(error) => shared.services.calls.handle_failure(&call, &error.to_string()),
         }
     }
 }
 
 /// Brings messages of a device to the queue of its profile.
 async fn append(
-    services: &Services,
+    services: &TransportServices,
     device: &DeviceHandle,
     batch: &RecordBatch,
-) -> Result<Append, AppendError> {
+) -> Result<AppendFuture, AppendError> {
     let settings = device.settings();
     let uplink = &services.uplink;
     let routed = settings.queue.as_deref();
-    let routed = routed.map(|queue| uplink.to(device.subject.tenant, Some(queue)));
+    let routed = routed.map(|queue| uplink.queue_for(device.subject.tenant, Some(queue)));
     let uplink = routed.as_deref().unwrap_or(uplink);
     uplink.append(device.subject, batch).await
 }
 
 fn telemetry(
-    services: &Services,
+    services: &TransportServices,
     device: &DeviceHandle,
-    body: &Body<PostTelemetryMsg>,
+    body: &GatewayBody<PostTelemetryMsg>,
     batch: &mut RecordBatch,
 ) -> Result<(), PayloadError> {
     let ttl_seconds = device.settings().ttl_seconds;
     match body {
-        Body::Json(body) => payload::telemetry(services, device, ttl_seconds, body.get().as_bytes(), batch)?,
-        Body::Protobuf(message) => {
+        GatewayBody::Json(body) => {
+            payload::telemetry(services, device, ttl_seconds, body.get().as_bytes(), batch)?;
+        }
+        GatewayBody::Protobuf(message) => {
             let now_ms = services.clock.now_ms();
-            let mut record = batch.telemetry(device.subject, now_ms, ttl_seconds);
+            let mut record = batch.begin_telemetry(device.subject, now_ms, ttl_seconds);
             message.write(|| device.times.next(now_ms), &mut record)?;
             record.finish();
         }
@@ -378,16 +403,16 @@ fn telemetry(
 }
 
 fn attributes(
-    services: &Services,
+    services: &TransportServices,
     device: &DeviceHandle,
-    body: &Body<PostAttributeMsg>,
+    body: &GatewayBody<PostAttributeMsg>,
     batch: &mut RecordBatch,
 ) -> Result<(), PayloadError> {
     match body {
-        Body::Json(body) => payload::attributes(services, device, body.get().as_bytes(), batch)?,
-        Body::Protobuf(message) => {
+        GatewayBody::Json(body) => payload::attributes(services, device, body.get().as_bytes(), batch)?,
+        GatewayBody::Protobuf(message) => {
             let mut record =
-                batch.attributes(device.subject, services.clock.now_ms(), scope(!message.shared));
+                batch.begin_attributes(device.subject, services.clock.now_ms(), scope(!message.shared));
             message.pack(record.buffer())?;
             record.finish();
         }

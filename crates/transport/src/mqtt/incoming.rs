@@ -5,24 +5,25 @@ use std::sync::Arc;
 
 use fieldline_codec::session::{ServerEvent, ServerSession};
 use fieldline_codec::{
-    Packet, Publish, QoS, ReasonCode, Suback, Subscribe, Unsuback, Unsubscribe, decode_frame,
+    Packet, PublishPacket, QoS, ReasonCode, SubackPacket, SubscribePacket, UnsubackPacket, UnsubscribePacket,
+    decode_frame,
 };
-use fieldline_core::devices::{DeviceHandle, DeviceSettings, MessageLimits, Refused, Role};
+use fieldline_core::devices::{DeviceHandle, DeviceRole, DeviceSettings, MessageLimits, MessageRefusal};
 use fieldline_core::logging::LogGate;
 use fieldline_core::sessions::SessionGuard;
 use fieldline_model::json;
 use fieldline_model::record::{BatchMark, RecordBatch};
 use tracing::{debug, warn};
 
-use super::connection::Shared;
+use super::connection::MqttShared;
 use super::firmware::ChunkRequest;
-use super::gateway::Said;
-use super::login::Admitted;
-use super::partial::Share;
-use super::rare::Rare;
-use super::topics::{self, Family, Granted, Uplink};
-use super::two_way::Sent;
-use crate::payload::{AttributeRequest, PayloadError};
+use super::gateway::GatewayMessage;
+use super::login::AuthenticatedDevice;
+use super::partial::BufferReservation;
+use super::rare::ColdState;
+use super::topics::{self, DeviceTopic, GrantedFilters, TopicFamily};
+use super::two_way::InFlightRpc;
+use crate::payload::{DeviceAttributeRequest, PayloadError};
 
 static ANSWER_GATE: LogGate = LogGate::new(2);
 
@@ -30,53 +31,53 @@ static ANSWER_GATE: LogGate = LogGate::new(2);
 const SESSION_LIMITS: &str = "getSessionLimits";
 
 /// An output buffer beyond this is given back after it was written.
-const KEPT_OUT: usize = 256;
+const MAX_IDLE_OUT_BYTES: usize = 256;
 
 /// How to go on after what was read.
-pub(super) enum Step {
+pub(super) enum ReadOutcome {
     /// Everything is handled.
     Continue,
     /// This has to be answered before the next packet is looked at.
-    Answer(Box<Question>),
+    Answer(Box<DeferredRequest>),
     /// The connection ends, with a code for the device where the server ends it.
     End(Option<ReasonCode>),
 }
 
 /// What a device asks, and how it is answered.
-pub(super) enum Question {
+pub(super) enum DeferredRequest {
     /// With a publish of that family, which carries the number.
-    Attributes(Family, i32, AttributeRequest),
-    SessionLimits(Family, i32),
-    Claim(json::Claim),
-    Gateway(Said),
+    Attributes(TopicFamily, i32, DeviceAttributeRequest),
+    SessionLimits(TopicFamily, i32),
+    Claim(json::ClaimPayload),
+    Gateway(GatewayMessage),
     Chunk(ChunkRequest),
 }
 
 /// The state of a connection that packets act on.
-pub(super) struct Incoming {
+pub(super) struct PacketHandler {
     pub(super) settings: Arc<DeviceSettings>,
-    pub(super) session: ServerSession<Sent>,
+    pub(super) session: ServerSession<InFlightRpc>,
     /// What is to be written, acknowledgements of this turn included.
     pub(super) out: Vec<u8>,
     /// The beginning of a packet whose rest has not arrived, or packets that wait for an answer.
     rest: Vec<u8>,
     /// How much of it has been handled already.
     rest_used: u32,
-    share: Share,
-    pub(super) granted: Granted,
-    pub(super) rare: Rare,
+    share: BufferReservation,
+    pub(super) granted: GrantedFilters,
+    pub(super) rare: ColdState,
     /// The session as the rest of the platform knows it.
     pub(super) guard: SessionGuard,
 }
 
 /// Whether a packet let the loop go on.
-pub(super) enum Flow {
+pub(super) enum PacketFlow {
     Next,
-    Stop(Step),
+    Stop(ReadOutcome),
 }
 
-impl Incoming {
-    pub(super) fn new(admitted: Admitted, guard: SessionGuard, share: Share) -> Self {
+impl PacketHandler {
+    pub(super) fn new(admitted: AuthenticatedDevice, guard: SessionGuard, share: BufferReservation) -> Self {
         Self {
             settings: admitted.device.settings(),
             session: admitted.session,
@@ -84,8 +85,8 @@ impl Incoming {
             rest: admitted.rest,
             rest_used: 0,
             share,
-            granted: Granted::default(),
-            rare: Rare::default(),
+            granted: GrantedFilters::default(),
+            rare: ColdState::default(),
             guard,
         }
     }
@@ -103,17 +104,22 @@ impl Incoming {
 
     /// Forgets what was written, and the memory of an unusually long answer.
     pub(super) fn clear_out(&mut self) {
-        if self.out.capacity() > KEPT_OUT {
+        if self.out.capacity() > MAX_IDLE_OUT_BYTES {
             self.out = Vec::new();
-            self.rare.written();
+            self.rare.finish_write();
         } else {
             self.out.clear();
         }
     }
 
     /// Handles what a read brought.
-    pub(super) fn receive(&mut self, shared: &Shared, input: &[u8], batch: &mut RecordBatch) -> Step {
-        self.hear_behind(shared);
+    pub(super) fn receive(
+        &mut self,
+        shared: &MqttShared,
+        input: &[u8],
+        batch: &mut RecordBatch,
+    ) -> ReadOutcome {
+        self.receive_from_sub_devices(shared);
         if self.rest.is_empty() {
             let (used, step) = self.handle(shared, input, batch);
             self.rest.extend_from_slice(input.get(used..).unwrap_or_default());
@@ -131,14 +137,14 @@ impl Incoming {
     }
 
     /// Handles what is left of earlier reads.
-    pub(super) fn resume(&mut self, shared: &Shared, batch: &mut RecordBatch) -> Step {
+    pub(super) fn resume(&mut self, shared: &MqttShared, batch: &mut RecordBatch) -> ReadOutcome {
         let mut input = std::mem::take(&mut self.rest);
         let before = self.rest_used as usize;
         let (used, step) = self.handle(shared, input.get(before..).unwrap_or_default(), batch);
         let used = before + used;
         if used >= input.len() {
             self.rest_used = 0;
-        } else if matches!(step, Step::Answer(_)) {
+        } else if matches!(step, ReadOutcome::Answer(_)) {
             // More packets may follow: they are not moved for each answer.
             self.rest = input;
             // One read and one packet are far below 4 GiB.
@@ -154,15 +160,15 @@ impl Incoming {
     }
 
     /// Ends the connection if there is no memory for what it has sent a part of.
-    fn hold(&mut self, step: Step) -> Step {
+    fn hold(&mut self, step: ReadOutcome) -> ReadOutcome {
         if self.share.resize(self.rest.capacity()) {
             step
         } else {
-            Step::End(Some(ReasonCode::QuotaExceeded))
+            ReadOutcome::End(Some(ReasonCode::QuotaExceeded))
         }
     }
 
-    fn handle(&mut self, shared: &Shared, input: &[u8], batch: &mut RecordBatch) -> (usize, Step) {
+    fn handle(&mut self, shared: &MqttShared, input: &[u8], batch: &mut RecordBatch) -> (usize, ReadOutcome) {
         let mut used = 0;
         while let Some(rest) = input.get(used..).filter(|rest| !rest.is_empty()) {
             let (packet, length) = match decode_frame(rest, shared.max_packet, self.session.version()) {
@@ -171,171 +177,183 @@ impl Incoming {
                 Err(error) => {
                     debug!(device = %self.device().id, %error, "malformed packet");
                     // Servers of this API tell all that cannot be decoded, an oversized packet too, with this code.
-                    return (used, Step::End(Some(ReasonCode::MalformedPacket)));
+                    return (used, ReadOutcome::End(Some(ReasonCode::MalformedPacket)));
                 }
             };
             used += length;
-            if let Flow::Stop(step) = self.packet(shared, &packet, batch) {
+            if let PacketFlow::Stop(step) = self.packet(shared, &packet, batch) {
                 return (used, step);
             }
         }
-        (used, Step::Continue)
+        (used, ReadOutcome::Continue)
     }
 
-    fn packet(&mut self, shared: &Shared, packet: &Packet<'_>, batch: &mut RecordBatch) -> Flow {
+    fn packet(&mut self, shared: &MqttShared, packet: &Packet<'_>, batch: &mut RecordBatch) -> PacketFlow {
         let now_ms = u64::from(shared.keep_alive.now_s()) * 1_000;
         match self.session.receive(packet, now_ms, &mut self.out) {
             Ok(ServerEvent::Publish(publish)) => self.publish(shared, publish, batch),
             // Taken already when it came first: only the answer is missing.
             Ok(ServerEvent::PublishAgain(publish)) => {
                 self.acknowledge(publish, ReasonCode::Success);
-                Flow::Next
+                PacketFlow::Next
             }
             Ok(ServerEvent::Subscribe(subscribe)) => {
-                shared.services.activity.heard(self.device().subject);
+                shared.services.activity.record_activity(self.device().subject);
                 self.subscribe(subscribe)
             }
             Ok(ServerEvent::Unsubscribe(unsubscribe)) => {
-                shared.services.activity.heard(self.device().subject);
+                shared.services.activity.record_activity(self.device().subject);
                 self.unsubscribe(unsubscribe)
             }
-            Ok(ServerEvent::Disconnect(_)) => Flow::Stop(Step::End(None)),
+            Ok(ServerEvent::Disconnect(_)) => PacketFlow::Stop(ReadOutcome::End(None)),
             Ok(ServerEvent::Connect(_) | ServerEvent::Auth(_)) => {
-                Flow::Stop(Step::End(Some(ReasonCode::ProtocolError)))
+                PacketFlow::Stop(ReadOutcome::End(Some(ReasonCode::ProtocolError)))
             }
             Ok(ServerEvent::Acknowledged { message, .. }) => {
                 if let Some(call) = message {
-                    shared.services.calls.delivered(&call);
+                    shared.services.calls.handle_delivery(&call);
                 }
-                Flow::Next
+                PacketFlow::Next
             }
             Ok(ServerEvent::Handled) => {
                 if matches!(packet, Packet::Pingreq) {
-                    shared.services.activity.heard(self.device().subject);
+                    shared.services.activity.record_activity(self.device().subject);
                 }
-                Flow::Next
+                PacketFlow::Next
             }
-            Err(error) => Flow::Stop(Step::End(Some(error.reason_code()))),
+            Err(error) => PacketFlow::Stop(ReadOutcome::End(Some(error.reason_code()))),
         }
     }
 
-    fn publish(&mut self, shared: &Shared, publish: &Publish<'_>, batch: &mut RecordBatch) -> Flow {
+    fn publish(
+        &mut self,
+        shared: &MqttShared,
+        publish: &PublishPacket<'_>,
+        batch: &mut RecordBatch,
+    ) -> PacketFlow {
         let services = &shared.services;
         if !self.device().may_send() {
-            return self.refuse(shared, &Refused::UsedUp);
+            return self.refuse(shared, &MessageRefusal::UsedUp);
         }
         let name = self.session.topic(publish);
         let ttl_seconds = self.settings.ttl_seconds;
         let before = batch.mark();
-        match topics::uplink(name, &self.settings) {
-            Uplink::Telemetry(family) => {
+        match topics::parse_topic(name, &self.settings) {
+            DeviceTopic::Telemetry(family) => {
                 let format = family.uplink_format(&self.settings);
                 let parsed = format.telemetry(services, self.device(), ttl_seconds, publish.payload, batch);
                 self.take(shared, publish, parsed, batch, before)
             }
-            Uplink::Attributes(family) => {
+            DeviceTopic::Attributes(family) => {
                 let format = family.uplink_format(&self.settings);
                 let parsed = format.attributes(services, self.device(), publish.payload, batch);
                 self.take(shared, publish, parsed, batch, before)
             }
-            Uplink::AttributeRequest { family, id } => match number_of(id) {
+            DeviceTopic::AttributeRequest { family, id } => match number_of(id) {
                 Some(number) => {
                     let format = family.uplink_format(&self.settings);
                     let question = format
                         .attribute_request(publish.payload)
-                        .map(|request| Question::Attributes(family, number, request));
+                        .map(|request| DeferredRequest::Attributes(family, number, request));
                     self.ask(shared, publish, question)
                 }
                 None => self.invalid(shared, publish),
             },
-            Uplink::Call { family, id } => match number_of(id) {
+            DeviceTopic::Call { family, id } => match number_of(id) {
                 Some(number) => match family.uplink_format(&self.settings).call(publish.payload) {
-                    Ok(call) if call.method == SESSION_LIMITS => {
-                        self.ask(shared, publish, Ok(Question::SessionLimits(family, number)))
-                    }
+                    Ok(call) if call.method == SESSION_LIMITS => self.ask(
+                        shared,
+                        publish,
+                        Ok(DeferredRequest::SessionLimits(family, number)),
+                    ),
                     Ok(call) => self.call(shared, publish, (family, number), &call, batch),
                     Err(error) => self.settle(shared, publish, Err(error)),
                 },
                 None => self.invalid(shared, publish),
             },
-            Uplink::Answer { family, id } => match number_of(id) {
+            DeviceTopic::Answer { family, id } => match number_of(id) {
                 Some(number) => match family.uplink_format(&self.settings).answer(publish.payload) {
                     Ok(body) => self.answer_call(shared, publish, number, body),
                     Err(error) => self.settle(shared, publish, Err(error)),
                 },
                 None => self.invalid(shared, publish),
             },
-            Uplink::Gateway(topic) => {
-                let said = Said::of(publish, topic);
-                Flow::Stop(Step::Answer(Box::new(Question::Gateway(said))))
+            DeviceTopic::Gateway(topic) => {
+                let said = GatewayMessage::of(publish, topic);
+                PacketFlow::Stop(ReadOutcome::Answer(Box::new(DeferredRequest::Gateway(said))))
             }
-            Uplink::Claim => {
-                let format = Family::V1.uplink_format(&self.settings);
-                let question = format.claim(publish.payload).map(Question::Claim);
+            DeviceTopic::Claim => {
+                let format = TopicFamily::V1.uplink_format(&self.settings);
+                let question = format.claim(publish.payload).map(DeferredRequest::Claim);
                 self.ask(shared, publish, question)
             }
-            Uplink::Chunk { kind, id, number } if is_digits(id) => {
+            DeviceTopic::Chunk { kind, id, number } if is_digits(id) => {
                 let wanted = (id.to_owned(), number.parse().ok());
                 self.ask_chunk(shared, publish, kind, wanted)
             }
-            Uplink::Unknown | Uplink::Chunk { .. } => {
-                services.activity.heard(self.device().subject);
+            DeviceTopic::Unknown | DeviceTopic::Chunk { .. } => {
+                services.activity.record_activity(self.device().subject);
                 self.acknowledge(publish, ReasonCode::TopicNameInvalid);
-                Flow::Next
+                PacketFlow::Next
             }
         }
     }
 
     pub(super) fn ask(
         &mut self,
-        shared: &Shared,
-        publish: &Publish<'_>,
-        question: Result<Question, PayloadError>,
-    ) -> Flow {
+        shared: &MqttShared,
+        publish: &PublishPacket<'_>,
+        question: Result<DeferredRequest, PayloadError>,
+    ) -> PacketFlow {
         let question = match question {
             Ok(question) => question,
             Err(error) => return self.settle(shared, publish, Err(error)),
         };
-        if let Err(refused) = self.device().pass(0) {
+        if let Err(refused) = self.device().acquire(0) {
             return self.refuse(shared, &refused);
         }
-        shared.services.activity.heard(self.device().subject);
+        shared.services.activity.record_activity(self.device().subject);
         self.acknowledge(publish, ReasonCode::Success);
-        Flow::Stop(Step::Answer(Box::new(question)))
+        PacketFlow::Stop(ReadOutcome::Answer(Box::new(question)))
     }
 
     /// Takes a message into the batch, unless it goes beyond a rate limit.
     fn take(
         &mut self,
-        shared: &Shared,
-        publish: &Publish<'_>,
+        shared: &MqttShared,
+        publish: &PublishPacket<'_>,
         parsed: Result<(), PayloadError>,
         batch: &mut RecordBatch,
         before: BatchMark,
-    ) -> Flow {
+    ) -> PacketFlow {
         if parsed.is_ok()
-            && let Err(refused) = self.device().pass(batch.points_since(before))
+            && let Err(refused) = self.device().acquire(batch.points_since(before))
         {
-            batch.back_to(before);
+            batch.truncate_to(before);
             return self.refuse(shared, &refused);
         }
         self.settle(shared, publish, parsed)
     }
 
     /// Ends the connection of a device that has sent more than it may; version 5 is told which limit that was.
-    pub(super) fn refuse(&mut self, shared: &Shared, refused: &Refused) -> Flow {
+    pub(super) fn refuse(&mut self, shared: &MqttShared, refused: &MessageRefusal) -> PacketFlow {
         shared.metrics.limited(self.device().id, refused);
         let code = ReasonCode::ImplementationSpecificError;
         self.session
-            .disconnect_because(code, &refused.to_string(), &mut self.out);
-        Flow::Stop(Step::End(None))
+            .disconnect_with_reason(code, &refused.to_string(), &mut self.out);
+        PacketFlow::Stop(ReadOutcome::End(None))
     }
 
-    fn settle(&mut self, shared: &Shared, publish: &Publish<'_>, parsed: Result<(), PayloadError>) -> Flow {
+    fn settle(
+        &mut self,
+        shared: &MqttShared,
+        publish: &PublishPacket<'_>,
+        parsed: Result<(), PayloadError>,
+    ) -> PacketFlow {
         match parsed {
             Ok(()) => {
                 self.acknowledge(publish, ReasonCode::Success);
-                Flow::Next
+                PacketFlow::Next
             }
             Err(error) => {
                 debug!(device = %self.device().id, %error, "message failed validation");
@@ -345,19 +363,19 @@ impl Incoming {
     }
 
     /// Version 5 can say that the payload is wrong and go on; version 3 can only end, unless the profile says otherwise.
-    pub(super) fn invalid(&mut self, shared: &Shared, publish: &Publish<'_>) -> Flow {
+    pub(super) fn invalid(&mut self, shared: &MqttShared, publish: &PublishPacket<'_>) -> PacketFlow {
         shared.metrics.rejected.increment(1);
         let goes_on = self.session.version().is_v5() || self.settings.ack_on_validation_error;
         if publish.packet_id.is_some() && goes_on {
             self.acknowledge(publish, ReasonCode::PayloadFormatInvalid);
-            return Flow::Next;
+            return PacketFlow::Next;
         }
-        Flow::Stop(Step::End(Some(ReasonCode::PayloadFormatInvalid)))
+        PacketFlow::Stop(ReadOutcome::End(Some(ReasonCode::PayloadFormatInvalid)))
     }
 
     /// Answers a publish of quality of service 1 or 2. What is taken, is taken when this answer is written: of a message of
     /// quality of service 2 nothing is left to do but to let go of its identifier.
-    pub(super) fn acknowledge(&mut self, publish: &Publish<'_>, code: ReasonCode) {
+    pub(super) fn acknowledge(&mut self, publish: &PublishPacket<'_>, code: ReasonCode) {
         let Some(id) = publish.packet_id else { return };
         // The codes used here all belong to PUBACK and PUBREC, so that they can be written.
         let written = match publish.qos {
@@ -367,7 +385,7 @@ impl Incoming {
         debug_assert!(written.is_ok(), "a code that the answer may not carry");
     }
 
-    fn subscribe(&mut self, subscribe: &Subscribe<'_>) -> Flow {
+    fn subscribe(&mut self, subscribe: &SubscribePacket<'_>) -> PacketFlow {
         let codes: Vec<_> = subscribe
             .filters
             .iter()
@@ -378,13 +396,14 @@ impl Incoming {
                 },
             )
             .collect();
-        match Suback::new(subscribe.packet_id, &codes[..]).encode(self.session.version(), &mut self.out) {
-            Ok(()) => Flow::Next,
-            Err(_) => Flow::Stop(Step::End(Some(ReasonCode::ImplementationSpecificError))),
+        match SubackPacket::new(subscribe.packet_id, &codes[..]).encode(self.session.version(), &mut self.out)
+        {
+            Ok(()) => PacketFlow::Next,
+            Err(_) => PacketFlow::Stop(ReadOutcome::End(Some(ReasonCode::ImplementationSpecificError))),
         }
     }
 
-    fn unsubscribe(&mut self, unsubscribe: &Unsubscribe<'_>) -> Flow {
+    fn unsubscribe(&mut self, unsubscribe: &UnsubscribePacket<'_>) -> PacketFlow {
         let codes: Vec<_> = unsubscribe
             .filters
             .iter()
@@ -394,51 +413,57 @@ impl Incoming {
                 None => ReasonCode::TopicFilterInvalid,
             })
             .collect();
-        match Unsuback::new(unsubscribe.packet_id, &codes[..]).encode(self.session.version(), &mut self.out) {
-            Ok(()) => Flow::Next,
-            Err(_) => Flow::Stop(Step::End(Some(ReasonCode::ImplementationSpecificError))),
+        match UnsubackPacket::new(unsubscribe.packet_id, &codes[..])
+            .encode(self.session.version(), &mut self.out)
+        {
+            Ok(()) => PacketFlow::Next,
+            Err(_) => PacketFlow::Stop(ReadOutcome::End(Some(ReasonCode::ImplementationSpecificError))),
         }
     }
 
     /// Publishes the answer to a question, or does what else cannot be done at once. Returns how to go on.
-    pub(super) async fn answer(&mut self, shared: &Shared, question: Box<Question>) -> Step {
+    pub(super) async fn answer(
+        &mut self,
+        shared: &MqttShared,
+        question: Box<DeferredRequest>,
+    ) -> ReadOutcome {
         let (topic, payload) = match *question {
-            Question::Attributes(family, number, request) => {
+            DeferredRequest::Attributes(family, number, request) => {
                 let found = match request.find(&shared.services, self.device()).await {
                     Ok(found) => found,
                     Err(error) => {
                         if let Some(suppressed) = ANSWER_GATE.open() {
                             warn!(%error, suppressed, "cannot answer an attribute request");
                         }
-                        return Step::Continue;
+                        return ReadOutcome::Continue;
                     }
                 };
                 let format = family.downlink_format(&self.settings);
                 let payload = format.found(number, &request, &found);
                 (format!("{}{number}", family.attribute_answers()), payload)
             }
-            Question::SessionLimits(family, number) => {
+            DeferredRequest::SessionLimits(family, number) => {
                 let limits = session_limits(shared, &self.settings, self.device().role());
                 let format = family.downlink_format(&self.settings);
                 let payload = format.platform_answer(number, &limits);
                 (format!("{}{number}", family.answers()), payload)
             }
-            Question::Claim(claim) => {
+            DeferredRequest::Claim(claim) => {
                 self.open_claim(shared, claim).await;
-                return Step::Continue;
+                return ReadOutcome::Continue;
             }
-            Question::Gateway(said) => return self.speak(shared, said).await,
-            Question::Chunk(request) => return self.send_chunk(shared, request).await,
+            DeferredRequest::Gateway(said) => return self.handle_gateway(shared, said).await,
+            DeferredRequest::Chunk(request) => return self.send_chunk(shared, request).await,
         };
         let qos = self.granted.qos_of(&topic).unwrap_or(QoS::AtLeastOnce);
         if let Err(error) = self.send(&topic, qos, &payload, None) {
             debug!(device = %self.device().id, %error, "cannot send an answer");
         }
-        Step::Continue
+        ReadOutcome::Continue
     }
 
     /// Lets customers claim the device. It is not told whether they can, which is none of its business.
-    async fn open_claim(&self, shared: &Shared, claim: json::Claim) {
+    async fn open_claim(&self, shared: &MqttShared, claim: json::ClaimPayload) {
         let claims = &shared.services.onboarding.claims;
         let subject = self.device().subject;
         if let Err(error) = claims.open(subject, claim.secret_key, claim.duration_ms).await
@@ -459,7 +484,7 @@ fn is_digits(text: &str) -> bool {
 
 /// What the SDKs of this API ask for after connecting: how much they may send, and where they are gateways, how much may
 /// come from behind them.
-fn session_limits(shared: &Shared, settings: &DeviceSettings, role: Role) -> String {
+fn session_limits(shared: &MqttShared, settings: &DeviceSettings, role: DeviceRole) -> String {
     let mut out = format!(
         "{{\"maxPayloadSize\":{},\"maxInflightMessages\":100,\"rateLimits\":",
         shared.max_content

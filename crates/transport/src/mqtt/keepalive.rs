@@ -15,25 +15,25 @@ pub(super) const WAITING: u32 = u32::MAX;
 /// How many connections are looked at before those who connect and leave have their turn.
 const SLICE: usize = 4_096;
 
-struct Watched {
+struct KeepAliveEntry {
     control: Arc<SessionControl>,
     allowed_s: u32,
     reason: CloseReason,
 }
 
 #[derive(Default)]
-struct Slots {
-    slots: Vec<Option<Watched>>,
+struct KeepAliveSlots {
+    slots: Vec<Option<KeepAliveEntry>>,
     free: Vec<u32>,
 }
 
 /// Watches that connections are heard in time.
-pub(super) struct KeepAlive {
+pub(super) struct KeepAliveMonitor {
     now_s: AtomicU32,
-    watched: Mutex<Slots>,
+    watched: Mutex<KeepAliveSlots>,
 }
 
-impl KeepAlive {
+impl KeepAliveMonitor {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
             now_s: AtomicU32::new(0),
@@ -53,9 +53,9 @@ impl KeepAlive {
         control: Arc<SessionControl>,
         allowed_s: u32,
         reason: CloseReason,
-    ) -> Watch {
-        control.heard(self.now_s());
-        let watched = Some(Watched {
+    ) -> KeepAliveGuard {
+        control.mark_heard(self.now_s());
+        let watched = Some(KeepAliveEntry {
             control,
             allowed_s,
             reason,
@@ -73,7 +73,7 @@ impl KeepAlive {
                 (all.slots.len() - 1) as u32
             }
         };
-        Watch {
+        KeepAliveGuard {
             keep_alive: self.clone(),
             slot,
         }
@@ -113,12 +113,12 @@ impl KeepAlive {
 }
 
 /// Keeps a connection watched.
-pub(super) struct Watch {
-    keep_alive: Arc<KeepAlive>,
+pub(super) struct KeepAliveGuard {
+    keep_alive: Arc<KeepAliveMonitor>,
     slot: u32,
 }
 
-impl Drop for Watch {
+impl Drop for KeepAliveGuard {
     fn drop(&mut self) {
         let mut all = self.keep_alive.watched.lock();
         if let Some(place) = all.slots.get_mut(self.slot as usize) {
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_is_not_heard_in_time_is_closed_and_others_are_not() {
-        let keep_alive = KeepAlive::new();
+        let keep_alive = KeepAliveMonitor::new();
         let controls: Vec<_> = (0..3).map(|_| Arc::new(SessionControl::default())).collect();
         let _watches: Vec<_> = controls
             .iter()
@@ -142,8 +142,8 @@ mod tests {
             .collect();
         for _ in 0..4 {
             keep_alive.tick();
-            controls[1].heard(keep_alive.now_s());
-            controls[2].heard(WAITING);
+            controls[1].mark_heard(keep_alive.now_s());
+            controls[2].mark_heard(WAITING);
         }
         let reasons: Vec<_> = controls.iter().map(|control| control.close_reason()).collect();
         assert_eq!(reasons, [Some(CloseReason::KeepAlive), None, None]);

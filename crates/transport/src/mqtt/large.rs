@@ -43,12 +43,12 @@ pub(super) struct LargeMemory {
 }
 
 /// Memory of one message; given back when dropped.
-pub(super) struct LargeMessage {
+pub(super) struct LargeMessageLease {
     _memory: MemoryShare,
     time_to_write: Duration,
 }
 
-impl LargeMessage {
+impl LargeMessageLease {
     /// How long it may take until the message is written.
     pub(super) const fn time_to_write(&self) -> Duration {
         self.time_to_write
@@ -64,12 +64,12 @@ impl LargeMemory {
     }
 
     /// Memory for a message of so many bytes to a device of a tenant; `None` where others have it for too long.
-    pub(super) async fn take(&self, tenant: TenantId, bytes: u64) -> Option<LargeMessage> {
+    pub(super) async fn take(&self, tenant: TenantId, bytes: u64) -> Option<LargeMessageLease> {
         let length = usize::try_from(bytes).ok()?;
         let taken = self.pool.take_within(tenant, length, self.limits.wait);
         let memory = taken.await.ok()?;
         let seconds = bytes.div_ceil(self.limits.pace.max(1));
-        Some(LargeMessage {
+        Some(LargeMessageLease {
             _memory: memory,
             time_to_write: self.limits.grace.saturating_add(Duration::from_secs(seconds)),
         })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_core::logging::LogGate;
-use fieldline_core::sessions::{CloseReason, Protocol};
+use fieldline_core::sessions::{CloseReason, SessionProtocol};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
@@ -15,15 +15,15 @@ use tokio_rustls::server::TlsStream;
 use tracing::warn;
 
 use super::Options;
-use super::connection::{Connection, Place, Shared, attend};
-use super::keepalive::KeepAlive;
+use super::connection::{ConnectionPermit, MqttConnection, MqttShared, serve_connection};
+use super::keepalive::KeepAliveMonitor;
 use super::large::{LargeLimits, LargeMemory};
-use super::login::{Entry, Peer, log_in};
+use super::login::{LoginOutcome, MqttPeer, log_in};
 use super::partial::PartialBudget;
-use super::provisioning::{self, Newcomer};
-use super::stream::Stream;
-use crate::Services;
-use crate::metrics::{ConnectionMetrics, Metrics};
+use super::provisioning::{self, ProvisioningClient};
+use super::stream::MqttStream;
+use crate::TransportServices;
+use crate::metrics::{ConnectionMetrics, TransportMetrics};
 use crate::proxies::TrustedProxies;
 
 static ACCEPT_GATE: LogGate = LogGate::new(1);
@@ -33,7 +33,7 @@ static PROXY_GATE: LogGate = LogGate::new(1);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// How long a device is waited for beyond its time, which may have passed while this process was stopped.
-const SECOND_LOOK: Duration = Duration::from_millis(500);
+const CONNECT_GRACE: Duration = Duration::from_millis(500);
 
 /// Connections that wait to be accepted, as far as the operating system allows. After an outage all devices come at once, and
 /// one that finds the queue full tries again only after a second.
@@ -41,7 +41,7 @@ const BACKLOG: u32 = 4_096;
 
 /// The MQTT device server. One for all its listeners.
 pub struct MqttServer {
-    shared: Arc<Shared>,
+    shared: Arc<MqttShared>,
     max_connections: u32,
     connect_timeout: Duration,
     /// Those who have to say who is behind them; nobody where they are not to.
@@ -51,16 +51,16 @@ pub struct MqttServer {
 
 impl MqttServer {
     /// A server without listeners. `proxies` are believed where the options say so.
-    pub fn new(services: Arc<Services>, options: &Options, proxies: &TrustedProxies) -> Arc<Self> {
+    pub fn new(services: Arc<TransportServices>, options: &Options, proxies: &TrustedProxies) -> Arc<Self> {
         let max_connections = options
             .max_connections
             .clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
         let max_content = u32::try_from(options.max_packet.0).unwrap_or(u32::MAX);
-        let shared = Shared {
+        let shared = MqttShared {
             services,
-            keep_alive: KeepAlive::new(),
+            keep_alive: KeepAliveMonitor::new(),
             partial: PartialBudget::new(options.partial_memory.as_usize()),
-            metrics: Metrics::of("mqtt"),
+            metrics: TransportMetrics::of("mqtt"),
             gateway_metrics: Arc::default(),
             connections: ConnectionMetrics::of("mqtt"),
             places: Semaphore::new(max_connections),
@@ -131,9 +131,9 @@ impl MqttServer {
             match (accepted, permit) {
                 // Before anything is read, and before a handshake. A proxy is not who it is about.
                 (Ok((_, peer)), Ok(_))
-                    if !self.proxies.hold(peer.ip()) && !self.shared.services.guard.admits(peer.ip()) => {}
+                    if !self.proxies.hold(peer.ip()) && !self.shared.services.guard.try_admit(peer.ip()) => {}
                 (Ok((socket, peer)), Ok(permit)) => {
-                    let place = Place::take(&self.shared, permit);
+                    let place = ConnectionPermit::take(&self.shared, permit);
                     self.start(socket, peer, tls.clone(), place);
                 }
                 (Err(error), _) => {
@@ -147,60 +147,68 @@ impl MqttServer {
         }
     }
 
-    fn start(self: &Arc<Self>, socket: TcpStream, peer: SocketAddr, tls: Option<TlsAcceptor>, place: Place) {
+    fn start(
+        self: &Arc<Self>,
+        socket: TcpStream,
+        peer: SocketAddr,
+        tls: Option<TlsAcceptor>,
+        place: ConnectionPermit,
+    ) {
         // Acknowledgements are small and must not wait for more to send.
         let _ = socket.set_nodelay(true);
         // Tasks of two types: a connection without TLS does not take the room of one that has it.
         let server = self.clone();
         match tls {
-            None => tokio::spawn(attend(Box::pin(server.introduce(place, socket, peer)))),
-            Some(acceptor) => tokio::spawn(attend(Box::pin(
-                server.introduce_tls(place, socket, peer, acceptor),
+            None => tokio::spawn(serve_connection(Box::pin(
+                server.authenticate(place, socket, peer),
+            ))),
+            Some(acceptor) => tokio::spawn(serve_connection(Box::pin(
+                server.authenticate_tls(place, socket, peer, acceptor),
             ))),
         };
     }
 
-    async fn introduce(
+    async fn authenticate(
         self: Arc<Self>,
-        place: Place,
+        place: ConnectionPermit,
         mut socket: TcpStream,
         peer: SocketAddr,
-    ) -> Option<Connection<TcpStream>> {
+    ) -> Option<MqttConnection<TcpStream>> {
         let introduction = async {
-            let peer = Peer {
+            let peer = MqttPeer {
                 address: self.caller(&mut socket, peer).await?,
-                protocol: Protocol::Mqtt,
+                protocol: SessionProtocol::Mqtt,
                 certificates: None,
             };
             log_in(&mut socket, &self.shared, peer).await
         };
         match self.in_time(introduction).await? {
-            Entry::Device(admitted) => Some(Connection::open(place, socket, *admitted)),
-            Entry::Newcomer(newcomer) => self.provision(&place, socket, *newcomer).await,
+            LoginOutcome::Device(admitted) => Some(MqttConnection::open(place, socket, *admitted)),
+            LoginOutcome::Newcomer(newcomer) => self.provision(&place, socket, *newcomer).await,
         }
     }
 
-    async fn introduce_tls(
+    async fn authenticate_tls(
         self: Arc<Self>,
-        place: Place,
+        place: ConnectionPermit,
         socket: TcpStream,
         peer: SocketAddr,
         acceptor: TlsAcceptor,
-    ) -> Option<Connection<TlsStream<TcpStream>>> {
+    ) -> Option<MqttConnection<TlsStream<TcpStream>>> {
         let (stream, entry) = self.in_time(self.shake_hands(socket, peer, acceptor)).await?;
         match entry {
-            Entry::Device(admitted) => Some(Connection::open(place, stream, *admitted)),
-            Entry::Newcomer(newcomer) => self.provision(&place, stream, *newcomer).await,
+            LoginOutcome::Device(admitted) => Some(MqttConnection::open(place, stream, *admitted)),
+            LoginOutcome::Newcomer(newcomer) => self.provision(&place, stream, *newcomer).await,
         }
     }
 
     /// Serves somebody who asks for credentials, and is no device afterwards either.
-    async fn provision<S: Stream>(
+    async fn provision<S: MqttStream>(
         &self,
-        place: &Place,
+        place: &ConnectionPermit,
         mut stream: S,
-        newcomer: Newcomer,
-    ) -> Option<Connection<S>> {
+        newcomer: ProvisioningClient,
+    ) -> Option<MqttConnection<S>> {
         let mut stop = self.stop.subscribe();
         tokio::select! {
             () = provisioning::serve(&mut stream, place, newcomer) => {}
@@ -217,7 +225,7 @@ impl MqttServer {
             match timeout(self.connect_timeout, introduction.as_mut()).await {
                 Ok(introduced) => introduced,
                 // What has arrived while this process was stopped counts.
-                Err(_) => timeout(SECOND_LOOK, introduction).await.ok().flatten(),
+                Err(_) => timeout(CONNECT_GRACE, introduction).await.ok().flatten(),
             }
         };
         tokio::select! {
@@ -228,8 +236,8 @@ impl MqttServer {
 
     /// Who is at the other end, or behind the proxy there. `None` when the connection is to be closed.
     async fn caller(&self, socket: &mut TcpStream, peer: SocketAddr) -> Option<SocketAddr> {
-        match self.proxies.introduce(socket, peer).await {
-            Ok(caller) if caller == peer || self.shared.services.guard.admits(caller.ip()) => Some(caller),
+        match self.proxies.resolve_client(socket, peer).await {
+            Ok(caller) if caller == peer || self.shared.services.guard.try_admit(caller.ip()) => Some(caller),
             Ok(_) => None,
             Err(error) => {
                 if let Some(suppressed) = PROXY_GATE.open() {
@@ -245,13 +253,13 @@ impl MqttServer {
         mut socket: TcpStream,
         peer: SocketAddr,
         acceptor: TlsAcceptor,
-    ) -> Option<(TlsStream<TcpStream>, Entry)> {
+    ) -> Option<(TlsStream<TcpStream>, LoginOutcome)> {
         let address = self.caller(&mut socket, peer).await?;
         let mut stream = acceptor.accept(socket).await.ok()?;
         let certificates = crate::mqtts::peer_certificates(&stream);
-        let peer = Peer {
+        let peer = MqttPeer {
             address,
-            protocol: Protocol::Mqtts,
+            protocol: SessionProtocol::Mqtts,
             certificates: certificates.as_deref(),
         };
         let entry = log_in(&mut stream, &self.shared, peer).await?;

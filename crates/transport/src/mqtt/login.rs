@@ -4,34 +4,34 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fieldline_codec::session::{Limits, ServerEvent, ServerSession};
-use fieldline_codec::{Connack, Connect, ReasonCode, decode_frame, peek_protocol};
+use fieldline_codec::session::{ServerEvent, ServerSession, SessionLimits};
+use fieldline_codec::{ConnackPacket, ConnectPacket, ReasonCode, decode_frame, peek_protocol};
 use fieldline_core::devices::{DeviceHandle, MqttLogin};
 use fieldline_core::logging::LogGate;
-use fieldline_core::sessions::{Origin, Protocol};
+use fieldline_core::sessions::{SessionOrigin, SessionProtocol};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tracing::{info, warn};
 
-use super::connection::Shared;
-use super::provisioning::{self, Newcomer};
-use super::stream::Stream;
-use super::two_way::Sent;
+use super::connection::MqttShared;
+use super::provisioning::{self, ProvisioningClient};
+use super::stream::MqttStream;
+use super::two_way::InFlightRpc;
 use crate::x509;
 
 static REFUSED_GATE: LogGate = LogGate::new(5);
 static STORE_GATE: LogGate = LogGate::new(2);
 
 /// How long a client that was refused has to leave, before it is told again.
-const REFUSED_PATIENCE: Duration = Duration::from_millis(100);
+const REFUSED_CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 /// A first read; a CONNECT that is longer makes it grow up to the packet limit.
 const FIRST_READ: usize = 1 << 10;
 
 /// A device that was let in.
-pub(super) struct Admitted {
+pub(super) struct AuthenticatedDevice {
     pub(super) device: Arc<DeviceHandle>,
-    pub(super) session: ServerSession<Sent>,
+    pub(super) session: ServerSession<InFlightRpc>,
     pub(super) keep_alive_s: u16,
-    pub(super) origin: Origin,
+    pub(super) origin: SessionOrigin,
     /// CONNACK, not sent yet.
     pub(super) greeting: Vec<u8>,
     /// What the device sent after CONNECT already.
@@ -39,30 +39,34 @@ pub(super) struct Admitted {
 }
 
 /// Who was let in.
-pub(super) enum Entry {
+pub(super) enum LoginOutcome {
     /// A device.
-    Device(Box<Admitted>),
+    Device(Box<AuthenticatedDevice>),
     /// Somebody who asks for credentials.
-    Newcomer(Box<Newcomer>),
+    Newcomer(Box<ProvisioningClient>),
 }
 
 /// Who is at the other end, as far as the network knows.
 #[derive(Clone, Copy)]
-pub(super) struct Peer<'a> {
+pub(super) struct MqttPeer<'a> {
     pub(super) address: SocketAddr,
-    pub(super) protocol: Protocol,
+    pub(super) protocol: SessionProtocol,
     /// The certificates it showed, leaf first.
     pub(super) certificates: Option<&'a [Vec<u8>]>,
 }
 
 /// Reads CONNECT and finds out who it is. `None` when the connection is to be closed; the refusal was sent.
-pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Peer<'_>) -> Option<Entry> {
+pub(super) async fn log_in<S: MqttStream>(
+    stream: &mut S,
+    shared: &MqttShared,
+    peer: MqttPeer<'_>,
+) -> Option<LoginOutcome> {
     let mut input = Vec::with_capacity(FIRST_READ);
     let mut share = shared.partial.share();
     let mut out = Vec::new();
-    let mut session = ServerSession::<Sent>::new(Limits {
+    let mut session = ServerSession::<InFlightRpc>::new(SessionLimits {
         max_packet_size: shared.max_packet,
-        ..Limits::default()
+        ..SessionLimits::default()
     });
     let verdict = loop {
         if stream.read_buf(&mut input).await.ok()? == 0 {
@@ -75,7 +79,8 @@ pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Pee
             Err(error) => {
                 if let Some(protocol) = peek_protocol(&input) {
                     // An answer that cannot be written is no answer.
-                    let _ = Connack::new(error.reason_code(), false).encode(protocol.version(), &mut out);
+                    let _ =
+                        ConnackPacket::new(error.reason_code(), false).encode(protocol.version(), &mut out);
                 }
                 break None;
             }
@@ -85,10 +90,10 @@ pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Pee
         };
         let connect = *connect;
         if connect.username == Some(provisioning::NAME) || connect.client_id == provisioning::NAME {
-            let connack = Connack::new(ReasonCode::Success, !connect.clean_start);
+            let connack = ConnackPacket::new(ReasonCode::Success, !connect.clean_start);
             session.accept(&connack, &mut out).ok()?;
             input.drain(..used);
-            return Some(Entry::Newcomer(Box::new(Newcomer {
+            return Some(LoginOutcome::Newcomer(Box::new(ProvisioningClient {
                 session,
                 out,
                 input,
@@ -106,19 +111,22 @@ pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Pee
     };
     match verdict {
         Ok(device) => {
-            shared.services.guard.was_right(peer.address.ip());
+            shared.services.guard.record_success(peer.address.ip());
             session
-                .accept(&Connack::new(ReasonCode::Success, session_present), &mut out)
+                .accept(
+                    &ConnackPacket::new(ReasonCode::Success, session_present),
+                    &mut out,
+                )
                 .ok()?;
             input.drain(..used);
-            Some(Entry::Device(Box::new(Admitted {
+            Some(LoginOutcome::Device(Box::new(AuthenticatedDevice {
                 device,
                 session,
                 keep_alive_s,
-                origin: Origin {
+                origin: SessionOrigin {
                     protocol: peer.protocol,
                     address: Some(peer.address.ip()),
-                    ..Origin::default()
+                    ..SessionOrigin::default()
                 },
                 greeting: out,
                 rest: input,
@@ -128,7 +136,7 @@ pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Pee
             shared.metrics.refused_logins.increment(1);
             // Where the server itself is to blame, the credentials may be right.
             if code != ReasonCode::ServerUnavailable {
-                shared.services.guard.was_wrong(peer.address.ip());
+                shared.services.guard.record_failure(peer.address.ip());
             }
             if let Some(suppressed) = REFUSED_GATE.open() {
                 info!(peer = %peer.address, code = code.name(), suppressed, "refused a device's log-in");
@@ -137,7 +145,7 @@ pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Pee
             let _ = stream.write_all(&out).await;
             let _ = stream.flush().await;
             out.clear();
-            session.refuse_again(code, &mut out);
+            session.repeat_refusal(code, &mut out);
             if !out.is_empty() && !has_left(stream).await {
                 let _ = stream.write_all(&out).await;
             }
@@ -148,15 +156,15 @@ pub(super) async fn log_in<S: Stream>(stream: &mut S, shared: &Shared, peer: Pee
 }
 
 /// Whether a client that was refused leaves by itself. Most do, and are not to read more than they may.
-async fn has_left<S: Stream>(stream: &mut S) -> bool {
-    let left = tokio::time::timeout(REFUSED_PATIENCE, stream.read_u8()).await;
+async fn has_left<S: MqttStream>(stream: &mut S) -> bool {
+    let left = tokio::time::timeout(REFUSED_CLOSE_TIMEOUT, stream.read_u8()).await;
     matches!(left, Ok(Err(_)))
 }
 
 /// Who the device is, or the code to refuse it with.
 async fn identify(
-    shared: &Shared,
-    connect: &Connect<'_>,
+    shared: &MqttShared,
+    connect: &ConnectPacket<'_>,
     certificates: Option<&[Vec<u8>]>,
 ) -> Result<Arc<DeviceHandle>, ReasonCode> {
     if connect.properties.authentication_method().is_some() {
@@ -187,7 +195,7 @@ async fn identify(
 }
 
 /// The code that tells a device what about its log-in was wrong. A field that is there counts, even if it is empty.
-fn refusal(connect: &Connect<'_>) -> ReasonCode {
+fn refusal(connect: &ConnectPacket<'_>) -> ReasonCode {
     let is_v5 = connect.version().is_v5();
     if connect.username.is_some() || connect.password.is_some() {
         // Version 3 has a code for this (4), but servers of this API answer with 5.

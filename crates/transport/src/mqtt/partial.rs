@@ -22,8 +22,8 @@ impl PartialBudget {
     }
 
     /// A share that holds nothing yet.
-    pub(super) fn share(self: &Arc<Self>) -> Share {
-        Share {
+    pub(super) fn share(self: &Arc<Self>) -> BufferReservation {
+        BufferReservation {
             budget: self.clone(),
             held: 0,
         }
@@ -32,12 +32,12 @@ impl PartialBudget {
 
 /// What one connection has taken of the budget; given back when dropped.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(super) struct BufferReservation {
     budget: Arc<PartialBudget>,
     held: usize,
 }
 
-impl Share {
+impl BufferReservation {
     /// Holds enough for a buffer of that capacity. Returns whether the budget had it; if not, the share stays as it was.
     pub(super) fn resize(&mut self, capacity: usize) -> bool {
         let wanted = if capacity <= FREE { 0 } else { capacity };
@@ -58,7 +58,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for BufferReservation {
     fn drop(&mut self) {
         self.budget.used.fetch_sub(self.held, Ordering::Relaxed);
     }

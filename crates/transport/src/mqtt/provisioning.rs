@@ -5,16 +5,18 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use fieldline_codec::session::{ServerEvent, ServerSession};
-use fieldline_codec::{Packet, PacketId, Publish, QoS, ReasonCode, Suback, Unsuback, decode_frame};
+use fieldline_codec::{
+    Packet, PacketId, PublishPacket, QoS, ReasonCode, SubackPacket, UnsubackPacket, decode_frame,
+};
 use fieldline_core::logging::LogGate;
 use fieldline_core::services::ProvisionStatus;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tracing::warn;
 
-use super::connection::Shared;
-use super::stream::Stream;
-use super::two_way::Sent;
-use crate::payload::Provision;
+use super::connection::MqttShared;
+use super::stream::MqttStream;
+use super::two_way::InFlightRpc;
+use crate::payload::ProvisionPayload;
 
 static STORE_GATE: LogGate = LogGate::new(2);
 
@@ -23,11 +25,11 @@ pub(super) const NAME: &str = "provision";
 const REQUEST: &str = "/provision/request";
 const RESPONSE: &str = "/provision/response";
 /// How long such a connection may stay without asking, and after it was answered.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PROVISIONING_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A connection that was let in to ask.
-pub(super) struct Newcomer {
-    pub(super) session: ServerSession<Sent>,
+pub(super) struct ProvisioningClient {
+    pub(super) session: ServerSession<InFlightRpc>,
     /// What is to be written.
     pub(super) out: Vec<u8>,
     /// What has come and was not looked at yet.
@@ -37,34 +39,41 @@ pub(super) struct Newcomer {
 }
 
 /// What a packet asks for.
-enum Wish {
+enum ProvisioningStep {
     Nothing,
-    Credentials(Asking),
+    Credentials(CredentialsRequest),
     /// The end, with what version 5 is told.
     End(Option<ReasonCode>),
 }
 
 /// A request for credentials.
-struct Asking {
+struct CredentialsRequest {
     payload: Vec<u8>,
     qos: QoS,
     packet_id: Option<PacketId>,
 }
 
 /// Whether answers are subscribed to, and how they are sent.
-struct Subscription {
+struct ResponseSubscription {
     is_there: bool,
     qos: QoS,
 }
 
 /// Serves the connection until it ends.
-pub(super) async fn serve<S: Stream>(stream: &mut S, shared: &Shared, mut newcomer: Newcomer) {
-    let mut subscription = Subscription {
+pub(super) async fn serve<S: MqttStream>(
+    stream: &mut S,
+    shared: &MqttShared,
+    mut newcomer: ProvisioningClient,
+) {
+    let mut subscription = ResponseSubscription {
         is_there: false,
         qos: QoS::AtLeastOnce,
     };
     loop {
-        let turn = tokio::time::timeout(PATIENCE, newcomer.turn(stream, shared, &mut subscription));
+        let turn = tokio::time::timeout(
+            PROVISIONING_TIMEOUT,
+            newcomer.turn(stream, shared, &mut subscription),
+        );
         match turn.await {
             Ok(Ok(true)) => {}
             Ok(Ok(false) | Err(_)) => break,
@@ -83,24 +92,24 @@ pub(super) async fn serve<S: Stream>(stream: &mut S, shared: &Shared, mut newcom
     let _ = tokio::time::timeout(Duration::from_secs(1), farewell).await;
 }
 
-impl Newcomer {
+impl ProvisioningClient {
     /// Goes on until the next request is answered. Returns whether the connection stays.
-    async fn turn<S: Stream>(
+    async fn turn<S: MqttStream>(
         &mut self,
         stream: &mut S,
-        shared: &Shared,
-        subscription: &mut Subscription,
+        shared: &MqttShared,
+        subscription: &mut ResponseSubscription,
     ) -> io::Result<bool> {
         let mut share = shared.partial.share();
         loop {
             let wish = self.next(shared, subscription);
-            if let Some(Wish::End(code)) = &wish {
+            if let Some(ProvisioningStep::End(code)) = &wish {
                 if let Some(code) = *code {
                     self.session.disconnect(code, &mut self.out);
                 }
                 return Ok(false);
             }
-            if let Some(Wish::Credentials(asking)) = wish {
+            if let Some(ProvisioningStep::Credentials(asking)) = wish {
                 let stays = self.answer(shared, &asking, subscription.qos).await;
                 self.flush(stream).await?;
                 return Ok(stays);
@@ -114,7 +123,7 @@ impl Newcomer {
         }
     }
 
-    async fn flush<S: Stream>(&mut self, stream: &mut S) -> io::Result<()> {
+    async fn flush<S: MqttStream>(&mut self, stream: &mut S) -> io::Result<()> {
         stream.write_all(&self.out).await?;
         stream.flush().await?;
         self.out.clear();
@@ -122,46 +131,50 @@ impl Newcomer {
     }
 
     /// Looks at the next packet, if a whole one is there.
-    fn next(&mut self, shared: &Shared, subscription: &mut Subscription) -> Option<Wish> {
+    fn next(
+        &mut self,
+        shared: &MqttShared,
+        subscription: &mut ResponseSubscription,
+    ) -> Option<ProvisioningStep> {
         let input = std::mem::take(&mut self.input);
         let (wish, used) = match decode_frame(&input, shared.max_packet, self.session.version()) {
             Ok(Some((packet, used))) => (Some(self.packet(&packet, subscription)), used),
             Ok(None) => (None, 0),
-            Err(_) => (Some(Wish::End(Some(ReasonCode::MalformedPacket))), 0),
+            Err(_) => (Some(ProvisioningStep::End(Some(ReasonCode::MalformedPacket))), 0),
         };
         self.input = input;
         self.input.drain(..used);
         wish
     }
 
-    fn packet(&mut self, packet: &Packet<'_>, subscription: &mut Subscription) -> Wish {
+    fn packet(&mut self, packet: &Packet<'_>, subscription: &mut ResponseSubscription) -> ProvisioningStep {
         match self.session.receive(packet, 0, &mut self.out) {
             Ok(ServerEvent::Publish(publish)) => {
-                let asking = Asking {
+                let asking = CredentialsRequest {
                     payload: publish.payload.to_vec(),
                     qos: publish.qos,
                     packet_id: publish.packet_id,
                 };
                 if self.session.topic(publish) != REQUEST {
                     self.acknowledge(&asking, ReasonCode::TopicNameInvalid);
-                    return Wish::End(Some(ReasonCode::TopicNameInvalid));
+                    return ProvisioningStep::End(Some(ReasonCode::TopicNameInvalid));
                 }
-                Wish::Credentials(asking)
+                ProvisioningStep::Credentials(asking)
             }
             Ok(ServerEvent::PublishAgain(publish)) => {
-                let again = Asking {
+                let again = CredentialsRequest {
                     payload: Vec::new(),
                     qos: publish.qos,
                     packet_id: publish.packet_id,
                 };
                 self.acknowledge(&again, ReasonCode::Success);
-                Wish::Nothing
+                ProvisioningStep::Nothing
             }
             Ok(ServerEvent::Subscribe(subscribe)) => {
                 let mut codes = Vec::with_capacity(subscribe.filters.len());
                 for wanted in subscribe.filters.iter() {
                     codes.push(if wanted.filter == RESPONSE {
-                        *subscription = Subscription {
+                        *subscription = ResponseSubscription {
                             is_there: true,
                             qos: wanted.options.qos.min(QoS::AtLeastOnce),
                         };
@@ -170,7 +183,7 @@ impl Newcomer {
                         ReasonCode::TopicFilterInvalid
                     });
                 }
-                let suback = Suback::new(subscribe.packet_id, &codes[..]);
+                let suback = SubackPacket::new(subscribe.packet_id, &codes[..]);
                 written(suback.encode(self.session.version(), &mut self.out))
             }
             Ok(ServerEvent::Unsubscribe(unsubscribe)) => {
@@ -182,17 +195,19 @@ impl Newcomer {
                         false => ReasonCode::NoSubscriptionExisted,
                     });
                 }
-                let unsuback = Unsuback::new(unsubscribe.packet_id, &codes[..]);
+                let unsuback = UnsubackPacket::new(unsubscribe.packet_id, &codes[..]);
                 written(unsuback.encode(self.session.version(), &mut self.out))
             }
-            Ok(ServerEvent::Disconnect(_)) => Wish::End(None),
-            Ok(ServerEvent::Connect(_) | ServerEvent::Auth(_)) => Wish::End(Some(ReasonCode::ProtocolError)),
-            Ok(ServerEvent::Acknowledged { .. } | ServerEvent::Handled) => Wish::Nothing,
-            Err(error) => Wish::End(Some(error.reason_code())),
+            Ok(ServerEvent::Disconnect(_)) => ProvisioningStep::End(None),
+            Ok(ServerEvent::Connect(_) | ServerEvent::Auth(_)) => {
+                ProvisioningStep::End(Some(ReasonCode::ProtocolError))
+            }
+            Ok(ServerEvent::Acknowledged { .. } | ServerEvent::Handled) => ProvisioningStep::Nothing,
+            Err(error) => ProvisioningStep::End(Some(error.reason_code())),
         }
     }
 
-    fn acknowledge(&mut self, asking: &Asking, code: ReasonCode) {
+    fn acknowledge(&mut self, asking: &CredentialsRequest, code: ReasonCode) {
         let Some(id) = asking.packet_id else { return };
         // The codes used here belong to both answers.
         let _ = match asking.qos {
@@ -202,16 +217,16 @@ impl Newcomer {
     }
 
     /// Answers a request. Returns whether the connection stays.
-    async fn answer(&mut self, shared: &Shared, asking: &Asking, qos: QoS) -> bool {
-        if !shared.services.guard.admits(self.address) {
-            self.session.disconnect_because(
+    async fn answer(&mut self, shared: &MqttShared, asking: &CredentialsRequest, qos: QoS) -> bool {
+        if !shared.services.guard.try_admit(self.address) {
+            self.session.disconnect_with_reason(
                 ReasonCode::NotAuthorized,
                 "Too many wrong credentials came from this address",
                 &mut self.out,
             );
             return false;
         }
-        let Ok(asked) = Provision::parse(&asking.payload) else {
+        let Ok(asked) = ProvisionPayload::parse(&asking.payload) else {
             // Version 5 can say what is wrong and go on; version 3 can only end.
             let goes_on = self.session.version().is_v5() && asking.packet_id.is_some();
             if goes_on {
@@ -227,7 +242,7 @@ impl Newcomer {
             Ok(provisioned) => {
                 // Whoever guesses keys and secrets is nobody's device.
                 if provisioned.status == ProvisionStatus::NotFound {
-                    shared.services.guard.was_wrong(self.address);
+                    shared.services.guard.record_failure(self.address);
                 }
                 asked.answer(&provisioned)
             }
@@ -240,17 +255,17 @@ impl Newcomer {
             }
         };
         self.acknowledge(asking, ReasonCode::Success);
-        let publish = Publish {
+        let publish = PublishPacket {
             qos,
-            ..Publish::new(RESPONSE, &answer)
+            ..PublishPacket::new(RESPONSE, &answer)
         };
         self.session.publish(&publish, None, &mut self.out).is_ok()
     }
 }
 
-fn written<E>(encoded: Result<(), E>) -> Wish {
+fn written<E>(encoded: Result<(), E>) -> ProvisioningStep {
     match encoded {
-        Ok(()) => Wish::Nothing,
-        Err(_) => Wish::End(Some(ReasonCode::ImplementationSpecificError)),
+        Ok(()) => ProvisioningStep::Nothing,
+        Err(_) => ProvisioningStep::End(Some(ReasonCode::ImplementationSpecificError)),
     }
 }

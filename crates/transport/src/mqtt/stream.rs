@@ -15,23 +15,23 @@ const READ_BYTES: usize = 64 << 10;
 const BATCH_BYTES: usize = 256 << 10;
 
 /// A connection, with or without TLS.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+pub(super) trait MqttStream: AsyncRead + AsyncWrite + Unpin + Send {}
 
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> MqttStream for T {}
 
 /// What all connections of a thread share while they handle one read.
-struct Scratch {
+struct ThreadBuffers {
     input: Box<[u8]>,
     batch: RecordBatch,
 }
 
 thread_local! {
-    static SCRATCH: RefCell<Scratch> =
-        RefCell::new(Scratch { input: vec![0; READ_BYTES].into_boxed_slice(), batch: RecordBatch::new() });
+    static SCRATCH: RefCell<ThreadBuffers> =
+        RefCell::new(ThreadBuffers { input: vec![0; READ_BYTES].into_boxed_slice(), batch: RecordBatch::new() });
 }
 
 /// Reads once and hands what came, with an empty batch, to `handle`. An end of the stream is an empty read.
-pub(super) fn poll_read<S: Stream, T>(
+pub(super) fn poll_read<S: MqttStream, T>(
     stream: &mut S,
     context: &mut Context<'_>,
     handle: impl FnOnce(&[u8], &mut RecordBatch) -> T,
@@ -55,7 +55,7 @@ pub(super) fn with_batch<T>(handle: impl FnOnce(&mut RecordBatch) -> T) -> T {
 }
 
 /// Writes all bytes and sees them on their way; `written` counts them from one call to the next.
-pub(super) fn poll_write_all<S: Stream>(
+pub(super) fn poll_write_all<S: MqttStream>(
     stream: &mut S,
     context: &mut Context<'_>,
     bytes: &[u8],

@@ -2,10 +2,10 @@
 
 use fieldline_codec::{QoS, topic};
 use fieldline_core::devices::DeviceSettings;
-use fieldline_core::downlink::Wants;
+use fieldline_core::downlink::Subscriptions;
 use fieldline_model::entity::OtaKind;
 
-use crate::payload::Format;
+use crate::payload::PayloadFormat;
 
 const V1_TELEMETRY: &str = "v1/devices/me/telemetry";
 const V1_ATTRIBUTES: &str = "v1/devices/me/attributes";
@@ -17,22 +17,22 @@ const GATEWAY: &str = "v1/gateway";
 
 /// What a device publishes on a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Uplink<'t> {
-    Telemetry(Family),
-    Attributes(Family),
+pub(super) enum DeviceTopic<'t> {
+    Telemetry(TopicFamily),
+    Attributes(TopicFamily),
     /// Asks for attributes, and is answered in this family.
     AttributeRequest {
-        family: Family,
+        family: TopicFamily,
         id: &'t str,
     },
     /// Calls a procedure of the platform, and is answered in this family.
     Call {
-        family: Family,
+        family: TopicFamily,
         id: &'t str,
     },
     /// Answers a call.
     Answer {
-        family: Family,
+        family: TopicFamily,
         id: &'t str,
     },
     /// Asks for a chunk of its firmware or software.
@@ -49,43 +49,48 @@ pub(super) enum Uplink<'t> {
 }
 
 /// What a device means by publishing on a topic.
-pub(super) fn uplink<'t>(name: &'t str, settings: &DeviceSettings) -> Uplink<'t> {
+pub(super) fn parse_topic<'t>(name: &'t str, settings: &DeviceSettings) -> DeviceTopic<'t> {
     // A telemetry filter may be wide enough to match attributes too.
     if topic::matches(
         settings.attributes_topic.as_deref().unwrap_or(V1_ATTRIBUTES),
         name,
     ) {
-        return Uplink::Attributes(Family::V1);
+        return DeviceTopic::Attributes(TopicFamily::V1);
     }
     if let Some(filter) = &settings.telemetry_topic
         && topic::matches(filter, name)
     {
-        return Uplink::Telemetry(Family::V1);
+        return DeviceTopic::Telemetry(TopicFamily::V1);
     }
     match name {
-        V1_TELEMETRY if settings.telemetry_topic.is_none() => Uplink::Telemetry(Family::V1),
-        "v2/t" => Uplink::Telemetry(Family::V2),
-        "v2/t/j" => Uplink::Telemetry(Family::V2Json),
-        "v2/t/p" => Uplink::Telemetry(Family::V2Protobuf),
-        "v2/a" => Uplink::Attributes(Family::V2),
-        "v2/a/j" => Uplink::Attributes(Family::V2Json),
-        "v2/a/p" => Uplink::Attributes(Family::V2Protobuf),
-        "v1/devices/me/claim" => Uplink::Claim,
+        V1_TELEMETRY if settings.telemetry_topic.is_none() => DeviceTopic::Telemetry(TopicFamily::V1),
+        "v2/t" => DeviceTopic::Telemetry(TopicFamily::V2),
+        "v2/t/j" => DeviceTopic::Telemetry(TopicFamily::V2Json),
+        "v2/t/p" => DeviceTopic::Telemetry(TopicFamily::V2Protobuf),
+        "v2/a" => DeviceTopic::Attributes(TopicFamily::V2),
+        "v2/a/j" => DeviceTopic::Attributes(TopicFamily::V2Json),
+        "v2/a/p" => DeviceTopic::Attributes(TopicFamily::V2Protobuf),
+        "v1/devices/me/claim" => DeviceTopic::Claim,
         other => prefixed(other),
     }
 }
 
-fn prefixed(name: &str) -> Uplink<'_> {
+fn prefixed(name: &str) -> DeviceTopic<'_> {
     // The longer prefix of a pair stands first.
-    for family in [Family::V1, Family::V2Json, Family::V2Protobuf, Family::V2] {
+    for family in [
+        TopicFamily::V1,
+        TopicFamily::V2Json,
+        TopicFamily::V2Protobuf,
+        TopicFamily::V2,
+    ] {
         if let Some(id) = name.strip_prefix(family.attribute_requests()) {
-            return Uplink::AttributeRequest { family, id };
+            return DeviceTopic::AttributeRequest { family, id };
         }
         if let Some(id) = name.strip_prefix(family.calls()) {
-            return Uplink::Call { family, id };
+            return DeviceTopic::Call { family, id };
         }
         if let Some(id) = name.strip_prefix(family.answers()) {
-            return Uplink::Answer { family, id };
+            return DeviceTopic::Answer { family, id };
         }
     }
     for (kind, prefix) in [
@@ -96,12 +101,12 @@ fn prefixed(name: &str) -> Uplink<'_> {
             .strip_prefix(prefix)
             .and_then(|rest| rest.split_once("/chunk/"));
         if let Some((id, number)) = chunk {
-            return Uplink::Chunk { kind, id, number };
+            return DeviceTopic::Chunk { kind, id, number };
         }
     }
     match name.strip_prefix(GATEWAY) {
-        Some(rest) => Uplink::Gateway(rest),
-        None => Uplink::Unknown,
+        Some(rest) => DeviceTopic::Gateway(rest),
+        None => DeviceTopic::Unknown,
     }
 }
 
@@ -151,7 +156,7 @@ pub(super) fn filter_code(filter: &str, settings: &DeviceSettings) -> Option<u8>
 
 /// The families that topics come in, which differ in how short they are and in the format of payloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Family {
+pub(super) enum TopicFamily {
     #[default]
     V1,
     V2,
@@ -159,7 +164,7 @@ pub(super) enum Family {
     V2Protobuf,
 }
 
-impl Family {
+impl TopicFamily {
     /// Topic of changes of shared attributes.
     pub(super) const fn attributes(self) -> &'static str {
         match self {
@@ -191,23 +196,23 @@ impl Family {
     }
 
     /// How what the device publishes in this family is written.
-    pub(super) fn uplink_format(self, settings: &DeviceSettings) -> Format<'_> {
+    pub(super) fn uplink_format(self, settings: &DeviceSettings) -> PayloadFormat<'_> {
         let payloads = settings.mqtt_payloads.as_deref();
         match self {
-            Self::V1 | Self::V2 => Format::uplink(payloads),
-            Self::V2Json => Format::Json,
-            Self::V2Protobuf => Format::Protobuf(payloads),
+            Self::V1 | Self::V2 => PayloadFormat::uplink(payloads),
+            Self::V2Json => PayloadFormat::Json,
+            Self::V2Protobuf => PayloadFormat::Protobuf(payloads),
         }
     }
 
     /// How what goes to the device in this family is written.
-    pub(super) fn downlink_format(self, settings: &DeviceSettings) -> Format<'_> {
+    pub(super) fn downlink_format(self, settings: &DeviceSettings) -> PayloadFormat<'_> {
         let payloads = settings.mqtt_payloads.as_deref();
         match self {
-            Self::V1 if payloads.is_some_and(|payloads| payloads.json_downlinks) => Format::Json,
-            Self::V1 | Self::V2 => Format::downlink(payloads),
-            Self::V2Json => Format::Json,
-            Self::V2Protobuf => Format::Protobuf(payloads),
+            Self::V1 if payloads.is_some_and(|payloads| payloads.json_downlinks) => PayloadFormat::Json,
+            Self::V1 | Self::V2 => PayloadFormat::downlink(payloads),
+            Self::V2Json => PayloadFormat::Json,
+            Self::V2Protobuf => PayloadFormat::Protobuf(payloads),
         }
     }
 
@@ -233,43 +238,43 @@ impl Family {
 }
 
 /// What a filter makes the session want, and the family in which it comes.
-fn stream(filter: u8) -> Option<(Wants, Family)> {
+fn stream(filter: u8) -> Option<(Subscriptions, TopicFamily)> {
     Some(match FILTERS.get(usize::from(filter)).copied() {
-        Some(V1_ATTRIBUTES) | None => (Wants::ATTRIBUTES, Family::V1),
-        Some("v2/a") => (Wants::ATTRIBUTES, Family::V2),
-        Some("v2/a/j") => (Wants::ATTRIBUTES, Family::V2Json),
-        Some("v2/a/p") => (Wants::ATTRIBUTES, Family::V2Protobuf),
-        Some("v1/devices/me/rpc/request/+") => (Wants::CALLS, Family::V1),
-        Some("v2/r/req/+") => (Wants::CALLS, Family::V2),
-        Some("v2/r/req/j/+") => (Wants::CALLS, Family::V2Json),
-        Some("v2/r/req/p/+") => (Wants::CALLS, Family::V2Protobuf),
+        Some(V1_ATTRIBUTES) | None => (Subscriptions::ATTRIBUTES, TopicFamily::V1),
+        Some("v2/a") => (Subscriptions::ATTRIBUTES, TopicFamily::V2),
+        Some("v2/a/j") => (Subscriptions::ATTRIBUTES, TopicFamily::V2Json),
+        Some("v2/a/p") => (Subscriptions::ATTRIBUTES, TopicFamily::V2Protobuf),
+        Some("v1/devices/me/rpc/request/+") => (Subscriptions::CALLS, TopicFamily::V1),
+        Some("v2/r/req/+") => (Subscriptions::CALLS, TopicFamily::V2),
+        Some("v2/r/req/j/+") => (Subscriptions::CALLS, TopicFamily::V2Json),
+        Some("v2/r/req/p/+") => (Subscriptions::CALLS, TopicFamily::V2Protobuf),
         Some(_) => return None,
     })
 }
 
 /// The filters a device has subscribed to, one bit for each number, with the granted quality of service.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Granted {
+pub(super) struct GrantedFilters {
     filters: u32,
     at_least_once: u32,
     /// In which changes of shared attributes come.
-    pub(super) attributes: Family,
+    pub(super) attributes: TopicFamily,
     /// In which calls come.
-    pub(super) calls: Family,
+    pub(super) calls: TopicFamily,
     /// In which the device made its last call.
-    pub(super) answers: Family,
+    pub(super) answers: TopicFamily,
 }
 
 // One more for the profile's own.
 const _: () = assert!(FILTERS.len() < u32::BITS as usize);
 
-impl Granted {
+impl GrantedFilters {
     /// Grants the filter of that number, and returns the quality of service.
     pub(super) fn grant(&mut self, filter: u8, wanted: QoS) -> QoS {
         self.revoke(filter);
         self.filters |= 1 << filter;
         match stream(filter) {
-            Some((Wants::ATTRIBUTES, family)) => self.attributes = family,
+            Some((Subscriptions::ATTRIBUTES, family)) => self.attributes = family,
             Some((_, family)) => self.calls = family,
             None => {}
         }
@@ -289,7 +294,7 @@ impl Granted {
     }
 
     /// Whether a filter of this stream is granted.
-    pub(super) fn wants(&self, wants: Wants) -> bool {
+    pub(super) fn wants(&self, wants: Subscriptions) -> bool {
         (0..=CUSTOM_ATTRIBUTES)
             .filter(|filter| self.filters & 1 << filter != 0)
             .any(|filter| stream(filter).is_some_and(|(wanted, _)| wanted == wants))
@@ -357,7 +362,7 @@ mod tests {
             ("v2/a/req/p/7", "v2/a/res/p/"),
         ] {
             let settings = settings();
-            let Uplink::AttributeRequest { family, id: "7" } = uplink(name, &settings) else {
+            let DeviceTopic::AttributeRequest { family, id: "7" } = parse_topic(name, &settings) else {
                 panic!("{name} asks for attributes");
             };
             assert_eq!(family.attribute_answers(), answer);
@@ -370,9 +375,15 @@ mod tests {
             telemetry_topic: Some("meters/+/data".to_owned()),
             ..settings()
         };
-        assert_eq!(uplink("meters/7/data", &custom), Uplink::Telemetry(Family::V1));
-        assert_eq!(uplink(V1_TELEMETRY, &custom), Uplink::Unknown);
-        assert_eq!(uplink("v2/t", &custom), Uplink::Telemetry(Family::V2));
+        assert_eq!(
+            parse_topic("meters/7/data", &custom),
+            DeviceTopic::Telemetry(TopicFamily::V1)
+        );
+        assert_eq!(parse_topic(V1_TELEMETRY, &custom), DeviceTopic::Unknown);
+        assert_eq!(
+            parse_topic("v2/t", &custom),
+            DeviceTopic::Telemetry(TopicFamily::V2)
+        );
     }
 
     #[test]
@@ -381,15 +392,21 @@ mod tests {
             telemetry_topic: Some("#".to_owned()),
             ..settings()
         };
-        assert_eq!(uplink(V1_ATTRIBUTES, &wide), Uplink::Attributes(Family::V1));
-        assert_eq!(uplink("anything/else", &wide), Uplink::Telemetry(Family::V1));
+        assert_eq!(
+            parse_topic(V1_ATTRIBUTES, &wide),
+            DeviceTopic::Attributes(TopicFamily::V1)
+        );
+        assert_eq!(
+            parse_topic("anything/else", &wide),
+            DeviceTopic::Telemetry(TopicFamily::V1)
+        );
     }
 
     #[test]
     fn a_filter_is_granted_with_its_latest_quality_of_service_until_it_is_taken_back() {
         let rpc = filter_code("v1/devices/me/rpc/request/+", &settings()).expect("a known filter");
         let attributes = filter_code(V1_ATTRIBUTES, &settings()).expect("a known filter");
-        let mut granted = Granted::default();
+        let mut granted = GrantedFilters::default();
         assert_eq!(granted.grant(attributes, QoS::AtMostOnce), QoS::AtMostOnce);
         assert_eq!(granted.grant(rpc, QoS::ExactlyOnce), QoS::AtLeastOnce);
         assert_eq!(
@@ -426,21 +443,24 @@ mod tests {
             ..settings()
         };
         let code = |filter: &str| filter_code(filter, &custom).expect("a known filter");
-        let mut granted = Granted::default();
+        let mut granted = GrantedFilters::default();
         granted.grant(code("v2/a/j"), QoS::AtMostOnce);
-        assert!(granted.wants(Wants::ATTRIBUTES) && !granted.wants(Wants::CALLS));
+        assert!(granted.wants(Subscriptions::ATTRIBUTES) && !granted.wants(Subscriptions::CALLS));
         assert_eq!(
             (granted.attributes, granted.attributes_qos()),
-            (Family::V2Json, QoS::AtMostOnce)
+            (TopicFamily::V2Json, QoS::AtMostOnce)
         );
         granted.grant(code("my/attributes/#"), QoS::AtLeastOnce);
         granted.grant(code("v2/r/req/+"), QoS::AtLeastOnce);
-        assert_eq!((granted.attributes, granted.calls), (Family::V1, Family::V2));
+        assert_eq!(
+            (granted.attributes, granted.calls),
+            (TopicFamily::V1, TopicFamily::V2)
+        );
         assert_eq!(granted.attributes_qos(), QoS::AtLeastOnce);
         granted.revoke(code("v2/a/j"));
-        assert!(granted.wants(Wants::ATTRIBUTES));
+        assert!(granted.wants(Subscriptions::ATTRIBUTES));
         granted.revoke(code("my/attributes/#"));
-        assert!(!granted.wants(Wants::ATTRIBUTES) && granted.wants(Wants::CALLS));
+        assert!(!granted.wants(Subscriptions::ATTRIBUTES) && granted.wants(Subscriptions::CALLS));
         assert_eq!(filter_code("my/attributes/#", &settings()), None);
         assert_eq!(
             filter_code("my/attributes/7", &custom),
@@ -451,18 +471,18 @@ mod tests {
 
     #[test]
     fn calls_and_answers_are_told_from_each_other_in_every_family() {
-        let at = |name| uplink(name, &settings());
-        let (family, id) = (Family::V2, "7");
-        assert_eq!(at("v2/r/req/7"), Uplink::Call { family, id });
-        let family = Family::V2Json;
-        assert_eq!(at("v2/r/req/j/7"), Uplink::Call { family, id });
+        let at = |name| parse_topic(name, &settings());
+        let (family, id) = (TopicFamily::V2, "7");
+        assert_eq!(at("v2/r/req/7"), DeviceTopic::Call { family, id });
+        let family = TopicFamily::V2Json;
+        assert_eq!(at("v2/r/req/j/7"), DeviceTopic::Call { family, id });
         for (name, family) in [
-            ("v1/devices/me/rpc/response/7", Family::V1),
-            ("v2/r/res/7", Family::V2),
-            ("v2/r/res/j/7", Family::V2Json),
-            ("v2/r/res/p/7", Family::V2Protobuf),
+            ("v1/devices/me/rpc/response/7", TopicFamily::V1),
+            ("v2/r/res/7", TopicFamily::V2),
+            ("v2/r/res/j/7", TopicFamily::V2Json),
+            ("v2/r/res/p/7", TopicFamily::V2Protobuf),
         ] {
-            assert_eq!(at(name), Uplink::Answer { family, id });
+            assert_eq!(at(name), DeviceTopic::Answer { family, id });
         }
     }
 }

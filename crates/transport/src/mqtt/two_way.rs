@@ -2,27 +2,27 @@
 
 use std::sync::Arc;
 
-use fieldline_codec::session::SendError;
-use fieldline_codec::{Publish, QoS, ReasonCode};
-use fieldline_core::downlink::{DeviceCall, Downlink, Wants};
-use fieldline_core::sessions::{Content, Letter};
+use fieldline_codec::session::SessionSendError;
+use fieldline_codec::{PublishPacket, QoS, ReasonCode};
+use fieldline_core::downlink::{Downlink, Subscriptions, ToDeviceRpc};
+use fieldline_core::sessions::{OutboundMessage, OutboundPayload};
 use fieldline_model::json;
 use fieldline_model::record::RecordBatch;
 use tracing::debug;
 
-use super::connection::Shared;
-use super::incoming::{Flow, Incoming, Step};
-use super::topics::{Family, Granted};
+use super::connection::MqttShared;
+use super::incoming::{PacketFlow, PacketHandler, ReadOutcome};
+use super::topics::{GrantedFilters, TopicFamily};
 
 /// What is written at once of what waits for the device, bytes.
-const AT_ONCE: usize = 64 << 10;
+const MAX_DELIVER_BYTES: usize = 64 << 10;
 /// What a device is told whose calls are too many.
 const TOO_MANY: &str = r#"{"error":"too many calls wait for answers"}"#;
 
 /// What is kept of a message to the device until it is acknowledged: the call that it is, if it is one.
-pub(super) type Sent = Option<Arc<DeviceCall>>;
+pub(super) type InFlightRpc = Option<Arc<ToDeviceRpc>>;
 
-impl Incoming {
+impl PacketHandler {
     /// Whether something waits for the device that could be sent now.
     #[inline]
     pub(super) fn can_deliver(&self) -> bool {
@@ -30,19 +30,19 @@ impl Incoming {
     }
 
     /// Makes the session want what the device has subscribed to.
-    pub(super) fn follow_subscriptions(&self, shared: &Shared) {
+    pub(super) fn follow_subscriptions(&self, shared: &MqttShared) {
         let (control, wants) = (self.guard.control(), self.granted.wanted());
         if !control.wants_only(wants) {
             shared
                 .services
                 .calls
-                .follow(self.device().subject, control, wants);
+                .set_subscriptions(self.device().subject, control, wants);
         }
     }
 
     /// Writes what waits for the device, as far as it can be sent now.
-    pub(super) fn deliver(&mut self, shared: &Shared) {
-        while self.out.len() < AT_ONCE && self.session.can_send() {
+    pub(super) fn deliver(&mut self, shared: &MqttShared) {
+        while self.out.len() < MAX_DELIVER_BYTES && self.session.can_send() {
             let Some(letter) = self.guard.control().take_letter() else {
                 return;
             };
@@ -50,11 +50,11 @@ impl Incoming {
         }
     }
 
-    fn deliver_one(&mut self, shared: &Shared, letter: Letter) {
+    fn deliver_one(&mut self, shared: &MqttShared, letter: OutboundMessage) {
         if let Some(name) = letter.to {
-            return self.deliver_behind(shared, &name, letter.content);
+            return self.deliver_to_sub_device(shared, &name, letter.content);
         }
-        let Content::Downlink(downlink) = letter.content else {
+        let OutboundPayload::Downlink(downlink) = letter.content else {
             return;
         };
         let settings = &self.settings;
@@ -83,7 +83,7 @@ impl Incoming {
         }
     }
 
-    fn deliver_call(&mut self, shared: &Shared, call: Arc<DeviceCall>) {
+    fn deliver_call(&mut self, shared: &MqttShared, call: Arc<ToDeviceRpc>) {
         let topic = format!("{}{}", self.granted.calls.calls(), call.number);
         let qos = self.granted.qos_of(&topic).unwrap_or(QoS::AtLeastOnce);
         let calls = &shared.services.calls;
@@ -94,11 +94,11 @@ impl Incoming {
             .device_call(&call)
         {
             Ok(payload) => payload,
-            Err(error) => return calls.failed(&call, &error.to_string()),
+            Err(error) => return calls.handle_failure(&call, &error.to_string()),
         };
         match self.send(&topic, qos, &payload, Some(call.clone())) {
-            Ok(()) => calls.sent(&call, qos != QoS::AtMostOnce),
-            Err(error) => calls.failed(&call, &error.to_string()),
+            Ok(()) => calls.handle_sent(&call, qos != QoS::AtMostOnce),
+            Err(error) => calls.handle_failure(&call, &error.to_string()),
         }
     }
 
@@ -107,11 +107,11 @@ impl Incoming {
         topic: &str,
         qos: QoS,
         payload: &[u8],
-        kept: Sent,
-    ) -> Result<(), SendError> {
-        let publish = Publish {
+        kept: InFlightRpc,
+    ) -> Result<(), SessionSendError> {
+        let publish = PublishPacket {
             qos,
-            ..Publish::new(topic, payload)
+            ..PublishPacket::new(topic, payload)
         };
         self.session.publish(&publish, kept, &mut self.out).map(drop)
     }
@@ -119,17 +119,17 @@ impl Incoming {
     /// The device calls a procedure of the platform.
     pub(super) fn call(
         &mut self,
-        shared: &Shared,
-        publish: &Publish<'_>,
-        (family, number): (Family, i32),
-        call: &json::Call,
+        shared: &MqttShared,
+        publish: &PublishPacket<'_>,
+        (family, number): (TopicFamily, i32),
+        call: &json::ClientRpcRequest,
         batch: &mut RecordBatch,
-    ) -> Flow {
-        if let Err(refused) = self.device().pass(0) {
+    ) -> PacketFlow {
+        if let Err(refused) = self.device().acquire(0) {
             return self.refuse(shared, &refused);
         }
         let (services, subject) = (&shared.services, self.device().subject);
-        services.activity.heard(subject);
+        services.activity.record_activity(subject);
         let now = services.clock.now_ms();
         self.granted.answers = family;
         let begun = services
@@ -138,7 +138,7 @@ impl Incoming {
             .begin(subject, self.guard.control(), number, call, now);
         match begun {
             Some(message) => {
-                batch.message(subject.tenant, &message);
+                batch.push_message(subject.tenant, &message);
                 self.acknowledge(publish, ReasonCode::Success);
             }
             None => {
@@ -149,36 +149,36 @@ impl Incoming {
                 let _ = self.send(&topic, QoS::AtMostOnce, &payload, None);
             }
         }
-        Flow::Next
+        PacketFlow::Next
     }
 
     /// The device answers a call.
     pub(super) fn answer_call(
         &mut self,
-        shared: &Shared,
-        publish: &Publish<'_>,
+        shared: &MqttShared,
+        publish: &PublishPacket<'_>,
         number: i32,
         body: String,
-    ) -> Flow {
-        if let Err(refused) = self.device().pass(0) {
+    ) -> PacketFlow {
+        if let Err(refused) = self.device().acquire(0) {
             return self.refuse(shared, &refused);
         }
         let (services, subject) = (&shared.services, self.device().subject);
-        services.activity.heard(subject);
-        if !services.calls.answered(subject, number, body) {
-            return Flow::Stop(Step::End(Some(ReasonCode::ServerBusy)));
+        services.activity.record_activity(subject);
+        if !services.calls.handle_answer(subject, number, body) {
+            return PacketFlow::Stop(ReadOutcome::End(Some(ReasonCode::ServerBusy)));
         }
         self.acknowledge(publish, ReasonCode::Success);
-        Flow::Next
+        PacketFlow::Next
     }
 }
 
-impl Granted {
+impl GrantedFilters {
     /// What the session wants with these filters.
-    pub(super) fn wanted(&self) -> Wants {
-        [Wants::ATTRIBUTES, Wants::CALLS]
+    pub(super) fn wanted(&self) -> Subscriptions {
+        [Subscriptions::ATTRIBUTES, Subscriptions::CALLS]
             .into_iter()
             .filter(|wants| self.wants(*wants))
-            .fold(Wants::NOTHING, Wants::and)
+            .fold(Subscriptions::NOTHING, Subscriptions::and)
     }
 }

@@ -2,21 +2,21 @@
 //! go in and records, requests and answers come out, and the other way round.
 
 use fieldline_core::devices::{DeviceHandle, DeviceSettings};
-use fieldline_core::downlink::{AttributeUpdate, DeviceCall};
+use fieldline_core::downlink::{AttributeUpdate, ToDeviceRpc};
 use fieldline_model::json::{self, JsonError};
 use fieldline_model::kv;
 use fieldline_model::record::RecordBatch;
 use fieldline_model::timeseries::{Attribute, AttributeScope};
 use fieldline_protobuf::api::{
     self, AttributeUpdateNotificationMsg, AttributesRequest, ClaimDevice, GetAttributeResponseMsg,
-    KeyValueProto, RpcRequest, ToServerRpcResponseMsg, TsKvProto,
+    KeyValueProto, RpcRequestProto, ToServerRpcResponseMsg, TsKvProto,
 };
-use fieldline_protobuf::{MessageError, Payloads};
+use fieldline_protobuf::{MessageError, PayloadSchemas};
 use prost::Message as _;
 use serde::Deserialize;
 
-use super::{AttributeRequest, Found};
-use crate::Services;
+use super::{DeviceAttributeRequest, RequestedAttributes};
+use crate::TransportServices;
 
 /// Why a payload was refused.
 #[derive(Debug, thiserror::Error)]
@@ -31,17 +31,17 @@ pub(crate) enum PayloadError {
 
 /// How a payload is written.
 #[derive(Clone, Copy)]
-pub(crate) enum Format<'p> {
+pub(crate) enum PayloadFormat<'p> {
     Json,
     /// By these schemas; without them, messages that the platform defines are still understood.
-    Protobuf(Option<&'p Payloads>),
+    Protobuf(Option<&'p PayloadSchemas>),
     /// Protobuf, and what is none is JSON.
-    Either(&'p Payloads),
+    Either(&'p PayloadSchemas),
 }
 
-impl<'p> Format<'p> {
+impl<'p> PayloadFormat<'p> {
     /// What a device may send where it is not told which format to use.
-    pub(crate) fn uplink(payloads: Option<&'p Payloads>) -> Self {
+    pub(crate) fn uplink(payloads: Option<&'p PayloadSchemas>) -> Self {
         match payloads {
             None => Self::Json,
             Some(payloads) if payloads.json_too => Self::Either(payloads),
@@ -50,7 +50,7 @@ impl<'p> Format<'p> {
     }
 
     /// What a device is sent where it has not said which format it wants.
-    pub(crate) fn downlink(payloads: Option<&'p Payloads>) -> Self {
+    pub(crate) fn downlink(payloads: Option<&'p PayloadSchemas>) -> Self {
         match payloads {
             None => Self::Json,
             Some(_) => Self::Protobuf(payloads),
@@ -66,7 +66,7 @@ impl<'p> Format<'p> {
     fn read<C, T>(
         self,
         context: &mut C,
-        protobuf: impl FnOnce(&mut C, Option<&Payloads>) -> Result<T, PayloadError>,
+        protobuf: impl FnOnce(&mut C, Option<&PayloadSchemas>) -> Result<T, PayloadError>,
         json: impl FnOnce(&mut C) -> Result<T, JsonError>,
     ) -> Result<T, PayloadError> {
         match self {
@@ -82,16 +82,16 @@ impl<'p> Format<'p> {
     /// Adds a telemetry message to the batch. A message that carries no point adds nothing.
     pub(crate) fn telemetry(
         self,
-        services: &Services,
+        services: &TransportServices,
         device: &DeviceHandle,
         ttl_seconds: u32,
         payload: &[u8],
         batch: &mut RecordBatch,
     ) -> Result<(), PayloadError> {
-        let protobuf = |batch: &mut RecordBatch, payloads: Option<&Payloads>| {
+        let protobuf = |batch: &mut RecordBatch, payloads: Option<&PayloadSchemas>| {
             let schema = &payloads.ok_or(PayloadError::NoSchema)?.telemetry;
             let now_ms = services.clock.now_ms();
-            let mut record = batch.telemetry(device.subject, now_ms, ttl_seconds);
+            let mut record = batch.begin_telemetry(device.subject, now_ms, ttl_seconds);
             schema.telemetry(payload, &services.json, || device.times.next(now_ms), &mut record)?;
             record.finish();
             Ok(())
@@ -104,15 +104,15 @@ impl<'p> Format<'p> {
     /// Adds a message with client attributes to the batch. A message that carries no attribute adds nothing.
     pub(crate) fn attributes(
         self,
-        services: &Services,
+        services: &TransportServices,
         device: &DeviceHandle,
         payload: &[u8],
         batch: &mut RecordBatch,
     ) -> Result<(), PayloadError> {
-        let protobuf = |batch: &mut RecordBatch, payloads: Option<&Payloads>| {
+        let protobuf = |batch: &mut RecordBatch, payloads: Option<&PayloadSchemas>| {
             let schema = &payloads.ok_or(PayloadError::NoSchema)?.attributes;
             let now_ms = services.clock.now_ms();
-            let mut record = batch.attributes(device.subject, now_ms, AttributeScope::Client);
+            let mut record = batch.begin_attributes(device.subject, now_ms, AttributeScope::Client);
             schema.attributes(payload, &services.json, record.buffer())?;
             record.finish();
             Ok(())
@@ -123,39 +123,39 @@ impl<'p> Format<'p> {
     }
 
     /// Reads which attributes a device asks for.
-    pub(crate) fn attribute_request(self, payload: &[u8]) -> Result<AttributeRequest, PayloadError> {
-        let protobuf = |(): &mut (), _: Option<&Payloads>| {
+    pub(crate) fn attribute_request(self, payload: &[u8]) -> Result<DeviceAttributeRequest, PayloadError> {
+        let protobuf = |(): &mut (), _: Option<&PayloadSchemas>| {
             let request: AttributesRequest = api::read(payload)?;
             let keys = |list: &str| {
                 let keys = list.split(',').filter(|key| !key.is_empty());
                 (!list.is_empty()).then(|| keys.map(str::to_owned).collect())
             };
-            Ok(AttributeRequest {
+            Ok(DeviceAttributeRequest {
                 client_keys: keys(&request.client_keys),
                 shared_keys: keys(&request.shared_keys),
             })
         };
-        self.read(&mut (), protobuf, |()| AttributeRequest::parse(payload))
+        self.read(&mut (), protobuf, |()| DeviceAttributeRequest::parse(payload))
     }
 
     /// Reads a call that a device makes.
-    pub(crate) fn call(self, payload: &[u8]) -> Result<json::Call, PayloadError> {
-        let protobuf = |(): &mut (), _: Option<&Payloads>| {
-            let call: RpcRequest = api::read(payload)?;
+    pub(crate) fn call(self, payload: &[u8]) -> Result<json::ClientRpcRequest, PayloadError> {
+        let protobuf = |(): &mut (), _: Option<&PayloadSchemas>| {
+            let call: RpcRequestProto = api::read(payload)?;
             if call.method.is_empty() {
                 return Err(MessageError::Invalid("the call names no method").into());
             }
-            Ok(json::Call {
+            Ok(json::ClientRpcRequest {
                 method: call.method,
                 params: as_json(call.params),
             })
         };
-        self.read(&mut (), protobuf, |()| json::call(payload))
+        self.read(&mut (), protobuf, |()| json::client_rpc(payload))
     }
 
     /// Reads what a device answers to a call: text.
     pub(crate) fn answer(self, payload: &[u8]) -> Result<String, PayloadError> {
-        let protobuf = |(): &mut (), payloads: Option<&Payloads>| {
+        let protobuf = |(): &mut (), payloads: Option<&PayloadSchemas>| {
             let schema = &payloads.ok_or(PayloadError::NoSchema)?.answer;
             Ok(schema.to_json(payload)?)
         };
@@ -165,10 +165,10 @@ impl<'p> Format<'p> {
     }
 
     /// Reads how a device lets itself be claimed.
-    pub(crate) fn claim(self, payload: &[u8]) -> Result<json::Claim, PayloadError> {
-        let protobuf = |(): &mut (), _: Option<&Payloads>| {
+    pub(crate) fn claim(self, payload: &[u8]) -> Result<json::ClaimPayload, PayloadError> {
+        let protobuf = |(): &mut (), _: Option<&PayloadSchemas>| {
             let claim: ClaimDevice = api::read(payload)?;
-            Ok(json::Claim {
+            Ok(json::ClaimPayload {
                 secret_key: claim.secret_key,
                 duration_ms: claim.duration_ms,
             })
@@ -203,7 +203,12 @@ impl<'p> Format<'p> {
     }
 
     /// Writes the attributes that a device has asked for.
-    pub(crate) fn found(self, number: i32, request: &AttributeRequest, found: &Found) -> Vec<u8> {
+    pub(crate) fn found(
+        self,
+        number: i32,
+        request: &DeviceAttributeRequest,
+        found: &RequestedAttributes,
+    ) -> Vec<u8> {
         match self {
             Self::Json => found.to_json().into_bytes(),
             Self::Protobuf(_) | Self::Either(_) => {
@@ -218,20 +223,22 @@ impl<'p> Format<'p> {
     ///
     /// # Errors
     /// It does not fit the schema of the profile.
-    pub(crate) fn device_call(self, call: &DeviceCall) -> Result<Vec<u8>, PayloadError> {
+    pub(crate) fn device_call(self, call: &ToDeviceRpc) -> Result<Vec<u8>, PayloadError> {
         let payloads = match self {
             Self::Json => return Ok(call.to_json().into_bytes()),
             Self::Protobuf(payloads) => payloads.ok_or(PayloadError::NoSchema)?,
             Self::Either(payloads) => payloads,
         };
-        Ok(payloads.call.call(&call.method, call.number, &call.params)?)
+        Ok(payloads
+            .call
+            .encode_rpc(&call.method, call.number, &call.params)?)
     }
 
     /// The same where nothing but the body says which call it is.
     ///
     /// # Errors
     /// It does not fit the schema of the profile.
-    pub(crate) fn numbered_call(self, call: &DeviceCall) -> Result<Vec<u8>, PayloadError> {
+    pub(crate) fn numbered_call(self, call: &ToDeviceRpc) -> Result<Vec<u8>, PayloadError> {
         match self {
             Self::Json => Ok(call.to_numbered_json().into_bytes()),
             // The schema has a field for the number.
@@ -243,14 +250,14 @@ impl<'p> Format<'p> {
     pub(crate) fn platform_answer(self, number: i32, body: &str) -> Vec<u8> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct Failure {
+        struct RpcErrorBody {
             error: String,
         }
 
         match self {
             Self::Json => body.as_bytes().to_vec(),
             Self::Protobuf(_) | Self::Either(_) => {
-                let failure = serde_json::from_str::<Failure>(body);
+                let failure = serde_json::from_str::<RpcErrorBody>(body);
                 let message = ToServerRpcResponseMsg {
                     request_id: number,
                     payload: body.to_owned(),
@@ -314,11 +321,11 @@ fn as_json(params: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use fieldline_model::kv::{Value, ValueRef};
+    use fieldline_model::kv::{KvValue, KvValueRef};
 
     use super::*;
 
-    fn payloads(json_too: bool) -> Payloads {
+    fn payloads(json_too: bool) -> PayloadSchemas {
         let schema = "syntax = \"proto3\"; message A { optional string a = 1; }";
         let configuration = serde_json::json!({
             "transportPayloadType": "PROTOBUF",
@@ -326,7 +333,7 @@ mod tests {
             "deviceAttributesProtoSchema": schema,
             "enableCompatibilityWithJsonPayloadFormat": json_too,
         });
-        let compiled = Payloads::compile(&configuration).expect("valid schemas");
+        let compiled = PayloadSchemas::compile(&configuration).expect("valid schemas");
         compiled.expect("Protobuf")
     }
 
@@ -334,32 +341,35 @@ mod tests {
     fn json_is_taken_where_the_profile_lets_it() {
         let (both, strict) = (payloads(true), payloads(false));
         let json = br#"{"method":"m","params":[1]}"#;
-        let expected = json::Call {
+        let expected = json::ClientRpcRequest {
             method: "m".to_owned(),
             params: "[1]".to_owned(),
         };
         let message = b"\x0a\x01m\x12\x05[ 1 ]";
-        for format in [Format::uplink(Some(&both)), Format::Json] {
+        for format in [PayloadFormat::uplink(Some(&both)), PayloadFormat::Json] {
             assert_eq!(format.call(json).expect("a call"), expected);
         }
         for format in [
-            Format::uplink(Some(&both)),
-            Format::uplink(Some(&strict)),
-            Format::Protobuf(None),
+            PayloadFormat::uplink(Some(&both)),
+            PayloadFormat::uplink(Some(&strict)),
+            PayloadFormat::Protobuf(None),
         ] {
             assert_eq!(format.call(message).expect("a call"), expected);
         }
-        assert!(Format::uplink(Some(&strict)).call(json).is_err());
-        assert!(Format::Json.call(message).is_err());
-        assert_eq!(Format::uplink(Some(&both)).answer(b"[]").expect("JSON"), "[]");
+        assert!(PayloadFormat::uplink(Some(&strict)).call(json).is_err());
+        assert!(PayloadFormat::Json.call(message).is_err());
         assert_eq!(
-            Format::uplink(Some(&both))
+            PayloadFormat::uplink(Some(&both)).answer(b"[]").expect("JSON"),
+            "[]"
+        );
+        assert_eq!(
+            PayloadFormat::uplink(Some(&both))
                 .answer(b"\x0a\x02ok")
                 .expect("Protobuf"),
             r#"{"payload":"ok"}"#
         );
         assert!(matches!(
-            Format::Protobuf(None).answer(b""),
+            PayloadFormat::Protobuf(None).answer(b""),
             Err(PayloadError::NoSchema)
         ));
     }
@@ -367,11 +377,11 @@ mod tests {
     #[test]
     fn parameters_that_are_no_json_are_text() {
         let params = |params: &str| {
-            let call = RpcRequest {
+            let call = RpcRequestProto {
                 method: "m".to_owned(),
                 params: params.to_owned(),
             };
-            let call = Format::Protobuf(None).call(&call.encode_to_vec());
+            let call = PayloadFormat::Protobuf(None).call(&call.encode_to_vec());
             call.expect("a call").params
         };
         assert_eq!(params(""), "{}");
@@ -381,10 +391,10 @@ mod tests {
 
     #[test]
     fn downlinks_carry_what_they_carry_in_json() {
-        let format = Format::Protobuf(None);
+        let format = PayloadFormat::Protobuf(None);
         let mut values = Vec::new();
-        kv::pack("n", ValueRef::Long(30), &mut values);
-        kv::pack("j", ValueRef::Json("{}"), &mut values);
+        kv::pack("n", KvValueRef::Long(30), &mut values);
+        kv::pack("j", KvValueRef::Json("{}"), &mut values);
         let bytes = format.update(&AttributeUpdate::Saved(values.into()), 5);
         let update: AttributeUpdateNotificationMsg = api::read(&bytes).expect("an update");
         let found: Vec<_> = update
@@ -392,7 +402,7 @@ mod tests {
             .iter()
             .map(|value| (value.ts, value.kv.clone()))
             .collect();
-        let expected = [("n", ValueRef::Long(30)), ("j", ValueRef::Json("{}"))]
+        let expected = [("n", KvValueRef::Long(30)), ("j", KvValueRef::Json("{}"))]
             .map(|(key, value)| (5, Some(KeyValueProto::of(key, value))));
         assert_eq!(found, expected);
         let bytes = format.update(&AttributeUpdate::Deleted(vec!["n".to_owned()]), 5);
@@ -404,10 +414,10 @@ mod tests {
             Some(["a".to_owned(), "b".to_owned()].as_slice())
         );
         assert_eq!(request.shared_keys, None);
-        let found = Found {
+        let found = RequestedAttributes {
             client: vec![Attribute {
                 key: "a".to_owned(),
-                value: Value::Bool(true),
+                value: KvValue::Bool(true),
                 last_update_ts: 9,
             }],
             shared: Vec::new(),
@@ -417,7 +427,7 @@ mod tests {
         assert!(answer.request_id == 7 && answer.is_multiple_attributes_request);
         assert_eq!(answer.client_attribute_list[0].ts, 9);
         assert_eq!(
-            Format::Json.found(7, &request, &found),
+            PayloadFormat::Json.found(7, &request, &found),
             br#"{"client":{"a":true}}"#
         );
 

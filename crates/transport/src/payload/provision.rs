@@ -1,6 +1,6 @@
 //! How devices ask for their credentials, as JSON or as a message, and are answered in the same way.
 
-use fieldline_core::services::{ProvisionRequest, ProvisionStatus, Provisioned};
+use fieldline_core::services::{ProvisionRequest, ProvisionResponse, ProvisionStatus};
 use fieldline_model::entity::CredentialsType;
 use fieldline_protobuf::MessageError;
 use fieldline_protobuf::api::{
@@ -8,15 +8,15 @@ use fieldline_protobuf::api::{
 };
 use prost::Message as _;
 
-use super::{Format, PayloadError};
+use super::{PayloadError, PayloadFormat};
 
 /// A request, and whether it is a message.
-pub(crate) struct Provision {
+pub(crate) struct ProvisionPayload {
     pub(crate) request: ProvisionRequest,
     is_protobuf: bool,
 }
 
-impl Provision {
+impl ProvisionPayload {
     /// Reads a request: JSON, and what is none is a message.
     pub(crate) fn parse(payload: &[u8]) -> Result<Self, PayloadError> {
         match super::provision_request(payload) {
@@ -32,15 +32,15 @@ impl Provision {
     }
 
     /// How the request was written, as the answer is.
-    pub(crate) const fn format(&self) -> Format<'static> {
+    pub(crate) const fn format(&self) -> PayloadFormat<'static> {
         match self.is_protobuf {
-            true => Format::Protobuf(None),
-            false => Format::Json,
+            true => PayloadFormat::Protobuf(None),
+            false => PayloadFormat::Json,
         }
     }
 
     /// Writes the answer.
-    pub(crate) fn answer(&self, provisioned: &Provisioned) -> Vec<u8> {
+    pub(crate) fn answer(&self, provisioned: &ProvisionResponse) -> Vec<u8> {
         if !self.is_protobuf {
             return serde_json::to_vec(provisioned).unwrap_or_default();
         }
@@ -53,10 +53,10 @@ impl Provision {
         let message = ProvisionDeviceResponseMsg {
             status: status.into(),
             credentials_type: match kind {
-                CredentialsType::AccessToken => api::CredentialsType::AccessToken,
-                CredentialsType::X509Certificate => api::CredentialsType::X509Certificate,
-                CredentialsType::MqttBasic => api::CredentialsType::MqttBasic,
-                CredentialsType::Lwm2mCredentials => api::CredentialsType::Lwm2mCredentials,
+                CredentialsType::AccessToken => api::CredentialsTypeProto::AccessToken,
+                CredentialsType::X509Certificate => api::CredentialsTypeProto::X509Certificate,
+                CredentialsType::MqttBasic => api::CredentialsTypeProto::MqttBasic,
+                CredentialsType::Lwm2mCredentials => api::CredentialsTypeProto::Lwm2mCredentials,
             }
             .into(),
             credentials_value: value,
@@ -68,11 +68,11 @@ impl Provision {
 fn of_message(payload: &[u8]) -> Option<ProvisionRequest> {
     let message: Result<ProvisionDeviceRequestMsg, MessageError> = api::read(payload);
     let message = message.ok()?;
-    let kind = match api::CredentialsType::try_from(message.credentials_type).ok()? {
-        api::CredentialsType::AccessToken => CredentialsType::AccessToken,
-        api::CredentialsType::X509Certificate => CredentialsType::X509Certificate,
-        api::CredentialsType::MqttBasic => CredentialsType::MqttBasic,
-        api::CredentialsType::Lwm2mCredentials => CredentialsType::Lwm2mCredentials,
+    let kind = match api::CredentialsTypeProto::try_from(message.credentials_type).ok()? {
+        api::CredentialsTypeProto::AccessToken => CredentialsType::AccessToken,
+        api::CredentialsTypeProto::X509Certificate => CredentialsType::X509Certificate,
+        api::CredentialsTypeProto::MqttBasic => CredentialsType::MqttBasic,
+        api::CredentialsTypeProto::Lwm2mCredentials => CredentialsType::Lwm2mCredentials,
     };
     let profile = message.provision_device_credentials_msg?;
     let CredentialsDataProto {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fieldline_core::options::Span;
+use fieldline_core::options::HumanDuration;
 use fieldline_core::ports::{AttributeRow, AttributeStore, StoreError, StoreErrorKind, StoreResult};
-use fieldline_model::Subject;
+use fieldline_model::EntityKey;
 use fieldline_model::timeseries::{Attribute, AttributeScope};
-use fieldline_transport::Services;
+use fieldline_transport::TransportServices;
 use fieldline_transport::coap::{CoapServer, Options};
 use tokio::net::UdpSocket;
 
@@ -31,10 +31,15 @@ impl AttributeStore for Failing {
     async fn save_relaxed(&self, _: &[AttributeRow<'_>]) -> StoreResult<()> {
         failed()
     }
-    async fn get(&self, _: Subject, _: AttributeScope, _: Option<&[String]>) -> StoreResult<Vec<Attribute>> {
+    async fn get(
+        &self,
+        _: EntityKey,
+        _: AttributeScope,
+        _: Option<&[String]>,
+    ) -> StoreResult<Vec<Attribute>> {
         failed()
     }
-    async fn delete(&self, _: Subject, _: AttributeScope, _: &[String]) -> StoreResult<Vec<String>> {
+    async fn delete(&self, _: EntityKey, _: AttributeScope, _: &[String]) -> StoreResult<Vec<String>> {
         failed()
     }
 }
@@ -43,7 +48,7 @@ impl AttributeStore for Failing {
 async fn who_is_told_that_the_attributes_cannot_be_had_does_not_observe_them() {
     let world = World::new(LIMITS).await;
     let all = &world.services;
-    let services = Arc::new(Services {
+    let services = Arc::new(TransportServices {
         directory: all.directory.clone(),
         guard: all.guard.clone(),
         sessions: all.sessions.clone(),
@@ -57,7 +62,7 @@ async fn who_is_told_that_the_attributes_cannot_be_had_does_not_observe_them() {
         json: all.json.clone(),
     });
     let options = Options {
-        acknowledge_after: Span::secs(30),
+        acknowledge_after: HumanDuration::secs(30),
         ..Options::default()
     };
     let server = CoapServer::new(services, &options, LIMITS.max_append);

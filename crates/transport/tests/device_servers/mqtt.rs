@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_codec::{
-    Ack, Connect, Disconnect, PacketId, PacketType, Property, PropertyBuf, Publish, QoS, ReasonCode, Version,
+    AckPacket, ConnectPacket, DisconnectPacket, MqttProperty, MqttPropertyBuf, MqttProtocolVersion, PacketId,
+    PacketType, PublishPacket, QoS, ReasonCode,
 };
 use fieldline_core::downlink::{AttributeUpdate, DeviceLink as _};
 use fieldline_core::services::{NameConflict, NewCredentials};
 use fieldline_model::DeviceId;
-use fieldline_model::kv::{ValueRef, pack};
+use fieldline_model::kv::{KvValueRef, pack};
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_transport::mqtt::{MqttServer, Options};
 use fieldline_transport::proxies::TrustedProxies;
@@ -32,16 +33,21 @@ async fn serve(world: &World) -> (Arc<MqttServer>, SocketAddr) {
     (server, address)
 }
 
-async fn log_in(address: SocketAddr, token: &str, version: Version) -> TcpStream {
+async fn log_in(address: SocketAddr, token: &str, version: MqttProtocolVersion) -> TcpStream {
     log_in_for(address, token, version, 0).await
 }
 
-async fn log_in_for(address: SocketAddr, token: &str, version: Version, keep_alive: u16) -> TcpStream {
+async fn log_in_for(
+    address: SocketAddr,
+    token: &str,
+    version: MqttProtocolVersion,
+    keep_alive: u16,
+) -> TcpStream {
     let mut out = Vec::new();
-    let connect = Connect {
+    let connect = ConnectPacket {
         username: Some(token),
         keep_alive,
-        ..Connect::new(version, "device")
+        ..ConnectPacket::new(version, "device")
     };
     connect.encode(&mut out).unwrap();
     let mut stream = TcpStream::connect(address).await.unwrap();
@@ -55,15 +61,15 @@ async fn log_in_for(address: SocketAddr, token: &str, version: Version, keep_ali
     stream
 }
 
-async fn publish(stream: &mut TcpStream, version: Version) {
+async fn publish(stream: &mut TcpStream, version: MqttProtocolVersion) {
     publish_to(stream, version, "v1/devices/me/telemetry", br#"{"a":1}"#).await;
 }
 
-async fn publish_to(stream: &mut TcpStream, version: Version, topic: &str, payload: &[u8]) {
-    let message = Publish {
+async fn publish_to(stream: &mut TcpStream, version: MqttProtocolVersion, topic: &str, payload: &[u8]) {
+    let message = PublishPacket {
         qos: QoS::AtLeastOnce,
         packet_id: PacketId::new(1),
-        ..Publish::new(topic, payload)
+        ..PublishPacket::new(topic, payload)
     };
     let mut out = Vec::new();
     message.encode(version, &mut out).unwrap();
@@ -71,7 +77,7 @@ async fn publish_to(stream: &mut TcpStream, version: Version, topic: &str, paylo
 }
 
 /// Publishes and reads the PUBACK of success, which both versions write in two bytes.
-async fn acknowledged(stream: &mut TcpStream, version: Version) {
+async fn acknowledged(stream: &mut TcpStream, version: MqttProtocolVersion) {
     publish(stream, version).await;
     let mut puback = [0; 4];
     stream.read_exact(&mut puback).await.unwrap();
@@ -89,12 +95,12 @@ async fn last_words(stream: &mut TcpStream) -> Vec<u8> {
 }
 
 /// What a device is told before its connection ends because of a limit: nothing in version 3, code and reason in version 5.
-fn told(version: Version, code: ReasonCode, why: &str) -> Vec<u8> {
+fn told(version: MqttProtocolVersion, code: ReasonCode, why: &str) -> Vec<u8> {
     let mut out = Vec::new();
     if version.is_v5() {
-        let mut properties = PropertyBuf::new();
-        properties.push(Property::ReasonString(why)).unwrap();
-        let disconnect = Disconnect {
+        let mut properties = MqttPropertyBuf::new();
+        properties.push(MqttProperty::ReasonString(why)).unwrap();
+        let disconnect = DisconnectPacket {
             code,
             properties: properties.as_properties(),
         };
@@ -109,13 +115,13 @@ const REFUSED: ReasonCode = ReasonCode::ImplementationSpecificError;
 async fn a_session_that_waits_for_a_busy_journal_is_replaced_and_stopped_unacknowledged() {
     let world = busy_world().await;
     let (server, address) = serve(&world).await;
-    let mut replaced = log_in(address, "first", Version::V311).await;
-    publish(&mut replaced, Version::V311).await;
-    let mut waiting = log_in(address, "first", Version::V311).await;
+    let mut replaced = log_in(address, "first", MqttProtocolVersion::V311).await;
+    publish(&mut replaced, MqttProtocolVersion::V311).await;
+    let mut waiting = log_in(address, "first", MqttProtocolVersion::V311).await;
     let answer = last_words(&mut replaced).await;
     assert!(answer.is_empty(), "nothing is acknowledged that is not durable");
 
-    publish(&mut waiting, Version::V311).await;
+    publish(&mut waiting, MqttProtocolVersion::V311).await;
     assert!(
         server.stop(PATIENCE).await,
         "all connections end although the journal does not move"
@@ -125,7 +131,7 @@ async fn a_session_that_waits_for_a_busy_journal_is_replaced_and_stopped_unackno
 
 #[tokio::test]
 async fn the_connection_of_a_tenant_that_has_used_up_its_messages_ends_at_the_next_one() {
-    for version in [Version::V311, Version::V5] {
+    for version in [MqttProtocolVersion::V311, MqttProtocolVersion::V5] {
         let world = World::new(LIMITS).await;
         let (server, address) = serve(&world).await;
         let mut device = log_in(address, "first", version).await;
@@ -141,7 +147,7 @@ async fn the_connection_of_a_tenant_that_has_used_up_its_messages_ends_at_the_ne
 
 #[tokio::test]
 async fn the_connection_of_a_device_that_goes_beyond_its_rate_limit_ends_at_the_next_message() {
-    for version in [Version::V311, Version::V5] {
+    for version in [MqttProtocolVersion::V311, MqttProtocolVersion::V5] {
         let mut world = World::new(LIMITS).await;
         set_limit(&world, "transportDeviceTelemetryMsgRateLimit", "2:3600".into()).await;
         let (server, address) = serve(&world).await;
@@ -187,7 +193,7 @@ async fn make_gateway(world: &World) {
 #[tokio::test]
 async fn what_comes_from_behind_a_gateway_has_limits_of_its_own() {
     let one = br#"{"meter":[{"a":1}]}"#;
-    for version in [Version::V311, Version::V5] {
+    for version in [MqttProtocolVersion::V311, MqttProtocolVersion::V5] {
         let world = World::new(LIMITS).await;
         make_gateway(&world).await;
         set_limit(&world, "transportGatewayTelemetryMsgRateLimit", "1:3600".into()).await;
@@ -212,9 +218,9 @@ async fn what_comes_from_behind_a_gateway_has_limits_of_its_own() {
         publish_to(&mut gateway, version, topic, one).await;
         let mut expected = Vec::new();
         if version.is_v5() {
-            let notice = Publish::new("v1/gateway/disconnect", br#"{"device":"meter","reason":150}"#);
+            let notice = PublishPacket::new("v1/gateway/disconnect", br#"{"device":"meter","reason":150}"#);
             notice.encode(version, &mut expected).unwrap();
-            let puback = Ack::new(PacketId::new(1).unwrap(), ReasonCode::QuotaExceeded);
+            let puback = AckPacket::new(PacketId::new(1).unwrap(), ReasonCode::QuotaExceeded);
             puback.encode(PacketType::Puback, version, &mut expected).unwrap();
         }
         let why = "The rate limit of telemetry messages of the gateway (1:3600) is exceeded!";
@@ -229,9 +235,9 @@ async fn an_address_with_wrong_credentials_is_turned_away_over_mqtt_for_a_while(
     let world = World::new(LIMITS).await;
     let (server, address) = serve(&world).await;
     for _ in 0..3 {
-        let connect = Connect {
+        let connect = ConnectPacket {
             username: Some("nobody"),
-            ..Connect::new(Version::V311, "device")
+            ..ConnectPacket::new(MqttProtocolVersion::V311, "device")
         };
         let mut out = Vec::new();
         connect.encode(&mut out).unwrap();
@@ -245,7 +251,7 @@ async fn an_address_with_wrong_credentials_is_turned_away_over_mqtt_for_a_while(
         "it is not even listened to"
     );
     world.guard_clock.advance(60_000);
-    log_in(address, "first", Version::V311).await;
+    log_in(address, "first", MqttProtocolVersion::V311).await;
     assert!(server.stop(PATIENCE).await);
 }
 
@@ -253,7 +259,7 @@ async fn an_address_with_wrong_credentials_is_turned_away_over_mqtt_for_a_while(
 async fn a_device_that_is_only_sent_to_is_not_taken_for_alive() {
     let world = World::new(LIMITS).await;
     let (server, address) = serve(&world).await;
-    let mut device = log_in_for(address, "first", Version::V311, 1).await;
+    let mut device = log_in_for(address, "first", MqttProtocolVersion::V311, 1).await;
     let filter = b"v1/devices/me/attributes";
     let length = filter.len() as u8;
     let mut subscribe = vec![0x82, length + 5, 0, 1, 0, length];
@@ -261,7 +267,7 @@ async fn a_device_that_is_only_sent_to_is_not_taken_for_alive() {
     subscribe.push(0);
     device.write_all(&subscribe).await.unwrap();
     let mut values = Vec::new();
-    pack("a", ValueRef::Long(1), &mut values);
+    pack("a", KvValueRef::Long(1), &mut values);
     let update = AttributeUpdate::Saved(values.into());
     let sending = async {
         loop {

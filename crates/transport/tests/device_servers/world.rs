@@ -9,29 +9,31 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use fieldline_core::activity::{self, ActivityTracker};
 use fieldline_core::address_guard::{self, AddressGuard};
-use fieldline_core::calls::Calls;
+use fieldline_core::calls::DeviceRpcService;
 use fieldline_core::clock::SystemClock;
 use fieldline_core::devices::{self, DeviceDirectory};
 use fieldline_core::events::EntityEvents;
-use fieldline_core::ingest::{self, IngestService, IngestStores, Uplink};
+use fieldline_core::ingest::{self, IngestService, IngestStores, QueueProducer};
 use fieldline_core::options::ByteSize;
-use fieldline_core::password::Passwords;
-use fieldline_core::ports::{AppendError, Consumer, Delivery, Journal as _, TimeSeriesStore as _};
+use fieldline_core::password::PasswordHashPool;
+use fieldline_core::ports::{
+    AppendError, ConsumerEvent, Journal as _, JournalConsumer, TimeSeriesStore as _,
+};
 use fieldline_core::services::{self, NameConflict, NewCredentials, seed};
-use fieldline_core::sessions::Sessions;
-use fieldline_core::usage::ApiUsage;
+use fieldline_core::sessions::SessionRegistry;
+use fieldline_core::usage::UsageStore;
 use fieldline_journal::EmbeddedJournal;
-use fieldline_model::Subject;
+use fieldline_model::EntityKey;
 use fieldline_model::entity::{Device, Tenant};
 use fieldline_model::json::JsonRules;
-use fieldline_model::kv::{ValueRef, pack};
-use fieldline_model::record::{Record, RecordBatch, RecordBody, rows, split};
-use fieldline_model::timeseries::{AttributeScope, Order, RangeQuery};
+use fieldline_model::kv::{KvValueRef, pack};
+use fieldline_model::record::{JournalRecord, RecordBatch, RecordBody, rows, split};
+use fieldline_model::timeseries::{AttributeScope, PointOrder, RangeQuery};
 use fieldline_storage::series::SeriesStore;
 use fieldline_storage::{series, sql};
 use fieldline_testkit::clock::ManualClock;
-use fieldline_transport::Services;
-use fieldline_transport::http::{Limits, router};
+use fieldline_transport::TransportServices;
+use fieldline_transport::http::{DeviceHttpLimits, router};
 use futures::stream;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -39,7 +41,7 @@ use tower::ServiceExt as _;
 
 use super::TELEMETRY;
 
-pub(super) const LIMITS: Limits = Limits {
+pub(super) const LIMITS: DeviceHttpLimits = DeviceHttpLimits {
     max_body: 1 << 20,
     body_memory: 16 << 20,
     max_append: 64 << 10,
@@ -49,19 +51,19 @@ pub(super) const LIMITS: Limits = Limits {
 /// A node with two devices, whose access tokens are `first` and `second`.
 pub(super) struct World {
     router: Router,
-    pub(super) services: Arc<Services>,
+    pub(super) services: Arc<TransportServices>,
     /// The clock of the guard of addresses, which turns them away after three wrong credentials.
     pub(super) guard_clock: Arc<ManualClock>,
-    pub(super) context: services::Context,
-    pub(super) usage: Arc<ApiUsage>,
-    pub(super) devices: services::Devices,
+    pub(super) context: services::ServiceContext,
+    pub(super) usage: Arc<UsageStore>,
+    pub(super) devices: services::DeviceService,
     /// The first device.
-    pub(super) subject: Subject,
-    uplink: Uplink,
+    pub(super) subject: EntityKey,
+    uplink: QueueProducer,
     journal: Arc<EmbeddedJournal>,
     pub(super) store: Arc<SeriesStore>,
     /// Receives all that is ever in the journal.
-    consumer: Box<dyn Consumer>,
+    consumer: Box<dyn JournalConsumer>,
     ingest: Option<IngestService>,
     _dir: TempDir,
 }
@@ -76,11 +78,11 @@ fn journal_options() -> fieldline_journal::Options {
 }
 
 impl World {
-    pub(super) async fn new(limits: Limits) -> Self {
+    pub(super) async fn new(limits: DeviceHttpLimits) -> Self {
         Self::with(limits, journal_options()).await
     }
 
-    pub(super) async fn with(limits: Limits, journal: fieldline_journal::Options) -> Self {
+    pub(super) async fn with(limits: DeviceHttpLimits, journal: fieldline_journal::Options) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(SystemClock);
         let journal = Arc::new(EmbeddedJournal::open(&dir.path().join("journal"), &journal).unwrap());
@@ -97,16 +99,16 @@ impl World {
             &devices::Options::default(),
         );
         events.listen(directory.clone());
-        let usage = ApiUsage::new(entities.clone(), store.clone(), clock.clone());
+        let usage = UsageStore::new(entities.clone(), store.clone(), clock.clone());
         events.listen(usage.clone());
         directory.count_in(usage.clone());
-        let context = services::Context {
+        let context = services::ServiceContext {
             stores: entities.clone(),
             series: store.clone(),
             attributes: store.clone(),
             events,
             clock: clock.clone(),
-            passwords: Passwords::new(1),
+            passwords: PasswordHashPool::new(1),
             rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
             rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
         };
@@ -119,30 +121,30 @@ impl World {
             clock.clone(),
             &activity::Options::default(),
         );
-        let uplink = Uplink::open(journal.clone(), 1).unwrap();
+        let uplink = QueueProducer::open(journal.clone(), 1).unwrap();
         let mut consumers = journal.subscribe(uplink.queue(), "everything", 1).unwrap();
         let ingest_stores = IngestStores {
             store: store.clone(),
             activity: activity.clone(),
-            processors: ingest::Direct::processors(),
+            processors: ingest::DirectProcessor::processors(),
         };
         let ingest = IngestService::start(&uplink, ingest_stores, &ingest::Options::default())
             .await
             .unwrap();
-        let sessions = Sessions::new(1);
+        let sessions = SessionRegistry::new(1);
         let guard_clock = ManualClock::at(1_000_000);
         let guard_options = address_guard::Options {
             enabled: true,
             max_wrong_credentials: 3,
             ..address_guard::Options::default()
         };
-        let services = Arc::new(Services {
+        let services = Arc::new(TransportServices {
             directory,
             guard: Arc::new(AddressGuard::new(guard_options, guard_clock.clone())),
-            calls: Calls::new(sessions.clone(), context.stores.calls.clone(), clock.clone()),
+            calls: DeviceRpcService::new(sessions.clone(), context.stores.calls.clone(), clock.clone()),
             sessions,
-            onboarding: services::Onboarding::new(context.clone()),
-            downloads: fieldline_core::ota::Downloads::new(
+            onboarding: services::DeviceOnboarding::new(context.clone()),
+            downloads: fieldline_core::ota::OtaDownloads::new(
                 context.stores.ota_packages.clone(),
                 context.stores.ota_updates.clone(),
                 &fieldline_core::ota::Options::default(),
@@ -204,8 +206,8 @@ impl World {
         let mut found = Vec::new();
         loop {
             match self.consumer.next(1 << 20).await.unwrap() {
-                Delivery::Closed => return found,
-                Delivery::Records(records) => {
+                ConsumerEvent::Closed => return found,
+                ConsumerEvent::Records(records) => {
                     found.extend(split(&records.bytes).map(|record| size_and_points(record.unwrap())));
                 }
                 _ => {}
@@ -219,14 +221,14 @@ impl World {
             start: 0,
             end: i64::MAX,
             limit: 1 << 20,
-            order: Order::Ascending,
+            order: PointOrder::Ascending,
         };
         let points = self.store.range(self.subject, key, query).await.unwrap();
         points.into_iter().map(|point| point.ts).collect()
     }
 }
 
-async fn two_devices(context: services::Context) -> (services::Devices, Subject) {
+async fn two_devices(context: services::ServiceContext) -> (services::DeviceService, EntityKey) {
     let services = services::Services::new(context);
     let tenant = Tenant {
         title: "Tenant".to_owned(),
@@ -247,7 +249,7 @@ async fn two_devices(context: services::Context) -> (services::Devices, Subject)
             .await;
         ids.push(saved.unwrap().id.unwrap());
     }
-    (services.devices, Subject::device(tenant, ids.remove(0)))
+    (services.devices, EntityKey::device(tenant, ids.remove(0)))
 }
 
 async fn answer(router: Router, request: Request<Body>) -> (u16, String) {
@@ -258,7 +260,7 @@ async fn answer(router: Router, request: Request<Body>) -> (u16, String) {
 }
 
 fn size_and_points(bytes: &[u8]) -> (usize, usize) {
-    let RecordBody::Telemetry { rows: packed, .. } = Record::decode(bytes).unwrap().body else {
+    let RecordBody::Telemetry { rows: packed, .. } = JournalRecord::decode(bytes).unwrap().body else {
         return (bytes.len(), 0);
     };
     let points = rows(packed).map(|row| row.unwrap().count as usize).sum();
@@ -312,15 +314,15 @@ pub(super) async fn busy_world() -> World {
         max_bytes: ByteSize::kib(12),
         ..journal_options()
     };
-    let limits = Limits {
+    let limits = DeviceHttpLimits {
         max_append: 2 << 10,
         ..LIMITS
     };
     let world = World::with(limits, options).await;
     assert_eq!(world.post(TELEMETRY, r#"{"a":1}"#).await, ok());
     let mut batch = RecordBatch::new();
-    let mut record = batch.attributes(world.subject, 0, AttributeScope::Client);
-    pack("a", ValueRef::Text(&"x".repeat(1_000)), record.buffer());
+    let mut record = batch.begin_attributes(world.subject, 0, AttributeScope::Client);
+    pack("a", KvValueRef::Text(&"x".repeat(1_000)), record.buffer());
     record.finish();
     while world.journal.refusal() != Some(AppendError::Busy) {
         match world.uplink.try_append(world.subject, &batch) {

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use fieldline_model::TenantId;
 use serde_json::json;
 
-use super::world::World;
+use super::world::TelemetryFixture;
 
 /// Method, path below the entity and body of a request of every kind.
 const REQUESTS: [(&str, &str, &str); 14] = [
@@ -30,7 +30,7 @@ const REQUESTS: [(&str, &str, &str); 14] = [
 
 #[tokio::test]
 async fn a_device_is_there_for_its_tenant_and_customer_only() {
-    let world = World::new().await;
+    let world = TelemetryFixture::new().await;
     for (method, path, body) in REQUESTS {
         let path = world.of(path);
         world.admin().ok(method, &path, body).await;
@@ -77,7 +77,7 @@ async fn a_device_is_there_for_its_tenant_and_customer_only() {
 
 #[tokio::test]
 async fn what_does_not_exist_is_not_found() {
-    let world = World::new().await;
+    let world = TelemetryFixture::new().await;
     let nothing = TenantId::new().0;
     for kind in ["DEVICE", "CUSTOMER", "DEVICE_PROFILE", "USER", "ASSET"] {
         let path = format!("/{kind}/{nothing}/keys/timeseries");
@@ -90,7 +90,7 @@ async fn what_does_not_exist_is_not_found() {
 
 #[tokio::test]
 async fn every_kind_of_entity_has_data_of_its_own() {
-    let world = World::new().await;
+    let world = TelemetryFixture::new().await;
     let admin = world.admin();
     let entities = world.entities_of_admin();
     for (at, (kind, id)) in entities.iter().enumerate() {
@@ -121,7 +121,7 @@ async fn every_kind_of_entity_has_data_of_its_own() {
 
 #[tokio::test]
 async fn a_system_administrator_and_the_tenant_see_the_same_data_of_a_tenant() {
-    let world = World::new().await;
+    let world = TelemetryFixture::new().await;
     let tenant = format!("/TENANT/{}", world.tenant.0);
     world
         .sysadmin()

@@ -3,9 +3,9 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use super::world::{Client, NOW, World};
+use super::world::{NOW, TelemetryClient, TelemetryFixture};
 
-async fn saved(world: &World) -> Client<'_> {
+async fn saved(world: &TelemetryFixture) -> TelemetryClient<'_> {
     let admin = world.admin();
     let rows =
         r#"[{"ts":10,"values":{"a":1,"b":1}},{"ts":20,"values":{"a":2}},{"ts":30,"values":{"a":3,"b":3}}]"#;
@@ -13,7 +13,7 @@ async fn saved(world: &World) -> Client<'_> {
     admin
 }
 
-async fn times(world: &World, key: &str) -> Vec<i64> {
+async fn times(world: &TelemetryFixture, key: &str) -> Vec<i64> {
     let range = world.of(&format!(
         "/values/timeseries?keys={key}&startTs=0&endTs=99&orderBy=ASC"
     ));
@@ -22,7 +22,7 @@ async fn times(world: &World, key: &str) -> Vec<i64> {
     points.iter().map(|point| point["ts"].as_i64().unwrap()).collect()
 }
 
-async fn latest(world: &World, key: &str) -> Value {
+async fn latest(world: &TelemetryFixture, key: &str) -> Value {
     let path = world.of(&format!("/values/timeseries?keys={key}&useStrictDataTypes=true"));
     world.admin().json(&path).await[key][0].clone()
 }
@@ -64,7 +64,7 @@ async fn a_range_is_deleted_and_the_latest_value_follows_the_rules() {
             json!({"ts": NOW, "value": null}),
         ),
     ] {
-        let world = World::new().await;
+        let world = TelemetryFixture::new().await;
         let admin = saved(&world).await;
         let path = world.of(&format!("/timeseries/delete?keys=a&{query}"));
         assert_eq!(admin.ok("DELETE", &path, "").await, "");
@@ -76,7 +76,7 @@ async fn a_range_is_deleted_and_the_latest_value_follows_the_rules() {
 
 #[tokio::test]
 async fn names_with_commas_are_deleted_by_the_repeated_parameter() {
-    let world = World::new().await;
+    let world = TelemetryFixture::new().await;
     let admin = saved(&world).await;
     admin
         .ok("POST", &world.of("/timeseries/any"), r#"{"a,b":1}"#)
@@ -88,7 +88,7 @@ async fn names_with_commas_are_deleted_by_the_repeated_parameter() {
 
 #[tokio::test]
 async fn attributes_are_deleted_by_every_path_in_their_scope_only() {
-    let world = World::new().await;
+    let world = TelemetryFixture::new().await;
     let admin = world.admin();
     let device = world.device.0;
     for scope in ["SHARED_SCOPE", "SERVER_SCOPE"] {
@@ -115,7 +115,7 @@ async fn attributes_are_deleted_by_every_path_in_their_scope_only() {
 
 #[tokio::test]
 async fn senseless_deletions_are_refused_in_plain_text() {
-    let world = World::new().await;
+    let world = TelemetryFixture::new().await;
     let admin = saved(&world).await;
     let device = world.device.0;
     for path in [

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use super::world::{NOW, World};
+use super::world::{NOW, TelemetryFixture};
 
 const DAY: i64 = 86_400_000;
 /// Wednesday, 10 January 2024, 15:15:27 UTC.
@@ -75,7 +75,7 @@ fn aggregate(kind: &str, values: &[f64]) -> f64 {
 
 #[tokio::test]
 async fn every_aggregation_works_with_every_interval() {
-    let world = World::new().await;
+    let world = TelemetryFixture::new().await;
     let admin = world.admin();
     let points = numbers();
     admin
@@ -126,7 +126,7 @@ async fn every_aggregation_works_with_every_interval() {
 
 #[tokio::test]
 async fn aggregations_of_text_and_mixtures_follow_the_rules() {
-    let world = World::new().await;
+    let world = TelemetryFixture::new().await;
     let admin = world.admin();
     let rows = r#"[{"ts":1000,"values":{"t":"b","m":"zz","l":2}},{"ts":2000,"values":{"t":"a","m":3,"l":3}},
         {"ts":3000,"values":{"t":"c","m":true,"l":4}},{"ts":60000,"values":{"l":5}}]"#;
@@ -154,7 +154,7 @@ async fn aggregations_of_text_and_mixtures_follow_the_rules() {
 
 #[tokio::test]
 async fn raw_points_obey_limit_order_and_the_half_open_range() {
-    let world = World::new().await;
+    let world = TelemetryFixture::new().await;
     let admin = world.admin();
     let points: Vec<_> = (0..150i32)
         .map(|at| (i64::from(at) * 10, f64::from(at)))
@@ -196,7 +196,7 @@ async fn raw_points_obey_limit_order_and_the_half_open_range() {
 
 #[tokio::test]
 async fn an_answer_of_many_pages_is_whole_and_in_order() {
-    let world = World::new().await;
+    let world = TelemetryFixture::new().await;
     let admin = world.admin();
     let points: Vec<_> = (0..10_000i32).map(|at| (i64::from(at), f64::from(at))).collect();
     admin
@@ -228,7 +228,7 @@ async fn an_answer_of_many_pages_is_whole_and_in_order() {
 
 #[tokio::test]
 async fn latest_values_are_strings_unless_types_are_asked_for() {
-    let world = World::new().await;
+    let world = TelemetryFixture::new().await;
     let admin = world.admin();
     let rows = r#"[{"ts":5,"values":{"b":true,"d":25.0,"j":{"x":[1]},"l":1,"s":"a,\"b\""}},{"ts":4,"values":{"l":9}}]"#;
     admin.ok("POST", &world.of("/timeseries/any"), rows).await;
@@ -265,7 +265,7 @@ async fn latest_values_are_strings_unless_types_are_asked_for() {
 
 #[tokio::test]
 async fn senseless_queries_are_refused_in_plain_text() {
-    let world = World::new().await;
+    let world = TelemetryFixture::new().await;
     let admin = world.admin();
     for query in [
         "/values/timeseries?keys=a,,b",

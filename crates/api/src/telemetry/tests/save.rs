@@ -5,11 +5,11 @@ use fieldline_core::events::EntityChange;
 use fieldline_model::timeseries::AttributeScope;
 use serde_json::{Value, json};
 
-use super::world::{NOW, World};
+use super::world::{NOW, TelemetryFixture};
 
 #[tokio::test]
 async fn every_form_of_telemetry_is_saved() {
-    let world = World::new().await;
+    let world = TelemetryFixture::new().await;
     let admin = world.admin();
     for body in [
         r#"{"a":1}"#,
@@ -31,7 +31,7 @@ async fn every_form_of_telemetry_is_saved() {
 
 #[tokio::test]
 async fn two_saves_within_a_millisecond_are_two_points() {
-    let world = World::new().await;
+    let world = TelemetryFixture::new().await;
     let admin = world.admin();
     for value in 1..=3 {
         let body = json!({"a": value}).to_string();
@@ -46,7 +46,7 @@ async fn two_saves_within_a_millisecond_are_two_points() {
 
 #[tokio::test]
 async fn points_live_as_long_as_the_path_or_the_profiles_say() {
-    let world = World::new().await;
+    let world = TelemetryFixture::new().await;
     let admin = world.admin();
     let count = async || -> usize {
         let range = world.of("/values/timeseries?keys=a&startTs=0&endTs=99999999999999");
@@ -85,7 +85,7 @@ async fn points_live_as_long_as_the_path_or_the_profiles_say() {
 
 #[tokio::test]
 async fn attributes_are_saved_by_every_path_and_read_with_their_types() {
-    let world = World::new().await;
+    let world = TelemetryFixture::new().await;
     let admin = world.admin();
     let device = world.device.0;
     admin
@@ -152,7 +152,7 @@ async fn attributes_are_saved_by_every_path_and_read_with_their_types() {
 
 #[tokio::test]
 async fn senseless_bodies_are_refused_in_plain_text_and_save_nothing() {
-    let world = World::new().await;
+    let world = TelemetryFixture::new().await;
     let admin = world.admin();
     for path in [
         "/timeseries/any",

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
-use fieldline_core::calls::Calls;
+use fieldline_core::calls::DeviceRpcService;
 use fieldline_core::downlink::{DeviceLink, Downlink};
 use fieldline_core::events::{EntityChange, EntityEvents, EntityListener};
-use fieldline_core::options::Span;
+use fieldline_core::options::HumanDuration;
 use fieldline_core::ports::{EntityStores, StoreError};
-use fieldline_core::services::{Context, DeviceMoves, Onboarding};
-use fieldline_core::sessions::Sessions;
+use fieldline_core::services::{DeviceOnboarding, ServiceContext, TenantTransfer};
+use fieldline_core::sessions::SessionRegistry;
 use fieldline_model::entity::{
     Authority, Customer, Device, DeviceCredentials, DeviceProfile, Tenant, TenantProfile, User,
     UserCredentials,
 };
-use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, Subject, TenantId, TenantProfileId, UserId};
+use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, EntityKey, TenantId, TenantProfileId, UserId};
 use fieldline_storage::series::SeriesStore;
 use fieldline_storage::{series, sql};
 use fieldline_testkit::clock::ManualClock;
@@ -28,7 +28,7 @@ use uuid::Uuid;
 
 use crate::auth::TokenKey;
 use crate::options::Options;
-use crate::state::{Api, ApiState, Deps};
+use crate::state::{ApiDependencies, ApiState, SharedApi};
 
 /// The time at which every test begins.
 pub(super) const NOW: i64 = 1_760_000_000_000;
@@ -36,14 +36,14 @@ pub(super) const NOW: i64 = 1_760_000_000_000;
 const PREFIX: &str = "/api/plugins/telemetry";
 
 /// See the module.
-pub(super) struct World {
+pub(super) struct TelemetryFixture {
     pub(super) clock: Arc<ManualClock>,
     pub(super) tenant: TenantId,
     pub(super) device: DeviceId,
     customer: CustomerId,
     tenant_profile: TenantProfileId,
     profile: DeviceProfileId,
-    users: Users,
+    users: FixtureUsers,
     router: Router,
     entities: EntityStores,
     events: Arc<EntityEvents>,
@@ -53,7 +53,7 @@ pub(super) struct World {
 }
 
 /// Users with their tokens.
-struct Users {
+struct FixtureUsers {
     sysadmin: String,
     admin: String,
     admin_id: UserId,
@@ -68,7 +68,7 @@ struct ChangeLog(Mutex<Vec<EntityChange>>, Mutex<Vec<(DeviceId, String)>>);
 
 /// Keeps what devices are told.
 impl DeviceLink for ChangeLog {
-    fn send(&self, subject: Subject, downlink: &Downlink) -> usize {
+    fn send(&self, subject: EntityKey, downlink: &Downlink) -> usize {
         if let Downlink::Attributes(update) = downlink {
             self.1
                 .lock()
@@ -86,11 +86,11 @@ impl EntityListener for ChangeLog {
     }
 }
 
-impl World {
+impl TelemetryFixture {
     pub(super) async fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let clock = ManualClock::at(NOW);
-        let database = sql::Database::sqlite(&dir.path().join("entities.db"), &sql::Options::default())
+        let database = sql::EntityDatabase::sqlite(&dir.path().join("entities.db"), &sql::Options::default())
             .await
             .unwrap();
         let entities = database.entity_stores();
@@ -109,7 +109,7 @@ impl World {
         let (customer, other) = customers(&entities, tenant).await.unwrap();
         let (profile, device) = device(&entities, tenant, customer).await.unwrap();
         let admin = user(&api, Authority::TenantAdmin, tenant, CustomerId::NULL).await;
-        let users = Users {
+        let users = FixtureUsers {
             sysadmin: user(&api, Authority::SysAdmin, TenantId::NULL, CustomerId::NULL)
                 .await
                 .1,
@@ -150,8 +150,8 @@ impl World {
     }
 
     /// The device as the stores know it.
-    pub(super) fn subject(&self) -> Subject {
-        Subject::device(self.tenant, self.device)
+    pub(super) fn subject(&self) -> EntityKey {
+        EntityKey::device(self.tenant, self.device)
     }
 
     /// The changes of attributes that were told so far.
@@ -193,34 +193,34 @@ impl World {
         ]
     }
 
-    pub(super) fn admin(&self) -> Client<'_> {
+    pub(super) fn admin(&self) -> TelemetryClient<'_> {
         self.client(&self.users.admin)
     }
 
-    pub(super) fn customer_user(&self) -> Client<'_> {
+    pub(super) fn customer_user(&self) -> TelemetryClient<'_> {
         self.client(&self.users.customer)
     }
 
-    pub(super) fn other_customer_user(&self) -> Client<'_> {
+    pub(super) fn other_customer_user(&self) -> TelemetryClient<'_> {
         self.client(&self.users.other_customer)
     }
 
     /// The administrator of another tenant.
-    pub(super) fn stranger(&self) -> Client<'_> {
+    pub(super) fn stranger(&self) -> TelemetryClient<'_> {
         self.client(&self.users.stranger)
     }
 
-    pub(super) fn sysadmin(&self) -> Client<'_> {
+    pub(super) fn sysadmin(&self) -> TelemetryClient<'_> {
         self.client(&self.users.sysadmin)
     }
 
     /// Somebody without a token.
-    pub(super) fn nobody(&self) -> Client<'_> {
+    pub(super) fn nobody(&self) -> TelemetryClient<'_> {
         self.client("")
     }
 
-    fn client<'a>(&'a self, token: &'a str) -> Client<'a> {
-        Client {
+    fn client<'a>(&'a self, token: &'a str) -> TelemetryClient<'a> {
+        TelemetryClient {
             router: &self.router,
             token,
         }
@@ -228,12 +228,12 @@ impl World {
 }
 
 /// Somebody who sends requests.
-pub(super) struct Client<'a> {
+pub(super) struct TelemetryClient<'a> {
     router: &'a Router,
     token: &'a str,
 }
 
-impl Client<'_> {
+impl TelemetryClient<'_> {
     pub(super) async fn send(&self, method: &str, path: &str, body: &str) -> (StatusCode, String, String) {
         let mut request = Request::builder().method(method).uri(format!("{PREFIX}{path}"));
         if !self.token.is_empty() {
@@ -284,39 +284,39 @@ impl Client<'_> {
 }
 
 fn api(
-    database: &sql::Database,
+    database: &sql::EntityDatabase,
     store: &Arc<SeriesStore>,
     events: &Arc<EntityEvents>,
     clock: &Arc<ManualClock>,
     log: &Arc<ChangeLog>,
-) -> Api {
+) -> SharedApi {
     let entities = database.entity_stores();
-    let queries = fieldline_core::entity_query::Deps {
+    let queries = fieldline_core::entity_query::EntityQueryPorts {
         stores: entities.clone(),
         rows: database.entity_rows(),
         values: store.clone(),
         attributes: store.clone(),
         clock: clock.clone(),
     };
-    let context = Context {
+    let context = ServiceContext {
         stores: entities.clone(),
         series: store.clone(),
         attributes: store.clone(),
         events: events.clone(),
         clock: clock.clone(),
-        passwords: fieldline_core::password::Passwords::new(1),
+        passwords: fieldline_core::password::PasswordHashPool::new(1),
         rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
         rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
     };
-    let deps = Deps {
-        live: fieldline_core::live::LiveStore::new(
+    let deps = ApiDependencies {
+        live: fieldline_core::live::ObservedStore::new(
             store.clone(),
             store.clone(),
             store.clone(),
             store.clone(),
             store.clone(),
         ),
-        queries: fieldline_core::entity_query::EntityQueries::new(queries, 1 << 20),
+        queries: fieldline_core::entity_query::EntityQueryService::new(queries, 1 << 20),
         entities: entities.clone(),
         series: store.clone(),
         attributes: store.clone(),
@@ -326,29 +326,29 @@ fn api(
         token_settings: None,
         mailer: Arc::new(fieldline_core::ports::NoMails),
         sms: Arc::new(fieldline_core::ports::NoSms),
-        machine: Arc::new(fieldline_core::ports::UnknownMachine),
+        machine: Arc::new(fieldline_core::ports::NoSystemInfo),
         rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
-        set_aside: fieldline_core::set_aside::SetAside::new(
+        set_aside: fieldline_core::set_aside::SetAsideService::new(
             entities.set_aside.clone(),
             Arc::new(fieldline_core::ports::NoRecordQueue),
             clock.clone(),
             &Default::default(),
         ),
         devices: log.clone(),
-        onboarding: Onboarding::new(context.clone()),
-        moves: DeviceMoves::new(context, store.clone()),
-        calls: Calls::new(Sessions::new(1), entities.calls.clone(), clock.clone()),
-        usage: fieldline_core::usage::ApiUsage::new(entities, store.clone(), clock.clone()),
-        rest_calls: fieldline_core::rest_calls::RestCallers::new("test", Default::default()),
+        onboarding: DeviceOnboarding::new(context.clone()),
+        moves: TenantTransfer::new(context, store.clone()),
+        calls: DeviceRpcService::new(SessionRegistry::new(1), entities.calls.clone(), clock.clone()),
+        usage: fieldline_core::usage::UsageStore::new(entities, store.clone(), clock.clone()),
+        rest_calls: fieldline_core::rest_calls::RestApiRequests::new("test", Default::default()),
         rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
-        scripts: Arc::new(fieldline_core::ports::NoScripts),
+        scripts: Arc::new(fieldline_core::ports::NoScriptTester),
         rule_usage: Arc::new(fieldline_core::ports::NoRuleUsage),
         replays: Arc::new(fieldline_core::ports::NoRuleReplay),
         reprocess: Arc::new(fieldline_core::ports::NoFieldReprocess),
     };
     // Tests move the clock by days, and the tokens should stay good.
     let options = Options {
-        access_token_ttl: Span::secs(366 * 86_400),
+        access_token_ttl: HumanDuration::secs(366 * 86_400),
         ..Options::default()
     };
     Arc::new(ApiState::new(deps, options))
@@ -427,7 +427,12 @@ async fn device(
 }
 
 /// A new user and its token.
-async fn user(api: &Api, authority: Authority, tenant: TenantId, customer: CustomerId) -> (UserId, String) {
+async fn user(
+    api: &SharedApi,
+    authority: Authority,
+    tenant: TenantId,
+    customer: CustomerId,
+) -> (UserId, String) {
     let id = UserId::new();
     let user = User {
         id: Some(id),
@@ -453,7 +458,7 @@ async fn user(api: &Api, authority: Authority, tenant: TenantId, customer: Custo
     (id, pair["token"].as_str().unwrap().to_owned())
 }
 
-impl Drop for World {
+impl Drop for TelemetryFixture {
     fn drop(&mut self) {
         // Its threads must be gone before the directory is.
         self.store.close().unwrap();

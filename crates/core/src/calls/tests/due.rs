@@ -3,12 +3,12 @@
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use super::super::book::Book;
+use super::super::book::PendingRpcs;
 use super::*;
-use crate::downlink::DeviceCall;
+use crate::downlink::ToDeviceRpc;
 
-fn numbered(device: DeviceId, number: i32, expires_ms: i64, persistent: bool) -> Arc<DeviceCall> {
-    Arc::new(DeviceCall {
+fn numbered(device: DeviceId, number: i32, expires_ms: i64, persistent: bool) -> Arc<ToDeviceRpc> {
+    Arc::new(ToDeviceRpc {
         id: new_uuid(),
         tenant: TenantId::NULL,
         device,
@@ -25,16 +25,16 @@ fn numbered(device: DeviceId, number: i32, expires_ms: i64, persistent: bool) ->
 fn whatever_happens_to_calls_it_is_known_when_to_look_at_which() {
     let mut random = StdRng::seed_from_u64(7);
     for submit_strategy in [
-        SubmitStrategy::Burst,
-        SubmitStrategy::SequentialOnAckFromDevice,
-        SubmitStrategy::SequentialOnResponseFromDevice,
+        RpcSubmitStrategy::Burst,
+        RpcSubmitStrategy::SequentialOnAckFromDevice,
+        RpcSubmitStrategy::SequentialOnResponseFromDevice,
     ] {
         let options = Options {
             submit_strategy,
             max_retries: 2,
             ..Options::default()
         };
-        let mut book = Book::starting_at(0, &options);
+        let mut book = PendingRpcs::starting_at(0, &options);
         let devices = [DeviceId::new(), DeviceId::new()];
         let mut calls = Vec::new();
         let mut now = 0;
@@ -56,7 +56,7 @@ fn whatever_happens_to_calls_it_is_known_when_to_look_at_which() {
                 }
                 2 => book.give_up(call, now),
                 3 => {
-                    book.acknowledged(call, now);
+                    book.mark_acknowledged(call, now);
                 }
                 4 => {
                     book.take_back(call);

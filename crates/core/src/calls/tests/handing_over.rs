@@ -7,29 +7,29 @@ use crate::downlink::AttributeUpdate;
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_repeats_calls_itself_is_handed_each_once() {
-    let world = World::in_order(SubmitStrategy::SequentialOnAckFromDevice).await;
+    let world = World::in_order(RpcSubmitStrategy::SequentialOnAckFromDevice).await;
     let session = world.session();
     world.subscribe(&session);
     let caller = world.begin(world.request());
     world.settle().await;
     let sent = call(session.control()).expect("the call was sent");
-    world.calls.handed_over(&sent);
+    world.calls.handle_handover(&sent);
     world.pass(20_000);
     world.settle().await;
     assert!(call(session.control()).is_none(), "the connection repeats it");
-    world.calls.unacknowledged(&sent);
+    world.calls.handle_ack_timeout(&sent);
     world.settle().await;
     let again = call(session.control()).expect("the connection has given up, it is tried anew");
     assert_eq!(again.number, sent.number);
-    world.calls.handed_over(&again);
-    world.calls.delivered(&again);
+    world.calls.handle_handover(&again);
+    world.calls.handle_delivery(&again);
     // What is said of it later changes nothing.
-    world.calls.unacknowledged(&again);
+    world.calls.handle_ack_timeout(&again);
     world.settle().await;
     assert!(call(session.control()).is_none());
     world
         .calls
-        .answered(world.device.subject, again.number, "1".to_owned());
+        .handle_answer(world.device.subject, again.number, "1".to_owned());
     assert_eq!(caller.await.unwrap(), Ok(Some("1".to_owned())));
     world.end().await;
 }
@@ -39,15 +39,19 @@ async fn whoever_wants_more_goes_on_getting_what_it_has_wanted() {
     let world = World::new().await;
     let session = world.session();
     let (subject, control) = (world.device.subject, session.control());
-    let both = Wants::ATTRIBUTES.and(Wants::CALLS);
-    world.calls.follow(subject, control, Wants::ATTRIBUTES);
+    let both = Subscriptions::ATTRIBUTES.and(Subscriptions::CALLS);
+    world
+        .calls
+        .set_subscriptions(subject, control, Subscriptions::ATTRIBUTES);
     let update = Downlink::Attributes(Arc::new(AttributeUpdate::Deleted(Vec::new())));
     let is_over = AtomicBool::new(false);
     let missed = std::thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
-                world.calls.follow(subject, control, both);
-                world.calls.follow(subject, control, Wants::ATTRIBUTES);
+                world.calls.set_subscriptions(subject, control, both);
+                world
+                    .calls
+                    .set_subscriptions(subject, control, Subscriptions::ATTRIBUTES);
             }
         });
         let is_missed = |_: &u32| {

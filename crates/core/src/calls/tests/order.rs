@@ -4,7 +4,9 @@ use super::*;
 
 #[tokio::test(start_paused = true)]
 async fn calls_go_one_by_one_as_the_device_acknowledges_or_answers_them() {
-    use SubmitStrategy::{SequentialOnAckFromDevice as OnAck, SequentialOnResponseFromDevice as OnResponse};
+    use RpcSubmitStrategy::{
+        SequentialOnAckFromDevice as OnAck, SequentialOnResponseFromDevice as OnResponse,
+    };
     for strategy in [OnAck, OnResponse] {
         let world = World::in_order(strategy).await;
         let mut callers = Vec::new();
@@ -17,8 +19,8 @@ async fn calls_go_one_by_one_as_the_device_acknowledges_or_answers_them() {
         world.subscribe(&session);
         let first = call(session.control()).expect("the first one");
         assert_eq!(waiting(&session), NONE, "no other");
-        world.calls.sent(&first, true);
-        world.calls.delivered(&first);
+        world.calls.handle_sent(&first, true);
+        world.calls.handle_delivery(&first);
         let second = call(session.control());
         let second = match strategy {
             OnAck => second.expect("it has acknowledged the first"),
@@ -26,18 +28,18 @@ async fn calls_go_one_by_one_as_the_device_acknowledges_or_answers_them() {
                 assert_eq!(second, None, "it has not answered");
                 world
                     .calls
-                    .answered(world.device.subject, first.number, "1".to_owned());
+                    .handle_answer(world.device.subject, first.number, "1".to_owned());
                 assert_eq!(callers.remove(0).await.unwrap(), Ok(Some("1".to_owned())));
                 call(session.control()).expect("it has answered the first")
             }
         };
         assert_eq!(waiting(&session), NONE);
         // It does not acknowledge the second, which is sent once more and then given up.
-        world.calls.sent(&second, true);
+        world.calls.handle_sent(&second, true);
         world.pass(10_000);
         world.settle().await;
         assert_eq!(waiting(&session), [second.number]);
-        world.calls.sent(&second, true);
+        world.calls.handle_sent(&second, true);
         world.pass(10_000);
         world.settle().await;
         let third = call(session.control()).expect("the third one");
@@ -48,7 +50,7 @@ async fn calls_go_one_by_one_as_the_device_acknowledges_or_answers_them() {
 
 #[tokio::test(start_paused = true)]
 async fn a_device_that_does_not_answer_holds_up_the_next_call_for_a_while_only() {
-    let world = World::in_order(SubmitStrategy::SequentialOnResponseFromDevice).await;
+    let world = World::in_order(RpcSubmitStrategy::SequentialOnResponseFromDevice).await;
     let session = world.session();
     world.subscribe(&session);
     let request = |expires_ms| DeviceRpcRequest {
@@ -60,8 +62,8 @@ async fn a_device_that_does_not_answer_holds_up_the_next_call_for_a_while_only()
     world.begin(first).await.unwrap().unwrap();
     world.begin(second).await.unwrap().unwrap();
     let sent = call(session.control()).expect("the first one");
-    world.calls.sent(&sent, true);
-    world.calls.delivered(&sent);
+    world.calls.handle_sent(&sent, true);
+    world.calls.handle_delivery(&sent);
     world.pass(29_000);
     world.settle().await;
     assert_eq!(waiting(&session), NONE);
@@ -90,7 +92,7 @@ async fn a_connection_may_end_for_what_it_does_not_acknowledge_and_the_call_wait
     let id = request.id;
     world.begin(request).await.unwrap().unwrap();
     let sent = call(session.control()).expect("the call");
-    world.calls.sent(&sent, true);
+    world.calls.handle_sent(&sent, true);
     world.pass(10_000);
     world.settle().await;
     assert_eq!(session.control().close_reason(), Some(CloseReason::CallTimeout));

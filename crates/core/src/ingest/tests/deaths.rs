@@ -14,25 +14,25 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::super::processor::{Applier, Delivered, Direct, Processor};
-use super::super::service::{Shared, Stopping};
-use super::super::worker::Worker;
+use super::super::processor::{DeliveredBatch, DirectProcessor, EffectWriter, RecordProcessor};
+use super::super::service::{IngestShared, IngestShutdown};
+use super::super::worker::IngestWorker;
 use super::fakes::{FakeJournal, FakeStore, record};
-use super::{Crashes, FIRST, SECOND, uplink};
+use super::{CrashHandling, FIRST, SECOND, uplink};
 use crate::fakes::StandingClock;
-use crate::in_hand::{Hand, InHand, KeptInHand, KeptTurn, LoadInHand, Suspects};
+use crate::in_hand::{CrashSuspects, InFlightKept, InFlightTracker, InFlightWork, KeptTurn, LoadInHand};
 use crate::ports::{
-    HandNotes, IngestStore as _, Journal, LeftBehind, Offset, Partition, SetAsideKept, SetAsideRecord,
-    SetAsideRoom, SetAsideStore, StoreError, StoreErrorKind, StoreResult,
+    InFlightNotes, IngestStore as _, Journal, Offset, Partition, PreviousRunNotes, SetAsideOutcome,
+    SetAsideQuota, SetAsideRawRecord, SetAsideStore, StoreError, StoreErrorKind, StoreResult,
 };
-use crate::set_aside::{Options, SetAside};
+use crate::set_aside::{Options, SetAsideService};
 
 /// Notes in memory.
 #[derive(Default)]
 struct Notes {
-    left: LeftBehind,
-    hands: Mutex<BTreeMap<usize, Hand>>,
-    suspects: Mutex<Suspects>,
+    left: PreviousRunNotes,
+    hands: Mutex<BTreeMap<usize, InFlightWork>>,
+    suspects: Mutex<CrashSuspects>,
     written: Mutex<usize>,
 }
 
@@ -40,7 +40,7 @@ impl Notes {
     /// What a process finds that starts now.
     fn after_death(&self) -> Arc<Self> {
         Arc::new(Self {
-            left: LeftBehind {
+            left: PreviousRunNotes {
                 hands: self.hands.lock().values().copied().collect(),
                 suspects: self.suspects.lock().clone(),
             },
@@ -49,12 +49,12 @@ impl Notes {
     }
 }
 
-impl HandNotes for Notes {
-    fn left_behind(&self) -> LeftBehind {
+impl InFlightNotes for Notes {
+    fn previous_run(&self) -> PreviousRunNotes {
         self.left.clone()
     }
 
-    fn save(&self, suspects: &Suspects) -> StoreResult<()> {
+    fn save(&self, suspects: &CrashSuspects) -> StoreResult<()> {
         self.suspects.lock().clone_from(suspects);
         Ok(())
     }
@@ -63,7 +63,7 @@ impl HandNotes for Notes {
         Ok(())
     }
 
-    fn note(&self, slot: usize, hand: Option<Hand>) -> StoreResult<()> {
+    fn note(&self, slot: usize, hand: Option<InFlightWork>) -> StoreResult<()> {
         let mut hands = self.hands.lock();
         *self.written.lock() += 1;
         match hand {
@@ -76,20 +76,20 @@ impl HandNotes for Notes {
 
 /// What was set aside, in memory.
 #[derive(Default)]
-struct Shelf(Mutex<Vec<SetAsideRecord>>);
+struct Shelf(Mutex<Vec<SetAsideRawRecord>>);
 
 #[async_trait]
 impl SetAsideStore for Shelf {
-    async fn keep(&self, record: &SetAsideRecord, _: SetAsideRoom) -> StoreResult<SetAsideKept> {
+    async fn keep(&self, record: &SetAsideRawRecord, _: SetAsideQuota) -> StoreResult<SetAsideOutcome> {
         let mut kept = self.0.lock();
         let is_new = kept.iter().all(|known| known.info.id != record.info.id);
         if is_new {
             kept.push(record.clone());
         }
-        Ok(SetAsideKept { is_new, dropped: 0 })
+        Ok(SetAsideOutcome { is_new, dropped: 0 })
     }
 
-    async fn get(&self, _: Option<TenantId>, id: SetAsideId) -> StoreResult<Option<SetAsideRecord>> {
+    async fn get(&self, _: Option<TenantId>, id: SetAsideId) -> StoreResult<Option<SetAsideRawRecord>> {
         Ok(self.0.lock().iter().find(|known| known.info.id == id).cloned())
     }
 
@@ -114,7 +114,7 @@ struct Mortal {
     packs: Arc<Mutex<Vec<Vec<i64>>>>,
 }
 
-fn times(delivered: &Delivered<'_>) -> Vec<i64> {
+fn times(delivered: &DeliveredBatch<'_>) -> Vec<i64> {
     let mut times = Vec::new();
     for (_, record) in delivered.readable {
         if let RecordBody::Telemetry { rows: bytes, .. } = record.body {
@@ -125,14 +125,18 @@ fn times(delivered: &Delivered<'_>) -> Vec<i64> {
 }
 
 #[async_trait(?Send)]
-impl Processor for Mortal {
-    async fn assigned(&mut self, _: Partition, _: &Applier) -> Result<(), Stopping> {
+impl RecordProcessor for Mortal {
+    async fn assign_partition(&mut self, _: Partition, _: &EffectWriter) -> Result<(), IngestShutdown> {
         Ok(())
     }
 
-    fn revoked(&mut self, _: Partition) {}
+    fn revoke_partition(&mut self, _: Partition) {}
 
-    async fn process(&mut self, delivered: Delivered<'_>, store: &Applier) -> Result<(), Stopping> {
+    async fn process(
+        &mut self,
+        delivered: DeliveredBatch<'_>,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         let times = times(&delivered);
         self.packs.lock().push(times.clone());
         if times.iter().any(|ts| self.deadly.contains(ts)) {
@@ -142,18 +146,18 @@ impl Processor for Mortal {
             // From here on nothing of this process happens any more.
             std::future::pending::<()>().await;
         }
-        Direct.process(delivered, store).await
+        DirectProcessor.process(delivered, store).await
     }
 
     async fn wake(&mut self) {
         std::future::pending::<()>().await;
     }
 
-    async fn work(&mut self, _: &Applier) -> Result<(), Stopping> {
+    async fn work(&mut self, _: &EffectWriter) -> Result<(), IngestShutdown> {
         Ok(())
     }
 
-    async fn flush(&mut self, _: &Applier) {}
+    async fn flush(&mut self, _: &EffectWriter) {}
 }
 
 /// One installation, and what is left of its processes.
@@ -176,20 +180,20 @@ impl Site {
 
     /// Runs a process until it has read everything or has died; returns whether it lives, and the packs it had in hand.
     async fn live(&mut self, deadly: &[i64]) -> (bool, Vec<Vec<i64>>) {
-        let in_hand = InHand::start(self.notes.clone());
+        let in_hand = InFlightTracker::start(self.notes.clone());
         let uplink = uplink(&self.journal);
         let clock = Arc::new(StandingClock(AtomicI64::new(1_800_000_000_000)));
-        let set_aside = SetAside::new(
+        let set_aside = SetAsideService::new(
             self.shelf.clone(),
             Arc::new(uplink.clone()),
             clock,
             &Options::default(),
         );
-        let crashes = Crashes {
+        let crashes = CrashHandling {
             in_hand,
             set_aside: Some(set_aside),
         };
-        let shared = Arc::new(Shared::new(
+        let shared = Arc::new(IngestShared::new(
             &uplink,
             self.store.clone(),
             Box::new(|_| {}),
@@ -209,7 +213,7 @@ impl Site {
             .remove(0);
         let local = tokio::task::LocalSet::new();
         let worker: JoinHandle<()> =
-            local.spawn_local(Worker::new(shared.clone(), consumer, Box::new(processor)).run(1 << 20));
+            local.spawn_local(IngestWorker::new(shared.clone(), consumer, Box::new(processor)).run(1 << 20));
         let lives = local
             .run_until(async {
                 tokio::select! {
@@ -227,7 +231,7 @@ impl Site {
         (lives, packs)
     }
 
-    fn kept(&self) -> Vec<SetAsideRecord> {
+    fn kept(&self) -> Vec<SetAsideRawRecord> {
         self.shelf.0.lock().clone()
     }
 }
@@ -258,7 +262,7 @@ async fn a_record_that_killed_twice_alone_is_set_aside_whole_and_the_others_are_
     assert_eq!(site.store.rows(SECOND), [4]);
     assert_eq!(site.store.position(FIRST), Some(Offset(3)));
     // Nothing is suspected any more.
-    assert_eq!(site.notes.left.suspects, Suspects::default());
+    assert_eq!(site.notes.left.suspects, CrashSuspects::default());
     assert!(site.notes.left.hands.is_empty());
 }
 
@@ -283,7 +287,7 @@ async fn a_process_that_was_killed_by_somebody_sets_nothing_aside() {
     assert_eq!(site.live(&[]).await, (true, vec![vec![3]]));
     assert!(site.kept().is_empty());
     assert_eq!(site.store.rows(FIRST), [1, 2, 3]);
-    assert_eq!(site.notes.left.suspects, Suspects::default());
+    assert_eq!(site.notes.left.suspects, CrashSuspects::default());
 }
 
 #[tokio::test]
@@ -291,7 +295,7 @@ async fn what_is_put_back_comes_again_and_is_set_aside_again_where_it_still_kill
     let mut site = Site::holding(&[(FIRST, vec![record(2)])]);
     while !site.live(&[2]).await.0 {}
     let id = site.kept()[0].info.id;
-    let set_aside = SetAside::new(
+    let set_aside = SetAsideService::new(
         site.shelf.clone(),
         Arc::new(uplink(&site.journal)),
         Arc::new(StandingClock(AtomicI64::new(0))),
@@ -332,7 +336,7 @@ async fn what_kills_while_it_is_loaded_is_left_out_until_it_is_another_version()
     let deadly = load(1);
     let mut notes = Arc::new(Notes::default());
     for _ in 0..2 {
-        let in_hand = InHand::start(notes.clone());
+        let in_hand = InFlightTracker::start(notes.clone());
         let note = in_hand
             .begin_load(deadly)
             .await
@@ -341,7 +345,7 @@ async fn what_kills_while_it_is_loaded_is_left_out_until_it_is_another_version()
         notes = notes.after_death();
         drop(note);
     }
-    let in_hand = InHand::start(notes.clone());
+    let in_hand = InFlightTracker::start(notes.clone());
     let why = in_hand.begin_load(deadly).await.err().unwrap();
     assert!(why.contains("died 2 times"), "{why}");
     let other = LoadInHand {
@@ -362,7 +366,7 @@ async fn what_is_in_hand_when_the_program_was_told_to_stop_is_not_suspected() {
         version: 1,
     };
     let notes = Arc::new(Notes::default());
-    let in_hand = InHand::start(notes.clone());
+    let in_hand = InFlightTracker::start(notes.clone());
     let _hangs = in_hand.note_start(load);
     assert_eq!(notes.after_death().left.hands.len(), 1);
     in_hand.end();
@@ -386,14 +390,14 @@ async fn what_was_set_aside_is_not_tried_again_where_another_death_takes_the_pos
 
 #[tokio::test(start_paused = true)]
 async fn what_was_kept_is_suspected_for_as_long_as_some_of_it_waits_for_its_turn() {
-    let [one, other] = [1, 2].map(|id| KeptInHand {
+    let [one, other] = [1, 2].map(|id| InFlightKept {
         tenant: TenantId(uuid::Uuid::from_u128(1)),
         id: uuid::Uuid::from_u128(id),
     });
     let notes = Arc::new(Notes::default());
-    let in_hand = InHand::start(notes.clone());
+    let in_hand = InFlightTracker::start(notes.clone());
     let _both = [in_hand.take_kept(one), in_hand.take_kept(other)];
-    let in_hand = InHand::start(notes.after_death());
+    let in_hand = InFlightTracker::start(notes.after_death());
     let _first = in_hand.take_kept(one);
     assert!(matches!(in_hand.take_kept(other), KeptTurn::Later));
     tokio::time::sleep(Duration::from_secs(3_610)).await;
@@ -406,7 +410,7 @@ async fn what_was_kept_is_suspected_for_as_long_as_some_of_it_waits_for_its_turn
 
 #[test]
 fn what_waits_in_a_lane_is_found_sole_only_where_nothing_else_was_loaded_or_disturbed() {
-    let kept = KeptInHand {
+    let kept = InFlightKept {
         tenant: TenantId(uuid::Uuid::from_u128(1)),
         id: uuid::Uuid::from_u128(2),
     };
@@ -415,34 +419,34 @@ fn what_waits_in_a_lane_is_found_sole_only_where_nothing_else_was_loaded_or_dist
         id: uuid::Uuid::from_u128(3),
         version: 1,
     };
-    let dies_thrice = |beside: &[Hand]| {
-        let mut suspects = Suspects::default();
+    let dies_thrice = |beside: &[InFlightWork]| {
+        let mut suspects = CrashSuspects::default();
         for _ in 0..3 {
-            suspects.count(&[&[Hand::Kept(kept)], beside].concat());
+            suspects.count(&[&[InFlightWork::Kept(kept)], beside].concat());
         }
-        let left = LeftBehind {
+        let left = PreviousRunNotes {
             suspects,
-            ..LeftBehind::default()
+            ..PreviousRunNotes::default()
         };
         let notes = Arc::new(Notes {
             left,
             ..Notes::default()
         });
-        matches!(InHand::start(notes).take_kept(kept), KeptTurn::Never(_))
+        matches!(InFlightTracker::start(notes).take_kept(kept), KeptTurn::Never(_))
     };
     assert!(dies_thrice(&[]));
-    assert!(!dies_thrice(&[Hand::Load(load)]));
+    assert!(!dies_thrice(&[InFlightWork::Load(load)]));
 }
 
 /// Notes on a disk that is full.
 struct FullDisk;
 
-impl HandNotes for FullDisk {
-    fn left_behind(&self) -> LeftBehind {
-        LeftBehind::default()
+impl InFlightNotes for FullDisk {
+    fn previous_run(&self) -> PreviousRunNotes {
+        PreviousRunNotes::default()
     }
 
-    fn save(&self, _: &Suspects) -> StoreResult<()> {
+    fn save(&self, _: &CrashSuspects) -> StoreResult<()> {
         Err(StoreError::new(StoreErrorKind::DiskFull, "as the test wants it"))
     }
 
@@ -450,14 +454,14 @@ impl HandNotes for FullDisk {
         panic!("nothing may be lost that was not saved")
     }
 
-    fn note(&self, _: usize, _: Option<Hand>) -> StoreResult<()> {
+    fn note(&self, _: usize, _: Option<InFlightWork>) -> StoreResult<()> {
         panic!("noted among what is left of another process")
     }
 }
 
 #[tokio::test]
 async fn where_nothing_can_be_noted_it_goes_on_without() {
-    let in_hand = InHand::start(Arc::new(FullDisk));
+    let in_hand = InFlightTracker::start(Arc::new(FullDisk));
     let load = LoadInHand {
         tenant: TenantId::new(),
         id: uuid::Uuid::from_u128(7),
@@ -470,18 +474,18 @@ async fn where_nothing_can_be_noted_it_goes_on_without() {
 #[tokio::test(start_paused = true)]
 async fn what_was_kept_and_does_not_come_again_is_suspected_for_an_hour() {
     let [tenant, id] = [uuid::Uuid::from_u128(1), uuid::Uuid::from_u128(2)];
-    let deadly = KeptInHand {
+    let deadly = InFlightKept {
         tenant: TenantId(tenant),
         id,
     };
     let mut notes = Arc::new(Notes::default());
     for _ in 0..2 {
-        let in_hand = InHand::start(notes.clone());
+        let in_hand = InFlightTracker::start(notes.clone());
         let turn = in_hand.take_kept(deadly);
         assert!(matches!(turn, KeptTurn::Now(Some(_))));
         notes = notes.after_death();
     }
-    let in_hand = InHand::start(notes.clone());
+    let in_hand = InFlightTracker::start(notes.clone());
     let turn = || in_hand.take_kept(deadly);
     tokio::time::sleep(Duration::from_secs(3_590)).await;
     assert!(matches!(turn(), KeptTurn::Never(_)));
@@ -490,5 +494,5 @@ async fn what_was_kept_and_does_not_come_again_is_suspected_for_an_hour() {
         matches!(turn(), KeptTurn::Now(Some(_))),
         "another state has its key"
     );
-    assert_eq!(notes.after_death().left.suspects, Suspects::default());
+    assert_eq!(notes.after_death().left.suspects, CrashSuspects::default());
 }

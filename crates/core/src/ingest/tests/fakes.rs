@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fieldline_model::kv::{ValueRef, pack};
+use fieldline_model::kv::{KvValueRef, pack};
 use fieldline_model::record::{RecordBatch, split};
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::ports::{
-    Append, AppendError, AppendOrigin, Consumer, Delivery, Effects, IngestStore, Journal, JournalError,
-    Offset, Partition, QueueId, Records, StateRow, StoreError, StoreErrorKind, StoreResult,
+    AppendError, AppendFuture, AppendOrigin, ConsumerEvent, ConsumerRecords, IngestStore, Journal,
+    JournalConsumer, JournalError, Offset, Partition, QueueId, StateRow, StoreEffects, StoreError,
+    StoreErrorKind, StoreResult,
 };
 
 /// What the journal takes in one append, bytes.
@@ -22,10 +23,10 @@ pub(super) const LARGEST_APPEND: usize = 300;
 /// A telemetry record with one row, which is known by its time.
 pub(super) fn record(ts: i64) -> Vec<u8> {
     let mut batch = RecordBatch::new();
-    let subject = Subject::device(TenantId::new(), DeviceId::new());
-    let mut telemetry = batch.telemetry(subject, ts, 0);
+    let subject = EntityKey::device(TenantId::new(), DeviceId::new());
+    let mut telemetry = batch.begin_telemetry(subject, ts, 0);
     telemetry.begin_row(ts);
-    pack("k", ValueRef::Long(ts), telemetry.buffer());
+    pack("k", KvValueRef::Long(ts), telemetry.buffer());
     telemetry.count_point();
     telemetry.finish();
     split(batch.as_bytes()).next().unwrap().unwrap().to_vec()
@@ -113,7 +114,7 @@ impl Journal for FakeJournal {
         partition: Partition,
         records: &RecordBatch,
         _: AppendOrigin,
-    ) -> Result<Append, AppendError> {
+    ) -> Result<AppendFuture, AppendError> {
         let (limit, is_busy) = {
             let log = self.log.lock();
             (log.largest_append.unwrap_or(LARGEST_APPEND), log.is_busy)
@@ -127,7 +128,7 @@ impl Journal for FakeJournal {
         for record in split(records.as_bytes()) {
             self.put(partition, record.unwrap().to_vec());
         }
-        Ok(Append::durable())
+        Ok(AppendFuture::durable())
     }
 
     async fn ready(&self, _: AppendOrigin) {
@@ -141,9 +142,9 @@ impl Journal for FakeJournal {
         queue: QueueId,
         _: &str,
         members: u16,
-    ) -> Result<Vec<Box<dyn Consumer>>, JournalError> {
+    ) -> Result<Vec<Box<dyn JournalConsumer>>, JournalError> {
         let members = members.max(1);
-        let consumer = |member| -> Box<dyn Consumer> {
+        let consumer = |member| -> Box<dyn JournalConsumer> {
             let mine = (member..2).step_by(usize::from(members));
             Box::new(FakeConsumer {
                 log: self.log.clone(),
@@ -181,7 +182,7 @@ struct FakeConsumer {
 
 impl FakeConsumer {
     /// Everything there is of the first partition that has anything.
-    fn poll(&mut self) -> Option<Delivery> {
+    fn poll(&mut self) -> Option<ConsumerEvent> {
         let log = self.log.lock();
         for (partition, position) in &mut self.positions {
             let first = *position;
@@ -192,14 +193,14 @@ impl FakeConsumer {
             }
             if log.damaged.contains(partition) {
                 let error = JournalError::Corrupt("damaged by the test".to_owned());
-                return Some(Delivery::Unreadable(*partition, error));
+                return Some(ConsumerEvent::Unreadable(*partition, error));
             }
             let mut batch = RecordBatch::new();
             for record in records {
                 batch.push(record);
             }
             *position += records.len() as u64;
-            return Some(Delivery::Records(Records {
+            return Some(ConsumerEvent::Records(ConsumerRecords {
                 partition: *partition,
                 first: Offset(first),
                 next: Offset(*position),
@@ -211,13 +212,13 @@ impl FakeConsumer {
 }
 
 #[async_trait]
-impl Consumer for FakeConsumer {
-    async fn next(&mut self, _: usize) -> Result<Delivery, JournalError> {
+impl JournalConsumer for FakeConsumer {
+    async fn next(&mut self, _: usize) -> Result<ConsumerEvent, JournalError> {
         if !self.is_assigned {
             self.is_assigned = true;
             let positions = self.positions.iter();
             let positions = positions.map(|(partition, at)| (*partition, Offset(*at)));
-            return Ok(Delivery::Assigned(positions.collect()));
+            return Ok(ConsumerEvent::Assigned(positions.collect()));
         }
         loop {
             self.changed.borrow_and_update();
@@ -226,7 +227,7 @@ impl Consumer for FakeConsumer {
                 return Ok(delivery);
             }
             if closed || self.changed.changed().await.is_err() {
-                return Ok(Delivery::Closed);
+                return Ok(ConsumerEvent::Closed);
             }
         }
     }
@@ -315,7 +316,12 @@ impl FakeStore {
         self.stored.lock().rewinds.clone()
     }
 
-    fn store(&self, partition: Partition, next: Option<Offset>, effects: &Effects<'_>) -> StoreResult<()> {
+    fn store(
+        &self,
+        partition: Partition,
+        next: Option<Offset>,
+        effects: &StoreEffects<'_>,
+    ) -> StoreResult<()> {
         let mut stored = self.stored.lock();
         stored.attempts += 1;
         if let Some(kind) = self.failures.lock().pop_front() {
@@ -349,11 +355,15 @@ fn failed<T>(kind: StoreErrorKind) -> StoreResult<T> {
 
 #[async_trait]
 impl IngestStore for FakeStore {
-    async fn apply(&self, partition: Partition, next: Offset, effects: &Effects<'_>) -> StoreResult<()> {
+    async fn apply(&self, partition: Partition, next: Offset, effects: &StoreEffects<'_>) -> StoreResult<()> {
         self.store(partition, Some(next), effects)
     }
 
-    async fn amend(&self, partition: Partition, effects: &Effects<'_>) -> StoreResult<()> {
+    async fn apply_between_records(
+        &self,
+        partition: Partition,
+        effects: &StoreEffects<'_>,
+    ) -> StoreResult<()> {
         self.store(partition, None, effects)
     }
 

@@ -5,15 +5,15 @@ use fieldline_model::message::MsgType;
 use fieldline_model::{UserId, new_uuid};
 use serde_json::{Value, json};
 
-use super::Alarms;
-use super::people::gone;
+use super::AlarmService;
+use super::people::alarm_not_found;
 use crate::access::Principal;
 use crate::services::{ServiceError, ServiceErrorKind, ServiceResult};
 
 /// Longest comment, in characters of its JSON.
 const MAX_COMMENT: usize = 10_000;
 
-impl Alarms {
+impl AlarmService {
     /// Writes a comment under an alarm, or changes one of one's own where it has an id.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl Alarms {
         let tenant = info.alarm.tenant_id;
         let saved = self.context.stores.alarms.save_comment(tenant, comment).await?;
         self.actions
-            .comment(Some(who), MsgType::CommentUpdated, info, &saved)
+            .push_comment(Some(who), MsgType::CommentUpdated, info, &saved)
             .await;
         Ok(saved)
     }
@@ -136,7 +136,7 @@ impl Alarms {
         let tenant = info.alarm.tenant_id;
         let saved = self.context.stores.alarms.save_comment(tenant, comment).await?;
         self.actions
-            .comment(who, MsgType::CommentCreated, info, &saved)
+            .push_comment(who, MsgType::CommentCreated, info, &saved)
             .await;
         Ok(saved)
     }
@@ -144,7 +144,7 @@ impl Alarms {
     async fn stored_comment(&self, info: &AlarmInfo, id: AlarmCommentId) -> ServiceResult<AlarmComment> {
         let (tenant, alarm) = (info.alarm.tenant_id, info.alarm.id.unwrap_or_default());
         let found = self.context.stores.alarms.comment(tenant, alarm, id).await?;
-        found.ok_or_else(gone)
+        found.ok_or_else(alarm_not_found)
     }
 
     async fn own_comment(

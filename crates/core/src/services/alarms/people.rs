@@ -5,12 +5,12 @@ use fieldline_model::message::MsgType;
 use fieldline_model::{AlarmId, TenantId, UserId};
 use serde_json::{Value, json};
 
-use super::Alarms;
+use super::AlarmService;
 use crate::access::Principal;
-use crate::ports::{AlarmApiResult, AlarmDraft, AlarmUpdate, Propagation};
+use crate::ports::{AlarmApiResult, AlarmDraft, AlarmPropagation, AlarmUpdate};
 use crate::services::{ServiceError, ServiceResult};
 
-impl Alarms {
+impl AlarmService {
     /// Raises or updates an alarm as it was sent, and acknowledges, ends and assigns it where the sent one is so.
     ///
     /// # Errors
@@ -28,9 +28,11 @@ impl Alarms {
                     start_ts: alarm.start_ts,
                     end_ts: alarm.end_ts,
                     details: alarm.details.clone(),
-                    propagation: Propagation::of(&alarm),
+                    propagation: AlarmPropagation::of(&alarm),
                 };
-                self.update(update, Some(who.user)).await?.ok_or_else(gone)?
+                self.update(update, Some(who.user))
+                    .await?
+                    .ok_or_else(alarm_not_found)?
             }
             None => {
                 let draft = AlarmDraft {
@@ -43,7 +45,7 @@ impl Alarms {
                     start_ts: alarm.start_ts,
                     end_ts: alarm.end_ts,
                     details: alarm.details.clone(),
-                    propagation: Propagation::of(&alarm),
+                    propagation: AlarmPropagation::of(&alarm),
                     created_time: 0,
                     may_create: true,
                 };
@@ -69,7 +71,7 @@ impl Alarms {
                 None => MsgType::EntityCreated,
                 Some(_) => MsgType::EntityUpdated,
             };
-            self.actions.alarm(Some(who), msg_type, &saved).await;
+            self.actions.push_alarm(Some(who), msg_type, &saved).await;
         }
         Ok(saved.alarm)
     }
@@ -80,14 +82,16 @@ impl Alarms {
     /// There is no such alarm, or it was acknowledged already.
     pub async fn acknowledge_by(&self, who: &Principal, id: AlarmId, ts: i64) -> ServiceResult<AlarmInfo> {
         let result = self.acknowledge(who.tenant, id, self.or_now(ts)).await?;
-        let info = self.changed(result, "Alarm was already acknowledged!").await?;
+        let info = self
+            .require_change(result, "Alarm was already acknowledged!")
+            .await?;
         let user = self.title(who).await?;
         let note = json!({
             "text": format!("Alarm was acknowledged by user {user}"),
             "subtype": "ACKED_BY_USER",
             "userName": user,
         });
-        self.done(who, MsgType::AlarmAck, info, note).await
+        self.record_action(who, MsgType::AlarmAck, info, note).await
     }
 
     /// Ends an alarm; at this moment where the time is 0.
@@ -96,14 +100,14 @@ impl Alarms {
     /// There is no such alarm, or it was cleared already.
     pub async fn clear_by(&self, who: &Principal, id: AlarmId, ts: i64) -> ServiceResult<AlarmInfo> {
         let result = self.clear(who.tenant, id, self.or_now(ts), None).await?;
-        let info = self.changed(result, "Alarm was already cleared!").await?;
+        let info = self.require_change(result, "Alarm was already cleared!").await?;
         let user = self.title(who).await?;
         let note = json!({
             "text": format!("Alarm was cleared by user {user}"),
             "subtype": "CLEARED_BY_USER",
             "userName": user,
         });
-        self.done(who, MsgType::AlarmClear, info, note).await
+        self.record_action(who, MsgType::AlarmClear, info, note).await
     }
 
     /// Assigns an alarm to a user of the tenant; at this moment where the time is 0.
@@ -124,7 +128,7 @@ impl Alarms {
             .ok_or_else(|| ServiceError::not_found(format!("User with id [{assignee}] is not found")))?;
         let result = self.assign(who.tenant, id, assignee.id, self.or_now(ts)).await?;
         let info = self
-            .changed(result, "Alarm was already assigned to this user!")
+            .require_change(result, "Alarm was already assigned to this user!")
             .await?;
         let (user, assignee) = (self.title(who).await?, title_of(&assignee));
         let note = json!({
@@ -133,7 +137,7 @@ impl Alarms {
             "userName": user,
             "assigneeName": assignee,
         });
-        self.done(who, MsgType::AlarmAssigned, info, note).await
+        self.record_action(who, MsgType::AlarmAssigned, info, note).await
     }
 
     /// Takes an alarm from the user it is assigned to; at this moment where the time is 0.
@@ -142,14 +146,17 @@ impl Alarms {
     /// There is no such alarm, or it is assigned to nobody.
     pub async fn unassign_by(&self, who: &Principal, id: AlarmId, ts: i64) -> ServiceResult<AlarmInfo> {
         let result = self.assign(who.tenant, id, None, self.or_now(ts)).await?;
-        let info = self.changed(result, "Alarm was already unassigned!").await?;
+        let info = self
+            .require_change(result, "Alarm was already unassigned!")
+            .await?;
         let user = self.title(who).await?;
         let note = json!({
             "text": format!("Alarm was unassigned by user {user}"),
             "subtype": "UNASSIGNED_BY_USER",
             "userName": user,
         });
-        self.done(who, MsgType::AlarmUnassigned, info, note).await
+        self.record_action(who, MsgType::AlarmUnassigned, info, note)
+            .await
     }
 
     /// Deletes an alarm; returns whether there was one.
@@ -161,7 +168,9 @@ impl Alarms {
         let info = self.info_of(alarm).await?;
         let deleted = self.delete(who.tenant, id).await?.is_some();
         if deleted {
-            self.actions.alarm(Some(who), MsgType::AlarmDelete, &info).await;
+            self.actions
+                .push_alarm(Some(who), MsgType::AlarmDelete, &info)
+                .await;
         }
         Ok(deleted)
     }
@@ -201,7 +210,9 @@ impl Alarms {
                 });
                 let info = self.info_of(result.alarm).await?;
                 self.write_system_comment(None, None, &info, note).await?;
-                self.actions.alarm(None, MsgType::AlarmUnassigned, &info).await;
+                self.actions
+                    .push_alarm(None, MsgType::AlarmUnassigned, &info)
+                    .await;
             }
         }
     }
@@ -211,15 +222,19 @@ impl Alarms {
     }
 
     /// The alarm, where something was changed of it.
-    async fn changed(&self, result: Option<AlarmApiResult>, already: &str) -> ServiceResult<AlarmInfo> {
-        let result = result.ok_or_else(gone)?;
+    async fn require_change(
+        &self,
+        result: Option<AlarmApiResult>,
+        already: &str,
+    ) -> ServiceResult<AlarmInfo> {
+        let result = result.ok_or_else(alarm_not_found)?;
         if !result.modified {
             return Err(ServiceError::invalid(already));
         }
         self.info_of(result.alarm).await
     }
 
-    async fn done(
+    async fn record_action(
         &self,
         who: &Principal,
         msg_type: MsgType,
@@ -228,7 +243,7 @@ impl Alarms {
     ) -> ServiceResult<AlarmInfo> {
         self.write_system_comment(Some(who), Some(who.user), &info, note)
             .await?;
-        self.actions.alarm(Some(who), msg_type, &info).await;
+        self.actions.push_alarm(Some(who), msg_type, &info).await;
         Ok(info)
     }
 
@@ -260,6 +275,6 @@ fn title_of(user: &User) -> String {
     }
 }
 
-pub(super) fn gone() -> ServiceError {
+pub(super) fn alarm_not_found() -> ServiceError {
     ServiceError::not_found("Requested item wasn't found!")
 }

@@ -1,7 +1,7 @@
 //! What the transport configuration of a device profile may say.
 
 use fieldline_model::entity::DeviceProfile;
-use fieldline_protobuf::Payloads;
+use fieldline_protobuf::PayloadSchemas;
 use serde_json::Value;
 
 use crate::services::{ServiceError, ServiceResult};
@@ -31,7 +31,7 @@ pub(super) fn check(profile: &DeviceProfile) -> ServiceResult<()> {
     let Some(configuration) = profile.payload_configuration() else {
         return Ok(());
     };
-    Payloads::compile(configuration)
+    PayloadSchemas::compile(configuration)
         .map(drop)
         .map_err(|error| ServiceError::invalid(error.to_string()))
 }

@@ -6,20 +6,20 @@ use std::sync::Arc;
 use fieldline_model::TenantId;
 use fieldline_model::entity::{Asset, AssetProfile};
 
-use super::{Import, Line, Parts, Stored};
+use super::{EntityImport, ImportFieldsMut, ImportLine, ImportedEntity};
 use crate::events::EntityChange;
 use crate::ports::ImportRow;
-use crate::services::{Context, ServiceResult, assets, profiles};
+use crate::services::{ServiceContext, ServiceResult, assets, profiles};
 
 /// See the module.
 pub(super) struct AssetImport {
-    context: Arc<Context>,
+    context: Arc<ServiceContext>,
     tenant: TenantId,
     profiles: HashMap<String, AssetProfile>,
 }
 
 impl AssetImport {
-    pub(super) fn new(context: &Arc<Context>, tenant: TenantId) -> Self {
+    pub(super) fn new(context: &Arc<ServiceContext>, tenant: TenantId) -> Self {
         Self {
             context: Arc::clone(context),
             tenant,
@@ -37,11 +37,11 @@ impl AssetImport {
     }
 }
 
-impl Import for AssetImport {
-    type Entity = Asset;
+impl EntityImport for AssetImport {
+    type ImportEntity = Asset;
 
-    fn parts(asset: &mut Asset) -> Parts<'_> {
-        Parts {
+    fn parts(asset: &mut Asset) -> ImportFieldsMut<'_> {
+        ImportFieldsMut {
             label: &mut asset.label,
             info: &mut asset.additional_info,
             type_name: &mut asset.asset_type,
@@ -49,7 +49,12 @@ impl Import for AssetImport {
         }
     }
 
-    async fn draft(&mut self, _: &Line, mut asset: Asset, create: bool) -> ServiceResult<ImportRow<Asset>> {
+    async fn draft(
+        &mut self,
+        _: &ImportLine,
+        mut asset: Asset,
+        create: bool,
+    ) -> ServiceResult<ImportRow<Asset>> {
         assets::check_fields(&asset)?;
         let profile = self.profile(&asset.asset_type).await?;
         asset.asset_profile_id = profile.id;
@@ -61,7 +66,7 @@ impl Import for AssetImport {
         })
     }
 
-    fn changes(&self, stored: &Stored<Asset>) -> Vec<EntityChange> {
+    fn changes(&self, stored: &ImportedEntity<Asset>) -> Vec<EntityChange> {
         let id = stored.entity.id.unwrap_or_default();
         vec![EntityChange::AssetSaved(self.tenant, id)]
     }

@@ -2,14 +2,14 @@
 
 /// A row, with the line that it begins in, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct CsvRow {
     pub(super) line: usize,
     pub(super) cells: Vec<String>,
 }
 
 /// Why a text is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TooMuch {
+pub(super) enum CsvLimitError {
     /// It has more rows than may be read at once.
     Rows,
     /// The row that begins in this line has more cells than any mapping.
@@ -23,7 +23,11 @@ pub(super) const MAX_CELLS: usize = 1_000;
 
 /// Hands over the rows of a text one by one: all of them at once would be many times its size. Empty lines are left out; a
 /// quote that is never closed reaches to the end.
-pub(super) fn each_row(text: &str, delimiter: char, mut take: impl FnMut(Row)) -> Result<(), TooMuch> {
+pub(super) fn each_row(
+    text: &str,
+    delimiter: char,
+    mut take: impl FnMut(CsvRow),
+) -> Result<(), CsvLimitError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut count = 0;
     let mut chars = text.chars().peekable();
@@ -58,10 +62,10 @@ pub(super) fn each_row(text: &str, delimiter: char, mut take: impl FnMut(Row)) -
             if !cells.is_empty() || !cell.is_empty() || had_quotes {
                 count += 1;
                 if count > MAX_ROWS {
-                    return Err(TooMuch::Rows);
+                    return Err(CsvLimitError::Rows);
                 }
                 cells.push(std::mem::take(&mut cell));
-                take(Row {
+                take(CsvRow {
                     line: begun,
                     cells: std::mem::take(&mut cells),
                 });
@@ -69,7 +73,7 @@ pub(super) fn each_row(text: &str, delimiter: char, mut take: impl FnMut(Row)) -
             (begun, had_quotes) = (line, false);
         } else if char == delimiter {
             if cells.len() >= MAX_CELLS {
-                return Err(TooMuch::Cells(begun));
+                return Err(CsvLimitError::Cells(begun));
             }
             cells.push(std::mem::take(&mut cell));
             had_quotes = false;
@@ -81,10 +85,10 @@ pub(super) fn each_row(text: &str, delimiter: char, mut take: impl FnMut(Row)) -
     }
     if !cells.is_empty() || !cell.is_empty() || had_quotes {
         if count >= MAX_ROWS {
-            return Err(TooMuch::Rows);
+            return Err(CsvLimitError::Rows);
         }
         cells.push(cell);
-        take(Row { line: begun, cells });
+        take(CsvRow { line: begun, cells });
     }
     Ok(())
 }
@@ -94,7 +98,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn rows(text: &str, delimiter: char) -> Result<Vec<Row>, TooMuch> {
+    fn rows(text: &str, delimiter: char) -> Result<Vec<CsvRow>, CsvLimitError> {
         let mut rows = Vec::new();
         each_row(text, delimiter, |row| rows.push(row))?;
         Ok(rows)
@@ -135,10 +139,10 @@ mod tests {
 
     #[test]
     fn what_is_too_large_is_not_read() {
-        assert_eq!(rows(&"a\n".repeat(MAX_ROWS + 1), ','), Err(TooMuch::Rows));
+        assert_eq!(rows(&"a\n".repeat(MAX_ROWS + 1), ','), Err(CsvLimitError::Rows));
         assert_eq!(rows(&"a\n".repeat(MAX_ROWS), ',').unwrap().len(), MAX_ROWS);
         let wide = format!("a\n{}", ",".repeat(MAX_CELLS + 1));
-        assert_eq!(rows(&wide, ','), Err(TooMuch::Cells(2)));
+        assert_eq!(rows(&wide, ','), Err(CsvLimitError::Cells(2)));
     }
 
     proptest! {

@@ -9,14 +9,14 @@ use fieldline_model::entity::{
 use fieldline_model::{DeviceCredentialsId, TenantId, kv, new_uuid};
 use serde_json::{Map, Value, json};
 
-use super::line::Fields;
-use super::{Import, Line, Parts, Stored, note};
+use super::line::ImportLineFields;
+use super::{EntityImport, ImportFieldsMut, ImportLine, ImportedEntity, note};
 use crate::events::EntityChange;
 use crate::ports::ImportRow;
 use crate::services::devices::{self, TOKEN_LENGTH};
 use crate::services::{
-    Context, DeviceProfiles, ProfileService as _, ServiceError, ServiceResult, credentials, ota_packages,
-    profiles, random_text,
+    DeviceProfileService, ProfileService as _, ServiceContext, ServiceError, ServiceResult, credentials,
+    ota_packages, profiles, random_text,
 };
 
 const SECURITY_MODES: [&str; 4] = ["NO_SEC", "PSK", "RPK", "X509"];
@@ -24,14 +24,14 @@ const NO_SEC: &str = "NO_SEC";
 
 /// See the module.
 pub(super) struct DeviceImport {
-    context: Arc<Context>,
+    context: Arc<ServiceContext>,
     tenant: TenantId,
     /// Profiles by their names and whether devices of LwM2M have them.
     profiles: HashMap<(String, bool), DeviceProfile>,
 }
 
 impl DeviceImport {
-    pub(super) fn new(context: &Arc<Context>, tenant: TenantId) -> Self {
+    pub(super) fn new(context: &Arc<ServiceContext>, tenant: TenantId) -> Self {
         Self {
             context: Arc::clone(context),
             tenant,
@@ -56,7 +56,7 @@ impl DeviceImport {
                 });
                 data.insert("transportConfiguration".to_owned(), configuration);
             }
-            profile = DeviceProfiles::new(&self.context)
+            profile = DeviceProfileService::new(&self.context)
                 .save(self.tenant, profile)
                 .await?;
         }
@@ -65,11 +65,11 @@ impl DeviceImport {
     }
 }
 
-impl Import for DeviceImport {
-    type Entity = Device;
+impl EntityImport for DeviceImport {
+    type ImportEntity = Device;
 
-    fn parts(device: &mut Device) -> Parts<'_> {
-        Parts {
+    fn parts(device: &mut Device) -> ImportFieldsMut<'_> {
+        ImportFieldsMut {
             label: &mut device.label,
             info: &mut device.additional_info,
             type_name: &mut device.device_type,
@@ -79,7 +79,7 @@ impl Import for DeviceImport {
 
     async fn draft(
         &mut self,
-        line: &Line,
+        line: &ImportLine,
         mut device: Device,
         create: bool,
     ) -> ServiceResult<ImportRow<Device>> {
@@ -121,7 +121,7 @@ impl Import for DeviceImport {
         })
     }
 
-    fn changes(&self, stored: &Stored<Device>) -> Vec<EntityChange> {
+    fn changes(&self, stored: &ImportedEntity<Device>) -> Vec<EntityChange> {
         let (tenant, id) = (self.tenant, stored.entity.id.unwrap_or_default());
         let mut changes = vec![EntityChange::DeviceSaved(tenant, id)];
         let given = given_credentials(&stored.line.fields).is_ok_and(|given| given.is_some());
@@ -132,7 +132,7 @@ impl Import for DeviceImport {
     }
 
     fn first_attributes(&self, out: &mut Vec<u8>) {
-        kv::pack("active", kv::ValueRef::Bool(false), out);
+        kv::pack("active", kv::KvValueRef::Bool(false), out);
     }
 
     fn own_ttl_seconds(&self, device: &Device) -> Option<u32> {
@@ -142,7 +142,7 @@ impl Import for DeviceImport {
 }
 
 /// The credentials that a line has, if it has any.
-fn given_credentials(fields: &Fields) -> ServiceResult<Option<DeviceCredentials>> {
+fn given_credentials(fields: &ImportLineFields) -> ServiceResult<Option<DeviceCredentials>> {
     let text = |column: Column| fields.get(&column).cloned();
     let given = |credentials_type, credentials_id: Option<String>, credentials_value| {
         Ok(Some(DeviceCredentials {
@@ -174,7 +174,7 @@ fn given_credentials(fields: &Fields) -> ServiceResult<Option<DeviceCredentials>
     }
 }
 
-fn lwm2m_credentials(fields: &Fields) -> ServiceResult<Value> {
+fn lwm2m_credentials(fields: &ImportLineFields) -> ServiceResult<Value> {
     let mode = |column: Column| -> ServiceResult<String> {
         let mode = fields.get(&column).map_or(NO_SEC, String::as_str).to_uppercase();
         if SECURITY_MODES.contains(&mode.as_str()) {
@@ -221,7 +221,7 @@ fn lwm2m_credentials(fields: &Fields) -> ServiceResult<Value> {
 }
 
 /// Where a device of SNMP is reached, for profiles of that transport.
-fn set_snmp(fields: &Fields, device: &mut Device) {
+fn set_snmp(fields: &ImportLineFields, device: &mut Device) {
     let Some(host) = fields.get(&Column::SnmpHost) else {
         return;
     };
@@ -243,7 +243,7 @@ fn set_snmp(fields: &Fields, device: &mut Device) {
 mod tests {
     use super::*;
 
-    fn fields(cells: &[(Column, &str)]) -> Fields {
+    fn fields(cells: &[(Column, &str)]) -> ImportLineFields {
         cells
             .iter()
             .map(|(column, text)| (*column, (*text).to_owned()))

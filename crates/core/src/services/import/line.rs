@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fieldline_model::entity::{ImportColumnType, ImportMapping};
-use fieldline_model::json::{self, JsonRules, Nulls, write_string};
+use fieldline_model::json::{self, JsonRules, NullPolicy, write_string};
 use fieldline_model::kv::unpack;
 use fieldline_model::timeseries::AttributeScope;
 use serde_json::value::RawValue;
@@ -13,19 +13,19 @@ use crate::audit::raw;
 use crate::services::{ServiceError, ServiceResult};
 
 /// The fields of a line.
-pub(super) type Fields = BTreeMap<ImportColumnType, String>;
+pub(super) type ImportLineFields = BTreeMap<ImportColumnType, String>;
 
 /// A line that can be read.
-pub(super) struct Line {
+pub(super) struct ImportLine {
     pub(super) number: usize,
-    pub(super) fields: Fields,
+    pub(super) fields: ImportLineFields,
     /// Packed values of shared attributes, server attributes, series.
     pub(super) shared: Vec<u8>,
     pub(super) server: Vec<u8>,
     pub(super) series: Vec<u8>,
 }
 
-impl Line {
+impl ImportLine {
     pub(super) fn field(&self, column: ImportColumnType) -> Option<&str> {
         self.fields.get(&column).map(String::as_str)
     }
@@ -57,10 +57,14 @@ impl Line {
 }
 
 /// The lines of a text, and what is wrong with others.
-pub(super) type Read = (Vec<Line>, Vec<(usize, String)>);
+pub(super) type ImportParseResult = (Vec<ImportLine>, Vec<(usize, String)>);
 
 /// Reads a text.
-pub(super) fn read_all(file: &str, mapping: &ImportMapping, type_cast: bool) -> ServiceResult<Read> {
+pub(super) fn read_all(
+    file: &str,
+    mapping: &ImportMapping,
+    type_cast: bool,
+) -> ServiceResult<ImportParseResult> {
     let (mut lines, mut problems) = (Vec::new(), Vec::new());
     let mut is_header = mapping.header == Some(true);
     let delimiter = mapping.delimiter.unwrap_or(',');
@@ -102,15 +106,15 @@ pub(super) fn check(mapping: &ImportMapping) -> ServiceResult<()> {
     Ok(())
 }
 
-fn too_much(problem: csv::TooMuch) -> ServiceError {
+fn too_much(problem: csv::CsvLimitError) -> ServiceError {
     ServiceError::invalid(match problem {
-        csv::TooMuch::Rows => format!("There must not be more than {} lines!", csv::MAX_ROWS),
-        csv::TooMuch::Cells(line) => format!("Line {line} has more than {} cells!", csv::MAX_CELLS),
+        csv::CsvLimitError::Rows => format!("There must not be more than {} lines!", csv::MAX_ROWS),
+        csv::CsvLimitError::Cells(line) => format!("Line {line} has more than {} cells!", csv::MAX_CELLS),
     })
 }
 
 /// What a row says, by the columns.
-fn read(row: csv::Row, mapping: &ImportMapping, type_cast: bool) -> Result<Line, String> {
+fn read(row: csv::CsvRow, mapping: &ImportMapping, type_cast: bool) -> Result<ImportLine, String> {
     if row.cells.len() > mapping.columns.len() {
         return Err(format!(
             "There are {} cells, but {} columns",
@@ -118,7 +122,7 @@ fn read(row: csv::Row, mapping: &ImportMapping, type_cast: bool) -> Result<Line,
             mapping.columns.len()
         ));
     }
-    let mut fields = Fields::new();
+    let mut fields = ImportLineFields::new();
     let (mut shared, mut server, mut series) = (String::new(), String::new(), String::new());
     for (column, cell) in mapping.columns.iter().zip(row.cells) {
         if cell.is_empty() {
@@ -141,7 +145,7 @@ fn read(row: csv::Row, mapping: &ImportMapping, type_cast: bool) -> Result<Line,
         out.push(':');
         write_value(&cell, out);
     }
-    Ok(Line {
+    Ok(ImportLine {
         number: row.line,
         fields,
         shared: pack(shared, type_cast)?,
@@ -176,7 +180,7 @@ fn pack(mut object: String, type_cast: bool) -> Result<Vec<u8>, String> {
     object.push('}');
     let rules = JsonRules {
         type_cast,
-        nulls: Nulls::Reject,
+        nulls: NullPolicy::Reject,
         ..JsonRules::default()
     };
     match json::attributes(object.as_bytes(), &rules, &mut values) {
@@ -219,7 +223,7 @@ mod tests {
         }
     }
 
-    fn row(text: &str) -> csv::Row {
+    fn row(text: &str) -> csv::CsvRow {
         let mut rows = Vec::new();
         csv::each_row(text, ',', |row| rows.push(row)).unwrap();
         rows.remove(0)

@@ -5,33 +5,33 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use fieldline_model::kv;
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{EntityId, Subject, TenantId};
+use fieldline_model::{EntityId, EntityKey, TenantId};
 
-use super::line::Line;
-use crate::ports::{AttributeRow, ImportedValues, RowParts, StoreResult, TelemetryRow};
-use crate::services::Context;
+use super::line::ImportLine;
+use crate::ports::{AttributeRow, ImportValueStore, StoreResult, TelemetryRow, TelemetrySaveStrategy};
+use crate::services::ServiceContext;
 use crate::usage::storage_points;
 
 /// The values of lines, by the entities that the lines become.
-pub(super) struct Values<'l> {
-    pub(super) context: &'l Context,
+pub(super) struct ImportBatchValues<'l> {
+    pub(super) context: &'l ServiceContext,
     pub(super) tenant: TenantId,
     pub(super) now: i64,
     /// Attributes of new entities besides those of their lines.
     pub(super) first: Vec<u8>,
     /// Whether the tenant may store points.
     pub(super) keeps_points: bool,
-    pub(super) of: HashMap<EntityId, OfLine<'l>>,
+    pub(super) of: HashMap<EntityId, ImportLineValues<'l>>,
 }
 
 /// The values of one line.
-pub(super) struct OfLine<'l> {
-    pub(super) line: &'l Line,
+pub(super) struct ImportLineValues<'l> {
+    pub(super) line: &'l ImportLine,
     pub(super) create: bool,
     pub(super) ttl_seconds: u32,
 }
 
-impl Values<'_> {
+impl ImportBatchValues<'_> {
     /// How many points were stored of an entity, as usage counts them.
     pub(super) fn points(&self, entity: EntityId) -> u64 {
         match self.of.get(&entity).filter(|_| self.keeps_points) {
@@ -42,14 +42,14 @@ impl Values<'_> {
 }
 
 #[async_trait]
-impl ImportedValues for Values<'_> {
+impl ImportValueStore for ImportBatchValues<'_> {
     async fn save(&self, entities: &[EntityId]) -> StoreResult<()> {
         let (mut attributes, mut points) = (Vec::new(), Vec::new());
         for (entity, of) in entities
             .iter()
             .filter_map(|entity| Some((*entity, self.of.get(entity)?)))
         {
-            let subject = Subject {
+            let subject = EntityKey {
                 tenant: self.tenant,
                 entity,
             };
@@ -69,7 +69,7 @@ impl ImportedValues for Values<'_> {
             }
             if self.keeps_points && !of.line.series.is_empty() {
                 points.push(TelemetryRow {
-                    parts: RowParts::ALL,
+                    parts: TelemetrySaveStrategy::ALL,
                     subject,
                     ts: self.now,
                     ttl_seconds: of.ttl_seconds,

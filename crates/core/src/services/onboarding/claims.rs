@@ -5,27 +5,27 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use fieldline_model::entity::{Customer, Device};
-use fieldline_model::kv::Value as Stored;
+use fieldline_model::kv::KvValue as Stored;
 use fieldline_model::timeseries::{Attribute, AttributeScope};
-use fieldline_model::{CustomerId, DeviceId, Subject, TenantId, UserId};
+use fieldline_model::{CustomerId, DeviceId, EntityKey, TenantId, UserId};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::{AssignedService as _, Context, Devices, ServiceError, ServiceResult};
-use super::Turns;
-use super::guesses::{Guess, Guesses};
+use super::super::{AssignableService as _, DeviceService, ServiceContext, ServiceError, ServiceResult};
+use super::DeviceLocks;
+use super::guesses::{ClaimGuess, ClaimGuessLimiter};
 use crate::devices::same_secret;
-use crate::options::Span;
+use crate::options::HumanDuration;
 use crate::ports::StoreResult;
 
 /// Devices that can be claimed at a time.
 const MAX_CLAIMS: usize = 100_000;
 /// A tenant may take a quarter of them, so that others have room for theirs.
-const TENANT_PART: usize = 4;
+const TENANT_SHARE_DIVISOR: usize = 4;
 /// How many of those that are over are forgotten with each one that is new.
-const FORGOTTEN_AT_ONCE: usize = 8;
+const EXPIRED_PER_INSERT: usize = 8;
 /// Longest secret, bytes.
 const MAX_SECRET: usize = 1_024;
 /// Server attribute with the secret of a device that does not tell it itself, and its fellow.
@@ -37,7 +37,7 @@ const CLAIM_ALLOWED: &str = "claimingAllowed";
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ClaimOptions {
     /// How long a device can be claimed that does not say.
-    pub duration: Span,
+    pub duration: HumanDuration,
     /// Whether every device may let itself be claimed; otherwise only one whose server attribute `claimingAllowed` is true.
     pub allow_by_default: bool,
 }
@@ -45,7 +45,7 @@ pub struct ClaimOptions {
 impl Default for ClaimOptions {
     fn default() -> Self {
         Self {
-            duration: Span::secs(86_400),
+            duration: HumanDuration::secs(86_400),
             allow_by_default: true,
         }
     }
@@ -54,7 +54,7 @@ impl Default for ClaimOptions {
 /// What has to be told to get a device. It holds a secret, hence no `Debug`.
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Claim {
+struct ClaimData {
     #[serde(default)]
     secret_key: Option<String>,
     expiration_time: i64,
@@ -62,7 +62,7 @@ struct Claim {
 
 /// What became of a claim.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Claimed {
+pub enum ClaimOutcome {
     /// The device is the customer's now.
     Success(Box<Device>),
     /// The device cannot be claimed, or not with that secret.
@@ -76,7 +76,7 @@ pub enum Claimed {
 /// What devices have allowed.
 #[derive(Default)]
 struct OpenClaims {
-    by_device: FxHashMap<DeviceId, (TenantId, Claim)>,
+    by_device: FxHashMap<DeviceId, (TenantId, ClaimData)>,
     /// The same in the order in which they are over.
     ending: BTreeSet<(i64, DeviceId)>,
     of_tenant: FxHashMap<TenantId, usize>,
@@ -84,8 +84,8 @@ struct OpenClaims {
 
 impl OpenClaims {
     /// Returns whether there is room for it.
-    fn insert(&mut self, tenant: TenantId, device: DeviceId, claim: Claim, now_ms: i64) -> bool {
-        for _ in 0..FORGOTTEN_AT_ONCE {
+    fn insert(&mut self, tenant: TenantId, device: DeviceId, claim: ClaimData, now_ms: i64) -> bool {
+        for _ in 0..EXPIRED_PER_INSERT {
             match self.ending.first().copied() {
                 Some((end, over)) if end < now_ms => self.remove(&over),
                 _ => break,
@@ -93,7 +93,7 @@ impl OpenClaims {
         }
         self.remove(&device);
         let of_tenant = self.of_tenant.get(&tenant).copied().unwrap_or(0);
-        if self.by_device.len() >= MAX_CLAIMS || of_tenant >= MAX_CLAIMS / TENANT_PART {
+        if self.by_device.len() >= MAX_CLAIMS || of_tenant >= MAX_CLAIMS / TENANT_SHARE_DIVISOR {
             return false;
         }
         self.ending.insert((claim.expiration_time, device));
@@ -117,23 +117,27 @@ impl OpenClaims {
 }
 
 /// See the module.
-pub struct Claims {
-    context: Arc<Context>,
-    devices: Devices,
+pub struct ClaimDevicesService {
+    context: Arc<ServiceContext>,
+    devices: DeviceService,
     open: Mutex<OpenClaims>,
-    turns: Turns,
-    guesses: Guesses,
+    turns: DeviceLocks,
+    guesses: ClaimGuessLimiter,
     options: ClaimOptions,
 }
 
-impl Claims {
-    pub(super) fn new(context: &Arc<Context>, devices: &Devices, options: &ClaimOptions) -> Self {
+impl ClaimDevicesService {
+    pub(super) fn new(
+        context: &Arc<ServiceContext>,
+        devices: &DeviceService,
+        options: &ClaimOptions,
+    ) -> Self {
         Self {
             context: Arc::clone(context),
             devices: devices.clone(),
             open: Mutex::default(),
-            turns: Turns::default(),
-            guesses: Guesses::default(),
+            turns: DeviceLocks::default(),
+            guesses: ClaimGuessLimiter::default(),
             options: options.clone(),
         }
     }
@@ -144,7 +148,7 @@ impl Claims {
     ///
     /// # Errors
     /// The store failed.
-    pub async fn open(&self, subject: Subject, secret: String, duration_ms: i64) -> StoreResult<bool> {
+    pub async fn open(&self, subject: EntityKey, secret: String, duration_ms: i64) -> StoreResult<bool> {
         let id = DeviceId(subject.entity.id);
         let device = self.context.stores.devices.get(subject.tenant, id).await?;
         let is_free = device.is_some_and(|device| device.customer_id.is_null());
@@ -154,7 +158,7 @@ impl Claims {
         let now = self.context.now();
         let usual = i64::try_from(self.options.duration.0.as_millis()).unwrap_or(i64::MAX);
         let duration = if duration_ms > 0 { duration_ms } else { usual };
-        let claim = Claim {
+        let claim = ClaimData {
             secret_key: Some(secret),
             expiration_time: now.saturating_add(duration),
         };
@@ -171,29 +175,29 @@ impl Claims {
         device: &Device,
         (customer, user): (CustomerId, UserId),
         secret: &str,
-    ) -> ServiceResult<Claimed> {
-        let guess = Guess {
+    ) -> ServiceResult<ClaimOutcome> {
+        let guess = ClaimGuess {
             user,
             customer,
             device: device.id.unwrap_or_default(),
             tenant: device.tenant_id,
         };
-        if let Err(wait) = self.guesses.begin(&guess, self.context.now()) {
-            return Ok(Claimed::TooOften(wait));
+        if let Err(wait) = self.guesses.count_guess(&guess, self.context.now()) {
+            return Ok(ClaimOutcome::TooOften(wait));
         }
         let claimed = self.claim_once(&guess, secret).await;
-        if !matches!(claimed, Ok(Claimed::Failure)) {
-            self.guesses.right(&guess);
+        if !matches!(claimed, Ok(ClaimOutcome::Failure)) {
+            self.guesses.uncount_guess(&guess);
         }
         claimed
     }
 
-    async fn claim_once(&self, guess: &Guess, secret: &str) -> ServiceResult<Claimed> {
+    async fn claim_once(&self, guess: &ClaimGuess, secret: &str) -> ServiceResult<ClaimOutcome> {
         let (tenant, id, customer) = (guess.tenant, guess.device, guess.customer);
-        let subject = Subject::device(tenant, id);
+        let subject = EntityKey::device(tenant, id);
         // Of two who tell the secret at the same time, one gets the device.
-        let Some(_turn) = self.turns.take(id) else {
-            return Ok(Claimed::Failure);
+        let Some(_turn) = self.turns.try_lock(id) else {
+            return Ok(ClaimOutcome::Failure);
         };
         let told = self
             .open
@@ -209,18 +213,18 @@ impl Claims {
         let is_free = current.is_some_and(|device| device.customer_id.is_null());
         let Some(claim) = claim else {
             return Ok(if is_free {
-                Claimed::Failure
+                ClaimOutcome::Failure
             } else {
-                Claimed::Claimed
+                ClaimOutcome::Claimed
             });
         };
         let wanted = claim.secret_key.as_deref().unwrap_or_default();
         if self.context.now() > claim.expiration_time {
             self.open.lock().remove(&id);
-            return Ok(Claimed::Failure);
+            return Ok(ClaimOutcome::Failure);
         }
         if !same_secret(wanted.as_bytes(), secret.as_bytes()) {
-            return Ok(Claimed::Failure);
+            return Ok(ClaimOutcome::Failure);
         }
         let keys = [CLAIM_ALLOWED, CLAIM_DATA].map(str::to_owned);
         // A store that fails does not cost the device what it has allowed.
@@ -233,7 +237,9 @@ impl Claims {
             .attributes
             .delete(subject, AttributeScope::Server, &keys)
             .await?;
-        Ok(device.map_or(Claimed::Claimed, |device| Claimed::Success(Box::new(device))))
+        Ok(device.map_or(ClaimOutcome::Claimed, |device| {
+            ClaimOutcome::Success(Box::new(device))
+        }))
     }
 
     /// Takes a device back from its customer; returns the customer that had it.
@@ -258,7 +264,7 @@ impl Claims {
     }
 
     /// Whether the device may let itself be claimed.
-    async fn is_allowed(&self, subject: Subject) -> StoreResult<bool> {
+    async fn is_allowed(&self, subject: EntityKey) -> StoreResult<bool> {
         if self.options.allow_by_default {
             return Ok(true);
         }
@@ -273,7 +279,7 @@ impl Claims {
     }
 
     /// What a person has written into an attribute.
-    async fn stored(&self, subject: Subject) -> StoreResult<Option<Claim>> {
+    async fn stored(&self, subject: EntityKey) -> StoreResult<Option<ClaimData>> {
         let keys = [CLAIM_DATA.to_owned()];
         let found = self
             .context
@@ -291,8 +297,8 @@ impl Claims {
 mod tests {
     use super::*;
 
-    fn claim(expiration_time: i64) -> Claim {
-        Claim {
+    fn claim(expiration_time: i64) -> ClaimData {
+        ClaimData {
             secret_key: None,
             expiration_time,
         }
@@ -304,7 +310,7 @@ mod tests {
         let mut open = OpenClaims::default();
         let first = DeviceId::new();
         assert!(open.insert(greedy, first, claim(10), 0));
-        for _ in 1..MAX_CLAIMS / TENANT_PART {
+        for _ in 1..MAX_CLAIMS / TENANT_SHARE_DIVISOR {
             assert!(open.insert(greedy, DeviceId::new(), claim(20), 0));
         }
         assert!(!open.insert(greedy, DeviceId::new(), claim(20), 0));

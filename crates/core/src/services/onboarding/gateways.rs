@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use fieldline_model::entity::{Device, EntityRelation};
 use fieldline_model::message::MsgType;
-use fieldline_model::{Subject, TenantId};
+use fieldline_model::{EntityKey, TenantId};
 use serde_json::{Map, Value};
 
-use super::super::{Actions, Context, Devices, NameConflict, NewCredentials, ServiceResult};
-use crate::access::Entity;
+use super::super::{
+    DeviceService, EntityActionService, NameConflict, NewCredentials, ServiceContext, ServiceResult,
+};
+use crate::access::AnyEntity;
 use crate::ports::StoreResult;
 
 /// Type of the relation from a gateway to what it has created.
@@ -17,14 +19,18 @@ const CREATED: &str = "Created";
 pub(in super::super) const LAST_GATEWAY: &str = "lastConnectedGateway";
 
 /// See the module.
-pub struct Gateways {
-    context: Arc<Context>,
-    devices: Devices,
-    actions: Actions,
+pub struct GatewayDeviceService {
+    context: Arc<ServiceContext>,
+    devices: DeviceService,
+    actions: EntityActionService,
 }
 
-impl Gateways {
-    pub(super) fn new(context: &Arc<Context>, devices: &Devices, actions: &Actions) -> Self {
+impl GatewayDeviceService {
+    pub(super) fn new(
+        context: &Arc<ServiceContext>,
+        devices: &DeviceService,
+        actions: &EntityActionService,
+    ) -> Self {
         Self {
             context: Arc::clone(context),
             devices: devices.clone(),
@@ -36,7 +42,7 @@ impl Gateways {
     ///
     /// # Errors
     /// The store failed.
-    pub async fn gateway(&self, subject: Subject) -> StoreResult<Option<Device>> {
+    pub async fn gateway(&self, subject: EntityKey) -> StoreResult<Option<Device>> {
         let id = fieldline_model::DeviceId(subject.entity.id);
         let device = self.context.stores.devices.get(subject.tenant, id).await?;
         Ok(device.filter(Device::is_gateway))
@@ -50,7 +56,7 @@ impl Gateways {
     pub async fn device(&self, gateway: &Device, name: &str, device_type: &str) -> ServiceResult<Device> {
         let tenant = gateway.tenant_id;
         if let Some(known) = self.context.stores.devices.by_name(tenant, name).await? {
-            return self.met(gateway, known).await;
+            return self.update_last_gateway(gateway, known).await;
         }
         match self.create(gateway, name, device_type).await {
             Ok(device) => Ok(device),
@@ -76,18 +82,21 @@ impl Gateways {
         let (from, to) = (gateway.id.unwrap_or_default(), device.id.unwrap_or_default());
         let relation = EntityRelation::new(from, to, CREATED);
         self.context.stores.relations.save(tenant, relation).await?;
-        self.context.tell(crate::events::EntityChange::RelationChanged(
-            tenant,
-            from.into(),
-            to.into(),
-        ));
-        let entity = Entity::Device(device.clone());
-        self.actions.platform(MsgType::EntityCreated, &entity).await;
+        self.context
+            .publish_change(crate::events::EntityChange::RelationChanged(
+                tenant,
+                from.into(),
+                to.into(),
+            ));
+        let entity = AnyEntity::Device(device.clone());
+        self.actions
+            .push_by_platform(MsgType::EntityCreated, &entity)
+            .await;
         Ok(device)
     }
 
     /// A device that is there already keeps in mind which gateway it came through.
-    async fn met(&self, gateway: &Device, mut device: Device) -> ServiceResult<Device> {
+    async fn update_last_gateway(&self, gateway: &Device, mut device: Device) -> ServiceResult<Device> {
         if !note_gateway(&mut device, gateway) {
             return Ok(device);
         }

@@ -6,11 +6,11 @@ use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 
 /// Users, devices and tenants that are remembered; beyond so many the least recently used are forgotten.
-const REMEMBERED: usize = 20_000;
+const CACHE_CAPACITY: usize = 20_000;
 /// Wrong secrets of a user, and of a customer for one device, before they have to wait.
-const FREE: u32 = 5;
+const FREE_GUESSES: u32 = 5;
 /// The same where many guess at the same device, or in the same tenant.
-const FREE_IN_A_CROWD: u32 = 1;
+const FREE_GUESSES_IN_CROWD: u32 = 1;
 /// Wrong secrets for a device, and in a tenant, that make a crowd.
 const CROWD_AT_DEVICE: u32 = 50;
 const CROWD_IN_TENANT: u32 = 500;
@@ -24,7 +24,7 @@ const MEMORY_MS: i64 = 3_600_000;
 
 /// What wrong secrets are counted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Guessed {
+enum ClaimGuessKey {
     By(UserId),
     For(CustomerId, DeviceId),
     At(DeviceId),
@@ -33,7 +33,7 @@ enum Guessed {
 
 /// Wrong secrets in a row.
 #[derive(Debug, Clone, Copy, Default)]
-struct Wrong {
+struct ClaimGuessStreak {
     count: u32,
     last: i64,
     /// When the next one may come.
@@ -42,46 +42,49 @@ struct Wrong {
 
 /// One who tells a secret.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Guess {
+pub(super) struct ClaimGuess {
     pub(super) user: UserId,
     pub(super) customer: CustomerId,
     pub(super) device: DeviceId,
     pub(super) tenant: TenantId,
 }
 
-impl Guess {
+impl ClaimGuess {
     /// Those who have to wait after a wrong one.
-    const fn own(&self) -> [Guessed; 2] {
-        [Guessed::By(self.user), Guessed::For(self.customer, self.device)]
+    const fn own(&self) -> [ClaimGuessKey; 2] {
+        [
+            ClaimGuessKey::By(self.user),
+            ClaimGuessKey::For(self.customer, self.device),
+        ]
     }
 
     /// What is guessed at, with how many wrong ones make a crowd.
-    const fn around(&self) -> [(Guessed, u32); 2] {
+    const fn around(&self) -> [(ClaimGuessKey, u32); 2] {
         [
-            (Guessed::At(self.device), CROWD_AT_DEVICE),
-            (Guessed::In(self.tenant), CROWD_IN_TENANT),
+            (ClaimGuessKey::At(self.device), CROWD_AT_DEVICE),
+            (ClaimGuessKey::In(self.tenant), CROWD_IN_TENANT),
         ]
     }
 }
 
 /// Counts wrong secrets.
-pub(super) struct Guesses {
-    wrong: Cache<Guessed, Wrong>,
+pub(super) struct ClaimGuessLimiter {
+    wrong: Cache<ClaimGuessKey, ClaimGuessStreak>,
     /// A read and a write of one entry belong together.
     turn: Mutex<()>,
 }
 
-impl Default for Guesses {
+impl Default for ClaimGuessLimiter {
     fn default() -> Self {
         Self {
-            wrong: Cache::new(REMEMBERED),
+            wrong: Cache::new(CACHE_CAPACITY),
             turn: Mutex::new(()),
         }
     }
 }
 
-impl Guesses {
-    fn known(&self, of: Guessed, now_ms: i64) -> Wrong {
+impl ClaimGuessLimiter {
+    fn known(&self, of: ClaimGuessKey, now_ms: i64) -> ClaimGuessStreak {
         let known = self.wrong.get(&of).filter(|wrong| {
             // A time that is still to come was noted before the clock was set back.
             let over = wrong.last.max(wrong.until).saturating_add(MEMORY_MS);
@@ -90,26 +93,26 @@ impl Guesses {
         known.unwrap_or_default()
     }
 
-    /// Takes a guess for a wrong one until [`Self::right`] says otherwise, so that many at the same time are no more than one
+    /// Takes a guess for a wrong one until [`Self::uncount_guess`] says otherwise, so that many at the same time are no more than one
     /// after the other.
     ///
     /// # Errors
     /// How long it has to wait, milliseconds.
-    pub(super) fn begin(&self, guess: &Guess, now_ms: i64) -> Result<(), i64> {
+    pub(super) fn count_guess(&self, guess: &ClaimGuess, now_ms: i64) -> Result<(), i64> {
         let _turn = self.turn.lock();
         let until = guess.own().map(|of| self.known(of, now_ms).until);
         let wait = until.into_iter().max().unwrap_or(0) - now_ms;
         if wait > 0 {
             return Err(wait);
         }
-        let mut free = FREE;
+        let mut free = FREE_GUESSES;
         for (of, crowd) in guess.around() {
             let known = self.known(of, now_ms);
             if known.count >= crowd {
-                free = FREE_IN_A_CROWD;
+                free = FREE_GUESSES_IN_CROWD;
             }
             let count = known.count.saturating_add(1);
-            let wrong = Wrong {
+            let wrong = ClaimGuessStreak {
                 count,
                 last: now_ms,
                 until: 0,
@@ -122,7 +125,7 @@ impl Guesses {
                 Some(beyond) => now_ms.saturating_add(wait_after(beyond)),
                 None => 0,
             };
-            let wrong = Wrong {
+            let wrong = ClaimGuessStreak {
                 count,
                 last: now_ms,
                 until,
@@ -134,13 +137,13 @@ impl Guesses {
 
     /// A guess was right, or none at all. The wrong ones before it still count: a device that is one's own makes nobody free
     /// to guess at others.
-    pub(super) fn right(&self, guess: &Guess) {
+    pub(super) fn uncount_guess(&self, guess: &ClaimGuess) {
         let _turn = self.turn.lock();
         let around = guess.around().map(|(of, _)| of);
         for of in guess.own().into_iter().chain(around) {
             if let Some(wrong) = self.wrong.get(&of) {
                 let count = wrong.count.saturating_sub(1);
-                let wrong = Wrong {
+                let wrong = ClaimGuessStreak {
                     count,
                     until: 0,
                     ..wrong
@@ -163,8 +166,8 @@ fn wait_after(beyond: u32) -> i64 {
 mod tests {
     use super::*;
 
-    fn guess() -> Guess {
-        Guess {
+    fn guess() -> ClaimGuess {
+        ClaimGuess {
             user: UserId::new(),
             customer: CustomerId::new(),
             device: DeviceId::new(),
@@ -174,54 +177,60 @@ mod tests {
 
     #[test]
     fn who_guesses_waits_twice_as_long_each_time() {
-        let guesses = Guesses::default();
+        let guesses = ClaimGuessLimiter::default();
         let guess = guess();
-        for _ in 0..FREE {
-            assert_eq!(guesses.begin(&guess, 0), Ok(()));
+        for _ in 0..FREE_GUESSES {
+            assert_eq!(guesses.count_guess(&guess, 0), Ok(()));
         }
         let mut now = 0;
         for wait in [1_000, 2_000, 4_000, 8_000] {
-            assert_eq!(guesses.begin(&guess, now), Err(wait));
-            assert_eq!(guesses.begin(&guess, now + wait - 1), Err(1));
+            assert_eq!(guesses.count_guess(&guess, now), Err(wait));
+            assert_eq!(guesses.count_guess(&guess, now + wait - 1), Err(1));
             now += wait;
-            assert_eq!(guesses.begin(&guess, now), Ok(()));
+            assert_eq!(guesses.count_guess(&guess, now), Ok(()));
         }
-        let elsewhere = Guess {
+        let elsewhere = ClaimGuess {
             device: DeviceId::new(),
             ..guess
         };
-        assert!(guesses.begin(&elsewhere, now).is_err(), "nor for another device");
-        let colleague = Guess {
+        assert!(
+            guesses.count_guess(&elsewhere, now).is_err(),
+            "nor for another device"
+        );
+        let colleague = ClaimGuess {
             user: UserId::new(),
             ..guess
         };
-        assert!(guesses.begin(&colleague, now).is_err(), "nor the same customer");
+        assert!(
+            guesses.count_guess(&colleague, now).is_err(),
+            "nor the same customer"
+        );
         for _ in 0..100 {
             now += LONGEST_WAIT_MS;
-            assert_eq!(guesses.begin(&guess, now), Ok(()));
+            assert_eq!(guesses.count_guess(&guess, now), Ok(()));
         }
-        assert_eq!(guesses.begin(&guess, now), Err(LONGEST_WAIT_MS));
+        assert_eq!(guesses.count_guess(&guess, now), Err(LONGEST_WAIT_MS));
         now += LONGEST_WAIT_MS + MEMORY_MS;
-        for _ in 0..FREE {
-            assert_eq!(guesses.begin(&guess, now), Ok(()), "forgotten");
+        for _ in 0..FREE_GUESSES {
+            assert_eq!(guesses.count_guess(&guess, now), Ok(()), "forgotten");
         }
     }
 
     #[test]
     fn strangers_who_guess_leave_others_their_try() {
-        let guesses = Guesses::default();
+        let guesses = ClaimGuessLimiter::default();
         let owner = guess();
         for _ in 0..CROWD_AT_DEVICE {
-            let stranger = Guess {
+            let stranger = ClaimGuess {
                 user: UserId::new(),
                 customer: CustomerId::new(),
                 ..owner
             };
-            assert_eq!(guesses.begin(&stranger, 0), Ok(()));
+            assert_eq!(guesses.count_guess(&stranger, 0), Ok(()));
         }
-        assert_eq!(guesses.begin(&owner, 1), Ok(()));
-        assert_eq!(guesses.begin(&owner, 1), Err(1_000), "one, in a crowd");
-        guesses.right(&owner);
-        assert_eq!(guesses.begin(&owner, 1), Ok(()));
+        assert_eq!(guesses.count_guess(&owner, 1), Ok(()));
+        assert_eq!(guesses.count_guess(&owner, 1), Err(1_000), "one, in a crowd");
+        guesses.uncount_guess(&owner);
+        assert_eq!(guesses.count_guess(&owner, 1), Ok(()));
     }
 }

@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use fieldline_model::entity::{CredentialsType, Device, DeviceCredentials, DeviceProfile};
 use fieldline_model::json::lenient;
-use fieldline_model::kv::{self, ValueRef};
+use fieldline_model::kv::{self, KvValueRef};
 use fieldline_model::message::MsgType;
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{DeviceId, Subject};
+use fieldline_model::{DeviceId, EntityKey};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::super::{Actions, Context, Devices, NameConflict, NewCredentials, ServiceResult, random_text};
-use super::Turns;
-use crate::access::Entity;
+use super::super::{
+    DeviceService, EntityActionService, NameConflict, NewCredentials, ServiceContext, ServiceResult,
+    random_text,
+};
+use super::DeviceLocks;
+use crate::access::AnyEntity;
 use crate::devices::same_secret;
 use crate::ports::{AttributeRow, StoreResult};
 
@@ -73,7 +76,7 @@ pub enum ProvisionStatus {
 /// What a device is answered. It holds secrets, hence no `Debug`.
 #[derive(Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Provisioned {
+pub struct ProvisionResponse {
     /// How it went.
     pub status: ProvisionStatus,
     /// Kind of the credentials.
@@ -87,7 +90,7 @@ pub struct Provisioned {
     error_msg: Option<&'static str>,
 }
 
-impl Provisioned {
+impl ProvisionResponse {
     /// Kind and text of the credentials, if the device has any now.
     pub fn credentials(&self) -> Option<(CredentialsType, String)> {
         let value = match self.credentials_value.as_ref()? {
@@ -126,20 +129,24 @@ impl Provisioned {
 }
 
 /// See the module.
-pub struct Provisioning {
-    context: Arc<Context>,
-    devices: Devices,
-    actions: Actions,
-    turns: Turns,
+pub struct DeviceProvisionService {
+    context: Arc<ServiceContext>,
+    devices: DeviceService,
+    actions: EntityActionService,
+    turns: DeviceLocks,
 }
 
-impl Provisioning {
-    pub(super) fn new(context: &Arc<Context>, devices: &Devices, actions: &Actions) -> Self {
+impl DeviceProvisionService {
+    pub(super) fn new(
+        context: &Arc<ServiceContext>,
+        devices: &DeviceService,
+        actions: &EntityActionService,
+    ) -> Self {
         Self {
             context: Arc::clone(context),
             devices: devices.clone(),
             actions: actions.clone(),
-            turns: Turns::default(),
+            turns: DeviceLocks::default(),
         }
     }
 
@@ -147,7 +154,7 @@ impl Provisioning {
     ///
     /// # Errors
     /// The store failed.
-    pub async fn provision(&self, request: &ProvisionRequest) -> StoreResult<Provisioned> {
+    pub async fn provision(&self, request: &ProvisionRequest) -> StoreResult<ProvisionResponse> {
         let key = request.provision_device_key.as_str();
         let profile = match key.is_empty() {
             true => None,
@@ -155,11 +162,11 @@ impl Provisioning {
         };
         let Some(profile) = profile.filter(|profile| admits(profile, &request.provision_device_secret))
         else {
-            return Ok(Provisioned::refused(ProvisionStatus::NotFound));
+            return Ok(ProvisionResponse::refused(ProvisionStatus::NotFound));
         };
         let name = request.device_name.as_deref().unwrap_or_default();
         if !name.is_empty() && name.trim().is_empty() {
-            return Ok(Provisioned::refused(ProvisionStatus::Failure));
+            return Ok(ProvisionResponse::refused(ProvisionStatus::Failure));
         }
         let name = name.trim();
         let known = match name.is_empty() {
@@ -175,14 +182,16 @@ impl Provisioning {
         match (profile.provision_type.as_deref(), known) {
             (Some("ALLOW_CREATE_NEW_DEVICES"), Some(known)) => {
                 self.tell(MsgType::ProvisionFailure, &known, request).await;
-                Ok(Provisioned::refused(ProvisionStatus::Failure))
+                Ok(ProvisionResponse::refused(ProvisionStatus::Failure))
             }
             (Some("ALLOW_CREATE_NEW_DEVICES"), None) => self.create(&profile, name, request).await,
             (Some("CHECK_PRE_PROVISIONED_DEVICES"), Some(known)) if known.device_profile_id == profile.id => {
                 self.check(&known, request).await
             }
-            (Some("CHECK_PRE_PROVISIONED_DEVICES"), _) => Ok(Provisioned::refused(ProvisionStatus::Failure)),
-            _ => Ok(Provisioned::refused(ProvisionStatus::NotFound)),
+            (Some("CHECK_PRE_PROVISIONED_DEVICES"), _) => {
+                Ok(ProvisionResponse::refused(ProvisionStatus::Failure))
+            }
+            _ => Ok(ProvisionResponse::refused(ProvisionStatus::NotFound)),
         }
     }
 
@@ -250,10 +259,12 @@ impl Provisioning {
                     .await;
                 match saved {
                     Ok(saved) => {
-                        self.mark(Subject::device(tenant, saved.id.unwrap_or_default()))
+                        self.mark(EntityKey::device(tenant, saved.id.unwrap_or_default()))
                             .await?;
-                        let entity = Entity::Device(saved);
-                        self.actions.platform(MsgType::EntityCreated, &entity).await;
+                        let entity = AnyEntity::Device(saved);
+                        self.actions
+                            .push_by_platform(MsgType::EntityCreated, &entity)
+                            .await;
                         Ok(())
                     }
                     Err(error) => Err(error),
@@ -272,7 +283,7 @@ impl Provisioning {
         profile: &DeviceProfile,
         name: &str,
         request: &ProvisionRequest,
-    ) -> StoreResult<Provisioned> {
+    ) -> StoreResult<ProvisionResponse> {
         let made_up = || random_text(NAME_LENGTH);
         let device = Device {
             name: if name.is_empty() {
@@ -288,7 +299,7 @@ impl Provisioning {
             ..Device::default()
         };
         let Some(credentials) = credentials(request) else {
-            return Ok(Provisioned::refused(ProvisionStatus::Failure));
+            return Ok(ProvisionResponse::refused(ProvisionStatus::Failure));
         };
         let tenant = profile.tenant_id;
         let saved: ServiceResult<Device> = self
@@ -300,21 +311,23 @@ impl Provisioning {
             Err(error) => {
                 // The device is told no more than that.
                 tracing::info!(profile = %profile.name, %error, "a device could not be provisioned");
-                return Ok(Provisioned::refused(ProvisionStatus::Failure));
+                return Ok(ProvisionResponse::refused(ProvisionStatus::Failure));
             }
         };
         let id = saved.id.unwrap_or_default();
-        self.mark(Subject::device(tenant, id)).await?;
-        let entity = Entity::Device(saved.clone());
-        self.actions.platform(MsgType::EntityCreated, &entity).await;
+        self.mark(EntityKey::device(tenant, id)).await?;
+        let entity = AnyEntity::Device(saved.clone());
+        self.actions
+            .push_by_platform(MsgType::EntityCreated, &entity)
+            .await;
         self.succeed(&saved, request).await
     }
 
-    async fn check(&self, known: &Device, request: &ProvisionRequest) -> StoreResult<Provisioned> {
-        let subject = Subject::device(known.tenant_id, known.id.unwrap_or_default());
+    async fn check(&self, known: &Device, request: &ProvisionRequest) -> StoreResult<ProvisionResponse> {
+        let subject = EntityKey::device(known.tenant_id, known.id.unwrap_or_default());
         // Of two who ask at the same time, one is told.
-        let Some(_turn) = self.turns.take(known.id.unwrap_or_default()) else {
-            return Ok(Provisioned::refused(ProvisionStatus::Failure));
+        let Some(_turn) = self.turns.try_lock(known.id.unwrap_or_default()) else {
+            return Ok(ProvisionResponse::refused(ProvisionStatus::Failure));
         };
         let keys = [STATE.to_owned()];
         let state = self
@@ -324,25 +337,25 @@ impl Provisioning {
             .await?;
         if !state.is_empty() {
             self.tell(MsgType::ProvisionFailure, known, request).await;
-            return Ok(Provisioned::refused(ProvisionStatus::Failure));
+            return Ok(ProvisionResponse::refused(ProvisionStatus::Failure));
         }
         self.mark(subject).await?;
         self.succeed(known, request).await
     }
 
-    async fn succeed(&self, device: &Device, request: &ProvisionRequest) -> StoreResult<Provisioned> {
+    async fn succeed(&self, device: &Device, request: &ProvisionRequest) -> StoreResult<ProvisionResponse> {
         self.tell(MsgType::ProvisionSuccess, device, request).await;
         let id: DeviceId = device.id.unwrap_or_default();
         let stores = &self.context.stores.device_credentials;
         Ok(match stores.get(device.tenant_id, id).await? {
-            Some(credentials) => Provisioned::with(credentials),
-            None => Provisioned::refused(ProvisionStatus::Failure),
+            Some(credentials) => ProvisionResponse::with(credentials),
+            None => ProvisionResponse::refused(ProvisionStatus::Failure),
         })
     }
 
-    async fn mark(&self, subject: Subject) -> StoreResult<()> {
+    async fn mark(&self, subject: EntityKey) -> StoreResult<()> {
         let mut values = Vec::new();
-        kv::pack(STATE, ValueRef::Text(PROVISIONED), &mut values);
+        kv::pack(STATE, KvValueRef::Text(PROVISIONED), &mut values);
         let row = AttributeRow {
             subject,
             scope: AttributeScope::Server,
@@ -359,7 +372,7 @@ impl Provisioning {
             "credentialsType": request.credentials_type,
             "credentials": { "provisionDeviceKey": request.provision_device_key },
         });
-        self.actions.about_device(msg_type, device, &body).await;
+        self.actions.push_about_device(msg_type, device, &body).await;
     }
 }
 

@@ -4,7 +4,7 @@ use fieldline_model::entity::{NodeConnection, RuleChain, RuleChainMetaData, Rule
 use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
 use serde_json::{Value, json};
 
-use super::super::{Context, ServiceResult};
+use super::super::{ServiceContext, ServiceResult};
 use crate::events::EntityChange;
 
 const NAME: &str = "Root Rule Chain";
@@ -13,7 +13,10 @@ const CLASSES: &str = "org.thingsboard.rule.engine.";
 const SWITCH: u32 = 2;
 
 /// Makes sure that the tenant has a root chain.
-pub(in crate::services) async fn ensure_root(context: &Context, tenant: TenantId) -> ServiceResult<()> {
+pub(in crate::services) async fn ensure_root(
+    context: &ServiceContext,
+    tenant: TenantId,
+) -> ServiceResult<()> {
     let stores = &context.stores.rule_chains;
     if stores.root(tenant, RuleChainType::Core).await?.is_some() {
         return Ok(());
@@ -37,12 +40,16 @@ pub(in crate::services) async fn ensure_root(context: &Context, tenant: TenantId
     let id = chain.id.unwrap_or_default();
     fill(context, tenant, id).await?;
     stores.set_root(tenant, id).await?;
-    context.tell(EntityChange::RuleChainChanged(tenant, id));
+    context.publish_change(EntityChange::RuleChainChanged(tenant, id));
     Ok(())
 }
 
 /// Gives a chain the nodes of the default root chain.
-pub(super) async fn fill(context: &Context, tenant: TenantId, chain: RuleChainId) -> ServiceResult<()> {
+pub(super) async fn fill(
+    context: &ServiceContext,
+    tenant: TenantId,
+    chain: RuleChainId,
+) -> ServiceResult<()> {
     let metadata = RuleChainMetaData {
         rule_chain_id: Some(chain),
         first_node_index: Some(SWITCH),

@@ -6,14 +6,14 @@ use fieldline_model::entity::{ChainConnection, ClusteringMode, NodeConnection, R
 use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
 use serde_json::{Value, json};
 
-use super::super::{Context, ServiceError, ServiceResult, debug};
-use super::{INPUT_NODE, OUTPUT_NODE, RuleChains, checks};
+use super::super::{ServiceContext, ServiceError, ServiceResult, debug};
+use super::{INPUT_NODE, OUTPUT_NODE, RuleChainService, checks};
 use crate::ports::{StoreError, StoreErrorKind};
 
 /// How often labels are renamed in a chain that is changed at the same time.
 const MOST_TRIES: u32 = 5;
 
-impl RuleChains {
+impl RuleChainService {
     /// Replaces nodes and connections of a chain. Nodes of the chain that are there again under their ids stay, the others
     /// go; configurations of older versions are brought up to date. With `update_related`, connections of other chains
     /// follow when labels that this chain gives back are renamed.
@@ -89,7 +89,7 @@ impl RuleChains {
 
 /// Completes and checks what a client sends.
 pub(super) async fn prepare(
-    context: &Context,
+    context: &ServiceContext,
     tenant: TenantId,
     mut metadata: RuleChainMetaData,
     old: &RuleChainMetaData,
@@ -129,7 +129,7 @@ pub(super) async fn prepare(
 }
 
 /// What the class of a node decides.
-fn complete(context: &Context, node: &mut RuleNode) -> ServiceResult<()> {
+fn complete(context: &ServiceContext, node: &mut RuleNode) -> ServiceResult<()> {
     if let Some(class) = context.rule_nodes.descriptor(&node.node_type) {
         match class.clustering_mode {
             ClusteringMode::Enabled => node.singleton_mode = false,

@@ -8,12 +8,12 @@ use fieldline_model::{EntityType, RuleChainId, TenantId};
 use serde_json::Value;
 
 use super::super::{ServiceError, ServiceResult, limits};
-use super::{INPUT_NODE, RuleChains, checks, metadata};
+use super::{INPUT_NODE, RuleChainService, checks, metadata};
 
 /// Chains that are imported at once.
 const MOST_CHAINS: usize = 1_000;
 
-impl RuleChains {
+impl RuleChainService {
     /// The first `limit` chains of a tenant with their nodes, the oldest first. Ids of chains are made up, so that they
     /// fit each other and nothing else; nodes have none.
     ///

@@ -1,12 +1,13 @@
 //! A report to test with, and a check of markup.
 
 use crate::report::{
-    Connecting, Latency, Limit, Load, Machine, Outcome, Provisioning, Report, Second, Verification,
+    ConnectResult, LatencySummary, LimitServerResult, LoadOutcome, LoadProvisioning, LoadReport, LoadSecond,
+    LoadSpec, MachineSpec, VerificationResult,
 };
 
 /// A run of so many seconds as it may be, with all parts of a report.
-pub(super) fn sample(seconds: usize) -> Report {
-    let latency = |ms: f64| Latency {
+pub(super) fn sample(seconds: usize) -> LoadReport {
+    let latency = |ms: f64| LatencySummary {
         count: 99_000,
         mean: ms * 1_100.0,
         p50: (ms * 1_000.0) as u64,
@@ -16,17 +17,17 @@ pub(super) fn sample(seconds: usize) -> Report {
         max: (ms * 4_500.0) as u64,
     };
     let wave = |i: usize, period: f64| (i as f64 / period).sin();
-    Report {
+    LoadReport {
         title: "scenario B, scale 0.1".to_owned(),
         version: "0.1.0".to_owned(),
         started_at: 1_772_366_400_000,
-        machine: Machine {
+        machine: MachineSpec {
             cores: 2,
             memory_bytes: 25_165_824_000,
             processor: "Example Processor 2.5 GHz".to_owned(),
             system: "Linux 6.1".to_owned(),
         },
-        load: Load {
+        load: LoadSpec {
             protocol: "mqtt".to_owned(),
             target: "127.0.0.1:1883".to_owned(),
             devices: 5_000,
@@ -37,19 +38,19 @@ pub(super) fn sample(seconds: usize) -> Report {
             points: 3,
             in_flight: Some(1),
             duration_seconds: seconds as f64,
-            ..Load::default()
+            ..LoadSpec::default()
         },
-        provisioning: Some(Provisioning {
+        provisioning: Some(LoadProvisioning {
             created: 4_000,
             found: 1_000,
             seconds: 3.25,
         }),
-        connecting: Connecting {
+        connecting: ConnectResult {
             connected: 5_000,
             failed: 0,
             seconds: 0.25,
         },
-        outcome: Outcome {
+        outcome: LoadOutcome {
             sent: 300_000,
             acknowledged: 300_000,
             rate: 81_250.0,
@@ -59,9 +60,9 @@ pub(super) fn sample(seconds: usize) -> Report {
             server_memory_peak: Some(183_500_800),
             lag_peak: Some(1_204),
             lag_end: Some(0),
-            ..Outcome::default()
+            ..LoadOutcome::default()
         },
-        limit: Some(Limit {
+        limit: Some(LimitServerResult {
             what: "parse and acknowledge".to_owned(),
             rate: 97_000.0,
             latency: latency(30.0),
@@ -69,15 +70,15 @@ pub(super) fn sample(seconds: usize) -> Report {
             connections_per_second: 25_000.0,
         }),
         queryable: Some(latency(180.0)),
-        verification: Some(Verification {
+        verification: Some(VerificationResult {
             devices: 5_000,
             acknowledged: 300_000,
             stored: 300_000,
             seconds: 0.8,
-            ..Verification::default()
+            ..VerificationResult::default()
         }),
         seconds: (0..seconds)
-            .map(|i| Second {
+            .map(|i| LoadSecond {
                 at: (i + 1) as f64,
                 sent: 82_000.0 + 4_000.0 * wave(i, 3.0),
                 acknowledged: 81_250.0 + 4_500.0 * wave(i, 2.7),

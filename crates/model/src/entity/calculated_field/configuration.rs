@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::CalculatedFieldType;
-use super::validation::{self, ConfigError};
+use super::validation::{self, FieldConfigError};
 use crate::EntityId;
 use crate::entity::SearchDirection;
 use crate::timeseries::AttributeScope;
@@ -60,7 +60,7 @@ pub enum DynamicSourceType {
 /// An entity that depends on the one that is evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct DynamicSource {
+pub struct ArgumentDynamicSource {
     /// How it is found.
     #[serde(rename = "type")]
     pub kind: DynamicSourceType,
@@ -72,11 +72,11 @@ pub struct DynamicSource {
 /// A value that a field depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Argument {
+pub struct ArgumentDefinition {
     /// A certain entity; the evaluated one where neither this nor the dynamic source is set.
     pub ref_entity_id: Option<EntityId>,
     /// An entity that depends on the evaluated one.
-    pub ref_dynamic_source_configuration: Option<DynamicSource>,
+    pub ref_dynamic_source_configuration: Option<ArgumentDynamicSource>,
     /// Which of its values.
     pub ref_entity_key: Option<ReferencedKey>,
     /// Stands in for an absent value.
@@ -88,7 +88,7 @@ pub struct Argument {
     pub time_window: Option<i64>,
 }
 
-impl Argument {
+impl ArgumentDefinition {
     /// Whether its value is one of the evaluated entity itself.
     pub fn is_own(&self) -> bool {
         self.ref_entity_id.is_none() && self.ref_dynamic_source_configuration.is_none()
@@ -159,7 +159,7 @@ pub struct OutputStrategy {
 /// What a result becomes.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Output {
+pub struct CalculatedFieldOutput {
     /// Series or attributes.
     #[serde(rename = "type")]
     pub kind: OutputType,
@@ -181,11 +181,11 @@ pub struct Output {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "see Argument and Output")]
-pub struct Simple {
-    pub arguments: BTreeMap<String, Argument>,
+pub struct SimpleFieldConfiguration {
+    pub arguments: BTreeMap<String, ArgumentDefinition>,
     /// Mathematical expression of the arguments' names.
     pub expression: String,
-    pub output: Output,
+    pub output: CalculatedFieldOutput,
     /// Whether the result has the time of the newest argument.
     #[serde(default, deserialize_with = "crate::entity::null_as_default")]
     pub use_latest_ts: bool,
@@ -195,11 +195,11 @@ pub struct Simple {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "see Argument and Output")]
-pub struct Script {
-    pub arguments: BTreeMap<String, Argument>,
+pub struct ScriptFieldConfiguration {
+    pub arguments: BTreeMap<String, ArgumentDefinition>,
     /// Body of the script.
     pub expression: String,
-    pub output: Output,
+    pub output: CalculatedFieldOutput,
 }
 
 /// Where the entity is.
@@ -234,7 +234,7 @@ pub struct ZoneGroup {
     pub ref_entity_id: Option<EntityId>,
     /// Zones that depend on the entity.
     #[serde(default)]
-    pub ref_dynamic_source_configuration: Option<DynamicSource>,
+    pub ref_dynamic_source_configuration: Option<ArgumentDynamicSource>,
     /// Server attribute of the zones that holds their perimeter.
     pub perimeter_key_name: String,
     /// What is reported.
@@ -254,7 +254,7 @@ pub struct ZoneGroup {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "see the types")]
-pub struct Geofencing {
+pub struct GeofencingFieldConfiguration {
     pub entity_coordinates: EntityCoordinates,
     pub zone_groups: BTreeMap<String, ZoneGroup>,
     /// Whether zones that depend on relations are looked up again from time to time.
@@ -263,15 +263,15 @@ pub struct Geofencing {
     /// How often, seconds.
     #[serde(default)]
     pub scheduled_update_interval: Option<u64>,
-    pub output: Output,
+    pub output: CalculatedFieldOutput,
 }
 
 /// Configuration of [`CalculatedFieldType::Propagation`].
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "see the types")]
-pub struct Propagation {
-    pub arguments: BTreeMap<String, Argument>,
+pub struct PropagationFieldConfiguration {
+    pub arguments: BTreeMap<String, ArgumentDefinition>,
     /// Body of the script.
     #[serde(default)]
     pub expression: Option<String>,
@@ -280,7 +280,7 @@ pub struct Propagation {
     /// Whether a script makes the result; the arguments themselves are copied otherwise.
     #[serde(default, deserialize_with = "crate::entity::null_as_default")]
     pub apply_expression_to_resolved_arguments: bool,
-    pub output: Output,
+    pub output: CalculatedFieldOutput,
 }
 
 /// How values become one.
@@ -323,7 +323,7 @@ pub struct MetricInput {
 /// One result of an aggregation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Metric {
+pub struct AggregationMetric {
     /// How values become one.
     pub function: AggregationFunction,
     /// Body of a script that says which entities count.
@@ -343,12 +343,12 @@ pub struct Metric {
 pub struct RelatedEntitiesAggregation {
     /// Which related entities.
     pub relation: RelationLevel,
-    pub arguments: BTreeMap<String, Argument>,
+    pub arguments: BTreeMap<String, ArgumentDefinition>,
     /// Time between two results, seconds.
     #[serde(default, deserialize_with = "crate::entity::null_as_default")]
     pub deduplication_interval_in_sec: u64,
-    pub metrics: BTreeMap<String, Metric>,
-    pub output: Output,
+    pub metrics: BTreeMap<String, AggregationMetric>,
+    pub output: CalculatedFieldOutput,
     /// Whether the result has the time of the newest argument.
     #[serde(default, deserialize_with = "crate::entity::null_as_default")]
     pub use_latest_ts: bool,
@@ -375,7 +375,7 @@ pub enum IntervalType {
 /// Intervals of the calendar of a time zone.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Interval {
+pub struct AggregationInterval {
     /// Their length.
     #[serde(rename = "type")]
     pub kind: IntervalType,
@@ -392,7 +392,7 @@ pub struct Interval {
 /// How long values that come late are waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
-pub struct Watermark {
+pub struct AggregationWatermark {
     /// Seconds behind the end of an interval.
     #[serde(deserialize_with = "crate::entity::null_as_default")]
     pub duration: u64,
@@ -403,15 +403,15 @@ pub struct Watermark {
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "see the types")]
 pub struct EntityAggregation {
-    pub arguments: BTreeMap<String, Argument>,
-    pub metrics: BTreeMap<String, Metric>,
-    pub interval: Interval,
+    pub arguments: BTreeMap<String, ArgumentDefinition>,
+    pub metrics: BTreeMap<String, AggregationMetric>,
+    pub interval: AggregationInterval,
     #[serde(default)]
-    pub watermark: Option<Watermark>,
+    pub watermark: Option<AggregationWatermark>,
     /// Whether there are results before an interval ends.
     #[serde(default, deserialize_with = "crate::entity::null_as_default")]
     pub produce_intermediate_result: bool,
-    pub output: Output,
+    pub output: CalculatedFieldOutput,
 }
 
 /// As much of the configuration of [`CalculatedFieldType::Alarm`] as it shares with the others.
@@ -419,7 +419,7 @@ pub struct EntityAggregation {
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "see Argument")]
 pub struct AlarmRules {
-    pub arguments: BTreeMap<String, Argument>,
+    pub arguments: BTreeMap<String, ArgumentDefinition>,
     /// Rules by severity.
     pub create_rules: BTreeMap<String, Value>,
 }
@@ -427,22 +427,22 @@ pub struct AlarmRules {
 /// What a calculated field is configured with.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "see the types")]
-pub enum Configuration {
-    Simple(Simple),
-    Script(Script),
-    Geofencing(Geofencing),
+pub enum CalculatedFieldConfiguration {
+    Simple(SimpleFieldConfiguration),
+    Script(ScriptFieldConfiguration),
+    Geofencing(GeofencingFieldConfiguration),
     Alarm(AlarmRules),
-    Propagation(Propagation),
+    Propagation(PropagationFieldConfiguration),
     RelatedEntitiesAggregation(RelatedEntitiesAggregation),
     EntityAggregation(EntityAggregation),
 }
 
-impl Configuration {
+impl CalculatedFieldConfiguration {
     /// Reads and checks the configuration of a field of this type.
     ///
     /// # Errors
     /// What is wrong, with the name of the setting. Limits of the tenant are not looked at.
-    pub fn parse(kind: CalculatedFieldType, json: &Value) -> Result<Self, ConfigError> {
+    pub fn parse(kind: CalculatedFieldType, json: &Value) -> Result<Self, FieldConfigError> {
         use CalculatedFieldType as Type;
         validation::check_type(kind, json)?;
         let configuration = match kind {
@@ -459,7 +459,7 @@ impl Configuration {
     }
 
     /// Its arguments by their names; those of geofencing are its zone groups and coordinates and not among them.
-    pub fn arguments(&self) -> Option<&BTreeMap<String, Argument>> {
+    pub fn arguments(&self) -> Option<&BTreeMap<String, ArgumentDefinition>> {
         match self {
             Self::Simple(simple) => Some(&simple.arguments),
             Self::Script(script) => Some(&script.arguments),
@@ -472,7 +472,7 @@ impl Configuration {
     }
 
     /// What its results become; alarms have none.
-    pub fn output(&self) -> Option<&Output> {
+    pub fn output(&self) -> Option<&CalculatedFieldOutput> {
         match self {
             Self::Simple(simple) => Some(&simple.output),
             Self::Script(script) => Some(&script.output),

@@ -1,7 +1,7 @@
 //! What a tenant profile allows calculated fields.
 
-use super::configuration::{Argument, Configuration};
-use super::validation::ConfigError;
+use super::configuration::{ArgumentDefinition, CalculatedFieldConfiguration};
+use super::validation::FieldConfigError;
 use crate::entity::TenantProfile;
 
 /// What a tenant profile allows calculated fields. 0 means unlimited where it is a maximum.
@@ -105,10 +105,10 @@ impl CalculatedFieldLimits {
     ///
     /// # Errors
     /// What goes beyond, with the name of the setting.
-    pub fn check(&self, configuration: &Configuration) -> Result<(), ConfigError> {
+    pub fn check(&self, configuration: &CalculatedFieldConfiguration) -> Result<(), FieldConfigError> {
         if let Some(arguments) = configuration.arguments() {
             if self.max_arguments > 0 && arguments.len() as u64 > self.max_arguments {
-                return Err(ConfigError::new(
+                return Err(FieldConfigError::new(
                     "configuration.arguments",
                     "Calculated field arguments limit reached!",
                 ));
@@ -118,11 +118,11 @@ impl CalculatedFieldLimits {
             }
         }
         match configuration {
-            Configuration::Geofencing(geofencing) => {
+            CalculatedFieldConfiguration::Geofencing(geofencing) => {
                 for (name, group) in &geofencing.zone_groups {
-                    let argument = Argument {
+                    let argument = ArgumentDefinition {
                         ref_dynamic_source_configuration: group.ref_dynamic_source_configuration.clone(),
-                        ..Argument::default()
+                        ..ArgumentDefinition::default()
                     };
                     self.check_path(&format!("configuration.zoneGroups.{name}"), name, &argument)?;
                 }
@@ -131,12 +131,12 @@ impl CalculatedFieldLimits {
                     _ => Ok(()),
                 }
             }
-            Configuration::RelatedEntitiesAggregation(aggregation) => {
+            CalculatedFieldConfiguration::RelatedEntitiesAggregation(aggregation) => {
                 if let Some(seconds) = aggregation.scheduled_update_interval {
                     self.check_scheduled(seconds)?;
                 }
                 if aggregation.deduplication_interval_in_sec < self.min_deduplication_interval_sec {
-                    return Err(ConfigError::new(
+                    return Err(FieldConfigError::new(
                         "configuration.deduplicationIntervalInSec",
                         format!(
                             "Deduplication interval is less than configured minimum allowed interval in tenant \
@@ -147,11 +147,11 @@ impl CalculatedFieldLimits {
                 }
                 Ok(())
             }
-            Configuration::EntityAggregation(aggregation) => {
+            CalculatedFieldConfiguration::EntityAggregation(aggregation) => {
                 let shortest = self.min_aggregation_interval_sec;
                 let seconds = aggregation.interval.shortest_sec();
                 if shortest > 0 && seconds.is_none_or(|seconds| seconds < shortest) {
-                    return Err(ConfigError::new(
+                    return Err(FieldConfigError::new(
                         "configuration.interval",
                         format!(
                             "Aggregation interval duration is less than configured minimum allowed aggregation \
@@ -165,12 +165,12 @@ impl CalculatedFieldLimits {
         }
     }
 
-    fn check_scheduled(&self, seconds: u64) -> Result<(), ConfigError> {
+    fn check_scheduled(&self, seconds: u64) -> Result<(), FieldConfigError> {
         let shortest = self.min_scheduled_update_interval_sec;
         if seconds >= shortest {
             return Ok(());
         }
-        Err(ConfigError::new(
+        Err(FieldConfigError::new(
             "configuration.scheduledUpdateInterval",
             format!(
                 "Scheduled update interval ({seconds} seconds) is less than minimum allowed interval in tenant \
@@ -179,12 +179,17 @@ impl CalculatedFieldLimits {
         ))
     }
 
-    fn check_path(&self, field: &str, name: &str, argument: &Argument) -> Result<(), ConfigError> {
+    fn check_path(
+        &self,
+        field: &str,
+        name: &str,
+        argument: &ArgumentDefinition,
+    ) -> Result<(), FieldConfigError> {
         let levels = argument.relation_path().map_or(0, <[_]>::len) as u64;
         if self.max_relation_levels == 0 || levels <= self.max_relation_levels {
             return Ok(());
         }
-        Err(ConfigError::new(
+        Err(FieldConfigError::new(
             format!("{field}.refDynamicSourceConfiguration.levels"),
             format!(
                 "Max relation level is greater than configured maximum allowed relation level in tenant profile: {} \

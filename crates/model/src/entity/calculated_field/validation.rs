@@ -7,13 +7,14 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::configuration::{
-    Argument, ArgumentType, Configuration, DynamicSource, DynamicSourceType, EntityAggregation, Geofencing,
-    Interval, IntervalType, Metric, MetricInputType, Output, OutputType, Propagation,
+    AggregationInterval, AggregationMetric, ArgumentDefinition, ArgumentDynamicSource, ArgumentType,
+    CalculatedFieldConfiguration, CalculatedFieldOutput, DynamicSourceType, EntityAggregation,
+    GeofencingFieldConfiguration, IntervalType, MetricInputType, OutputType, PropagationFieldConfiguration,
     RelatedEntitiesAggregation, RelationLevel, ZoneGroup,
 };
 use super::{CalculatedFieldType, REFERENCED_ENTITIES};
 use crate::EntityId;
-use crate::expression::Expression;
+use crate::expression::MathExpression;
 
 /// Names of arguments of the platform itself.
 const SCRIPT_CONTEXT: &str = "ctx";
@@ -28,12 +29,12 @@ const MAX_DECIMALS: i32 = 20;
 
 /// What is wrong with a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigError {
+pub struct FieldConfigError {
     field: String,
     problem: String,
 }
 
-impl ConfigError {
+impl FieldConfigError {
     /// A problem of a setting, which is named by its path: `configuration.output.name`.
     pub fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
         Self {
@@ -53,44 +54,44 @@ impl ConfigError {
     }
 }
 
-impl fmt::Display for ConfigError {
+impl fmt::Display for FieldConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.field, self.problem)
     }
 }
 
-impl std::error::Error for ConfigError {}
+impl std::error::Error for FieldConfigError {}
 
-type Checked = Result<(), ConfigError>;
+type ValidationResult = Result<(), FieldConfigError>;
 
 /// Reads one shape of configuration; an error names the place.
-pub(super) fn read<T: DeserializeOwned>(json: &Value) -> Result<T, ConfigError> {
+pub(super) fn read<T: DeserializeOwned>(json: &Value) -> Result<T, FieldConfigError> {
     serde_path_to_error::deserialize(json).map_err(|error| {
         let path = error.path().to_string();
         let field = match path.as_str() {
             "." => "configuration".to_owned(),
             path => format!("configuration.{path}"),
         };
-        ConfigError::new(field, error.into_inner().to_string())
+        FieldConfigError::new(field, error.into_inner().to_string())
     })
 }
 
 /// The configuration may repeat the type of its field, and must not contradict it.
-pub(super) fn check_type(kind: CalculatedFieldType, json: &Value) -> Checked {
+pub(super) fn check_type(kind: CalculatedFieldType, json: &Value) -> ValidationResult {
     if !json.is_object() {
-        return Err(ConfigError::new("configuration", "must be a JSON object"));
+        return Err(FieldConfigError::new("configuration", "must be a JSON object"));
     }
     match json.get("type") {
         None | Some(Value::Null) => Ok(()),
         Some(Value::String(name)) if name == kind.name() => Ok(()),
-        Some(other) => Err(ConfigError::new(
+        Some(other) => Err(FieldConfigError::new(
             "configuration.type",
             format!("must be {} as the type of the field, not {other}", kind.name()),
         )),
     }
 }
 
-pub(super) fn check(configuration: &Configuration) -> Checked {
+pub(super) fn check(configuration: &CalculatedFieldConfiguration) -> ValidationResult {
     if let Some(arguments) = configuration.arguments() {
         check_arguments(arguments)?;
     }
@@ -98,44 +99,47 @@ pub(super) fn check(configuration: &Configuration) -> Checked {
         check_output(output)?;
     }
     match configuration {
-        Configuration::Simple(simple) => {
+        CalculatedFieldConfiguration::Simple(simple) => {
             refuse_rolling(&simple.arguments, "simple calculated fields")?;
             refuse_paths(&simple.arguments)?;
             required("configuration.output.name", simple.output.name.as_deref())?;
             check_expression(&simple.expression)?;
             let names: Vec<&str> = simple.arguments.keys().map(String::as_str).collect();
-            Expression::compile(&simple.expression, &names)
+            MathExpression::compile(&simple.expression, &names)
                 .map(drop)
-                .map_err(|error| ConfigError::new("configuration.expression", error.to_string()))
+                .map_err(|error| FieldConfigError::new("configuration.expression", error.to_string()))
         }
-        Configuration::Script(script) => {
+        CalculatedFieldConfiguration::Script(script) => {
             refuse_paths(&script.arguments)?;
             check_expression(&script.expression)
         }
-        Configuration::Geofencing(geofencing) => check_geofencing(geofencing),
-        Configuration::Alarm(alarm) => {
+        CalculatedFieldConfiguration::Geofencing(geofencing) => check_geofencing(geofencing),
+        CalculatedFieldConfiguration::Alarm(alarm) => {
             if alarm.create_rules.is_empty() {
-                return Err(ConfigError::new("configuration.createRules", "must not be empty"));
+                return Err(FieldConfigError::new(
+                    "configuration.createRules",
+                    "must not be empty",
+                ));
             }
             refuse_paths(&alarm.arguments)
         }
-        Configuration::Propagation(propagation) => check_propagation(propagation),
-        Configuration::RelatedEntitiesAggregation(aggregation) => check_related(aggregation),
-        Configuration::EntityAggregation(aggregation) => check_aggregation(aggregation),
+        CalculatedFieldConfiguration::Propagation(propagation) => check_propagation(propagation),
+        CalculatedFieldConfiguration::RelatedEntitiesAggregation(aggregation) => check_related(aggregation),
+        CalculatedFieldConfiguration::EntityAggregation(aggregation) => check_aggregation(aggregation),
     }
 }
 
-fn required(field: &str, text: Option<&str>) -> Checked {
+fn required(field: &str, text: Option<&str>) -> ValidationResult {
     if text.is_none_or(|text| text.trim().is_empty()) {
-        return Err(ConfigError::new(field, "must not be empty"));
+        return Err(FieldConfigError::new(field, "must not be empty"));
     }
     Ok(())
 }
 
-fn check_expression(expression: &str) -> Checked {
+fn check_expression(expression: &str) -> ValidationResult {
     required("configuration.expression", Some(expression))?;
     if expression.len() > MAX_EXPRESSION_BYTES {
-        return Err(ConfigError::new(
+        return Err(FieldConfigError::new(
             "configuration.expression",
             format!("must not be longer than {MAX_EXPRESSION_BYTES} bytes"),
         ));
@@ -143,20 +147,23 @@ fn check_expression(expression: &str) -> Checked {
     Ok(())
 }
 
-fn check_arguments(arguments: &BTreeMap<String, Argument>) -> Checked {
+fn check_arguments(arguments: &BTreeMap<String, ArgumentDefinition>) -> ValidationResult {
     if arguments.is_empty() {
-        return Err(ConfigError::new("configuration.arguments", "must not be empty"));
+        return Err(FieldConfigError::new(
+            "configuration.arguments",
+            "must not be empty",
+        ));
     }
     for (name, argument) in arguments {
         let field = format!("configuration.arguments.{name}");
         if name == SCRIPT_CONTEXT {
-            return Err(ConfigError::new(
+            return Err(FieldConfigError::new(
                 field,
                 "Argument name 'ctx' is reserved and cannot be used.",
             ));
         }
         if !is_name(name) {
-            return Err(ConfigError::new(
+            return Err(FieldConfigError::new(
                 field,
                 "the name of an argument must be a letter, `_` or `$`, followed by letters, digits, `_` and `$`",
             ));
@@ -176,22 +183,22 @@ fn is_name(name: &str) -> bool {
         && name.len() <= 255
 }
 
-fn check_argument(field: &str, argument: &Argument) -> Checked {
+fn check_argument(field: &str, argument: &ArgumentDefinition) -> ValidationResult {
     let Some(key) = &argument.ref_entity_key else {
-        return Err(ConfigError::new(
+        return Err(FieldConfigError::new(
             format!("{field}.refEntityKey"),
             "reference entity key must be configured",
         ));
     };
     required(&format!("{field}.refEntityKey.key"), Some(&key.key))?;
     if key.kind == ArgumentType::Attribute && key.scope.is_none() {
-        return Err(ConfigError::new(
+        return Err(FieldConfigError::new(
             format!("{field}.refEntityKey.scope"),
             "must be set for attributes",
         ));
     }
     if argument.time_window.is_some_and(|window| window < 0) {
-        return Err(ConfigError::new(
+        return Err(FieldConfigError::new(
             format!("{field}.timeWindow"),
             "must not be negative",
         ));
@@ -203,11 +210,15 @@ fn check_argument(field: &str, argument: &Argument) -> Checked {
     )
 }
 
-fn check_source(field: &str, entity: Option<EntityId>, source: Option<&DynamicSource>) -> Checked {
+fn check_source(
+    field: &str,
+    entity: Option<EntityId>,
+    source: Option<&ArgumentDynamicSource>,
+) -> ValidationResult {
     if let Some(entity) = entity
         && !REFERENCED_ENTITIES.contains(&entity.entity_type)
     {
-        return Err(ConfigError::new(
+        return Err(FieldConfigError::new(
             format!("{field}.refEntityId"),
             format!(
                 "an argument cannot refer to an entity of type {}",
@@ -218,11 +229,11 @@ fn check_source(field: &str, entity: Option<EntityId>, source: Option<&DynamicSo
     let Some(source) = source else { return Ok(()) };
     let field = format!("{field}.refDynamicSourceConfiguration");
     if entity.is_some() {
-        return Err(ConfigError::new(field, "cannot stand beside refEntityId"));
+        return Err(FieldConfigError::new(field, "cannot stand beside refEntityId"));
     }
     if source.kind == DynamicSourceType::RelationPathQuery {
         if source.levels.is_empty() {
-            return Err(ConfigError::new(
+            return Err(FieldConfigError::new(
                 format!("{field}.levels"),
                 "At least one relation level must be specified!",
             ));
@@ -234,9 +245,9 @@ fn check_source(field: &str, entity: Option<EntityId>, source: Option<&DynamicSo
     Ok(())
 }
 
-fn check_level(field: &str, level: &RelationLevel) -> Checked {
+fn check_level(field: &str, level: &RelationLevel) -> ValidationResult {
     if level.relation_type.trim().is_empty() {
-        return Err(ConfigError::new(
+        return Err(FieldConfigError::new(
             format!("{field}.relationType"),
             "Relation type must be specified!",
         ));
@@ -244,10 +255,10 @@ fn check_level(field: &str, level: &RelationLevel) -> Checked {
     Ok(())
 }
 
-fn refuse_rolling(arguments: &BTreeMap<String, Argument>, who: &str) -> Checked {
+fn refuse_rolling(arguments: &BTreeMap<String, ArgumentDefinition>, who: &str) -> ValidationResult {
     for (name, argument) in arguments {
         if kind(argument) == Some(ArgumentType::TsRolling) {
-            return Err(ConfigError::new(
+            return Err(FieldConfigError::new(
                 format!("configuration.arguments.{name}.refEntityKey.type"),
                 format!("TS_ROLLING is not supported by {who}"),
             ));
@@ -257,10 +268,10 @@ fn refuse_rolling(arguments: &BTreeMap<String, Argument>, who: &str) -> Checked 
 }
 
 /// A path of relations may lead to many entities, where a plain argument has one value.
-fn refuse_paths(arguments: &BTreeMap<String, Argument>) -> Checked {
+fn refuse_paths(arguments: &BTreeMap<String, ArgumentDefinition>) -> ValidationResult {
     for (name, argument) in arguments {
         if argument.relation_path().is_some() {
-            return Err(ConfigError::new(
+            return Err(FieldConfigError::new(
                 format!("configuration.arguments.{name}.refDynamicSourceConfiguration.type"),
                 "RELATION_PATH_QUERY is not supported by this type of calculated field",
             ));
@@ -269,13 +280,13 @@ fn refuse_paths(arguments: &BTreeMap<String, Argument>) -> Checked {
     Ok(())
 }
 
-fn kind(argument: &Argument) -> Option<ArgumentType> {
+fn kind(argument: &ArgumentDefinition) -> Option<ArgumentType> {
     argument.ref_entity_key.as_ref().map(|key| key.kind)
 }
 
-fn check_output(output: &Output) -> Checked {
+fn check_output(output: &CalculatedFieldOutput) -> ValidationResult {
     if output.kind == OutputType::Attributes && output.scope.is_none() {
-        return Err(ConfigError::new(
+        return Err(FieldConfigError::new(
             "configuration.output.scope",
             "must be set for attributes",
         ));
@@ -284,7 +295,7 @@ fn check_output(output: &Output) -> Checked {
         .decimals_by_default
         .is_some_and(|decimals| !(0..=MAX_DECIMALS).contains(&decimals))
     {
-        return Err(ConfigError::new(
+        return Err(FieldConfigError::new(
             "configuration.output.decimalsByDefault",
             format!("must be between 0 and {MAX_DECIMALS}"),
         ));
@@ -292,7 +303,7 @@ fn check_output(output: &Output) -> Checked {
     Ok(())
 }
 
-fn check_geofencing(geofencing: &Geofencing) -> Checked {
+fn check_geofencing(geofencing: &GeofencingFieldConfiguration) -> ValidationResult {
     let coordinates = &geofencing.entity_coordinates;
     required(
         "configuration.entityCoordinates.latitudeKeyName",
@@ -303,13 +314,16 @@ fn check_geofencing(geofencing: &Geofencing) -> Checked {
         Some(&coordinates.longitude_key_name),
     )?;
     if geofencing.scheduled_update_enabled && geofencing.scheduled_update_interval.is_none() {
-        return Err(ConfigError::new(
+        return Err(FieldConfigError::new(
             "configuration.scheduledUpdateInterval",
             "Refresh interval is required when periodic zone group refresh is enabled.",
         ));
     }
     if geofencing.zone_groups.is_empty() {
-        return Err(ConfigError::new("configuration.zoneGroups", "must not be empty"));
+        return Err(FieldConfigError::new(
+            "configuration.zoneGroups",
+            "must not be empty",
+        ));
     }
     for (name, group) in &geofencing.zone_groups {
         check_group(name, group)?;
@@ -317,10 +331,10 @@ fn check_geofencing(geofencing: &Geofencing) -> Checked {
     Ok(())
 }
 
-fn check_group(name: &str, group: &ZoneGroup) -> Checked {
+fn check_group(name: &str, group: &ZoneGroup) -> ValidationResult {
     let field = format!("configuration.zoneGroups.{name}");
     if COORDINATES.contains(&name) {
-        return Err(ConfigError::new(
+        return Err(FieldConfigError::new(
             field,
             format!("Name '{name}' is reserved and cannot be used for zone group!"),
         ));
@@ -343,13 +357,13 @@ fn check_group(name: &str, group: &ZoneGroup) -> Checked {
         .as_deref()
         .is_none_or(|kind| kind.trim().is_empty())
     {
-        return Err(ConfigError::new(
+        return Err(FieldConfigError::new(
             format!("{field}.relationType"),
             format!("Relation type must be specified for '{name}' zone group!"),
         ));
     }
     if group.direction.is_none() {
-        return Err(ConfigError::new(
+        return Err(FieldConfigError::new(
             format!("{field}.direction"),
             format!("Relation direction must be specified for '{name}' zone group!"),
         ));
@@ -357,18 +371,18 @@ fn check_group(name: &str, group: &ZoneGroup) -> Checked {
     Ok(())
 }
 
-fn check_propagation(propagation: &Propagation) -> Checked {
+fn check_propagation(propagation: &PropagationFieldConfiguration) -> ValidationResult {
     check_level("configuration.relation", &propagation.relation)?;
     if propagation.arguments.contains_key(PROPAGATION_CONTEXT) {
-        return Err(ConfigError::new(
+        return Err(FieldConfigError::new(
             format!("configuration.arguments.{PROPAGATION_CONTEXT}"),
             "Argument name 'propagationCtx' is reserved and cannot be used.",
         ));
     }
     refuse_paths(&propagation.arguments)?;
     if propagation.apply_expression_to_resolved_arguments {
-        if !propagation.arguments.values().any(Argument::is_own) {
-            return Err(ConfigError::new(
+        if !propagation.arguments.values().any(ArgumentDefinition::is_own) {
+            return Err(FieldConfigError::new(
                 "configuration.arguments",
                 "At least one argument must be configured with the 'Current entity' source entity type for \
                  'Expression result' propagation mode!",
@@ -378,7 +392,7 @@ fn check_propagation(propagation: &Propagation) -> Checked {
     }
     for (name, argument) in &propagation.arguments {
         if !argument.is_own() {
-            return Err(ConfigError::new(
+            return Err(FieldConfigError::new(
                 format!("configuration.arguments.{name}"),
                 "Arguments in 'Arguments only' propagation mode support only the 'Current entity' source entity type!",
             ));
@@ -387,12 +401,12 @@ fn check_propagation(propagation: &Propagation) -> Checked {
     refuse_rolling(&propagation.arguments, "'Arguments only' propagation mode")
 }
 
-fn check_related(aggregation: &RelatedEntitiesAggregation) -> Checked {
+fn check_related(aggregation: &RelatedEntitiesAggregation) -> ValidationResult {
     check_level("configuration.relation", &aggregation.relation)?;
     refuse_rolling(&aggregation.arguments, "aggregation of related entities")?;
     for (name, argument) in &aggregation.arguments {
         if !argument.is_own() {
-            return Err(ConfigError::new(
+            return Err(FieldConfigError::new(
                 format!("configuration.arguments.{name}"),
                 "arguments are values of the related entities: neither refEntityId nor \
                  refDynamicSourceConfiguration can be set",
@@ -403,12 +417,12 @@ fn check_related(aggregation: &RelatedEntitiesAggregation) -> Checked {
 }
 
 fn check_metrics(
-    metrics: &BTreeMap<String, Metric>,
-    arguments: &BTreeMap<String, Argument>,
+    metrics: &BTreeMap<String, AggregationMetric>,
+    arguments: &BTreeMap<String, ArgumentDefinition>,
     scripts: bool,
-) -> Checked {
+) -> ValidationResult {
     if metrics.is_empty() {
-        return Err(ConfigError::new(
+        return Err(FieldConfigError::new(
             "configuration.metrics",
             "Metrics map cannot be empty.",
         ));
@@ -420,12 +434,15 @@ fn check_metrics(
                 required(&format!("{field}.function"), metric.input.function.as_deref())?;
             }
             MetricInputType::Function => {
-                return Err(ConfigError::new(field, "Metric key can only refer to argument."));
+                return Err(FieldConfigError::new(
+                    field,
+                    "Metric key can only refer to argument.",
+                ));
             }
             MetricInputType::Key => {
                 let key = metric.input.key.as_deref().unwrap_or_default();
                 if !arguments.contains_key(key) {
-                    return Err(ConfigError::new(
+                    return Err(FieldConfigError::new(
                         format!("{field}.key"),
                         format!("Metric references unknown argument: '{key}'."),
                     ));
@@ -436,16 +453,16 @@ fn check_metrics(
     Ok(())
 }
 
-fn check_aggregation(aggregation: &EntityAggregation) -> Checked {
+fn check_aggregation(aggregation: &EntityAggregation) -> ValidationResult {
     for (name, argument) in &aggregation.arguments {
         if kind(argument) != Some(ArgumentType::TsLatest) {
-            return Err(ConfigError::new(
+            return Err(FieldConfigError::new(
                 format!("configuration.arguments.{name}.refEntityKey.type"),
                 "Calculated field with type: 'ENTITY_AGGREGATION' support only TS_LATEST arguments.",
             ));
         }
         if !argument.is_own() {
-            return Err(ConfigError::new(
+            return Err(FieldConfigError::new(
                 format!("configuration.arguments.{name}"),
                 "arguments are series of the entity itself",
             ));
@@ -455,20 +472,20 @@ fn check_aggregation(aggregation: &EntityAggregation) -> Checked {
     check_interval(&aggregation.interval)
 }
 
-fn check_interval(interval: &Interval) -> Checked {
+fn check_interval(interval: &AggregationInterval) -> ValidationResult {
     required("configuration.interval.tz", Some(&interval.tz))?;
     let Some(shortest) = interval.shortest_sec() else {
-        return Err(ConfigError::new(
+        return Err(FieldConfigError::new(
             "configuration.interval.durationSec",
             "must be 1 or more for custom intervals",
         ));
     };
     match interval.offset_sec {
-        Some(offset) if offset < 0 => Err(ConfigError::new(
+        Some(offset) if offset < 0 => Err(FieldConfigError::new(
             "configuration.interval.offsetSec",
             "Offset cannot be negative.",
         )),
-        Some(offset) if offset as u64 >= shortest => Err(ConfigError::new(
+        Some(offset) if offset as u64 >= shortest => Err(FieldConfigError::new(
             "configuration.interval.offsetSec",
             "must be less than the length of the interval",
         )),
@@ -476,7 +493,7 @@ fn check_interval(interval: &Interval) -> Checked {
     }
 }
 
-impl Interval {
+impl AggregationInterval {
     /// Seconds of the shortest interval of this kind; `None` where a custom one has no length.
     pub fn shortest_sec(&self) -> Option<u64> {
         const DAY: u64 = 86_400;

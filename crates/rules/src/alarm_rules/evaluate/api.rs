@@ -1,24 +1,24 @@
 //! What goes into an evaluation and what comes out.
 
 use fieldline_model::entity::AlarmSeverity;
-use fieldline_model::kv::ValueRef;
+use fieldline_model::kv::KvValueRef;
 use serde_json::Value as Json;
 use uuid::Uuid;
 
-use super::context::Arguments;
-use crate::alarm_rules::rules::{NeedKind, Rules};
+use super::context::AlarmScriptArguments;
+use crate::alarm_rules::rules::{AlarmInputKind, AlarmRuleSet};
 
 /// Current values of an originator.
-pub trait Values {
-    /// The value at a position of [`Rules::needs`] with its time in milliseconds, `None` where there is none. It does not
+pub trait AlarmValueSource {
+    /// The value at a position of [`AlarmRuleSet::needs`] with its time in milliseconds, `None` where there is none. It does not
     /// matter whether it already is what the event brings.
-    fn get(&self, need: usize) -> Option<(i64, ValueRef<'_>)>;
+    fn get(&self, need: usize) -> Option<(i64, KvValueRef<'_>)>;
 
-    /// Evaluates the TBEL expression at a position of [`Rules::expressions`].
+    /// Evaluates the TBEL expression at a position of [`AlarmRuleSet::expressions`].
     ///
     /// # Errors
     /// A message where the script fails or its result is no boolean.
-    fn expression(&self, expression: usize, arguments: &Arguments<'_>) -> Result<bool, String> {
+    fn expression(&self, expression: usize, arguments: &AlarmScriptArguments<'_>) -> Result<bool, String> {
         let _ = (expression, arguments);
         Err("scripts cannot be run here".to_owned())
     }
@@ -26,33 +26,33 @@ pub trait Values {
 
 /// A new value.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Change<'a> {
-    /// Position in [`Rules::needs`].
+pub struct AlarmInputChange<'a> {
+    /// Position in [`AlarmRuleSet::needs`].
     pub need: u16,
     /// Time of the value, milliseconds; of an attribute, when it was set.
     pub ts: i64,
     /// The value.
-    pub value: ValueRef<'a>,
+    pub value: KvValueRef<'a>,
 }
 
 const INLINE: usize = 8;
 
 /// The changes that a message brings to values which the rules read. Few of them need no memory of their own.
 #[derive(Debug, Clone)]
-pub struct Changes<'a> {
-    inline: [Change<'a>; INLINE],
+pub struct AlarmInputChanges<'a> {
+    inline: [AlarmInputChange<'a>; INLINE],
     count: usize,
-    spilled: Vec<Change<'a>>,
+    spilled: Vec<AlarmInputChange<'a>>,
 }
 
-impl Default for Changes<'_> {
+impl Default for AlarmInputChanges<'_> {
     fn default() -> Self {
         Self {
             inline: [const {
-                Change {
+                AlarmInputChange {
                     need: 0,
                     ts: 0,
-                    value: ValueRef::Bool(false),
+                    value: KvValueRef::Bool(false),
                 }
             }; INLINE],
             count: 0,
@@ -61,11 +61,18 @@ impl Default for Changes<'_> {
     }
 }
 
-impl<'a> Changes<'a> {
+impl<'a> AlarmInputChanges<'a> {
     /// Adds a value of the originator itself, unless no rule reads it.
-    pub fn add(&mut self, rules: &Rules, kind: NeedKind, key: &str, ts: i64, value: ValueRef<'a>) {
+    pub fn add(
+        &mut self,
+        rules: &AlarmRuleSet,
+        kind: AlarmInputKind,
+        key: &str,
+        ts: i64,
+        value: KvValueRef<'a>,
+    ) {
         if let Some(need) = rules.find(kind, key) {
-            self.push(Change {
+            self.push(AlarmInputChange {
                 need: need as u16,
                 ts,
                 value,
@@ -74,7 +81,7 @@ impl<'a> Changes<'a> {
     }
 
     /// Adds a change.
-    pub fn push(&mut self, change: Change<'a>) {
+    pub fn push(&mut self, change: AlarmInputChange<'a>) {
         if let Some(slot) = self.inline.get_mut(self.count) {
             *slot = change;
         } else {
@@ -87,7 +94,7 @@ impl<'a> Changes<'a> {
     }
 
     /// All changes, in the order in which they were added.
-    pub fn as_slice(&self) -> &[Change<'a>] {
+    pub fn as_slice(&self) -> &[AlarmInputChange<'a>] {
         if self.spilled.is_empty() {
             self.inline.get(..self.count).unwrap_or_default()
         } else {
@@ -103,16 +110,16 @@ impl<'a> Changes<'a> {
 
 /// What happened.
 #[derive(Debug, Clone, Copy)]
-pub enum Event<'a> {
+pub enum AlarmRuleEvent<'a> {
     /// Values changed. Values of several times are applied in the order of time. Activity comes as such a change as well:
     /// the attribute or time series `active` and its companions.
-    Update(&'a [Change<'a>]),
-    /// Values at these positions of [`Rules::needs`] were deleted. Attributes count as gone whatever [`Values`] says; of
+    Update(&'a [AlarmInputChange<'a>]),
+    /// Values at these positions of [`AlarmRuleSet::needs`] were deleted. Attributes count as gone whatever [`AlarmValueSource`] says; of
     /// time series it may give an older point.
     Removed(&'a [usize]),
     /// The state is new, or the rules changed. Calculated fields are evaluated then; it is no event that is counted.
     Started,
-    /// The time of [`Outcome::next_check`] has come.
+    /// The time of [`AlarmRuleOutcome::next_check`] has come.
     Timer,
     /// Somebody acknowledged the alarm with that id.
     AlarmAcknowledged(Uuid),
@@ -124,7 +131,7 @@ pub enum Event<'a> {
 
 /// What is to be done with an alarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ActionKind {
+pub enum AlarmActionKind {
     /// Create it, or update the active one of that type where the store has one.
     Raise,
     /// Update the active one.
@@ -138,11 +145,11 @@ pub enum ActionKind {
 
 /// Something to do with an alarm.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Action {
+pub struct AlarmAction {
     /// Position of the alarm in the rule set.
     pub alarm: usize,
     /// What to do.
-    pub kind: ActionKind,
+    pub kind: AlarmActionKind,
     /// Id of the alarm; new when it is raised.
     pub id: Uuid,
     /// Its severity from now on; when it is cleared, the one it has.
@@ -161,7 +168,7 @@ pub struct Action {
     pub condition_duration: Option<i64>,
 }
 
-impl Action {
+impl AlarmAction {
     /// The details as stored with the alarm; `None` where it keeps those it has, or has none if it is new.
     pub fn details_json(&self) -> Option<Json> {
         if self.details.is_none() && self.dashboard.is_none() {
@@ -181,7 +188,7 @@ impl Action {
 /// A rule that could not be evaluated. Other alarms of the rule set were.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct EvalError {
+pub struct AlarmRuleError {
     /// Position of the alarm in the rule set.
     pub alarm: usize,
     /// Why.
@@ -190,13 +197,13 @@ pub struct EvalError {
 
 /// What an evaluation came to.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Outcome {
+pub struct AlarmRuleOutcome {
     /// What to do, in order.
-    pub actions: Vec<Action>,
-    /// When to call again with [`Event::Timer`], milliseconds; replaces what was said before.
+    pub actions: Vec<AlarmAction>,
+    /// When to call again with [`AlarmRuleEvent::Timer`], milliseconds; replaces what was said before.
     pub next_check: Option<i64>,
     /// Whether the state should be stored. Times of events that change nothing else do not count.
     pub changed: bool,
     /// The first rule that could not be evaluated.
-    pub error: Option<EvalError>,
+    pub error: Option<AlarmRuleError>,
 }

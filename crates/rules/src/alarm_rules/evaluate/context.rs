@@ -2,19 +2,19 @@
 
 use std::cell::RefCell;
 
-use fieldline_model::kv::{Value, ValueRef};
+use fieldline_model::kv::{KvValue, KvValueRef};
 
-use super::{Change, Values};
+use super::{AlarmInputChange, AlarmValueSource};
 use crate::alarm_rules::convert::as_text;
-use crate::alarm_rules::rules::{NeedKind, Rules};
-use crate::alarm_rules::schedule::{Schedule, ScheduleSource};
+use crate::alarm_rules::rules::{AlarmInputKind, AlarmRuleSet};
+use crate::alarm_rules::schedule::{AlarmSchedule, ScheduleSource};
 use crate::budget::EvaluationBudget;
 
 /// What the rules see.
-pub(in crate::alarm_rules) struct Context<'a> {
-    pub rules: &'a Rules,
-    pub values: &'a dyn Values,
-    pub overlay: &'a Overlay<'a>,
+pub(in crate::alarm_rules) struct EvaluationContext<'a> {
+    pub rules: &'a AlarmRuleSet,
+    pub values: &'a dyn AlarmValueSource,
+    pub overlay: &'a ChangeOverlay<'a>,
     pub now: i64,
     pub anchor_ts: i64,
     /// What the event may cost, all rules together.
@@ -25,14 +25,14 @@ const INLINE: usize = 32;
 const REMOVED: u32 = u32::MAX;
 
 /// What an event changes, by need: 0 for nothing, else the position of the change plus one.
-pub(in crate::alarm_rules) struct Overlay<'a> {
-    changes: &'a [Change<'a>],
+pub(in crate::alarm_rules) struct ChangeOverlay<'a> {
+    changes: &'a [AlarmInputChange<'a>],
     inline: [u32; INLINE],
     large: Vec<u32>,
 }
 
-impl<'a> Overlay<'a> {
-    pub(super) fn new(needs: usize, changes: &'a [Change<'a>]) -> Self {
+impl<'a> ChangeOverlay<'a> {
+    pub(super) fn new(needs: usize, changes: &'a [AlarmInputChange<'a>]) -> Self {
         let large = if needs > INLINE {
             vec![0; needs]
         } else {
@@ -78,16 +78,16 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    pub(super) fn change(&self, need: u16) -> Option<&Change<'a>> {
+    pub(super) fn change(&self, need: u16) -> Option<&AlarmInputChange<'a>> {
         self.changes.get((self.mark(need) as usize).checked_sub(1)?)
     }
 }
 
-impl<'a> Context<'a> {
+impl<'a> EvaluationContext<'a> {
     /// Counts a look at a value.
-    pub(in crate::alarm_rules) fn read(&self, value: ValueRef<'_>) -> Result<(), String> {
+    pub(in crate::alarm_rules) fn read(&self, value: KvValueRef<'_>) -> Result<(), String> {
         let bytes = match value {
-            ValueRef::Text(text) | ValueRef::Json(text) => text.len(),
+            KvValueRef::Text(text) | KvValueRef::Json(text) => text.len(),
             _ => 0,
         };
         let counted = self.budget.borrow_mut().read(bytes);
@@ -107,7 +107,7 @@ impl<'a> Context<'a> {
     }
 
     /// The value at a position of the needs.
-    pub(in crate::alarm_rules) fn need(&self, need: u16) -> Option<(i64, ValueRef<'a>)> {
+    pub(in crate::alarm_rules) fn need(&self, need: u16) -> Option<(i64, KvValueRef<'a>)> {
         match self.overlay.mark(need) {
             0 => self.values.get(usize::from(need)),
             // Of a time series, an older point may remain.
@@ -125,11 +125,11 @@ impl<'a> Context<'a> {
         self.rules
             .needs
             .get(usize::from(need))
-            .is_some_and(|need| need.kind == NeedKind::TimeSeries)
+            .is_some_and(|need| need.kind == AlarmInputKind::TimeSeries)
     }
 
     /// The first of several values that exists.
-    pub(in crate::alarm_rules) fn first(&self, chain: &[u16]) -> Option<ValueRef<'a>> {
+    pub(in crate::alarm_rules) fn first(&self, chain: &[u16]) -> Option<KvValueRef<'a>> {
         chain
             .iter()
             .find_map(|need| self.need(*need))
@@ -137,17 +137,17 @@ impl<'a> Context<'a> {
     }
 
     /// An argument of a calculated field, or its default.
-    pub(in crate::alarm_rules) fn argument(&self, argument: u16) -> Option<(i64, ValueRef<'a>)> {
+    pub(in crate::alarm_rules) fn argument(&self, argument: u16) -> Option<(i64, KvValueRef<'a>)> {
         self.argument_or_default(argument)
             .map(|(ts, value, _)| (ts, value))
     }
 
-    fn argument_or_default(&self, argument: u16) -> Option<(i64, ValueRef<'a>, bool)> {
+    fn argument_or_default(&self, argument: u16) -> Option<(i64, KvValueRef<'a>, bool)> {
         let argument = self.rules.arguments.get(usize::from(argument))?;
         if let Some((ts, value)) = self.need(argument.need) {
             return Some((ts, value, false));
         }
-        let default = argument.default.as_ref().map(Value::as_ref)?;
+        let default = argument.default.as_ref().map(KvValue::as_ref)?;
         // A value that was just deleted turns into its default now, which is an event as any other.
         let is_deleted = self.overlay.mark(argument.need) == REMOVED;
         Some((
@@ -179,7 +179,7 @@ impl<'a> Context<'a> {
     pub(in crate::alarm_rules) fn required_argument(
         &self,
         argument: u16,
-    ) -> Result<(i64, ValueRef<'a>), String> {
+    ) -> Result<(i64, KvValueRef<'a>), String> {
         self.argument(argument)
             .ok_or_else(|| format!("Argument '{}' is missing", self.argument_name(argument)))
     }
@@ -198,7 +198,7 @@ impl<'a> Context<'a> {
         )
     }
 
-    pub(in crate::alarm_rules) fn no_number(&self, chain: &[u16], value: ValueRef<'_>) -> String {
+    pub(in crate::alarm_rules) fn no_number(&self, chain: &[u16], value: KvValueRef<'_>) -> String {
         let need = chain
             .first()
             .and_then(|need| self.rules.needs.get(usize::from(*need)));
@@ -210,11 +210,12 @@ impl<'a> Context<'a> {
     }
 
     pub(in crate::alarm_rules) fn script(&self, expression: u16) -> Result<bool, String> {
-        self.values.expression(usize::from(expression), &Arguments(self))
+        self.values
+            .expression(usize::from(expression), &AlarmScriptArguments(self))
     }
 
     /// Counts a value that is about to be parsed: some ten times what comparing it takes.
-    fn read_json(&self, value: ValueRef<'_>) -> Result<(), String> {
+    fn read_json(&self, value: KvValueRef<'_>) -> Result<(), String> {
         (0..10).try_for_each(|_| self.read(value))
     }
 
@@ -227,13 +228,13 @@ impl<'a> Context<'a> {
                 let dynamic = self.first(chain);
                 dynamic.map_or(Ok(()), |value| self.read_json(value))?;
                 let dynamic = dynamic
-                    .and_then(|value| Schedule::from_text(&as_text(value), Some(fallback.kind())).ok());
+                    .and_then(|value| AlarmSchedule::from_text(&as_text(value), Some(fallback.kind())).ok());
                 Ok(dynamic.as_ref().unwrap_or(fallback).is_active(ts))
             }
             Some(ScheduleSource::Argument(argument)) => {
                 let (_, value) = self.required_argument(*argument)?;
                 self.read_json(value)?;
-                Ok(Schedule::from_text(&as_text(value), None)?.is_active(ts))
+                Ok(AlarmSchedule::from_text(&as_text(value), None)?.is_active(ts))
             }
         }
     }
@@ -241,11 +242,11 @@ impl<'a> Context<'a> {
 
 /// The arguments of a calculated field, for its scripts.
 #[derive(Clone, Copy)]
-pub struct Arguments<'a>(&'a Context<'a>);
+pub struct AlarmScriptArguments<'a>(&'a EvaluationContext<'a>);
 
-impl<'a> Arguments<'a> {
-    /// Name, time and value, in the order of [`Rules::argument_names`].
-    pub fn iter(&self) -> impl Iterator<Item = (&'a str, i64, ValueRef<'a>)> {
+impl<'a> AlarmScriptArguments<'a> {
+    /// Name, time and value, in the order of [`AlarmRuleSet::argument_names`].
+    pub fn iter(&self) -> impl Iterator<Item = (&'a str, i64, KvValueRef<'a>)> {
         let cx = self.0;
         cx.rules
             .arguments

@@ -1,43 +1,43 @@
 //! Rules of a calculated field: durations run from the first matching event to now.
 
-use super::{Context, Verdict};
-use crate::alarm_rules::rules::Rule;
-use crate::alarm_rules::span::Span;
-use crate::alarm_rules::state::State;
+use super::{ConditionVerdict, EvaluationContext};
+use crate::alarm_rules::rules::AlarmRule;
+use crate::alarm_rules::span::AlarmConditionSpec;
+use crate::alarm_rules::state::AlarmRuleState;
 
 /// A changed argument, or a changed configuration where `is_event` is false.
 pub(super) fn on_update(
-    cx: &Context<'_>,
-    state: &mut State,
+    cx: &EvaluationContext<'_>,
+    state: &mut AlarmRuleState,
     position: usize,
-    rule: &Rule,
+    rule: &AlarmRule,
     is_event: bool,
     changed: &mut bool,
-) -> Result<Verdict, String> {
+) -> Result<ConditionVerdict, String> {
     if rule.schedule.is_some() {
         let ts = if is_event { cx.latest_ts() } else { cx.now };
         let active = cx.is_in_force(rule.schedule.as_ref(), ts)?;
         *changed |= state.set_schedule_active(position, active);
         if !active {
-            return Ok(Verdict::False);
+            return Ok(ConditionVerdict::False);
         }
     }
     decide(cx, state, rule, is_event, changed)
 }
 
 fn decide(
-    cx: &Context<'_>,
-    state: &mut State,
-    rule: &Rule,
+    cx: &EvaluationContext<'_>,
+    state: &mut AlarmRuleState,
+    rule: &AlarmRule,
     is_event: bool,
     changed: &mut bool,
-) -> Result<Verdict, String> {
+) -> Result<ConditionVerdict, String> {
     if !rule.expression.holds(cx)? {
-        return Ok(Verdict::False);
+        return Ok(ConditionVerdict::False);
     }
     match rule.span {
-        Span::Simple => Ok(Verdict::True),
-        Span::Repeating { .. } => {
+        AlarmConditionSpec::Simple => Ok(ConditionVerdict::True),
+        AlarmConditionSpec::Repeating { .. } => {
             let required = rule.span.required(cx);
             let mut count = state.running(rule.key).map_or(0, |running| running.count);
             if is_event {
@@ -51,12 +51,12 @@ fn decide(
             }
             let required = required?;
             Ok(if required > 0 && i64::from(count) >= required {
-                Verdict::True
+                ConditionVerdict::True
             } else {
-                Verdict::NotYet
+                ConditionVerdict::NotYet
             })
         }
-        Span::Duration { .. } => {
+        AlarmConditionSpec::Duration { .. } => {
             let first_event = cx.latest_ts();
             let running = state.running_mut(rule.key);
             if running.first_ts <= 0 {
@@ -70,59 +70,63 @@ fn decide(
                 && first_ts > 0
                 && cx.now > first_ts
                 && cx.now.saturating_sub(first_ts) >= required;
-            Ok(if is_true { Verdict::True } else { Verdict::NotYet })
+            Ok(if is_true {
+                ConditionVerdict::True
+            } else {
+                ConditionVerdict::NotYet
+            })
         }
     }
 }
 
 pub(super) fn on_timer(
-    cx: &Context<'_>,
-    state: &mut State,
+    cx: &EvaluationContext<'_>,
+    state: &mut AlarmRuleState,
     position: usize,
-    rule: &Rule,
+    rule: &AlarmRule,
     changed: &mut bool,
-) -> Result<Verdict, String> {
+) -> Result<ConditionVerdict, String> {
     let active = cx.is_in_force(rule.schedule.as_ref(), cx.now)?;
-    if let Span::Duration { .. } = rule.span {
+    if let AlarmConditionSpec::Duration { .. } = rule.span {
         if !active {
-            return Ok(Verdict::False);
+            return Ok(ConditionVerdict::False);
         }
         return duration_on_timer(cx, state, rule, changed);
     }
     let is_news = rule.schedule.is_some() && state.set_schedule_active(position, active);
     *changed |= is_news;
     if !active || !(is_news || rule.expression.watches_silence()) {
-        return Ok(Verdict::Nothing);
+        return Ok(ConditionVerdict::Nothing);
     }
     match decide(cx, state, rule, false, changed)? {
-        Verdict::True => Ok(Verdict::True),
-        _ => Ok(Verdict::Nothing),
+        ConditionVerdict::True => Ok(ConditionVerdict::True),
+        _ => Ok(ConditionVerdict::Nothing),
     }
 }
 
 fn duration_on_timer(
-    cx: &Context<'_>,
-    state: &mut State,
-    rule: &Rule,
+    cx: &EvaluationContext<'_>,
+    state: &mut AlarmRuleState,
+    rule: &AlarmRule,
     changed: &mut bool,
-) -> Result<Verdict, String> {
+) -> Result<ConditionVerdict, String> {
     let Some(first_ts) = state.running(rule.key).map(|running| running.first_ts) else {
-        return Ok(Verdict::Nothing);
+        return Ok(ConditionVerdict::Nothing);
     };
     let required = rule.span.required(cx)?;
     if required <= 0 || first_ts <= 0 || cx.now <= first_ts {
-        return Ok(Verdict::Nothing);
+        return Ok(ConditionVerdict::Nothing);
     }
     let running = state.running_mut(rule.key);
     let was_reported = running.last_ts.saturating_sub(first_ts) >= required;
     running.last_ts = cx.now;
     if cx.now.saturating_sub(first_ts) < required {
-        return Ok(Verdict::NotYet);
+        return Ok(ConditionVerdict::NotYet);
     }
     *changed |= !was_reported;
     Ok(if was_reported {
-        Verdict::Nothing
+        ConditionVerdict::Nothing
     } else {
-        Verdict::True
+        ConditionVerdict::True
     })
 }

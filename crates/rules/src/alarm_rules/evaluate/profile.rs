@@ -1,23 +1,23 @@
 //! Rules of a device profile: durations are measured between the times of events.
 
-use super::{Context, Verdict};
-use crate::alarm_rules::rules::Rule;
-use crate::alarm_rules::span::Span;
-use crate::alarm_rules::state::State;
+use super::{ConditionVerdict, EvaluationContext};
+use crate::alarm_rules::rules::AlarmRule;
+use crate::alarm_rules::span::AlarmConditionSpec;
+use crate::alarm_rules::state::AlarmRuleState;
 
 pub(super) fn on_update(
-    cx: &Context<'_>,
-    state: &mut State,
-    rule: &Rule,
+    cx: &EvaluationContext<'_>,
+    state: &mut AlarmRuleState,
+    rule: &AlarmRule,
     changed: &mut bool,
-) -> Result<Verdict, String> {
+) -> Result<ConditionVerdict, String> {
     let ts = if cx.anchor_ts == 0 { cx.now } else { cx.anchor_ts };
     if !cx.is_in_force(rule.schedule.as_ref(), ts)? || !rule.expression.holds(cx)? {
-        return Ok(Verdict::False);
+        return Ok(ConditionVerdict::False);
     }
     let is_true = match rule.span {
-        Span::Simple => true,
-        Span::Duration { .. } => {
+        AlarmConditionSpec::Simple => true,
+        AlarmConditionSpec::Duration { .. } => {
             let running = state.running_mut(rule.key);
             if running.last_ts <= 0 {
                 running.first_ts = cx.anchor_ts;
@@ -28,7 +28,7 @@ pub(super) fn on_update(
             let duration = running.last_ts.saturating_sub(running.first_ts);
             duration > rule.span.required(cx)?
         }
-        Span::Repeating { .. } => {
+        AlarmConditionSpec::Repeating { .. } => {
             let running = state.running_mut(rule.key);
             running.count = running.count.saturating_add(1);
             let count = i64::from(running.count);
@@ -38,30 +38,38 @@ pub(super) fn on_update(
             count >= required?
         }
     };
-    Ok(if is_true { Verdict::True } else { Verdict::NotYet })
+    Ok(if is_true {
+        ConditionVerdict::True
+    } else {
+        ConditionVerdict::NotYet
+    })
 }
 
-pub(super) fn on_timer(cx: &Context<'_>, state: &State, rule: &Rule) -> Result<Verdict, String> {
-    let Span::Duration { .. } = rule.span else {
-        return Ok(Verdict::NotYet);
+pub(super) fn on_timer(
+    cx: &EvaluationContext<'_>,
+    state: &AlarmRuleState,
+    rule: &AlarmRule,
+) -> Result<ConditionVerdict, String> {
+    let AlarmConditionSpec::Duration { .. } = rule.span else {
+        return Ok(ConditionVerdict::NotYet);
     };
     let Some(running) = state.running(rule.key) else {
-        return Ok(Verdict::False);
+        return Ok(ConditionVerdict::False);
     };
     let required = rule.span.required(cx)?;
     if required <= 0 {
-        return Ok(Verdict::False);
+        return Ok(ConditionVerdict::False);
     }
     if cx.now <= running.last_ts {
         // The device's clock is ahead: its event is still to come, which is no reason to forget it.
-        return Ok(Verdict::NotYet);
+        return Ok(ConditionVerdict::NotYet);
     }
     if !cx.is_in_force(rule.schedule.as_ref(), cx.now)? {
-        return Ok(Verdict::False);
+        return Ok(ConditionVerdict::False);
     }
     Ok(if cx.now.saturating_sub(running.first_ts) > required {
-        Verdict::True
+        ConditionVerdict::True
     } else {
-        Verdict::NotYet
+        ConditionVerdict::NotYet
     })
 }

@@ -1,14 +1,14 @@
 //! When to look again.
 
-use super::Context;
-use crate::alarm_rules::rules::{Form, Rule};
-use crate::alarm_rules::span::Span;
-use crate::alarm_rules::state::{Running, State};
+use super::EvaluationContext;
+use crate::alarm_rules::rules::{AlarmRule, RuleSetForm};
+use crate::alarm_rules::span::AlarmConditionSpec;
+use crate::alarm_rules::state::{AlarmRuleState, PartialMatch};
 
 /// How often rules are checked whose result depends on more than one moment, milliseconds.
 pub const RECHECK_MS: i64 = 60_000;
 
-pub(super) fn next_check(cx: &Context<'_>, state: &State) -> Option<i64> {
+pub(super) fn next_check(cx: &EvaluationContext<'_>, state: &AlarmRuleState) -> Option<i64> {
     let mut next: Option<i64> = None;
     let mut earliest = |at: i64| next = Some(next.map_or(at, |next| next.min(at)));
     if let Some(parts) = state.parts.as_deref() {
@@ -23,7 +23,7 @@ pub(super) fn next_check(cx: &Context<'_>, state: &State) -> Option<i64> {
             }
         }
     }
-    if cx.rules.form == Form::CalculatedField && (cx.rules.scheduled || cx.rules.watches_silence) {
+    if cx.rules.form == RuleSetForm::CalculatedField && (cx.rules.scheduled || cx.rules.watches_silence) {
         if cx.rules.scheduled {
             earliest(next_minute(state.anchor_ts, cx.now));
         }
@@ -47,8 +47,8 @@ pub(super) fn next_check(cx: &Context<'_>, state: &State) -> Option<i64> {
     next
 }
 
-fn next_duration_check(cx: &Context<'_>, rule: &Rule, running: &Running) -> Option<i64> {
-    let Span::Duration { .. } = rule.span else {
+fn next_duration_check(cx: &EvaluationContext<'_>, rule: &AlarmRule, running: &PartialMatch) -> Option<i64> {
+    let AlarmConditionSpec::Duration { .. } = rule.span else {
         return None;
     };
     let required = rule.span.required(cx).ok().filter(|required| *required > 0)?;
@@ -57,7 +57,7 @@ fn next_duration_check(cx: &Context<'_>, rule: &Rule, running: &Running) -> Opti
     }
     let minute = next_minute(running.first_ts, cx.now);
     match cx.rules.form {
-        Form::DeviceProfile => {
+        RuleSetForm::DeviceProfile => {
             let true_at = (running.first_ts.saturating_add(required).max(running.last_ts)).saturating_add(1);
             // A schedule may end meanwhile, which starts the duration anew.
             Some(
@@ -68,7 +68,7 @@ fn next_duration_check(cx: &Context<'_>, rule: &Rule, running: &Running) -> Opti
                 },
             )
         }
-        Form::CalculatedField => {
+        RuleSetForm::CalculatedField => {
             let is_reported = running.last_ts.saturating_sub(running.first_ts) >= required;
             let true_at = running.first_ts.saturating_add(required);
             (!is_reported).then_some(true_at.max(cx.now + 1))

@@ -1,15 +1,15 @@
 //! The life of an alarm in a device profile: severities, clearing, details, what others do to it.
 
 use fieldline_model::entity::AlarmSeverity::{Critical, Indeterminate, Major, Minor};
-use fieldline_model::kv::Value;
+use fieldline_model::kv::KvValue;
 use serde_json::{Value as Json, json};
 use uuid::Uuid;
 
 use super::{
-    CHANGED, CLEARED, Event, NOON, RAISED, UPDATED, World, alarm, duration, kinds, profile_rules, repeating,
-    simple, t_rule,
+    AlarmRuleEvent, CHANGED, CLEARED, NOON, RAISED, UPDATED, World, alarm, duration, kinds, profile_rules,
+    repeating, simple, t_rule,
 };
-use crate::alarm_rules::{ActiveAlarm, State};
+use crate::alarm_rules::{ActiveAlarm, AlarmRuleState};
 
 fn levels() -> Json {
     json!({
@@ -60,7 +60,7 @@ fn severity_goes_up_and_not_down() {
 fn an_alarm_begins_with_its_event_but_not_in_the_future() {
     for (ts, start) in [(NOON - 5, NOON - 5), (NOON + 5, NOON), (0, NOON)] {
         let mut world = World::profile(levels(), json!(null));
-        let outcome = world.update(super::NeedKind::TimeSeries, ts, &[("t", Value::Long(60))]);
+        let outcome = world.update(super::AlarmInputKind::TimeSeries, ts, &[("t", KvValue::Long(60))]);
         assert_eq!(
             (outcome.actions[0].start_ts, outcome.actions[0].end_ts),
             (start, start)
@@ -111,18 +111,20 @@ fn what_others_do_to_an_alarm_is_followed() {
     let id = world.t(60.0).actions[0].id;
 
     assert!(
-        !world.evaluate(&Event::AlarmCleared(Uuid::from_u128(7))).changed,
+        !world
+            .evaluate(&AlarmRuleEvent::AlarmCleared(Uuid::from_u128(7)))
+            .changed,
         "not this one"
     );
-    assert!(!world.evaluate(&Event::AlarmAcknowledged(id)).changed);
-    assert!(world.evaluate(&Event::AlarmCleared(id)).changed);
+    assert!(!world.evaluate(&AlarmRuleEvent::AlarmAcknowledged(id)).changed);
+    assert!(world.evaluate(&AlarmRuleEvent::AlarmCleared(id)).changed);
     assert!(world.state.is_idle());
     for expected in [None, Some(RAISED)] {
         world.now += 1;
         assert_eq!(world.t(60.0).actions.first().map(|action| action.kind), expected);
     }
     let id = world.state.alarm(&world.rules, 0).unwrap().id;
-    assert!(world.evaluate(&Event::AlarmDeleted(id)).changed);
+    assert!(world.evaluate(&AlarmRuleEvent::AlarmDeleted(id)).changed);
     assert!(world.state.is_idle());
 }
 
@@ -133,7 +135,7 @@ fn an_alarm_that_the_store_knows_is_updated() {
         alarm("b", levels(), json!(null))
     ]));
     let mut world = World::new(rules);
-    world.state = State::new(&world.rules, NOON);
+    world.state = AlarmRuleState::new(&world.rules, NOON);
     assert!(!world.state.is_resolved(&world.rules));
     assert_eq!(world.state.unresolved(&world.rules), [0, 1]);
     let known = ActiveAlarm {
@@ -174,9 +176,9 @@ fn details_show_values_of_the_rule() {
         json!({"data": "t=60.0 u=${u} ${ unclosed", "dashboardId": "01020304-0506-0708-090a-0b0c0d0e0f10"})
     );
     world.now += 1;
-    let outcome = world.telemetry(&[("t", Value::Text("2$1".into()))]);
+    let outcome = world.telemetry(&[("t", KvValue::Text("2$1".into()))]);
     assert!(outcome.actions.is_empty());
-    let outcome = world.telemetry(&[("t", Value::Long(-2))]);
+    let outcome = world.telemetry(&[("t", KvValue::Long(-2))]);
     assert_eq!(
         outcome.actions[0].details_json().unwrap(),
         json!({"data": "$ {t} -2-2"})
@@ -193,7 +195,7 @@ fn details_become_only_so_long() {
         rule["alarmDetails"] = json!("${t}".repeat(count));
         World::profile(json!({"MAJOR": rule}), json!(null))
     };
-    let long = Value::Text(format!("60.{}", "0".repeat((64 << 10) - 3)).into());
+    let long = KvValue::Text(format!("60.{}", "0".repeat((64 << 10) - 3)).into());
     let outcome = world(4).telemetry(&[("t", long.clone())]);
     assert_eq!(outcome.error, None);
     assert_eq!(
@@ -217,9 +219,9 @@ fn conditions_of_all_rules_together_take_only_so_long() {
     rule["condition"]["condition"][0]["valueType"] = json!("STRING");
     rule["condition"]["condition"][0]["predicate"] = any(json!(vec![any(json!(vec![contains; 120])); 120]));
     let mut world = World::profile(json!({ "MAJOR": rule }), json!(null));
-    let outcome = world.telemetry(&[("t", Value::Text("x".into()))]);
+    let outcome = world.telemetry(&[("t", KvValue::Text("x".into()))]);
     assert_eq!(outcome.error, None);
-    let outcome = world.telemetry(&[("t", Value::Text("x".repeat(10_000).into()))]);
+    let outcome = world.telemetry(&[("t", KvValue::Text("x".repeat(10_000).into()))]);
     let message = outcome.error.unwrap().message;
     assert!(message.contains("limit of steps of an evaluation"), "{message}");
 }
@@ -233,7 +235,7 @@ fn a_rule_that_fails_costs_its_alarm_only() {
         alarm("b", levels(), json!(null)),
     ]));
     let mut world = World::new(rules);
-    world.store(super::NeedOf::Tenant, "n", Value::Text("x".into()));
+    world.store(super::AlarmInputSource::Tenant, "n", KvValue::Text("x".into()));
     let outcome = world.t(60.0);
     assert_eq!(outcome.error.as_ref().map(|error| error.alarm), Some(0));
     assert_eq!(outcome.actions.len(), 1);

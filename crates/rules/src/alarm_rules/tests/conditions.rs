@@ -1,12 +1,12 @@
 //! SIMPLE, DURATION and REPEATING in device profiles.
 
 use fieldline_model::entity::AlarmSeverity::{Critical, Major, Minor};
-use fieldline_model::kv::{Value, ValueRef};
+use fieldline_model::kv::{KvValue, KvValueRef};
 use serde_json::json;
 
 use super::{
-    ActionKind, Change, Changes, Event, MINUTE, NOON, NeedOf, RAISED, UPDATED, World, duration, kinds,
-    repeating, simple, t_rule,
+    AlarmActionKind, AlarmInputChange, AlarmInputChanges, AlarmInputSource, AlarmRuleEvent, MINUTE, NOON,
+    RAISED, UPDATED, World, duration, kinds, repeating, simple, t_rule,
 };
 
 #[test]
@@ -34,7 +34,7 @@ fn a_duration_is_measured_between_events() {
     );
     world.t(60.0);
     world.now += 6_000;
-    world.telemetry(&[("other", Value::Long(1))]);
+    world.telemetry(&[("other", KvValue::Long(1))]);
     world.t(40.0);
     world.now += 6_000;
     assert!(world.t(60.0).actions.is_empty());
@@ -56,7 +56,7 @@ fn a_duration_comes_true_without_events_and_updates_every_minute() {
     let actions = world.wait(90_000, outcome.next_check);
     assert_eq!(actions, []);
     let actions = world.wait(4 * MINUTE, outcome.next_check);
-    let kinds: Vec<ActionKind> = actions.iter().map(|action| action.kind).collect();
+    let kinds: Vec<AlarmActionKind> = actions.iter().map(|action| action.kind).collect();
     assert_eq!(kinds, [RAISED, UPDATED, UPDATED, UPDATED, UPDATED]);
     assert_eq!(actions[0].start_ts, NOON);
 
@@ -72,9 +72,13 @@ fn a_duration_of_a_clock_that_is_ahead_is_not_forgotten() {
         json!(null),
     );
     let ahead = NOON + 5 * MINUTE;
-    let outcome = world.update(super::NeedKind::TimeSeries, ahead, &[("t", Value::Long(60))]);
+    let outcome = world.update(
+        super::AlarmInputKind::TimeSeries,
+        ahead,
+        &[("t", KvValue::Long(60))],
+    );
     assert_eq!(outcome.next_check, Some(ahead + 10_001));
-    assert!(world.evaluate(&Event::Timer).actions.is_empty());
+    assert!(world.evaluate(&AlarmRuleEvent::Timer).actions.is_empty());
     let actions = world.wait(5 * MINUTE + 30_000, outcome.next_check);
     assert_eq!(actions.len(), 1);
     assert_eq!(actions[0].start_ts, ahead, "which has passed by then");
@@ -121,14 +125,14 @@ fn points_of_several_times_are_several_events() {
         json!({"MAJOR": t_rule("GREATER", 50.0, repeating(3))}),
         json!(null),
     );
-    let need = world.rules.find(super::NeedKind::TimeSeries, "t").unwrap() as u16;
-    let change = |ts, value| Change {
+    let need = world.rules.find(super::AlarmInputKind::TimeSeries, "t").unwrap() as u16;
+    let change = |ts, value| AlarmInputChange {
         need,
         ts,
-        value: ValueRef::Long(value),
+        value: KvValueRef::Long(value),
     };
     // The low value is the oldest, so that it does not interrupt.
-    let outcome = world.evaluate(&Event::Update(&[
+    let outcome = world.evaluate(&AlarmRuleEvent::Update(&[
         change(NOON - 10, 60),
         change(NOON - 40, 10),
         change(NOON - 30, 60),
@@ -149,7 +153,7 @@ fn required_spans_may_come_from_attributes() {
         json!(null),
     );
     assert_eq!(world.t(60.0).next_check, Some(NOON + MINUTE + 1));
-    world.store(NeedOf::Tenant, "span", Value::Text("3".into()));
+    world.store(AlarmInputSource::Tenant, "span", KvValue::Text("3".into()));
     world.now += 1;
     assert_eq!(world.t(60.0).next_check, Some(NOON + 3 * MINUTE + 1));
 
@@ -157,12 +161,16 @@ fn required_spans_may_come_from_attributes() {
         json!({"MAJOR": t_rule("GREATER", 50.0, dynamic("REPEATING"))}),
         json!(null),
     );
-    world.store(NeedOf::Customer, "span", Value::Double(2.9));
+    world.store(AlarmInputSource::Customer, "span", KvValue::Double(2.9));
     assert!(world.t(60.0).actions.is_empty());
     world.now += 1;
     assert_eq!(world.t(60.0).actions.len(), 1);
 
-    world.store(NeedOf::Originator, "span", Value::Text("often".into()));
+    world.store(
+        AlarmInputSource::Originator,
+        "span",
+        KvValue::Text("often".into()),
+    );
     world.now += 1;
     let error = world.t(60.0).error.unwrap();
     assert_eq!(
@@ -181,20 +189,20 @@ fn only_rules_that_read_a_changed_key_run() {
         json!(null)
     ),]));
     let mut world = World::new(rules);
-    world.telemetry(&[("u", Value::Long(1))]);
+    world.telemetry(&[("u", KvValue::Long(1))]);
     world.now += 1;
     // The first rule is false now, and the second one keeps its count since its key did not come.
     assert!(world.t(0.0).actions.is_empty());
     world.now += 1;
     assert_eq!(
-        kinds(&world.telemetry(&[("u", Value::Long(1))])),
+        kinds(&world.telemetry(&[("u", KvValue::Long(1))])),
         [(RAISED, Minor)]
     );
     world.now += 1;
     assert_eq!(kinds(&world.t(60.0)), [(super::CHANGED, Critical)]);
     assert_eq!(
-        world.telemetry(&[("v", Value::Long(1))]),
-        super::Outcome::default()
+        world.telemetry(&[("v", KvValue::Long(1))]),
+        super::AlarmRuleOutcome::default()
     );
 }
 
@@ -203,15 +211,18 @@ fn a_deleted_attribute_is_no_longer_seen() {
     let rule = json!({"condition": {"condition": [{"key": {"type": "ATTRIBUTE", "key": "a"}, "valueType": "NUMERIC",
         "predicate": super::number("GREATER", json!({"defaultValue": 0}))}], "spec": repeating(2)}});
     let mut world = World::profile(json!({"MAJOR": rule}), json!(null));
-    world.attribute("a", Value::Long(1));
-    let need = world.rules.find(super::NeedKind::Attribute(None), "a").unwrap();
-    let outcome = world.evaluate(&Event::Removed(&[need]));
+    world.attribute("a", KvValue::Long(1));
+    let need = world
+        .rules
+        .find(super::AlarmInputKind::Attribute(None), "a")
+        .unwrap();
+    let outcome = world.evaluate(&AlarmRuleEvent::Removed(&[need]));
     assert!(
         outcome.actions.is_empty() && outcome.changed,
         "the count starts anew"
     );
     world.now += 1;
-    assert!(world.attribute("a", Value::Long(1)).actions.is_empty());
+    assert!(world.attribute("a", KvValue::Long(1)).actions.is_empty());
 }
 
 #[test]
@@ -225,26 +236,26 @@ fn many_keys_in_one_message() {
         })
         .collect();
     let mut world = World::new(super::profile_rules(json!(alarms)));
-    let mut changes = Changes::default();
+    let mut changes = AlarmInputChanges::default();
     for number in 0..100 {
-        let kind = super::NeedKind::TimeSeries;
+        let kind = super::AlarmInputKind::TimeSeries;
         changes.add(
             &world.rules,
             kind,
             &format!("k{number}"),
             NOON,
-            ValueRef::Long(number),
+            KvValueRef::Long(number),
         );
         changes.add(
             &world.rules,
             kind,
             &format!("other{number}"),
             NOON,
-            ValueRef::Long(number),
+            KvValueRef::Long(number),
         );
     }
     assert_eq!(changes.as_slice().len(), 100);
-    let outcome = world.evaluate(&Event::Update(changes.as_slice()));
+    let outcome = world.evaluate(&AlarmRuleEvent::Update(changes.as_slice()));
     let raised: Vec<usize> = outcome.actions.iter().map(|action| action.alarm).collect();
     assert_eq!(raised, (0..100).collect::<Vec<_>>());
 }

@@ -3,22 +3,24 @@
 use serde_json::{Value as Json, json};
 
 use super::{alarm, series, simple, t_field, t_rule};
-use crate::alarm_rules::Rules;
+use crate::alarm_rules::AlarmRuleSet;
 
 fn profile_error(change: impl FnOnce(&mut Json)) -> String {
     let mut profile = json!({"profileData": {"alarms": [
         alarm("a", json!({"MAJOR": t_rule("GREATER", 50.0, simple())}), t_rule("LESS", 30.0, simple()))]}});
-    assert!(Rules::from_device_profile(&profile).is_ok());
+    assert!(AlarmRuleSet::from_device_profile(&profile).is_ok());
     change(&mut profile["profileData"]["alarms"]);
-    Rules::from_device_profile(&profile).unwrap_err().to_string()
+    AlarmRuleSet::from_device_profile(&profile)
+        .unwrap_err()
+        .to_string()
 }
 
 fn field_error(change: impl FnOnce(&mut Json)) -> String {
     let mut configuration = json!({"type": "ALARM", "arguments": {"t": series("t", json!("0"))},
         "createRules": {"MAJOR": t_field("GREATER", 50.0, json!({}))}, "clearRule": null});
-    assert!(Rules::from_calculated_field("High", &configuration).is_ok());
+    assert!(AlarmRuleSet::from_calculated_field("High", &configuration).is_ok());
     change(&mut configuration);
-    Rules::from_calculated_field("High", &configuration)
+    AlarmRuleSet::from_calculated_field("High", &configuration)
         .unwrap_err()
         .to_string()
 }
@@ -153,7 +155,7 @@ fn sizes_are_bounded() {
     let alarms: Vec<Json> = (0..257)
         .map(|n| alarm(&format!("a{n}"), json!({}), json!(null)))
         .collect();
-    let error = Rules::from_device_profile(&json!({"alarms": alarms})).unwrap_err();
+    let error = AlarmRuleSet::from_device_profile(&json!({"alarms": alarms})).unwrap_err();
     assert_eq!(error.to_string(), "alarms: has more than 256 elements");
 
     let arguments: serde_json::Map<String, Json> = (0..257)
@@ -170,7 +172,7 @@ fn empty_and_loose_configurations_are_taken() {
         json!({"profileData": {"alarms": null}}),
         json!([]),
     ] {
-        let rules = Rules::from_device_profile(&profile).unwrap();
+        let rules = AlarmRuleSet::from_device_profile(&profile).unwrap();
         assert_eq!(rules.alarm_count(), 0);
     }
     // Numbers as text, no spec, no id, and what this version does not know.
@@ -179,7 +181,7 @@ fn empty_and_loose_configurations_are_taken() {
             "dynamicValue": {"sourceType": null, "sourceAttribute": null, "inherit": false}}}}]}, "more": 1});
     let profile = json!({"alarms": [{"alarmType": "x", "createRules": {"MAJOR": rule}, "propagate": true,
         "propagateRelationTypes": ["Contains"]}]});
-    let rules = Rules::from_device_profile(&profile).unwrap();
+    let rules = AlarmRuleSet::from_device_profile(&profile).unwrap();
     assert_eq!(rules.propagation(0), (true, false, false));
     assert_eq!(
         rules.propagation_relation_types(0).collect::<Vec<_>>(),

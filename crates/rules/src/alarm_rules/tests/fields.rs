@@ -1,12 +1,12 @@
 //! What calculated fields of type ALARM do in their own way.
 
 use fieldline_model::entity::AlarmSeverity::{Critical, Major};
-use fieldline_model::kv::{Value, ValueRef};
+use fieldline_model::kv::{KvValue, KvValueRef};
 use serde_json::{Value as Json, json};
 
 use super::{
-    CHANGED, CLEARED, Event, HOUR, MINUTE, NOON, NeedKind, NeedOf, RAISED, UPDATED, World, field_rule, kinds,
-    series, t_field,
+    AlarmInputKind, AlarmInputSource, AlarmRuleEvent, CHANGED, CLEARED, HOUR, MINUTE, NOON, RAISED, UPDATED,
+    World, field_rule, kinds, series, t_field,
 };
 
 fn t() -> Json {
@@ -33,7 +33,7 @@ fn nothing_runs_until_every_argument_has_a_value() {
     assert!(world.t(60.0).actions.is_empty());
     world.now += 1;
     assert_eq!(
-        kinds(&world.telemetry(&[("u", Value::Long(1))])),
+        kinds(&world.telemetry(&[("u", KvValue::Long(1))])),
         [(RAISED, Major)]
     );
 }
@@ -48,14 +48,14 @@ fn any_argument_runs_all_rules() {
     );
     world.t(60.0);
     world.now += 1;
-    world.telemetry(&[("u", Value::Long(1))]);
+    world.telemetry(&[("u", KvValue::Long(1))]);
     world.now += 1;
-    let outcome = world.telemetry(&[("u", Value::Long(1))]);
+    let outcome = world.telemetry(&[("u", KvValue::Long(1))]);
     assert_eq!(kinds(&outcome), [(RAISED, Major)]);
     assert_eq!(outcome.actions[0].condition_repeats, Some(3));
     // A start is no event that counts.
     assert_eq!(
-        world.evaluate(&Event::Started).actions[0].condition_repeats,
+        world.evaluate(&AlarmRuleEvent::Started).actions[0].condition_repeats,
         Some(3)
     );
 }
@@ -74,7 +74,7 @@ fn filters_are_joined_by_and_or_or() {
         let values = [(60.0, 0.0), (60.0, 20.0), (60.0, -7.0)];
         for ((t, u), expected) in values.into_iter().zip(expected) {
             let mut world = World::field(arguments.clone(), json!({"MAJOR": rule}), json!(null));
-            let outcome = world.telemetry(&[("t", Value::Double(t)), ("u", Value::Double(u))]);
+            let outcome = world.telemetry(&[("t", KvValue::Double(t)), ("u", KvValue::Double(u))]);
             assert_eq!(!outcome.actions.is_empty(), expected, "{operation} {t} {u}");
         }
     }
@@ -119,7 +119,7 @@ fn a_default_can_begin_a_duration() {
         json!({"MAJOR": t_field("GREATER", 50.0, lasting(10))}),
         json!(null),
     );
-    let outcome = world.evaluate(&Event::Started);
+    let outcome = world.evaluate(&AlarmRuleEvent::Started);
     assert_eq!(outcome.next_check, Some(NOON + 10_000));
     assert_eq!(world.wait(MINUTE, outcome.next_check).len(), 1);
 }
@@ -138,11 +138,11 @@ fn spans_and_limits_may_be_arguments() {
     let mut world = World::field(arguments, json!({"MAJOR": rule}), json!(null));
     assert!(world.t(50.0).actions.is_empty(), "a count of 0 is never reached");
     world.now += 1;
-    assert_eq!(kinds(&world.attribute("n", Value::Long(2))), [(RAISED, Major)]);
+    assert_eq!(kinds(&world.attribute("n", KvValue::Long(2))), [(RAISED, Major)]);
     world.now += 1;
-    assert!(world.attribute("limit", Value::Long(70)).actions.is_empty());
+    assert!(world.attribute("limit", KvValue::Long(70)).actions.is_empty());
     world.now += 1;
-    let outcome = world.attribute("limit", Value::Text("hot".into()));
+    let outcome = world.attribute("limit", KvValue::Text("hot".into()));
     assert_eq!(
         outcome.error.unwrap().to_string(),
         "No proper value found for argument limit"
@@ -151,10 +151,10 @@ fn spans_and_limits_may_be_arguments() {
     world.t(60.0);
     world.now += 1;
     let need = world.rules.find(
-        NeedKind::Attribute(Some(fieldline_model::timeseries::AttributeScope::Server)),
+        AlarmInputKind::Attribute(Some(fieldline_model::timeseries::AttributeScope::Server)),
         "limit",
     );
-    let outcome = world.evaluate(&Event::Removed(&[need.unwrap()]));
+    let outcome = world.evaluate(&AlarmRuleEvent::Removed(&[need.unwrap()]));
     assert_eq!(outcome.error, None);
     world.stored.values.remove(&need.unwrap());
     world.now += 1;
@@ -175,25 +175,27 @@ fn arguments_may_be_of_the_owner_or_of_another_entity() {
         json!(null),
     );
     assert_eq!(
-        world.rules.find(NeedKind::TimeSeries, "t"),
+        world.rules.find(AlarmInputKind::TimeSeries, "t"),
         None,
         "a value of its own is not meant"
     );
-    world.store(NeedOf::Owner, "on", Value::Bool(true));
+    world.store(AlarmInputSource::Owner, "on", KvValue::Bool(true));
     let need = world
         .rules
         .needs()
         .iter()
         .position(|need| &*need.key == "t")
         .unwrap();
-    assert!(matches!(world.rules.needs()[need].of, NeedOf::Entity(id) if id.id.to_string() == other));
-    let change = super::Change {
+    assert!(
+        matches!(world.rules.needs()[need].of, AlarmInputSource::Entity(id) if id.id.to_string() == other)
+    );
+    let change = super::AlarmInputChange {
         need: need as u16,
         ts: NOON,
-        value: ValueRef::Long(60),
+        value: KvValueRef::Long(60),
     };
     assert_eq!(
-        kinds(&world.evaluate(&Event::Update(&[change]))),
+        kinds(&world.evaluate(&AlarmRuleEvent::Update(&[change]))),
         [(RAISED, Major)]
     );
 }
@@ -212,7 +214,9 @@ fn silence_raises_an_alarm() {
     assert_eq!(actions[0].start_ts, NOON + 9 * MINUTE);
 
     // Cleared by hand, it comes again, since it still is silent.
-    let next = world.evaluate(&Event::AlarmCleared(actions[0].id)).next_check;
+    let next = world
+        .evaluate(&AlarmRuleEvent::AlarmCleared(actions[0].id))
+        .next_check;
     assert_eq!(world.wait(MINUTE, next).len(), 1);
     let outcome = world.t(20.0);
     assert_eq!(kinds(&outcome), [(CLEARED, Major)]);
@@ -225,7 +229,7 @@ fn silence_of_an_argument_with_a_default_counts_from_the_start() {
     let arguments = json!({"t": series("t", json!("0"))});
     let mut world = World::field(arguments, json!({"MAJOR": rule}), json!(null));
     world.now += MINUTE;
-    let outcome = world.evaluate(&Event::Started);
+    let outcome = world.evaluate(&AlarmRuleEvent::Started);
     assert_eq!(outcome.next_check, Some(NOON + 10 * MINUTE));
     assert_eq!(world.wait(HOUR, outcome.next_check).len(), 1);
 }
@@ -238,22 +242,25 @@ fn late_values_are_dropped() {
         json!(null),
     );
     world.t(10.0);
-    let late = world.update(NeedKind::TimeSeries, NOON - 1, &[("t", Value::Long(60))]);
+    let late = world.update(AlarmInputKind::TimeSeries, NOON - 1, &[("t", KvValue::Long(60))]);
     assert!(late.actions.is_empty());
     assert_eq!(
         world
-            .update(NeedKind::TimeSeries, NOON, &[("t", Value::Long(60))])
+            .update(AlarmInputKind::TimeSeries, NOON, &[("t", KvValue::Long(60))])
             .actions
             .len(),
         1
     );
     // Of several points in one message, the newest counts.
-    let change = |ts, value| super::Change {
+    let change = |ts, value| super::AlarmInputChange {
         need: 0,
         ts,
-        value: ValueRef::Long(value),
+        value: KvValueRef::Long(value),
     };
-    let outcome = world.evaluate(&Event::Update(&[change(NOON + 2, 70), change(NOON + 1, 10)]));
+    let outcome = world.evaluate(&AlarmRuleEvent::Update(&[
+        change(NOON + 2, 70),
+        change(NOON + 1, 10),
+    ]));
     assert_eq!(kinds(&outcome), [(UPDATED, Major)]);
 }
 
@@ -298,7 +305,7 @@ fn severity_goes_up_with_repeats_and_details_name_arguments() {
     world.now += 1;
     assert_eq!(kinds(&world.t(60.0)), [(CHANGED, Critical)]);
     let id = world.state.alarm(&world.rules, 0).unwrap().id;
-    world.evaluate(&Event::AlarmCleared(id));
+    world.evaluate(&AlarmRuleEvent::AlarmCleared(id));
     assert!(world.state.is_idle());
 }
 
@@ -311,11 +318,14 @@ fn a_deleted_point_gives_way_to_the_one_before() {
         json!(null),
     );
     world.t(10.0);
-    world.stored.values.insert(0, (NOON - 5, Value::Long(60)));
-    assert_eq!(kinds(&world.evaluate(&Event::Removed(&[0]))), [(RAISED, Major)]);
+    world.stored.values.insert(0, (NOON - 5, KvValue::Long(60)));
+    assert_eq!(
+        kinds(&world.evaluate(&AlarmRuleEvent::Removed(&[0]))),
+        [(RAISED, Major)]
+    );
     world.stored.values.clear();
     assert!(
-        world.evaluate(&Event::Removed(&[0])).actions.is_empty(),
+        world.evaluate(&AlarmRuleEvent::Removed(&[0])).actions.is_empty(),
         "nothing but the default remains"
     );
 }
@@ -329,6 +339,6 @@ fn an_attribute_counts_even_if_the_store_knows_a_later_time() {
         json!({"MAJOR": t_field("GREATER", 50.0, json!({}))}),
         json!(null),
     );
-    world.stored.values.insert(0, (NOON + 1, Value::Long(60)));
-    assert_eq!(world.attribute("t", Value::Long(60)).actions.len(), 1);
+    world.stored.values.insert(0, (NOON + 1, KvValue::Long(60)));
+    assert_eq!(world.attribute("t", KvValue::Long(60)).actions.len(), 1);
 }

@@ -3,18 +3,19 @@
 use std::sync::Arc;
 
 use fieldline_model::entity::AlarmSeverity::Critical;
-use fieldline_model::kv::{Value, ValueRef};
+use fieldline_model::kv::{KvValue, KvValueRef};
 use proptest::prelude::{Strategy, any, prop, prop_oneof, proptest};
 use serde_json::json;
 use uuid::Uuid;
 
 use super::{
-    Change, Event, NOON, NeedKind, Outcome, RAISED, Rules, State, Stored, World, alarm, duration, evaluate,
-    kinds, profile_rules, repeating, series, simple, t_field, t_rule,
+    AlarmInputChange, AlarmInputKind, AlarmRuleEvent, AlarmRuleOutcome, AlarmRuleSet, AlarmRuleState, NOON,
+    RAISED, Stored, World, alarm, duration, evaluate, kinds, profile_rules, repeating, series, simple,
+    t_field, t_rule,
 };
 use crate::alarm_rules::ActiveAlarm;
 
-fn five_alarms() -> Arc<Rules> {
+fn five_alarms() -> Arc<AlarmRuleSet> {
     let specs = [simple(), duration(30), repeating(3), duration(5), repeating(2)];
     let alarms: Vec<_> = specs
         .into_iter()
@@ -30,7 +31,7 @@ fn five_alarms() -> Arc<Rules> {
     profile_rules(json!(alarms))
 }
 
-fn field() -> Arc<Rules> {
+fn field() -> Arc<AlarmRuleSet> {
     let hours = json!({"type": "SPECIFIC_TIME", "timezone": "Europe/Berlin", "daysOfWeek": [1], "startsOn": 0,
         "endsOn": 54_000_000});
     let lasting = json!({"type": "DURATION", "unit": "SECONDS", "value": {"staticValue": 20}});
@@ -38,7 +39,7 @@ fn field() -> Arc<Rules> {
         "CRITICAL": t_field("GREATER", 60.0, lasting.clone()),
         "MAJOR": t_field("GREATER", 50.0, json!({"schedule": {"staticValue": hours}})),
     }, "clearRule": t_field("LESS", 20.0, lasting)});
-    Rules::from_calculated_field("f", &configuration).unwrap()
+    AlarmRuleSet::from_calculated_field("f", &configuration).unwrap()
 }
 
 #[test]
@@ -47,7 +48,7 @@ fn an_idle_device_with_five_alarms_is_small() {
     let outcome = world.t(30.0);
     assert!(!outcome.changed);
     assert!(world.state.is_idle());
-    let bytes = size_of::<State>() + world.state.heap_bytes();
+    let bytes = size_of::<AlarmRuleState>() + world.state.heap_bytes();
     assert!(bytes <= 200, "{bytes} bytes in memory");
     let mut stored = Vec::new();
     world.state.encode(&mut stored);
@@ -84,7 +85,7 @@ fn running_rules_survive_changes_of_the_profile() {
 
     // An alarm type that is gone takes what it had with it.
     world.rules = profile_rules(json!([alarm("c", json!({}), json!(null))]));
-    let outcome = world.evaluate(&Event::Timer);
+    let outcome = world.evaluate(&AlarmRuleEvent::Timer);
     assert!(outcome.changed && outcome.actions.is_empty());
     assert!(world.state.is_idle());
 }
@@ -99,9 +100,9 @@ fn a_duration_goes_on_after_a_restart() {
     let next = world.t(60.0).next_check;
     let mut bytes = Vec::new();
     world.state.encode(&mut bytes);
-    world.state = State::decode(&bytes).unwrap();
+    world.state = AlarmRuleState::decode(&bytes).unwrap();
     world.now += 20_000;
-    assert_eq!(world.evaluate(&Event::Timer).next_check, next);
+    assert_eq!(world.evaluate(&AlarmRuleEvent::Timer).next_check, next);
     assert_eq!(world.wait(45_000, next).len(), 1);
 }
 
@@ -113,12 +114,12 @@ fn counters_of_a_lost_message_are_not_counted_twice() {
     let mut bytes = Vec::new();
     world.state.encode(&mut bytes);
     // The same message comes again after a crash.
-    world.state = State::decode(&bytes).unwrap();
+    world.state = AlarmRuleState::decode(&bytes).unwrap();
     assert_eq!(
         world.t(70.0),
-        Outcome {
+        AlarmRuleOutcome {
             next_check: Some(world.now + 5001),
-            ..Outcome::default()
+            ..AlarmRuleOutcome::default()
         }
     );
 }
@@ -126,25 +127,31 @@ fn counters_of_a_lost_message_are_not_counted_twice() {
 #[test]
 fn times_far_away_do_no_harm() {
     for rules in [five_alarms(), field()] {
-        let need = rules.find(NeedKind::TimeSeries, "t").unwrap() as u16;
+        let need = rules.find(AlarmInputKind::TimeSeries, "t").unwrap() as u16;
         for first in [i64::MIN, -1, 0, 1, i64::MAX] {
             for second in [i64::MIN, 0, NOON, i64::MAX] {
-                let mut state = State::new(&rules, NOON);
+                let mut state = AlarmRuleState::new(&rules, NOON);
                 for ts in [first, second] {
                     for value in [70, 10] {
-                        let change = Change {
+                        let change = AlarmInputChange {
                             need,
                             ts,
-                            value: ValueRef::Long(value),
+                            value: KvValueRef::Long(value),
                         };
                         evaluate(
                             &rules,
                             &mut state,
-                            &Event::Update(&[change]),
+                            &AlarmRuleEvent::Update(&[change]),
                             &Stored::default(),
                             NOON,
                         );
-                        let outcome = evaluate(&rules, &mut state, &Event::Timer, &Stored::default(), NOON);
+                        let outcome = evaluate(
+                            &rules,
+                            &mut state,
+                            &AlarmRuleEvent::Timer,
+                            &Stored::default(),
+                            NOON,
+                        );
                         assert!(outcome.next_check.is_none_or(|next| next > NOON));
                     }
                 }
@@ -172,23 +179,23 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// Ids are new each time: they are compared by the order in which they appear.
-fn apply(rules: &Rules, state: &mut State, step: &Step, now: i64) -> Outcome {
+fn apply(rules: &AlarmRuleSet, state: &mut AlarmRuleState, step: &Step, now: i64) -> AlarmRuleOutcome {
     let stored = Stored::default();
-    let need = rules.find(NeedKind::TimeSeries, "t").unwrap() as u16;
+    let need = rules.find(AlarmInputKind::TimeSeries, "t").unwrap() as u16;
     let mut outcome = match step {
         Step::Value(value, late) => {
-            let change = Change {
+            let change = AlarmInputChange {
                 need,
                 ts: now + late,
-                value: ValueRef::Long(*value),
+                value: KvValueRef::Long(*value),
             };
-            evaluate(rules, state, &Event::Update(&[change]), &stored, now)
+            evaluate(rules, state, &AlarmRuleEvent::Update(&[change]), &stored, now)
         }
         Step::Clear(alarm) => {
             let id = state.alarm(rules, *alarm).map_or(Uuid::nil(), |alarm| alarm.id);
-            evaluate(rules, state, &Event::AlarmCleared(id), &stored, now)
+            evaluate(rules, state, &AlarmRuleEvent::AlarmCleared(id), &stored, now)
         }
-        Step::Timer | Step::Pass(_) => evaluate(rules, state, &Event::Timer, &stored, now),
+        Step::Timer | Step::Pass(_) => evaluate(rules, state, &AlarmRuleEvent::Timer, &stored, now),
     };
     for action in &mut outcome.actions {
         action.id = Uuid::nil();
@@ -196,8 +203,8 @@ fn apply(rules: &Rules, state: &mut State, step: &Step, now: i64) -> Outcome {
     outcome
 }
 
-fn same_with_and_without_storing(rules: &Rules, steps: &[Step]) {
-    let mut kept = State::new(rules, NOON);
+fn same_with_and_without_storing(rules: &AlarmRuleSet, steps: &[Step]) {
+    let mut kept = AlarmRuleState::new(rules, NOON);
     let mut read_back = kept.clone();
     let mut now = NOON;
     for step in steps {
@@ -206,7 +213,7 @@ fn same_with_and_without_storing(rules: &Rules, steps: &[Step]) {
         }
         let mut bytes = Vec::new();
         read_back.encode(&mut bytes);
-        read_back = State::decode(&bytes).unwrap();
+        read_back = AlarmRuleState::decode(&bytes).unwrap();
         let first = apply(rules, &mut kept, step, now);
         let second = apply(rules, &mut read_back, step, now);
         assert_eq!(first, second, "after {step:?}");
@@ -223,29 +230,29 @@ proptest! {
 
     #[test]
     fn damaged_bytes_never_panic(mut noise in prop::collection::vec(any::<u8>(), 0..200), at in any::<usize>(), flip in 1..255u8) {
-        let _ = State::decode(&noise);
+        let _ = AlarmRuleState::decode(&noise);
         if let Some(first) = noise.first_mut() {
             *first = 1;
         }
-        let _ = State::decode(&noise);
+        let _ = AlarmRuleState::decode(&noise);
 
         let rules = five_alarms();
-        let mut state = State::new(&rules, NOON);
-        let value = Value::Long(70);
-        let need = rules.find(NeedKind::TimeSeries, "t").unwrap() as u16;
-        let change = Change { need, ts: NOON, value: value.as_ref() };
-        evaluate(&rules, &mut state, &Event::Update(&[change]), &Stored::default(), NOON);
+        let mut state = AlarmRuleState::new(&rules, NOON);
+        let value = KvValue::Long(70);
+        let need = rules.find(AlarmInputKind::TimeSeries, "t").unwrap() as u16;
+        let change = AlarmInputChange { need, ts: NOON, value: value.as_ref() };
+        evaluate(&rules, &mut state, &AlarmRuleEvent::Update(&[change]), &Stored::default(), NOON);
         state.set_alarm(&rules, 0, Some(ActiveAlarm { id: Uuid::from_u128(1), severity: Critical, start_ts: 5 }));
         let mut bytes = Vec::new();
         state.encode(&mut bytes);
         let at = at % bytes.len();
         bytes[at] ^= flip;
-        if let Ok(mut damaged) = State::decode(&bytes) {
-            let later = Change { ts: NOON + 9, ..change };
-            evaluate(&rules, &mut damaged, &Event::Update(&[later]), &Stored::default(), NOON + 9);
-            evaluate(&rules, &mut damaged, &Event::Timer, &Stored::default(), NOON + 99);
+        if let Ok(mut damaged) = AlarmRuleState::decode(&bytes) {
+            let later = AlarmInputChange { ts: NOON + 9, ..change };
+            evaluate(&rules, &mut damaged, &AlarmRuleEvent::Update(&[later]), &Stored::default(), NOON + 9);
+            evaluate(&rules, &mut damaged, &AlarmRuleEvent::Timer, &Stored::default(), NOON + 99);
         }
         bytes.truncate(at);
-        assert!(State::decode(&bytes).is_err());
+        assert!(AlarmRuleState::decode(&bytes).is_err());
     }
 }

@@ -1,17 +1,17 @@
 //! Every operation on every type of value.
 
-use fieldline_model::kv::Value;
+use fieldline_model::kv::KvValue;
 use serde_json::json;
 
 use super::{NOON, World, filter, number, series, simple};
-use crate::alarm_rules::{NeedKind, NeedOf};
+use crate::alarm_rules::{AlarmInputKind, AlarmInputSource};
 
-fn text(value: &str) -> Value {
-    Value::Text(value.into())
+fn text(value: &str) -> KvValue {
+    KvValue::Text(value.into())
 }
 
 /// Whether an alarm is raised by a value of `t` in a device profile, and in a calculated field.
-fn both(predicate: &serde_json::Value, value: &Value) -> (bool, bool) {
+fn both(predicate: &serde_json::Value, value: &KvValue) -> (bool, bool) {
     let rule = json!({"condition": {"condition": [filter(predicate.clone())], "spec": simple()}});
     let mut profile = World::profile(json!({"MAJOR": rule}), json!(null));
     let in_profile = profile.telemetry(&[("t", value.clone())]);
@@ -43,11 +43,14 @@ fn numbers() {
         let predicate = number(operation, json!({"defaultValue": limit}));
         for (value, expected) in [4.0, 5.0, 6.0].into_iter().zip(expected) {
             assert_eq!(
-                both(&predicate, &Value::Double(value)),
+                both(&predicate, &KvValue::Double(value)),
                 (expected, expected),
                 "{value} {operation} 5"
             );
-            assert_eq!(both(&predicate, &Value::Long(value as i64)), (expected, expected));
+            assert_eq!(
+                both(&predicate, &KvValue::Long(value as i64)),
+                (expected, expected)
+            );
             assert_eq!(
                 both(&predicate, &text(&format!(" {value:.1}f "))),
                 (expected, expected)
@@ -55,9 +58,9 @@ fn numbers() {
         }
     }
     let equals = |limit: f64| number("EQUAL", json!({"defaultValue": limit}));
-    assert_eq!(both(&equals(1.0), &Value::Bool(true)), (true, true));
+    assert_eq!(both(&equals(1.0), &KvValue::Bool(true)), (true, true));
     assert_eq!(
-        both(&equals(0.0), &Value::Double(-0.0)),
+        both(&equals(0.0), &KvValue::Double(-0.0)),
         (false, false),
         "the zeros of boxed doubles differ"
     );
@@ -122,10 +125,10 @@ fn texts() {
     let written =
         |with: &str| json!({"type": "STRING", "operation": "EQUAL", "value": {"defaultValue": with}});
     for (value, with) in [
-        (Value::Double(25.0), "25.0"),
-        (Value::Long(-3), "-3"),
-        (Value::Bool(true), "true"),
-        (Value::Json("{\"a\":1}".into()), "{\"a\":1}"),
+        (KvValue::Double(25.0), "25.0"),
+        (KvValue::Long(-3), "-3"),
+        (KvValue::Bool(true), "true"),
+        (KvValue::Json("{\"a\":1}".into()), "{\"a\":1}"),
     ] {
         assert_eq!(
             both(&written(with), &value),
@@ -140,12 +143,12 @@ fn booleans_of_numbers_differ_between_the_forms() {
     let is_true = json!({"type": "BOOLEAN", "operation": "EQUAL", "value": {"defaultValue": true}});
     let is_not = json!({"type": "BOOLEAN", "operation": "NOT_EQUAL", "value": {"defaultValue": true}});
     for (value, expected) in [
-        (Value::Bool(true), (true, true)),
-        (Value::Bool(false), (false, false)),
-        (Value::Long(2), (true, true)),
-        (Value::Long(0), (false, false)),
-        (Value::Long(-2), (false, true)),
-        (Value::Double(-0.5), (false, true)),
+        (KvValue::Bool(true), (true, true)),
+        (KvValue::Bool(false), (false, false)),
+        (KvValue::Long(2), (true, true)),
+        (KvValue::Long(0), (false, false)),
+        (KvValue::Long(-2), (false, true)),
+        (KvValue::Double(-0.5), (false, true)),
         (text("TRUE"), (true, true)),
         (text("yes"), (false, false)),
     ] {
@@ -162,7 +165,7 @@ fn complex_predicates_nest() {
         between, number("EQUAL", json!({"defaultValue": 99}))]});
     for (value, expected) in [(10.0, false), (15.0, true), (20.0, false), (99.0, true)] {
         assert_eq!(
-            both(&predicate, &Value::Double(value)),
+            both(&predicate, &KvValue::Double(value)),
             (expected, expected),
             "{value}"
         );
@@ -178,9 +181,9 @@ fn dynamic_values_come_from_device_customer_and_tenant() {
         World::profile(json!({"MAJOR": rule}), json!(null))
     };
     let limits = [
-        (NeedOf::Originator, 10.0),
-        (NeedOf::Customer, 20.0),
-        (NeedOf::Tenant, 30.0),
+        (AlarmInputSource::Originator, 10.0),
+        (AlarmInputSource::Customer, 20.0),
+        (AlarmInputSource::Tenant, 30.0),
     ];
     // Source, whether it inherits, which of the limits exist, and the limit that counts.
     let cases = [
@@ -205,7 +208,7 @@ fn dynamic_values_come_from_device_customer_and_tenant() {
                     .iter()
                     .any(|need| need.of == of && &*need.key == "limit")
                 {
-                    world.store(of, "limit", Value::Double(value));
+                    world.store(of, "limit", KvValue::Double(value));
                 }
             }
             let outcome = world.t(value);
@@ -218,11 +221,11 @@ fn dynamic_values_come_from_device_customer_and_tenant() {
     }
     // What is no number counts as absent.
     let mut world = world("CURRENT_DEVICE", false);
-    world.store(NeedOf::Originator, "limit", text("hot"));
+    world.store(AlarmInputSource::Originator, "limit", text("hot"));
     assert!(world.t(50.0).actions.is_empty());
     assert_eq!(world.t(51.0).actions.len(), 1);
     // The limit itself may be what changes.
-    assert_eq!(world.attribute("limit", Value::Long(40)).actions.len(), 1);
+    assert_eq!(world.attribute("limit", KvValue::Long(40)).actions.len(), 1);
 }
 
 #[test]
@@ -240,22 +243,22 @@ fn constants_entity_fields_and_attributes_are_compared_as_well() {
             json!({"type": "BOOLEAN", "operation": "EQUAL", "value": {"defaultValue": true}})),
     ], "spec": simple()}});
     let mut world = World::profile(json!({"MINOR": rule}), json!(null));
-    world.store(NeedOf::Originator, "name", text("pump-1"));
+    world.store(AlarmInputSource::Originator, "name", text("pump-1"));
     assert!(
-        world.attribute("on", Value::Bool(true)).actions.is_empty(),
+        world.attribute("on", KvValue::Bool(true)).actions.is_empty(),
         "a constant has no default to meet"
     );
-    assert_eq!(world.attribute("mode", Value::Long(7)).actions.len(), 1);
-    world.store(NeedOf::Originator, "name", text("fan-1"));
-    assert!(world.attribute("on", Value::Bool(true)).actions.is_empty());
+    assert_eq!(world.attribute("mode", KvValue::Long(7)).actions.len(), 1);
+    world.store(AlarmInputSource::Originator, "name", text("fan-1"));
+    assert!(world.attribute("on", KvValue::Bool(true)).actions.is_empty());
 
     // Attributes of all scopes are one to a device profile.
-    assert_eq!(world.rules.find(NeedKind::Attribute(None), "on"), {
+    assert_eq!(world.rules.find(AlarmInputKind::Attribute(None), "on"), {
         use fieldline_model::timeseries::AttributeScope;
         world
             .rules
-            .find(NeedKind::Attribute(Some(AttributeScope::Client)), "on")
+            .find(AlarmInputKind::Attribute(Some(AttributeScope::Client)), "on")
     });
-    assert_eq!(world.rules.find(NeedKind::TimeSeries, "on"), None);
+    assert_eq!(world.rules.find(AlarmInputKind::TimeSeries, "on"), None);
     assert!(world.now == NOON);
 }

@@ -1,16 +1,16 @@
 //! Days, hours, time zones and changes of clocks.
 
-use fieldline_model::kv::Value;
+use fieldline_model::kv::KvValue;
 use serde_json::{Value as Json, json};
 
-use super::{HOUR, MINUTE, NOON, NeedOf, World, duration, repeating, simple, t_rule};
-use crate::alarm_rules::Event;
-use crate::alarm_rules::parse::At;
-use crate::alarm_rules::schedule::{Schedule, ScheduleType};
+use super::{AlarmInputSource, HOUR, MINUTE, NOON, World, duration, repeating, simple, t_rule};
+use crate::alarm_rules::AlarmRuleEvent;
+use crate::alarm_rules::parse::ConfigCursor;
+use crate::alarm_rules::schedule::{AlarmSchedule, ScheduleType};
 
-fn schedule(json: &Json) -> Schedule {
-    let at = At::root(json, "schedule");
-    Schedule::parse(&at, ScheduleType::parse(&at).unwrap()).unwrap()
+fn schedule(json: &Json) -> AlarmSchedule {
+    let at = ConfigCursor::root(json, "schedule");
+    AlarmSchedule::parse(&at, ScheduleType::parse(&at).unwrap()).unwrap()
 }
 
 fn specific(zone: &str, days: &[u8], starts: i64, ends: i64) -> Json {
@@ -191,8 +191,9 @@ fn a_rule_out_of_schedule_is_false_at_the_time_of_the_event() {
     world.now = NOON + HOUR;
     assert!(world.t(60.0).actions.is_empty());
     // An event of an earlier time is in it, and is the first again.
-    let late =
-        |world: &mut World, ts| world.update(super::NeedKind::TimeSeries, ts, &[("t", Value::Long(60))]);
+    let late = |world: &mut World, ts| {
+        world.update(super::AlarmInputKind::TimeSeries, ts, &[("t", KvValue::Long(60))])
+    };
     assert!(late(&mut world, NOON + 1).actions.is_empty());
     assert_eq!(late(&mut world, NOON + 2).actions.len(), 1);
 }
@@ -223,11 +224,11 @@ fn a_schedule_may_come_from_an_attribute() {
     let mut world = World::profile(json!({"MAJOR": rule}), json!(null));
     assert!(world.t(60.0).actions.is_empty());
     let noon = r#"{"timezone":"UTC","daysOfWeek":[1],"startsOn":43200000,"endsOn":0}"#;
-    world.store(NeedOf::Tenant, "hours", Value::Json(noon.into()));
+    world.store(AlarmInputSource::Tenant, "hours", KvValue::Json(noon.into()));
     world.now += 1;
     assert_eq!(world.t(60.0).actions.len(), 1);
     // What cannot be read is not used.
-    world.store(NeedOf::Originator, "hours", Value::Json("{}".into()));
+    world.store(AlarmInputSource::Originator, "hours", KvValue::Json("{}".into()));
     world.now += 1;
     assert!(world.t(60.0).actions.is_empty());
 }
@@ -245,7 +246,7 @@ fn a_calculated_field_is_looked_at_when_its_schedule_begins() {
     assert!(outcome.actions.is_empty());
     let actions = world.wait(9 * MINUTE, outcome.next_check);
     assert_eq!(actions, []);
-    let next = world.evaluate(&Event::Timer).next_check;
+    let next = world.evaluate(&AlarmRuleEvent::Timer).next_check;
     let actions = world.wait(30 * MINUTE, next);
     assert_eq!(actions.len(), 1, "once, and not every minute");
     assert_eq!(actions[0].start_ts, NOON);
@@ -263,16 +264,19 @@ fn a_calculated_field_takes_its_schedule_from_an_argument() {
     let mut world = World::field(arguments, json!({"MAJOR": rule}), json!(null));
     world.attribute(
         "hours",
-        Value::Json(specific("UTC", &[2], 0, 0).to_string().into()),
+        KvValue::Json(specific("UTC", &[2], 0, 0).to_string().into()),
     );
     world.now += 1;
     assert!(world.t(60.0).actions.is_empty());
     world.now += 1;
     assert_eq!(
-        world.attribute("hours", Value::Text("{}".into())).actions.len(),
+        world.attribute("hours", KvValue::Text("{}".into())).actions.len(),
         1
     );
     world.now += 1;
-    let error = world.attribute("hours", Value::Text("[]".into())).error.unwrap();
+    let error = world
+        .attribute("hours", KvValue::Text("[]".into()))
+        .error
+        .unwrap();
     assert_eq!(error.to_string(), "schedule must be a JSON object");
 }

@@ -297,7 +297,7 @@ fn fields_of_every_type_are_checked_with_their_scripts() {
 #[test]
 fn limits_of_the_tenant_are_kept() {
     use fieldline_model::entity::TenantProfile;
-    use fieldline_model::entity::calculated_field::Configuration;
+    use fieldline_model::entity::calculated_field::CalculatedFieldConfiguration;
 
     let limits = |settings: Json| {
         CalculatedFieldLimits::of(&TenantProfile {
@@ -344,7 +344,7 @@ fn limits_of_the_tenant_are_kept() {
             json!({ "maxRelationLevelPerCfArgument": 3 }),
         ),
     ] {
-        let parsed = Configuration::parse(kind, &configuration).unwrap();
+        let parsed = CalculatedFieldConfiguration::parse(kind, &configuration).unwrap();
         let error = limits(json!({})).check(&parsed).unwrap_err();
         assert_eq!(error.field(), setting, "{error}");
         assert_eq!(limits(allowing).check(&parsed), Ok(()));

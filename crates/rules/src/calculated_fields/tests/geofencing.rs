@@ -4,12 +4,12 @@ use CalculatedFieldType::Geofencing;
 
 use super::*;
 use crate::calculated_fields::perimeter::{Perimeter, distance};
-use crate::calculated_fields::{NeedSource, RelationChange, Role};
+use crate::calculated_fields::{FieldInputRole, FieldInputSource, RelationChange};
 
 const SQUARE: &str = "[[50.0,30.0],[50.0,31.0],[51.0,31.0],[51.0,30.0]]";
 const CIRCLE: &str = r#"{"latitude":50.5,"longitude":30.5,"radius":10000}"#;
 
-fn fence(report: &str, direction: &str) -> Arc<Field> {
+fn fence(report: &str, direction: &str) -> Arc<CompiledField> {
     field(
         Geofencing,
         json!({
@@ -27,17 +27,17 @@ fn fence(report: &str, direction: &str) -> Arc<Field> {
     )
 }
 
-fn zone<'a>(field: &Field, entity: u128, perimeter: &'a str) -> Update<'a> {
+fn zone<'a>(field: &CompiledField, entity: u128, perimeter: &'a str) -> ArgumentUpdate<'a> {
     of(
         field,
         device(entity),
         "allowed",
         NOW - 1_000,
-        ValueRef::Json(perimeter),
+        KvValueRef::Json(perimeter),
     )
 }
 
-fn at(field: &Field, ts: i64, latitude: f64, longitude: f64) -> [Update<'static>; 2] {
+fn at(field: &CompiledField, ts: i64, latitude: f64, longitude: f64) -> [ArgumentUpdate<'static>; 2] {
     [
         double(field, "latitude", ts, latitude),
         double(field, "longitude", ts, longitude),
@@ -50,8 +50,8 @@ fn the_group_reports_what_all_its_zones_say_together() {
     let field = fence(both, "TO");
     assert!(field.follows_relations());
     let need = &field.needs()[2];
-    assert_eq!(need.role, Role::Zones);
-    assert!(matches!(&need.source, NeedSource::Path(levels) if levels.len() == 1));
+    assert_eq!(need.role, FieldInputRole::Zones);
+    assert!(matches!(&need.source, FieldInputSource::Path(levels) if levels.len() == 1));
 
     let mut state = state(&field, &[zone(&field, 11, SQUARE), zone(&field, 12, CIRCLE)]);
     // Far outside; the centre of both; only in the square; outside again.
@@ -164,7 +164,7 @@ fn zones_come_and_go() {
 
     assert!(field.relations_due(&state, NOW));
     let found = [device(12)];
-    let zones = [Update::Zones {
+    let zones = [ArgumentUpdate::Zones {
         argument: 2,
         entities: &found,
     }];

@@ -4,13 +4,13 @@ use CalculatedFieldType::EntityAggregation;
 
 use super::*;
 use crate::calculated_fields::IntervalAnswer;
-use crate::calculated_fields::interval::Calendar;
+use crate::calculated_fields::interval::IntervalCalendar;
 
 const HOUR: i64 = 3_600_000;
 /// 2023-11-14 22:00:00 UTC.
 const TEN: i64 = 1_699_999_200_000;
 
-fn hourly(watermark: u64, intermediate: bool) -> Arc<Field> {
+fn hourly(watermark: u64, intermediate: bool) -> Arc<CompiledField> {
     field(
         EntityAggregation,
         json!({
@@ -28,18 +28,18 @@ fn hourly(watermark: u64, intermediate: bool) -> Arc<Field> {
     )
 }
 
-fn energy(field: &Field, ts: i64) -> [Update<'static>; 1] {
+fn energy(field: &CompiledField, ts: i64) -> [ArgumentUpdate<'static>; 1] {
     [double(field, "energy", ts, 1.0)]
 }
 
 /// Answers all queries with this number.
-fn answered(field: &Field, outcome: &Outcome, value: Option<f64>) -> Vec<Json> {
+fn answered(field: &CompiledField, outcome: &FieldOutcome, value: Option<f64>) -> Vec<Json> {
     let answers: Vec<IntervalAnswer> = outcome
         .queries
         .iter()
         .map(|query| IntervalAnswer {
             query: query.clone(),
-            value: value.map(Value::Double),
+            value: value.map(KvValue::Double),
         })
         .collect();
     let outputs = field.answer(&answers).unwrap();
@@ -161,7 +161,7 @@ fn what_happened_during_a_stop_is_made_up_for_within_the_watermark() {
 #[test]
 fn intervals_are_those_of_the_calendar_and_the_time_zone() {
     let bounds = |interval: Json, at: &str| {
-        let calendar = Calendar::new(&serde_json::from_value(interval).unwrap()).unwrap();
+        let calendar = IntervalCalendar::new(&serde_json::from_value(interval).unwrap()).unwrap();
         let at = chrono::DateTime::parse_from_rfc3339(at)
             .unwrap()
             .timestamp_millis();

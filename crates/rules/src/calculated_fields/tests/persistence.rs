@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::calculated_fields::DecodeError;
+use crate::calculated_fields::FieldStateError;
 
-fn every_kind() -> Vec<(Arc<Field>, State)> {
+fn every_kind() -> Vec<(Arc<CompiledField>, CalculatedFieldState)> {
     let square = "[[[0,0],[0,9],[9,9],[9,0]],[[1,1],[2,2]]]";
     let circle = r#"{"latitude":5,"longitude":6,"radius":7}"#;
     let script = field(
@@ -20,10 +20,10 @@ fn every_kind() -> Vec<(Arc<Field>, State)> {
         &[
             double(&script, "r", NOW - 3, -1.5),
             double(&script, "r", NOW, f64::MAX),
-            of(&script, device(1), "s", NOW, ValueRef::Json("{\"a\":1}")),
+            of(&script, device(1), "s", NOW, KvValueRef::Json("{\"a\":1}")),
         ],
     );
-    let undefined = [of(&script, device(1), "r", NOW - 1, ValueRef::Long(i64::MIN))];
+    let undefined = [of(&script, device(1), "r", NOW - 1, KvValueRef::Long(i64::MIN))];
     script
         .update(&mut scripted, &undefined, &[field_id(3)], NOW)
         .unwrap();
@@ -39,14 +39,14 @@ fn every_kind() -> Vec<(Arc<Field>, State)> {
     let mut fenced = state(
         &fence,
         &[
-            of(&fence, device(1), "z", NOW, ValueRef::Json(square)),
-            of(&fence, device(2), "z", NOW, ValueRef::Json(circle)),
+            of(&fence, device(1), "z", NOW, KvValueRef::Json(square)),
+            of(&fence, device(2), "z", NOW, KvValueRef::Json(circle)),
             double(&fence, "latitude", NOW, 5.0),
             double(&fence, "longitude", NOW, 5.0),
         ],
     );
     evaluate(&fence, &mut fenced, NOW).unwrap();
-    let third = [of(&fence, device(3), "z", NOW, ValueRef::Json(circle))];
+    let third = [of(&fence, device(3), "z", NOW, KvValueRef::Json(circle))];
     fence.update(&mut fenced, &third, &[], NOW).unwrap();
 
     let related = field(
@@ -62,8 +62,8 @@ fn every_kind() -> Vec<(Arc<Field>, State)> {
     let aggregated = state(
         &related,
         &[
-            Update::Related(&entities),
-            of(&related, device(4), "t", NOW, ValueRef::Bool(true)),
+            ArgumentUpdate::Related(&entities),
+            of(&related, device(4), "t", NOW, KvValueRef::Bool(true)),
         ],
     );
     let hourly = field(
@@ -84,7 +84,7 @@ fn every_kind() -> Vec<(Arc<Field>, State)> {
 }
 
 /// What is not stored is only of interest within one evaluation.
-fn settled(mut state: State) -> State {
+fn settled(mut state: CalculatedFieldState) -> CalculatedFieldState {
     state.changed.fill(false);
     state.added.clear();
     state
@@ -102,7 +102,7 @@ fn states_come_back_as_they_were_and_cuts_are_noticed() {
         longer.push(0);
         assert!(matches!(
             field.decode(device(1), &longer),
-            Err(DecodeError::Corrupt(_))
+            Err(FieldStateError::Corrupt(_))
         ));
     }
 }
@@ -118,7 +118,7 @@ fn a_state_of_other_arguments_is_stale() {
             .filter(|(other, _)| *other != at)
             .map(|(_, other)| other)
         {
-            assert_eq!(other.decode(device(1), &bytes), Err(DecodeError::Stale));
+            assert_eq!(other.decode(device(1), &bytes), Err(FieldStateError::Stale));
         }
     }
 }
@@ -149,7 +149,7 @@ proptest! {
         bytes.truncate(9);
         bytes.extend(tail);
         if let Ok(mut state) = field.decode(device(1), &bytes) {
-            let _ = field.evaluate(&mut state, &mut NoScripts, NOW);
+            let _ = field.evaluate(&mut state, &mut NoScriptRunner, NOW);
             prop_assert!(field.decode(device(1), &field.encode(&state)).is_ok());
         }
     }
@@ -161,7 +161,7 @@ proptest! {
         let at = at.index(bytes.len());
         bytes[at] = byte;
         if let Ok(mut state) = field.decode(device(1), &bytes) {
-            let _ = field.evaluate(&mut state, &mut NoScripts, NOW);
+            let _ = field.evaluate(&mut state, &mut NoScriptRunner, NOW);
             let _ = field.next_check(&state, NOW);
             field.restore(&mut state, NOW);
         }

@@ -3,9 +3,9 @@
 use CalculatedFieldType::Propagation;
 
 use super::*;
-use crate::calculated_fields::Targets;
+use crate::calculated_fields::OutputTargets;
 
-fn propagation(expression: Option<&str>) -> Arc<Field> {
+fn propagation(expression: Option<&str>) -> Arc<CompiledField> {
     field(
         Propagation,
         json!({
@@ -18,9 +18,9 @@ fn propagation(expression: Option<&str>) -> Arc<Field> {
     )
 }
 
-fn told(outcome: &Outcome) -> (Vec<EntityId>, Json) {
+fn told(outcome: &FieldOutcome) -> (Vec<EntityId>, Json) {
     let output = &outcome.outputs[0];
-    let Targets::Entities(entities) = &output.targets else {
+    let OutputTargets::Entities(entities) = &output.targets else {
         panic!("{outcome:?}");
     };
     (
@@ -43,7 +43,7 @@ fn changed_arguments_go_to_all_and_all_arguments_to_new_ones() {
 
     let related = [device(21), device(22)];
     field
-        .update(&mut state, &[Update::Related(&related)], &[], NOW)
+        .update(&mut state, &[ArgumentUpdate::Related(&related)], &[], NOW)
         .unwrap();
     let missing = evaluate(&field, &mut state, NOW).unwrap().not_ready.unwrap();
     assert_eq!(missing, "Required arguments are missing: model, temperature");
@@ -61,7 +61,7 @@ fn changed_arguments_go_to_all_and_all_arguments_to_new_ones() {
         )
     );
 
-    let model = [of(&field, device(1), "model", NOW + 1, ValueRef::Text("x"))];
+    let model = [of(&field, device(1), "model", NOW + 1, KvValueRef::Text("x"))];
     field.update(&mut state, &model, &[], NOW + 1).unwrap();
     let outcome = evaluate(&field, &mut state, NOW + 1).unwrap();
     assert_eq!(
@@ -73,8 +73,8 @@ fn changed_arguments_go_to_all_and_all_arguments_to_new_ones() {
     );
 
     let added = [
-        Update::RelatedAdded(device(20)),
-        Update::RelatedRemoved(device(22)),
+        ArgumentUpdate::RelatedAdded(device(20)),
+        ArgumentUpdate::RelatedRemoved(device(22)),
     ];
     assert_eq!(field.update(&mut state, &added, &[], NOW + 2), Ok(true));
     let outcome = evaluate(&field, &mut state, NOW + 2).unwrap();
@@ -89,7 +89,10 @@ fn a_script_makes_the_result_once_all_arguments_are_there() {
     let related = [device(21)];
     let mut state = state(
         &field,
-        &[Update::Related(&related), double(&field, "temperature", NOW, 2.5)],
+        &[
+            ArgumentUpdate::Related(&related),
+            double(&field, "temperature", NOW, 2.5),
+        ],
     );
     let mut scripts = Scripts::new();
     assert!(
@@ -99,7 +102,7 @@ fn a_script_makes_the_result_once_all_arguments_are_there() {
             .not_ready
             .is_some()
     );
-    let model = [of(&field, device(1), "model", NOW, ValueRef::Text("x"))];
+    let model = [of(&field, device(1), "model", NOW, KvValueRef::Text("x"))];
     field.update(&mut state, &model, &[], NOW).unwrap();
     let outcome = field.evaluate(&mut state, &mut scripts, NOW).unwrap();
     assert_eq!(told(&outcome), (related.to_vec(), json!({ "text": "x2.5" })));
@@ -111,21 +114,21 @@ fn there_are_no_more_targets_than_the_tenant_may_have() {
     let mut state = field.new_state(device(1));
     let many: Vec<EntityId> = (1..=101).map(device).collect();
     let error = field
-        .update(&mut state, &[Update::Related(&many)], &[], NOW)
+        .update(&mut state, &[ArgumentUpdate::Related(&many)], &[], NOW)
         .unwrap_err();
-    assert_eq!(error, EvalError::TooManyEntities(100));
+    assert_eq!(error, FieldEvaluationError::TooManyEntities(100));
     assert_eq!(state.related().len(), 100);
     assert!(
         field
-            .update(&mut state, &[Update::RelatedAdded(device(500))], &[], NOW)
+            .update(&mut state, &[ArgumentUpdate::RelatedAdded(device(500))], &[], NOW)
             .is_err()
     );
     assert_eq!(
-        field.update(&mut state, &[Update::RelatedRemoved(device(1))], &[], NOW),
+        field.update(&mut state, &[ArgumentUpdate::RelatedRemoved(device(1))], &[], NOW),
         Ok(true)
     );
     assert_eq!(
-        field.update(&mut state, &[Update::RelatedAdded(device(500))], &[], NOW),
+        field.update(&mut state, &[ArgumentUpdate::RelatedAdded(device(500))], &[], NOW),
         Ok(true)
     );
 }

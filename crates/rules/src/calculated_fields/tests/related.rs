@@ -4,7 +4,7 @@ use CalculatedFieldType::RelatedEntitiesAggregation;
 
 use super::*;
 
-fn aggregation(direction: &str) -> Arc<Field> {
+fn aggregation(direction: &str) -> Arc<CompiledField> {
     let metric = |function: &str, filter: Option<&str>, input: Json| json!({ "function": function, "filter": filter, "input": input });
     let key = || json!({ "type": "key", "key": "temperature" });
     field(
@@ -30,26 +30,32 @@ fn aggregation(direction: &str) -> Arc<Field> {
     )
 }
 
-fn temperature(field: &Field, entity: u128, ts: i64, value: f64) -> Update<'static> {
-    of(field, device(entity), "temperature", ts, ValueRef::Double(value))
+fn temperature(field: &CompiledField, entity: u128, ts: i64, value: f64) -> ArgumentUpdate<'static> {
+    of(
+        field,
+        device(entity),
+        "temperature",
+        ts,
+        KvValueRef::Double(value),
+    )
 }
 
-fn started(field: &Field) -> State {
+fn started(field: &CompiledField) -> CalculatedFieldState {
     let related = [device(33), device(31), device(32)];
-    let mut updates = vec![Update::Related(&related)];
+    let mut updates = vec![ArgumentUpdate::Related(&related)];
     for (entity, value) in [(31, -10.1), (32, -3.2), (33, -0.1)] {
         updates.push(temperature(field, entity, NOW - entity as i64, value));
-        updates.push(Update::Missing {
+        updates.push(ArgumentUpdate::Missing {
             argument: number(field, "on"),
             entity: device(entity),
         });
     }
     let argument = number(field, "on");
-    updates.push(Update::Value {
+    updates.push(ArgumentUpdate::Value {
         argument,
         entity: device(31),
         ts: NOW,
-        value: ValueRef::Bool(false),
+        value: KvValueRef::Bool(false),
     });
     state(field, &updates)
 }
@@ -107,8 +113,8 @@ fn entities_that_come_and_go_are_told_at_once() {
     let mut state = started(&field);
     field.evaluate(&mut state, &mut scripts, NOW).unwrap();
     let news = [
-        Update::RelatedRemoved(device(31)),
-        Update::RelatedAdded(device(40)),
+        ArgumentUpdate::RelatedRemoved(device(31)),
+        ArgumentUpdate::RelatedAdded(device(40)),
     ];
     assert_eq!(field.update(&mut state, &news, &[], NOW + 1), Ok(true));
     let outcome = field.evaluate(&mut state, &mut scripts, NOW + 1);
@@ -116,7 +122,7 @@ fn entities_that_come_and_go_are_told_at_once() {
     assert!(outcome.is_ok() || outcome.unwrap_err().to_string().len() > 3);
     let values = [
         temperature(&field, 40, NOW + 2, 8.0),
-        Update::Missing {
+        ArgumentUpdate::Missing {
             argument: number(&field, "on"),
             entity: device(40),
         },
@@ -134,7 +140,7 @@ fn against_the_direction_of_the_relation_there_is_one_entity() {
     let outcome = evaluate(&field, &mut state, NOW).unwrap();
     assert!(outcome.not_ready.unwrap().contains("Found: 3."));
     assert_eq!(outcome.next_check, None);
-    let none = [Update::Related(&[])];
+    let none = [ArgumentUpdate::Related(&[])];
     field.update(&mut state, &none, &[], NOW).unwrap();
     assert!(
         evaluate(&field, &mut state, NOW)
@@ -161,14 +167,20 @@ fn sums_are_those_of_the_decimals_that_people_see() {
     let mut state = state(
         &field,
         &[
-            Update::Related(&related),
+            ArgumentUpdate::Related(&related),
             temperature(&field, 31, NOW, 0.1),
             temperature(&field, 32, NOW, 0.2),
         ],
     );
     assert_eq!(body(evaluate(&field, &mut state, NOW)), json!({ "sum": 0.3 }));
-    let text = [of(&field, device(31), "temperature", NOW, ValueRef::Text("warm"))];
+    let text = [of(
+        &field,
+        device(31),
+        "temperature",
+        NOW,
+        KvValueRef::Text("warm"),
+    )];
     field.update(&mut state, &text, &[], NOW).unwrap();
     let error = evaluate(&field, &mut state, NOW + 30_000).unwrap_err();
-    assert_eq!(error, EvalError::Unparsable("warm".to_owned()));
+    assert_eq!(error, FieldEvaluationError::Unparsable("warm".to_owned()));
 }

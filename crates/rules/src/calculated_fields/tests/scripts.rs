@@ -4,7 +4,7 @@ use CalculatedFieldType::Script as ScriptType;
 
 use super::*;
 
-fn script(body: &str, output: Json) -> Arc<Field> {
+fn script(body: &str, output: Json) -> Arc<CompiledField> {
     field(
         ScriptType,
         json!({
@@ -16,14 +16,14 @@ fn script(body: &str, output: Json) -> Arc<Field> {
     )
 }
 
-fn warm(field: &Field) -> State {
-    let points: Vec<Update<'_>> = [20.0, 22.0, 27.0]
+fn warm(field: &CompiledField) -> CalculatedFieldState {
+    let points: Vec<ArgumentUpdate<'_>> = [20.0, 22.0, 27.0]
         .iter()
         .zip(1..)
         .map(|(value, at)| double(field, "t", NOW - 10_000 + at * 1_000, *value))
         .collect();
     let mut state = state(field, &points);
-    let limit = [of(field, device(1), "limit", NOW - 500, ValueRef::Long(25))];
+    let limit = [of(field, device(1), "limit", NOW - 500, KvValueRef::Long(25))];
     field.update(&mut state, &limit, &[], NOW).unwrap();
     state
 }
@@ -71,7 +71,7 @@ fn windows_hold_the_newest_points_within_limit_and_age() {
         assert_eq!(taken, Ok(true));
     }
     let mut scripts = Scripts::new();
-    let first = |outcome: Outcome| normal(&bodies(&outcome)[0]);
+    let first = |outcome: FieldOutcome| normal(&bodies(&outcome)[0]);
     let outcome = field.evaluate(&mut state, &mut scripts, NOW).unwrap();
     assert_eq!(first(outcome), json!({ "first": 22, "n": 4 }));
     // A minute later only the last point is young enough, and then none.
@@ -157,11 +157,11 @@ fn a_state_that_grows_too_large_is_given_up() {
         }),
         ..CalculatedField::default()
     };
-    let small = Field::compile(&model, &limits).unwrap();
+    let small = CompiledField::compile(&model, &limits).unwrap();
     for (field, fits) in [(field, true), (small, false)] {
         let mut state = field.new_state(device(1));
         let points: Vec<(i64, f64)> = (0..900).map(|at| (NOW - at, at as f64)).collect();
-        let update = [Update::Points {
+        let update = [ArgumentUpdate::Points {
             argument: 0,
             points: &points,
         }];

@@ -5,7 +5,7 @@ use CalculatedFieldType::Simple;
 use super::*;
 use crate::calculated_fields::number::rounded;
 
-fn simple(expression: &str, decimals: Option<i32>, use_latest_ts: bool) -> Arc<Field> {
+fn simple(expression: &str, decimals: Option<i32>, use_latest_ts: bool) -> Arc<CompiledField> {
     field(
         Simple,
         json!({
@@ -46,11 +46,11 @@ fn an_expression_is_evaluated_once_every_argument_has_a_value() {
 fn values_of_every_type_count_as_the_number_they_spell() {
     let field = simple("a + b", None, false);
     for (value, sum) in [
-        (ValueRef::Long(2), json!(3.0)),
-        (ValueRef::Double(2.5), json!(3.5)),
-        (ValueRef::Bool(true), json!(2.0)),
-        (ValueRef::Text(" 1e1 "), json!(11.0)),
-        (ValueRef::Json("4"), json!(5.0)),
+        (KvValueRef::Long(2), json!(3.0)),
+        (KvValueRef::Double(2.5), json!(3.5)),
+        (KvValueRef::Bool(true), json!(2.0)),
+        (KvValueRef::Text(" 1e1 "), json!(11.0)),
+        (KvValueRef::Json("4"), json!(5.0)),
     ] {
         let updates = [
             of(&field, device(1), "a", NOW, value),
@@ -62,7 +62,7 @@ fn values_of_every_type_count_as_the_number_they_spell() {
         );
     }
     let updates = [
-        of(&field, device(1), "a", NOW, ValueRef::Text("warm")),
+        of(&field, device(1), "a", NOW, KvValueRef::Text("warm")),
         double(&field, "b", NOW, 1.0),
     ];
     let error = evaluate(&field, &mut state(&field, &updates), NOW).unwrap_err();
@@ -85,7 +85,8 @@ fn what_has_no_value_is_an_error() {
 
 #[test]
 fn the_time_of_the_result_is_that_of_the_newest_argument_where_asked_for() {
-    let updates = |field: &Field| [double(field, "a", NOW - 7, 1.0), double(field, "b", NOW - 9, 2.0)];
+    let updates =
+        |field: &CompiledField| [double(field, "a", NOW - 7, 1.0), double(field, "b", NOW - 9, 2.0)];
     let timed = simple("a + b", Some(0), true);
     let result = body(evaluate(&timed, &mut state(&timed, &updates(&timed)), NOW));
     assert_eq!(result, json!({ "ts": NOW - 7, "values": { "result": 3 } }));
@@ -128,7 +129,7 @@ fn defaults_stand_in_for_absent_values_until_there_is_one() {
             "useLatestTs": true,
         }),
     );
-    let missing = |name: &str| Update::Missing {
+    let missing = |name: &str| ArgumentUpdate::Missing {
         argument: number(&field, name),
         entity: device(1),
     };
@@ -172,7 +173,7 @@ fn large_values_are_refused_by_the_name_of_their_argument() {
     let mut state = field.new_state(device(1));
     let long = "1".repeat(3_000);
     let updates = [
-        of(&field, device(1), "a", NOW, ValueRef::Text(&long)),
+        of(&field, device(1), "a", NOW, KvValueRef::Text(&long)),
         double(&field, "b", NOW, 1.0),
     ];
     let error = field.update(&mut state, &updates, &[], NOW).unwrap_err();
@@ -185,23 +186,23 @@ fn large_values_are_refused_by_the_name_of_their_argument() {
 #[test]
 fn numbers_are_rounded_as_people_round_decimals() {
     for (value, decimals, expected) in [
-        (49.4456, Some(0), Value::Long(49)),
-        (2.5, Some(0), Value::Long(3)),
-        (-2.5, Some(0), Value::Long(-3)),
-        (1.005, Some(2), Value::Double(1.01)),
-        (-1.005, Some(2), Value::Double(-1.01)),
-        (2.675, Some(2), Value::Double(2.68)),
-        (0.1 + 0.2, Some(3), Value::Double(0.3)),
-        (0.1 + 0.2, None, Value::Double(0.1 + 0.2)),
-        (1e300, Some(2), Value::Double(1e300)),
-        (1e-300, Some(2), Value::Double(0.0)),
-        (123_456_789.125, Some(2), Value::Double(123_456_789.13)),
-        (1e19, Some(0), Value::Long(i64::MAX)),
-        (7.0, Some(20), Value::Double(7.0)),
+        (49.4456, Some(0), KvValue::Long(49)),
+        (2.5, Some(0), KvValue::Long(3)),
+        (-2.5, Some(0), KvValue::Long(-3)),
+        (1.005, Some(2), KvValue::Double(1.01)),
+        (-1.005, Some(2), KvValue::Double(-1.01)),
+        (2.675, Some(2), KvValue::Double(2.68)),
+        (0.1 + 0.2, Some(3), KvValue::Double(0.3)),
+        (0.1 + 0.2, None, KvValue::Double(0.1 + 0.2)),
+        (1e300, Some(2), KvValue::Double(1e300)),
+        (1e-300, Some(2), KvValue::Double(0.0)),
+        (123_456_789.125, Some(2), KvValue::Double(123_456_789.13)),
+        (1e19, Some(0), KvValue::Long(i64::MAX)),
+        (7.0, Some(20), KvValue::Double(7.0)),
     ] {
         assert_eq!(rounded(value, decimals), Ok(expected), "{value} {decimals:?}");
     }
-    assert_eq!(rounded(f64::NAN, Some(2)), Err(EvalError::NotFinite));
+    assert_eq!(rounded(f64::NAN, Some(2)), Err(FieldEvaluationError::NotFinite));
 }
 
 #[test]

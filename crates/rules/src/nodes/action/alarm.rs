@@ -8,16 +8,16 @@ use std::sync::Arc;
 use fieldline_core::ports::AlarmApiResult;
 use fieldline_model::RuleNodeId;
 use fieldline_model::entity::Alarm;
-use fieldline_model::message::{Message, Metadata, MsgType};
-use fieldline_script::{Host, Output, Script};
+use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
+use fieldline_script::{Script, ScriptHost, ScriptOutput};
 use serde_json::Value;
 
 use super::derived;
-use crate::message::{Data, Msg};
-use crate::node::{Ctx, Label, Step};
+use crate::message::{MessageBody, RuleMessage};
+use crate::node::{ConnectionLabel, NodeContext, NodeResult};
 use crate::nodes::script;
 use crate::registry::NodeType;
-use crate::services::Services;
+use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[create::NODE, clear::NODE];
 
@@ -40,28 +40,28 @@ const DETAILS_TBEL: &str = "var details = {};\n\
 /// Has the script called that makes the details of an alarm; `then` goes on with them. It finds those that the alarm has so
 /// far in the metadata.
 fn with_details(
-    ctx: &mut Ctx<'_>,
+    ctx: &mut NodeContext<'_>,
     details: &Script,
-    msg: Msg,
+    msg: RuleMessage,
     before: Option<&Value>,
-    then: impl FnOnce(Msg, Option<Value>) -> Step + Send + 'static,
-) -> Step {
+    then: impl FnOnce(RuleMessage, Option<Value>) -> NodeResult + Send + 'static,
+) -> NodeResult {
     let before = before.map(|before| ("prevAlarmDetails", before.to_string()));
-    script::run_with(ctx, details, (msg, before), Host::call, |msg, made| {
-        then(msg, (made != Output::Null).then(|| made.to_value()))
+    script::run_with(ctx, details, (msg, before), ScriptHost::call, |msg, made| {
+        then(msg, (made != ScriptOutput::Null).then(|| made.to_value()))
     })
 }
 
 /// What became of an alarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
+enum AlarmNodeOutcome {
     Created,
     Updated,
     Cleared,
     None,
 }
 
-impl Change {
+impl AlarmNodeOutcome {
     fn of(result: &AlarmApiResult) -> Self {
         if result.created || result.replayed {
             Self::Created
@@ -76,33 +76,33 @@ impl Change {
 }
 
 /// Tells the rule engine what became of an alarm, and sends the alarm on.
-async fn tell(
-    services: &Arc<Services>,
+async fn notify_alarm(
+    services: &Arc<NodeServices>,
     node: RuleNodeId,
-    mut msg: Msg,
+    mut msg: RuleMessage,
     alarm: &Alarm,
-    change: Change,
-) -> Step {
+    change: AlarmNodeOutcome,
+) -> NodeResult {
     let (label, kind, flag) = match change {
-        Change::Created => ("Created", MsgType::EntityCreated, "isNewAlarm"),
-        Change::Updated => ("Updated", MsgType::EntityUpdated, "isExistingAlarm"),
-        Change::Cleared => ("Cleared", MsgType::AlarmClear, "isClearedAlarm"),
-        Change::None => return Step::success(msg),
+        AlarmNodeOutcome::Created => ("Created", MsgType::EntityCreated, "isNewAlarm"),
+        AlarmNodeOutcome::Updated => ("Updated", MsgType::EntityUpdated, "isExistingAlarm"),
+        AlarmNodeOutcome::Cleared => ("Cleared", MsgType::AlarmClear, "isClearedAlarm"),
+        AlarmNodeOutcome::None => return NodeResult::success(msg),
     };
     let body = match serde_json::to_value(alarm) {
         Ok(body) => body,
-        Err(error) => return Step::fail(msg, error.to_string()),
+        Err(error) => return NodeResult::fail(msg, error.to_string()),
     };
-    let metadata = Metadata::from_iter([("ruleNodeId", node.0.to_string())]);
+    let metadata = MetadataMap::from_iter([("ruleNodeId", node.0.to_string())]);
     let originator = alarm.originator.unwrap_or(msg.originator);
-    let mut told = Message::new(kind, originator, services.now_ms(), metadata, body.to_string());
+    let mut told = QueueMessage::new(kind, originator, services.now_ms(), metadata, body.to_string());
     told.id = derived::id(msg.id, node, 1);
     let pushed = services.engine.push(msg.tenant, told).await;
     msg.kind = MsgType::Alarm;
-    msg.data = Data::json(body);
+    msg.data = MessageBody::json(body);
     msg.meta.set(flag, "true");
     match pushed {
-        Ok(()) => Step::Next(msg, Label::from(label)),
-        Err(error) => Step::Fail(msg, error.into()),
+        Ok(()) => NodeResult::Next(msg, ConnectionLabel::from(label)),
+        Err(error) => NodeResult::Fail(msg, error.into()),
     }
 }

@@ -5,19 +5,19 @@ use std::ops::Deref;
 
 use bytes::Bytes;
 use fieldline_model::json::{self, JsonRules};
-use fieldline_model::record::{self, Record, RecordBatch, RecordBody};
-use fieldline_model::{Subject, TenantId};
+use fieldline_model::record::{self, JournalRecord, RecordBatch, RecordBody};
+use fieldline_model::{EntityKey, TenantId};
 
-use crate::message::Data;
+use crate::message::MessageBody;
 use crate::node::NodeError;
 
 /// Key-values by their times. The usual single row costs no allocation.
-pub(super) enum Rows {
+pub(super) enum KeyValueRows {
     One([(i64, Bytes); 1]),
     Many(Vec<(i64, Bytes)>),
 }
 
-impl Deref for Rows {
+impl Deref for KeyValueRows {
     type Target = [(i64, Bytes)];
 
     fn deref(&self) -> &Self::Target {
@@ -28,35 +28,35 @@ impl Deref for Rows {
     }
 }
 
-fn text(data: &Data) -> Cow<'_, str> {
+fn text(data: &MessageBody) -> Cow<'_, str> {
     data.to_text()
 }
 
 /// The rows of a telemetry body: an object of values, an object with `ts` and `values`, or an array of both. What has no
 /// time of its own gets `ts`. Nothing where the body holds no value.
-pub(super) fn telemetry(data: &Data, ts: i64) -> Result<Rows, NodeError> {
-    if let Data::Packed(bytes) = data
+pub(super) fn telemetry(data: &MessageBody, ts: i64) -> Result<KeyValueRows, NodeError> {
+    if let MessageBody::Packed(bytes) = data
         && !bytes.is_empty()
     {
-        return Ok(Rows::One([(ts, bytes.clone())]));
+        return Ok(KeyValueRows::One([(ts, bytes.clone())]));
     }
     let mut rows = Vec::new();
     let mut batch = RecordBatch::new();
     // The record is only a vessel: nobody reads whose it is.
-    let nobody = Subject {
+    let nobody = EntityKey {
         tenant: TenantId::NULL,
         entity: TenantId::NULL.into(),
     };
-    let mut writer = batch.telemetry(nobody, ts, 0);
+    let mut writer = batch.begin_telemetry(nobody, ts, 0);
     json::telemetry(text(data).as_bytes(), &JsonRules::default(), || ts, &mut writer)
         .map_err(|error| NodeError::new(format!("the body is no telemetry: {error}")))?;
     if writer.finish() == 0 {
-        return Ok(Rows::Many(rows));
+        return Ok(KeyValueRows::Many(rows));
     }
     let bytes = Bytes::copy_from_slice(batch.as_bytes());
     let corrupt = |error| NodeError::new(format!("the body is no telemetry: {error}"));
     for record in record::split(&bytes) {
-        let record = Record::decode(record.map_err(corrupt)?).map_err(corrupt)?;
+        let record = JournalRecord::decode(record.map_err(corrupt)?).map_err(corrupt)?;
         let RecordBody::Telemetry { rows: packed, .. } = record.body else {
             continue;
         };
@@ -65,12 +65,12 @@ pub(super) fn telemetry(data: &Data, ts: i64) -> Result<Rows, NodeError> {
             rows.push((row.ts, bytes.slice_ref(row.values)));
         }
     }
-    Ok(Rows::Many(rows))
+    Ok(KeyValueRows::Many(rows))
 }
 
 /// The key-values of an attributes body, empty where it holds none.
-pub(super) fn attributes(data: &Data) -> Result<Bytes, NodeError> {
-    if let Data::Packed(bytes) = data {
+pub(super) fn attributes(data: &MessageBody) -> Result<Bytes, NodeError> {
+    if let MessageBody::Packed(bytes) = data {
         return Ok(bytes.clone());
     }
     let mut packed = Vec::new();
@@ -81,24 +81,24 @@ pub(super) fn attributes(data: &Data) -> Result<Bytes, NodeError> {
 
 #[cfg(test)]
 mod tests {
-    use fieldline_model::kv::{ValueRef, unpack};
+    use fieldline_model::kv::{KvValueRef, unpack};
     use serde_json::json;
 
     use super::*;
 
-    fn values(packed: &[u8]) -> Vec<(&str, ValueRef<'_>)> {
+    fn values(packed: &[u8]) -> Vec<(&str, KvValueRef<'_>)> {
         unpack(packed).map(Result::unwrap).collect()
     }
 
     #[test]
     fn what_a_device_sent_is_handed_on_without_a_copy() {
         let mut packed = Vec::new();
-        fieldline_model::kv::pack("t", ValueRef::Long(1), &mut packed);
+        fieldline_model::kv::pack("t", KvValueRef::Long(1), &mut packed);
         let bytes = Bytes::from(packed);
-        let rows = telemetry(&Data::Packed(bytes.clone()), 7).unwrap();
+        let rows = telemetry(&MessageBody::Packed(bytes.clone()), 7).unwrap();
         assert_eq!((rows[0].0, rows[0].1.as_ptr()), (7, bytes.as_ptr()));
         assert_eq!(
-            attributes(&Data::Packed(bytes.clone())).unwrap().as_ptr(),
+            attributes(&MessageBody::Packed(bytes.clone())).unwrap().as_ptr(),
             bytes.as_ptr()
         );
     }
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn every_form_of_telemetry_is_read() {
         let plain = telemetry(
-            &Data::json(json!({ "a": 25.0, "b": "7", "c": null, "d": {"e": 1} })),
+            &MessageBody::json(json!({ "a": 25.0, "b": "7", "c": null, "d": {"e": 1} })),
             9,
         )
         .unwrap();
@@ -114,24 +114,31 @@ mod tests {
         assert_eq!(
             values(&plain[0].1),
             [
-                ("a", ValueRef::Double(25.0)),
-                ("b", ValueRef::Long(7)),
-                ("d", ValueRef::Json("{\"e\":1}"))
+                ("a", KvValueRef::Double(25.0)),
+                ("b", KvValueRef::Long(7)),
+                ("d", KvValueRef::Json("{\"e\":1}"))
             ]
         );
-        let many = telemetry(&Data::text("[{\"ts\":1,\"values\":{\"a\":1}},{\"a\":true}]"), 9).unwrap();
+        let many = telemetry(
+            &MessageBody::text("[{\"ts\":1,\"values\":{\"a\":1}},{\"a\":true}]"),
+            9,
+        )
+        .unwrap();
         let times: Vec<_> = many
             .iter()
             .map(|(ts, packed)| (*ts, values(packed)[0].1))
             .collect();
-        assert_eq!(times, [(1, ValueRef::Long(1)), (9, ValueRef::Bool(true))]);
+        assert_eq!(times, [(1, KvValueRef::Long(1)), (9, KvValueRef::Bool(true))]);
         for empty in ["{}", "[]", "{\"ts\":1,\"values\":{}}"] {
-            assert!(telemetry(&Data::text(empty), 9).unwrap().is_empty(), "{empty}");
+            assert!(
+                telemetry(&MessageBody::text(empty), 9).unwrap().is_empty(),
+                "{empty}"
+            );
         }
         for wrong in ["", "1", "[1]", "{\"ts\":"] {
-            assert!(telemetry(&Data::text(wrong), 9).is_err(), "{wrong}");
+            assert!(telemetry(&MessageBody::text(wrong), 9).is_err(), "{wrong}");
         }
-        assert!(attributes(&Data::text("[]")).is_err());
-        assert!(attributes(&Data::text("{}")).unwrap().is_empty());
+        assert!(attributes(&MessageBody::text("[]")).is_err());
+        assert!(attributes(&MessageBody::text("{}")).unwrap().is_empty());
     }
 }

@@ -3,21 +3,24 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fieldline_core::ports::{AttributeParts, EntityViewFilter};
+use fieldline_core::ports::{AttributeSaveStrategy, EntityViewFilter};
 use fieldline_model::entity::EntityView;
 use fieldline_model::kv::{pack, unpack};
 use fieldline_model::message::MsgType;
 use fieldline_model::page::PageLink;
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{EntityId, Subject};
+use fieldline_model::{EntityId, EntityKey};
 use serde_json::Value;
 
 use super::body;
-use crate::message::{Meta, Msg};
-use crate::node::{AttributeValues, ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Step, move_to};
+use crate::message::{MessageMetadata, RuleMessage};
+use crate::node::{
+    AttributeValues, ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext,
+    NodeResult, set_originator,
+};
 use crate::nodes::derived::branch;
 use crate::registry::{ComponentType, NodeType};
-use crate::services::Services;
+use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Copies attributes of a device or asset to its entity views, which become originators of messages.",
@@ -32,19 +35,19 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
 /// Views that are read at a time.
 const PAGE: u32 = 256;
 
-struct CopyToView;
+struct CopyToViewNode;
 
-fn make(_: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    Ok(Arc::new(CopyToView))
+fn make(_: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
+    Ok(Arc::new(CopyToViewNode))
 }
 
 /// What is done to the views.
-enum Change {
+enum ViewAttributeChange {
     Save(Bytes),
     Delete(Vec<String>),
 }
 
-impl Change {
+impl ViewAttributeChange {
     /// The part of it that a view shows.
     fn part(&self, keys: &[String]) -> Self {
         match self {
@@ -64,7 +67,7 @@ impl Change {
     }
 }
 
-fn change(msg: &mut Msg) -> Result<(AttributeScope, Change), NodeError> {
+fn change(msg: &mut RuleMessage) -> Result<(AttributeScope, ViewAttributeChange), NodeError> {
     let from_device = match msg.kind {
         MsgType::PostAttributes => true,
         MsgType::AttributesUpdated | MsgType::AttributesDeleted | MsgType::Activity | MsgType::Inactivity => {
@@ -72,7 +75,7 @@ fn change(msg: &mut Msg) -> Result<(AttributeScope, Change), NodeError> {
         }
         _ => return Err(NodeError::new(format!("Unsupported msg type [{}]", msg.kind))),
     };
-    if matches!(&msg.meta, Meta::Own(metadata) if metadata.is_empty()) {
+    if matches!(&msg.meta, MessageMetadata::Own(metadata) if metadata.is_empty()) {
         return Err(NodeError::new("Message metadata is empty"));
     }
     let scope = if from_device {
@@ -83,7 +86,7 @@ fn change(msg: &mut Msg) -> Result<(AttributeScope, Change), NodeError> {
             .ok_or_else(|| NodeError::new(format!("Invalid attribute scope: {name}")))?
     };
     if msg.kind != MsgType::AttributesDeleted {
-        return Ok((scope, Change::Save(body::attributes(&msg.data)?)));
+        return Ok((scope, ViewAttributeChange::Save(body::attributes(&msg.data)?)));
     }
     let json = msg.data.to_json()?;
     let names = json
@@ -95,20 +98,20 @@ fn change(msg: &mut Msg) -> Result<(AttributeScope, Change), NodeError> {
         .filter_map(Value::as_str)
         .map(str::to_owned)
         .collect();
-    Ok((scope, Change::Delete(names)))
+    Ok((scope, ViewAttributeChange::Delete(names)))
 }
 
-impl Node for CopyToView {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for CopyToViewNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let (scope, change) = match change(&mut msg) {
             Ok(change) => change,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         let (services, now_ms) = (Arc::clone(ctx.services), ctx.now_ms);
-        Step::wait(async move {
+        NodeResult::wait(async move {
             match carry_out(&services, &mut msg, scope, &change, now_ms).await {
-                Ok(views) => Step::then(move |ctx| finish(ctx, &msg, scope, views)),
-                Err(error) => Step::Fail(msg, error),
+                Ok(views) => NodeResult::then(move |ctx| finish(ctx, &msg, scope, views)),
+                Err(error) => NodeResult::Fail(msg, error),
             }
         })
     }
@@ -116,10 +119,10 @@ impl Node for CopyToView {
 
 /// Deletes what is to be deleted, and returns the views whose messages go on with what is to be saved in them.
 async fn carry_out(
-    services: &Arc<Services>,
-    msg: &mut Msg,
+    services: &Arc<NodeServices>,
+    msg: &mut RuleMessage,
     scope: AttributeScope,
-    change: &Change,
+    change: &ViewAttributeChange,
     now_ms: i64,
 ) -> Result<Vec<(EntityId, Bytes)>, NodeError> {
     let filter = EntityViewFilter {
@@ -143,11 +146,11 @@ async fn carry_out(
             let Some(id) = view.id.map(EntityId::from) else {
                 continue;
             };
-            match change.part(shown(view, scope)) {
-                Change::Save(values) => views.push((id, values)),
-                Change::Delete(keys) if keys.is_empty() => {}
-                Change::Delete(keys) => {
-                    let subject = Subject {
+            match change.part(view_keys(view, scope)) {
+                ViewAttributeChange::Save(values) => views.push((id, values)),
+                ViewAttributeChange::Delete(keys) if keys.is_empty() => {}
+                ViewAttributeChange::Delete(keys) => {
+                    let subject = EntityKey {
                         tenant: msg.tenant,
                         entity: id,
                     };
@@ -168,7 +171,7 @@ const fn is_valid(view: &EntityView, now_ms: i64) -> bool {
     view.start_time_ms < now_ms && (view.end_time_ms == 0 || view.end_time_ms > now_ms)
 }
 
-fn shown(view: &EntityView, scope: AttributeScope) -> &[String] {
+fn view_keys(view: &EntityView, scope: AttributeScope) -> &[String] {
     let Some(keys) = &view.keys else { return &[] };
     match scope {
         AttributeScope::Client => &keys.attributes.cs,
@@ -177,10 +180,15 @@ fn shown(view: &EntityView, scope: AttributeScope) -> &[String] {
     }
 }
 
-fn finish(ctx: &mut Ctx<'_>, msg: &Msg, scope: AttributeScope, views: Vec<(EntityId, Bytes)>) -> Step {
+fn finish(
+    ctx: &mut NodeContext<'_>,
+    msg: &RuleMessage,
+    scope: AttributeScope,
+    views: Vec<(EntityId, Bytes)>,
+) -> NodeResult {
     let mut many = Vec::with_capacity(views.len());
     for (index, (view, values)) in views.into_iter().enumerate() {
-        let subject = Subject {
+        let subject = EntityKey {
             tenant: msg.tenant,
             entity: view,
         };
@@ -189,18 +197,18 @@ fn finish(ctx: &mut Ctx<'_>, msg: &Msg, scope: AttributeScope, views: Vec<(Entit
                 subject,
                 scope,
                 ts: ctx.now_ms,
-                parts: AttributeParts::ALL,
+                parts: AttributeSaveStrategy::ALL,
                 values,
             };
             ctx.save_attributes(msg, saved);
         }
         let mut copy = branch(ctx.node, msg, index);
-        move_to(&mut copy, view);
-        many.push((copy, Label::SUCCESS));
+        set_originator(&mut copy, view);
+        many.push((copy, ConnectionLabel::SUCCESS));
     }
     if many.is_empty() {
-        Step::Done
+        NodeResult::Done
     } else {
-        Step::Many(many)
+        NodeResult::Many(many)
     }
 }

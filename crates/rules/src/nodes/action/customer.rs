@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use fieldline_core::services::AssignedService as _;
+use fieldline_core::services::AssignableService as _;
 use fieldline_model::{AssetId, CustomerId, DeviceId, EntityType, EntityViewId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::target::Target;
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
-use crate::nodes::pattern::Pattern;
+use super::target::EntityTarget;
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
+use crate::nodes::pattern::TextTemplate;
 use crate::registry::{ComponentType, NodeType};
-use crate::services::Services;
+use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
@@ -62,16 +62,16 @@ fn upgrade(from: i32, mut configuration: Value) -> Value {
 #[serde(rename_all = "camelCase")]
 struct Config {
     #[serde(default = "nothing")]
-    customer_name_pattern: Pattern,
+    customer_name_pattern: TextTemplate,
     #[serde(default)]
     create_customer_if_not_exists: bool,
 }
 
-fn nothing() -> Pattern {
-    Pattern::new("")
+fn nothing() -> TextTemplate {
+    TextTemplate::new("")
 }
 
-fn check_type(msg: &Msg) -> Result<(), NodeError> {
+fn check_type(msg: &RuleMessage) -> Result<(), NodeError> {
     let found = msg.originator.entity_type;
     if TYPES.contains(&found) {
         return Ok(());
@@ -84,7 +84,11 @@ fn check_type(msg: &Msg) -> Result<(), NodeError> {
 }
 
 /// Gives the originator of a message to a customer; the null one stands for none.
-async fn assign(services: &Arc<Services>, msg: &Msg, customer: CustomerId) -> Result<(), NodeError> {
+async fn assign(
+    services: &Arc<NodeServices>,
+    msg: &RuleMessage,
+    customer: CustomerId,
+) -> Result<(), NodeError> {
     let (rules, id) = (&services.rules, msg.originator.id);
     match msg.originator.entity_type {
         EntityType::Device => drop(rules.devices.assign(msg.tenant, DeviceId(id), customer).await?),
@@ -103,62 +107,62 @@ async fn assign(services: &Arc<Services>, msg: &Msg, customer: CustomerId) -> Re
     Ok(())
 }
 
-struct Assign {
-    title: Pattern,
+struct AssignToCustomerNode {
+    title: TextTemplate,
     create: bool,
 }
 
-fn make_assign(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_assign(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let config: Config = config.parse()?;
-    Ok(Arc::new(Assign {
+    Ok(Arc::new(AssignToCustomerNode {
         title: config.customer_name_pattern,
         create: config.create_customer_if_not_exists,
     }))
 }
 
-impl Node for Assign {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for AssignToCustomerNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let title = match check_type(&msg).and_then(|()| Ok(self.title.resolve(&mut msg)?.into_owned())) {
             Ok(title) => title,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
-        let target = Target {
+        let target = EntityTarget {
             entity_type: EntityType::Customer,
             name: title,
             profile: String::new(),
             create: self.create,
         };
         let (services, node) = (Arc::clone(ctx.services), ctx.node);
-        Step::wait(async move {
+        NodeResult::wait(async move {
             let assigned = async {
                 let customer = target.find(&services, node, &msg).await?;
                 assign(&services, &msg, CustomerId(customer.id)).await
             };
             match assigned.await {
-                Ok(()) => Step::success(msg),
-                Err(error) => Step::Fail(msg, error),
+                Ok(()) => NodeResult::success(msg),
+                Err(error) => NodeResult::Fail(msg, error),
             }
         })
     }
 }
 
-struct Unassign;
+struct UnassignFromCustomerNode;
 
-fn make_unassign(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_unassign(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let Config { .. } = config.parse()?;
-    Ok(Arc::new(Unassign))
+    Ok(Arc::new(UnassignFromCustomerNode))
 }
 
-impl Node for Unassign {
-    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+impl Node for UnassignFromCustomerNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         if let Err(error) = check_type(&msg) {
-            return Step::Fail(msg, error);
+            return NodeResult::Fail(msg, error);
         }
         let services = Arc::clone(ctx.services);
-        Step::wait(async move {
+        NodeResult::wait(async move {
             match assign(&services, &msg, CustomerId::NULL).await {
-                Ok(()) => Step::success(msg),
-                Err(error) => Step::Fail(msg, error),
+                Ok(()) => NodeResult::success(msg),
+                Err(error) => NodeResult::Fail(msg, error),
             }
         })
     }

@@ -9,10 +9,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::derived;
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::nodes::kept::{self, MAX_BYTES};
-use crate::nodes::pattern::Pattern;
+use crate::nodes::pattern::TextTemplate;
 use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -36,7 +36,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
 struct Config {
     period_in_seconds: i32,
     max_pending_msgs: i64,
-    period_in_seconds_pattern: Option<Pattern>,
+    period_in_seconds_pattern: Option<TextTemplate>,
     use_metadata_period_in_seconds_patterns: bool,
 }
 
@@ -51,43 +51,43 @@ impl Default for Config {
     }
 }
 
-struct Delay {
-    period: Period,
+struct MsgDelayNode {
+    period: DelayPeriod,
     /// Those that have come since the chain was compiled.
     pending: AtomicUsize,
     max_pending: usize,
 }
 
-enum Period {
+enum DelayPeriod {
     Seconds(i64),
-    Pattern(Pattern),
+    Pattern(TextTemplate),
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let config: Config = config.parse()?;
     let period = if config.use_metadata_period_in_seconds_patterns {
-        Period::Pattern(
+        DelayPeriod::Pattern(
             config
                 .period_in_seconds_pattern
-                .unwrap_or_else(|| Pattern::new("")),
+                .unwrap_or_else(|| TextTemplate::new("")),
         )
     } else if config.period_in_seconds < 0 {
-        return Err(ConfigError::new("periodInSeconds", "must not be negative"));
+        return Err(NodeConfigError::new("periodInSeconds", "must not be negative"));
     } else {
-        Period::Seconds(config.period_in_seconds.into())
+        DelayPeriod::Seconds(config.period_in_seconds.into())
     };
-    Ok(Arc::new(Delay {
+    Ok(Arc::new(MsgDelayNode {
         period,
         pending: AtomicUsize::new(0),
         max_pending: usize::try_from(config.max_pending_msgs).unwrap_or(0),
     }))
 }
 
-impl Delay {
-    fn seconds(&self, msg: &mut Msg) -> Result<i64, NodeError> {
+impl MsgDelayNode {
+    fn seconds(&self, msg: &mut RuleMessage) -> Result<i64, NodeError> {
         match &self.period {
-            Period::Seconds(seconds) => Ok(*seconds),
-            Period::Pattern(pattern) => pattern.resolve(msg)?.trim().parse().map_err(|_| {
+            DelayPeriod::Seconds(seconds) => Ok(*seconds),
+            DelayPeriod::Pattern(pattern) => pattern.resolve(msg)?.trim().parse().map_err(|_| {
                 NodeError::new(format!(
                     "Can't parse period in seconds from metadata using pattern: {}",
                     pattern.text()
@@ -97,35 +97,35 @@ impl Delay {
     }
 }
 
-impl Node for Delay {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for MsgDelayNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let subject = msg.subject();
-        if !ctx.is_home(subject) {
-            return Step::Home(msg);
+        if !ctx.owns(subject) {
+            return NodeResult::Home(msg);
         }
         let seconds = match self.seconds(&mut msg) {
             Ok(seconds) => seconds.max(0),
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         if self.pending.load(Ordering::Relaxed) >= self.max_pending {
-            return Step::fail(msg, "Max limit of pending messages reached!");
+            return NodeResult::fail(msg, "Max limit of pending messages reached!");
         }
         let mut next = msg.to_message();
         next.id = derived::id(msg.id, ctx.node, 0);
         let (number, _) = next.id.as_u64_pair();
         let bytes = kept::encode(msg.tenant, &next);
         if bytes.len() > MAX_BYTES {
-            return Step::fail(msg, format!("The message is longer than {MAX_BYTES} bytes!"));
+            return NodeResult::fail(msg, format!("The message is longer than {MAX_BYTES} bytes!"));
         }
-        if ctx.kept(subject, number).is_none() {
+        if ctx.state(subject, number).is_none() {
             self.pending.fetch_add(1, Ordering::Relaxed);
         }
         let due_ms = ctx.now_ms.saturating_add(seconds.saturating_mul(1000));
-        ctx.keep(subject, number, Some(due_ms), &bytes);
-        Step::Done
+        ctx.set_state(subject, number, Some(due_ms), &bytes);
+        NodeResult::Done
     }
 
-    fn due(&self, _: &mut Ctx<'_>, key: StateKey, value: Bytes) -> Step {
+    fn handle_due(&self, _: &mut NodeContext<'_>, key: StateKey, value: Bytes) -> NodeResult {
         // Those of the time before a restart are not counted.
         let _ = self
             .pending
@@ -133,10 +133,10 @@ impl Node for Delay {
                 pending.checked_sub(1)
             });
         match kept::decode(&value) {
-            Some(message) => Step::success(Msg::of(key.subject.tenant, message)),
+            Some(message) => NodeResult::success(RuleMessage::of(key.subject.tenant, message)),
             None => {
                 tracing::error!(node = %key.keeper, "a delayed message cannot be read, it is dropped");
-                Step::Done
+                NodeResult::Done
             }
         }
     }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use fieldline_core::activity::ActivityEvent;
-use fieldline_model::{EntityType, Subject};
+use fieldline_model::{EntityKey, EntityType};
 use parking_lot::Mutex;
 use quick_cache::unsync::Cache;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Step};
+use crate::message::RuleMessage;
+use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -38,37 +38,42 @@ struct Config {
     event: Option<String>,
 }
 
-struct DeviceState {
+struct DeviceStateNode {
     event: ActivityEvent,
-    buckets: Mutex<Cache<Subject, [Bucket; LIMITS.len()]>>,
+    buckets: Mutex<Cache<EntityKey, [RateLimitBucket; LIMITS.len()]>>,
 }
 
 /// What is left of a limit; it fills up evenly.
 #[derive(Debug, Clone, Copy)]
-struct Bucket {
+struct RateLimitBucket {
     /// Millionths of an event.
     left: u64,
     at_ms: i64,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let config: Config = config.parse()?;
     let event = match config.event.as_deref() {
         Some("CONNECT_EVENT") => ActivityEvent::Connect,
         Some("ACTIVITY_EVENT") => ActivityEvent::Activity,
         Some("DISCONNECT_EVENT") => ActivityEvent::Disconnect,
         Some("INACTIVITY_EVENT") => ActivityEvent::Inactivity,
-        Some(other) => return Err(ConfigError::new("event", format!("Unsupported event: {other}"))),
-        None => return Err(ConfigError::new("event", "Event cannot be null!")),
+        Some(other) => {
+            return Err(NodeConfigError::new(
+                "event",
+                format!("Unsupported event: {other}"),
+            ));
+        }
+        None => return Err(NodeConfigError::new("event", "Event cannot be null!")),
     };
-    Ok(Arc::new(DeviceState {
+    Ok(Arc::new(DeviceStateNode {
         event,
         buckets: Mutex::new(Cache::new(MAX_DEVICES)),
     }))
 }
 
 /// Takes one event from all limits, or from none.
-fn take(buckets: &mut [Bucket; LIMITS.len()], now_ms: i64) -> bool {
+fn take(buckets: &mut [RateLimitBucket; LIMITS.len()], now_ms: i64) -> bool {
     for (bucket, (count, seconds)) in buckets.iter_mut().zip(LIMITS) {
         let passed = now_ms
             .saturating_sub(bucket.at_ms)
@@ -84,21 +89,21 @@ fn take(buckets: &mut [Bucket; LIMITS.len()], now_ms: i64) -> bool {
     passes
 }
 
-impl Node for DeviceState {
-    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+impl Node for DeviceStateNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         let entity_type = msg.originator.entity_type;
         if entity_type != EntityType::Device {
             let problem = format!(
                 "Unsupported originator entity type: [{}]. Only DEVICE entity type is supported.",
                 entity_type.name()
             );
-            return Step::fail(msg, problem);
+            return NodeResult::fail(msg, problem);
         }
         let subject = msg.subject();
         let passes = {
             let mut known = self.buckets.lock();
             let mut buckets = known.get(&subject).copied().unwrap_or_else(|| {
-                LIMITS.map(|(count, _)| Bucket {
+                LIMITS.map(|(count, _)| RateLimitBucket {
                     left: count * EVENT,
                     at_ms: ctx.now_ms,
                 })
@@ -108,9 +113,11 @@ impl Node for DeviceState {
             passes
         };
         if !passes {
-            return Step::Next(msg, Label::from("Rate limited"));
+            return NodeResult::Next(msg, ConnectionLabel::from("Rate limited"));
         }
-        ctx.services.activity.told(subject, self.event, msg.values_ts());
-        Step::success(msg)
+        ctx.services
+            .activity
+            .handle_event(subject, self.event, msg.values_ts());
+        NodeResult::success(msg)
     }
 }

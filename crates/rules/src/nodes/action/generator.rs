@@ -3,19 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fieldline_model::message::{Message, Metadata, MsgType};
-use fieldline_model::{EntityId, EntityType, RuleNodeId, Subject};
-use fieldline_script::{Arg, Host, Script};
+use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
+use fieldline_model::{EntityId, EntityKey, EntityType, RuleNodeId};
+use fieldline_script::{Script, ScriptArg, ScriptHost};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior};
 use uuid::Uuid;
 
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Source, Step, Work};
+use crate::message::RuleMessage;
+use crate::node::{
+    ConnectionLabel, Node, NodeBackgroundTask, NodeConfigError, NodeContext, NodeEmitter, NodeError,
+    NodeInitContext, NodeResult,
+};
 use crate::nodes::{entities, script};
 use crate::registry::{ComponentType, NodeType};
-use crate::script_pool::Caller;
+use crate::script_pool::ScriptCaller;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Generates messages periodically, with a script.",
@@ -66,7 +69,7 @@ struct Config {
     originator_type: Option<String>,
 }
 
-struct Generator {
+struct MsgGeneratorNode {
     /// 0 stands for no end.
     count: u64,
     period: Duration,
@@ -75,18 +78,21 @@ struct Generator {
     queue: Option<String>,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let script = script::compile(config, "jsScript", "tbelScript", PARAMS)?;
     let fields: Config = config.parse()?;
     let Ok(period) = u64::try_from(fields.period_in_seconds) else {
-        return Err(ConfigError::new("periodInSeconds", "must not be negative"));
+        return Err(NodeConfigError::new("periodInSeconds", "must not be negative"));
     };
     if period == 0 {
-        return Err(ConfigError::new("periodInSeconds", "must be at least 1 second"));
+        return Err(NodeConfigError::new(
+            "periodInSeconds",
+            "must be at least 1 second",
+        ));
     }
-    Ok(Arc::new(Generator {
+    Ok(Arc::new(MsgGeneratorNode {
         count: u64::try_from(fields.msg_count)
-            .map_err(|_| ConfigError::new("msgCount", "must not be negative"))?,
+            .map_err(|_| NodeConfigError::new("msgCount", "must not be negative"))?,
         period: Duration::from_secs(period),
         originator: originator(config, &fields)?,
         script,
@@ -94,10 +100,10 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     }))
 }
 
-fn originator(config: &NodeConfig<'_>, fields: &Config) -> Result<EntityId, ConfigError> {
+fn originator(config: &NodeInitContext<'_>, fields: &Config) -> Result<EntityId, NodeConfigError> {
     let name = fields.originator_type.as_deref().unwrap_or_default();
     let unsupported = || {
-        ConfigError::new(
+        NodeConfigError::new(
             "originatorType",
             format!("Originator type '{name}' is not supported."),
         )
@@ -117,8 +123,9 @@ fn originator(config: &NodeConfig<'_>, fields: &Config) -> Result<EntityId, Conf
         .as_deref()
         .map(str::trim)
         .filter(|id| !id.is_empty());
-    let id = id.ok_or_else(|| ConfigError::new("originatorId", "Originator entity must be selected."))?;
-    let id = Uuid::parse_str(id).map_err(|_| ConfigError::new("originatorId", format!("`{id}` is no id")))?;
+    let id = id.ok_or_else(|| NodeConfigError::new("originatorId", "Originator entity must be selected."))?;
+    let id =
+        Uuid::parse_str(id).map_err(|_| NodeConfigError::new("originatorId", format!("`{id}` is no id")))?;
     Ok(EntityId::new(entity_type, id))
 }
 
@@ -144,14 +151,14 @@ fn upgrade(from: i32, mut configuration: Value) -> Value {
     configuration
 }
 
-impl Node for Generator {
-    fn handle(&self, _: &mut Ctx<'_>, _: Msg) -> Step {
-        Step::Done
+impl Node for MsgGeneratorNode {
+    fn handle(&self, _: &mut NodeContext<'_>, _: RuleMessage) -> NodeResult {
+        NodeResult::Done
     }
 
-    fn run(self: Arc<Self>, source: Source) -> Option<Work> {
+    fn run(self: Arc<Self>, source: NodeEmitter) -> Option<NodeBackgroundTask> {
         Some(Box::pin(async move {
-            let source = Source {
+            let source = NodeEmitter {
                 queue: self.queue.clone().or(source.queue),
                 ..source
             };
@@ -165,11 +172,11 @@ impl Node for Generator {
                 let (msg, label) = match self.generate(&source, &last).await {
                     Ok(next) => {
                         last = next;
-                        (last.clone(), Label::SUCCESS)
+                        (last.clone(), ConnectionLabel::SUCCESS)
                     }
                     Err(error) => {
                         tracing::debug!(node = %source.node, %error, "a generator has failed");
-                        (self.failure(&source, &error), Label::FAILURE)
+                        (self.failure(&source, &error), ConnectionLabel::FAILURE)
                     }
                 };
                 if let Err(error) = source.emit(&msg, &label).await {
@@ -180,28 +187,32 @@ impl Node for Generator {
     }
 }
 
-impl Generator {
-    async fn generate(&self, source: &Source, last: &Msg) -> Result<Msg, NodeError> {
+impl MsgGeneratorNode {
+    async fn generate(&self, source: &NodeEmitter, last: &RuleMessage) -> Result<RuleMessage, NodeError> {
         self.check_originator(source).await?;
         let metadata = last.meta.to_metadata().entries().to_vec();
         let body = last.data.to_text().into_owned();
         let kind = last.kind.name().to_owned();
         let (feature, key) = script::usage_of(&self.script);
         if !source.services.usage.is_allowed(source.tenant, feature) {
-            return Err(NodeError::new(script::USED_UP));
+            return Err(NodeError::new(script::SCRIPTS_DISABLED));
         }
         source.services.usage.count(source.tenant, key, 1);
-        let caller = Caller::of(source.tenant, source.node.into());
+        let caller = ScriptCaller::of(source.tenant, source.node.into());
         let bytes = body.len()
             + metadata
                 .iter()
                 .map(|(key, value)| key.len() + value.len())
                 .sum::<usize>();
         let script = self.script.clone();
-        let call = move |host: &mut Host| {
+        let call = move |host: &mut ScriptHost| {
             host.transform(
                 &script,
-                &[Arg::Json(&body), Arg::Map(&metadata), Arg::Text(&kind)],
+                &[
+                    ScriptArg::Json(&body),
+                    ScriptArg::Map(&metadata),
+                    ScriptArg::Text(&kind),
+                ],
             )
         };
         let mut made = source.services.scripts.call(caller, bytes, call).await??;
@@ -210,7 +221,7 @@ impl Generator {
                 "wrong result: the script has to return one message",
             ));
         }
-        let mut next = Msg {
+        let mut next = RuleMessage {
             kind: last.kind.clone(),
             meta: last.meta.clone(),
             data: last.data.clone(),
@@ -221,11 +232,11 @@ impl Generator {
     }
 
     /// Messages are only made about what the tenant has.
-    async fn check_originator(&self, source: &Source) -> Result<(), NodeError> {
+    async fn check_originator(&self, source: &NodeEmitter) -> Result<(), NodeError> {
         if self.originator.entity_type == EntityType::RuleNode {
             return Ok(());
         }
-        let subject = Subject {
+        let subject = EntityKey {
             tenant: source.tenant,
             entity: self.originator,
         };
@@ -239,25 +250,25 @@ impl Generator {
     }
 
     /// A new message about the originator, with nothing in it.
-    fn message(&self, source: &Source) -> Msg {
+    fn message(&self, source: &NodeEmitter) -> RuleMessage {
         let now_ms = source.services.now_ms();
-        let message = Message::new(
+        let message = QueueMessage::new(
             MsgType::from(""),
             self.originator,
             now_ms,
-            Metadata::new(),
+            MetadataMap::new(),
             "{}".to_owned(),
         );
-        Msg::of(source.tenant, message)
+        RuleMessage::of(source.tenant, message)
     }
 
-    fn failure(&self, source: &Source, error: &NodeError) -> Msg {
+    fn failure(&self, source: &NodeEmitter, error: &NodeError) -> RuleMessage {
         let now_ms = source.services.now_ms();
-        let metadata = Metadata::from_iter([("error", error.to_string())]);
+        let metadata = MetadataMap::from_iter([("error", error.to_string())]);
         let kind = MsgType::from("GENERATOR_NODE_SELF_MSG");
-        Msg::of(
+        RuleMessage::of(
             source.tenant,
-            Message::new(kind, source.node.into(), now_ms, metadata, "{}".to_owned()),
+            QueueMessage::new(kind, source.node.into(), now_ms, metadata, "{}".to_owned()),
         )
     }
 }

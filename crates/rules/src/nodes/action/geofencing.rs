@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Step};
-use crate::nodes::fence::{self, Fence};
+use crate::message::RuleMessage;
+use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
+use crate::nodes::fence::{self, GeofenceMatcher};
 use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -54,14 +54,14 @@ fn upgrade(from: i32, mut configuration: Value) -> Value {
 struct Config {
     min_inside_duration: i64,
     min_outside_duration: i64,
-    min_inside_duration_time_unit: Option<Unit>,
-    min_outside_duration_time_unit: Option<Unit>,
+    min_inside_duration_time_unit: Option<PresenceTimeUnit>,
+    min_outside_duration_time_unit: Option<PresenceTimeUnit>,
     report_presence_status_on_each_message: bool,
 }
 
 #[derive(Deserialize, Clone, Copy)]
 #[serde(rename_all = "UPPERCASE")]
-enum Unit {
+enum PresenceTimeUnit {
     Milliseconds,
     Seconds,
     Minutes,
@@ -69,7 +69,7 @@ enum Unit {
     Days,
 }
 
-impl Unit {
+impl PresenceTimeUnit {
     const fn millis(self) -> i64 {
         match self {
             Self::Milliseconds => 1,
@@ -81,23 +81,23 @@ impl Unit {
     }
 }
 
-struct Geofencing {
-    fence: Fence,
+struct GpsGeofencingActionNode {
+    fence: GeofenceMatcher,
     inside_ms: i64,
     outside_ms: i64,
     on_each: bool,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    let fence = Fence::new(config.parse()?)?;
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
+    let fence = GeofenceMatcher::new(config.parse()?)?;
     let config: Config = config.parse()?;
-    let millis = |field: &str, number: i64, unit: Option<Unit>| {
+    let millis = |field: &str, number: i64, unit: Option<PresenceTimeUnit>| {
         if number < 0 {
-            return Err(ConfigError::new(field, "must not be negative"));
+            return Err(NodeConfigError::new(field, "must not be negative"));
         }
-        Ok(number.saturating_mul(unit.unwrap_or(Unit::Minutes).millis()))
+        Ok(number.saturating_mul(unit.unwrap_or(PresenceTimeUnit::Minutes).millis()))
     };
-    Ok(Arc::new(Geofencing {
+    Ok(Arc::new(GpsGeofencingActionNode {
         fence,
         inside_ms: millis(
             "minInsideDuration",
@@ -115,13 +115,13 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
 
 /// Where a thing is, since when, and whether it was said that it stays there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Presence {
+struct GeofencePresence {
     inside: bool,
     stayed: bool,
     since_ms: i64,
 }
 
-impl Presence {
+impl GeofencePresence {
     fn read(bytes: &[u8]) -> Option<Self> {
         let (&[inside, stayed], since) = bytes.split_first_chunk::<2>()?;
         Some(Self {
@@ -151,22 +151,24 @@ impl Presence {
     }
 }
 
-impl Node for Geofencing {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for GpsGeofencingActionNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let subject = msg.subject();
-        if !ctx.is_home(subject) {
-            return Step::Home(msg);
+        if !ctx.owns(subject) {
+            return NodeResult::Home(msg);
         }
         let inside = match self.fence.contains(&mut msg) {
             Ok(inside) => inside,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         let now_ms = ctx.now_ms;
-        let known = ctx.kept(subject, 0).and_then(|kept| Presence::read(&kept));
+        let known = ctx
+            .state(subject, 0)
+            .and_then(|kept| GeofencePresence::read(&kept));
         let (next, label) = match known {
             Some(known) if known.inside == inside => self.stay(known, now_ms),
             _ => {
-                let next = Presence {
+                let next = GeofencePresence {
                     inside,
                     stayed: false,
                     since_ms: now_ms,
@@ -175,14 +177,14 @@ impl Node for Geofencing {
             }
         };
         if known != Some(next) {
-            ctx.keep(subject, 0, None, &next.bytes());
+            ctx.set_state(subject, 0, None, &next.bytes());
         }
-        Step::Next(msg, Label::from(label))
+        NodeResult::Next(msg, ConnectionLabel::from(label))
     }
 }
 
-impl Geofencing {
-    fn stay(&self, known: Presence, now_ms: i64) -> (Presence, &'static str) {
+impl GpsGeofencingActionNode {
+    fn stay(&self, known: GeofencePresence, now_ms: i64) -> (GeofencePresence, &'static str) {
         let (least_ms, label) = match known.inside {
             true => (self.inside_ms, "Inside"),
             false => (self.outside_ms, "Outside"),
@@ -194,7 +196,7 @@ impl Geofencing {
             return (known, "Success");
         }
         (
-            Presence {
+            GeofencePresence {
                 stayed: true,
                 ..known
             },

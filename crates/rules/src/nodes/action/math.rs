@@ -9,22 +9,25 @@ mod turns;
 
 use std::sync::Arc;
 
-use fieldline_core::ports::{AttributeParts, RowParts};
-use fieldline_model::kv::{self, ValueRef, pack};
+use fieldline_core::ports::{AttributeSaveStrategy, TelemetrySaveStrategy};
+use fieldline_model::kv::{self, KvValueRef, pack};
 use fieldline_model::timeseries::AttributeScope;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::arguments::{Argument, ArgumentConfig, Kind, Stored, scope};
-use self::operation::Operation;
-use self::turns::Turn;
-use crate::feed::{Update, What};
-use crate::message::Msg;
-use crate::node::{AttributeValues, ConfigError, Ctx, Node, NodeConfig, NodeError, Step, TelemetryValues};
-use crate::nodes::pattern::Pattern;
+use self::arguments::{MathArgument, MathArgumentConfig, MathArgumentType, StoredArgument, scope};
+use self::operation::MathOperation;
+use self::turns::OriginatorLockGuard;
+use crate::feed::{UpdatedValues, ValueUpdate};
+use crate::message::RuleMessage;
+use crate::node::{
+    AttributeValues, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
+    TelemetryValues,
+};
+use crate::nodes::pattern::TextTemplate;
 use crate::nodes::text::round_half_up;
 use crate::registry::{ComponentType, NodeType};
-use crate::services::Services;
+use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Applies a math function to values of the message and of its originator.",
@@ -49,18 +52,18 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
 struct Config {
     operation: String,
     #[serde(default)]
-    arguments: Option<Vec<ArgumentConfig>>,
+    arguments: Option<Vec<MathArgumentConfig>>,
     #[serde(default)]
     custom_function: Option<String>,
-    result: ResultConfig,
+    result: MathResultConfig,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ResultConfig {
+struct MathResultConfig {
     #[serde(rename = "type")]
-    kind: Kind,
-    key: Pattern,
+    kind: MathArgumentType,
+    key: TextTemplate,
     #[serde(default)]
     result_value_precision: i32,
     #[serde(default)]
@@ -71,60 +74,69 @@ struct ResultConfig {
     attribute_scope: Option<String>,
 }
 
-struct Math(Arc<Calculation>);
+struct MathNode(Arc<MathCalculation>);
 
-struct Calculation {
-    operation: Operation,
-    arguments: Vec<Argument>,
-    target: Target,
-    key: Pattern,
+struct MathCalculation {
+    operation: MathOperation,
+    arguments: Vec<MathArgument>,
+    target: MathResultTarget,
+    key: TextTemplate,
     /// Digits behind the point; `None` for a whole number.
     digits: Option<i32>,
     to_body: bool,
     to_metadata: bool,
 }
 
-enum Target {
+enum MathResultTarget {
     Message,
     Attribute(AttributeScope),
     TimeSeries,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let config: Config = config.parse()?;
     let arguments = config
         .arguments
         .unwrap_or_default()
         .into_iter()
         .enumerate()
-        .map(|(index, argument)| Argument::new(index, argument))
+        .map(|(index, argument)| MathArgument::new(index, argument))
         .collect::<Result<Vec<_>, _>>()?;
-    let operation = Operation::new(&config.operation, config.custom_function.as_deref(), &arguments)?;
+    let operation = MathOperation::new(&config.operation, config.custom_function.as_deref(), &arguments)?;
     let result = config.result;
     if !(0..=1000).contains(&result.result_value_precision) {
-        return Err(ConfigError::new(
+        return Err(NodeConfigError::new(
             "result.resultValuePrecision",
             "must be between 0 and 1000",
         ));
     }
     let is_whole = operation.is_whole() || result.result_value_precision == 0;
     let (target, to_body, to_metadata) = match result.kind {
-        Kind::MessageBody => (Target::Message, true, false),
-        Kind::MessageMetadata => (Target::Message, false, true),
-        Kind::Attribute => {
+        MathArgumentType::MessageBody => (MathResultTarget::Message, true, false),
+        MathArgumentType::MessageMetadata => (MathResultTarget::Message, false, true),
+        MathArgumentType::Attribute => {
             let scope = scope(result.attribute_scope.as_deref(), || {
                 "result.attributeScope".to_owned()
             })?;
             (
-                Target::Attribute(scope),
+                MathResultTarget::Attribute(scope),
                 result.add_to_body,
                 result.add_to_metadata,
             )
         }
-        Kind::TimeSeries => (Target::TimeSeries, result.add_to_body, result.add_to_metadata),
-        Kind::Constant => return Err(ConfigError::new("result.type", "a result cannot be a CONSTANT")),
+        MathArgumentType::TimeSeries => (
+            MathResultTarget::TimeSeries,
+            result.add_to_body,
+            result.add_to_metadata,
+        ),
+        MathArgumentType::Constant => {
+            return Err(NodeConfigError::new(
+                "result.type",
+                "a result cannot be a CONSTANT",
+            ));
+        }
     };
-    Ok(Arc::new(Math(Arc::new(Calculation {
+    Ok(Arc::new(MathNode(Arc::new(MathCalculation {
         operation,
         arguments,
         target,
@@ -135,22 +147,22 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     }))))
 }
 
-impl Node for Math {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for MathNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let calculation = Arc::clone(&self.0);
         let stored = match calculation.stored(&mut msg) {
             Ok(stored) => stored,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
-        if stored.is_empty() && matches!(calculation.target, Target::Message) {
+        if stored.is_empty() && matches!(calculation.target, MathResultTarget::Message) {
             return calculation.finish(ctx, msg, &[]);
         }
         // What one message saves the next one of the originator shall read, even if reading takes a while.
-        match Turn::try_take(msg.subject()) {
+        match OriginatorLockGuard::try_acquire(msg.subject()) {
             Ok(turn) => calculation.read(ctx.services, msg, stored, turn),
-            Err(next) => Step::wait(async move {
-                let turn = next.turn().await;
-                Step::then(move |ctx| calculation.read(ctx.services, msg, stored, turn))
+            Err(next) => NodeResult::wait(async move {
+                let turn = next.acquire().await;
+                NodeResult::then(move |ctx| calculation.read(ctx.services, msg, stored, turn))
             }),
         }
     }
@@ -158,14 +170,14 @@ impl Node for Math {
 
 /// A result as it is saved and shown.
 #[derive(Debug, Clone, Copy)]
-enum Number {
+enum MathResult {
     Whole(i64),
     Fraction(f64),
 }
 
-impl Calculation {
+impl MathCalculation {
     /// What has to be read of the originator, one entry an argument.
-    fn stored(&self, msg: &mut Msg) -> Result<Vec<Stored>, NodeError> {
+    fn stored(&self, msg: &mut RuleMessage) -> Result<Vec<StoredArgument>, NodeError> {
         let all = self.arguments.iter().map(|argument| argument.stored(msg));
         Ok(all
             .collect::<Result<Vec<_>, _>>()?
@@ -174,32 +186,43 @@ impl Calculation {
             .collect())
     }
 
-    fn read(self: Arc<Self>, services: &Arc<Services>, msg: Msg, stored: Vec<Stored>, turn: Turn) -> Step {
+    fn read(
+        self: Arc<Self>,
+        services: &Arc<NodeServices>,
+        msg: RuleMessage,
+        stored: Vec<StoredArgument>,
+        turn: OriginatorLockGuard,
+    ) -> NodeResult {
         let services = Arc::clone(services);
-        Step::wait(async move {
+        NodeResult::wait(async move {
             match arguments::read(&services, msg.subject(), stored).await {
-                Ok(read) => Step::then(move |ctx| {
+                Ok(read) => NodeResult::then(move |ctx| {
                     let step = self.finish(ctx, msg, &read);
                     drop(turn);
                     step
                 }),
-                Err(error) => Step::Fail(msg, error),
+                Err(error) => NodeResult::Fail(msg, error),
             }
         })
     }
 
-    fn finish(&self, ctx: &mut Ctx<'_>, mut msg: Msg, read: &[Option<kv::Value>]) -> Step {
+    fn finish(
+        &self,
+        ctx: &mut NodeContext<'_>,
+        mut msg: RuleMessage,
+        read: &[Option<kv::KvValue>],
+    ) -> NodeResult {
         match self.calculate(ctx, &mut msg, read) {
-            Ok(()) => Step::success(msg),
-            Err(error) => Step::Fail(msg, error),
+            Ok(()) => NodeResult::success(msg),
+            Err(error) => NodeResult::Fail(msg, error),
         }
     }
 
     fn calculate(
         &self,
-        ctx: &mut Ctx<'_>,
-        msg: &mut Msg,
-        read: &[Option<kv::Value>],
+        ctx: &mut NodeContext<'_>,
+        msg: &mut RuleMessage,
+        read: &[Option<kv::KvValue>],
     ) -> Result<(), NodeError> {
         let mut read = read.iter();
         let mut values = Vec::with_capacity(self.arguments.len());
@@ -211,70 +234,76 @@ impl Calculation {
         let number = self.rounded(result);
         if self.to_body {
             let number = match number? {
-                Number::Whole(number) => Value::from(number),
-                Number::Fraction(number) => Value::from(number),
+                MathResult::Whole(number) => Value::from(number),
+                MathResult::Fraction(number) => Value::from(number),
             };
             msg.data.object_mut()?.insert(key.clone(), number);
         }
         if self.to_metadata {
             let text = match self.rounded(result)? {
-                Number::Whole(number) => number.to_string(),
-                Number::Fraction(number) => kv::Value::Double(number).to_text(),
+                MathResult::Whole(number) => number.to_string(),
+                MathResult::Fraction(number) => kv::KvValue::Double(number).to_text(),
             };
             msg.meta.set(key.as_str(), text);
         }
         self.save(ctx, msg, &key, result)
     }
 
-    fn rounded(&self, result: f64) -> Result<Number, NodeError> {
+    fn rounded(&self, result: f64) -> Result<MathResult, NodeError> {
         match self.digits {
-            None => Ok(Number::Whole(result as i64)),
+            None => Ok(MathResult::Whole(result as i64)),
             Some(_) if !result.is_finite() => Err(NodeError::new(format!(
                 "the result is no finite number: {result}"
             ))),
-            Some(digits) => Ok(Number::Fraction(round_half_up(result, digits))),
+            Some(digits) => Ok(MathResult::Fraction(round_half_up(result, digits))),
         }
     }
 
-    fn save(&self, ctx: &mut Ctx<'_>, msg: &Msg, key: &str, result: f64) -> Result<(), NodeError> {
+    fn save(
+        &self,
+        ctx: &mut NodeContext<'_>,
+        msg: &RuleMessage,
+        key: &str,
+        result: f64,
+    ) -> Result<(), NodeError> {
         let (subject, ts) = (msg.subject(), ctx.now_ms);
         let mut packed = Vec::with_capacity(key.len() + 12);
         match self.target {
-            Target::Message => {}
-            Target::Attribute(scope) => {
+            MathResultTarget::Message => {}
+            MathResultTarget::Attribute(scope) => {
                 let value = match self.rounded(result)? {
-                    Number::Whole(number) => ValueRef::Long(number),
-                    Number::Fraction(number) => ValueRef::Double(number),
+                    MathResult::Whole(number) => KvValueRef::Long(number),
+                    MathResult::Fraction(number) => KvValueRef::Double(number),
                 };
                 pack(key, value, &mut packed);
-                let what = What::Attributes {
+                let what = UpdatedValues::Attributes {
                     scope,
                     values: &packed,
                 };
-                ctx.feed(Update { subject, what, msg });
+                ctx.notify_fields(ValueUpdate { subject, what, msg });
                 let saved = AttributeValues {
                     subject,
                     scope,
                     ts,
-                    parts: AttributeParts::ALL,
+                    parts: AttributeSaveStrategy::ALL,
                     values: packed.into(),
                 };
                 ctx.save_attributes(msg, saved);
             }
-            Target::TimeSeries => {
+            MathResultTarget::TimeSeries => {
                 if !result.is_finite() {
                     return Err(NodeError::new(format!(
                         "the result is no finite number: {result}"
                     )));
                 }
-                pack(key, ValueRef::Double(result), &mut packed);
-                let what = What::Telemetry { ts, values: &packed };
-                ctx.feed(Update { subject, what, msg });
+                pack(key, KvValueRef::Double(result), &mut packed);
+                let what = UpdatedValues::Telemetry { ts, values: &packed };
+                ctx.notify_fields(ValueUpdate { subject, what, msg });
                 let row = TelemetryValues {
                     subject,
                     ts,
                     ttl_seconds: 0,
-                    parts: RowParts::ALL,
+                    parts: TelemetrySaveStrategy::ALL,
                     values: packed.into(),
                 };
                 ctx.save_telemetry(msg, row);

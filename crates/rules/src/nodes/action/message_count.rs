@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use fieldline_model::message::{Message, Metadata, MsgType};
+use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Source, Step, Work};
+use crate::message::RuleMessage;
+use crate::node::{
+    ConnectionLabel, Node, NodeBackgroundTask, NodeConfigError, NodeContext, NodeEmitter, NodeInitContext,
+    NodeResult,
+};
 use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -40,31 +43,31 @@ impl Default for Config {
     }
 }
 
-struct MessageCount {
+struct MsgCountNode {
     count: AtomicU64,
     interval: Duration,
     prefix: String,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let config: Config = config.parse()?;
     if config.interval == 0 {
-        return Err(ConfigError::new("interval", "must be at least 1 second"));
+        return Err(NodeConfigError::new("interval", "must be at least 1 second"));
     }
-    Ok(Arc::new(MessageCount {
+    Ok(Arc::new(MsgCountNode {
         count: AtomicU64::new(0),
         interval: Duration::from_secs(config.interval),
         prefix: config.telemetry_prefix,
     }))
 }
 
-impl Node for MessageCount {
-    fn handle(&self, _: &mut Ctx<'_>, _: Msg) -> Step {
+impl Node for MsgCountNode {
+    fn handle(&self, _: &mut NodeContext<'_>, _: RuleMessage) -> NodeResult {
         self.count.fetch_add(1, Ordering::Relaxed);
-        Step::Done
+        NodeResult::Done
     }
 
-    fn run(self: Arc<Self>, source: Source) -> Option<Work> {
+    fn run(self: Arc<Self>, source: NodeEmitter) -> Option<NodeBackgroundTask> {
         Some(Box::pin(async move {
             let mut ticks = tokio::time::interval_at(Instant::now() + self.interval, self.interval);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -79,19 +82,22 @@ impl Node for MessageCount {
     }
 }
 
-impl MessageCount {
-    async fn report(&self, source: &Source, now_ms: i64, delta_ms: i64) {
+impl MsgCountNode {
+    async fn report(&self, source: &NodeEmitter, now_ms: i64, delta_ms: i64) {
         let count = self.count.swap(0, Ordering::Relaxed);
         let key = format!("{}_{}", self.prefix, source.services.service_id);
-        let message = Message::new(
+        let message = QueueMessage::new(
             MsgType::PostTelemetry,
             source.tenant.into(),
             now_ms,
-            Metadata::from_iter([("delta", delta_ms.to_string())]),
+            MetadataMap::from_iter([("delta", delta_ms.to_string())]),
             json!({ key: count }).to_string(),
         );
         if let Err(error) = source
-            .emit(&Msg::of(source.tenant, message), &Label::SUCCESS)
+            .emit(
+                &RuleMessage::of(source.tenant, message),
+                &ConnectionLabel::SUCCESS,
+            )
             .await
         {
             // They are in the next report.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::node::ConfigError;
+use crate::node::NodeConfigError;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 const MAX_INTERVAL_SECS: i64 = 24 * 60 * 60;
@@ -25,18 +25,18 @@ const MAX_ORIGINATORS: usize = 1_000_000;
     rename_all = "SCREAMING_SNAKE_CASE",
     rename_all_fields = "camelCase"
 )]
-pub(super) enum Settings {
+pub(super) enum ProcessingSettings {
     OnEveryMessage,
     WebsocketsOnly,
     Deduplicate {
         deduplication_interval_secs: i64,
     },
     Advanced {
-        timeseries: Option<Strategy>,
-        latest: Option<Strategy>,
-        attributes: Option<Strategy>,
-        web_sockets: Option<Strategy>,
-        calculated_fields: Option<Strategy>,
+        timeseries: Option<ActionStrategy>,
+        latest: Option<ActionStrategy>,
+        attributes: Option<ActionStrategy>,
+        web_sockets: Option<ActionStrategy>,
+        calculated_fields: Option<ActionStrategy>,
     },
 }
 
@@ -47,7 +47,7 @@ pub(super) enum Settings {
     rename_all = "SCREAMING_SNAKE_CASE",
     rename_all_fields = "camelCase"
 )]
-pub(super) enum Strategy {
+pub(super) enum ActionStrategy {
     OnEveryMessage,
     Deduplicate { deduplication_interval_secs: i64 },
     Skip,
@@ -64,32 +64,37 @@ pub(super) const TIMESERIES: [&str; 4] = ["timeseries", "latest", "webSockets", 
 pub(super) const ATTRIBUTES: [&str; 3] = ["attributes", "webSockets", "calculatedFields"];
 
 /// Decides which of `N` actions are carried out.
-pub(super) enum Processing<const N: usize> {
+pub(super) enum ActionSelector<const N: usize> {
     Fixed([bool; N]),
-    Together(Deduplication),
-    Each([Rule; N]),
+    Together(OriginatorDeduplication),
+    Each([ActionRule; N]),
 }
 
 /// How often one action is carried out.
-pub(super) enum Rule {
+pub(super) enum ActionRule {
     Always,
     Never,
-    First(Deduplication),
+    First(OriginatorDeduplication),
 }
 
-impl<const N: usize> Processing<N> {
+impl<const N: usize> ActionSelector<N> {
     /// Reads the settings of a node with those actions; none at all do everything.
-    pub(super) fn new(settings: Option<Settings>, actions: [&str; N]) -> Result<Self, ConfigError> {
+    pub(super) fn new(
+        settings: Option<ProcessingSettings>,
+        actions: [&str; N],
+    ) -> Result<Self, NodeConfigError> {
         Ok(match settings {
-            None | Some(Settings::OnEveryMessage) => Self::Fixed([true; N]),
-            Some(Settings::WebsocketsOnly) => Self::Fixed(actions.map(|action| action == "webSockets")),
-            Some(Settings::Deduplicate {
+            None | Some(ProcessingSettings::OnEveryMessage) => Self::Fixed([true; N]),
+            Some(ProcessingSettings::WebsocketsOnly) => {
+                Self::Fixed(actions.map(|action| action == "webSockets"))
+            }
+            Some(ProcessingSettings::Deduplicate {
                 deduplication_interval_secs,
-            }) => Self::Together(Deduplication::new(
+            }) => Self::Together(OriginatorDeduplication::new(
                 deduplication_interval_secs,
                 "processingSettings.deduplicationIntervalSecs",
             )?),
-            Some(Settings::Advanced {
+            Some(ProcessingSettings::Advanced {
                 mut timeseries,
                 mut latest,
                 mut attributes,
@@ -106,10 +111,12 @@ impl<const N: usize> Processing<N> {
                         "webSockets" => web_sockets.take(),
                         _ => calculated_fields.take(),
                     };
-                    rules.push(Rule::new(strategy, &field)?);
+                    rules.push(ActionRule::new(strategy, &field)?);
                 }
                 let rules = rules.try_into();
-                Self::Each(rules.map_err(|_| ConfigError::new("processingSettings", "has other actions"))?)
+                Self::Each(
+                    rules.map_err(|_| NodeConfigError::new("processingSettings", "has other actions"))?,
+                )
             }
         })
     }
@@ -120,23 +127,28 @@ impl<const N: usize> Processing<N> {
             Self::Fixed(actions) => *actions,
             Self::Together(deduplication) => [deduplication.is_first(ts, originator, now_ms); N],
             Self::Each(rules) => rules.each_ref().map(|rule| match rule {
-                Rule::Always => true,
-                Rule::Never => false,
-                Rule::First(deduplication) => deduplication.is_first(ts, originator, now_ms),
+                ActionRule::Always => true,
+                ActionRule::Never => false,
+                ActionRule::First(deduplication) => deduplication.is_first(ts, originator, now_ms),
             }),
         }
     }
 }
 
-impl Rule {
-    fn new(strategy: Option<Strategy>, field: &str) -> Result<Self, ConfigError> {
+impl ActionRule {
+    fn new(strategy: Option<ActionStrategy>, field: &str) -> Result<Self, NodeConfigError> {
         Ok(match strategy {
-            None => return Err(ConfigError::new(field, "must be set where the type is ADVANCED")),
-            Some(Strategy::OnEveryMessage) => Self::Always,
-            Some(Strategy::Skip) => Self::Never,
-            Some(Strategy::Deduplicate {
+            None => {
+                return Err(NodeConfigError::new(
+                    field,
+                    "must be set where the type is ADVANCED",
+                ));
+            }
+            Some(ActionStrategy::OnEveryMessage) => Self::Always,
+            Some(ActionStrategy::Skip) => Self::Never,
+            Some(ActionStrategy::Deduplicate {
                 deduplication_interval_secs: secs,
-            }) => Self::First(Deduplication::new(
+            }) => Self::First(OriginatorDeduplication::new(
                 secs,
                 &format!("{field}.deduplicationIntervalSecs"),
             )?),
@@ -146,33 +158,33 @@ impl Rule {
 
 /// Lets the first message of an originator in each interval pass. Intervals are counted from the epoch, by the messages'
 /// own times.
-pub(super) struct Deduplication {
+pub(super) struct OriginatorDeduplication {
     interval_ms: i64,
     expiry_ms: i64,
     max_intervals: usize,
-    seen: Mutex<Seen>,
+    seen: Mutex<SeenOriginators>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct SeenOriginators {
     /// The one that was asked for last stands last.
-    intervals: VecDeque<Interval>,
+    intervals: VecDeque<DeduplicationInterval>,
     originators: usize,
 }
 
-struct Interval {
+struct DeduplicationInterval {
     number: i64,
     used_ms: i64,
     originators: FxHashSet<Uuid>,
 }
 
-impl Deduplication {
-    fn new(secs: i64, field: &str) -> Result<Self, ConfigError> {
+impl OriginatorDeduplication {
+    fn new(secs: i64, field: &str) -> Result<Self, NodeConfigError> {
         if !(1..=MAX_INTERVAL_SECS).contains(&secs) {
             let problem = format!(
                 "Deduplication interval must be at least 1 second(s) and at most {MAX_INTERVAL_SECS} second(s), was {secs} second(s)"
             );
-            return Err(ConfigError::new(field, problem));
+            return Err(NodeConfigError::new(field, problem));
         }
         let interval_ms = secs * 1000;
         Ok(Self {
@@ -208,7 +220,7 @@ impl Deduplication {
     }
 }
 
-impl Seen {
+impl SeenOriginators {
     fn bring_forward(&mut self, number: i64, expired_ms: i64, max: usize) {
         while self
             .intervals
@@ -221,13 +233,14 @@ impl Seen {
             .intervals
             .iter()
             .position(|interval| interval.number == number);
-        let interval = known
-            .and_then(|at| self.intervals.remove(at))
-            .unwrap_or_else(|| Interval {
-                number,
-                used_ms: 0,
-                originators: FxHashSet::default(),
-            });
+        let interval =
+            known
+                .and_then(|at| self.intervals.remove(at))
+                .unwrap_or_else(|| DeduplicationInterval {
+                    number,
+                    used_ms: 0,
+                    originators: FxHashSet::default(),
+                });
         self.intervals.push_back(interval);
         while self.intervals.len() > max.max(1) {
             self.forget_oldest();
@@ -245,11 +258,11 @@ impl Seen {
 mod tests {
     use super::*;
 
-    fn settings(value: Value) -> Option<Settings> {
+    fn settings(value: Value) -> Option<ProcessingSettings> {
         Some(serde_json::from_value(value).unwrap())
     }
 
-    fn problem<const N: usize>(result: Result<Processing<N>, ConfigError>) -> String {
+    fn problem<const N: usize>(result: Result<ActionSelector<N>, NodeConfigError>) -> String {
         match result {
             Ok(_) => "fine".to_owned(),
             Err(error) => error.field,
@@ -259,7 +272,7 @@ mod tests {
     #[test]
     fn the_first_message_of_an_originator_and_interval_passes() {
         let once = settings(json!({ "type": "DEDUPLICATE", "deduplicationIntervalSecs": 10 }));
-        let processing = Processing::new(once, TIMESERIES).unwrap();
+        let processing = ActionSelector::new(once, TIMESERIES).unwrap();
         let (a, b) = (Uuid::from_u128(1), Uuid::from_u128(2));
         let passes = |ts, who| processing.decide(ts, who, 50_000) == [true; 4];
         assert!(passes(10_000, a) && passes(10_000, b));
@@ -270,7 +283,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_bounded() {
-        let once = Deduplication::new(60, "x").unwrap();
+        let once = OriginatorDeduplication::new(60, "x").unwrap();
         for number in 0..1000 {
             assert!(once.is_first(number * 60_000, Uuid::nil(), 1_000_000));
         }
@@ -286,11 +299,11 @@ mod tests {
             "type": "ADVANCED", "timeseries": {"type": "ON_EVERY_MESSAGE"}, "latest": {"type": "SKIP"},
             "webSockets": {"type": "SKIP"}, "calculatedFields": {"type": "DEDUPLICATE", "deduplicationIntervalSecs": 1},
         });
-        let processing = Processing::new(settings(advanced), TIMESERIES).unwrap();
+        let processing = ActionSelector::new(settings(advanced), TIMESERIES).unwrap();
         assert_eq!(processing.decide(5, Uuid::nil(), 5), [true, false, false, true]);
         assert_eq!(processing.decide(6, Uuid::nil(), 5), [true, false, false, false]);
         let sockets = settings(json!({ "type": "WEBSOCKETS_ONLY" }));
-        let processing = Processing::new(sockets, ATTRIBUTES).unwrap();
+        let processing = ActionSelector::new(sockets, ATTRIBUTES).unwrap();
         assert_eq!(processing.decide(5, Uuid::nil(), 5), [false, true, false]);
     }
 
@@ -298,12 +311,12 @@ mod tests {
     fn wrong_settings_are_named() {
         let long = settings(json!({ "type": "DEDUPLICATE", "deduplicationIntervalSecs": 86_401 }));
         assert_eq!(
-            problem(Processing::new(long, TIMESERIES)),
+            problem(ActionSelector::new(long, TIMESERIES)),
             "processingSettings.deduplicationIntervalSecs"
         );
         let part = settings(json!({ "type": "ADVANCED", "timeseries": {"type": "SKIP"} }));
         assert_eq!(
-            problem(Processing::new(part, TIMESERIES)),
+            problem(ActionSelector::new(part, TIMESERIES)),
             "processingSettings.latest"
         );
     }

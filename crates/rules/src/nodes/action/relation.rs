@@ -8,12 +8,14 @@ use fieldline_model::{EntityId, EntityType};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::target::{TYPES, Target};
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step, move_to};
-use crate::nodes::pattern::Pattern;
+use super::target::{EntityTarget, TYPES};
+use crate::message::RuleMessage;
+use crate::node::{
+    Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult, set_originator,
+};
+use crate::nodes::pattern::TextTemplate;
 use crate::registry::{ComponentType, NodeType};
-use crate::services::Services;
+use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
@@ -57,13 +59,13 @@ pub(crate) const NODES: &[NodeType] = &[
 #[serde(rename_all = "camelCase")]
 struct Config {
     direction: SearchDirection,
-    relation_type: Pattern,
+    relation_type: TextTemplate,
     #[serde(default)]
     entity_type: Option<String>,
     #[serde(default = "nothing")]
-    entity_name_pattern: Pattern,
+    entity_name_pattern: TextTemplate,
     #[serde(default = "nothing")]
-    entity_type_pattern: Pattern,
+    entity_type_pattern: TextTemplate,
     #[serde(default)]
     create_entity_if_not_exists: bool,
     #[serde(default)]
@@ -74,8 +76,8 @@ struct Config {
     delete_for_single_entity: bool,
 }
 
-fn nothing() -> Pattern {
-    Pattern::new("")
+fn nothing() -> TextTemplate {
+    TextTemplate::new("")
 }
 
 /// The direction was the other way round before.
@@ -94,24 +96,24 @@ fn upgrade(from: i32, mut configuration: Value) -> Value {
     configuration
 }
 
-struct Relation {
+struct RelationTemplate {
     direction: SearchDirection,
-    relation_type: Pattern,
+    relation_type: TextTemplate,
     /// `None` stands for all that the originator is related to.
     entity_type: Option<EntityType>,
-    name: Pattern,
-    profile: Pattern,
+    name: TextTemplate,
+    profile: TextTemplate,
     create: bool,
     change_originator: bool,
     remove_current: bool,
 }
 
-impl Relation {
-    fn new(config: Config, needs_entity: bool) -> Result<Self, ConfigError> {
+impl RelationTemplate {
+    fn new(config: Config, needs_entity: bool) -> Result<Self, NodeConfigError> {
         let entity_type = match (needs_entity, config.entity_type.as_deref()) {
             (false, _) => None,
             (true, Some(name)) => Some(entity_type(name)?),
-            (true, None) => return Err(ConfigError::new("entityType", "must be set")),
+            (true, None) => return Err(NodeConfigError::new("entityType", "must be set")),
         };
         Ok(Self {
             direction: config.direction,
@@ -125,16 +127,16 @@ impl Relation {
         })
     }
 
-    fn wanted(&self, msg: &mut Msg) -> Result<Wanted, NodeError> {
+    fn wanted(&self, msg: &mut RuleMessage) -> Result<RelationSpec, NodeError> {
         let target = match self.entity_type {
             None => None,
-            Some(EntityType::Tenant) => Some(Target {
+            Some(EntityType::Tenant) => Some(EntityTarget {
                 entity_type: EntityType::Tenant,
                 name: String::new(),
                 profile: String::new(),
                 create: false,
             }),
-            Some(entity_type) => Some(Target {
+            Some(entity_type) => Some(EntityTarget {
                 entity_type,
                 name: self.name.resolve(msg)?.into_owned(),
                 profile: match self.create {
@@ -144,7 +146,7 @@ impl Relation {
                 create: self.create,
             }),
         };
-        Ok(Wanted {
+        Ok(RelationSpec {
             target,
             relation_type: self.relation_type.resolve(msg)?.into_owned(),
             direction: self.direction,
@@ -152,11 +154,11 @@ impl Relation {
     }
 }
 
-fn entity_type(name: &str) -> Result<EntityType, ConfigError> {
+fn entity_type(name: &str) -> Result<EntityType, NodeConfigError> {
     let known = TYPES.iter().copied().find(|known| known.name() == name);
     known.ok_or_else(|| {
         let names: Vec<_> = TYPES.iter().map(|known| known.name()).collect();
-        ConfigError::new(
+        NodeConfigError::new(
             "entityType",
             format!(
                 "Unsupported entity type '{name}'! Only {} types are allowed.",
@@ -167,13 +169,13 @@ fn entity_type(name: &str) -> Result<EntityType, ConfigError> {
 }
 
 /// A relation that a message asks for.
-struct Wanted {
-    target: Option<Target>,
+struct RelationSpec {
+    target: Option<EntityTarget>,
     relation_type: String,
     direction: SearchDirection,
 }
 
-impl Wanted {
+impl RelationSpec {
     fn key(&self, originator: EntityId, target: EntityId) -> RelationKey {
         let (from, to) = match self.direction {
             SearchDirection::From => (originator, target),
@@ -188,7 +190,7 @@ impl Wanted {
     }
 
     /// Deletes all relations of the originator of that type and direction.
-    async fn remove_all(&self, services: &Arc<Services>, msg: &Msg) -> Result<(), NodeError> {
+    async fn remove_all(&self, services: &Arc<NodeServices>, msg: &RuleMessage) -> Result<(), NodeError> {
         let ends = match self.direction {
             SearchDirection::From => RelationEnds::from(msg.originator),
             SearchDirection::To => RelationEnds::to(msg.originator),
@@ -202,28 +204,31 @@ impl Wanted {
 }
 
 /// Deletes a relation, if there is one.
-async fn remove(services: &Arc<Services>, msg: &Msg, key: &RelationKey) -> Result<(), NodeError> {
+async fn remove(services: &Arc<NodeServices>, msg: &RuleMessage, key: &RelationKey) -> Result<(), NodeError> {
     if services.stores.relations.get(msg.tenant, key).await?.is_some() {
         services.rules.relations.delete(msg.tenant, key).await?;
     }
     Ok(())
 }
 
-struct CreateRelation(Relation);
+struct CreateRelationNode(RelationTemplate);
 
-fn make_create(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    Ok(Arc::new(CreateRelation(Relation::new(config.parse()?, true)?)))
+fn make_create(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
+    Ok(Arc::new(CreateRelationNode(RelationTemplate::new(
+        config.parse()?,
+        true,
+    )?)))
 }
 
-impl Node for CreateRelation {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for CreateRelationNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let wanted = match self.0.wanted(&mut msg) {
             Ok(wanted) => wanted,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         let (services, node) = (Arc::clone(ctx.services), ctx.node);
         let (remove_current, change_originator) = (self.0.remove_current, self.0.change_originator);
-        Step::wait(async move {
+        NodeResult::wait(async move {
             let created = async {
                 let target = match &wanted.target {
                     Some(target) => target.find(&services, node, &msg).await?,
@@ -242,34 +247,34 @@ impl Node for CreateRelation {
             match created.await {
                 Ok(target) => {
                     if change_originator {
-                        move_to(&mut msg, target);
+                        set_originator(&mut msg, target);
                     }
-                    Step::success(msg)
+                    NodeResult::success(msg)
                 }
-                Err(error) => Step::Fail(msg, error),
+                Err(error) => NodeResult::Fail(msg, error),
             }
         })
     }
 }
 
-struct DeleteRelation(Relation);
+struct DeleteRelationNode(RelationTemplate);
 
-fn make_delete(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_delete(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let config: Config = config.parse()?;
     let is_single = config.delete_for_single_entity;
-    let mut relation = Relation::new(config, is_single)?;
+    let mut relation = RelationTemplate::new(config, is_single)?;
     relation.create = false;
-    Ok(Arc::new(DeleteRelation(relation)))
+    Ok(Arc::new(DeleteRelationNode(relation)))
 }
 
-impl Node for DeleteRelation {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for DeleteRelationNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let wanted = match self.0.wanted(&mut msg) {
             Ok(wanted) => wanted,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         let (services, node) = (Arc::clone(ctx.services), ctx.node);
-        Step::wait(async move {
+        NodeResult::wait(async move {
             let deleted = async {
                 match &wanted.target {
                     None => wanted.remove_all(&services, &msg).await,
@@ -280,8 +285,8 @@ impl Node for DeleteRelation {
                 }
             };
             match deleted.await {
-                Ok(()) => Step::success(msg),
-                Err(error) => Step::Fail(msg, error),
+                Ok(()) => NodeResult::success(msg),
+                Err(error) => NodeResult::Fail(msg, error),
             }
         })
     }

@@ -11,9 +11,11 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::derived;
-use crate::message::{Data, Msg};
-use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Step};
-use crate::nodes::later::{Waiters, source};
+use crate::message::{MessageBody, RuleMessage};
+use crate::node::{
+    ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
+};
+use crate::nodes::later::{PendingLimiter, node_emitter};
 use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[
@@ -60,11 +62,11 @@ const NO_DEVICE: &str = "Message originator is not a device entity!";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct RequestConfig {
+struct RpcRequestConfig {
     timeout_in_seconds: i64,
 }
 
-impl Default for RequestConfig {
+impl Default for RpcRequestConfig {
     fn default() -> Self {
         Self {
             timeout_in_seconds: 60,
@@ -72,32 +74,32 @@ impl Default for RequestConfig {
     }
 }
 
-struct Request {
+struct SendRpcRequestNode {
     timeout_ms: i64,
-    waiting: Waiters,
+    waiting: PendingLimiter,
 }
 
-fn make_request(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    let config: RequestConfig = config.parse()?;
+fn make_request(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
+    let config: RpcRequestConfig = config.parse()?;
     if config.timeout_in_seconds < 0 {
-        return Err(ConfigError::new("timeoutInSeconds", "must not be negative"));
+        return Err(NodeConfigError::new("timeoutInSeconds", "must not be negative"));
     }
-    Ok(Arc::new(Request {
+    Ok(Arc::new(SendRpcRequestNode {
         timeout_ms: config.timeout_in_seconds.saturating_mul(1000),
-        waiting: Waiters::default(),
+        waiting: PendingLimiter::default(),
     }))
 }
 
 /// A value of the metadata that is there and not empty.
-fn told(msg: &Msg, key: &str) -> Option<String> {
+fn metadata_value(msg: &RuleMessage, key: &str) -> Option<String> {
     msg.meta
         .get(key)
         .filter(|value| !value.is_empty())
         .map(|value| value.into_owned())
 }
 
-fn told_as<T: std::str::FromStr>(msg: &Msg, key: &str) -> Result<Option<T>, NodeError> {
-    told(msg, key)
+fn parse_metadata<T: std::str::FromStr>(msg: &RuleMessage, key: &str) -> Result<Option<T>, NodeError> {
+    metadata_value(msg, key)
         .map(|text| {
             text.parse()
                 .map_err(|_| NodeError::new(format!("`{key}` in the metadata is invalid: {text}")))
@@ -113,8 +115,8 @@ fn plain(value: &Value) -> String {
     }
 }
 
-impl Request {
-    fn request(&self, ctx: &Ctx<'_>, msg: &mut Msg) -> Result<DeviceRpcRequest, NodeError> {
+impl SendRpcRequestNode {
+    fn request(&self, ctx: &NodeContext<'_>, msg: &mut RuleMessage) -> Result<DeviceRpcRequest, NodeError> {
         if msg.originator.entity_type != EntityType::Device {
             return Err(NodeError::new(NO_DEVICE));
         }
@@ -128,44 +130,44 @@ impl Request {
         let params = body
             .get("params")
             .ok_or_else(|| NodeError::new("Params are not present in the message!"))?;
-        let flag = |key| told(msg, key).is_some_and(|text| text.eq_ignore_ascii_case("true"));
+        let flag = |key| metadata_value(msg, key).is_some_and(|text| text.eq_ignore_ascii_case("true"));
         let is_rest_call = msg.kind == MsgType::RpcFromServer;
         Ok(DeviceRpcRequest {
-            id: told_as(msg, "requestUUID")?.unwrap_or_else(|| derived::id(msg.id, ctx.node, 0)),
+            id: parse_metadata(msg, "requestUUID")?.unwrap_or_else(|| derived::id(msg.id, ctx.node, 0)),
             tenant: msg.tenant,
             device: DeviceId(msg.originator.id),
             method: plain(method),
             params: plain(params),
             oneway: flag("oneway"),
             persistent: flag("persistent"),
-            retries: told_as(msg, "retries")?,
-            expires_ms: told_as(msg, "expirationTime")?
+            retries: parse_metadata(msg, "retries")?,
+            expires_ms: parse_metadata(msg, "expirationTime")?
                 .unwrap_or_else(|| ctx.now_ms.saturating_add(self.timeout_ms)),
             additional_info: body.get("additionalInfo").map(plain),
-            rest_origin: told(msg, "originServiceId").filter(|_| is_rest_call),
-            origin_run: told_as(msg, ORIGIN_RUN)?.filter(|_| is_rest_call),
+            rest_origin: metadata_value(msg, "originServiceId").filter(|_| is_rest_call),
+            origin_run: parse_metadata(msg, ORIGIN_RUN)?.filter(|_| is_rest_call),
         })
     }
 }
 
-impl Node for Request {
+impl Node for SendRpcRequestNode {
     /// The message ends here; what the device answers goes on as a new one.
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let request = match self.request(ctx, &mut msg) {
             Ok(request) => request,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
-        let Some(waiting) = self.waiting.begin() else {
-            return Step::fail(msg, "Too many RPC requests wait for replies!");
+        let Some(waiting) = self.waiting.try_acquire() else {
+            return NodeResult::fail(msg, "Too many RPC requests wait for replies!");
         };
-        let source = source(ctx);
+        let source = node_emitter(ctx);
         let left_ms = request
             .expires_ms
             .saturating_sub(ctx.now_ms)
             .max(0)
             .saturating_add(GRACE_MS);
         let left = Duration::from_millis(left_ms.unsigned_abs());
-        let mut next = Msg {
+        let mut next = RuleMessage {
             id: derived::id(msg.id, ctx.node, 1),
             ..msg
         };
@@ -174,12 +176,12 @@ impl Node for Request {
             let answer = tokio::time::timeout(left, source.services.rpc.send(request)).await;
             let label = match answer.unwrap_or(Err(DeviceRpcError::Timeout)) {
                 Ok(answer) => {
-                    next.data = Data::text(answer.unwrap_or_else(|| "{}".to_owned()));
-                    Label::SUCCESS
+                    next.data = MessageBody::text(answer.unwrap_or_else(|| "{}".to_owned()));
+                    ConnectionLabel::SUCCESS
                 }
                 Err(error) => {
-                    next.data = Data::json(json!({ "error": error.name() }));
-                    Label::FAILURE
+                    next.data = MessageBody::json(json!({ "error": error.name() }));
+                    ConnectionLabel::FAILURE
                 }
             };
             next.ts = source.services.now_ms();
@@ -187,13 +189,13 @@ impl Node for Request {
                 tracing::warn!(node = %source.node, %error, "cannot queue the reply of a device");
             }
         });
-        Step::Done
+        NodeResult::Done
     }
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct ReplyConfig {
+struct RpcReplyConfig {
     service_id_meta_data_attribute: Option<String>,
     session_id_meta_data_attribute: Option<String>,
     request_id_meta_data_attribute: Option<String>,
@@ -205,23 +207,23 @@ fn name(configured: Option<String>, otherwise: &str) -> String {
         .unwrap_or_else(|| otherwise.to_owned())
 }
 
-struct Reply {
+struct SendRpcReplyNode {
     service: String,
     session: String,
     request: String,
 }
 
-fn make_reply(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    let config: ReplyConfig = config.parse()?;
-    Ok(Arc::new(Reply {
+fn make_reply(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
+    let config: RpcReplyConfig = config.parse()?;
+    Ok(Arc::new(SendRpcReplyNode {
         service: name(config.service_id_meta_data_attribute, "serviceId"),
         session: name(config.session_id_meta_data_attribute, "sessionId"),
         request: name(config.request_id_meta_data_attribute, "requestId"),
     }))
 }
 
-fn needed(msg: &Msg, key: &str, problem: &'static str) -> Result<String, NodeError> {
-    told(msg, key).ok_or_else(|| NodeError::new(problem))
+fn require_metadata(msg: &RuleMessage, key: &str, problem: &'static str) -> Result<String, NodeError> {
+    metadata_value(msg, key).ok_or_else(|| NodeError::new(problem))
 }
 
 fn parsed<T: std::str::FromStr>(text: &str, key: &str) -> Result<T, NodeError> {
@@ -229,7 +231,7 @@ fn parsed<T: std::str::FromStr>(text: &str, key: &str) -> Result<T, NodeError> {
         .map_err(|_| NodeError::new(format!("`{key}` in the metadata is invalid: {text}")))
 }
 
-fn body(msg: &Msg) -> Result<String, NodeError> {
+fn body(msg: &RuleMessage) -> Result<String, NodeError> {
     let body = msg.data.to_text();
     if body.is_empty() {
         return Err(NodeError::new("Request body is empty!"));
@@ -237,16 +239,16 @@ fn body(msg: &Msg) -> Result<String, NodeError> {
     Ok(body.into_owned())
 }
 
-impl Reply {
-    fn answer(&self, ctx: &Ctx<'_>, msg: &Msg) -> Result<(), NodeError> {
+impl SendRpcReplyNode {
+    fn answer(&self, ctx: &NodeContext<'_>, msg: &RuleMessage) -> Result<(), NodeError> {
         if msg.originator.entity_type != EntityType::Device {
             return Err(NodeError::new(NO_DEVICE));
         }
-        let request = needed(msg, &self.request, "Request id is not present in the metadata!")?;
-        let service = needed(msg, &self.service, "Service id is not present in the metadata!")?;
-        let session = needed(msg, &self.session, "Session id is not present in the metadata!")?;
+        let request = require_metadata(msg, &self.request, "Request id is not present in the metadata!")?;
+        let service = require_metadata(msg, &self.service, "Service id is not present in the metadata!")?;
+        let session = require_metadata(msg, &self.session, "Session id is not present in the metadata!")?;
         let body = body(msg)?;
-        if told(msg, "edgeId").is_some_and(|id| !id.trim().is_empty()) {
+        if metadata_value(msg, "edgeId").is_some_and(|id| !id.trim().is_empty()) {
             return Err(NodeError::new(
                 "the device is behind an edge: edge is not supported",
             ));
@@ -259,32 +261,32 @@ impl Reply {
     }
 }
 
-impl Node for Reply {
-    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+impl Node for SendRpcReplyNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         match self.answer(ctx, &msg) {
-            Ok(()) => Step::success(msg),
-            Err(error) => Step::Fail(msg, error),
+            Ok(()) => NodeResult::success(msg),
+            Err(error) => NodeResult::Fail(msg, error),
         }
     }
 }
 
-struct RestReply {
+struct SendRestReplyNode {
     service: String,
     request: String,
 }
 
-fn make_rest_reply(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    let config: ReplyConfig = config.parse()?;
-    Ok(Arc::new(RestReply {
+fn make_rest_reply(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
+    let config: RpcReplyConfig = config.parse()?;
+    Ok(Arc::new(SendRestReplyNode {
         service: name(config.service_id_meta_data_attribute, "serviceId"),
         request: name(config.request_id_meta_data_attribute, "requestUUID"),
     }))
 }
 
-impl RestReply {
-    fn answer(&self, ctx: &Ctx<'_>, msg: &Msg) -> Result<(), NodeError> {
-        let request = needed(msg, &self.request, "Request id is not present in the metadata!")?;
-        let service = needed(msg, &self.service, "Service id is not present in the metadata!")?;
+impl SendRestReplyNode {
+    fn answer(&self, ctx: &NodeContext<'_>, msg: &RuleMessage) -> Result<(), NodeError> {
+        let request = require_metadata(msg, &self.request, "Request id is not present in the metadata!")?;
+        let service = require_metadata(msg, &self.service, "Service id is not present in the metadata!")?;
         body(msg)?;
         let request = parsed(&request, &self.request)?;
         ctx.services
@@ -294,11 +296,11 @@ impl RestReply {
     }
 }
 
-impl Node for RestReply {
-    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+impl Node for SendRestReplyNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         match self.answer(ctx, &msg) {
-            Ok(()) => Step::success(msg),
-            Err(error) => Step::Fail(msg, error),
+            Ok(()) => NodeResult::success(msg),
+            Err(error) => NodeResult::Fail(msg, error),
         }
     }
 }

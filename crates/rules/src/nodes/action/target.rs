@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use fieldline_core::services::{NameConflict, NewCredentials, ServiceError};
 use fieldline_model::entity::{Asset, Customer, Device};
-use fieldline_model::message::{Message, Metadata, MsgType};
+use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
 use fieldline_model::{EntityId, EntityType, RuleNodeId, TenantId};
 use serde::Serialize;
 
 use super::derived;
-use crate::message::Msg;
+use crate::message::RuleMessage;
 use crate::node::NodeError;
 use crate::nodes::entities;
-use crate::services::Services;
+use crate::services::NodeServices;
 
 /// Types of entities that can be looked for.
 pub(super) const TYPES: &[EntityType] = &[
@@ -27,7 +27,7 @@ pub(super) const TYPES: &[EntityType] = &[
 ];
 
 /// Whom a node looks for.
-pub(super) struct Target {
+pub(super) struct EntityTarget {
     pub(super) entity_type: EntityType,
     /// Name, title or e-mail address.
     pub(super) name: String,
@@ -37,13 +37,13 @@ pub(super) struct Target {
     pub(super) create: bool,
 }
 
-impl Target {
+impl EntityTarget {
     /// The entity. Where it is created, the rule engine is told.
     pub(super) async fn find(
         &self,
-        services: &Arc<Services>,
+        services: &Arc<NodeServices>,
         node: RuleNodeId,
-        msg: &Msg,
+        msg: &RuleMessage,
     ) -> Result<EntityId, NodeError> {
         if let Some(id) = self.look(services, msg.tenant).await? {
             return Ok(id);
@@ -92,7 +92,11 @@ impl Target {
         }
     }
 
-    async fn look(&self, services: &Arc<Services>, tenant: TenantId) -> Result<Option<EntityId>, NodeError> {
+    async fn look(
+        &self,
+        services: &Arc<NodeServices>,
+        tenant: TenantId,
+    ) -> Result<Option<EntityId>, NodeError> {
         match self.entity_type {
             EntityType::Tenant => Ok(Some(tenant.into())),
             entity_type => entities::find(services, tenant, entity_type, &self.name).await,
@@ -101,9 +105,9 @@ impl Target {
 
     async fn finish<T: Serialize>(
         &self,
-        services: &Arc<Services>,
+        services: &Arc<NodeServices>,
         node: RuleNodeId,
-        msg: &Msg,
+        msg: &RuleMessage,
         saved: Result<T, ServiceError>,
         id: fn(&T) -> Option<EntityId>,
     ) -> Result<EntityId, NodeError> {
@@ -124,8 +128,8 @@ impl Target {
         };
         let id = id(&entity).ok_or_else(|| self.missing())?;
         let body = serde_json::to_string(&entity).map_err(|error| NodeError::new(error.to_string()))?;
-        let metadata = Metadata::from_iter([("ruleNodeId", node.0.to_string())]);
-        let mut told = Message::new(MsgType::EntityCreated, id, services.now_ms(), metadata, body);
+        let metadata = MetadataMap::from_iter([("ruleNodeId", node.0.to_string())]);
+        let mut told = QueueMessage::new(MsgType::EntityCreated, id, services.now_ms(), metadata, body);
         told.id = derived::id(msg.id, node, 2);
         services.engine.push(msg.tenant, told).await?;
         Ok(id)

@@ -5,8 +5,8 @@ mod calls;
 mod entities;
 mod time;
 
-use fieldline_model::message::Metadata;
+use fieldline_model::message::MetadataMap;
 
-fn meta<const N: usize>(entries: [(&str, &str); N]) -> Metadata {
+fn meta<const N: usize>(entries: [(&str, &str); N]) -> MetadataMap {
     entries.into_iter().collect()
 }

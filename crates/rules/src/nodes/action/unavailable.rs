@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::telemetry::configured_scope;
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, Step};
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[
@@ -54,20 +54,20 @@ fn server_scope() -> Value {
     json!({ "scope": "SERVER_SCOPE" })
 }
 
-struct Edge;
+struct PushToEdgeNode;
 
-fn make_edge(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_edge(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     #[derive(Deserialize)]
     struct Config {
         scope: Option<String>,
     }
     configured_scope(config.parse::<Config>()?.scope.as_deref())?;
-    Ok(Arc::new(Edge))
+    Ok(Arc::new(PushToEdgeNode))
 }
 
-impl Node for Edge {
-    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
-        Step::fail(msg, "Edge is not supported")
+impl Node for PushToEdgeNode {
+    fn handle(&self, _: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
+        NodeResult::fail(msg, "Edge is not supported")
     }
 }
 
@@ -80,8 +80,8 @@ fn upgrade_cassandra(from: i32, mut configuration: Value) -> Value {
     configuration
 }
 
-fn make_cassandra(_: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    Err(ConfigError::new(
+fn make_cassandra(_: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
+    Err(NodeConfigError::new(
         "tableName",
         "no Cassandra database is configured on this server",
     ))

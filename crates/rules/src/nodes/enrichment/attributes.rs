@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use fieldline_model::Subject;
+use fieldline_model::EntityKey;
 use fieldline_model::kv;
 use fieldline_model::timeseries::AttributeScope;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
-use crate::nodes::part::{Keys, Part, required, upgrade_flag};
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
+use crate::nodes::part::{KeyNames, MessagePart, required, upgrade_flag};
 use crate::nodes::relations::DeviceRelationsConfig;
 use crate::registry::{ComponentType, NodeType};
-use crate::services::Services;
+use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
@@ -73,7 +73,7 @@ fn upgrade(from_version: i32, mut configuration: Value) -> Value {
                 fields.insert("fetchTo".to_owned(), json!("METADATA"));
             }
         }
-        upgrade_flag(&mut configuration, "fetchToData", "fetchTo", Part::Data);
+        upgrade_flag(&mut configuration, "fetchToData", "fetchTo", MessagePart::Data);
     }
     configuration
 }
@@ -81,7 +81,7 @@ fn upgrade(from_version: i32, mut configuration: Value) -> Value {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Config {
-    fetch_to: Option<Part>,
+    fetch_to: Option<MessagePart>,
     client_attribute_names: Option<Vec<String>>,
     shared_attribute_names: Option<Vec<String>>,
     server_attribute_names: Option<Vec<String>>,
@@ -104,26 +104,26 @@ impl Default for Config {
     }
 }
 
-struct Attributes {
-    fetch_to: Part,
-    scopes: [(AttributeScope, &'static str, Keys); 3],
-    latest: Keys,
+struct GetAttributesNode {
+    fetch_to: MessagePart,
+    scopes: [(AttributeScope, &'static str, KeyNames); 3],
+    latest: KeyNames,
     fail_if_absent: bool,
     with_ts: bool,
     related: Option<Arc<DeviceRelationsConfig>>,
 }
 
-fn make_originator(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_originator(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     Ok(Arc::new(make(config, None)?))
 }
 
-fn make_related(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_related(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Related {
+    struct RelatedDeviceConfig {
         device_relations_query: DeviceRelationsConfig,
     }
-    let related: Related = config.parse()?;
+    let related: RelatedDeviceConfig = config.parse()?;
     Ok(Arc::new(make(
         config,
         Some(Arc::new(related.device_relations_query)),
@@ -131,12 +131,12 @@ fn make_related(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
 }
 
 fn make(
-    config: &NodeConfig<'_>,
+    config: &NodeInitContext<'_>,
     related: Option<Arc<DeviceRelationsConfig>>,
-) -> Result<Attributes, ConfigError> {
+) -> Result<GetAttributesNode, NodeConfigError> {
     let config: Config = config.parse()?;
-    let keys = |names: Option<Vec<String>>| Keys::new(&names.unwrap_or_default());
-    Ok(Attributes {
+    let keys = |names: Option<Vec<String>>| KeyNames::new(&names.unwrap_or_default());
+    Ok(GetAttributesNode {
         fetch_to: required(config.fetch_to, "fetchTo")?,
         scopes: [
             (AttributeScope::Client, "cs_", keys(config.client_attribute_names)),
@@ -155,57 +155,59 @@ fn make(
 }
 
 /// What one message asks for.
-struct Fetch {
-    fetch_to: Part,
+struct AttributeFetch {
+    fetch_to: MessagePart,
     scopes: [(AttributeScope, &'static str, Arc<[String]>); 3],
     latest: Arc<[String]>,
     fail_if_absent: bool,
     with_ts: bool,
 }
 
-impl Node for Attributes {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for GetAttributesNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let fetch = match self.fetch(&mut msg) {
             Ok(fetch) => fetch,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         let services = Arc::clone(ctx.services);
         let related = self.related.clone();
-        Step::wait(async move {
+        NodeResult::wait(async move {
             let entity = match &related {
                 None => Ok(Some(msg.originator)),
                 Some(query) => query.first(&services, msg.tenant, msg.originator).await,
             };
             let entity = match entity {
                 Ok(Some(entity)) => entity,
-                Ok(None) => return Step::fail(msg, "failed to find a related device by the relation query"),
-                Err(error) => return Step::Fail(msg, error),
+                Ok(None) => {
+                    return NodeResult::fail(msg, "failed to find a related device by the relation query");
+                }
+                Err(error) => return NodeResult::Fail(msg, error),
             };
-            let subject = Subject {
+            let subject = EntityKey {
                 tenant: msg.tenant,
                 entity,
             };
             match fetch.run(&services, subject, &mut msg).await {
-                Ok(absent) if absent.is_empty() => Step::success(msg),
+                Ok(absent) if absent.is_empty() => NodeResult::success(msg),
                 Ok(absent) => {
                     let text = format!("these keys do not exist: {}", absent.join("; "));
-                    Step::fail(msg, text)
+                    NodeResult::fail(msg, text)
                 }
-                Err(error) => Step::Fail(msg, error),
+                Err(error) => NodeResult::Fail(msg, error),
             }
         })
     }
 }
 
-impl Attributes {
-    fn fetch(&self, msg: &mut Msg) -> Result<Fetch, NodeError> {
+impl GetAttributesNode {
+    fn fetch(&self, msg: &mut RuleMessage) -> Result<AttributeFetch, NodeError> {
         self.fetch_to.check(msg)?;
         let mut keys = |index: usize| -> Result<_, NodeError> {
             let (scope, prefix, keys) = &self.scopes[index];
             Ok((*scope, *prefix, keys.of(msg)?))
         };
         let scopes = [keys(0)?, keys(1)?, keys(2)?];
-        Ok(Fetch {
+        Ok(AttributeFetch {
             fetch_to: self.fetch_to,
             scopes,
             latest: self.latest.of(msg)?,
@@ -215,13 +217,13 @@ impl Attributes {
     }
 }
 
-impl Fetch {
+impl AttributeFetch {
     /// Adds what exists; returns what does not, if that matters.
     async fn run(
         &self,
-        services: &Services,
-        subject: Subject,
-        msg: &mut Msg,
+        services: &NodeServices,
+        subject: EntityKey,
+        msg: &mut RuleMessage,
     ) -> Result<Vec<String>, NodeError> {
         let mut absent = Vec::new();
         for (scope, prefix, keys) in &self.scopes {
@@ -247,7 +249,7 @@ impl Fetch {
                 if self.with_ts {
                     let value = json!({"ts": point.ts, "value": point.value.to_json()});
                     self.fetch_to
-                        .put(msg, &latest.key, &kv::Value::Json(value.to_string().into()))?;
+                        .put(msg, &latest.key, &kv::KvValue::Json(value.to_string().into()))?;
                 } else {
                     self.fetch_to.put(msg, &latest.key, &point.value)?;
                 }

@@ -7,9 +7,9 @@ use fieldline_model::{DeviceId, EntityType};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, Step};
-use crate::nodes::part::{Part, required, upgrade_flag};
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
+use crate::nodes::part::{MessagePart, required, upgrade_flag};
 use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -17,7 +17,12 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     version: 1,
     upgrade: |from_version, mut configuration| {
         if from_version == 0 {
-            upgrade_flag(&mut configuration, "fetchToMetadata", "fetchTo", Part::Metadata);
+            upgrade_flag(
+                &mut configuration,
+                "fetchToMetadata",
+                "fetchTo",
+                MessagePart::Metadata,
+            );
         }
         configuration
     },
@@ -30,37 +35,37 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     )
 }];
 
-struct Credentials(Part);
+struct FetchDeviceCredentialsNode(MessagePart);
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Config {
-        fetch_to: Option<Part>,
+        fetch_to: Option<MessagePart>,
     }
-    Ok(Arc::new(Credentials(required(
+    Ok(Arc::new(FetchDeviceCredentialsNode(required(
         config.parse::<Config>()?.fetch_to,
         "fetchTo",
     )?)))
 }
 
-impl Node for Credentials {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for FetchDeviceCredentialsNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let fetch_to = self.0;
         if let Err(error) = fetch_to.check(&mut msg) {
-            return Step::Fail(msg, error);
+            return NodeResult::Fail(msg, error);
         }
         if msg.originator.entity_type != EntityType::Device {
             let text = format!("unsupported originator type: {}", msg.originator.entity_type);
-            return Step::fail(msg, text);
+            return NodeResult::fail(msg, text);
         }
         let services = Arc::clone(ctx.services);
-        Step::wait(async move {
+        NodeResult::wait(async move {
             let device = DeviceId(msg.originator.id);
             let found = match services.stores.device_credentials.get(msg.tenant, device).await {
                 Ok(Some(found)) => found,
-                Ok(None) => return Step::fail(msg, format!("device {device} has no credentials")),
-                Err(error) => return Step::Fail(msg, error.into()),
+                Ok(None) => return NodeResult::fail(msg, format!("device {device} has no credentials")),
+                Err(error) => return NodeResult::Fail(msg, error.into()),
             };
             let info = match found.credentials_type {
                 CredentialsType::AccessToken => json!(found.credentials_id),
@@ -72,8 +77,8 @@ impl Node for Credentials {
             };
             let put = fetch_to.put_json(&mut msg, "credentialsType", json!(found.credentials_type.name()));
             match put.and_then(|()| fetch_to.put_json(&mut msg, "credentials", info)) {
-                Ok(()) => Step::success(msg),
-                Err(error) => Step::Fail(msg, error),
+                Ok(()) => NodeResult::success(msg),
+                Err(error) => NodeResult::Fail(msg, error),
             }
         })
     }

@@ -3,19 +3,21 @@
 use std::sync::Arc;
 
 use fieldline_model::message::MsgType;
-use fieldline_model::{Subject, kv};
+use fieldline_model::{EntityKey, kv};
 use quick_cache::sync::Cache;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Step};
+use crate::message::RuleMessage;
+use crate::node::{
+    ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
+};
 use crate::nodes::text::{as_double, round_half_up};
 use crate::registry::{ComponentType, NodeType};
-use crate::services::Services;
+use crate::services::NodeServices;
 
 /// Originators whose last value is remembered; of others it is read from their latest values.
-const REMEMBERED: usize = 16_384;
+const MAX_CACHED_ORIGINATORS: usize = 16_384;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Adds by how much a value has changed since the originator's message before, and after what time.",
@@ -66,9 +68,9 @@ struct Config {
     exclude_zero_deltas: bool,
 }
 
-struct Delta(Arc<Inner>);
+struct CalculateDeltaNode(Arc<DeltaCalculator>);
 
-struct Inner {
+struct DeltaCalculator {
     input: String,
     output: String,
     /// Name of the time that has passed, where it is wanted.
@@ -78,26 +80,26 @@ struct Inner {
     fail_if_negative: bool,
     exclude_zero: bool,
     /// A lock an originator, so that its messages are compared in their order, with time and value of the last one.
-    last: Cache<Subject, Arc<tokio::sync::Mutex<Option<Reading>>>>,
+    last: Cache<EntityKey, Arc<tokio::sync::Mutex<Option<CounterReading>>>>,
 }
 
 /// Time and value of a message.
-type Reading = (i64, f64);
+type CounterReading = (i64, f64);
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let config: Config = config.parse()?;
     let given = |name: Option<String>, field: &str| {
         let name = name.filter(|name| !name.trim().is_empty());
-        name.ok_or_else(|| ConfigError::new(field, "must be given"))
+        name.ok_or_else(|| NodeConfigError::new(field, "must be given"))
     };
     let period = match config.add_period_between_msgs {
         true => Some(given(config.period_value_key, "periodValueKey")?),
         false => None,
     };
     if config.round.is_some_and(|places| places.abs() > 300) {
-        return Err(ConfigError::new("round", "must be from -300 to 300"));
+        return Err(NodeConfigError::new("round", "must be from -300 to 300"));
     }
-    Ok(Arc::new(Delta(Arc::new(Inner {
+    Ok(Arc::new(CalculateDeltaNode(Arc::new(DeltaCalculator {
         input: given(config.input_value_key, "inputValueKey")?,
         output: given(config.output_value_key, "outputValueKey")?,
         period,
@@ -105,28 +107,28 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
         round: config.round,
         fail_if_negative: config.tell_failure_if_delta_is_negative,
         exclude_zero: config.exclude_zero_deltas,
-        last: Cache::new(REMEMBERED),
+        last: Cache::new(MAX_CACHED_ORIGINATORS),
     }))))
 }
 
-impl Node for Delta {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for CalculateDeltaNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         if msg.kind != MsgType::PostTelemetry {
-            return Step::Next(msg, Label::OTHER);
+            return NodeResult::Next(msg, ConnectionLabel::OTHER);
         }
         let current = match self.0.current(&mut msg) {
             Ok(Some(current)) => current,
-            Ok(None) => return Step::Next(msg, Label::OTHER),
-            Err(error) => return Step::Fail(msg, error),
+            Ok(None) => return NodeResult::Next(msg, ConnectionLabel::OTHER),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         let subject = msg.subject();
         let fresh = || Ok::<_, NodeError>(Arc::default());
         let last = match self.0.last.get_or_insert_with(&subject, fresh) {
             Ok(last) => last,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         let (inner, services) = (Arc::clone(&self.0), Arc::clone(ctx.services));
-        Step::wait(async move {
+        NodeResult::wait(async move {
             let mut last = last.lock().await;
             let previous = match *last {
                 Some(known) if inner.use_cache => Ok(Some(known)),
@@ -134,29 +136,33 @@ impl Node for Delta {
             };
             let previous = match previous {
                 Ok(previous) => previous,
-                Err(error) => return Step::Fail(msg, error),
+                Err(error) => return NodeResult::Fail(msg, error),
             };
             if inner.use_cache {
                 *last = Some((msg.values_ts(), current));
             }
             drop(last);
             match inner.put(&mut msg, previous, current) {
-                Ok(()) => Step::success(msg),
-                Err(error) => Step::Fail(msg, error),
+                Ok(()) => NodeResult::success(msg),
+                Err(error) => NodeResult::Fail(msg, error),
             }
         })
     }
 }
 
-impl Inner {
-    fn current(&self, msg: &mut Msg) -> Result<Option<f64>, NodeError> {
-        if !matches!(msg.data, crate::message::Data::Packed(_)) {
+impl DeltaCalculator {
+    fn current(&self, msg: &mut RuleMessage) -> Result<Option<f64>, NodeError> {
+        if !matches!(msg.data, crate::message::MessageBody::Packed(_)) {
             msg.data.to_json()?;
         }
         Ok(msg.data.value(&self.input).map(|value| as_double(&value)))
     }
 
-    async fn stored(&self, services: &Services, subject: Subject) -> Result<Option<Reading>, NodeError> {
+    async fn stored(
+        &self,
+        services: &NodeServices,
+        subject: EntityKey,
+    ) -> Result<Option<CounterReading>, NodeError> {
         let key = [self.input.clone()];
         let Some(latest) = services
             .series
@@ -169,19 +175,24 @@ impl Inner {
         };
         let unusable = |what: String| NodeError::new(format!("the latest value of {} {what}", self.input));
         let value = match latest.point.value {
-            kv::Value::Long(value) => value as f64,
-            kv::Value::Double(value) => value,
-            kv::Value::Text(text) => text
+            kv::KvValue::Long(value) => value as f64,
+            kv::KvValue::Double(value) => value,
+            kv::KvValue::Text(text) => text
                 .trim()
                 .parse()
                 .map_err(|_| unusable(format!("is no number but `{text}`")))?,
-            kv::Value::Bool(_) => return Err(unusable("is a boolean".to_owned())),
-            kv::Value::Json(_) => return Err(unusable("is JSON".to_owned())),
+            kv::KvValue::Bool(_) => return Err(unusable("is a boolean".to_owned())),
+            kv::KvValue::Json(_) => return Err(unusable("is JSON".to_owned())),
         };
         Ok(Some((latest.point.ts, value)))
     }
 
-    fn put(&self, msg: &mut Msg, previous: Option<Reading>, current: f64) -> Result<(), NodeError> {
+    fn put(
+        &self,
+        msg: &mut RuleMessage,
+        previous: Option<CounterReading>,
+        current: f64,
+    ) -> Result<(), NodeError> {
         let mut delta = previous.map_or(0.0, |(_, value)| current - value);
         if self.fail_if_negative && delta < 0.0 {
             return Err(NodeError::new("delta value is negative"));

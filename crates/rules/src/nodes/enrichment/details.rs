@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use fieldline_model::entity::Contact;
-use fieldline_model::{EntityType, Subject, TenantId};
+use fieldline_model::{EntityKey, EntityType, TenantId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::nodes::entities::{self, type_label};
-use crate::nodes::part::{Part, required, upgrade_flag};
+use crate::nodes::part::{MessagePart, required, upgrade_flag};
 use crate::nodes::text::plain;
 use crate::registry::{ComponentType, NodeType};
-use crate::services::Services;
+use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
@@ -26,7 +26,7 @@ pub(crate) const NODES: &[NodeType] = &[
             "metadata.TbGetCustomerDetailsNode",
             "customer details",
             ComponentType::Enrichment,
-            |config| make(config, Whose::Customer),
+            |config| make(config, DetailsOwner::Customer),
         )
     },
     NodeType {
@@ -38,7 +38,7 @@ pub(crate) const NODES: &[NodeType] = &[
             "metadata.TbGetTenantDetailsNode",
             "tenant details",
             ComponentType::Enrichment,
-            |config| make(config, Whose::Tenant),
+            |config| make(config, DetailsOwner::Tenant),
         )
     },
 ];
@@ -49,14 +49,19 @@ fn defaults() -> Value {
 
 fn upgrade(from_version: i32, mut configuration: Value) -> Value {
     if from_version == 0 {
-        upgrade_flag(&mut configuration, "addToMetadata", "fetchTo", Part::Metadata);
+        upgrade_flag(
+            &mut configuration,
+            "addToMetadata",
+            "fetchTo",
+            MessagePart::Metadata,
+        );
     }
     configuration
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-enum Detail {
+enum ContactDetail {
     Id,
     Title,
     Country,
@@ -71,61 +76,64 @@ enum Detail {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
+enum DetailsOwner {
     Customer,
     Tenant,
 }
 
-struct Details {
-    fetch_to: Part,
-    details: Arc<[Detail]>,
-    whose: Whose,
+struct GetEntityDetailsNode {
+    fetch_to: MessagePart,
+    details: Arc<[ContactDetail]>,
+    whose: DetailsOwner,
 }
 
 /// Whom the details are about.
-struct Party {
+struct ContactRecord {
     id: Uuid,
     title: String,
     contact: Contact,
     info: Option<Value>,
 }
 
-fn make(config: &NodeConfig<'_>, whose: Whose) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>, whose: DetailsOwner) -> Result<Arc<dyn Node>, NodeConfigError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Config {
-        fetch_to: Option<Part>,
-        details_list: Option<Vec<Detail>>,
+        fetch_to: Option<MessagePart>,
+        details_list: Option<Vec<ContactDetail>>,
     }
     let config: Config = config.parse()?;
     let details = config.details_list.unwrap_or_default();
     if details.is_empty() {
-        return Err(ConfigError::new("detailsList", "at least one detail is needed"));
+        return Err(NodeConfigError::new(
+            "detailsList",
+            "at least one detail is needed",
+        ));
     }
-    Ok(Arc::new(Details {
+    Ok(Arc::new(GetEntityDetailsNode {
         fetch_to: required(config.fetch_to, "fetchTo")?,
         details: details.into(),
         whose,
     }))
 }
 
-impl Node for Details {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for GetEntityDetailsNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         if let Err(error) = self.fetch_to.check(&mut msg) {
-            return Step::Fail(msg, error);
+            return NodeResult::Fail(msg, error);
         }
         let services = Arc::clone(ctx.services);
         let (fetch_to, details, whose) = (self.fetch_to, Arc::clone(&self.details), self.whose);
-        Step::wait(async move {
+        NodeResult::wait(async move {
             let (prefix, party) = match whose {
-                Whose::Customer => ("customer_", customer(&services, msg.subject()).await),
-                Whose::Tenant => ("tenant_", tenant(&services, msg.tenant).await),
+                DetailsOwner::Customer => ("customer_", customer(&services, msg.subject()).await),
+                DetailsOwner::Tenant => ("tenant_", tenant(&services, msg.tenant).await),
             };
             // There is nothing to be added about somebody who is gone.
             let party = match party {
                 Ok(Some(party)) => party,
-                Ok(None) => return Step::success(msg),
-                Err(error) => return Step::Fail(msg, error),
+                Ok(None) => return NodeResult::success(msg),
+                Err(error) => return NodeResult::Fail(msg, error),
             };
             for detail in details.iter() {
                 let (name, value) = party.detail(*detail);
@@ -133,29 +141,29 @@ impl Node for Details {
                     && let Err(error) =
                         fetch_to.put_json(&mut msg, &format!("{prefix}{name}"), Value::from(value))
                 {
-                    return Step::Fail(msg, error);
+                    return NodeResult::Fail(msg, error);
                 }
             }
-            Step::success(msg)
+            NodeResult::success(msg)
         })
     }
 }
 
-impl Party {
-    fn detail(&self, detail: Detail) -> (&'static str, Option<String>) {
+impl ContactRecord {
+    fn detail(&self, detail: ContactDetail) -> (&'static str, Option<String>) {
         let contact = &self.contact;
         match detail {
-            Detail::Id => ("id", Some(self.id.to_string())),
-            Detail::Title => ("title", Some(self.title.clone())),
-            Detail::Country => ("country", contact.country.clone()),
-            Detail::City => ("city", contact.city.clone()),
-            Detail::State => ("state", contact.state.clone()),
-            Detail::Zip => ("zip", contact.zip.clone()),
-            Detail::Address => ("address", contact.address.clone()),
-            Detail::Address2 => ("address2", contact.address2.clone()),
-            Detail::Phone => ("phone", contact.phone.clone()),
-            Detail::Email => ("email", contact.email.clone()),
-            Detail::AdditionalInfo => {
+            ContactDetail::Id => ("id", Some(self.id.to_string())),
+            ContactDetail::Title => ("title", Some(self.title.clone())),
+            ContactDetail::Country => ("country", contact.country.clone()),
+            ContactDetail::City => ("city", contact.city.clone()),
+            ContactDetail::State => ("state", contact.state.clone()),
+            ContactDetail::Zip => ("zip", contact.zip.clone()),
+            ContactDetail::Address => ("address", contact.address.clone()),
+            ContactDetail::Address2 => ("address2", contact.address2.clone()),
+            ContactDetail::Phone => ("phone", contact.phone.clone()),
+            ContactDetail::Email => ("email", contact.email.clone()),
+            ContactDetail::AdditionalInfo => {
                 let text = self.info.as_ref().and_then(|info| info.get("description"));
                 ("additionalInfo", text.filter(|text| !text.is_null()).map(plain))
             }
@@ -163,7 +171,10 @@ impl Party {
     }
 }
 
-async fn customer(services: &Arc<Services>, originator: Subject) -> Result<Option<Party>, NodeError> {
+async fn customer(
+    services: &Arc<NodeServices>,
+    originator: EntityKey,
+) -> Result<Option<ContactRecord>, NodeError> {
     let kind = originator.entity.entity_type;
     if !matches!(
         kind,
@@ -184,7 +195,7 @@ async fn customer(services: &Arc<Services>, originator: Subject) -> Result<Optio
         ))
     })?;
     let customer = services.stores.customers.get(originator.tenant, id).await?;
-    Ok(customer.map(|customer| Party {
+    Ok(customer.map(|customer| ContactRecord {
         id: id.0,
         title: customer.title,
         contact: customer.contact,
@@ -192,9 +203,9 @@ async fn customer(services: &Arc<Services>, originator: Subject) -> Result<Optio
     }))
 }
 
-async fn tenant(services: &Arc<Services>, id: TenantId) -> Result<Option<Party>, NodeError> {
+async fn tenant(services: &Arc<NodeServices>, id: TenantId) -> Result<Option<ContactRecord>, NodeError> {
     let tenant = services.stores.tenants.get(id).await?;
-    Ok(tenant.map(|tenant| Party {
+    Ok(tenant.map(|tenant| ContactRecord {
         id: id.0,
         title: tenant.title,
         contact: tenant.contact,

@@ -6,11 +6,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::mapped::mapping;
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::nodes::entities;
-use crate::nodes::part::{Part, required};
-use crate::nodes::pattern::Pattern;
+use crate::nodes::part::{MessagePart, required};
+use crate::nodes::pattern::TextTemplate;
 use crate::nodes::text::plain;
 use crate::registry::{ComponentType, NodeType};
 
@@ -56,31 +56,31 @@ pub(super) fn field_text(entity: &Value, path: &str, ignore_empty: bool) -> Opti
     (!(ignore_empty && empty)).then_some(text)
 }
 
-struct Fields {
-    fetch_to: Part,
-    mapping: Vec<(Pattern, Pattern)>,
+struct GetOriginatorFieldsNode {
+    fetch_to: MessagePart,
+    mapping: Vec<(TextTemplate, TextTemplate)>,
     ignore_empty: bool,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Config {
-        fetch_to: Option<Part>,
+        fetch_to: Option<MessagePart>,
         data_mapping: Option<Map<String, Value>>,
         #[serde(default)]
         ignore_null_strings: bool,
     }
     let config: Config = config.parse()?;
-    Ok(Arc::new(Fields {
+    Ok(Arc::new(GetOriginatorFieldsNode {
         fetch_to: required(config.fetch_to, "fetchTo")?,
         mapping: mapping(config.data_mapping)?,
         ignore_empty: config.ignore_null_strings,
     }))
 }
 
-impl Node for Fields {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for GetOriginatorFieldsNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let pairs: Result<Vec<(String, String)>, NodeError> = self.fetch_to.check(&mut msg).and_then(|()| {
             let pairs = self.mapping.iter();
             pairs
@@ -89,24 +89,24 @@ impl Node for Fields {
         });
         let pairs = match pairs {
             Ok(pairs) => pairs,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         let services = Arc::clone(ctx.services);
         let (fetch_to, ignore_empty) = (self.fetch_to, self.ignore_empty);
-        Step::wait(async move {
+        NodeResult::wait(async move {
             let entity = match entities::fields(&services, msg.subject()).await {
                 Ok(Some(entity)) => entity,
-                Ok(None) => return Step::fail(msg, "the originator was not found"),
-                Err(error) => return Step::Fail(msg, error),
+                Ok(None) => return NodeResult::fail(msg, "the originator was not found"),
+                Err(error) => return NodeResult::Fail(msg, error),
             };
             for (field, target) in &pairs {
                 if let Some(text) = field_text(&entity, field, ignore_empty)
                     && let Err(error) = fetch_to.put_json(&mut msg, target, Value::from(text))
                 {
-                    return Step::Fail(msg, error);
+                    return NodeResult::Fail(msg, error);
                 }
             }
-            Step::success(msg)
+            NodeResult::success(msg)
         })
     }
 }

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{EntityId, Subject};
+use fieldline_model::{EntityId, EntityKey};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::fields::field_text;
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::nodes::entities;
-use crate::nodes::part::{Part, required};
-use crate::nodes::pattern::Pattern;
+use crate::nodes::part::{MessagePart, required};
+use crate::nodes::pattern::TextTemplate;
 use crate::nodes::relations::RelationsConfig;
 use crate::nodes::text::plain;
 use crate::registry::{ComponentType, NodeType};
-use crate::services::Services;
+use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
@@ -28,7 +28,7 @@ pub(crate) const NODES: &[NodeType] = &[
             "metadata.TbGetCustomerAttributeNode",
             "customer attributes",
             ComponentType::Enrichment,
-            |config| make(config, Source::Customer, false),
+            |config| make(config, MappedDataSource::Customer, false),
         )
     },
     NodeType {
@@ -40,7 +40,7 @@ pub(crate) const NODES: &[NodeType] = &[
             "metadata.TbGetTenantAttributeNode",
             "tenant attributes",
             ComponentType::Enrichment,
-            |config| make(config, Source::Tenant, false),
+            |config| make(config, MappedDataSource::Tenant, false),
         )
     },
     NodeType {
@@ -96,107 +96,120 @@ fn upgrade(from_version: i32, mut configuration: Value) -> Value {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-enum What {
+enum DataToFetch {
     Attributes,
     LatestTelemetry,
     Fields,
 }
 
 #[derive(Clone)]
-enum Source {
+enum MappedDataSource {
     Customer,
     Tenant,
     Related(Arc<RelationsConfig>),
 }
 
-struct Mapped {
-    fetch_to: Part,
-    what: What,
-    mapping: Vec<(Pattern, Pattern)>,
-    source: Source,
+struct GetMappedDataNode {
+    fetch_to: MessagePart,
+    what: DataToFetch,
+    mapping: Vec<(TextTemplate, TextTemplate)>,
+    source: MappedDataSource,
 }
 
-fn make_related(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_related(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Related {
+    struct RelatedEntityConfig {
         relations_query: RelationsConfig,
     }
-    let related: Related = config.parse()?;
-    make(config, Source::Related(Arc::new(related.relations_query)), true)
+    let related: RelatedEntityConfig = config.parse()?;
+    make(
+        config,
+        MappedDataSource::Related(Arc::new(related.relations_query)),
+        true,
+    )
 }
 
-fn make(config: &NodeConfig<'_>, source: Source, fields: bool) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(
+    config: &NodeInitContext<'_>,
+    source: MappedDataSource,
+    fields: bool,
+) -> Result<Arc<dyn Node>, NodeConfigError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Config {
-        fetch_to: Option<Part>,
-        data_to_fetch: Option<What>,
+        fetch_to: Option<MessagePart>,
+        data_to_fetch: Option<DataToFetch>,
         data_mapping: Option<Map<String, Value>>,
     }
     let config: Config = config.parse()?;
     let what = config
         .data_to_fetch
-        .filter(|what| fields || *what != What::Fields);
+        .filter(|what| fields || *what != DataToFetch::Fields);
     let allowed = if fields {
         "ATTRIBUTES, LATEST_TELEMETRY or FIELDS"
     } else {
         "ATTRIBUTES or LATEST_TELEMETRY"
     };
-    Ok(Arc::new(Mapped {
+    Ok(Arc::new(GetMappedDataNode {
         fetch_to: required(config.fetch_to, "fetchTo")?,
-        what: what.ok_or_else(|| ConfigError::new("dataToFetch", format!("must be {allowed}")))?,
+        what: what.ok_or_else(|| NodeConfigError::new("dataToFetch", format!("must be {allowed}")))?,
         mapping: mapping(config.data_mapping)?,
         source,
     }))
 }
 
 /// Pairs of source and target.
-pub(super) fn mapping(mapping: Option<Map<String, Value>>) -> Result<Vec<(Pattern, Pattern)>, ConfigError> {
+pub(super) fn mapping(
+    mapping: Option<Map<String, Value>>,
+) -> Result<Vec<(TextTemplate, TextTemplate)>, NodeConfigError> {
     let mapping = mapping.unwrap_or_default();
     if mapping.is_empty() {
-        return Err(ConfigError::new("dataMapping", "at least one entry is needed"));
+        return Err(NodeConfigError::new(
+            "dataMapping",
+            "at least one entry is needed",
+        ));
     }
     let pairs = mapping.iter().map(|(source, target)| {
         let target = target.as_str();
         let target =
-            target.ok_or_else(|| ConfigError::new(format!("dataMapping.{source}"), "must be a text"))?;
-        Ok((Pattern::new(source), Pattern::new(target)))
+            target.ok_or_else(|| NodeConfigError::new(format!("dataMapping.{source}"), "must be a text"))?;
+        Ok((TextTemplate::new(source), TextTemplate::new(target)))
     });
     pairs.collect()
 }
 
-impl Node for Mapped {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for GetMappedDataNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let pairs = match self.pairs(&mut msg) {
             Ok(pairs) => pairs,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         let services = Arc::clone(ctx.services);
         let (fetch_to, what, source) = (self.fetch_to, self.what, self.source.clone());
-        Step::wait(async move {
+        NodeResult::wait(async move {
             let done = async {
                 let entity = source.entity(&services, msg.subject()).await?;
-                let subject = Subject {
+                let subject = EntityKey {
                     tenant: msg.tenant,
                     entity,
                 };
                 add(&services, subject, what, &pairs, fetch_to, &mut msg).await
             };
             match done.await {
-                Ok(()) => Step::success(msg),
-                Err(error) => Step::Fail(msg, error),
+                Ok(()) => NodeResult::success(msg),
+                Err(error) => NodeResult::Fail(msg, error),
             }
         })
     }
 }
 
-impl Mapped {
-    fn pairs(&self, msg: &mut Msg) -> Result<Vec<(String, String)>, NodeError> {
+impl GetMappedDataNode {
+    fn pairs(&self, msg: &mut RuleMessage) -> Result<Vec<(String, String)>, NodeError> {
         self.fetch_to.check(msg)?;
         let pairs = self.mapping.iter().map(|(source, target)| {
             // Names of fields are no patterns.
-            let source = if self.what == What::Fields {
+            let source = if self.what == DataToFetch::Fields {
                 source.text().to_owned()
             } else {
                 source.resolve(msg)?.into_owned()
@@ -207,8 +220,12 @@ impl Mapped {
     }
 }
 
-impl Source {
-    async fn entity(&self, services: &Arc<Services>, originator: Subject) -> Result<EntityId, NodeError> {
+impl MappedDataSource {
+    async fn entity(
+        &self,
+        services: &Arc<NodeServices>,
+        originator: EntityKey,
+    ) -> Result<EntityId, NodeError> {
         match self {
             Self::Tenant => Ok(originator.tenant.into()),
             Self::Customer => {
@@ -228,16 +245,16 @@ impl Source {
 }
 
 async fn add(
-    services: &Arc<Services>,
-    subject: Subject,
-    what: What,
+    services: &Arc<NodeServices>,
+    subject: EntityKey,
+    what: DataToFetch,
     pairs: &[(String, String)],
-    fetch_to: Part,
-    msg: &mut Msg,
+    fetch_to: MessagePart,
+    msg: &mut RuleMessage,
 ) -> Result<(), NodeError> {
     let sources: Vec<String> = pairs.iter().map(|(source, _)| source.clone()).collect();
     match what {
-        What::Attributes => {
+        DataToFetch::Attributes => {
             let found = services
                 .attributes
                 .get(subject, AttributeScope::Server, Some(&sources))
@@ -248,7 +265,7 @@ async fn add(
                 }
             }
         }
-        What::LatestTelemetry => {
+        DataToFetch::LatestTelemetry => {
             let found = services.series.latest(subject, Some(&sources)).await?;
             for (source, target) in pairs {
                 match found.iter().find(|latest| latest.key == *source) {
@@ -257,7 +274,7 @@ async fn add(
                 }
             }
         }
-        What::Fields => {
+        DataToFetch::Fields => {
             let fields = entities::fields(services, subject).await?;
             let fields = fields.ok_or_else(|| NodeError::new("the related entity was not found"))?;
             for (source, target) in pairs {

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use fieldline_model::Subject;
-use fieldline_model::timeseries::{Aggregation, Bucket, Order, Point, RangeQuery};
+use fieldline_model::EntityKey;
+use fieldline_model::timeseries::{Aggregation, AggregationBucket, DataPoint, PointOrder, RangeQuery};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::budget::EvaluationBudget;
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
-use crate::nodes::part::Keys;
-use crate::nodes::pattern::Pattern;
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
+use crate::nodes::part::KeyNames;
+use crate::nodes::pattern::TextTemplate;
 use crate::nodes::time::TimeUnit;
 use crate::registry::{ComponentType, NodeType};
-use crate::services::Services;
+use crate::services::NodeServices;
 
 /// Most points of a key.
 const MAX_LIMIT: i64 = 1000;
@@ -86,7 +86,7 @@ fn upgrade(from_version: i32, mut configuration: Value) -> Value {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
-enum Mode {
+enum FetchMode {
     First,
     Last,
     All,
@@ -94,14 +94,14 @@ enum Mode {
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
-enum Direction {
+enum OrderDirection {
     Asc,
     Desc,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
-enum Function {
+enum FetchAggregation {
     None,
     Min,
     Max,
@@ -118,85 +118,88 @@ struct Config {
     #[serde(default)]
     end_interval: i64,
     #[serde(default)]
-    start_interval_pattern: Pattern,
+    start_interval_pattern: TextTemplate,
     #[serde(default)]
-    end_interval_pattern: Pattern,
+    end_interval_pattern: TextTemplate,
     #[serde(default)]
     use_metadata_interval_patterns: bool,
     start_interval_time_unit: Option<TimeUnit>,
     end_interval_time_unit: Option<TimeUnit>,
-    fetch_mode: Option<Mode>,
-    order_by: Option<Direction>,
-    aggregation: Option<Function>,
+    fetch_mode: Option<FetchMode>,
+    order_by: Option<OrderDirection>,
+    aggregation: Option<FetchAggregation>,
     #[serde(default)]
     limit: i64,
     latest_ts_key_names: Option<Vec<String>>,
 }
 
-struct Telemetry {
-    interval: Interval,
-    keys: Keys,
-    read: Read,
+struct GetTelemetryNode {
+    interval: FetchInterval,
+    keys: KeyNames,
+    read: TelemetryFetch,
 }
 
-enum Interval {
+enum FetchInterval {
     /// From and to so many milliseconds ago.
     Ago(i64, i64),
-    Patterns(Pattern, Pattern),
+    Patterns(TextTemplate, TextTemplate),
 }
 
 /// How the points of a key are read.
 #[derive(Debug, Clone, Copy)]
-struct Read {
-    mode: Mode,
-    order: Order,
+struct TelemetryFetch {
+    mode: FetchMode,
+    order: PointOrder,
     limit: usize,
     aggregation: Option<Aggregation>,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let config: Config = config.parse()?;
-    let missing = |field: &str| ConfigError::new(field, "must be given");
+    let missing = |field: &str| NodeConfigError::new(field, "must be given");
     let names = config.latest_ts_key_names.unwrap_or_default();
     if names.is_empty() {
-        return Err(ConfigError::new("latestTsKeyNames", "at least one key is needed"));
+        return Err(NodeConfigError::new(
+            "latestTsKeyNames",
+            "at least one key is needed",
+        ));
     }
-    let first = |mode, order| Read {
+    let first = |mode, order| TelemetryFetch {
         mode,
         order,
         limit: 1,
         aggregation: None,
     };
     let read = match config.fetch_mode.ok_or_else(|| missing("fetchMode"))? {
-        Mode::First => first(Mode::First, Order::Ascending),
-        Mode::Last => first(Mode::Last, Order::Descending),
-        Mode::All => Read {
-            mode: Mode::All,
+        FetchMode::First => first(FetchMode::First, PointOrder::Ascending),
+        FetchMode::Last => first(FetchMode::Last, PointOrder::Descending),
+        FetchMode::All => TelemetryFetch {
+            mode: FetchMode::All,
             order: match config.order_by.ok_or_else(|| missing("orderBy"))? {
-                Direction::Asc => Order::Ascending,
-                Direction::Desc => Order::Descending,
+                OrderDirection::Asc => PointOrder::Ascending,
+                OrderDirection::Desc => PointOrder::Descending,
             },
             limit: match config.limit {
                 limit @ 2..=MAX_LIMIT => limit as usize,
                 _ => {
-                    return Err(ConfigError::new(
+                    return Err(NodeConfigError::new(
                         "limit",
                         format!("must be from 2 to {MAX_LIMIT}"),
                     ));
                 }
             },
             aggregation: match config.aggregation.ok_or_else(|| missing("aggregation"))? {
-                Function::None => None,
-                Function::Min => Some(Aggregation::Min),
-                Function::Max => Some(Aggregation::Max),
-                Function::Avg => Some(Aggregation::Avg),
-                Function::Sum => Some(Aggregation::Sum),
-                Function::Count => Some(Aggregation::Count),
+                FetchAggregation::None => None,
+                FetchAggregation::Min => Some(Aggregation::Min),
+                FetchAggregation::Max => Some(Aggregation::Max),
+                FetchAggregation::Avg => Some(Aggregation::Avg),
+                FetchAggregation::Sum => Some(Aggregation::Sum),
+                FetchAggregation::Count => Some(Aggregation::Count),
             },
         },
     };
     let interval = if config.use_metadata_interval_patterns {
-        Interval::Patterns(config.start_interval_pattern, config.end_interval_pattern)
+        FetchInterval::Patterns(config.start_interval_pattern, config.end_interval_pattern)
     } else {
         let start = config
             .start_interval_time_unit
@@ -204,50 +207,50 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
         let end = config
             .end_interval_time_unit
             .ok_or_else(|| missing("endIntervalTimeUnit"))?;
-        Interval::Ago(
+        FetchInterval::Ago(
             start.millis(config.start_interval),
             end.millis(config.end_interval),
         )
     };
-    Ok(Arc::new(Telemetry {
+    Ok(Arc::new(GetTelemetryNode {
         interval,
-        keys: Keys::new(&names),
+        keys: KeyNames::new(&names),
         read,
     }))
 }
 
-impl Node for Telemetry {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for GetTelemetryNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let asked = self
             .interval
             .of(&mut msg, ctx.now_ms)
             .and_then(|window| Ok((window, self.keys.of(&mut msg)?)));
         let ((start, end), keys) = match asked {
             Ok(asked) => asked,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         if start > end {
-            return Step::fail(msg, "the start of the interval is after its end");
+            return NodeResult::fail(msg, "the start of the interval is after its end");
         }
         let services = Arc::clone(ctx.services);
         let read = self.read;
-        Step::wait(async move {
+        NodeResult::wait(async move {
             for key in keys.iter() {
                 let subject = msg.subject();
                 let points = read.points(&services, subject, key, (start, end), &mut msg.budget);
                 match points.await {
                     Ok(points) if points.is_empty() => {}
                     Ok(points) => msg.meta.set(key.as_str(), read.text(&points)),
-                    Err(error) => return Step::Fail(msg, error),
+                    Err(error) => return NodeResult::Fail(msg, error),
                 }
             }
-            Step::success(msg)
+            NodeResult::success(msg)
         })
     }
 }
 
-impl Interval {
-    fn of(&self, msg: &mut Msg, now_ms: i64) -> Result<(i64, i64), NodeError> {
+impl FetchInterval {
+    fn of(&self, msg: &mut RuleMessage, now_ms: i64) -> Result<(i64, i64), NodeError> {
         match self {
             Self::Ago(start, end) => Ok((now_ms.saturating_sub(*start), now_ms.saturating_sub(*end))),
             Self::Patterns(start, end) => Ok((time(start, msg)?, time(end, msg)?)),
@@ -255,7 +258,7 @@ impl Interval {
     }
 }
 
-fn time(pattern: &Pattern, msg: &mut Msg) -> Result<i64, NodeError> {
+fn time(pattern: &TextTemplate, msg: &mut RuleMessage) -> Result<i64, NodeError> {
     let text = pattern.resolve(msg)?;
     text.trim().parse().map_err(|_| {
         let problem = if text == pattern.text() {
@@ -267,18 +270,18 @@ fn time(pattern: &Pattern, msg: &mut Msg) -> Result<i64, NodeError> {
     })
 }
 
-impl Read {
+impl TelemetryFetch {
     async fn points(
         self,
-        services: &Services,
-        subject: Subject,
+        services: &NodeServices,
+        subject: EntityKey,
         key: &str,
         (start, end): (i64, i64),
         budget: &mut EvaluationBudget,
-    ) -> Result<Vec<Point>, NodeError> {
+    ) -> Result<Vec<DataPoint>, NodeError> {
         let series = &services.series;
         if let Some(aggregation) = self.aggregation {
-            let bucket = Bucket {
+            let bucket = AggregationBucket {
                 start,
                 end: end.max(start.saturating_add(1)),
             };
@@ -291,13 +294,13 @@ impl Read {
             order: self.order,
         };
         let points = series.range_within(subject, key, query, MAX_BYTES).await?;
-        budget.make(points.iter().map(Point::bytes).sum())?;
+        budget.make(points.iter().map(DataPoint::bytes).sum())?;
         Ok(points)
     }
 
     /// All points as an array of `{ts, value}`, a single one as a quoted text.
-    fn text(self, points: &[Point]) -> String {
-        if self.mode == Mode::All {
+    fn text(self, points: &[DataPoint]) -> String {
+        if self.mode == FetchMode::All {
             let points = points
                 .iter()
                 .map(|point| json!({"ts": point.ts, "value": point.value.to_json()}));

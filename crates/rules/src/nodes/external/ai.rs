@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fieldline_connectors::ai::{AiClient, AiConfig, AiModelConfig, ChatRequest, Content, ResponseFormat};
-use fieldline_connectors::{NodeConfig as _, SendError};
+use fieldline_connectors::ai::{AiClient, AiConfig, AiModelConfig, ChatRequest, PromptPart, ResponseFormat};
+use fieldline_connectors::{ConnectorConfig as _, ConnectorError};
 use fieldline_model::TenantId;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::outside::{External, Outside, Sending, failed, read};
-use super::shared::Shared;
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
-use crate::nodes::pattern::Pattern;
+use super::outside::{ExternalNode, OutboundSender, SendFuture, failed, read};
+use super::shared::AccountClientCache;
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
+use crate::nodes::pattern::TextTemplate;
 use crate::registry::{ComponentType, NodeType};
-use crate::services::Services;
+use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Sends a request to an AI model, using system and user prompts.",
@@ -28,46 +28,46 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     ..NodeType::new("ai.TbAiNode", "AI request", ComponentType::External, make)
 }];
 
-struct Ai {
-    question: Arc<Question>,
-    system_prompt: Option<Pattern>,
-    user_prompt: Pattern,
+struct AiNode {
+    question: Arc<AiRequestSettings>,
+    system_prompt: Option<TextTemplate>,
+    user_prompt: TextTemplate,
 }
 
 /// What is the same for all messages.
-struct Question {
+struct AiRequestSettings {
     model: Uuid,
     resources: Vec<Uuid>,
     format: ResponseFormat,
     timeout: Duration,
-    client: Shared<AiClient>,
+    client: AccountClientCache<AiClient>,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let ai: AiConfig = read(config)?;
     let id = |field: &str, text: &str| {
-        Uuid::parse_str(text.trim()).map_err(|_| ConfigError::new(field, format!("`{text}` is no id")))
+        Uuid::parse_str(text.trim()).map_err(|_| NodeConfigError::new(field, format!("`{text}` is no id")))
     };
     let resources = ai.resource_ids.iter().map(|text| id("resourceIds", text));
-    let question = Question {
+    let question = AiRequestSettings {
         model: id("modelId", &ai.model_id)?,
         resources: resources.collect::<Result<_, _>>()?,
         format: ai.response_format,
         timeout: Duration::from_secs(ai.timeout_seconds.into()),
-        client: Shared::default(),
+        client: AccountClientCache::default(),
     };
-    let outside = Ai {
+    let outside = AiNode {
         question: Arc::new(question),
         system_prompt: Some(ai.system_prompt)
             .filter(|prompt| !prompt.trim().is_empty())
-            .map(|prompt| Pattern::new(&prompt)),
-        user_prompt: Pattern::new(&ai.user_prompt),
+            .map(|prompt| TextTemplate::new(&prompt)),
+        user_prompt: TextTemplate::new(&ai.user_prompt),
     };
-    Ok(External::node(config, ai.force_ack, outside))
+    Ok(ExternalNode::node(config, ai.force_ack, outside))
 }
 
-impl Outside for Ai {
-    fn send(&self, ctx: &Ctx<'_>, msg: &mut Msg) -> Result<Sending, NodeError> {
+impl OutboundSender for AiNode {
+    fn send(&self, ctx: &NodeContext<'_>, msg: &mut RuleMessage) -> Result<SendFuture, NodeError> {
         let system_prompt = match &self.system_prompt {
             Some(prompt) => Some(prompt.resolve(msg)?.into_owned()),
             None => None,
@@ -88,8 +88,12 @@ impl Outside for Ai {
     }
 }
 
-impl Question {
-    async fn client(&self, services: &Services, tenant: TenantId) -> Result<Arc<AiClient>, SendError> {
+impl AiRequestSettings {
+    async fn client(
+        &self,
+        services: &NodeServices,
+        tenant: TenantId,
+    ) -> Result<Arc<AiClient>, ConnectorError> {
         let model = services.external.accounts.ai_model(tenant, self.model).await;
         let model = model.map_err(|error| failed(error.to_string()))?;
         let missing = || {
@@ -99,24 +103,27 @@ impl Question {
             ))
         };
         self.client.get(model.ok_or_else(missing)?, |it| {
-            AiClient::new(&AiModelConfig::from_json(it)?, &services.external.way_out(tenant))
+            AiClient::new(
+                &AiModelConfig::from_json(it)?,
+                &services.external.tenant_egress(tenant),
+            )
         })
     }
 
     /// The prompt first, then what goes along with it.
     async fn contents(
         &self,
-        services: &Services,
+        services: &NodeServices,
         tenant: TenantId,
         prompt: String,
-    ) -> Result<Vec<Content>, SendError> {
-        let mut contents = vec![Content::Text(prompt)];
+    ) -> Result<Vec<PromptPart>, ConnectorError> {
+        let mut contents = vec![PromptPart::Text(prompt)];
         for id in &self.resources {
             let resource = services.external.accounts.resource(tenant, *id).await;
             let resource = resource.map_err(|error| failed(error.to_string()))?;
             let missing = || failed(format!("[{tenant}] Resource with ID: [{id}] was not found"));
             let resource = resource.ok_or_else(missing)?;
-            contents.push(Content::of_resource(&resource.media_type, resource.data));
+            contents.push(PromptPart::of_resource(&resource.media_type, resource.data));
         }
         Ok(contents)
     }

@@ -7,11 +7,11 @@ use fieldline_connectors::aws::{
 };
 use serde_json::json;
 
-use super::outside::{External, Outside, Sending, body, endpoint, read, way_out, wrong};
-use super::pairs::Pairs;
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
-use crate::nodes::pattern::Pattern;
+use super::outside::{ExternalNode, OutboundSender, SendFuture, body, endpoint, node_egress, read, wrong};
+use super::pairs::TemplatePairs;
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
+use crate::nodes::pattern::TextTemplate;
 use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[
@@ -54,24 +54,24 @@ pub(crate) const NODES: &[NodeType] = &[
     },
 ];
 
-struct Sqs {
+struct SqsNode {
     client: Arc<SqsClient>,
-    queue: Pattern,
-    attributes: Pairs,
+    queue: TextTemplate,
+    attributes: TemplatePairs,
 }
 
-fn make_sqs(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_sqs(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let sqs: SqsConfig = read(config)?;
-    let outside = Sqs {
-        client: Arc::new(SqsClient::new(&sqs, &way_out(config)).map_err(wrong)?),
-        queue: Pattern::new(&sqs.queue_url_pattern),
-        attributes: Pairs::of(&sqs.message_attributes),
+    let outside = SqsNode {
+        client: Arc::new(SqsClient::new(&sqs, &node_egress(config)).map_err(wrong)?),
+        queue: TextTemplate::new(&sqs.queue_url_pattern),
+        attributes: TemplatePairs::of(&sqs.message_attributes),
     };
-    Ok(External::node(config, false, outside))
+    Ok(ExternalNode::node(config, false, outside))
 }
 
-impl Outside for Sqs {
-    fn send(&self, _: &Ctx<'_>, msg: &mut Msg) -> Result<Sending, NodeError> {
+impl OutboundSender for SqsNode {
+    fn send(&self, _: &NodeContext<'_>, msg: &mut RuleMessage) -> Result<SendFuture, NodeError> {
         let queue = self.queue.resolve(msg)?.into_owned();
         let attributes = self.attributes.resolve(msg)?;
         let (client, body) = (Arc::clone(&self.client), body(msg));
@@ -89,48 +89,50 @@ impl Outside for Sqs {
     }
 }
 
-struct Sns {
+struct SnsNode {
     client: Arc<SnsClient>,
-    topic: Pattern,
+    topic: TextTemplate,
 }
 
-fn make_sns(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_sns(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let sns: SnsConfig = read(config)?;
-    let outside = Sns {
-        client: Arc::new(SnsClient::with_endpoint(&sns, endpoint(config), &way_out(config)).map_err(wrong)?),
-        topic: Pattern::new(&sns.topic_arn_pattern),
+    let outside = SnsNode {
+        client: Arc::new(
+            SnsClient::with_endpoint(&sns, endpoint(config), &node_egress(config)).map_err(wrong)?,
+        ),
+        topic: TextTemplate::new(&sns.topic_arn_pattern),
     };
-    Ok(External::node(config, false, outside))
+    Ok(ExternalNode::node(config, false, outside))
 }
 
-impl Outside for Sns {
-    fn send(&self, _: &Ctx<'_>, msg: &mut Msg) -> Result<Sending, NodeError> {
+impl OutboundSender for SnsNode {
+    fn send(&self, _: &NodeContext<'_>, msg: &mut RuleMessage) -> Result<SendFuture, NodeError> {
         let topic = self.topic.resolve(msg)?.into_owned();
         let (client, body) = (Arc::clone(&self.client), body(msg));
         Ok(Box::pin(async move { client.send(&topic, &body).await }))
     }
 }
 
-struct Lambda {
+struct AwsLambdaNode {
     client: Arc<LambdaClient>,
-    function: Pattern,
-    qualifier: Pattern,
+    function: TextTemplate,
+    qualifier: TextTemplate,
 }
 
-fn make_lambda(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_lambda(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let lambda: LambdaConfig = read(config)?;
-    let outside = Lambda {
+    let outside = AwsLambdaNode {
         client: Arc::new(
-            LambdaClient::with_endpoint(&lambda, endpoint(config), &way_out(config)).map_err(wrong)?,
+            LambdaClient::with_endpoint(&lambda, endpoint(config), &node_egress(config)).map_err(wrong)?,
         ),
-        function: Pattern::new(&lambda.function_name),
-        qualifier: Pattern::new(&lambda.qualifier),
+        function: TextTemplate::new(&lambda.function_name),
+        qualifier: TextTemplate::new(&lambda.qualifier),
     };
-    Ok(External::node(config, false, outside))
+    Ok(ExternalNode::node(config, false, outside))
 }
 
-impl Outside for Lambda {
-    fn send(&self, _: &Ctx<'_>, msg: &mut Msg) -> Result<Sending, NodeError> {
+impl OutboundSender for AwsLambdaNode {
+    fn send(&self, _: &NodeContext<'_>, msg: &mut RuleMessage) -> Result<SendFuture, NodeError> {
         let function = self.function.resolve(msg)?.into_owned();
         let qualifier = self.qualifier.resolve(msg)?.into_owned();
         let (client, body) = (Arc::clone(&self.client), body(msg));

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use fieldline_connectors::kafka::{KafkaClient, KafkaConfig};
 use serde_json::{Value, json};
 
-use super::outside::{External, Outside, Sending, body, read, way_out, wrong};
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
-use crate::nodes::pattern::Pattern;
+use super::outside::{ExternalNode, OutboundSender, SendFuture, body, node_egress, read, wrong};
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
+use crate::nodes::pattern::TextTemplate;
 use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -35,30 +35,30 @@ fn upgrade(from: i32, mut configuration: Value) -> Value {
     configuration
 }
 
-struct Kafka {
+struct KafkaNode {
     client: Arc<KafkaClient>,
-    topic: Pattern,
-    key: Option<Pattern>,
+    topic: TextTemplate,
+    key: Option<TextTemplate>,
     with_metadata: bool,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let kafka: KafkaConfig = read(config)?;
     let name = format!(
         "producer-tb-kafka-node-{}-{}",
         config.id, config.services.service_id
     );
-    let outside = Kafka {
-        client: Arc::new(KafkaClient::new(&kafka, &name, &way_out(config)).map_err(wrong)?),
-        topic: Pattern::new(&kafka.topic_pattern),
-        key: (!kafka.key_pattern.is_empty()).then(|| Pattern::new(&kafka.key_pattern)),
+    let outside = KafkaNode {
+        client: Arc::new(KafkaClient::new(&kafka, &name, &node_egress(config)).map_err(wrong)?),
+        topic: TextTemplate::new(&kafka.topic_pattern),
+        key: (!kafka.key_pattern.is_empty()).then(|| TextTemplate::new(&kafka.key_pattern)),
         with_metadata: kafka.add_metadata_key_values_as_kafka_headers,
     };
-    Ok(External::node(config, false, outside))
+    Ok(ExternalNode::node(config, false, outside))
 }
 
-impl Outside for Kafka {
-    fn send(&self, _: &Ctx<'_>, msg: &mut Msg) -> Result<Sending, NodeError> {
+impl OutboundSender for KafkaNode {
+    fn send(&self, _: &NodeContext<'_>, msg: &mut RuleMessage) -> Result<SendFuture, NodeError> {
         let topic = self.topic.resolve(msg)?.into_owned();
         let key = match &self.key {
             Some(key) => Some(key.resolve(msg)?.into_owned()),

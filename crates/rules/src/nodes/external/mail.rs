@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use fieldline_connectors::NodeConfig as _;
+use fieldline_connectors::ConnectorConfig as _;
 use fieldline_connectors::egress::Egress;
-use fieldline_connectors::mail::{Email, MailClient, SendEmailConfig, SmtpConfig};
-use fieldline_core::usage::{Feature, UsageKey};
+use fieldline_connectors::mail::{MailClient, OutgoingEmail, SendEmailConfig, SmtpConfig};
+use fieldline_core::usage::{ApiFeature, UsageKey};
 use fieldline_model::message::MsgType;
 use serde_json::json;
 
-use super::outside::{External, Outside, Sending, failed, read, way_out, wrong};
-use super::shared::Shared;
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
+use super::outside::{ExternalNode, OutboundSender, SendFuture, failed, node_egress, read, wrong};
+use super::shared::AccountClientCache;
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
 use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -32,37 +32,38 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     )
 }];
 
-enum Server {
+enum MailClientSource {
     Own(Arc<MailClient>),
-    OfSystem(Arc<Shared<MailClient>>),
+    OfSystem(Arc<AccountClientCache<MailClient>>),
 }
 
-struct SendEmail(Server);
+struct SendEmailNode(MailClientSource);
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let mail: SendEmailConfig = read(config)?;
     let server = match mail.use_system_smtp_settings {
-        true => Server::OfSystem(Arc::default()),
-        false => Server::Own(Arc::new(
-            MailClient::new(&mail.smtp, &way_out(config)).map_err(wrong)?,
+        true => MailClientSource::OfSystem(Arc::default()),
+        false => MailClientSource::Own(Arc::new(
+            MailClient::new(&mail.smtp, &node_egress(config)).map_err(wrong)?,
         )),
     };
-    Ok(External::node(config, false, SendEmail(server)))
+    Ok(ExternalNode::node(config, false, SendEmailNode(server)))
 }
 
-impl Outside for SendEmail {
-    fn send(&self, ctx: &Ctx<'_>, msg: &mut Msg) -> Result<Sending, NodeError> {
+impl OutboundSender for SendEmailNode {
+    fn send(&self, ctx: &NodeContext<'_>, msg: &mut RuleMessage) -> Result<SendFuture, NodeError> {
         if msg.kind != MsgType::SendEmail {
             let problem = format!("Not expected msg type {} for SendEmail Node", msg.kind);
             return Err(NodeError::new(problem));
         }
-        let email = Email::from_json(&msg.data.to_text()).map_err(|error| NodeError::new(error.message))?;
-        if !ctx.services.usage.is_allowed(ctx.tenant, Feature::Email) {
+        let email =
+            OutgoingEmail::from_json(&msg.data.to_text()).map_err(|error| NodeError::new(error.message))?;
+        if !ctx.services.usage.is_allowed(ctx.tenant, ApiFeature::Email) {
             return Err(NodeError::new("Email sending is disabled due to API limits!"));
         }
         let (services, tenant) = (Arc::clone(ctx.services), ctx.tenant);
         let shared = match &self.0 {
-            Server::Own(client) => {
+            MailClientSource::Own(client) => {
                 let client = Arc::clone(client);
                 return Ok(Box::pin(async move {
                     let sent = client.send(&email).await?;
@@ -70,7 +71,7 @@ impl Outside for SendEmail {
                     Ok(sent)
                 }));
             }
-            Server::OfSystem(shared) => Arc::clone(shared),
+            MailClientSource::OfSystem(shared) => Arc::clone(shared),
         };
         Ok(Box::pin(async move {
             let settings = services.external.accounts.settings(tenant, "mail").await;

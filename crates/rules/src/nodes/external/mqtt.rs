@@ -5,16 +5,16 @@ use std::sync::{Arc, OnceLock};
 use fieldline_connectors::azure::{AzureIotHubClient, AzureIotHubConfig};
 use fieldline_connectors::egress::Egress;
 use fieldline_connectors::mqtt::{MqttClient, MqttConfig};
-use fieldline_connectors::{ConfigError as WrongConfig, Outcome, SendError};
+use fieldline_connectors::{ConnectorConfigError as WrongConfig, ConnectorError, ConnectorOutcome};
 use fieldline_model::entity::ClusteringMode;
 use serde_json::{Value, json};
 
-use super::outside::{External, Outside, Sending, body, read};
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
-use crate::nodes::pattern::Pattern;
+use super::outside::{ExternalNode, OutboundSender, SendFuture, body, read};
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
+use crate::nodes::pattern::TextTemplate;
 use crate::registry::{ComponentType, NodeType};
-use crate::services::Services;
+use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
@@ -79,28 +79,36 @@ fn upgrade_azure(from: i32, mut configuration: Value) -> Value {
 }
 
 /// A client that publishes.
-trait Publisher: Sized + Send + Sync + 'static {
+trait MqttPublisher: Sized + Send + Sync + 'static {
     type Config: Send + Sync + 'static;
-    fn open(config: &Self::Config, services: &Services, egress: &Egress) -> Result<Self, WrongConfig>;
-    fn publish(&self, topic: &str, body: &str) -> impl Future<Output = Result<Outcome, SendError>> + Send;
+    fn open(config: &Self::Config, services: &NodeServices, egress: &Egress) -> Result<Self, WrongConfig>;
+    fn publish(
+        &self,
+        topic: &str,
+        body: &str,
+    ) -> impl Future<Output = Result<ConnectorOutcome, ConnectorError>> + Send;
 }
 
-impl Publisher for MqttClient {
+impl MqttPublisher for MqttClient {
     type Config = MqttConfig;
 
-    fn open(config: &MqttConfig, services: &Services, egress: &Egress) -> Result<Self, WrongConfig> {
+    fn open(config: &MqttConfig, services: &NodeServices, egress: &Egress) -> Result<Self, WrongConfig> {
         Self::open(config, &services.service_id, egress)
     }
 
-    async fn publish(&self, topic: &str, body: &str) -> Result<Outcome, SendError> {
+    async fn publish(&self, topic: &str, body: &str) -> Result<ConnectorOutcome, ConnectorError> {
         self.send(topic, body).await
     }
 }
 
-impl Publisher for AzureIotHubClient {
+impl MqttPublisher for AzureIotHubClient {
     type Config = AzureIotHubConfig;
 
-    fn open(config: &AzureIotHubConfig, services: &Services, egress: &Egress) -> Result<Self, WrongConfig> {
+    fn open(
+        config: &AzureIotHubConfig,
+        services: &NodeServices,
+        egress: &Egress,
+    ) -> Result<Self, WrongConfig> {
         let (service, port) = (&services.service_id, services.external.endpoints.azure_port);
         match port {
             Some(port) => Self::open_at_port(config, service, port, egress),
@@ -108,40 +116,40 @@ impl Publisher for AzureIotHubClient {
         }
     }
 
-    async fn publish(&self, topic: &str, body: &str) -> Result<Outcome, SendError> {
+    async fn publish(&self, topic: &str, body: &str) -> Result<ConnectorOutcome, ConnectorError> {
         self.send(topic, body).await
     }
 }
 
-struct Mqtt<P: Publisher> {
-    topic: Pattern,
+struct MqttNode<P: MqttPublisher> {
+    topic: TextTemplate,
     config: P::Config,
     /// Made when the first message comes: chains that are only checked do not connect.
     client: OnceLock<Result<Arc<P>, NodeError>>,
 }
 
-fn make_mqtt(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_mqtt(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let mqtt: MqttConfig = read(config)?;
-    let topic = Pattern::new(&mqtt.topic_pattern);
-    Ok(External::node(
+    let topic = TextTemplate::new(&mqtt.topic_pattern);
+    Ok(ExternalNode::node(
         config,
         false,
-        Mqtt::<MqttClient>::new(topic, mqtt),
+        MqttNode::<MqttClient>::new(topic, mqtt),
     ))
 }
 
-fn make_azure(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_azure(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let azure: AzureIotHubConfig = read(config)?;
-    let topic = Pattern::new(&azure.topic_pattern);
-    Ok(External::node(
+    let topic = TextTemplate::new(&azure.topic_pattern);
+    Ok(ExternalNode::node(
         config,
         false,
-        Mqtt::<AzureIotHubClient>::new(topic, azure),
+        MqttNode::<AzureIotHubClient>::new(topic, azure),
     ))
 }
 
-impl<P: Publisher> Mqtt<P> {
-    const fn new(topic: Pattern, config: P::Config) -> Self {
+impl<P: MqttPublisher> MqttNode<P> {
+    const fn new(topic: TextTemplate, config: P::Config) -> Self {
         Self {
             topic,
             config,
@@ -149,13 +157,13 @@ impl<P: Publisher> Mqtt<P> {
         }
     }
 
-    fn client(&self, ctx: &Ctx<'_>) -> Result<Arc<P>, NodeError> {
+    fn client(&self, ctx: &NodeContext<'_>) -> Result<Arc<P>, NodeError> {
         let open = || {
             let _runtime = ctx.services.runtime.enter();
             let client = P::open(
                 &self.config,
                 ctx.services,
-                &ctx.services.external.way_out(ctx.tenant),
+                &ctx.services.external.tenant_egress(ctx.tenant),
             );
             client
                 .map(Arc::new)
@@ -165,8 +173,8 @@ impl<P: Publisher> Mqtt<P> {
     }
 }
 
-impl<P: Publisher> Outside for Mqtt<P> {
-    fn send(&self, ctx: &Ctx<'_>, msg: &mut Msg) -> Result<Sending, NodeError> {
+impl<P: MqttPublisher> OutboundSender for MqttNode<P> {
+    fn send(&self, ctx: &NodeContext<'_>, msg: &mut RuleMessage) -> Result<SendFuture, NodeError> {
         let topic = self.topic.resolve(msg)?.into_owned();
         let client = self.client(ctx)?;
         let body = body(msg);

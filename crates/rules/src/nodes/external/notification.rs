@@ -9,11 +9,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::outside::{External, Outside, Sending, endpoint, failed, read, way_out, wrong};
-use super::shared::Shared;
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
-use crate::nodes::pattern::Pattern;
+use super::outside::{ExternalNode, OutboundSender, SendFuture, endpoint, failed, node_egress, read, wrong};
+use super::shared::AccountClientCache;
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
+use crate::nodes::pattern::TextTemplate;
 use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[
@@ -45,45 +45,45 @@ pub(crate) const NODES: &[NodeType] = &[
     },
 ];
 
-enum Token {
+enum SlackClientSource {
     Own(Arc<SlackClient>),
-    OfSystem(Arc<Shared<SlackClient>>),
+    OfSystem(Arc<AccountClientCache<SlackClient>>),
 }
 
-struct Slack {
-    token: Token,
-    message: Pattern,
+struct SlackNode {
+    token: SlackClientSource,
+    message: TextTemplate,
     conversation: String,
 }
 
-fn make_slack(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_slack(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let slack: SlackConfig = read(config)?;
     let token = match slack.use_system_settings {
-        true => Token::OfSystem(Arc::default()),
-        false => Token::Own(Arc::new(
-            SlackClient::with_endpoint(&slack.bot_token, endpoint(config), &way_out(config))
+        true => SlackClientSource::OfSystem(Arc::default()),
+        false => SlackClientSource::Own(Arc::new(
+            SlackClient::with_endpoint(&slack.bot_token, endpoint(config), &node_egress(config))
                 .map_err(wrong)?,
         )),
     };
-    let outside = Slack {
+    let outside = SlackNode {
         token,
-        message: Pattern::new(&slack.message_template),
+        message: TextTemplate::new(&slack.message_template),
         conversation: slack.conversation.id,
     };
-    Ok(External::node(config, false, outside))
+    Ok(ExternalNode::node(config, false, outside))
 }
 
-impl Outside for Slack {
-    fn send(&self, ctx: &Ctx<'_>, msg: &mut Msg) -> Result<Sending, NodeError> {
+impl OutboundSender for SlackNode {
+    fn send(&self, ctx: &NodeContext<'_>, msg: &mut RuleMessage) -> Result<SendFuture, NodeError> {
         let (message, conversation) = (self.message.resolve(msg)?.into_owned(), self.conversation.clone());
         let shared = match &self.token {
-            Token::Own(client) => {
+            SlackClientSource::Own(client) => {
                 let client = Arc::clone(client);
                 return Ok(Box::pin(
                     async move { client.send(&conversation, &message).await },
                 ));
             }
-            Token::OfSystem(shared) => Arc::clone(shared),
+            SlackClientSource::OfSystem(shared) => Arc::clone(shared),
         };
         let (services, tenant) = (Arc::clone(ctx.services), ctx.tenant);
         Ok(Box::pin(async move {
@@ -98,33 +98,33 @@ impl Outside for Slack {
     }
 }
 
-struct Notification;
+struct NotificationNode;
 
-fn make_notification(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_notification(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Config {
         targets: Option<Vec<Uuid>>,
-        template_id: Option<Template>,
+        template_id: Option<NotificationTemplateRef>,
     }
     #[derive(Deserialize)]
-    struct Template {
+    struct NotificationTemplateRef {
         #[serde(rename = "id")]
         _id: Uuid,
     }
     let config: Config = config.parse()?;
     if config.targets.is_none_or(|targets| targets.is_empty()) {
-        return Err(ConfigError::new("targets", "must not be empty"));
+        return Err(NodeConfigError::new("targets", "must not be empty"));
     }
     if config.template_id.is_none() {
-        return Err(ConfigError::new("templateId", "must be given"));
+        return Err(NodeConfigError::new("templateId", "must be given"));
     }
-    Ok(Arc::new(Notification))
+    Ok(Arc::new(NotificationNode))
 }
 
-impl Node for Notification {
-    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
-        Step::fail(
+impl Node for NotificationNode {
+    fn handle(&self, _: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
+        NodeResult::fail(
             msg,
             "Notifications are not supported: there is no notification center",
         )

@@ -1,18 +1,18 @@
 //! Names and values that are patterns: headers, parameters, attributes.
 
-use crate::message::Msg;
+use crate::message::RuleMessage;
 use crate::node::NodeError;
-use crate::nodes::pattern::Pattern;
+use crate::nodes::pattern::TextTemplate;
 
 /// Patterns of names and values.
-pub(super) struct Pairs(Vec<(Pattern, Pattern)>);
+pub(super) struct TemplatePairs(Vec<(TextTemplate, TextTemplate)>);
 
-impl Pairs {
+impl TemplatePairs {
     pub(super) fn new<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         Self(
             pairs
                 .into_iter()
-                .map(|(name, value)| (Pattern::new(name), Pattern::new(value)))
+                .map(|(name, value)| (TextTemplate::new(name), TextTemplate::new(value)))
                 .collect(),
         )
     }
@@ -22,8 +22,8 @@ impl Pairs {
     }
 
     /// Names and values for a message.
-    pub(super) fn resolve(&self, msg: &mut Msg) -> Result<Vec<(String, String)>, NodeError> {
-        let pair = |(name, value): &(Pattern, Pattern), msg: &mut Msg| {
+    pub(super) fn resolve(&self, msg: &mut RuleMessage) -> Result<Vec<(String, String)>, NodeError> {
+        let pair = |(name, value): &(TextTemplate, TextTemplate), msg: &mut RuleMessage| {
             Ok((name.resolve(msg)?.into_owned(), value.resolve(msg)?.into_owned()))
         };
         self.0.iter().map(|pattern| pair(pattern, msg)).collect()

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use fieldline_connectors::gcp::{PubSubClient, PubSubConfig};
 use serde_json::json;
 
-use super::outside::{External, Outside, Sending, body, endpoint, read, way_out, wrong};
-use super::pairs::Pairs;
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
+use super::outside::{ExternalNode, OutboundSender, SendFuture, body, endpoint, node_egress, read, wrong};
+use super::pairs::TemplatePairs;
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
 use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -27,24 +27,24 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     )
 }];
 
-struct PubSub {
+struct PubSubNode {
     client: Arc<PubSubClient>,
-    attributes: Pairs,
+    attributes: TemplatePairs,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let pubsub: PubSubConfig = read(config)?;
-    let outside = PubSub {
+    let outside = PubSubNode {
         client: Arc::new(
-            PubSubClient::with_endpoint(&pubsub, endpoint(config), &way_out(config)).map_err(wrong)?,
+            PubSubClient::with_endpoint(&pubsub, endpoint(config), &node_egress(config)).map_err(wrong)?,
         ),
-        attributes: Pairs::of(&pubsub.message_attributes),
+        attributes: TemplatePairs::of(&pubsub.message_attributes),
     };
-    Ok(External::node(config, false, outside))
+    Ok(ExternalNode::node(config, false, outside))
 }
 
-impl Outside for PubSub {
-    fn send(&self, _: &Ctx<'_>, msg: &mut Msg) -> Result<Sending, NodeError> {
+impl OutboundSender for PubSubNode {
+    fn send(&self, _: &NodeContext<'_>, msg: &mut RuleMessage) -> Result<SendFuture, NodeError> {
         let attributes = self.attributes.resolve(msg)?;
         let (client, body) = (Arc::clone(&self.client), body(msg));
         Ok(Box::pin(async move { client.send(&body, &attributes).await }))

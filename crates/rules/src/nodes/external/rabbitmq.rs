@@ -5,10 +5,10 @@ use std::sync::Arc;
 use fieldline_connectors::rabbitmq::{RabbitMqClient, RabbitMqConfig};
 use serde_json::json;
 
-use super::outside::{External, Outside, Sending, body, read, way_out, wrong};
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
-use crate::nodes::pattern::Pattern;
+use super::outside::{ExternalNode, OutboundSender, SendFuture, body, node_egress, read, wrong};
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
+use crate::nodes::pattern::TextTemplate;
 use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -28,24 +28,24 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     )
 }];
 
-struct RabbitMq {
+struct RabbitMqNode {
     client: Arc<RabbitMqClient>,
-    exchange: Pattern,
-    routing_key: Pattern,
+    exchange: TextTemplate,
+    routing_key: TextTemplate,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let rabbit: RabbitMqConfig = read(config)?;
-    let outside = RabbitMq {
-        client: Arc::new(RabbitMqClient::new(&rabbit, &way_out(config)).map_err(wrong)?),
-        exchange: Pattern::new(&rabbit.exchange_name_pattern),
-        routing_key: Pattern::new(&rabbit.routing_key_pattern),
+    let outside = RabbitMqNode {
+        client: Arc::new(RabbitMqClient::new(&rabbit, &node_egress(config)).map_err(wrong)?),
+        exchange: TextTemplate::new(&rabbit.exchange_name_pattern),
+        routing_key: TextTemplate::new(&rabbit.routing_key_pattern),
     };
-    Ok(External::node(config, false, outside))
+    Ok(ExternalNode::node(config, false, outside))
 }
 
-impl Outside for RabbitMq {
-    fn send(&self, _: &Ctx<'_>, msg: &mut Msg) -> Result<Sending, NodeError> {
+impl OutboundSender for RabbitMqNode {
+    fn send(&self, _: &NodeContext<'_>, msg: &mut RuleMessage) -> Result<SendFuture, NodeError> {
         let exchange = self.exchange.resolve(msg)?.into_owned();
         let routing_key = self.routing_key.resolve(msg)?.into_owned();
         let (client, body) = (Arc::clone(&self.client), body(msg));

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use fieldline_connectors::rest::{RestBody, RestClient, RestConfig, RestRequest};
+use fieldline_connectors::rest::{RestBody, RestCallClient, RestConfig, RestRequest};
 use serde_json::{Value, json};
 
-use super::outside::{External, Outside, Sending, body, read, way_out, wrong};
-use super::pairs::Pairs;
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
-use crate::nodes::pattern::Pattern;
+use super::outside::{ExternalNode, OutboundSender, SendFuture, body, node_egress, read, wrong};
+use super::pairs::TemplatePairs;
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
+use crate::nodes::pattern::TextTemplate;
 use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -35,7 +35,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
 }];
 
 /// What a configuration of version 3 may hold.
-const KNOWN: [&str; 16] = [
+const CONFIG_FIELDS: [&str; 16] = [
     "restEndpointUrlPattern",
     "requestMethod",
     "headers",
@@ -71,41 +71,42 @@ fn upgrade(from: i32, mut configuration: Value) -> Value {
     }
     if from < 4 {
         fields.entry("requestBodyTemplate").or_insert(Value::Null);
-        fields.retain(|name, _| KNOWN.contains(&name.as_str()));
+        fields.retain(|name, _| CONFIG_FIELDS.contains(&name.as_str()));
     }
     configuration
 }
 
-struct Rest {
-    client: Arc<RestClient>,
-    url: Pattern,
-    query: Option<Pairs>,
-    headers: Pairs,
-    template: Option<Pattern>,
+struct RestApiCallNode {
+    client: Arc<RestCallClient>,
+    url: TextTemplate,
+    query: Option<TemplatePairs>,
+    headers: TemplatePairs,
+    template: Option<TextTemplate>,
     /// Values stand between the quotes of JSON texts in the template.
     escapes: bool,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let rest: RestConfig = read(config)?;
-    let client = RestClient::new(&rest, &config.services.external.rest, &way_out(config)).map_err(wrong)?;
+    let client =
+        RestCallClient::new(&rest, &config.services.external.rest, &node_egress(config)).map_err(wrong)?;
     let template = rest
         .request_body_template
         .filter(|template| !template.trim().is_empty());
     let query = rest.query_params.as_ref();
-    let outside = Rest {
+    let outside = RestApiCallNode {
         client: Arc::new(client),
-        url: Pattern::new(&rest.rest_endpoint_url_pattern),
-        query: query.map(|all| Pairs::new(all.iter().map(|it| (it.key.as_str(), it.value.as_str())))),
-        headers: Pairs::of(&rest.headers),
-        template: template.as_deref().map(Pattern::new),
+        url: TextTemplate::new(&rest.rest_endpoint_url_pattern),
+        query: query.map(|all| TemplatePairs::new(all.iter().map(|it| (it.key.as_str(), it.value.as_str())))),
+        headers: TemplatePairs::of(&rest.headers),
+        template: template.as_deref().map(TextTemplate::new),
         escapes: !rest.parse_to_plain_text,
     };
-    Ok(External::node(config, false, outside))
+    Ok(ExternalNode::node(config, false, outside))
 }
 
-impl Outside for Rest {
-    fn send(&self, _: &Ctx<'_>, msg: &mut Msg) -> Result<Sending, NodeError> {
+impl OutboundSender for RestApiCallNode {
+    fn send(&self, _: &NodeContext<'_>, msg: &mut RuleMessage) -> Result<SendFuture, NodeError> {
         let url = self.url.resolve(msg)?.into_owned();
         let query = self.query.as_ref().map(|query| query.resolve(msg)).transpose()?;
         let headers = self.headers.resolve(msg)?;

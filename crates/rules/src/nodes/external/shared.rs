@@ -2,28 +2,28 @@
 
 use std::sync::Arc;
 
-use fieldline_connectors::{ConfigError as WrongConfig, SendError};
+use fieldline_connectors::{ConnectorConfigError as WrongConfig, ConnectorError};
 use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::outside::failed;
 
 /// The client of an account.
-pub(super) struct Shared<C>(Mutex<Option<(Value, Arc<C>)>>);
+pub(super) struct AccountClientCache<C>(Mutex<Option<(Value, Arc<C>)>>);
 
-impl<C> Default for Shared<C> {
+impl<C> Default for AccountClientCache<C> {
     fn default() -> Self {
         Self(Mutex::new(None))
     }
 }
 
-impl<C> Shared<C> {
+impl<C> AccountClientCache<C> {
     /// The client of an account as it is now.
     pub(super) fn get(
         &self,
         account: Value,
         make: impl FnOnce(&Value) -> Result<C, WrongConfig>,
-    ) -> Result<Arc<C>, SendError> {
+    ) -> Result<Arc<C>, ConnectorError> {
         let mut known = self.0.lock();
         if let Some((of, client)) = &*known
             && *of == account

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use fieldline_connectors::NodeConfig as _;
+use fieldline_connectors::ConnectorConfig as _;
 use fieldline_connectors::egress::Egress;
 use fieldline_connectors::sms::{SendSmsConfig, SmsClient, SmsProviderConfig};
-use fieldline_core::usage::{Feature, UsageKey};
+use fieldline_core::usage::{ApiFeature, UsageKey};
 use serde_json::json;
 
-use super::outside::{External, Outside, Sending, endpoint, failed, read, way_out, wrong};
-use super::shared::Shared;
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError};
-use crate::nodes::pattern::Pattern;
+use super::outside::{ExternalNode, OutboundSender, SendFuture, endpoint, failed, node_egress, read, wrong};
+use super::shared::AccountClientCache;
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
+use crate::nodes::pattern::TextTemplate;
 use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -27,47 +27,47 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     ..NodeType::new("sms.TbSendSmsNode", "send sms", ComponentType::External, make)
 }];
 
-enum Provider {
+enum SmsClientSource {
     Own(Arc<SmsClient>),
-    OfSystem(Arc<Shared<SmsClient>>),
+    OfSystem(Arc<AccountClientCache<SmsClient>>),
 }
 
-struct SendSms {
-    provider: Provider,
-    numbers: Pattern,
-    message: Pattern,
+struct SendSmsNode {
+    provider: SmsClientSource,
+    numbers: TextTemplate,
+    message: TextTemplate,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let sms: SendSmsConfig = read(config)?;
     let provider = match (&sms.sms_provider_configuration, sms.use_system_sms_settings) {
-        (Some(own), false) => Provider::Own(Arc::new(
-            SmsClient::with_endpoint(own, endpoint(config), &way_out(config)).map_err(wrong)?,
+        (Some(own), false) => SmsClientSource::Own(Arc::new(
+            SmsClient::with_endpoint(own, endpoint(config), &node_egress(config)).map_err(wrong)?,
         )),
-        _ => Provider::OfSystem(Arc::default()),
+        _ => SmsClientSource::OfSystem(Arc::default()),
     };
-    let outside = SendSms {
+    let outside = SendSmsNode {
         provider,
-        numbers: Pattern::new(&sms.numbers_to_template),
-        message: Pattern::new(&sms.sms_message_template),
+        numbers: TextTemplate::new(&sms.numbers_to_template),
+        message: TextTemplate::new(&sms.sms_message_template),
     };
-    Ok(External::node(config, false, outside))
+    Ok(ExternalNode::node(config, false, outside))
 }
 
-impl Outside for SendSms {
-    fn send(&self, ctx: &Ctx<'_>, msg: &mut Msg) -> Result<Sending, NodeError> {
+impl OutboundSender for SendSmsNode {
+    fn send(&self, ctx: &NodeContext<'_>, msg: &mut RuleMessage) -> Result<SendFuture, NodeError> {
         let numbers = self.numbers.resolve(msg)?.into_owned();
         let message = self.message.resolve(msg)?.into_owned();
         let shared = match &self.provider {
-            Provider::Own(client) => {
+            SmsClientSource::Own(client) => {
                 let client = Arc::clone(client);
                 return Ok(Box::pin(async move {
                     client.send(&numbers, &message).await.map(|(_, outcome)| outcome)
                 }));
             }
-            Provider::OfSystem(shared) => Arc::clone(shared),
+            SmsClientSource::OfSystem(shared) => Arc::clone(shared),
         };
-        if !ctx.services.usage.is_allowed(ctx.tenant, Feature::Sms) {
+        if !ctx.services.usage.is_allowed(ctx.tenant, ApiFeature::Sms) {
             return Err(NodeError::new("SMS sending is disabled due to API limits!"));
         }
         let (services, tenant) = (Arc::clone(ctx.services), ctx.tenant);

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use fieldline_core::ports::StoreResult;
 use fieldline_model::TenantId;
-use fieldline_model::message::{Metadata, MsgType};
-use fieldline_testkit::stand_ins::server::{Server, answer};
+use fieldline_model::message::{MetadataMap, MsgType};
+use fieldline_testkit::stand_ins::server::{FakeHttpServer, answer};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::external::{Accounts, External, Resource};
+use crate::external::{AiResource, ExternalNodeSettings, ServiceAccounts};
 use crate::nodes::tests::{World, nobody, upgraded};
-use crate::services::Services;
+use crate::services::NodeServices;
 
 const REST: &str = "rest.TbRestApiCallNode";
 const MQTT: &str = "mqtt.TbMqttNode";
@@ -30,14 +30,14 @@ const SLACK: &str = "notification.TbSlackNode";
 const NOTIFICATION: &str = "notification.TbNotificationNode";
 const AI: &str = "ai.TbAiNode";
 
-fn meta<const N: usize>(entries: [(&str, &str); N]) -> Metadata {
+fn meta<const N: usize>(entries: [(&str, &str); N]) -> MetadataMap {
     entries.into_iter().collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rest_call_is_made_of_the_message_and_its_answer_goes_on() {
     let mut world = World::new().await;
-    let server = Server::start(|_| answer(200, &[("x-answer", "yes")], r#"{"got":1}"#)).await;
+    let server = FakeHttpServer::start(|_| answer(200, &[("x-answer", "yes")], r#"{"got":1}"#)).await;
     let node = world.node(
         REST,
         json!({
@@ -72,7 +72,7 @@ async fn a_rest_call_is_made_of_the_message_and_its_answer_goes_on() {
     assert_eq!(request.header("x-thing"), "5");
     assert_eq!(request.body, r#"{"said": "a \"quote\""}"#);
 
-    let server = Server::start(|_| answer(404, &[], "no such thing")).await;
+    let server = FakeHttpServer::start(|_| answer(404, &[], "no such thing")).await;
     let node = world.node(REST, json!({"restEndpointUrlPattern": server.url}));
     let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({"a": 1}));
     let out = world.one(&node, msg).await;
@@ -84,7 +84,7 @@ async fn a_rest_call_is_made_of_the_message_and_its_answer_goes_on() {
 }
 
 /// Waits for a message in the queue.
-async fn queued(world: &World) -> fieldline_model::message::Message {
+async fn queued(world: &World) -> fieldline_model::message::QueueMessage {
     loop {
         if let Some(message) = world.queue.take().pop() {
             return message;
@@ -96,12 +96,12 @@ async fn queued(world: &World) -> fieldline_model::message::Message {
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_can_be_acknowledged_before_they_are_sent() {
     let mut world = World::new().await;
-    let server = Server::always(200, json!({})).await;
+    let server = FakeHttpServer::always(200, json!({})).await;
     set_external(
         &mut world,
-        External {
+        ExternalNodeSettings {
             force_ack: true,
-            ..External::default()
+            ..ExternalNodeSettings::default()
         },
     );
     for (url, label) in [
@@ -121,11 +121,11 @@ async fn messages_can_be_acknowledged_before_they_are_sent() {
     }
 }
 
-fn set_external(world: &mut World, external: External) {
+fn set_external(world: &mut World, external: ExternalNodeSettings) {
     let old = &world.services;
-    world.services = Arc::new(Services {
+    world.services = Arc::new(NodeServices {
         external,
-        ..Services::clone(old)
+        ..NodeServices::clone(old)
     });
 }
 
@@ -134,7 +134,7 @@ struct Kept {
 }
 
 #[async_trait]
-impl Accounts for Kept {
+impl ServiceAccounts for Kept {
     async fn settings(&self, _: TenantId, key: &str) -> StoreResult<Option<Value>> {
         Ok((key == "mail")
             .then(|| json!({"smtpHost": "127.0.0.1", "smtpPort": 1, "timeout": 2000, "mailFrom": "a@b.c"})))
@@ -144,8 +144,8 @@ impl Accounts for Kept {
         Ok((id == Uuid::from_u128(7)).then(|| self.model.clone()))
     }
 
-    async fn resource(&self, _: TenantId, id: Uuid) -> StoreResult<Option<Resource>> {
-        Ok((id == Uuid::from_u128(8)).then(|| Resource {
+    async fn resource(&self, _: TenantId, id: Uuid) -> StoreResult<Option<AiResource>> {
+        Ok((id == Uuid::from_u128(8)).then(|| AiResource {
             media_type: "text/plain".to_owned(),
             data: b"the manual".to_vec(),
         }))
@@ -156,13 +156,13 @@ impl Accounts for Kept {
 async fn a_model_is_asked_with_prompts_and_resources() {
     let mut world = World::new().await;
     let content = json!({"role": "assistant", "content": r#"{"hot":true}"#});
-    let server = Server::always(200, json!({ "message": content })).await;
+    let server = FakeHttpServer::always(200, json!({ "message": content })).await;
     let model = json!({"provider": "OLLAMA", "modelId": "m", "providerConfig": {"baseUrl": server.url, "auth": {"type": "NONE"}}});
     set_external(
         &mut world,
-        External {
+        ExternalNodeSettings {
             accounts: Arc::new(Kept { model }),
-            ..External::default()
+            ..ExternalNodeSettings::default()
         },
     );
     let patch = json!({
@@ -248,9 +248,9 @@ async fn what_is_not_configured_says_so() {
     }
     set_external(
         &mut world,
-        External {
+        ExternalNodeSettings {
             accounts: Arc::new(Kept { model: Value::Null }),
-            ..External::default()
+            ..ExternalNodeSettings::default()
         },
     );
     let node = world.node(MAIL, json!({}));

@@ -9,8 +9,10 @@ use fieldline_model::{EntityId, EntityType};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::message::{Data, Msg};
-use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, NodeError, Step};
+use crate::message::{MessageBody, RuleMessage};
+use crate::node::{
+    ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
+};
 use crate::registry::{ComponentType, NodeType, TRUE_FALSE};
 
 pub(crate) const NODES: &[NodeType] = &[
@@ -61,13 +63,13 @@ pub(crate) const NODES: &[NodeType] = &[
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Fields {
+struct CheckMessageNode {
     message_names: Vec<String>,
     metadata_names: Vec<String>,
     check_all_keys: bool,
 }
 
-impl Default for Fields {
+impl Default for CheckMessageNode {
     fn default() -> Self {
         Self {
             message_names: Vec::new(),
@@ -77,21 +79,21 @@ impl Default for Fields {
     }
 }
 
-fn make_fields(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    Ok(Arc::new(config.parse::<Fields>()?))
+fn make_fields(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
+    Ok(Arc::new(config.parse::<CheckMessageNode>()?))
 }
 
-impl Node for Fields {
-    fn handle(&self, _: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for CheckMessageNode {
+    fn handle(&self, _: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         match self.check(&mut msg) {
-            Ok(holds) => Step::Next(msg, Label::of(holds)),
-            Err(error) => Step::Fail(msg, error),
+            Ok(holds) => NodeResult::Next(msg, ConnectionLabel::of(holds)),
+            Err(error) => NodeResult::Fail(msg, error),
         }
     }
 }
 
-impl Fields {
-    fn check(&self, msg: &mut Msg) -> Result<bool, NodeError> {
+impl CheckMessageNode {
+    fn check(&self, msg: &mut RuleMessage) -> Result<bool, NodeError> {
         let in_body = self.in_body(&mut msg.data)?;
         let in_meta = || {
             let has = |name: &String| msg.meta.get(name).is_some();
@@ -108,7 +110,7 @@ impl Fields {
         })
     }
 
-    fn in_body(&self, data: &mut Data) -> Result<bool, NodeError> {
+    fn in_body(&self, data: &mut MessageBody) -> Result<bool, NodeError> {
         if self.message_names.is_empty() {
             return Ok(self.check_all_keys);
         }
@@ -120,7 +122,7 @@ impl Fields {
                 names.any(|name| has(name))
             }
         };
-        if let Data::Packed(bytes) = &*data {
+        if let MessageBody::Packed(bytes) = &*data {
             return Ok(judge(&|name| {
                 unpack(bytes).filter_map(Result::ok).any(|(key, _)| key == name)
             }));
@@ -147,13 +149,13 @@ fn upgrade_relation(from_version: i32, mut configuration: Value) -> Value {
     configuration
 }
 
-struct Relation {
+struct CheckRelationNode {
     direction: SearchDirection,
     relation_type: String,
     entity: Option<EntityId>,
 }
 
-fn make_relation(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_relation(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Config {
@@ -168,32 +170,32 @@ fn make_relation(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> 
     let given = |text: Option<String>| text.filter(|text| !text.is_empty());
     let entity = if config.check_for_single_entity {
         let name = given(config.entity_type)
-            .ok_or_else(|| ConfigError::new("entityType", "an entity must be given"))?;
+            .ok_or_else(|| NodeConfigError::new("entityType", "an entity must be given"))?;
         let entity_type: EntityType = name
             .parse()
-            .map_err(|error| ConfigError::new("entityType", format!("{error}")))?;
-        let id =
-            given(config.entity_id).ok_or_else(|| ConfigError::new("entityId", "an entity must be given"))?;
+            .map_err(|error| NodeConfigError::new("entityType", format!("{error}")))?;
+        let id = given(config.entity_id)
+            .ok_or_else(|| NodeConfigError::new("entityId", "an entity must be given"))?;
         let id = id
             .parse()
-            .map_err(|_| ConfigError::new("entityId", "is no UUID"))?;
+            .map_err(|_| NodeConfigError::new("entityId", "is no UUID"))?;
         Some(EntityId::new(entity_type, id))
     } else {
         None
     };
-    Ok(Arc::new(Relation {
+    Ok(Arc::new(CheckRelationNode {
         direction: config.direction,
         relation_type: config.relation_type,
         entity,
     }))
 }
 
-impl Node for Relation {
-    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+impl Node for CheckRelationNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         let services = Arc::clone(ctx.services);
         let relation_type = self.relation_type.clone();
         let (direction, entity) = (self.direction, self.entity);
-        Step::wait(async move {
+        NodeResult::wait(async move {
             let relations = &services.stores.relations;
             let found = match entity {
                 Some(entity) => {
@@ -222,42 +224,46 @@ impl Node for Relation {
                 }
             };
             match found {
-                Ok(found) => Step::Next(msg, Label::of(found)),
-                Err(error) => Step::Fail(msg, error.into()),
+                Ok(found) => NodeResult::Next(msg, ConnectionLabel::of(found)),
+                Err(error) => NodeResult::Fail(msg, error.into()),
             }
         })
     }
 }
 
-struct AlarmFilter(Vec<AlarmStatus>);
+struct CheckAlarmStatusNode(Vec<AlarmStatus>);
 
-fn make_alarm(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_alarm(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Config {
         alarm_status_list: Vec<AlarmStatus>,
     }
-    Ok(Arc::new(AlarmFilter(config.parse::<Config>()?.alarm_status_list)))
+    Ok(Arc::new(CheckAlarmStatusNode(
+        config.parse::<Config>()?.alarm_status_list,
+    )))
 }
 
-impl Node for AlarmFilter {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for CheckAlarmStatusNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let alarm = msg.data.to_json().and_then(|body| {
             let alarm = Alarm::deserialize(&*body);
             alarm.map_err(|error| NodeError::new(format!("the body is no alarm: {error}")))
         });
         let id = match alarm.map(|alarm| alarm.id) {
             Ok(Some(id)) => id,
-            Ok(None) => return Step::fail(msg, "the alarm of the body has no id"),
-            Err(error) => return Step::Fail(msg, error),
+            Ok(None) => return NodeResult::fail(msg, "the alarm of the body has no id"),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         let services = Arc::clone(ctx.services);
         let statuses = self.0.clone();
-        Step::wait(async move {
+        NodeResult::wait(async move {
             match services.stores.alarms.get(msg.tenant, id).await {
-                Ok(Some(alarm)) => Step::Next(msg, Label::of(statuses.contains(&alarm.status()))),
-                Ok(None) => Step::fail(msg, "no such alarm found"),
-                Err(error) => Step::Fail(msg, error.into()),
+                Ok(Some(alarm)) => {
+                    NodeResult::Next(msg, ConnectionLabel::of(statuses.contains(&alarm.status())))
+                }
+                Ok(None) => NodeResult::fail(msg, "no such alarm found"),
+                Err(error) => NodeResult::Fail(msg, error.into()),
             }
         })
     }
@@ -265,7 +271,7 @@ impl Node for AlarmFilter {
 
 #[cfg(test)]
 mod tests {
-    use fieldline_core::ports::{AlarmDraft, Propagation};
+    use fieldline_core::ports::{AlarmDraft, AlarmPropagation};
     use fieldline_model::entity::AlarmSeverity;
     use fieldline_model::message::MsgType;
 
@@ -368,7 +374,7 @@ mod tests {
             start_ts: NOW,
             end_ts: NOW,
             details: None,
-            propagation: Propagation::default(),
+            propagation: AlarmPropagation::default(),
             created_time: NOW,
             may_create: true,
         };

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Step};
-use crate::nodes::fence::{self, Fence};
+use crate::message::RuleMessage;
+use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
+use crate::nodes::fence::{self, GeofenceMatcher};
 use crate::registry::{ComponentType, NodeType, TRUE_FALSE};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -19,17 +19,19 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     )
 }];
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    Ok(Arc::new(GeofencingFilter(Fence::new(config.parse()?)?)))
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
+    Ok(Arc::new(GpsGeofencingFilterNode(GeofenceMatcher::new(
+        config.parse()?,
+    )?)))
 }
 
-struct GeofencingFilter(Fence);
+struct GpsGeofencingFilterNode(GeofenceMatcher);
 
-impl Node for GeofencingFilter {
-    fn handle(&self, _: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for GpsGeofencingFilterNode {
+    fn handle(&self, _: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         match self.0.contains(&mut msg) {
-            Ok(inside) => Step::Next(msg, Label::of(inside)),
-            Err(error) => Step::Fail(msg, error),
+            Ok(inside) => NodeResult::Next(msg, ConnectionLabel::of(inside)),
+            Err(error) => NodeResult::Fail(msg, error),
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use fieldline_model::RuleNodeId;
-use fieldline_script::{Host, Script};
+use fieldline_script::{Script, ScriptHost};
 use serde_json::json;
 
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Step};
+use crate::message::RuleMessage;
+use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::nodes::derived::branch;
 use crate::nodes::script::{self, PARAMS};
 use crate::registry::{ComponentType, NodeType, TRUE_FALSE};
@@ -50,8 +50,8 @@ pub(crate) const NODES: &[NodeType] = &[
     },
 ];
 
-fn make_filter(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    Ok(Arc::new(Filter(script::compile(
+fn make_filter(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
+    Ok(Arc::new(JsFilterNode(script::compile(
         config,
         "jsScript",
         "tbelScript",
@@ -59,8 +59,8 @@ fn make_filter(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     )?)))
 }
 
-fn make_switch(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    Ok(Arc::new(Switch(script::compile(
+fn make_switch(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
+    Ok(Arc::new(JsSwitchNode(script::compile(
         config,
         "jsScript",
         "tbelScript",
@@ -68,40 +68,40 @@ fn make_switch(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     )?)))
 }
 
-struct Filter(Script);
+struct JsFilterNode(Script);
 
-impl Node for Filter {
-    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
-        script::run(ctx, &self.0, msg, Host::filter, |msg, holds| {
-            Step::Next(msg, Label::of(holds))
+impl Node for JsFilterNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
+        script::run(ctx, &self.0, msg, ScriptHost::filter, |msg, holds| {
+            NodeResult::Next(msg, ConnectionLabel::of(holds))
         })
     }
 }
 
-struct Switch(Script);
+struct JsSwitchNode(Script);
 
-impl Node for Switch {
-    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+impl Node for JsSwitchNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         let node = ctx.node;
-        script::run(ctx, &self.0, msg, Host::labels, move |msg, labels| {
-            switched(node, msg, labels)
+        script::run(ctx, &self.0, msg, ScriptHost::labels, move |msg, labels| {
+            route_labels(node, msg, labels)
         })
     }
 }
 
 /// A message on its way through the connections that a script has named.
-fn switched(node: RuleNodeId, mut msg: Msg, mut labels: Vec<String>) -> Step {
+fn route_labels(node: RuleNodeId, mut msg: RuleMessage, mut labels: Vec<String>) -> NodeResult {
     let mut seen = rustc_hash::FxHashSet::default();
     labels.retain(|label| seen.insert(label.clone()));
     match labels.len() {
-        0 => Step::Done,
-        1 => Step::Next(msg, labels.swap_remove(0).into()),
+        0 => NodeResult::Done,
+        1 => NodeResult::Next(msg, labels.swap_remove(0).into()),
         count => {
             if let Err(overrun) = msg.budget.branch(count) {
-                return Step::Fail(msg, overrun.into());
+                return NodeResult::Fail(msg, overrun.into());
             }
             let branches = labels.into_iter().enumerate();
-            Step::Many(
+            NodeResult::Many(
                 branches
                     .map(|(at, label)| (branch(node, &msg, at), label.into()))
                     .collect(),

@@ -8,8 +8,8 @@ use fieldline_model::message::MsgType;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Step};
+use crate::message::RuleMessage;
+use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::nodes::entities::{is_type, type_label};
 use crate::registry::{ComponentType, NodeType, TRUE_FALSE};
 
@@ -32,7 +32,7 @@ pub(crate) const NODES: &[NodeType] = &[
             "filter.TbMsgTypeSwitchNode",
             "message type switch",
             ComponentType::Filter,
-            |_| Ok(Arc::new(TypeSwitch)),
+            |_| Ok(Arc::new(MsgTypeSwitchNode)),
         )
     },
     NodeType {
@@ -53,7 +53,7 @@ pub(crate) const NODES: &[NodeType] = &[
             "filter.TbOriginatorTypeSwitchNode",
             "entity type switch",
             ComponentType::Filter,
-            |_| Ok(Arc::new(OriginatorSwitch)),
+            |_| Ok(Arc::new(OriginatorTypeSwitchNode)),
         )
     },
     NodeType {
@@ -64,7 +64,7 @@ pub(crate) const NODES: &[NodeType] = &[
             "filter.TbDeviceTypeSwitchNode",
             "device profile switch",
             ComponentType::Filter,
-            |_| Ok(Arc::new(ProfileSwitch(EntityType::Device))),
+            |_| Ok(Arc::new(ProfileSwitchNode(EntityType::Device))),
         )
     },
     NodeType {
@@ -75,7 +75,7 @@ pub(crate) const NODES: &[NodeType] = &[
             "filter.TbAssetTypeSwitchNode",
             "asset profile switch",
             ComponentType::Filter,
-            |_| Ok(Arc::new(ProfileSwitch(EntityType::Asset))),
+            |_| Ok(Arc::new(ProfileSwitchNode(EntityType::Asset))),
         )
     },
 ];
@@ -169,7 +169,7 @@ pub(crate) const ENTITY_LABELS: &[&str] = &[
     "Failure",
 ];
 
-fn make_type_filter(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_type_filter(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Config {
@@ -180,28 +180,28 @@ fn make_type_filter(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigErro
         .message_types
         .iter()
         .map(|name| MsgType::from(name.as_str()));
-    Ok(Arc::new(TypeFilter(types.collect())))
+    Ok(Arc::new(MsgTypeFilterNode(types.collect())))
 }
 
-struct TypeFilter(Vec<MsgType>);
+struct MsgTypeFilterNode(Vec<MsgType>);
 
-impl Node for TypeFilter {
-    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
+impl Node for MsgTypeFilterNode {
+    fn handle(&self, _: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         let holds = self.0.contains(&msg.kind);
-        Step::Next(msg, Label::of(holds))
+        NodeResult::Next(msg, ConnectionLabel::of(holds))
     }
 }
 
-struct TypeSwitch;
+struct MsgTypeSwitchNode;
 
-impl Node for TypeSwitch {
-    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
+impl Node for MsgTypeSwitchNode {
+    fn handle(&self, _: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         let label = msg.kind.label();
-        Step::Next(msg, label.into())
+        NodeResult::Next(msg, label.into())
     }
 }
 
-fn make_originator_filter(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_originator_filter(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Config {
@@ -209,7 +209,7 @@ fn make_originator_filter(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, Conf
     }
     let config: Config = config.parse()?;
     if let Some(name) = config.originator_types.iter().find(|name| !is_type(name)) {
-        return Err(ConfigError::new(
+        return Err(NodeConfigError::new(
             "originatorTypes",
             format!("unknown entity type `{name}`"),
         ));
@@ -219,32 +219,32 @@ fn make_originator_filter(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, Conf
         .originator_types
         .iter()
         .filter_map(|name| name.parse().ok());
-    Ok(Arc::new(OriginatorFilter(types.collect())))
+    Ok(Arc::new(OriginatorTypeFilterNode(types.collect())))
 }
 
-struct OriginatorFilter(Vec<EntityType>);
+struct OriginatorTypeFilterNode(Vec<EntityType>);
 
-impl Node for OriginatorFilter {
-    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
+impl Node for OriginatorTypeFilterNode {
+    fn handle(&self, _: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         let holds = self.0.contains(&msg.originator.entity_type);
-        Step::Next(msg, Label::of(holds))
+        NodeResult::Next(msg, ConnectionLabel::of(holds))
     }
 }
 
-struct OriginatorSwitch;
+struct OriginatorTypeSwitchNode;
 
-impl Node for OriginatorSwitch {
-    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
+impl Node for OriginatorTypeSwitchNode {
+    fn handle(&self, _: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         let label = type_label(msg.originator.entity_type);
-        Step::Next(msg, label.into())
+        NodeResult::Next(msg, label.into())
     }
 }
 
 /// For originators of one type that have profiles.
-struct ProfileSwitch(EntityType);
+struct ProfileSwitchNode(EntityType);
 
-impl Node for ProfileSwitch {
-    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+impl Node for ProfileSwitchNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         let subject = msg.subject();
         if subject.entity.entity_type != self.0 {
             let text = format!(
@@ -252,33 +252,33 @@ impl Node for ProfileSwitch {
                 type_label(subject.entity.entity_type),
                 type_label(self.0)
             );
-            return Step::fail(msg, text);
+            return NodeResult::fail(msg, text);
         }
         if let Some(known) = ctx.services.originators.peek(subject) {
             return switch(msg, &known.profile_name);
         }
         let services = Arc::clone(ctx.services);
-        Step::wait(async move {
+        NodeResult::wait(async move {
             match services.originators.get(subject).await {
                 Ok(Some(known)) => switch(msg, &known.profile_name),
                 Ok(None) => switch(msg, ""),
-                Err(error) => Step::Fail(msg, error.into()),
+                Err(error) => NodeResult::Fail(msg, error.into()),
             }
         })
     }
 }
 
-fn switch(msg: Msg, profile: &str) -> Step {
+fn switch(msg: RuleMessage, profile: &str) -> NodeResult {
     if profile.is_empty() {
         let text = format!("the profile of {} was not found", msg.originator);
-        return Step::fail(msg, text);
+        return NodeResult::fail(msg, text);
     }
     let label = if profile == "default" {
         Cow::Borrowed("default")
     } else {
         Cow::Owned(profile.to_owned())
     };
-    Step::Next(msg, Label(label))
+    NodeResult::Next(msg, ConnectionLabel(label))
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use fieldline_model::{EntityType, RuleChainId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, Step};
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::originators::Originator;
 use crate::registry::{ComponentType, NodeType};
 
@@ -34,7 +34,7 @@ pub(crate) const NODES: &[NodeType] = &[
             "flow.TbRuleChainOutputNode",
             "output",
             ComponentType::Flow,
-            |config| Ok(Arc::new(Output(config.name.to_owned()))),
+            |config| Ok(Arc::new(RuleChainOutputNode(config.name.to_owned()))),
         )
     },
 ];
@@ -50,12 +50,12 @@ fn upgrade_input(from_version: i32, mut configuration: Value) -> Value {
     configuration
 }
 
-struct Input {
+struct RuleChainInputNode {
     chain: RuleChainId,
     by_originator: bool,
 }
 
-fn make_input(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make_input(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Config {
@@ -66,20 +66,20 @@ fn make_input(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let config: Config = config.parse()?;
     let id = config
         .rule_chain_id
-        .ok_or_else(|| ConfigError::new("ruleChainId", "a rule chain must be set"))?;
-    Ok(Arc::new(Input {
+        .ok_or_else(|| NodeConfigError::new("ruleChainId", "a rule chain must be set"))?;
+    Ok(Arc::new(RuleChainInputNode {
         chain: id
             .parse()
-            .map_err(|_| ConfigError::new("ruleChainId", "is no UUID"))?,
+            .map_err(|_| NodeConfigError::new("ruleChainId", "is no UUID"))?,
         by_originator: config.forward_msg_to_default_rule_chain,
     }))
 }
 
-impl Node for Input {
-    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+impl Node for RuleChainInputNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         let (own, node, fallback) = (ctx.chain, ctx.node, self.chain);
-        if calls(&msg, own, node) {
-            return Step::fail(
+        if has_caller(&msg, own, node) {
+            return NodeResult::fail(
                 msg,
                 "the message has come to this node from this node: the chains lead in a circle",
             );
@@ -93,14 +93,14 @@ impl Node for Input {
             return enter(msg, own, chain_of(&known).unwrap_or(fallback));
         }
         let services = Arc::clone(ctx.services);
-        Step::wait(async move {
+        NodeResult::wait(async move {
             match services.originators.get(subject).await {
                 Ok(known) => enter(
                     msg,
                     own,
                     known.and_then(|known| chain_of(&known)).unwrap_or(fallback),
                 ),
-                Err(error) => Step::Fail(msg, error.into()),
+                Err(error) => NodeResult::Fail(msg, error.into()),
             }
         })
     }
@@ -111,7 +111,7 @@ fn chain_of(originator: &Originator) -> Option<RuleChainId> {
 }
 
 /// Whether the message was sent into other chains by this node, and has not come back.
-fn calls(msg: &Msg, chain: RuleChainId, node: fieldline_model::RuleNodeId) -> bool {
+fn has_caller(msg: &RuleMessage, chain: RuleChainId, node: fieldline_model::RuleNodeId) -> bool {
     let mut caller = msg.callers.as_deref();
     while let Some(at) = caller {
         if at.chain == chain && at.node == node {
@@ -122,20 +122,20 @@ fn calls(msg: &Msg, chain: RuleChainId, node: fieldline_model::RuleNodeId) -> bo
     false
 }
 
-fn enter(msg: Msg, own: RuleChainId, target: RuleChainId) -> Step {
+fn enter(msg: RuleMessage, own: RuleChainId, target: RuleChainId) -> NodeResult {
     if own == target {
         let text =
             format!("the node would send the message to the start of its own chain {own}, in a circle");
-        return Step::fail(msg, text);
+        return NodeResult::fail(msg, text);
     }
-    Step::Enter(msg, target)
+    NodeResult::Enter(msg, target)
 }
 
-struct Output(String);
+struct RuleChainOutputNode(String);
 
-impl Node for Output {
-    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
-        Step::Return(msg, self.0.clone().into())
+impl Node for RuleChainOutputNode {
+    fn handle(&self, _: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
+        NodeResult::Return(msg, self.0.clone().into())
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
     use fieldline_model::{CustomerId, RuleNodeId};
 
     use super::*;
-    use crate::message::Caller;
+    use crate::message::ChainCaller;
     use crate::nodes::tests::{World, upgraded};
 
     const CLASS: &str = "flow.TbRuleChainInputNode";
@@ -178,7 +178,7 @@ mod tests {
             let node = world.node(CLASS, configuration);
             let msg = world.msg(MsgType::PostTelemetry, originator, &json!({}));
             match world.step(&node, msg).await {
-                Step::Enter(_, chain) => assert_eq!(chain, expected),
+                NodeResult::Enter(_, chain) => assert_eq!(chain, expected),
                 other => panic!("{other:?}"),
             }
         }
@@ -193,12 +193,12 @@ mod tests {
         assert!(world.one(&node, msg).await.error.unwrap().contains("own chain"));
         let node = world.node(CLASS, json!({"ruleChainId": RuleChainId::new().0}));
         let mut msg = world.msg(MsgType::PostTelemetry, originator, &json!({}));
-        let first = Caller {
+        let first = ChainCaller {
             chain: world.chain,
             node: world.node,
             callers: None,
         };
-        let second = Caller {
+        let second = ChainCaller {
             chain: world.chain,
             node: RuleNodeId::new(),
             callers: Some(Arc::new(first)),
@@ -216,7 +216,7 @@ mod tests {
         let originator = world.device("d", json!(null)).await;
         let msg = world.msg(MsgType::PostTelemetry, originator, &json!({}));
         match world.step(&node, msg).await {
-            Step::Return(_, label) => assert_eq!(label.0, "Too hot"),
+            NodeResult::Return(_, label) => assert_eq!(label.0, "Too hot"),
             other => panic!("{other:?}"),
         }
     }

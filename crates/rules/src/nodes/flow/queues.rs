@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::message::Msg;
-use crate::node::{Ctx, Label, Node, Step};
+use crate::message::RuleMessage;
+use crate::node::{ConnectionLabel, Node, NodeContext, NodeResult};
 use crate::nodes::derived::{push, salt};
 use crate::registry::{ComponentType, NodeType};
 
@@ -13,7 +13,7 @@ pub(crate) const NODES: &[NodeType] = &[
     NodeType {
         description: "Acknowledges a message, which goes on: what becomes of it no longer matters to its queue.",
         ..NodeType::new("flow.TbAckNode", "acknowledge", ComponentType::Flow, |_| {
-            Ok(Arc::new(Acknowledge))
+            Ok(Arc::new(AckNode))
         })
     },
     NodeType {
@@ -25,7 +25,7 @@ pub(crate) const NODES: &[NodeType] = &[
             "flow.TbCheckpointNode",
             "checkpoint",
             ComponentType::Flow,
-            |config| Ok(Arc::new(Checkpoint(config.queue.map(str::to_owned)))),
+            |config| Ok(Arc::new(CheckpointNode(config.queue.map(str::to_owned)))),
         )
     },
     NodeType {
@@ -34,7 +34,7 @@ pub(crate) const NODES: &[NodeType] = &[
             "transaction.TbSynchronizationBeginNode",
             "synchronization start",
             ComponentType::Action,
-            |_| Ok(Arc::new(PassOn)),
+            |_| Ok(Arc::new(SynchronizationNode)),
         )
     },
     NodeType {
@@ -43,7 +43,7 @@ pub(crate) const NODES: &[NodeType] = &[
             "transaction.TbSynchronizationEndNode",
             "synchronization end",
             ComponentType::Action,
-            |_| Ok(Arc::new(PassOn)),
+            |_| Ok(Arc::new(SynchronizationNode)),
         )
     },
 ];
@@ -58,34 +58,34 @@ pub(crate) fn drop_queue_name(from_version: i32, mut configuration: Value) -> Va
     configuration
 }
 
-struct Acknowledge;
+struct AckNode;
 
-impl Node for Acknowledge {
-    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
-        Step::Acknowledge(msg)
+impl Node for AckNode {
+    fn handle(&self, _: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
+        NodeResult::Acknowledge(msg)
     }
 }
 
-struct Checkpoint(Option<String>);
+struct CheckpointNode(Option<String>);
 
-impl Node for Checkpoint {
-    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+impl Node for CheckpointNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         let next = msg.derive(salt(ctx.node, 0));
-        let pushed = push(ctx, &next, self.0.as_deref(), &Label::SUCCESS);
-        Step::wait(async move {
+        let pushed = push(ctx, &next, self.0.as_deref(), &ConnectionLabel::SUCCESS);
+        NodeResult::wait(async move {
             match pushed.await {
-                Ok(()) => Step::Done,
-                Err(error) => Step::Fail(msg, error),
+                Ok(()) => NodeResult::Done,
+                Err(error) => NodeResult::Fail(msg, error),
             }
         })
     }
 }
 
-struct PassOn;
+struct SynchronizationNode;
 
-impl Node for PassOn {
-    fn handle(&self, _: &mut Ctx<'_>, msg: Msg) -> Step {
-        Step::success(msg)
+impl Node for SynchronizationNode {
+    fn handle(&self, _: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
+        NodeResult::success(msg)
     }
 }
 

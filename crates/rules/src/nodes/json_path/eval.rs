@@ -5,15 +5,15 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::filter::Looked;
-use super::{PathError, Step};
+use super::filter::JsonPathContext;
+use super::{JsonPathError, JsonPathStep};
 use crate::budget::{BudgetOverrun, EvaluationBudget};
 
 /// Most values that a path may find on its way.
 const MAX_FOUND: usize = 100_000;
 
 /// What a path leads to.
-pub(super) enum Found<'v> {
+pub(super) enum JsonPathMatch<'v> {
     /// The only value that it can lead to.
     One(&'v Value),
     /// Some fields of an object.
@@ -22,7 +22,7 @@ pub(super) enum Found<'v> {
     Many(Vec<&'v Value>),
 }
 
-impl<'v> Found<'v> {
+impl<'v> JsonPathMatch<'v> {
     /// The values that were found as one; of a single one none is made.
     pub(super) fn into_value(
         self,
@@ -92,13 +92,13 @@ pub(super) fn size(value: &Value, budget: &mut EvaluationBudget) -> Result<usize
 
 /// Takes the steps from a value.
 pub(super) fn find<'v>(
-    steps: &[Step],
+    steps: &[JsonPathStep],
     root: &'v Value,
     from: &'v Value,
     budget: &mut EvaluationBudget,
-) -> Result<Found<'v>, PathError> {
+) -> Result<JsonPathMatch<'v>, JsonPathError> {
     budget.step(2 + steps.len())?;
-    let mut walk = Walk {
+    let mut walk = JsonPathEvaluator {
         root,
         budget,
         definite: true,
@@ -107,7 +107,7 @@ pub(super) fn find<'v>(
     };
     let mut found = vec![from];
     for (at, step) in steps.iter().enumerate() {
-        if *step == Step::Deep {
+        if *step == JsonPathStep::Deep {
             for value in found {
                 walk.descend(value)?;
             }
@@ -115,7 +115,8 @@ pub(super) fn find<'v>(
             (walk.definite, walk.deep) = (false, true);
             continue;
         }
-        if let (Step::Names(names), true, [Value::Object(fields)]) = (step, walk.definite, found.as_slice())
+        if let (JsonPathStep::Names(names), true, [Value::Object(fields)]) =
+            (step, walk.definite, found.as_slice())
             && names.len() > 1
             && at + 1 == steps.len()
         {
@@ -129,9 +130,9 @@ pub(super) fn find<'v>(
         walk.deep = false;
     }
     match found.as_slice() {
-        [only] if walk.definite => Ok(Found::One(only)),
-        _ if walk.definite => Err(PathError::nothing("the path leads to nothing")),
-        _ => Ok(Found::Many(found)),
+        [only] if walk.definite => Ok(JsonPathMatch::One(only)),
+        _ if walk.definite => Err(JsonPathError::nothing("the path leads to nothing")),
+        _ => Ok(JsonPathMatch::Many(found)),
     }
 }
 
@@ -146,7 +147,7 @@ pub(super) fn place(index: i64, length: usize) -> Option<usize> {
 }
 
 /// A walk from step to step.
-struct Walk<'v, 'b> {
+struct JsonPathEvaluator<'v, 'b> {
     root: &'v Value,
     budget: &'b mut EvaluationBudget,
     /// Whether the steps so far lead to one place only.
@@ -157,10 +158,10 @@ struct Walk<'v, 'b> {
     next: Vec<&'v Value>,
 }
 
-impl<'v> Walk<'v, '_> {
-    fn add(&mut self, value: &'v Value) -> Result<(), PathError> {
+impl<'v> JsonPathEvaluator<'v, '_> {
+    fn add(&mut self, value: &'v Value) -> Result<(), JsonPathError> {
         if self.next.len() == MAX_FOUND {
-            return Err(PathError::Overrun(BudgetOverrun {
+            return Err(JsonPathError::Overrun(BudgetOverrun {
                 limit: "values that a path finds",
                 figure: MAX_FOUND as u64 + 1,
                 allowed: MAX_FOUND as u64,
@@ -171,12 +172,12 @@ impl<'v> Walk<'v, '_> {
         Ok(())
     }
 
-    fn add_all(&mut self, values: impl IntoIterator<Item = &'v Value>) -> Result<(), PathError> {
+    fn add_all(&mut self, values: impl IntoIterator<Item = &'v Value>) -> Result<(), JsonPathError> {
         values.into_iter().try_for_each(|value| self.add(value))
     }
 
     /// Adds a value and all lists and objects below it.
-    fn descend(&mut self, value: &'v Value) -> Result<(), PathError> {
+    fn descend(&mut self, value: &'v Value) -> Result<(), JsonPathError> {
         self.budget.step(1)?;
         match value {
             Value::Array(items) => {
@@ -192,7 +193,11 @@ impl<'v> Walk<'v, '_> {
     }
 
     /// Several fields of one object, as an object.
-    fn fields(&mut self, names: &[String], fields: &Map<String, Value>) -> Result<Found<'v>, PathError> {
+    fn fields(
+        &mut self,
+        names: &[String],
+        fields: &Map<String, Value>,
+    ) -> Result<JsonPathMatch<'v>, JsonPathError> {
         let mut chosen = Map::new();
         for name in names {
             self.budget.read(name.len())?;
@@ -202,23 +207,23 @@ impl<'v> Walk<'v, '_> {
                 chosen.insert(name.clone(), field.clone());
             }
         }
-        Ok(Found::Fields(chosen))
+        Ok(JsonPathMatch::Fields(chosen))
     }
 
     /// What is missing matters where nothing before it was a choice.
-    fn missing(&self, what: impl FnOnce() -> String) -> Result<(), PathError> {
+    fn missing(&self, what: impl FnOnce() -> String) -> Result<(), JsonPathError> {
         if self.definite {
-            Err(PathError::nothing(what()))
+            Err(JsonPathError::nothing(what()))
         } else {
             Ok(())
         }
     }
 
     /// Takes one step from a value.
-    fn take(&mut self, step: &Step, value: &'v Value) -> Result<(), PathError> {
+    fn take(&mut self, step: &JsonPathStep, value: &'v Value) -> Result<(), JsonPathError> {
         self.budget.step(1)?;
         match (step, value) {
-            (Step::Names(names), Value::Object(fields)) => {
+            (JsonPathStep::Names(names), Value::Object(fields)) => {
                 for name in names {
                     self.budget.read(name.len())?;
                     match fields.get(name) {
@@ -231,10 +236,10 @@ impl<'v> Walk<'v, '_> {
                 }
                 Ok(())
             }
-            (Step::Names(names), _) => {
+            (JsonPathStep::Names(names), _) => {
                 self.missing(|| format!("'{}' is looked for in what is no object", names.join("','")))
             }
-            (Step::Indexes(indexes), Value::Array(items)) => {
+            (JsonPathStep::Indexes(indexes), Value::Array(items)) => {
                 for index in indexes {
                     self.budget.step(1)?;
                     match place(*index, items.len()).and_then(|at| items.get(at)) {
@@ -247,29 +252,29 @@ impl<'v> Walk<'v, '_> {
                 }
                 Ok(())
             }
-            (Step::Slice(from, to), Value::Array(items)) => self.add_all(slice(items, *from, *to)),
-            (Step::Indexes(_) | Step::Slice(..), _) => {
+            (JsonPathStep::Slice(from, to), Value::Array(items)) => self.add_all(slice(items, *from, *to)),
+            (JsonPathStep::Indexes(_) | JsonPathStep::Slice(..), _) => {
                 self.missing(|| "an element is looked for in what is no array".to_owned())
             }
-            (Step::All, Value::Object(fields)) => self.add_all(fields.values()),
-            (Step::All, Value::Array(items)) => self.add_all(items),
+            (JsonPathStep::All, Value::Object(fields)) => self.add_all(fields.values()),
+            (JsonPathStep::All, Value::Array(items)) => self.add_all(items),
             // Below a `..` each object is looked at for itself.
-            (Step::Filter(_), Value::Array(items)) if !self.deep => {
+            (JsonPathStep::Filter(_), Value::Array(items)) if !self.deep => {
                 items.iter().try_for_each(|item| self.choose(step, item))
             }
-            (Step::Filter(_), Value::Object(_)) => self.choose(step, value),
+            (JsonPathStep::Filter(_), Value::Object(_)) => self.choose(step, value),
             _ => Ok(()),
         }
     }
 
     /// Adds a value that the filter of a step accepts.
-    fn choose(&mut self, step: &Step, value: &'v Value) -> Result<(), PathError> {
-        let looked = Looked {
+    fn choose(&mut self, step: &JsonPathStep, value: &'v Value) -> Result<(), JsonPathError> {
+        let looked = JsonPathContext {
             root: self.root,
             here: value,
         };
         match step {
-            Step::Filter(filter) if filter.accepts(looked, self.budget)? => self.add(value),
+            JsonPathStep::Filter(filter) if filter.accepts(looked, self.budget)? => self.add(value),
             _ => Ok(()),
         }
     }

@@ -5,25 +5,25 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::eval::Found;
-use super::{JsonPath, PathError};
+use super::eval::JsonPathMatch;
+use super::{JsonPath, JsonPathError};
 use crate::budget::{BudgetOverrun, EvaluationBudget};
 use crate::nodes::regex::WholeMatch;
 
 /// A condition.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Filter {
-    All(Vec<Filter>),
-    Any(Vec<Filter>),
-    Not(Box<Filter>),
+pub(super) enum JsonPathFilter {
+    All(Vec<JsonPathFilter>),
+    Any(Vec<JsonPathFilter>),
+    Not(Box<JsonPathFilter>),
     /// A path leads somewhere; any other operand is taken as it is.
-    Exists(Operand),
-    Compare(Operand, Operator, Operand),
+    Exists(FilterOperand),
+    Compare(FilterOperand, FilterOperator, FilterOperand),
 }
 
 /// What is compared.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Operand {
+pub(super) enum FilterOperand {
     Value(Value),
     /// From the value that is looked at.
     Here(JsonPath),
@@ -34,7 +34,7 @@ pub(super) enum Operand {
 
 /// How it is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operator {
+pub(super) enum FilterOperator {
     Equal,
     NotEqual,
     Less,
@@ -53,7 +53,7 @@ pub(super) enum Operator {
     Contains,
 }
 
-impl Operator {
+impl FilterOperator {
     /// The operators that are words.
     pub(super) const WORDS: [(&'static str, Self); 9] = [
         ("subsetof", Self::SubsetOf),
@@ -82,18 +82,18 @@ impl Operator {
 
 /// What a value is chosen by.
 #[derive(Clone, Copy)]
-pub(super) struct Looked<'v> {
+pub(super) struct JsonPathContext<'v> {
     /// The document.
     pub(super) root: &'v Value,
     /// The value.
     pub(super) here: &'v Value,
 }
 
-impl Filter {
+impl JsonPathFilter {
     /// Whether it holds for a value.
     pub(super) fn accepts(
         &self,
-        looked: Looked<'_>,
+        looked: JsonPathContext<'_>,
         budget: &mut EvaluationBudget,
     ) -> Result<bool, BudgetOverrun> {
         budget.step(1)?;
@@ -115,37 +115,37 @@ impl Filter {
                 Ok(false)
             }
             Self::Not(filter) => Ok(!filter.accepts(looked, budget)?),
-            Self::Exists(operand @ (Operand::Here(path) | Operand::Root(path))) => {
-                let start = if matches!(operand, Operand::Here(_)) {
+            Self::Exists(operand @ (FilterOperand::Here(path) | FilterOperand::Root(path))) => {
+                let start = if matches!(operand, FilterOperand::Here(_)) {
                     looked.here
                 } else {
                     looked.root
                 };
                 Ok(match there(path.find(looked.root, start, budget))? {
-                    Some(Found::Many(values)) => !values.is_empty(),
+                    Some(JsonPathMatch::Many(values)) => !values.is_empty(),
                     found => found.is_some(),
                 })
             }
-            Self::Exists(Operand::Value(value)) => Ok(*value == Value::Bool(true)),
-            Self::Exists(Operand::Regex(_)) => Ok(false),
+            Self::Exists(FilterOperand::Value(value)) => Ok(*value == Value::Bool(true)),
+            Self::Exists(FilterOperand::Regex(_)) => Ok(false),
             Self::Compare(left, operator, right) => compare(left, *operator, right, looked, budget),
         }
     }
 }
 
 /// What a path leads to, if anything.
-fn there<T>(found: Result<T, PathError>) -> Result<Option<T>, BudgetOverrun> {
+fn there<T>(found: Result<T, JsonPathError>) -> Result<Option<T>, BudgetOverrun> {
     match found {
         Ok(found) => Ok(Some(found)),
-        Err(PathError::Nothing(_)) => Ok(None),
-        Err(PathError::Overrun(overrun)) => Err(overrun),
+        Err(JsonPathError::Nothing(_)) => Ok(None),
+        Err(JsonPathError::Overrun(overrun)) => Err(overrun),
     }
 }
 
-impl Operand {
+impl FilterOperand {
     fn value<'v>(
         &'v self,
-        looked: Looked<'v>,
+        looked: JsonPathContext<'v>,
         budget: &mut EvaluationBudget,
     ) -> Result<Option<Cow<'v, Value>>, BudgetOverrun> {
         let (path, from) = match self {
@@ -163,15 +163,15 @@ impl Operand {
 }
 
 fn compare(
-    left: &Operand,
-    operator: Operator,
-    right: &Operand,
-    looked: Looked<'_>,
+    left: &FilterOperand,
+    operator: FilterOperator,
+    right: &FilterOperand,
+    looked: JsonPathContext<'_>,
     budget: &mut EvaluationBudget,
 ) -> Result<bool, BudgetOverrun> {
-    if operator == Operator::Matches {
+    if operator == FilterOperator::Matches {
         return match (left, right) {
-            (Operand::Regex(pattern), other) | (other, Operand::Regex(pattern)) => {
+            (FilterOperand::Regex(pattern), other) | (other, FilterOperand::Regex(pattern)) => {
                 match other.value(looked, budget)?.as_deref() {
                     Some(Value::String(text)) => pattern.matches(text, budget),
                     _ => Ok(false),
@@ -182,33 +182,36 @@ fn compare(
     }
     let (left, right) = (left.value(looked, budget)?, right.value(looked, budget)?);
     let (Some(left), Some(right)) = (left.as_deref(), right.as_deref()) else {
-        return Ok(matches!(operator, Operator::NotEqual | Operator::NotIn));
+        return Ok(matches!(
+            operator,
+            FilterOperator::NotEqual | FilterOperator::NotIn
+        ));
     };
     compare_values(left, operator, right, budget)
 }
 
 fn compare_values(
     left: &Value,
-    operator: Operator,
+    operator: FilterOperator,
     right: &Value,
     budget: &mut EvaluationBudget,
 ) -> Result<bool, BudgetOverrun> {
     match operator {
-        Operator::Equal => same(left, right, budget),
-        Operator::NotEqual => Ok(!same(left, right, budget)?),
-        Operator::Less => ordered(left, right, budget, Ordering::is_lt),
-        Operator::LessOrEqual => ordered(left, right, budget, Ordering::is_le),
-        Operator::Greater => ordered(left, right, budget, Ordering::is_gt),
-        Operator::GreaterOrEqual => ordered(left, right, budget, Ordering::is_ge),
-        Operator::In => match right {
+        FilterOperator::Equal => same(left, right, budget),
+        FilterOperator::NotEqual => Ok(!same(left, right, budget)?),
+        FilterOperator::Less => ordered(left, right, budget, Ordering::is_lt),
+        FilterOperator::LessOrEqual => ordered(left, right, budget, Ordering::is_le),
+        FilterOperator::Greater => ordered(left, right, budget, Ordering::is_gt),
+        FilterOperator::GreaterOrEqual => ordered(left, right, budget, Ordering::is_ge),
+        FilterOperator::In => match right {
             Value::Array(items) => has(items, left, budget),
             _ => Ok(false),
         },
-        Operator::NotIn => match right {
+        FilterOperator::NotIn => match right {
             Value::Array(items) => Ok(!has(items, left, budget)?),
             _ => Ok(true),
         },
-        Operator::Contains => match (left, right) {
+        FilterOperator::Contains => match (left, right) {
             (Value::String(text), Value::String(part)) => {
                 budget.read(text.len() + part.len())?;
                 Ok(text.contains(part.as_str()))
@@ -216,24 +219,24 @@ fn compare_values(
             (Value::Array(items), value) => has(items, value, budget),
             _ => Ok(false),
         },
-        Operator::Size => {
+        FilterOperator::Size => {
             let length = length(left, budget)?;
             Ok(length.is_some_and(|length| right.as_f64() == Some(length as f64)))
         }
-        Operator::Empty => {
+        FilterOperator::Empty => {
             let length = length(left, budget)?;
             Ok(length.is_some_and(|length| right.as_bool() == Some(length == 0)))
         }
-        Operator::SubsetOf | Operator::AnyOf | Operator::NoneOf | Operator::AllOf => {
+        FilterOperator::SubsetOf | FilterOperator::AnyOf | FilterOperator::NoneOf | FilterOperator::AllOf => {
             compare_lists(left, operator, right, budget)
         }
-        Operator::Matches => Ok(false),
+        FilterOperator::Matches => Ok(false),
     }
 }
 
 fn compare_lists(
     left: &Value,
-    operator: Operator,
+    operator: FilterOperator,
     right: &Value,
     budget: &mut EvaluationBudget,
 ) -> Result<bool, BudgetOverrun> {
@@ -241,17 +244,17 @@ fn compare_lists(
         return Ok(false);
     };
     let (items, list) = match operator {
-        Operator::AllOf => (right, left),
+        FilterOperator::AllOf => (right, left),
         _ => (left, right),
     };
     // `all` and `subsetof` end at an item that the list lacks, the others at one that it has.
-    let ends_at = matches!(operator, Operator::AnyOf | Operator::NoneOf);
+    let ends_at = matches!(operator, FilterOperator::AnyOf | FilterOperator::NoneOf);
     for item in items {
         if has(list, item, budget)? == ends_at {
-            return Ok(operator == Operator::AnyOf);
+            return Ok(operator == FilterOperator::AnyOf);
         }
     }
-    Ok(operator != Operator::AnyOf)
+    Ok(operator != FilterOperator::AnyOf)
 }
 
 fn has(list: &[Value], value: &Value, budget: &mut EvaluationBudget) -> Result<bool, BudgetOverrun> {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::filter::{Filter, Operand, Operator};
-use super::{Function, JsonPath, Step};
+use super::filter::{FilterOperand, FilterOperator, JsonPathFilter};
+use super::{JsonPath, JsonPathFunction, JsonPathStep};
 use crate::nodes::regex::{RegexAllowance, WholeMatch};
 
 /// Longest path, bytes.
@@ -28,7 +28,7 @@ pub(super) fn parse(text: &str, regexes: &RegexAllowance) -> Result<JsonPath, St
     } else {
         format!("$.{text}")
     };
-    let mut parser = Parser {
+    let mut parser = JsonPathParser {
         text: &whole,
         at: 1,
         depth: 0,
@@ -42,7 +42,7 @@ pub(super) fn parse(text: &str, regexes: &RegexAllowance) -> Result<JsonPath, St
     Ok(path)
 }
 
-struct Parser<'t> {
+struct JsonPathParser<'t> {
     text: &'t str,
     at: usize,
     depth: usize,
@@ -50,7 +50,7 @@ struct Parser<'t> {
     regexes: &'t RegexAllowance,
 }
 
-impl<'t> Parser<'t> {
+impl<'t> JsonPathParser<'t> {
     fn rest(&self) -> &'t str {
         self.text.get(self.at..).unwrap_or_default()
     }
@@ -110,7 +110,7 @@ impl<'t> Parser<'t> {
                 self.select()?;
             }
             if self.eat("..") {
-                steps.push(Step::Deep);
+                steps.push(JsonPathStep::Deep);
                 if !self.rest().starts_with('[') {
                     steps.push(self.dot_step(in_filter)?);
                 }
@@ -139,7 +139,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn dot_step(&mut self, in_filter: bool) -> Result<Step, String> {
+    fn dot_step(&mut self, in_filter: bool) -> Result<JsonPathStep, String> {
         self.name(in_filter).map(name_step)
     }
 
@@ -161,21 +161,21 @@ impl<'t> Parser<'t> {
         Ok(name.to_owned())
     }
 
-    fn function(&mut self, name: &str) -> Result<Function, String> {
+    fn function(&mut self, name: &str) -> Result<JsonPathFunction, String> {
         self.eat("(");
         let function = match name {
-            "length" | "size" => Function::Length,
-            "min" => Function::Min,
-            "max" => Function::Max,
-            "avg" => Function::Avg,
-            "sum" => Function::Sum,
-            "stddev" => Function::StdDev,
-            "keys" => Function::Keys,
-            "first" => Function::First,
-            "last" => Function::Last,
+            "length" | "size" => JsonPathFunction::Length,
+            "min" => JsonPathFunction::Min,
+            "max" => JsonPathFunction::Max,
+            "avg" => JsonPathFunction::Avg,
+            "sum" => JsonPathFunction::Sum,
+            "stddev" => JsonPathFunction::StdDev,
+            "keys" => JsonPathFunction::Keys,
+            "first" => JsonPathFunction::First,
+            "last" => JsonPathFunction::Last,
             "index" => {
                 self.skip_blanks();
-                Function::Index(self.integer()?.ok_or("expected a number")?)
+                JsonPathFunction::Index(self.integer()?.ok_or("expected a number")?)
             }
             other => return Err(format!("unknown function `{other}`")),
         };
@@ -187,20 +187,20 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn bracket(&mut self) -> Result<Step, String> {
+    fn bracket(&mut self) -> Result<JsonPathStep, String> {
         self.expect("[")?;
         self.skip_blanks();
         let step = match self.rest().chars().next() {
             Some('*') => {
                 self.eat("*");
-                Step::All
+                JsonPathStep::All
             }
             Some('?') => {
                 self.eat("?");
                 self.expect("(")?;
                 let filter = self.any()?;
                 self.expect(")")?;
-                Step::Filter(filter)
+                JsonPathStep::Filter(filter)
             }
             Some('\'' | '"') => {
                 let mut names = vec![self.quoted()?];
@@ -211,7 +211,7 @@ impl<'t> Parser<'t> {
                     names.push(self.quoted()?);
                     self.skip_blanks();
                 }
-                Step::Names(names)
+                JsonPathStep::Names(names)
             }
             _ => self.places()?,
         };
@@ -219,12 +219,12 @@ impl<'t> Parser<'t> {
         Ok(step)
     }
 
-    fn places(&mut self) -> Result<Step, String> {
+    fn places(&mut self) -> Result<JsonPathStep, String> {
         let first = self.integer()?;
         self.skip_blanks();
         if self.eat(":") {
             self.skip_blanks();
-            return Ok(Step::Slice(first, self.integer()?));
+            return Ok(JsonPathStep::Slice(first, self.integer()?));
         }
         let mut indexes = vec![first.ok_or_else(|| self.wrong("expected a name, a number, `*` or `?`"))?];
         while self.eat(",") {
@@ -233,7 +233,7 @@ impl<'t> Parser<'t> {
             indexes.push(self.integer()?.ok_or_else(|| self.wrong("expected a number"))?);
             self.skip_blanks();
         }
-        Ok(Step::Indexes(indexes))
+        Ok(JsonPathStep::Indexes(indexes))
     }
 
     fn integer(&mut self) -> Result<Option<i64>, String> {
@@ -276,7 +276,7 @@ impl<'t> Parser<'t> {
         Err(self.wrong("the quote does not end"))
     }
 
-    fn any(&mut self) -> Result<Filter, String> {
+    fn any(&mut self) -> Result<JsonPathFilter, String> {
         let mut filters = vec![self.all()?];
         loop {
             self.skip_blanks();
@@ -284,14 +284,14 @@ impl<'t> Parser<'t> {
                 return Ok(if filters.len() == 1 {
                     filters.remove(0)
                 } else {
-                    Filter::Any(filters)
+                    JsonPathFilter::Any(filters)
                 });
             }
             filters.push(self.all()?);
         }
     }
 
-    fn all(&mut self) -> Result<Filter, String> {
+    fn all(&mut self) -> Result<JsonPathFilter, String> {
         let mut filters = vec![self.condition()?];
         loop {
             self.skip_blanks();
@@ -299,18 +299,18 @@ impl<'t> Parser<'t> {
                 return Ok(if filters.len() == 1 {
                     filters.remove(0)
                 } else {
-                    Filter::All(filters)
+                    JsonPathFilter::All(filters)
                 });
             }
             filters.push(self.condition()?);
         }
     }
 
-    fn condition(&mut self) -> Result<Filter, String> {
+    fn condition(&mut self) -> Result<JsonPathFilter, String> {
         self.skip_blanks();
         if self.rest().starts_with('!') && !self.rest().starts_with("!=") {
             self.eat("!");
-            return Ok(Filter::Not(Box::new(self.nested(Self::condition)?)));
+            return Ok(JsonPathFilter::Not(Box::new(self.nested(Self::condition)?)));
         }
         if self.eat("(") {
             let filter = self.nested(Self::any)?;
@@ -320,47 +320,47 @@ impl<'t> Parser<'t> {
         let left = self.operand()?;
         self.skip_blanks();
         let Some(operator) = self.operator() else {
-            return Ok(Filter::Exists(left));
+            return Ok(JsonPathFilter::Exists(left));
         };
         self.skip_blanks();
-        Ok(Filter::Compare(left, operator, self.operand()?))
+        Ok(JsonPathFilter::Compare(left, operator, self.operand()?))
     }
 
-    fn operator(&mut self) -> Option<Operator> {
-        if let Some((_, operator)) = Operator::SIGNS.into_iter().find(|(sign, _)| self.eat(sign)) {
+    fn operator(&mut self) -> Option<FilterOperator> {
+        if let Some((_, operator)) = FilterOperator::SIGNS.into_iter().find(|(sign, _)| self.eat(sign)) {
             return Some(operator);
         }
         let rest = self.rest();
         let word = &rest[..rest
             .find(|c: char| !c.is_ascii_alphabetic())
             .unwrap_or(rest.len())];
-        let (_, operator) = Operator::WORDS
+        let (_, operator) = FilterOperator::WORDS
             .into_iter()
             .find(|(name, _)| name.eq_ignore_ascii_case(word))?;
         self.at += word.len();
         Some(operator)
     }
 
-    fn operand(&mut self) -> Result<Operand, String> {
+    fn operand(&mut self) -> Result<FilterOperand, String> {
         self.select()?;
         let rest = self.rest();
         match rest.chars().next() {
             Some('@') => {
                 self.at += 1;
-                self.nested(|parser| parser.path(true)).map(Operand::Here)
+                self.nested(|parser| parser.path(true)).map(FilterOperand::Here)
             }
             Some('$') => {
                 self.at += 1;
-                self.nested(|parser| parser.path(true)).map(Operand::Root)
+                self.nested(|parser| parser.path(true)).map(FilterOperand::Root)
             }
-            Some('\'' | '"') => Ok(Operand::Value(self.quoted()?.into())),
+            Some('\'' | '"') => Ok(FilterOperand::Value(self.quoted()?.into())),
             Some('/') => self.regex(),
             Some('[' | '{') => {
                 let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
                 match values.next() {
                     Some(Ok(value)) => {
                         self.at += values.byte_offset();
-                        Ok(Operand::Value(value))
+                        Ok(FilterOperand::Value(value))
                     }
                     _ => self.list(),
                 }
@@ -370,20 +370,20 @@ impl<'t> Parser<'t> {
                 let word = &rest[..rest.find(ends).unwrap_or(rest.len())];
                 let value = serde_json::from_str(word).map_err(|_| self.wrong("expected a value"))?;
                 self.at += word.len();
-                Ok(Operand::Value(value))
+                Ok(FilterOperand::Value(value))
             }
             None => Err(self.wrong("expected a value")),
         }
     }
 
     /// A list whose texts stand in single quotes, which JSON does not know.
-    fn list(&mut self) -> Result<Operand, String> {
+    fn list(&mut self) -> Result<FilterOperand, String> {
         self.expect("[")?;
         let mut items = Vec::new();
         loop {
             self.skip_blanks();
             match self.nested(Self::operand)? {
-                Operand::Value(value) => items.push(value),
+                FilterOperand::Value(value) => items.push(value),
                 _ => return Err(self.wrong("expected a value")),
             }
             self.skip_blanks();
@@ -392,10 +392,10 @@ impl<'t> Parser<'t> {
             }
         }
         self.expect("]")?;
-        Ok(Operand::Value(items.into()))
+        Ok(FilterOperand::Value(items.into()))
     }
 
-    fn regex(&mut self) -> Result<Operand, String> {
+    fn regex(&mut self) -> Result<FilterOperand, String> {
         self.eat("/");
         let rest = self.rest();
         let mut escaped = false;
@@ -413,14 +413,14 @@ impl<'t> Parser<'t> {
         let pattern = WholeMatch::new(&rest[..end].replace(r"\/", "/"), &known, self.regexes)
             .map_err(|error| self.wrong(&error))?;
         self.at += end + 1 + flags.len();
-        Ok(Operand::Regex(pattern))
+        Ok(FilterOperand::Regex(pattern))
     }
 }
 
-fn name_step(name: String) -> Step {
+fn name_step(name: String) -> JsonPathStep {
     if name == "*" {
-        Step::All
+        JsonPathStep::All
     } else {
-        Step::Names(vec![name])
+        JsonPathStep::Names(vec![name])
     }
 }

@@ -25,19 +25,19 @@ fn compile(path: &str) -> Result<JsonPath, String> {
     JsonPath::new(path, &RegexAllowance::default())
 }
 
-fn read_from(path: &str, document: &Value) -> Result<Value, PathError> {
+fn read_from(path: &str, document: &Value) -> Result<Value, JsonPathError> {
     compile(path)
         .unwrap_or_else(|error| panic!("{path}: {error}"))
         .read(document, &mut EvaluationBudget::new())
 }
 
-fn read(path: &str) -> Result<Value, PathError> {
+fn read(path: &str) -> Result<Value, JsonPathError> {
     read_from(path, &document())
 }
 
 fn overrun(path: &str, document: &Value) -> BudgetOverrun {
     match read_from(path, document) {
-        Err(PathError::Overrun(overrun)) => overrun,
+        Err(JsonPathError::Overrun(overrun)) => overrun,
         other => panic!("{path}: {:?}", other.map(|value| value.to_string().len())),
     }
 }
@@ -251,7 +251,7 @@ fn what_is_found_again_counts_again() {
     ] {
         match read_from(&path, &body) {
             Ok(value) => assert!(value.to_string().len() < 200_000, "one field of the name"),
-            Err(error) => assert!(matches!(error, PathError::Overrun(_)), "{error}"),
+            Err(error) => assert!(matches!(error, JsonPathError::Overrun(_)), "{error}"),
         }
     }
 }

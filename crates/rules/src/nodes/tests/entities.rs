@@ -1,11 +1,11 @@
 //! Entities of the tenant, and what is stored of them.
 
-use fieldline_core::ports::{AttributeRow, RowParts, TelemetryRow};
+use fieldline_core::ports::{AttributeRow, TelemetryRow, TelemetrySaveStrategy};
 use fieldline_model::entity::{
     Asset, AssetProfile, Device, DeviceCredentials, DeviceProfile, EntityRelation,
 };
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{AssetId, AssetProfileId, DeviceId, DeviceProfileId, EntityId, Subject};
+use fieldline_model::{AssetId, AssetProfileId, DeviceId, DeviceProfileId, EntityId, EntityKey};
 use serde_json::Value;
 
 use super::{NOW, World, packed};
@@ -92,8 +92,8 @@ impl World {
     }
 
     /// An entity of the tenant as an owner of data.
-    pub(crate) fn subject(&self, entity: impl Into<EntityId>) -> Subject {
-        Subject {
+    pub(crate) fn subject(&self, entity: impl Into<EntityId>) -> EntityKey {
+        EntityKey {
             tenant: self.tenant,
             entity: entity.into(),
         }
@@ -118,7 +118,7 @@ impl World {
             subject: self.subject(entity),
             ts,
             ttl_seconds: 0,
-            parts: RowParts::ALL,
+            parts: TelemetrySaveStrategy::ALL,
             values: &packed(&values),
         };
         fieldline_core::ports::TimeSeriesStore::save(&*self.store, &[row])

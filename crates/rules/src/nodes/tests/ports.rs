@@ -3,24 +3,24 @@
 use async_trait::async_trait;
 use fieldline_core::downlink::{DeviceLink, Downlink};
 use fieldline_core::ports::{
-    DeviceRpc, DeviceRpcError, DeviceRpcRequest, RestCalls, RuleEngine, StoreError, StoreErrorKind,
+    DeviceRpc, DeviceRpcError, DeviceRpcRequest, RestApiResponder, RuleEngine, StoreError, StoreErrorKind,
     StoreResult,
 };
-use fieldline_model::message::Message;
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_model::message::QueueMessage;
+use fieldline_model::{DeviceId, EntityKey, TenantId};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
 /// Takes messages for queues, and keeps them for the test.
 #[derive(Default)]
 pub(crate) struct Queue {
-    messages: Mutex<Vec<Message>>,
+    messages: Mutex<Vec<QueueMessage>>,
     full: Mutex<bool>,
 }
 
 impl Queue {
     /// What was pushed since this was last asked.
-    pub(crate) fn take(&self) -> Vec<Message> {
+    pub(crate) fn take(&self) -> Vec<QueueMessage> {
         std::mem::take(&mut self.messages.lock())
     }
 
@@ -32,7 +32,7 @@ impl Queue {
 
 #[async_trait]
 impl RuleEngine for Queue {
-    async fn push(&self, _: TenantId, message: Message) -> StoreResult<()> {
+    async fn push(&self, _: TenantId, message: QueueMessage) -> StoreResult<()> {
         if *self.full.lock() {
             return Err(StoreError::new(StoreErrorKind::Unavailable, "the queue is full"));
         }
@@ -53,7 +53,7 @@ pub(crate) struct Callers {
     /// What devices were answered: server, session, request, body.
     pub(crate) answers: Mutex<Vec<(String, Uuid, i32, String)>>,
     /// What clients of the REST API were answered: server, their tenant, request, message.
-    pub(crate) rest: Mutex<Vec<(String, TenantId, Uuid, Message)>>,
+    pub(crate) rest: Mutex<Vec<(String, TenantId, Uuid, QueueMessage)>>,
 }
 
 #[async_trait]
@@ -74,7 +74,7 @@ impl DeviceRpc for Callers {
 }
 
 impl DeviceLink for Callers {
-    fn send(&self, subject: Subject, downlink: &Downlink) -> usize {
+    fn send(&self, subject: EntityKey, downlink: &Downlink) -> usize {
         if let Downlink::Attributes(update) = downlink {
             self.updates
                 .lock()
@@ -84,8 +84,8 @@ impl DeviceLink for Callers {
     }
 }
 
-impl RestCalls for Callers {
-    fn answer(&self, service: &str, tenant: TenantId, request: Uuid, message: Message) {
+impl RestApiResponder for Callers {
+    fn answer(&self, service: &str, tenant: TenantId, request: Uuid, message: QueueMessage) {
         self.rest
             .lock()
             .push((service.to_owned(), tenant, request, message));

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use self::rows::rows;
 use super::World;
 use crate::bounds::CompileAllowance;
-use crate::catalog::Catalog;
-use crate::chain::{self, Chain};
+use crate::catalog::NodeTypeCatalog;
+use crate::chain::{self, CompiledChain};
 use crate::registry::{self, NodeType, PREFIX};
 
 #[test]
@@ -146,7 +146,7 @@ async fn configurations_beyond_the_bounds_are_refused_and_what_is_stored_stays_i
         ..RuleChainMetaData::default()
     };
     let compiled = |metadata: &RuleChainMetaData| {
-        let chain = Chain::compile(
+        let chain = CompiledChain::compile(
             &world.services,
             world.tenant,
             &RuleChain::default(),
@@ -179,7 +179,7 @@ async fn configurations_beyond_the_bounds_are_refused_and_what_is_stored_stays_i
 #[tokio::test(flavor = "multi_thread")]
 async fn descriptors_say_what_editors_have_to_know() {
     let world = World::new().await;
-    let catalog = Catalog::new(world.services);
+    let catalog = NodeTypeCatalog::new(world.services);
     let having = |fits: fn(&ComponentDescriptor) -> bool| -> Vec<&str> {
         let found = catalog.descriptors().iter().filter(|it| fits(it));
         let mut classes: Vec<_> = found.filter_map(|it| it.class.rsplit('.').next()).collect();

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use fieldline_model::kv::{ValueRef, pack, unpack};
+use fieldline_model::kv::{KvValueRef, pack, unpack};
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
 use super::keys::{self, KeyPatterns};
-use crate::message::{Data, Meta, Msg};
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
-use crate::nodes::part::Part;
+use crate::message::{MessageBody, MessageMetadata, RuleMessage};
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
+use crate::nodes::part::MessagePart;
 use crate::nodes::text::plain;
 use crate::registry::{ComponentType, NodeType};
 
@@ -28,33 +28,33 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     )
 }];
 
-struct Copy {
-    from: Part,
+struct CopyKeysNode {
+    from: MessagePart,
     keys: KeyPatterns,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let (from, keys) = keys::part_and_keys(config, "copyFrom")?;
-    Ok(Arc::new(Copy { from, keys }))
+    Ok(Arc::new(CopyKeysNode { from, keys }))
 }
 
-impl Node for Copy {
-    fn handle(&self, _: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for CopyKeysNode {
+    fn handle(&self, _: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let done = match self.from {
-            Part::Data => self.to_meta(&mut msg),
-            Part::Metadata => self.to_body(&mut msg),
+            MessagePart::Data => self.to_meta(&mut msg),
+            MessagePart::Metadata => self.to_body(&mut msg),
         };
         match done {
-            Ok(()) => Step::success(msg),
-            Err(error) => Step::Fail(msg, error),
+            Ok(()) => NodeResult::success(msg),
+            Err(error) => NodeResult::Fail(msg, error),
         }
     }
 }
 
-impl Copy {
-    fn to_meta(&self, msg: &mut Msg) -> Result<(), NodeError> {
+impl CopyKeysNode {
+    fn to_meta(&self, msg: &mut RuleMessage) -> Result<(), NodeError> {
         let mut copied = Vec::new();
-        if let Data::Packed(bytes) = &msg.data {
+        if let MessageBody::Packed(bytes) = &msg.data {
             for (key, value) in unpack(bytes).filter_map(Result::ok) {
                 if self.keys.matches(key, &mut msg.budget)? {
                     copied.push((key.to_owned(), value.to_value().to_text()));
@@ -74,10 +74,10 @@ impl Copy {
         Ok(())
     }
 
-    fn to_body(&self, msg: &mut Msg) -> Result<(), NodeError> {
+    fn to_body(&self, msg: &mut RuleMessage) -> Result<(), NodeError> {
         let metadata = match &msg.meta {
-            Meta::Own(own) => Arc::clone(own),
-            Meta::Device { .. } => Arc::new(msg.meta.to_metadata()),
+            MessageMetadata::Own(own) => Arc::clone(own),
+            MessageMetadata::Device { .. } => Arc::new(msg.meta.to_metadata()),
         };
         let mut copied = Vec::new();
         for (key, value) in metadata.iter() {
@@ -85,7 +85,7 @@ impl Copy {
                 copied.push((key, value));
             }
         }
-        if let Data::Packed(bytes) = &msg.data {
+        if let MessageBody::Packed(bytes) = &msg.data {
             let names: FxHashSet<&str> = unpack(bytes)
                 .filter_map(Result::ok)
                 .map(|(name, _)| name)
@@ -93,9 +93,9 @@ impl Copy {
             if !copied.iter().any(|(key, _)| names.contains(key)) {
                 let mut packed = bytes.to_vec();
                 for (key, value) in &copied {
-                    pack(key, ValueRef::Text(value), &mut packed);
+                    pack(key, KvValueRef::Text(value), &mut packed);
                 }
-                msg.data = Data::Packed(packed.into());
+                msg.data = MessageBody::Packed(packed.into());
                 return Ok(());
             }
         } else if copied.is_empty() || !msg.data.to_json()?.is_object() {
@@ -149,7 +149,7 @@ mod tests {
         let array = world.msg(MsgType::PostTelemetry, nobody(), &json!([1]));
         assert_eq!(world.one(&node, array).await.body(), json!([1]));
         let mut text = world.msg(MsgType::PostTelemetry, nobody(), &json!([1]));
-        text.data = Data::text("no json");
+        text.data = MessageBody::text("no json");
         assert_eq!(world.one(&node, text).await.label, "Failure");
     }
 

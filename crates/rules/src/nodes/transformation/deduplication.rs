@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fieldline_core::ports::StateKey;
-use fieldline_model::message::{DataType, Message, Metadata, MsgType};
-use fieldline_model::{RuleNodeId, Subject, TenantId};
+use fieldline_model::message::{DataType, MetadataMap, MsgType, QueueMessage};
+use fieldline_model::{EntityKey, RuleNodeId, TenantId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::pending::{Entry, LIST, Pending, number_of};
-use crate::message::{Msg, derive_id};
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, Step};
+use self::pending::{DeduplicationData, DeduplicationEntry, LIST, number_of};
+use crate::message::{RuleMessage, derive_id};
+use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::nodes::derived::salt;
 use crate::nodes::flow::queues::drop_queue_name;
 use crate::nodes::kept::{MAX_BYTES, decode, encode};
@@ -49,34 +49,34 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
-enum StrategyName {
+enum DeduplicationStrategyName {
     First,
     Last,
     All,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Strategy {
+enum DeduplicationStrategy {
     First,
     Last,
     /// One of this type with all in its body.
     All(MsgType),
 }
 
-struct Deduplication {
+struct MsgDeduplicationNode {
     interval_ms: i64,
-    strategy: Strategy,
+    strategy: DeduplicationStrategy,
     max_pending: u32,
     max_retries: u8,
     queue: Option<String>,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Config {
         interval: i64,
-        strategy: StrategyName,
+        strategy: DeduplicationStrategyName,
         out_msg_type: Option<String>,
         #[serde(default = "hundred")]
         max_pending_msgs: i64,
@@ -92,50 +92,52 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let queue = config.queue.map(str::to_owned);
     let config: Config = config.parse()?;
     if !(1..=i64::from(i32::MAX)).contains(&config.interval) {
-        return Err(ConfigError::new("interval", "must be at least 1 second"));
+        return Err(NodeConfigError::new("interval", "must be at least 1 second"));
     }
     let max_pending = u32::try_from(config.max_pending_msgs)
         .ok()
         .filter(|max| (1..=MAX_PENDING).contains(max));
     let max_retries = u8::try_from(config.max_retries).ok().filter(|max| *max <= 100);
     let strategy = match config.strategy {
-        StrategyName::First => Strategy::First,
-        StrategyName::Last => Strategy::Last,
-        StrategyName::All => {
+        DeduplicationStrategyName::First => DeduplicationStrategy::First,
+        DeduplicationStrategyName::Last => DeduplicationStrategy::Last,
+        DeduplicationStrategyName::All => {
             let kind = config.out_msg_type.filter(|kind| !kind.is_empty());
             let kind =
-                kind.ok_or_else(|| ConfigError::new("outMsgType", "must be given for the strategy ALL"))?;
-            Strategy::All(MsgType::from(kind.as_str()))
+                kind.ok_or_else(|| NodeConfigError::new("outMsgType", "must be given for the strategy ALL"))?;
+            DeduplicationStrategy::All(MsgType::from(kind.as_str()))
         }
     };
-    Ok(Arc::new(Deduplication {
+    Ok(Arc::new(MsgDeduplicationNode {
         interval_ms: config.interval * 1000,
         strategy,
-        max_pending: max_pending
-            .ok_or_else(|| ConfigError::new("maxPendingMsgs", format!("must be from 1 to {MAX_PENDING}")))?,
-        max_retries: max_retries.ok_or_else(|| ConfigError::new("maxRetries", "must be from 0 to 100"))?,
+        max_pending: max_pending.ok_or_else(|| {
+            NodeConfigError::new("maxPendingMsgs", format!("must be from 1 to {MAX_PENDING}"))
+        })?,
+        max_retries: max_retries
+            .ok_or_else(|| NodeConfigError::new("maxRetries", "must be from 0 to 100"))?,
         queue,
     }))
 }
 
-impl Node for Deduplication {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for MsgDeduplicationNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let subject = msg.subject();
-        if !ctx.is_home(subject) {
-            return Step::Home(msg);
+        if !ctx.owns(subject) {
+            return NodeResult::Home(msg);
         }
-        if matches!(self.strategy, Strategy::All(_))
+        if matches!(self.strategy, DeduplicationStrategy::All(_))
             && let Err(error) = msg.data.to_json()
         {
-            return Step::Fail(msg, error);
+            return NodeResult::Fail(msg, error);
         }
         let number = number_of(msg.id);
         let mut pending = ctx
-            .kept(subject, LIST)
-            .and_then(|bytes| Pending::decode(&bytes))
+            .state(subject, LIST)
+            .and_then(|bytes| DeduplicationData::decode(&bytes))
             .unwrap_or_default();
         if pending.entries.iter().any(|entry| entry.number == number) {
-            return Step::Done;
+            return NodeResult::Done;
         }
         let bytes = encode(msg.tenant, &msg.to_message());
         if pending.entries.len() >= self.max_pending as usize {
@@ -143,13 +145,13 @@ impl Node for Deduplication {
                 "max limit of {} pending messages reached for {}",
                 self.max_pending, subject.entity
             );
-            return Step::fail(msg, text);
+            return NodeResult::fail(msg, text);
         }
         if bytes.len() > MAX_BYTES || pending.bytes() + bytes.len() > MAX_TOTAL_BYTES {
             let text = format!("the pending messages of {} are too large", subject.entity);
-            return Step::fail(msg, text);
+            return NodeResult::fail(msg, text);
         }
-        pending.entries.push(Entry {
+        pending.entries.push(DeduplicationEntry {
             ts: msg.values_ts(),
             number,
             bytes: bytes.len() as u32,
@@ -157,16 +159,16 @@ impl Node for Deduplication {
         if pending.entries.len() == 1 {
             pending.due_ms = ctx.now_ms + self.interval_ms + 1;
         }
-        ctx.keep(subject, number, None, &bytes);
-        ctx.keep(subject, LIST, Some(pending.due_ms), &pending.encode());
-        Step::Done
+        ctx.set_state(subject, number, None, &bytes);
+        ctx.set_state(subject, LIST, Some(pending.due_ms), &pending.encode());
+        NodeResult::Done
     }
 
-    fn due(&self, ctx: &mut Ctx<'_>, key: StateKey, value: Bytes) -> Step {
+    fn handle_due(&self, ctx: &mut NodeContext<'_>, key: StateKey, value: Bytes) -> NodeResult {
         let subject = key.subject;
-        let Some(mut pending) = Pending::decode(&value) else {
+        let Some(mut pending) = DeduplicationData::decode(&value) else {
             tracing::error!(node = %ctx.node, "the list of messages that wait for deduplication is damaged");
-            return Step::Done;
+            return NodeResult::Done;
         };
         let mut results = Vec::new();
         let mut used = Vec::new();
@@ -176,39 +178,44 @@ impl Node for Deduplication {
         }
         if used.is_empty() {
             pending.due_ms = ctx.now_ms + self.interval_ms + 1;
-            ctx.keep(subject, LIST, Some(pending.due_ms), &pending.encode());
-            return Step::Done;
+            ctx.set_state(subject, LIST, Some(pending.due_ms), &pending.encode());
+            return NodeResult::Done;
         }
         pending.due_ms = ctx.now_ms + LOST_MS;
-        ctx.keep(subject, LIST, Some(pending.due_ms), &pending.encode());
+        ctx.set_state(subject, LIST, Some(pending.due_ms), &pending.encode());
         let services = Arc::clone(ctx.services);
         let (interval_ms, max_retries) = (self.interval_ms, self.max_retries);
-        Step::wait(async move {
+        NodeResult::wait(async move {
             for message in results {
                 if let Err(error) = services.engine.push(subject.tenant, message).await {
                     let text = error.to_string();
-                    return Step::then(move |ctx| {
-                        refused(ctx, subject, &used, &text, max_retries, interval_ms)
+                    return NodeResult::then(move |ctx| {
+                        retry_or_drop(ctx, subject, &used, &text, max_retries, interval_ms)
                     });
                 }
             }
-            Step::then(move |ctx| {
-                take_off(ctx, subject, &used, interval_ms);
-                Step::Done
+            NodeResult::then(move |ctx| {
+                remove_pending(ctx, subject, &used, interval_ms);
+                NodeResult::Done
             })
         })
     }
 }
 
-impl Deduplication {
+impl MsgDeduplicationNode {
     /// The message that a pack becomes.
-    fn result(&self, ctx: &Ctx<'_>, subject: Subject, pack: &[Entry]) -> Option<Message> {
-        let read = |entry: &Entry| decode(&ctx.kept(subject, entry.number)?);
+    fn result(
+        &self,
+        ctx: &NodeContext<'_>,
+        subject: EntityKey,
+        pack: &[DeduplicationEntry],
+    ) -> Option<QueueMessage> {
+        let read = |entry: &DeduplicationEntry| decode(&ctx.state(subject, entry.number)?);
         let mut message = match &self.strategy {
             // Of several at the same time the one that has come first counts.
-            Strategy::First => read(pack.iter().min_by_key(|entry| entry.ts)?)?,
-            Strategy::Last => read(pack.iter().rev().max_by_key(|entry| entry.ts)?)?,
-            Strategy::All(kind) => {
+            DeduplicationStrategy::First => read(pack.iter().min_by_key(|entry| entry.ts)?)?,
+            DeduplicationStrategy::Last => read(pack.iter().rev().max_by_key(|entry| entry.ts)?)?,
+            DeduplicationStrategy::All(kind) => {
                 let messages = pack.iter().filter_map(read).collect();
                 merged(subject.tenant, messages, kind, ctx.now_ms)?
             }
@@ -221,19 +228,24 @@ impl Deduplication {
     }
 }
 
-fn merged(tenant: TenantId, messages: Vec<Message>, kind: &MsgType, now_ms: i64) -> Option<Message> {
+fn merged(
+    tenant: TenantId,
+    messages: Vec<QueueMessage>,
+    kind: &MsgType,
+    now_ms: i64,
+) -> Option<QueueMessage> {
     let bodies = messages.iter().map(|message| {
         let body: Value = serde_json::from_str(&message.data).unwrap_or(Value::Null);
         // Without what a message carries through queues and no node sees.
-        let meta = Msg::of(tenant, message.clone()).meta;
+        let meta = RuleMessage::of(tenant, message.clone()).meta;
         json!({"msg": body, "metadata": meta_json(&meta)})
     });
     let data = Value::Array(bodies.collect()).to_string();
     let first = messages.into_iter().next()?;
-    Some(Message {
+    Some(QueueMessage {
         ts: now_ms,
         msg_type: kind.clone(),
-        metadata: [("ts", now_ms.to_string())].into_iter().collect::<Metadata>(),
+        metadata: [("ts", now_ms.to_string())].into_iter().collect::<MetadataMap>(),
         data_type: DataType::Json,
         data,
         ..first
@@ -241,45 +253,51 @@ fn merged(tenant: TenantId, messages: Vec<Message>, kind: &MsgType, now_ms: i64)
 }
 
 /// Messages have become results: they wait no longer.
-fn take_off(ctx: &mut Ctx<'_>, subject: Subject, used: &[u64], interval_ms: i64) {
+fn remove_pending(ctx: &mut NodeContext<'_>, subject: EntityKey, used: &[u64], interval_ms: i64) {
     for number in used {
-        ctx.forget(subject, *number);
+        ctx.clear_state(subject, *number);
     }
-    let Some(mut pending) = ctx.kept(subject, LIST).and_then(|bytes| Pending::decode(&bytes)) else {
+    let Some(mut pending) = ctx
+        .state(subject, LIST)
+        .and_then(|bytes| DeduplicationData::decode(&bytes))
+    else {
         return;
     };
     pending.entries.retain(|entry| !used.contains(&entry.number));
     if pending.entries.is_empty() {
-        ctx.forget(subject, LIST);
+        ctx.clear_state(subject, LIST);
         return;
     }
     pending.retries = 0;
     pending.due_ms = ctx.now_ms + interval_ms + 1;
-    ctx.keep(subject, LIST, Some(pending.due_ms), &pending.encode());
+    ctx.set_state(subject, LIST, Some(pending.due_ms), &pending.encode());
 }
 
 /// The queue has not taken a result: it is asked again, or the result is given up.
-fn refused(
-    ctx: &mut Ctx<'_>,
-    subject: Subject,
+fn retry_or_drop(
+    ctx: &mut NodeContext<'_>,
+    subject: EntityKey,
     used: &[u64],
     error: &str,
     max_retries: u8,
     interval_ms: i64,
-) -> Step {
+) -> NodeResult {
     let node: RuleNodeId = ctx.node;
-    let Some(mut pending) = ctx.kept(subject, LIST).and_then(|bytes| Pending::decode(&bytes)) else {
-        return Step::Done;
+    let Some(mut pending) = ctx
+        .state(subject, LIST)
+        .and_then(|bytes| DeduplicationData::decode(&bytes))
+    else {
+        return NodeResult::Done;
     };
     if pending.retries >= max_retries {
         tracing::error!(%node, originator = %subject.entity, error, "deduplicated messages are given up");
-        take_off(ctx, subject, used, interval_ms);
-        return Step::Done;
+        remove_pending(ctx, subject, used, interval_ms);
+        return NodeResult::Done;
     }
     pending.retries += 1;
     pending.due_ms = ctx.now_ms + RETRY_MS;
-    ctx.keep(subject, LIST, Some(pending.due_ms), &pending.encode());
-    Step::Done
+    ctx.set_state(subject, LIST, Some(pending.due_ms), &pending.encode());
+    NodeResult::Done
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use fieldline_model::message::{DataType, MsgType};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::message::{Data, Msg};
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
-use crate::nodes::pattern::Pattern;
+use crate::message::{MessageBody, RuleMessage};
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
+use crate::nodes::pattern::TextTemplate;
 use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -37,38 +37,38 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]
-struct Config {
-    from_template: Pattern,
-    to_template: Pattern,
-    cc_template: Pattern,
-    bcc_template: Pattern,
-    subject_template: Pattern,
-    body_template: Pattern,
-    is_html_template: Pattern,
+struct MsgToEmailNode {
+    from_template: TextTemplate,
+    to_template: TextTemplate,
+    cc_template: TextTemplate,
+    bcc_template: TextTemplate,
+    subject_template: TextTemplate,
+    body_template: TextTemplate,
+    is_html_template: TextTemplate,
     mail_body_type: Option<String>,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    Ok(Arc::new(config.parse::<Config>()?))
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
+    Ok(Arc::new(config.parse::<MsgToEmailNode>()?))
 }
 
-impl Node for Config {
-    fn handle(&self, _: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for MsgToEmailNode {
+    fn handle(&self, _: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         match self.email(&mut msg) {
             Ok(email) => {
                 msg.kind = MsgType::SendEmail;
-                msg.data = Data::json(email);
+                msg.data = MessageBody::json(email);
                 msg.data_type = DataType::Json;
-                Step::success(msg)
+                NodeResult::success(msg)
             }
-            Err(error) => Step::Fail(msg, error),
+            Err(error) => NodeResult::Fail(msg, error),
         }
     }
 }
 
-impl Config {
-    fn email(&self, msg: &mut Msg) -> Result<Value, NodeError> {
-        let mut text = |template: &Pattern| -> Result<Option<String>, NodeError> {
+impl MsgToEmailNode {
+    fn email(&self, msg: &mut RuleMessage) -> Result<Value, NodeError> {
+        let mut text = |template: &TextTemplate| -> Result<Option<String>, NodeError> {
             if template.text().is_empty() {
                 return Ok(None);
             }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::message::{Data, Msg};
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, Step};
+use crate::message::{MessageBody, RuleMessage};
+use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::nodes::json_path::JsonPath;
 use crate::registry::{ComponentType, NodeType};
 
@@ -22,9 +22,9 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
 }];
 
 /// No path is that of the whole body.
-struct Read(Option<JsonPath>);
+struct JsonPathNode(Option<JsonPath>);
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Config {
@@ -33,28 +33,28 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let parsed: Config = config.parse()?;
     let path = match parsed.json_path.as_str() {
         "$" => None,
-        path => {
-            Some(JsonPath::new(path, config.regexes).map_err(|error| ConfigError::new("jsonPath", error))?)
-        }
+        path => Some(
+            JsonPath::new(path, config.regexes).map_err(|error| NodeConfigError::new("jsonPath", error))?,
+        ),
     };
-    Ok(Arc::new(Read(path)))
+    Ok(Arc::new(JsonPathNode(path)))
 }
 
-impl Node for Read {
-    fn handle(&self, _: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for JsonPathNode {
+    fn handle(&self, _: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let Some(path) = &self.0 else {
-            return Step::success(msg);
+            return NodeResult::success(msg);
         };
         let body = match msg.data.to_json() {
             Ok(body) => body,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         match path.read(&body, &mut msg.budget) {
             Ok(found) => {
-                msg.data = Data::json(found);
-                Step::success(msg)
+                msg.data = MessageBody::json(found);
+                NodeResult::success(msg)
             }
-            Err(error) => Step::Fail(msg, error.into()),
+            Err(error) => NodeResult::Fail(msg, error.into()),
         }
     }
 }

@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::budget::{BudgetOverrun, EvaluationBudget};
-use crate::node::{ConfigError, NodeConfig};
-use crate::nodes::part::{Part, required, upgrade_flag};
+use crate::node::{NodeConfigError, NodeInitContext};
+use crate::nodes::part::{MessagePart, required, upgrade_flag};
 use crate::nodes::regex::{RegexAllowance, WholeMatch};
 use crate::nodes::text::plain;
 
@@ -25,7 +25,7 @@ impl KeyPatterns {
     ///
     /// # Errors
     /// One does not compile.
-    pub(super) fn new(patterns: &[String], regexes: &RegexAllowance) -> Result<Self, ConfigError> {
+    pub(super) fn new(patterns: &[String], regexes: &RegexAllowance) -> Result<Self, NodeConfigError> {
         let special = |c: char| r"\.+*?()|[]{}^$#&~-".contains(c) && c != '-';
         let compiled = patterns.iter().map(|pattern| {
             if !pattern.contains(special) {
@@ -34,7 +34,7 @@ impl KeyPatterns {
             let regex = WholeMatch::new(pattern, "", regexes);
             regex
                 .map(KeyPattern::Regex)
-                .map_err(|error| ConfigError::new("keys", error))
+                .map_err(|error| NodeConfigError::new("keys", error))
         });
         Ok(Self(compiled.collect::<Result<_, _>>()?))
     }
@@ -65,14 +65,14 @@ impl KeyPatterns {
 /// # Errors
 /// A field is missing or wrong.
 pub(super) fn part_and_keys(
-    config: &NodeConfig<'_>,
+    config: &NodeInitContext<'_>,
     part_field: &str,
-) -> Result<(Part, KeyPatterns), ConfigError> {
+) -> Result<(MessagePart, KeyPatterns), NodeConfigError> {
     #[derive(Deserialize)]
     struct Config {
         keys: Vec<String>,
     }
-    let part = config.value.get(part_field).map(Part::deserialize);
+    let part = config.value.get(part_field).map(MessagePart::deserialize);
     let part = required(part.and_then(Result::ok), part_field)?;
     Ok((
         part,
@@ -83,7 +83,7 @@ pub(super) fn part_and_keys(
 /// Brings up to date which part of a message a node works on. Version 0 had the flag `fromMetadata`, version 1 another name.
 pub(super) fn upgrade(from_version: i32, mut configuration: Value, old: &str, new: &str) -> Value {
     match from_version {
-        0 => upgrade_flag(&mut configuration, "fromMetadata", new, Part::Metadata),
+        0 => upgrade_flag(&mut configuration, "fromMetadata", new, MessagePart::Metadata),
         1 => {
             if let Some(fields) = configuration.as_object_mut()
                 && !fields.contains_key(new)
@@ -103,7 +103,7 @@ pub(super) fn upgrade(from_version: i32, mut configuration: Value, old: &str, ne
 mod tests {
     use super::*;
 
-    fn compile(patterns: &[String]) -> Result<KeyPatterns, ConfigError> {
+    fn compile(patterns: &[String]) -> Result<KeyPatterns, NodeConfigError> {
         KeyPatterns::new(patterns, &RegexAllowance::default())
     }
 

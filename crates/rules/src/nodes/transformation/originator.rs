@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use fieldline_model::{AlarmId, EntityId, EntityType, Subject};
+use fieldline_model::{AlarmId, EntityId, EntityKey, EntityType};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step, move_to};
+use crate::message::RuleMessage;
+use crate::node::{
+    Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult, set_originator,
+};
 use crate::nodes::entities;
-use crate::nodes::pattern::Pattern;
+use crate::nodes::pattern::TextTemplate;
 use crate::nodes::relations::RelationsConfig;
 use crate::registry::{ComponentType, NodeType};
-use crate::services::Services;
+use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Makes the customer, the tenant, a related entity, the originator of the alarm, or an entity of a name the \
@@ -38,20 +40,20 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     )
 }];
 
-enum Source {
+enum OriginatorSource {
     Customer,
     Tenant,
     Related(Arc<RelationsConfig>),
     AlarmOriginator,
-    Named(EntityType, Pattern),
+    Named(EntityType, TextTemplate),
 }
 
-struct ChangeOriginator(Source);
+struct ChangeOriginatorNode(OriginatorSource);
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-    enum Name {
+    enum OriginatorSourceName {
         Customer,
         Tenant,
         Related,
@@ -61,81 +63,85 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Config {
-        originator_source: Option<Name>,
+        originator_source: Option<OriginatorSourceName>,
         relations_query: Option<RelationsConfig>,
         entity_type: Option<EntityType>,
         entity_name_pattern: Option<String>,
     }
     let config: Config = config.parse()?;
-    let missing = |field: &str| ConfigError::new(field, "must be given");
+    let missing = |field: &str| NodeConfigError::new(field, "must be given");
     let source = match config
         .originator_source
         .ok_or_else(|| missing("originatorSource"))?
     {
-        Name::Customer => Source::Customer,
-        Name::Tenant => Source::Tenant,
-        Name::AlarmOriginator => Source::AlarmOriginator,
-        Name::Related => Source::Related(Arc::new(
+        OriginatorSourceName::Customer => OriginatorSource::Customer,
+        OriginatorSourceName::Tenant => OriginatorSource::Tenant,
+        OriginatorSourceName::AlarmOriginator => OriginatorSource::AlarmOriginator,
+        OriginatorSourceName::Related => OriginatorSource::Related(Arc::new(
             config.relations_query.ok_or_else(|| missing("relationsQuery"))?,
         )),
-        Name::Entity => {
+        OriginatorSourceName::Entity => {
             let entity_type = config.entity_type.ok_or_else(|| missing("entityType"))?;
-            if !entities::NAMED.contains(&entity_type) {
-                return Err(ConfigError::new(
+            if !entities::NAMED_TYPES.contains(&entity_type) {
+                return Err(NodeConfigError::new(
                     "entityType",
                     format!("unexpected entity type {entity_type}"),
                 ));
             }
             let name = config.entity_name_pattern.filter(|name| !name.is_empty());
-            Source::Named(
+            OriginatorSource::Named(
                 entity_type,
-                Pattern::new(&name.ok_or_else(|| missing("entityNamePattern"))?),
+                TextTemplate::new(&name.ok_or_else(|| missing("entityNamePattern"))?),
             )
         }
     };
-    Ok(Arc::new(ChangeOriginator(source)))
+    Ok(Arc::new(ChangeOriginatorNode(source)))
 }
 
 /// What one message asks for.
-enum Wanted {
+enum OriginatorLookup {
     Customer,
     Related(Arc<RelationsConfig>),
     AlarmOriginator,
     Named(EntityType, String),
 }
 
-impl Node for ChangeOriginator {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for ChangeOriginatorNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let wanted = match &self.0 {
-            Source::Tenant => {
+            OriginatorSource::Tenant => {
                 let tenant = msg.tenant.into();
-                move_to(&mut msg, tenant);
-                return Step::success(msg);
+                set_originator(&mut msg, tenant);
+                return NodeResult::success(msg);
             }
-            Source::Customer => Wanted::Customer,
-            Source::Related(query) => Wanted::Related(Arc::clone(query)),
-            Source::AlarmOriginator => Wanted::AlarmOriginator,
-            Source::Named(entity_type, name) => match name.resolve(&mut msg) {
-                Ok(name) => Wanted::Named(*entity_type, name.into_owned()),
-                Err(error) => return Step::Fail(msg, error),
+            OriginatorSource::Customer => OriginatorLookup::Customer,
+            OriginatorSource::Related(query) => OriginatorLookup::Related(Arc::clone(query)),
+            OriginatorSource::AlarmOriginator => OriginatorLookup::AlarmOriginator,
+            OriginatorSource::Named(entity_type, name) => match name.resolve(&mut msg) {
+                Ok(name) => OriginatorLookup::Named(*entity_type, name.into_owned()),
+                Err(error) => return NodeResult::Fail(msg, error),
             },
         };
         let services = Arc::clone(ctx.services);
-        Step::wait(async move {
+        NodeResult::wait(async move {
             match wanted.find(&services, msg.subject()).await {
                 Ok(Some(originator)) => {
-                    move_to(&mut msg, originator);
-                    Step::success(msg)
+                    set_originator(&mut msg, originator);
+                    NodeResult::success(msg)
                 }
-                Ok(None) => Step::fail(msg, "failed to find the new originator"),
-                Err(error) => Step::Fail(msg, error),
+                Ok(None) => NodeResult::fail(msg, "failed to find the new originator"),
+                Err(error) => NodeResult::Fail(msg, error),
             }
         })
     }
 }
 
-impl Wanted {
-    async fn find(&self, services: &Arc<Services>, subject: Subject) -> Result<Option<EntityId>, NodeError> {
+impl OriginatorLookup {
+    async fn find(
+        &self,
+        services: &Arc<NodeServices>,
+        subject: EntityKey,
+    ) -> Result<Option<EntityId>, NodeError> {
         match self {
             Self::Customer => Ok(entities::customer_of(services, subject)
                 .await?

@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::keys::{self, KeyPatterns};
 use crate::budget::{BudgetOverrun, EvaluationBudget};
-use crate::message::{Data, Msg};
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
-use crate::nodes::part::Part;
+use crate::message::{MessageBody, RuleMessage};
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
+use crate::nodes::part::MessagePart;
 use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -27,31 +27,31 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     )
 }];
 
-struct Remove {
-    from: Part,
+struct DeleteKeysNode {
+    from: MessagePart,
     keys: KeyPatterns,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let (from, keys) = keys::part_and_keys(config, "deleteFrom")?;
-    Ok(Arc::new(Remove { from, keys }))
+    Ok(Arc::new(DeleteKeysNode { from, keys }))
 }
 
-impl Node for Remove {
-    fn handle(&self, _: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for DeleteKeysNode {
+    fn handle(&self, _: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let done = match self.from {
-            Part::Data => self.strip_body(&mut msg),
-            Part::Metadata => self.strip_metadata(&mut msg),
+            MessagePart::Data => self.strip_body(&mut msg),
+            MessagePart::Metadata => self.strip_metadata(&mut msg),
         };
         match done {
-            Ok(()) => Step::success(msg),
-            Err(error) => Step::Fail(msg, error),
+            Ok(()) => NodeResult::success(msg),
+            Err(error) => NodeResult::Fail(msg, error),
         }
     }
 }
 
-impl Remove {
-    fn strip_metadata(&self, msg: &mut Msg) -> Result<(), NodeError> {
+impl DeleteKeysNode {
+    fn strip_metadata(&self, msg: &mut RuleMessage) -> Result<(), NodeError> {
         let mut overrun = None;
         let budget = &mut msg.budget;
         msg.meta
@@ -60,8 +60,8 @@ impl Remove {
         overrun.map_or(Ok(()), |overrun| Err(overrun.into()))
     }
 
-    fn strip_body(&self, msg: &mut Msg) -> Result<(), NodeError> {
-        if let Data::Packed(bytes) = &msg.data {
+    fn strip_body(&self, msg: &mut RuleMessage) -> Result<(), NodeError> {
+        if let MessageBody::Packed(bytes) = &msg.data {
             let mut left = Vec::with_capacity(bytes.len());
             for (key, value) in unpack(bytes).filter_map(Result::ok) {
                 if !self.keys.matches(key, &mut msg.budget)? {
@@ -69,7 +69,7 @@ impl Remove {
                 }
             }
             if left.len() < bytes.len() {
-                msg.data = Data::Packed(left.into());
+                msg.data = MessageBody::Packed(left.into());
             }
             return Ok(());
         }

@@ -6,9 +6,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::keys;
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
-use crate::nodes::part::{Part, required};
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
+use crate::nodes::part::{MessagePart, required};
 use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -26,52 +26,52 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     )
 }];
 
-struct Rename {
-    part: Part,
+struct RenameKeysNode {
+    part: MessagePart,
     names: Vec<(String, String)>,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Config {
-        rename_in: Option<Part>,
+        rename_in: Option<MessagePart>,
         rename_keys_mapping: Option<Map<String, Value>>,
     }
     let config: Config = config.parse()?;
     let mapping = config.rename_keys_mapping.unwrap_or_default();
     if mapping.is_empty() {
-        return Err(ConfigError::new(
+        return Err(NodeConfigError::new(
             "renameKeysMapping",
             "at least one entry is needed",
         ));
     }
     let names = mapping.into_iter().map(|(from, to)| match to {
         Value::String(to) => Ok((from, to)),
-        _ => Err(ConfigError::new(
+        _ => Err(NodeConfigError::new(
             format!("renameKeysMapping.{from}"),
             "must be a text",
         )),
     });
-    Ok(Arc::new(Rename {
+    Ok(Arc::new(RenameKeysNode {
         part: required(config.rename_in, "renameIn")?,
         names: names.collect::<Result<_, _>>()?,
     }))
 }
 
-impl Node for Rename {
-    fn handle(&self, _: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for RenameKeysNode {
+    fn handle(&self, _: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         match self.rename(&mut msg) {
-            Ok(()) => Step::success(msg),
-            Err(error) => Step::Fail(msg, error),
+            Ok(()) => NodeResult::success(msg),
+            Err(error) => NodeResult::Fail(msg, error),
         }
     }
 }
 
-impl Rename {
-    fn rename(&self, msg: &mut Msg) -> Result<(), NodeError> {
+impl RenameKeysNode {
+    fn rename(&self, msg: &mut RuleMessage) -> Result<(), NodeError> {
         match self.part {
-            Part::Metadata => {
+            MessagePart::Metadata => {
                 for (from, to) in &self.names {
                     // Looking for a name goes through all of them, as putting one at its end does.
                     msg.budget.step(1 + msg.meta.len() / 8)?;
@@ -84,7 +84,7 @@ impl Rename {
                     }
                 }
             }
-            Part::Data => {
+            MessagePart::Data => {
                 if !msg.data.to_json()?.is_object() {
                     return Ok(());
                 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use fieldline_model::RuleNodeId;
-use fieldline_script::{Host, Parts, Script};
+use fieldline_script::{Script, ScriptHost, TransformedMessage};
 use serde_json::json;
 
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Step};
+use crate::message::RuleMessage;
+use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::nodes::derived::branch;
 use crate::nodes::script::{self, PARAMS};
 use crate::registry::{ComponentType, NodeType};
@@ -29,8 +29,8 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     )
 }];
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    Ok(Arc::new(Transform(script::compile(
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
+    Ok(Arc::new(TransformMsgNode(script::compile(
         config,
         "jsScript",
         "tbelScript",
@@ -38,19 +38,19 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     )?)))
 }
 
-struct Transform(Script);
+struct TransformMsgNode(Script);
 
-impl Node for Transform {
-    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+impl Node for TransformMsgNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         let node = ctx.node;
-        script::run(ctx, &self.0, msg, Host::transform, move |msg, made| {
-            replaced(node, msg, made)
+        script::run(ctx, &self.0, msg, ScriptHost::transform, move |msg, made| {
+            replace_message(node, msg, made)
         })
     }
 }
 
 /// The messages that a script has made of one.
-fn replaced(node: RuleNodeId, mut msg: Msg, mut made: Vec<Parts>) -> Step {
+fn replace_message(node: RuleNodeId, mut msg: RuleMessage, mut made: Vec<TransformedMessage>) -> NodeResult {
     if made.len() > 1 {
         let bytes = made
             .iter()
@@ -62,21 +62,21 @@ fn replaced(node: RuleNodeId, mut msg: Msg, mut made: Vec<Parts>) -> Step {
             .branch(made.len())
             .and_then(|()| msg.budget.make(bytes));
         if let Err(overrun) = counted {
-            return Step::Fail(msg, overrun.into());
+            return NodeResult::Fail(msg, overrun.into());
         }
         let branches = made.into_iter().enumerate().map(|(at, parts)| {
             let mut next = branch(node, &msg, at);
             script::put(parts, &mut next);
-            (next, Label::SUCCESS)
+            (next, ConnectionLabel::SUCCESS)
         });
-        return Step::Many(branches.collect());
+        return NodeResult::Many(branches.collect());
     }
     match made.pop() {
         Some(parts) => {
             script::put(parts, &mut msg);
-            Step::success(msg)
+            NodeResult::success(msg)
         }
-        None => Step::fail(msg, "the script returned no message"),
+        None => NodeResult::fail(msg, "the script returned no message"),
     }
 }
 

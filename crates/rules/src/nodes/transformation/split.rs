@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::message::{Data, Msg};
-use crate::node::{Ctx, Label, Node, Step};
+use crate::message::{MessageBody, RuleMessage};
+use crate::node::{ConnectionLabel, Node, NodeContext, NodeResult};
 use crate::nodes::derived::branch;
 use crate::registry::{ComponentType, NodeType};
 
@@ -15,38 +15,38 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
         "transform.TbSplitArrayMsgNode",
         "split array msg",
         ComponentType::Transformation,
-        |_| Ok(Arc::new(Split)),
+        |_| Ok(Arc::new(SplitArrayMsgNode)),
     )
 }];
 
-struct Split;
+struct SplitArrayMsgNode;
 
-impl Node for Split {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for SplitArrayMsgNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let body = match msg.data.to_json() {
             Ok(body) => body,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         match &*body {
             Value::Array(items) => match items.as_slice() {
-                [] => Step::Done,
+                [] => NodeResult::Done,
                 [only] => {
-                    msg.data = Data::json(only.clone());
-                    Step::success(msg)
+                    msg.data = MessageBody::json(only.clone());
+                    NodeResult::success(msg)
                 }
                 items => {
                     if let Err(overrun) = msg.budget.branch(items.len()) {
-                        return Step::Fail(msg, overrun.into());
+                        return NodeResult::Fail(msg, overrun.into());
                     }
                     let branches = items.iter().enumerate().map(|(at, item)| {
                         let mut next = branch(ctx.node, &msg, at);
-                        next.data = Data::json(item.clone());
-                        (next, Label::SUCCESS)
+                        next.data = MessageBody::json(item.clone());
+                        (next, ConnectionLabel::SUCCESS)
                     });
-                    Step::Many(branches.collect())
+                    NodeResult::Many(branches.collect())
                 }
             },
-            _ => Step::fail(msg, "the body is no JSON array"),
+            _ => NodeResult::fail(msg, "the body is no JSON array"),
         }
     }
 }

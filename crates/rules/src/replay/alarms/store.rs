@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    AlarmApiResult, AlarmChange, AlarmDraft, AlarmQuery, AlarmScope, AlarmStore, AlarmTouch, AlarmUpdate,
+    AlarmApiResult, AlarmChange, AlarmDraft, AlarmEndUpdate, AlarmQuery, AlarmScope, AlarmStore, AlarmUpdate,
     StoreError, StoreErrorKind, StoreResult,
 };
 use fieldline_model::entity::{
@@ -14,10 +14,10 @@ use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{AlarmId, EntityId, TenantId, UserId, new_uuid};
 use serde_json::Value;
 
-use super::{Course, DryAlarms, MAX_ALARMS, info, page, propagate};
+use super::{AlarmTimeline, DryAlarmStore, MAX_ALARMS, info, page, propagate};
 
 #[async_trait]
-impl AlarmStore for DryAlarms {
+impl AlarmStore for DryAlarmStore {
     async fn create_or_update_active(&self, draft: AlarmDraft) -> AlarmChange {
         let now = self.clock.now_ms();
         let key = (draft.originator, draft.alarm_type.clone());
@@ -77,7 +77,7 @@ impl AlarmStore for DryAlarms {
         let number = alarms.all.len();
         alarms.all.insert(
             id,
-            Course {
+            AlarmTimeline {
                 alarm: alarm.clone(),
                 was_active: false,
                 is_touched: true,
@@ -151,7 +151,7 @@ impl AlarmStore for DryAlarms {
         }))
     }
 
-    async fn touch(&self, touches: &[AlarmTouch]) -> StoreResult<()> {
+    async fn extend(&self, touches: &[AlarmEndUpdate]) -> StoreResult<()> {
         for touch in touches {
             let touched = self.change(touch.tenant, touch.alarm, |course| {
                 if course.alarm.cleared {

@@ -6,60 +6,60 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use fieldline_core::ingest::{Applier, EffectSink, MAIN_QUEUE};
-use fieldline_core::ports::{Effects, StoreResult};
+use fieldline_core::ingest::{EffectSink, EffectWriter, MAIN_QUEUE};
+use fieldline_core::ports::{StoreEffects, StoreResult};
 use fieldline_core::services::{ServiceError, ServiceResult};
 use fieldline_model::kv::unpack;
 use fieldline_model::message::MsgType;
-use fieldline_model::reprocess::Reprocessing;
-use fieldline_model::{CalculatedFieldId, EntityId, Subject, TenantId};
+use fieldline_model::reprocess::ReprocessReport;
+use fieldline_model::{CalculatedFieldId, EntityId, EntityKey, TenantId};
 use parking_lot::Mutex;
 
-use super::super::history::{History, Source};
-use super::super::play::{PlayError, Pushes, ReplayClock, runtime};
-use crate::engine::{Common, QueueHandle};
-use crate::fields::{Change, Entry, Kind, News, Of, Task};
-use crate::message::{Data, Msg};
-use crate::services::Services;
-use crate::strategy::Strategy;
-use crate::worker::Worker;
-use crate::worker::effects::{Pending, TelemetryValues};
+use super::super::history::{HistoryReader, HistorySource};
+use super::super::play::{FollowUpQueue, ReplayClock, ReplayError, runtime};
+use crate::engine::{EngineShared, QueueHandle};
+use crate::fields::{DependencySource, FieldEvent, FieldEventKind, FieldLogic, FieldTask, RegisteredField};
+use crate::message::{MessageBody, RuleMessage};
+use crate::services::NodeServices;
+use crate::strategy::QueueStrategy;
+use crate::worker::RuleWorker;
+use crate::worker::effects::{PendingEffects, TelemetryValues};
 use crate::worker::fields::owner_of;
 use crate::worker::fields::reach::walk_path;
-use crate::worker::watch::Watch;
+use crate::worker::watch::NodeActivityLog;
 
 /// Entities that are played side by side.
-pub(super) const MOST: usize = 50;
+pub(super) const MAX_BATCH_ENTITIES: usize = 50;
 /// Series that are read side by side.
 const MAX_SERIES: usize = 20_000;
 /// Rows of results that are stored together.
-const ROWS: usize = 2_000;
+const MAX_PENDING_ROWS: usize = 2_000;
 /// Values after which the progress is told.
-const TELL: u64 = 1_000;
+const PROGRESS_INTERVAL: u64 = 1_000;
 
 /// Whose series are read for some entities.
 #[derive(Default)]
-pub(super) struct Sources {
-    history: Vec<Source>,
+pub(super) struct ReprocessSources {
+    history: Vec<HistorySource>,
     /// The entities that a source has to be told to.
     targets: BTreeMap<EntityId, BTreeSet<EntityId>>,
 }
 
-impl Sources {
+impl ReprocessSources {
     /// Looks up the sources of as many of these entities as can be played together, and returns how many these are.
     ///
     /// # Errors
     /// One entity alone has too many, or a store failed.
     pub(super) async fn gather(
-        services: &Arc<Services>,
+        services: &Arc<NodeServices>,
         tenant: TenantId,
-        entry: &Entry,
+        entry: &RegisteredField,
         entities: &[EntityId],
     ) -> ServiceResult<(Self, usize)> {
         let mut found = Self::default();
         let mut series: BTreeMap<EntityId, BTreeSet<&str>> = BTreeMap::new();
         let mut count = 0;
-        for entity in entities.iter().take(MOST) {
+        for entity in entities.iter().take(MAX_BATCH_ENTITIES) {
             let of_entity = sources(services, tenant, entry, *entity).await?;
             let known = |series: &BTreeMap<EntityId, BTreeSet<&str>>| {
                 series.values().map(BTreeSet::len).sum::<usize>()
@@ -79,9 +79,9 @@ impl Sources {
             count += 1;
         }
         for (entity, keys) in series {
-            let subject = Subject { tenant, entity };
+            let subject = EntityKey { tenant, entity };
             if let Some(originator) = services.originators.get(subject).await? {
-                found.history.push(Source {
+                found.history.push(HistorySource {
                     subject,
                     originator,
                     keys: keys.into_iter().map(str::to_owned).collect(),
@@ -94,32 +94,32 @@ impl Sources {
 
 /// The series that the field of one entity looks at.
 async fn sources<'a>(
-    services: &Arc<Services>,
+    services: &Arc<NodeServices>,
     tenant: TenantId,
-    entry: &'a Entry,
+    entry: &'a RegisteredField,
     entity: EntityId,
 ) -> ServiceResult<BTreeSet<(EntityId, &'a str)>> {
     let mut found = BTreeSet::new();
-    let Some(originator) = services.originators.get(Subject { tenant, entity }).await? else {
+    let Some(originator) = services.originators.get(EntityKey { tenant, entity }).await? else {
         return Ok(found);
     };
     let result = match &entry.kind {
-        Kind::Values(field) => field.result_name(),
+        FieldLogic::Values(field) => field.result_name(),
         _ => None,
     };
-    let mut reached: Vec<(&Of, Vec<EntityId>)> = Vec::new();
+    let mut reached: Vec<(&DependencySource, Vec<EntityId>)> = Vec::new();
     for watch in entry.watches.iter().filter(|watch| watch.scope.is_none()) {
         if !reached.iter().any(|(of, _)| **of == watch.of) {
             let entities = match (&watch.of, &entry.kind) {
-                (Of::Own, _) => vec![entity],
-                (Of::Entity(named), _) => vec![*named],
-                (Of::Owner, _) => vec![owner_of(&originator, tenant)],
-                (Of::Path(path), _) => walk_path(services, tenant, entity, path).await?,
-                (Of::Related, Kind::Values(field)) => {
+                (DependencySource::Own, _) => vec![entity],
+                (DependencySource::Entity(named), _) => vec![*named],
+                (DependencySource::Owner, _) => vec![owner_of(&originator, tenant)],
+                (DependencySource::Path(path), _) => walk_path(services, tenant, entity, path).await?,
+                (DependencySource::Related, FieldLogic::Values(field)) => {
                     let level = field.relation().map(std::slice::from_ref);
                     walk_path(services, tenant, entity, level.unwrap_or_default()).await?
                 }
-                (Of::Related, _) => Vec::new(),
+                (DependencySource::Related, _) => Vec::new(),
             };
             reached.push((&watch.of, entities));
         }
@@ -136,21 +136,21 @@ async fn sources<'a>(
 }
 
 /// Results that wait to be stored; those of other times are left out.
-struct Results {
-    rows: Mutex<Pending>,
+struct ReprocessResults {
+    rows: Mutex<PendingEffects>,
     bounds: (i64, i64),
 }
 
-impl Results {
+impl ReprocessResults {
     /// Whether it is time to store them.
     fn are_many(&self) -> bool {
-        self.rows.lock().rows() >= ROWS
+        self.rows.lock().rows() >= MAX_PENDING_ROWS
     }
 }
 
 #[async_trait]
-impl EffectSink for Results {
-    async fn take(&self, effects: &Effects<'_>) -> StoreResult<()> {
+impl EffectSink for ReprocessResults {
+    async fn take(&self, effects: &StoreEffects<'_>) -> StoreResult<()> {
         let mut rows = self.rows.lock();
         let (start, end) = self.bounds;
         for row in effects
@@ -172,49 +172,49 @@ impl EffectSink for Results {
 }
 
 /// What is played.
-pub(super) struct Batch {
+pub(super) struct ReprocessBatch {
     /// The engine's parts, over stores that are not written.
-    pub(super) common: Arc<Common>,
+    pub(super) common: Arc<EngineShared>,
     /// Where values come from and results go.
-    pub(super) real: Arc<Services>,
+    pub(super) real: Arc<NodeServices>,
     pub(super) clock: Arc<ReplayClock>,
-    pub(super) pushes: Arc<Pushes>,
-    pub(super) watch: Arc<Mutex<Watch>>,
+    pub(super) pushes: Arc<FollowUpQueue>,
+    pub(super) watch: Arc<Mutex<NodeActivityLog>>,
     pub(super) tenant: TenantId,
     pub(super) field: CalculatedFieldId,
-    pub(super) sources: Sources,
+    pub(super) sources: ReprocessSources,
     pub(super) bounds: (i64, i64),
-    pub(super) progress: Arc<Mutex<Reprocessing>>,
+    pub(super) progress: Arc<Mutex<ReprocessReport>>,
     pub(super) cancelled: Arc<AtomicBool>,
 }
 
-impl Batch {
+impl ReprocessBatch {
     /// Plays until the end, or until it is cancelled.
-    pub(super) fn run(self) -> Result<(), PlayError> {
+    pub(super) fn run(self) -> Result<(), ReplayError> {
         runtime()?.block_on(self.go())
     }
 
-    async fn go(mut self) -> Result<(), PlayError> {
+    async fn go(mut self) -> Result<(), ReplayError> {
         let (start, end) = self.bounds;
-        let queue = QueueHandle::new(MAIN_QUEUE, 1, Strategy::default());
-        let mut worker = Worker::new(Arc::clone(&self.common), queue);
+        let queue = QueueHandle::new(MAIN_QUEUE, 1, QueueStrategy::default());
+        let mut worker = RuleWorker::new(Arc::clone(&self.common), queue);
         worker.watch(Arc::clone(&self.watch));
-        let results = Arc::new(Results {
+        let results = Arc::new(ReprocessResults {
             rows: Mutex::default(),
             bounds: self.bounds,
         });
-        let store = Applier::detached(results.clone());
+        let store = EffectWriter::detached(results.clone());
         let sources = std::mem::take(&mut self.sources.history);
-        let mut history = History::new(Arc::clone(&self.real.series), sources, start, end);
+        let mut history = HistoryReader::new(Arc::clone(&self.real.series), sources, start, end);
         self.clock.set(start);
         let mut values = 0;
         while let Some(msg) = history.next().await? {
-            self.timers(&mut worker, msg.ts, &results, &store).await?;
+            self.run_timers(&mut worker, msg.ts, &results, &store).await?;
             self.clock.forward(msg.ts);
             let targets = self.sources.targets.get(&msg.originator).into_iter().flatten();
             let task = self.task(&msg);
             for target in targets {
-                let subject = Subject {
+                let subject = EntityKey {
                     tenant: self.tenant,
                     entity: *target,
                 };
@@ -223,7 +223,7 @@ impl Batch {
                 self.pushes.drop_all();
                 values += 1;
             }
-            if values >= TELL || results.are_many() {
+            if values >= PROGRESS_INTERVAL || results.are_many() {
                 self.store(&results, std::mem::take(&mut values)).await?;
             }
             if self.is_over() {
@@ -231,7 +231,7 @@ impl Batch {
             }
         }
         // What is made of the last values when the time ends.
-        self.timers(&mut worker, end, &results, &store).await?;
+        self.run_timers(&mut worker, end, &results, &store).await?;
         Ok(self.store(&results, values).await?)
     }
 
@@ -240,12 +240,12 @@ impl Batch {
     }
 
     /// Lets everything come due that is due by a time. Where values are rare, that may be far more than they are.
-    async fn timers(
+    async fn run_timers(
         &self,
-        worker: &mut Worker,
+        worker: &mut RuleWorker,
         until: i64,
-        results: &Results,
-        store: &Applier,
+        results: &ReprocessResults,
+        store: &EffectWriter,
     ) -> StoreResult<()> {
         while let Some(due) = worker.next_due().filter(|due| *due <= until) {
             if self.is_over() {
@@ -262,7 +262,7 @@ impl Batch {
     }
 
     /// Stores results, unless the field was deleted meanwhile, maybe with its entity or tenant: that ends it.
-    async fn store(&self, results: &Results, values: u64) -> StoreResult<()> {
+    async fn store(&self, results: &ReprocessResults, values: u64) -> StoreResult<()> {
         let rows = std::mem::take(&mut *results.rows.lock());
         let effects = rows.with(Vec::new());
         if !self.is_field_there().await? {
@@ -296,19 +296,19 @@ impl Batch {
     }
 
     /// What the field is told about values of one time.
-    fn task(&self, msg: &Msg) -> Task {
+    fn task(&self, msg: &RuleMessage) -> FieldTask {
         let values = match &msg.data {
-            Data::Packed(values) => unpack(values)
+            MessageBody::Packed(values) => unpack(values)
                 .filter_map(Result::ok)
                 .map(|(key, value)| (msg.ts, key.into(), value.to_value()))
                 .collect(),
             _ => Vec::new(),
         };
-        Task {
+        FieldTask {
             field: Some(self.field),
-            news: News {
+            news: FieldEvent {
                 subject: msg.subject(),
-                change: Change::Values { scope: None, values },
+                change: FieldEventKind::Values { scope: None, values },
                 msg: msg.id,
                 kind: MsgType::PostTelemetry.name().into(),
                 previous: Arc::default(),

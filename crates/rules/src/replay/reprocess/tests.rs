@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fieldline_core::live::LiveStore;
+use fieldline_core::live::ObservedStore;
 use fieldline_core::ports::{FieldReprocess as _, TimeSeriesStore as _, ValueChange, ValueListener};
 use fieldline_core::services::ServiceErrorKind;
 use fieldline_model::entity::{CalculatedField, CalculatedFieldType};
-use fieldline_model::kv::Value;
-use fieldline_model::reprocess::{ReprocessRequest, ReprocessStatus, Reprocessing};
-use fieldline_model::timeseries::{AttributeScope, Order, RangeQuery};
+use fieldline_model::kv::KvValue;
+use fieldline_model::reprocess::{ReprocessReport, ReprocessRequest, ReprocessStatus};
+use fieldline_model::timeseries::{AttributeScope, PointOrder, RangeQuery};
 use fieldline_model::{CalculatedFieldId, EntityId};
 use serde_json::{Value as Json, json};
 
-use super::{AT_ONCE, Job, Reprocessor, batch};
-use crate::engine::Common;
+use super::{FieldReprocessJob, FieldReprocessor, MAX_CONCURRENT_JOBS, batch};
+use crate::engine::EngineShared;
 use crate::nodes::tests::{NOW, World};
-use crate::services::Services;
+use crate::services::NodeServices;
 
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
@@ -59,7 +59,7 @@ fn time(start: i64, end: i64) -> ReprocessRequest {
     }
 }
 
-async fn ended(reprocessor: &Reprocessor, field: &CalculatedField) -> Reprocessing {
+async fn ended(reprocessor: &FieldReprocessor, field: &CalculatedField) -> ReprocessReport {
     for _ in 0..3000 {
         let progress = reprocessor.progress(field.tenant_id, field.id.unwrap()).unwrap();
         if progress.status != ReprocessStatus::Running {
@@ -70,8 +70,8 @@ async fn ended(reprocessor: &Reprocessor, field: &CalculatedField) -> Reprocessi
     panic!("a reprocessing does not end");
 }
 
-async fn reprocess(world: &World, field: &CalculatedField, start: i64, end: i64) -> Reprocessing {
-    let reprocessor = Reprocessor::new(world.common.clone());
+async fn reprocess(world: &World, field: &CalculatedField, start: i64, end: i64) -> ReprocessReport {
+    let reprocessor = FieldReprocessor::new(world.common.clone());
     let begun = reprocessor.begin(field, time(start, end)).await.unwrap();
     assert_eq!(
         (begun.status, begun.finished_at),
@@ -85,7 +85,7 @@ async fn points(world: &World, entity: EntityId, key: &str) -> Vec<(i64, f64)> {
         start: 0,
         end: i64::MAX,
         limit: 10_000,
-        order: Order::Ascending,
+        order: PointOrder::Ascending,
     };
     let points = world
         .store
@@ -103,7 +103,7 @@ async fn all_entities_of_a_profile_get_the_results_of_the_time_and_nothing_else_
     let world = World::new().await;
     let mut devices = Vec::new();
     // More than are played side by side.
-    for n in 0..batch::MOST as i64 + 5 {
+    for n in 0..batch::MAX_BATCH_ENTITIES as i64 + 5 {
         let device = world.device(&format!("device {n}"), json!({})).await;
         for minute in [-1, 0, 1, 59, 60] {
             let celsius = json!({ "celsius": n + minute });
@@ -152,7 +152,7 @@ async fn all_entities_of_a_profile_get_the_results_of_the_time_and_nothing_else_
         .store
         .latest(world.subject(devices[0]), Some(&["fahrenheit".to_owned()]))
         .await;
-    assert_eq!(latest.unwrap()[0].point.value, Value::Double(1.5));
+    assert_eq!(latest.unwrap()[0].point.value, KvValue::Double(1.5));
     assert!(
         world.queue.take().is_empty(),
         "a message has gone through a chain"
@@ -317,7 +317,7 @@ impl ValueListener for Batches {
 async fn results_that_come_with_time_alone_do_not_gather_in_memory() {
     let world = World::new().await;
     let batches = Arc::new(Batches::default());
-    let live = LiveStore::new(
+    let live = ObservedStore::new(
         world.store.clone(),
         world.store.clone(),
         world.store.clone(),
@@ -325,10 +325,10 @@ async fn results_that_come_with_time_alone_do_not_gather_in_memory() {
         world.store.clone(),
     );
     live.listen(batches.clone());
-    let common = Arc::new(Common {
-        services: Arc::new(Services {
+    let common = Arc::new(EngineShared {
+        services: Arc::new(NodeServices {
             series: live,
-            ..Services::clone(&world.services)
+            ..NodeServices::clone(&world.services)
         }),
         book: world.common.book.clone(),
         events: world.common.events.clone(),
@@ -345,7 +345,7 @@ async fn results_that_come_with_time_alone_do_not_gather_in_memory() {
     });
     let kind = CalculatedFieldType::EntityAggregation;
     let field = field(&world, meter, kind, configuration).await;
-    let reprocessor = Reprocessor::new(common);
+    let reprocessor = FieldReprocessor::new(common);
     let asked = time(begin, begin + 40 * HOUR);
     reprocessor.begin(&field, asked).await.unwrap();
     let done = ended(&reprocessor, &field).await;
@@ -371,7 +371,7 @@ async fn nothing_is_stored_for_a_field_that_was_deleted_meanwhile() {
 async fn what_makes_no_sense_is_refused() {
     let world = World::new().await;
     let device = world.device("boiler", json!({})).await;
-    let reprocessor = Reprocessor::new(world.common.clone());
+    let reprocessor = FieldReprocessor::new(world.common.clone());
     let simple = |patch: fn(&mut Json)| {
         let mut configuration = fahrenheit();
         patch(&mut configuration["output"]);
@@ -428,7 +428,7 @@ async fn a_tenant_has_one_at_a_time_all_together_have_few_and_one_can_be_cancell
     let device = world.device("boiler", json!({})).await;
     world.telemetry(device, START, json!({ "celsius": 1 })).await;
     let first = field(&world, device, CalculatedFieldType::Simple, fahrenheit()).await;
-    let reprocessor = Reprocessor::new(world.common.clone());
+    let reprocessor = FieldReprocessor::new(world.common.clone());
     // It has not begun to work before this test waits for something.
     reprocessor.begin(&first, time(START, NOW)).await.unwrap();
     let second = CalculatedField {
@@ -448,9 +448,9 @@ async fn a_tenant_has_one_at_a_time_all_together_have_few_and_one_can_be_cancell
     // Now there is room again, but not for more than a few tenants.
     let template = reprocessor.progress(world.tenant, first.id.unwrap()).unwrap();
     let job = |tenant| {
-        Arc::new(Job {
+        Arc::new(FieldReprocessJob {
             tenant,
-            progress: Arc::new(parking_lot::Mutex::new(Reprocessing {
+            progress: Arc::new(parking_lot::Mutex::new(ReprocessReport {
                 status: ReprocessStatus::Running,
                 finished_at: None,
                 ..template.clone()
@@ -458,8 +458,12 @@ async fn a_tenant_has_one_at_a_time_all_together_have_few_and_one_can_be_cancell
             cancelled: Arc::default(),
         })
     };
-    let taken: Vec<_> = (0..AT_ONCE)
-        .map(|_| reprocessor.enter(&job(fieldline_model::TenantId::new())).unwrap())
+    let taken: Vec<_> = (0..MAX_CONCURRENT_JOBS)
+        .map(|_| {
+            reprocessor
+                .register_job(&job(fieldline_model::TenantId::new()))
+                .unwrap()
+        })
         .collect();
     let refused = reprocessor.begin(&first, time(START, NOW)).await.unwrap_err();
     assert_eq!(refused.kind(), ServiceErrorKind::TooManyRequests);

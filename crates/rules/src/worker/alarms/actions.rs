@@ -1,35 +1,35 @@
 //! What alarm rules say is done: alarms are raised, changed and cleared, and messages tell about it.
 
-use fieldline_core::ingest::{Applier, Stopping};
-use fieldline_core::ports::{AlarmDraft, AlarmTouch, AlarmUpdate, Propagation, StateKey};
+use fieldline_core::ingest::{EffectWriter, IngestShutdown};
+use fieldline_core::ports::{AlarmDraft, AlarmEndUpdate, AlarmPropagation, AlarmUpdate, StateKey};
 use fieldline_core::services::{ServiceErrorKind, ServiceResult};
 use fieldline_model::entity::Alarm;
-use fieldline_model::message::{Metadata, MsgType};
+use fieldline_model::message::{MetadataMap, MsgType};
 use fieldline_model::{AlarmId, RuleNodeId};
 use tracing::warn;
 use uuid::Uuid;
 
-use super::Out;
-use crate::alarm_rules::{Action, ActionKind, ActiveAlarm, Rules, State};
-use crate::message::{Data, Msg, derive_id};
-use crate::node::{Label, Step};
-use crate::worker::Worker;
-use crate::worker::walk::{Move, Ticket};
+use super::AlarmDestination;
+use crate::alarm_rules::{ActiveAlarm, AlarmAction, AlarmActionKind, AlarmRuleSet, AlarmRuleState};
+use crate::message::{MessageBody, RuleMessage, derive_id};
+use crate::node::{ConnectionLabel, NodeResult};
+use crate::worker::RuleWorker;
+use crate::worker::walk::{MessageHandle, WalkTask};
 
 /// Alarms whose end has moved and is not stored yet; more are stored at once.
-const MAX_TOUCHES: usize = 10_000;
+const MAX_PENDING_ALARM_ENDS: usize = 10_000;
 
 /// What an evaluation is about, and because of what.
-pub(super) struct Case<'a> {
-    pub(super) ticket: Ticket,
+pub(super) struct AlarmActionContext<'a> {
+    pub(super) ticket: MessageHandle,
     pub(super) key: &'a StateKey,
-    pub(super) rules: &'a Rules,
-    pub(super) msg: &'a Msg,
-    pub(super) out: &'a Out,
+    pub(super) rules: &'a AlarmRuleSet,
+    pub(super) msg: &'a RuleMessage,
+    pub(super) out: &'a AlarmDestination,
 }
 
 /// What has become of an alarm, as a message tells it.
-pub(super) struct Done {
+pub(super) struct AlarmNotice {
     kind: MsgType,
     label: &'static str,
     alarm: Alarm,
@@ -37,35 +37,35 @@ pub(super) struct Done {
     flags: &'static [&'static str],
 }
 
-impl Worker {
+impl RuleWorker {
     /// Does what an action says, the `number`th of its evaluation. Returns what is to be told of it.
     pub(super) async fn act(
         &mut self,
-        case: &Case<'_>,
-        (number, action): (u64, &Action),
-        state: &mut State,
-        store: &Applier,
-    ) -> Result<Option<Done>, Stopping> {
+        case: &AlarmActionContext<'_>,
+        (number, action): (u64, &AlarmAction),
+        state: &mut AlarmRuleState,
+        store: &EffectWriter,
+    ) -> Result<Option<AlarmNotice>, IngestShutdown> {
         match action.kind {
-            ActionKind::Raise => self.raise(case, (number, action), state, store).await,
-            ActionKind::Update {
+            AlarmActionKind::Raise => self.raise(case, (number, action), state, store).await,
+            AlarmActionKind::Update {
                 severity_changed: false,
-            } => self.move_end(case, action, store).await,
-            ActionKind::Update {
+            } => self.extend_alarm(case, action, store).await,
+            AlarmActionKind::Update {
                 severity_changed: true,
             } => self.change_severity(case, action, store).await,
-            ActionKind::Clear => self.clear(case, action, store).await,
+            AlarmActionKind::Clear => self.clear(case, action, store).await,
         }
     }
 
     async fn raise(
         &mut self,
-        case: &Case<'_>,
-        (number, action): (u64, &Action),
-        state: &mut State,
-        store: &Applier,
-    ) -> Result<Option<Done>, Stopping> {
-        let Case { key, rules, msg, .. } = *case;
+        case: &AlarmActionContext<'_>,
+        (number, action): (u64, &AlarmAction),
+        state: &mut AlarmRuleState,
+        store: &EffectWriter,
+    ) -> Result<Option<AlarmNotice>, IngestShutdown> {
+        let AlarmActionContext { key, rules, msg, .. } = *case;
         let service = self.common.services.rules.alarms.clone();
         let draft = AlarmDraft {
             id: Some(AlarmId(derive_id(msg.id, hash(key.keeper, action.alarm, number)))),
@@ -102,33 +102,33 @@ impl Worker {
             state.set_alarm(rules, action.alarm, Some(active));
         }
         Ok(Some(match (created, severity_changed) {
-            (true, _) => Done {
+            (true, _) => AlarmNotice {
                 kind: MsgType::AlarmCreated,
                 label: "Alarm Created",
                 alarm,
                 flags: &["isNewAlarm"],
             },
-            (false, true) => Done::severity_changed(alarm),
-            (false, false) => Done::updated(alarm),
+            (false, true) => AlarmNotice::severity_changed(alarm),
+            (false, false) => AlarmNotice::updated(alarm),
         }))
     }
 
     /// The alarm goes on: that is stored from time to time only.
-    async fn move_end(
+    async fn extend_alarm(
         &mut self,
-        case: &Case<'_>,
-        action: &Action,
-        store: &Applier,
-    ) -> Result<Option<Done>, Stopping> {
+        case: &AlarmActionContext<'_>,
+        action: &AlarmAction,
+        store: &EffectWriter,
+    ) -> Result<Option<AlarmNotice>, IngestShutdown> {
         let (tenant, id) = (case.key.subject.tenant, AlarmId(action.id));
-        let touch = AlarmTouch {
+        let touch = AlarmEndUpdate {
             tenant,
             alarm: id,
             end_ts: action.end_ts,
             details: action.details_json(),
         };
         self.touches.insert(action.id, touch);
-        if self.touches.len() >= MAX_TOUCHES {
+        if self.touches.len() >= MAX_PENDING_ALARM_ENDS {
             self.store_touches().await;
         }
         if !self.is_told(case.key, "Alarm Updated") {
@@ -143,16 +143,16 @@ impl Worker {
             .await?;
         Ok(found.map(|mut alarm: Alarm| {
             alarm.end_ts = alarm.end_ts.max(action.end_ts);
-            Done::updated(alarm)
+            AlarmNotice::updated(alarm)
         }))
     }
 
     async fn change_severity(
         &mut self,
-        case: &Case<'_>,
-        action: &Action,
-        store: &Applier,
-    ) -> Result<Option<Done>, Stopping> {
+        case: &AlarmActionContext<'_>,
+        action: &AlarmAction,
+        store: &EffectWriter,
+    ) -> Result<Option<AlarmNotice>, IngestShutdown> {
         let service = self.common.services.rules.alarms.clone();
         let update = AlarmUpdate {
             tenant: case.key.subject.tenant,
@@ -169,15 +169,15 @@ impl Worker {
                 async move { service.update(update, None).await }
             })
             .await?;
-        Ok(updated.map(|result| Done::severity_changed(result.alarm)))
+        Ok(updated.map(|result| AlarmNotice::severity_changed(result.alarm)))
     }
 
     async fn clear(
         &mut self,
-        case: &Case<'_>,
-        action: &Action,
-        store: &Applier,
-    ) -> Result<Option<Done>, Stopping> {
+        case: &AlarmActionContext<'_>,
+        action: &AlarmAction,
+        store: &EffectWriter,
+    ) -> Result<Option<AlarmNotice>, IngestShutdown> {
         self.touches.remove(&action.id);
         let service = self.common.services.rules.alarms.clone();
         let (tenant, id, ts) = (case.key.subject.tenant, AlarmId(action.id), action.end_ts);
@@ -188,7 +188,7 @@ impl Worker {
                 async move { service.clear(tenant, id, ts, details.as_ref()).await }
             })
             .await?;
-        Ok(cleared.map(|result| Done {
+        Ok(cleared.map(|result| AlarmNotice {
             kind: MsgType::AlarmClear,
             label: "Alarm Cleared",
             alarm: result.alarm,
@@ -199,9 +199,9 @@ impl Worker {
     /// Calls a service until its store can serve. `None` where it refuses.
     async fn with_store<T: Send + 'static, F>(
         &mut self,
-        store: &Applier,
+        store: &EffectWriter,
         call: impl Fn() -> F,
-    ) -> Result<Option<T>, Stopping>
+    ) -> Result<Option<T>, IngestShutdown>
     where
         F: Future<Output = ServiceResult<Option<T>>> + Send + 'static,
     {
@@ -229,7 +229,7 @@ impl Worker {
         let Some((chain, at)) = chains.node(RuleNodeId(key.keeper)) else {
             return true;
         };
-        let label = Label::from(label);
+        let label = ConnectionLabel::from(label);
         chain
             .nodes
             .get(at)
@@ -237,27 +237,37 @@ impl Worker {
     }
 
     /// Sends a message about an alarm where the rules say.
-    pub(super) fn tell_alarm(&mut self, case: &Case<'_>, action: &Action, done: Done, moves: &mut Vec<Move>) {
+    pub(super) fn send_alarm_message(
+        &mut self,
+        case: &AlarmActionContext<'_>,
+        action: &AlarmAction,
+        done: AlarmNotice,
+        moves: &mut Vec<WalkTask>,
+    ) {
         let Ok(body) = serde_json::to_value(&done.alarm) else {
             return;
         };
         let id = done.alarm.id.map_or(Uuid::nil(), |id| id.0);
         let mut told = case.msg.derive(hash(id, 0, done.kind.name().len() as u64));
-        told.data = Data::json(body);
+        told.data = MessageBody::json(body);
         told.callers.clone_from(&case.msg.callers);
         told.meta
             .make_mut()
             .extend(done.metadata(action).entries().to_vec());
         self.begin(case.ticket);
         match case.out {
-            Out::Node(place) => {
+            AlarmDestination::Node(place) => {
                 told.kind = MsgType::Alarm;
-                moves.push(Move::Leave(told, place.clone(), Label::from(done.label)));
+                moves.push(WalkTask::Leave(
+                    told,
+                    place.clone(),
+                    ConnectionLabel::from(done.label),
+                ));
             }
-            Out::Chain(_) => {
+            AlarmDestination::Chain(_) => {
                 told.kind = done.kind;
                 let tenant = told.tenant;
-                moves.push(Move::Answer(Step::EnterDefault(told), None, tenant));
+                moves.push(WalkTask::Answer(NodeResult::EnterDefault(told), None, tenant));
             }
         }
     }
@@ -267,13 +277,13 @@ impl Worker {
         if self.touches.is_empty() {
             return;
         }
-        let touches: Vec<AlarmTouch> = self.touches.drain().map(|(_, touch)| touch).collect();
+        let touches: Vec<AlarmEndUpdate> = self.touches.drain().map(|(_, touch)| touch).collect();
         let alarms = self.common.services.stores.alarms.clone();
         let stored = self
             .common
             .services
             .runtime
-            .spawn(async move { alarms.touch(&touches).await })
+            .spawn(async move { alarms.extend(&touches).await })
             .await;
         if let Ok(Err(error)) = stored {
             // They move again with the next message.
@@ -282,7 +292,7 @@ impl Worker {
     }
 }
 
-impl Done {
+impl AlarmNotice {
     fn updated(alarm: Alarm) -> Self {
         Self {
             kind: MsgType::AlarmUpdated,
@@ -301,8 +311,8 @@ impl Done {
         }
     }
 
-    fn metadata(&self, action: &Action) -> Metadata {
-        let mut metadata = Metadata::new();
+    fn metadata(&self, action: &AlarmAction) -> MetadataMap {
+        let mut metadata = MetadataMap::new();
         if let Some(repeats) = action.condition_repeats {
             metadata.set("alarmConditionRepeats", repeats.to_string());
         }
@@ -316,10 +326,10 @@ impl Done {
     }
 }
 
-fn propagation(rules: &Rules, action: &Action) -> Propagation {
+fn propagation(rules: &AlarmRuleSet, action: &AlarmAction) -> AlarmPropagation {
     let (related, owner, tenant) = rules.propagation(action.alarm);
     let relation_types = rules.propagation_relation_types(action.alarm);
-    Propagation {
+    AlarmPropagation {
         related,
         owner,
         tenant,

@@ -1,21 +1,21 @@
 //! What messages say to alarm rules.
 
 use bytes::Bytes;
-use fieldline_model::kv::{Value, unpack};
+use fieldline_model::kv::{KvValue, unpack};
 use fieldline_model::message::MsgType;
 use fieldline_model::timeseries::AttributeScope;
 use uuid::Uuid;
 
-use crate::alarm_rules::{Change, Changes, Event, NeedKind, Rules};
-use crate::message::{Data, Msg};
+use crate::alarm_rules::{AlarmInputChange, AlarmInputChanges, AlarmInputKind, AlarmRuleEvent, AlarmRuleSet};
+use crate::message::{MessageBody, RuleMessage};
 
 /// What a message says to alarm rules, with whatever memory it needs.
-pub(in crate::worker) enum Told {
-    Values(NeedKind, i64, Bytes),
-    Owned(NeedKind, Vec<(i64, String, Value)>),
+pub(in crate::worker) enum AlarmTrigger {
+    Values(AlarmInputKind, i64, Bytes),
+    Owned(AlarmInputKind, Vec<(i64, String, KvValue)>),
     Removed(AttributeScope, Vec<String>),
     /// Values by the positions of their needs.
-    Needs(Vec<(u16, i64, Value)>),
+    Needs(Vec<(u16, i64, KvValue)>),
     RemovedNeeds(Vec<usize>),
     Started,
     Acknowledged(Uuid),
@@ -24,11 +24,11 @@ pub(in crate::worker) enum Told {
     Timer,
 }
 
-impl Told {
+impl AlarmTrigger {
     /// The values that rules read, as changes and as positions of those that are gone; the event that they make, if any,
-    /// is told by [`Told::event`].
-    pub(super) fn news<'a>(&'a self, rules: &Rules) -> (Changes<'a>, Vec<usize>) {
-        let (mut changes, mut removed) = (Changes::default(), Vec::new());
+    /// is told by [`AlarmTrigger::event`].
+    pub(super) fn news<'a>(&'a self, rules: &AlarmRuleSet) -> (AlarmInputChanges<'a>, Vec<usize>) {
+        let (mut changes, mut removed) = (AlarmInputChanges::default(), Vec::new());
         match self {
             Self::Values(kind, ts, values) => {
                 for (name, value) in unpack(values).filter_map(Result::ok) {
@@ -42,7 +42,7 @@ impl Told {
             }
             Self::Needs(values) => {
                 for (need, ts, value) in values {
-                    changes.push(Change {
+                    changes.push(AlarmInputChange {
                         need: *need,
                         ts: *ts,
                         value: value.as_ref(),
@@ -50,7 +50,7 @@ impl Told {
                 }
             }
             Self::Removed(scope, names) => {
-                let kind = NeedKind::Attribute(Some(*scope));
+                let kind = AlarmInputKind::Attribute(Some(*scope));
                 removed.extend(names.iter().filter_map(|name| rules.find(kind, name)));
             }
             Self::RemovedNeeds(needs) => removed.extend(needs),
@@ -60,24 +60,28 @@ impl Told {
     }
 
     /// What has happened as rules see it; `None` where they read none of it.
-    pub(super) fn event<'a>(&self, changes: &'a Changes<'_>, removed: &'a [usize]) -> Option<Event<'a>> {
+    pub(super) fn event<'a>(
+        &self,
+        changes: &'a AlarmInputChanges<'_>,
+        removed: &'a [usize],
+    ) -> Option<AlarmRuleEvent<'a>> {
         Some(match self {
             Self::Values(..) | Self::Owned(..) | Self::Needs(_) if changes.is_empty() => return None,
-            Self::Values(..) | Self::Owned(..) | Self::Needs(_) => Event::Update(changes.as_slice()),
+            Self::Values(..) | Self::Owned(..) | Self::Needs(_) => AlarmRuleEvent::Update(changes.as_slice()),
             Self::Removed(..) | Self::RemovedNeeds(_) if removed.is_empty() => return None,
-            Self::Removed(..) | Self::RemovedNeeds(_) => Event::Removed(removed),
-            Self::Started => Event::Started,
-            Self::Acknowledged(id) => Event::AlarmAcknowledged(*id),
-            Self::Cleared(id) => Event::AlarmCleared(*id),
-            Self::Deleted(id) => Event::AlarmDeleted(*id),
-            Self::Timer => Event::Timer,
+            Self::Removed(..) | Self::RemovedNeeds(_) => AlarmRuleEvent::Removed(removed),
+            Self::Started => AlarmRuleEvent::Started,
+            Self::Acknowledged(id) => AlarmRuleEvent::AlarmAcknowledged(*id),
+            Self::Cleared(id) => AlarmRuleEvent::AlarmCleared(*id),
+            Self::Deleted(id) => AlarmRuleEvent::AlarmDeleted(*id),
+            Self::Timer => AlarmRuleEvent::Timer,
         })
     }
 }
 
 /// What a message says to alarm rules; `None` where it says nothing.
-pub(super) fn told_by(msg: &mut Msg) -> Option<Told> {
-    let scope = |msg: &Msg, default| {
+pub(super) fn alarm_trigger_of(msg: &mut RuleMessage) -> Option<AlarmTrigger> {
+    let scope = |msg: &RuleMessage, default| {
         let named = msg.meta.get("scope");
         named
             .and_then(|name| AttributeScope::from_name(&name))
@@ -87,9 +91,13 @@ pub(super) fn told_by(msg: &mut Msg) -> Option<Told> {
         MsgType::PostTelemetry => {
             let ts = msg.values_ts();
             match &msg.data {
-                Data::Packed(values) => Some(Told::Values(NeedKind::TimeSeries, ts, values.clone())),
-                _ => Some(Told::Owned(
-                    NeedKind::TimeSeries,
+                MessageBody::Packed(values) => Some(AlarmTrigger::Values(
+                    AlarmInputKind::TimeSeries,
+                    ts,
+                    values.clone(),
+                )),
+                _ => Some(AlarmTrigger::Owned(
+                    AlarmInputKind::TimeSeries,
                     series_of(&*msg.data.to_json().ok()?, ts),
                 )),
             }
@@ -97,45 +105,51 @@ pub(super) fn told_by(msg: &mut Msg) -> Option<Told> {
         MsgType::TimeseriesUpdated => {
             let ts = msg.ts;
             let body = msg.data.to_json().ok()?;
-            Some(Told::Owned(
-                NeedKind::TimeSeries,
+            Some(AlarmTrigger::Owned(
+                AlarmInputKind::TimeSeries,
                 series_of(body.get("timeseries")?, ts),
             ))
         }
         MsgType::PostAttributes => {
-            let kind = NeedKind::Attribute(Some(scope(msg, AttributeScope::Client)));
+            let kind = AlarmInputKind::Attribute(Some(scope(msg, AttributeScope::Client)));
             match &msg.data {
-                Data::Packed(values) => Some(Told::Values(kind, msg.ts, values.clone())),
-                _ => Some(Told::Owned(kind, values_of(&*msg.data.to_json().ok()?, msg.ts))),
+                MessageBody::Packed(values) => Some(AlarmTrigger::Values(kind, msg.ts, values.clone())),
+                _ => Some(AlarmTrigger::Owned(
+                    kind,
+                    values_of(&*msg.data.to_json().ok()?, msg.ts),
+                )),
             }
         }
         MsgType::AttributesUpdated | MsgType::Activity | MsgType::Inactivity => {
-            let kind = NeedKind::Attribute(Some(scope(msg, AttributeScope::Server)));
+            let kind = AlarmInputKind::Attribute(Some(scope(msg, AttributeScope::Server)));
             let ts = msg.ts;
-            Some(Told::Owned(kind, values_of(&*msg.data.to_json().ok()?, ts)))
+            Some(AlarmTrigger::Owned(
+                kind,
+                values_of(&*msg.data.to_json().ok()?, ts),
+            ))
         }
         MsgType::AttributesDeleted => {
             let scope = scope(msg, AttributeScope::Server);
             let body = msg.data.to_json().ok()?;
             let names = body.get("attributes")?.as_array()?.iter();
-            Some(Told::Removed(
+            Some(AlarmTrigger::Removed(
                 scope,
                 names.filter_map(|name| Some(name.as_str()?.to_owned())).collect(),
             ))
         }
-        MsgType::AlarmAck => alarm_id(msg).map(Told::Acknowledged),
-        MsgType::AlarmClear => alarm_id(msg).map(Told::Cleared),
-        MsgType::AlarmDelete => alarm_id(msg).map(Told::Deleted),
+        MsgType::AlarmAck => alarm_id(msg).map(AlarmTrigger::Acknowledged),
+        MsgType::AlarmClear => alarm_id(msg).map(AlarmTrigger::Cleared),
+        MsgType::AlarmDelete => alarm_id(msg).map(AlarmTrigger::Deleted),
         _ => None,
     }
 }
 
-fn alarm_id(msg: &mut Msg) -> Option<Uuid> {
+fn alarm_id(msg: &mut RuleMessage) -> Option<Uuid> {
     let body = msg.data.to_json().ok()?;
     body.pointer("/id/id")?.as_str()?.parse().ok()
 }
 
-fn series_of(body: &serde_json::Value, ts: i64) -> Vec<(i64, String, Value)> {
+fn series_of(body: &serde_json::Value, ts: i64) -> Vec<(i64, String, KvValue)> {
     match body {
         serde_json::Value::Array(rows) => rows.iter().flat_map(|row| series_of(row, ts)).collect(),
         serde_json::Value::Object(object) => match (
@@ -149,7 +163,7 @@ fn series_of(body: &serde_json::Value, ts: i64) -> Vec<(i64, String, Value)> {
     }
 }
 
-fn values_of(body: &serde_json::Value, ts: i64) -> Vec<(i64, String, Value)> {
+fn values_of(body: &serde_json::Value, ts: i64) -> Vec<(i64, String, KvValue)> {
     let Some(object) = body.as_object() else {
         return Vec::new();
     };

@@ -2,27 +2,30 @@
 
 use std::cell::RefCell;
 
-use fieldline_core::ingest::{Applier, Stopping};
-use fieldline_model::kv::{Value, ValueRef};
+use fieldline_core::ingest::{EffectWriter, IngestShutdown};
+use fieldline_model::kv::{KvValue, KvValueRef};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{EntityId, Subject};
-use fieldline_script::{Arg, Script};
+use fieldline_model::{EntityId, EntityKey};
+use fieldline_script::{Script, ScriptArg};
 use tracing::warn;
 
-use crate::alarm_rules::{ActiveAlarm, Arguments, NeedKind, NeedOf, Rules, State, Values};
+use crate::alarm_rules::{
+    ActiveAlarm, AlarmInputKind, AlarmInputSource, AlarmRuleSet, AlarmRuleState, AlarmScriptArguments,
+    AlarmValueSource,
+};
 use crate::originators::Originator;
-use crate::worker::Worker;
-use crate::worker::field_calls::FieldScripts;
+use crate::worker::RuleWorker;
+use crate::worker::field_calls::FieldScriptRunner;
 
 /// Values as they were gathered, by the positions of the needs.
-pub(super) struct Gathered(pub(super) Vec<Option<(i64, Value)>>);
+pub(super) struct AlarmInputValues(pub(super) Vec<Option<(i64, KvValue)>>);
 
-impl Gathered {
+impl AlarmInputValues {
     /// About as many bytes as they take as arguments of a script.
     pub(super) fn bytes(&self) -> usize {
         let sizes = self.0.iter().flatten().map(|(_, value)| match value {
-            Value::Text(text) => text.len(),
-            Value::Json(text) => text.len(),
+            KvValue::Text(text) => text.len(),
+            KvValue::Json(text) => text.len(),
             _ => 8,
         });
         sizes.sum()
@@ -30,29 +33,29 @@ impl Gathered {
 }
 
 /// Gathered values, and scripts over them where there are any.
-pub(super) struct Evaluated<'a, 'h> {
-    pub(super) gathered: &'a Gathered,
-    pub(super) scripts: Option<(&'a [Script], RefCell<&'a mut FieldScripts<'h>>)>,
+pub(super) struct WorkerAlarmValues<'a, 'h> {
+    pub(super) gathered: &'a AlarmInputValues,
+    pub(super) scripts: Option<(&'a [Script], RefCell<&'a mut FieldScriptRunner<'h>>)>,
 }
 
-impl Values for Evaluated<'_, '_> {
-    fn get(&self, need: usize) -> Option<(i64, ValueRef<'_>)> {
+impl AlarmValueSource for WorkerAlarmValues<'_, '_> {
+    fn get(&self, need: usize) -> Option<(i64, KvValueRef<'_>)> {
         let (ts, value) = self.gathered.0.get(need)?.as_ref()?;
         Some((*ts, value.as_ref()))
     }
 
-    fn expression(&self, expression: usize, arguments: &Arguments<'_>) -> Result<bool, String> {
+    fn expression(&self, expression: usize, arguments: &AlarmScriptArguments<'_>) -> Result<bool, String> {
         let (scripts, calls) = self.scripts.as_ref().ok_or("scripts cannot be run here")?;
         let script = scripts.get(expression).ok_or("there is no such expression")?;
-        let given: Vec<(&str, i64, Arg<'_>)> = arguments
+        let given: Vec<(&str, i64, ScriptArg<'_>)> = arguments
             .iter()
             .map(|(name, ts, value)| (name, ts, argument(value)))
             .collect();
-        let named: Vec<(&str, Arg<'_>)> = given
+        let named: Vec<(&str, ScriptArg<'_>)> = given
             .iter()
-            .map(|(name, ts, value)| (*name, Arg::Single { ts: *ts, value }))
+            .map(|(name, ts, value)| (*name, ScriptArg::Single { ts: *ts, value }))
             .collect();
-        let mut args = vec![Arg::Context {
+        let mut args = vec![ScriptArg::Context {
             args: &named,
             latest_ts: arguments.latest_ts(),
         }];
@@ -64,25 +67,25 @@ impl Values for Evaluated<'_, '_> {
     }
 }
 
-fn argument(value: ValueRef<'_>) -> Arg<'_> {
+fn argument(value: KvValueRef<'_>) -> ScriptArg<'_> {
     match value {
-        ValueRef::Bool(value) => Arg::Bool(value),
-        ValueRef::Long(value) => Arg::Long(value),
-        ValueRef::Double(value) => Arg::Double(value),
-        ValueRef::Text(text) => Arg::Text(text),
-        ValueRef::Json(text) => Arg::Json(text),
+        KvValueRef::Bool(value) => ScriptArg::Bool(value),
+        KvValueRef::Long(value) => ScriptArg::Long(value),
+        KvValueRef::Double(value) => ScriptArg::Double(value),
+        KvValueRef::Text(text) => ScriptArg::Text(text),
+        KvValueRef::Json(text) => ScriptArg::Json(text),
     }
 }
 
-impl Worker {
+impl RuleWorker {
     /// Asks the store which alarms of the rules are active.
     pub(super) async fn resolve(
         &mut self,
-        state: &mut State,
-        rules: &Rules,
-        subject: Subject,
-        store: &Applier,
-    ) -> Result<(), Stopping> {
+        state: &mut AlarmRuleState,
+        rules: &AlarmRuleSet,
+        subject: EntityKey,
+        store: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
         let active = loop {
             let alarms = self.common.services.stores.alarms.clone();
             let asked = self
@@ -117,36 +120,36 @@ impl Worker {
     /// The values that the rules read, as they are now.
     pub(super) async fn gather(
         &mut self,
-        rules: &Rules,
-        subject: Subject,
+        rules: &AlarmRuleSet,
+        subject: EntityKey,
         originator: &Originator,
-        store: &Applier,
-    ) -> Result<Gathered, Stopping> {
+        store: &EffectWriter,
+    ) -> Result<AlarmInputValues, IngestShutdown> {
         let mut values = Vec::with_capacity(rules.needs().len());
         for need in rules.needs() {
             let whose = match need.of {
-                NeedOf::Originator => Some(subject.entity),
-                NeedOf::Customer => originator.customer.map(EntityId::from),
-                NeedOf::Tenant => Some(subject.tenant.into()),
-                NeedOf::Owner => Some(
+                AlarmInputSource::Originator => Some(subject.entity),
+                AlarmInputSource::Customer => originator.customer.map(EntityId::from),
+                AlarmInputSource::Tenant => Some(subject.tenant.into()),
+                AlarmInputSource::Owner => Some(
                     originator
                         .customer
                         .map_or_else(|| subject.tenant.into(), EntityId::from),
                 ),
-                NeedOf::Entity(entity) => Some(entity),
+                AlarmInputSource::Entity(entity) => Some(entity),
             };
             let Some(entity) = whose else {
                 values.push(None);
                 continue;
             };
-            let of = Subject {
+            let of = EntityKey {
                 tenant: subject.tenant,
                 entity,
             };
             let value = match need.kind {
-                NeedKind::TimeSeries => self.latest(of, &need.key, store).await?,
-                NeedKind::Attribute(Some(scope)) => self.attribute(of, scope, &need.key, store).await?,
-                NeedKind::Attribute(None) => {
+                AlarmInputKind::TimeSeries => self.latest(of, &need.key, store).await?,
+                AlarmInputKind::Attribute(Some(scope)) => self.attribute(of, scope, &need.key, store).await?,
+                AlarmInputKind::Attribute(None) => {
                     let mut found = None;
                     for scope in [
                         AttributeScope::Server,
@@ -160,22 +163,22 @@ impl Worker {
                     }
                     found
                 }
-                NeedKind::EntityField => {
-                    field_of(originator, &need.key).map(|text| (self.now_ms(), Value::Text(text.into())))
+                AlarmInputKind::EntityField => {
+                    field_of(originator, &need.key).map(|text| (self.now_ms(), KvValue::Text(text.into())))
                 }
             };
             values.push(value);
         }
-        Ok(Gathered(values))
+        Ok(AlarmInputValues(values))
     }
 
     /// The latest value of a series; what cannot be read counts as absent.
     pub(in crate::worker) async fn latest(
         &mut self,
-        subject: Subject,
+        subject: EntityKey,
         key: &str,
-        store: &Applier,
-    ) -> Result<Option<(i64, Value)>, Stopping> {
+        store: &EffectWriter,
+    ) -> Result<Option<(i64, KvValue)>, IngestShutdown> {
         let keys = [key.to_owned()];
         loop {
             match self.common.services.series.latest(subject, Some(&keys)).await {
@@ -195,11 +198,11 @@ impl Worker {
     /// An attribute; what cannot be read counts as absent.
     pub(in crate::worker) async fn attribute(
         &mut self,
-        subject: Subject,
+        subject: EntityKey,
         scope: AttributeScope,
         key: &str,
-        store: &Applier,
-    ) -> Result<Option<(i64, Value)>, Stopping> {
+        store: &EffectWriter,
+    ) -> Result<Option<(i64, KvValue)>, IngestShutdown> {
         let keys = [key.to_owned()];
         loop {
             match self

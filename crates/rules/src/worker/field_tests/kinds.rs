@@ -1,7 +1,7 @@
 //! The kinds of fields that reach beyond their entity's series: zones, relations, intervals of the calendar, attributes.
 
 use fieldline_core::ports::{AttributeStore as _, RelationEnds};
-use fieldline_model::kv::Value as Kv;
+use fieldline_model::kv::KvValue as Kv;
 
 use super::*;
 
@@ -256,7 +256,7 @@ async fn a_script_is_run_for_every_value_of_a_burst_in_its_order_and_others_do_n
         start: 0,
         end: i64::MAX,
         limit: 1000,
-        order: fieldline_model::timeseries::Order::Ascending,
+        order: fieldline_model::timeseries::PointOrder::Ascending,
     };
     let subject = world.subject(device);
     let points = world.store.range(subject, "twice", query).await.unwrap();

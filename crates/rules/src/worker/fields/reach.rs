@@ -5,13 +5,15 @@ use std::sync::Arc;
 use fieldline_core::ports::{AssetFilter, DeviceFilter, RelationEnds, StoreResult};
 use fieldline_model::entity::SearchDirection;
 use fieldline_model::entity::calculated_field::RelationLevel;
-use fieldline_model::message::Message;
+use fieldline_model::message::QueueMessage;
 use fieldline_model::page::{PageLink, SortOrder};
-use fieldline_model::{AssetProfileId, CustomerId, DeviceProfileId, EntityId, EntityType, Subject, TenantId};
+use fieldline_model::{
+    AssetProfileId, CustomerId, DeviceProfileId, EntityId, EntityKey, EntityType, TenantId,
+};
 
-use crate::fields::{self, Entry, News, Page, Task};
+use crate::fields::{self, FieldEvent, FieldTask, ProfilePage, RegisteredField};
 use crate::message::derive_id;
-use crate::services::Services;
+use crate::services::NodeServices;
 
 /// Entities of a profile that are told with one message.
 const PAGE: u32 = 500;
@@ -19,11 +21,11 @@ const PAGE: u32 = 500;
 const MAX_FOUND: usize = 10_000;
 
 /// Tells the entities from which a path of relations leads to the one that has changed.
-pub(super) async fn tell_related(
-    services: Arc<Services>,
-    entry: Arc<Entry>,
+pub(super) async fn notify_related(
+    services: Arc<NodeServices>,
+    entry: Arc<RegisteredField>,
     paths: Vec<Arc<[RelationLevel]>>,
-    news: News,
+    news: FieldEvent,
     now: i64,
 ) -> StoreResult<()> {
     let tenant = news.subject.tenant;
@@ -52,13 +54,13 @@ pub(super) async fn tell_related(
     for entity in found {
         let is_profile = fields::is_profile(entry.entity);
         let has_field = if is_profile {
-            let known = services.originators.get(Subject { tenant, entity }).await?;
+            let known = services.originators.get(EntityKey { tenant, entity }).await?;
             known.and_then(|known| Some(known.profile.as_ref()?.id)) == Some(entry.entity)
         } else {
             entity == entry.entity
         };
         if has_field {
-            let task = Task {
+            let task = FieldTask {
                 field: Some(entry.id),
                 news: news.clone(),
                 page: None,
@@ -71,7 +73,7 @@ pub(super) async fn tell_related(
 
 /// The entities at the other ends of an entity's relations.
 async fn step(
-    services: &Services,
+    services: &NodeServices,
     tenant: TenantId,
     entity: EntityId,
     direction: SearchDirection,
@@ -88,31 +90,31 @@ async fn step(
         .await?;
     Ok(relations
         .iter()
-        .map(|relation| relation.found(direction))
+        .map(|relation| relation.endpoint(direction))
         .collect())
 }
 
 /// Tells a page of the entities of a profile, and passes the rest on to another message.
-pub(super) async fn tell_page(
-    services: Arc<Services>,
-    task: Task,
-    page: Page,
+pub(super) async fn notify_page(
+    services: Arc<NodeServices>,
+    task: FieldTask,
+    page: ProfilePage,
     profile: EntityId,
     now: i64,
 ) -> StoreResult<()> {
     let tenant = task.news.subject.tenant;
     let (entities, has_next) = page_of(&services, tenant, profile, page).await?;
-    let single = Task {
+    let single = FieldTask {
         page: None,
         ..task.clone()
     };
-    let mut messages: Vec<Message> = entities
+    let mut messages: Vec<QueueMessage> = entities
         .iter()
         .map(|entity| single.message(*entity, now))
         .collect();
     if has_next {
-        let rest = Task {
-            page: Some(Page {
+        let rest = FieldTask {
+            page: Some(ProfilePage {
                 number: page.number + 1,
                 ..page
             }),
@@ -127,10 +129,10 @@ pub(super) async fn tell_page(
 
 /// A page of the entities of a profile, and whether there are more.
 pub(crate) async fn page_of(
-    services: &Services,
+    services: &NodeServices,
     tenant: TenantId,
     profile: EntityId,
-    page: Page,
+    page: ProfilePage,
 ) -> StoreResult<(Vec<EntityId>, bool)> {
     let link = PageLink {
         page: page.number,
@@ -170,7 +172,7 @@ pub(crate) async fn page_of(
 
 /// The entities at the end of a path of relations.
 pub(crate) async fn walk_path(
-    services: &Arc<Services>,
+    services: &Arc<NodeServices>,
     tenant: TenantId,
     from: EntityId,
     path: &[RelationLevel],

@@ -2,35 +2,37 @@
 
 use std::sync::Arc;
 
-use fieldline_core::ingest::{Applier, Stopping};
+use fieldline_core::ingest::{EffectWriter, IngestShutdown};
 use fieldline_core::ports::StateKey;
 use fieldline_model::entity::{CalculatedFieldDebug, EventBody};
-use fieldline_model::kv::Value;
-use fieldline_model::message::{Message, MsgType};
-use fieldline_model::{CalculatedFieldId, EntityId, Subject, TenantId};
+use fieldline_model::kv::KvValue;
+use fieldline_model::message::{MsgType, QueueMessage};
+use fieldline_model::{CalculatedFieldId, EntityId, EntityKey, TenantId};
 use tracing::warn;
 use uuid::Uuid;
 
 use super::reach;
 use crate::events::cut;
-use crate::fields::{self, Change, Entry, Kind, News, Of, Task};
-use crate::message::{Msg, derive_id};
+use crate::fields::{
+    self, DependencySource, FieldEvent, FieldEventKind, FieldLogic, FieldTask, RegisteredField,
+};
+use crate::message::{RuleMessage, derive_id};
 use crate::originators::Originator;
-use crate::worker::Worker;
-use crate::worker::alarms::{Out, Told};
-use crate::worker::pack::Due;
-use crate::worker::walk::{Move, Ticket};
+use crate::worker::RuleWorker;
+use crate::worker::alarms::{AlarmDestination, AlarmTrigger};
+use crate::worker::pack::DueTimer;
+use crate::worker::walk::{MessageHandle, WalkTask};
 
-impl Worker {
+impl RuleWorker {
     /// Does what a message brings to fields in this partition.
     pub(in crate::worker) async fn field_message(
         &mut self,
-        ticket: Ticket,
-        msg: &Msg,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Stopping> {
-        let Some(task) = Task::of_message(msg.tenant, &msg.data) else {
+        ticket: MessageHandle,
+        msg: &RuleMessage,
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<(), IngestShutdown> {
+        let Some(task) = FieldTask::of_message(msg.tenant, &msg.data) else {
             warn!(tenant = %msg.tenant, "skipped news for calculated fields that cannot be read");
             return Ok(());
         };
@@ -39,7 +41,7 @@ impl Worker {
         }
         if let Some(page) = task.page {
             let (services, profile, now) = (self.common.services.clone(), msg.originator, self.now_ms());
-            let work = reach::tell_page(services, task, page, profile, now);
+            let work = reach::notify_page(services, task, page, profile, now);
             self.beside(ticket, msg.tenant, work, moves);
             return Ok(());
         }
@@ -49,12 +51,12 @@ impl Worker {
     /// Tells the fields of an entity in this partition what has happened, and does what comes of it.
     pub(in crate::worker) async fn do_task(
         &mut self,
-        ticket: Ticket,
-        subject: Subject,
-        task: &Task,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Stopping> {
+        ticket: MessageHandle,
+        subject: EntityKey,
+        task: &FieldTask,
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<(), IngestShutdown> {
         let Some(fields) = self.parts.feeding.of(subject.tenant).cloned() else {
             return Ok(());
         };
@@ -62,7 +64,7 @@ impl Worker {
             return Ok(());
         };
         let profile = originator.profile.as_ref().map(|profile| profile.id);
-        let concerned: Vec<Arc<Entry>> = match task.field {
+        let concerned: Vec<Arc<RegisteredField>> = match task.field {
             Some(field) => {
                 let entry = fields
                     .get(field)
@@ -77,23 +79,23 @@ impl Worker {
         };
         for entry in concerned {
             if !task.news.comes_from(entry.id) {
-                self.tell_field(ticket, &entry, subject, &originator, &task.news, store, moves)
+                self.notify_field(ticket, &entry, subject, &originator, &task.news, store, moves)
                     .await?;
             }
         }
-        self.feed_fields(ticket, Vec::new(), store, moves).await
+        self.notify_fields(ticket, Vec::new(), store, moves).await
     }
 
     /// Something that a field keeps has come due.
     pub(in crate::worker) async fn field_due(
         &mut self,
-        ticket: Ticket,
-        due: Due,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Stopping> {
+        ticket: MessageHandle,
+        due: DueTimer,
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<(), IngestShutdown> {
         let news = timer(&due);
-        let Due { key, value, .. } = due;
+        let DueTimer { key, value, .. } = due;
         let subject = key.subject;
         if self.field_calls.is_running(&key) {
             // When its scripts have come back it gets a time again; until then it is kept without.
@@ -117,81 +119,86 @@ impl Worker {
         }
         self.parts.states.put(ticket.partition, key.clone(), None, &value);
         match &entry.kind {
-            Kind::Values(field) => {
+            FieldLogic::Values(field) => {
                 let field = field.clone();
                 self.values_due(ticket, &entry, &field, &originator, &news, store, moves)
                     .await?;
             }
-            Kind::Alarm(rules, _) => {
+            FieldLogic::Alarm(rules, _) => {
                 let (rules, msg) = (rules.clone(), self.field_msg(&entry, &originator, &news));
-                let out = Out::Chain(entry.clone());
+                let out = AlarmDestination::Chain(entry.clone());
                 self.evaluate_alarms(
                     ticket,
                     key,
                     &rules,
                     &originator,
-                    (Told::Timer, &msg),
+                    (AlarmTrigger::Timer, &msg),
                     &out,
                     store,
                     moves,
                 )
                 .await?;
             }
-            Kind::Broken(_) => {}
+            FieldLogic::Broken(_) => {}
         }
-        self.feed_fields(ticket, Vec::new(), store, moves).await
+        self.notify_fields(ticket, Vec::new(), store, moves).await
     }
 
     #[allow(
         clippy::too_many_arguments,
         reason = "they are one call's inputs, and none belongs to another"
     )]
-    pub(in crate::worker) async fn tell_field(
+    pub(in crate::worker) async fn notify_field(
         &mut self,
-        ticket: Ticket,
-        entry: &Arc<Entry>,
-        subject: Subject,
+        ticket: MessageHandle,
+        entry: &Arc<RegisteredField>,
+        subject: EntityKey,
         originator: &Arc<Originator>,
-        news: &News,
-        store: &Applier,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Stopping> {
+        news: &FieldEvent,
+        store: &EffectWriter,
+        moves: &mut Vec<WalkTask>,
+    ) -> Result<(), IngestShutdown> {
         let key = key_of(entry, subject);
         if self.field_calls.is_running(&key) {
-            self.tell_later(ticket, &key, entry, originator, news);
+            self.defer_field_event(ticket, &key, entry, originator, news);
             return Ok(());
         }
-        if news.change == Change::Moved && self.parts.states.peek(&key).is_some() {
+        if news.change == FieldEventKind::Moved && self.parts.states.peek(&key).is_some() {
             return Ok(());
         }
         match &entry.kind {
-            Kind::Values(field) => {
+            FieldLogic::Values(field) => {
                 let field = field.clone();
-                self.tell_values(ticket, entry, &field, key, originator, news, store, moves)
+                self.notify_value_field(ticket, entry, &field, key, originator, news, store, moves)
                     .await
             }
-            Kind::Alarm(rules, _) => {
-                let Some(told) = told(entry, originator, news) else {
+            FieldLogic::Alarm(rules, _) => {
+                let Some(told) = alarm_trigger_for_field(entry, originator, news) else {
                     return Ok(());
                 };
                 let (rules, msg) = (rules.clone(), self.field_msg(entry, originator, news));
-                let out = Out::Chain(entry.clone());
+                let out = AlarmDestination::Chain(entry.clone());
                 self.evaluate_alarms(ticket, key, &rules, originator, (told, &msg), &out, store, moves)
                     .await
             }
-            Kind::Broken(_) => Ok(()),
+            FieldLogic::Broken(_) => Ok(()),
         }
     }
 
     /// What messages about results of a field for an entity are made from.
-    pub(in crate::worker) fn field_msg(&self, entry: &Entry, originator: &Originator, news: &News) -> Msg {
+    pub(in crate::worker) fn field_msg(
+        &self,
+        entry: &RegisteredField,
+        originator: &Originator,
+        news: &FieldEvent,
+    ) -> RuleMessage {
         let (high, low) = entry.id.0.as_u64_pair();
         let (own, other) = originator.id.id.as_u64_pair();
         let now = self.now_ms();
-        let message = Message {
+        let message = QueueMessage {
             id: derive_id(news.msg, high ^ low.rotate_left(9) ^ own.rotate_left(31) ^ other),
             customer: originator.customer,
-            ..Message::new(
+            ..QueueMessage::new(
                 MsgType::from(&*news.kind),
                 originator.id,
                 now,
@@ -199,14 +206,20 @@ impl Worker {
                 "{}".to_owned(),
             )
         };
-        Msg {
+        RuleMessage {
             fields: (!news.previous.is_empty()).then(|| news.previous.clone()),
-            ..Msg::of(news.subject.tenant, message)
+            ..RuleMessage::of(news.subject.tenant, message)
         }
     }
 
     /// Shows people who look for mistakes what has become of an evaluation.
-    pub(in crate::worker) fn show_field(&self, entry: &Entry, entity: EntityId, news: &News, shown: Shown) {
+    pub(in crate::worker) fn show_field(
+        &self,
+        entry: &RegisteredField,
+        entity: EntityId,
+        news: &FieldEvent,
+        shown: FieldDebugEvent,
+    ) {
         if let (Some(watch), Some(problem)) = (&self.watch, &shown.error) {
             watch.lock().field_had_no_result(problem);
         }
@@ -217,7 +230,7 @@ impl Worker {
             entry.debug.stores_all(now)
         };
         let tenant = news.subject.tenant;
-        if !is_on || !self.common.events.may_debug(tenant, entry.id.into()) {
+        if !is_on || !self.common.events.try_acquire_debug(tenant, entry.id.into()) {
             return;
         }
         let body = CalculatedFieldDebug {
@@ -237,13 +250,13 @@ impl Worker {
 
 /// What a debug event of a field shows.
 #[derive(Default)]
-pub(in crate::worker) struct Shown {
+pub(in crate::worker) struct FieldDebugEvent {
     pub(in crate::worker) arguments: Option<String>,
     pub(in crate::worker) result: Option<String>,
     pub(in crate::worker) error: Option<String>,
 }
 
-pub(in crate::worker) fn key_of(entry: &Entry, subject: Subject) -> StateKey {
+pub(in crate::worker) fn key_of(entry: &RegisteredField, subject: EntityKey) -> StateKey {
     StateKey {
         subject,
         keeper: entry.id.0,
@@ -253,10 +266,10 @@ pub(in crate::worker) fn key_of(entry: &Entry, subject: Subject) -> StateKey {
 
 /// News of time alone. Their id follows from what was kept and until when, so that what they lead to is the same when they
 /// come once more after a crash.
-fn timer(due: &Due) -> News {
-    News {
+fn timer(due: &DueTimer) -> FieldEvent {
+    FieldEvent {
         subject: due.key.subject,
-        change: Change::Moved,
+        change: FieldEventKind::Moved,
         msg: derive_id(due.key.subject.entity.id, due.hash()),
         kind: "REEVALUATION_MSG".into(),
         previous: Arc::default(),
@@ -265,10 +278,10 @@ fn timer(due: &Due) -> News {
 
 /// The numbers of the arguments that take a value of an entity.
 pub(in crate::worker) fn takers<'a>(
-    entry: &'a Entry,
+    entry: &'a RegisteredField,
     evaluated: &Originator,
-    source: Subject,
-) -> impl Iterator<Item = (usize, &'a fields::Watch)> {
+    source: EntityKey,
+) -> impl Iterator<Item = (usize, &'a fields::FieldDependency)> {
     let (own, owner) = (evaluated.id, owner_of(evaluated, source.tenant));
     let source = source.entity;
     entry
@@ -276,10 +289,10 @@ pub(in crate::worker) fn takers<'a>(
         .iter()
         .enumerate()
         .filter(move |(_, watch)| match &watch.of {
-            Of::Own => source == own,
-            Of::Entity(entity) => *entity == source,
-            Of::Owner => source == owner,
-            Of::Path(_) | Of::Related => source != own,
+            DependencySource::Own => source == own,
+            DependencySource::Entity(entity) => *entity == source,
+            DependencySource::Owner => source == owner,
+            DependencySource::Path(_) | DependencySource::Related => source != own,
         })
 }
 
@@ -292,31 +305,36 @@ pub(crate) fn owner_of(originator: &Originator, tenant: TenantId) -> EntityId {
 }
 
 /// What news says to alarm rules.
-fn told(entry: &Entry, evaluated: &Originator, news: &News) -> Option<Told> {
+fn alarm_trigger_for_field(
+    entry: &RegisteredField,
+    evaluated: &Originator,
+    news: &FieldEvent,
+) -> Option<AlarmTrigger> {
     let takers = || takers(entry, evaluated, news.subject);
     Some(match &news.change {
-        Change::Values { scope, values } => {
-            let mut taken: Vec<(u16, i64, Value)> = Vec::new();
+        FieldEventKind::Values { scope, values } => {
+            let mut taken: Vec<(u16, i64, KvValue)> = Vec::new();
             for (ts, key, value) in values {
                 let needs = takers().filter(|(_, watch)| watch.takes(*scope, key));
                 taken.extend(needs.map(|(need, _)| (need as u16, *ts, value.clone())));
             }
-            Told::Needs(taken)
+            AlarmTrigger::Needs(taken)
         }
-        Change::Removed { scope, keys } => {
-            let is_removed = |watch: &fields::Watch| keys.iter().any(|key| watch.takes(*scope, key));
-            Told::RemovedNeeds(
+        FieldEventKind::Removed { scope, keys } => {
+            let is_removed =
+                |watch: &fields::FieldDependency| keys.iter().any(|key| watch.takes(*scope, key));
+            AlarmTrigger::RemovedNeeds(
                 takers()
                     .filter(|(_, watch)| is_removed(watch))
                     .map(|(need, _)| need)
                     .collect(),
             )
         }
-        Change::Started | Change::Moved | Change::Owner => Told::Started,
-        Change::Acknowledged(id) => Told::Acknowledged(*id),
-        Change::Cleared(id) => Told::Cleared(*id),
-        Change::Deleted(id) => Told::Deleted(*id),
-        Change::Relations | Change::Gone => return None,
+        FieldEventKind::Started | FieldEventKind::Moved | FieldEventKind::Owner => AlarmTrigger::Started,
+        FieldEventKind::Acknowledged(id) => AlarmTrigger::Acknowledged(*id),
+        FieldEventKind::Cleared(id) => AlarmTrigger::Cleared(*id),
+        FieldEventKind::Deleted(id) => AlarmTrigger::Deleted(*id),
+        FieldEventKind::Relations | FieldEventKind::Gone => return None,
     })
 }
 
@@ -336,8 +354,8 @@ mod tests {
 
     #[test]
     fn the_same_timer_has_the_same_id_whenever_it_is_handled_and_another_one_has_another() {
-        let subject = Subject::device(TenantId::new(), DeviceId::new());
-        let due = |keeper, at, value: &'static [u8]| Due {
+        let subject = EntityKey::device(TenantId::new(), DeviceId::new());
+        let due = |keeper, at, value: &'static [u8]| DueTimer {
             key: StateKey {
                 subject,
                 keeper,

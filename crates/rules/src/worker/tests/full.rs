@@ -11,7 +11,7 @@ use fieldline_model::entity::ProcessingStrategyType;
 use serde_json::json;
 
 use super::rig::{Rig, Seen, eventually};
-use crate::strategy::Strategy;
+use crate::strategy::QueueStrategy;
 
 /// The journal holds some hundred messages of devices.
 fn small(reserve: ByteSize) -> Options {
@@ -29,13 +29,13 @@ fn small(reserve: ByteSize) -> Options {
 
 /// A full journal whose messages all go through a checkpoint; how many there are, and what comes behind it.
 async fn full(reserve: ByteSize, processing: ProcessingStrategyType) -> (Rig, EntityId, i64, Seen) {
-    let strategy = Strategy {
+    let strategy = QueueStrategy {
         processing,
         retries: 0,
         pause: Duration::from_millis(10),
         max_pause: Duration::from_millis(10),
         timeout: Duration::from_secs(20),
-        ..Strategy::default()
+        ..QueueStrategy::default()
     };
     let mut rig = Rig::over(&small(reserve), 1, strategy).await;
     rig.pushes();

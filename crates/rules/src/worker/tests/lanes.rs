@@ -14,8 +14,8 @@ use uuid::Uuid;
 use super::rig::{eventually, node};
 use super::street::{Street, options, patient};
 use crate::lanes::LaneOptions;
-use crate::node::{Label, Step};
-use crate::strategy::Strategy;
+use crate::node::{ConnectionLabel, NodeResult};
+use crate::strategy::QueueStrategy;
 use crate::worker::divert::TENANT_SUSPENDED;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -68,17 +68,17 @@ async fn a_tenant_that_is_alone_is_waited_for() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_must_not_be_done_twice_lightly_is_waited_for_and_what_comes_after_it_is_not() {
-    let strategy = Strategy {
+    let strategy = QueueStrategy {
         timeout: Duration::from_millis(600),
-        ..Strategy::default()
+        ..QueueStrategy::default()
     };
     let street = Street::new(strategy, &options()).await;
     let gate = street.gate.clone();
     let calls = street.only_slow(move |_, msg| {
         let gate = gate.clone();
-        Step::outside(async move {
+        NodeResult::outside(async move {
             let _permit = gate.acquire().await;
-            Step::success(msg)
+            NodeResult::success(msg)
         })
     });
     street.runs(vec![calls]);
@@ -102,7 +102,7 @@ async fn what_must_not_be_done_twice_lightly_is_waited_for_and_what_comes_after_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_of_an_originator_stay_in_order_on_their_way_through_the_lane() {
-    let strategy = Strategy {
+    let strategy = QueueStrategy {
         submit: SubmitStrategyType::SequentialByOriginator,
         ..patient()
     };
@@ -130,7 +130,7 @@ async fn what_a_lane_holds_outlives_the_program_with_its_ids() {
         let ids = ids.clone();
         street.only_slow(move |_, msg| {
             ids.lock().push((msg.values_ts(), msg.id));
-            Step::success(msg)
+            NodeResult::success(msg)
         })
     };
     street.runs(vec![notes, street.waits(|_| true)]);
@@ -167,7 +167,7 @@ async fn what_a_lane_holds_outlives_the_program_with_its_ids() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_queue_that_tries_for_ever_does_so_in_the_lane_and_not_for_ever() {
-    let strategy = Strategy {
+    let strategy = QueueStrategy {
         processing: ProcessingStrategyType::RetryFailedAndTimedOut,
         retries: 0,
         pause: Duration::ZERO,
@@ -181,8 +181,8 @@ async fn a_queue_that_tries_for_ever_does_so_in_the_lane_and_not_for_ever() {
         street.only_slow(move |_, msg| {
             tries.fetch_add(1, Ordering::AcqRel);
             match fails.load(Ordering::Acquire) {
-                true => Step::fail(msg, "as it should"),
-                false => Step::success(msg),
+                true => NodeResult::fail(msg, "as it should"),
+                false => NodeResult::success(msg),
             }
         })
     };
@@ -224,9 +224,9 @@ async fn one_tenant_cannot_take_all_places_of_those_that_wait() {
         street.only_slow(move |_, msg| {
             let gate = gate.clone();
             waiting.fetch_add(1, Ordering::AcqRel);
-            Step::outside(async move {
+            NodeResult::outside(async move {
                 let _permit = gate.acquire().await;
-                Step::success(msg)
+                NodeResult::success(msg)
             })
         })
     };
@@ -316,14 +316,14 @@ async fn what_is_kept_is_kept_where_the_message_came_from() {
         let counted = counted.clone();
         street.only_slow(move |ctx, msg| {
             let subject = msg.subject();
-            if !ctx.is_home(subject) {
-                return Step::Home(msg);
+            if !ctx.owns(subject) {
+                return NodeResult::Home(msg);
             }
-            let before = ctx.kept(subject, 0).and_then(|kept| kept.first().copied());
+            let before = ctx.state(subject, 0).and_then(|kept| kept.first().copied());
             let now = before.unwrap_or(0) + 1;
-            ctx.keep(subject, 0, None, &[now]);
+            ctx.set_state(subject, 0, None, &[now]);
             counted.lock().push(now);
-            Step::success(msg)
+            NodeResult::success(msg)
         })
     };
     // It is slow before its state is kept, and after that.
@@ -355,8 +355,8 @@ async fn a_message_that_is_moved_again_and_again_leaves_the_shared_queue() {
     let goes_round = {
         let rounds = rounds.clone();
         node(move |_, msg| match rounds.fetch_add(1, Ordering::SeqCst) {
-            0..30 => Step::Next(msg, Label::from("Again")),
-            _ => Step::success(msg),
+            0..30 => NodeResult::Next(msg, ConnectionLabel::from("Again")),
+            _ => NodeResult::success(msg),
         })
     };
     let nodes = vec![goes_round, checkpoint, street.gone.node()];

@@ -14,25 +14,25 @@ use uuid::Uuid;
 use super::rig::{Rig, Seen, eventually, node};
 use super::street::{Street, options};
 use crate::lanes::LaneOptions;
-use crate::message::Msg;
-use crate::node::{Ctx, Label, Node, Step};
-use crate::strategy::Strategy;
+use crate::message::RuleMessage;
+use crate::node::{ConnectionLabel, Node, NodeContext, NodeResult};
+use crate::strategy::QueueStrategy;
 use crate::worker::late;
 
 /// A queue that lets messages go on in the background soon.
-fn hasty() -> Strategy {
-    Strategy {
+fn hasty() -> QueueStrategy {
+    QueueStrategy {
         timeout: Duration::from_millis(300),
-        ..Strategy::default()
+        ..QueueStrategy::default()
     }
 }
 
 /// A call of another service that ends when the gate is open.
-fn calls(gate: &Arc<Semaphore>, msg: Msg) -> Step {
+fn calls(gate: &Arc<Semaphore>, msg: RuleMessage) -> NodeResult {
     let gate = gate.clone();
-    Step::outside(async move {
+    NodeResult::outside(async move {
         let _permit = gate.acquire().await;
-        Step::success(msg)
+        NodeResult::success(msg)
     })
 }
 
@@ -91,18 +91,21 @@ async fn what_has_ended_in_the_background_is_not_done_again() {
     // Of two branches one ends at once, and the other one calls twice.
     let splits = street.only_slow(|_, msg| {
         let other = msg.derive(1);
-        Step::Many(vec![(msg, Label::SUCCESS), (other, Label::from("Nowhere"))])
+        NodeResult::Many(vec![
+            (msg, ConnectionLabel::SUCCESS),
+            (other, ConnectionLabel::from("Nowhere")),
+        ])
     });
     let own = street.rig.world.tenant;
     let again = {
         let ended = ended.clone();
         node(move |_, msg| {
             if msg.tenant != own {
-                return Step::success(msg);
+                return NodeResult::success(msg);
             }
             let ended = ended.clone();
             let work = calls(&gate, msg);
-            Step::then(move |_| {
+            NodeResult::then(move |_| {
                 ended.fetch_add(1, Ordering::AcqRel);
                 work
             })
@@ -139,7 +142,7 @@ async fn a_call_in_the_background_of_a_queue_of_its_own_begins_anew_there() {
         node(move |_, msg| {
             came.note(&msg);
             match msg.values_ts() {
-                2 => Step::success(msg),
+                2 => NodeResult::success(msg),
                 _ => calls(&gate, msg),
             }
         })
@@ -174,20 +177,20 @@ struct Timer {
 }
 
 impl Node for Timer {
-    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
-        ctx.keep(msg.subject(), 7, Some(0), b"kept");
-        Step::Done
+    fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
+        ctx.set_state(msg.subject(), 7, Some(0), b"kept");
+        NodeResult::Done
     }
 
-    fn due(&self, _: &mut Ctx<'_>, key: StateKey, value: Bytes) -> Step {
+    fn handle_due(&self, _: &mut NodeContext<'_>, key: StateKey, value: Bytes) -> NodeResult {
         assert_eq!((key.number, &*value), (7, &b"kept"[..]));
         self.begun.fetch_add(1, Ordering::AcqRel);
         let (gate, ended) = (self.gate.clone(), self.ended.clone());
-        Step::outside(async move {
+        NodeResult::outside(async move {
             let _permit = gate.acquire().await;
-            Step::then(move |_| {
+            NodeResult::then(move |_| {
                 ended.fetch_add(1, Ordering::AcqRel);
-                Step::Done
+                NodeResult::Done
             })
         })
     }
@@ -249,9 +252,9 @@ async fn what_there_is_no_room_to_note_is_given_up_and_counted() {
     street.slow_sends([100]).await;
     let lanes = street.rig.lanes.clone().unwrap();
     eventually("there is no room again", async || {
-        let has_room = lanes.admit_note(street.rig.world.tenant, 1500);
+        let has_room = lanes.try_reserve_note(street.rig.world.tenant, 1500);
         if has_room {
-            lanes.note_left(street.rig.world.tenant, 1500);
+            lanes.release_note(street.rig.world.tenant, 1500);
         }
         has_room
     })

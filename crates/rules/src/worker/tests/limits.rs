@@ -11,29 +11,32 @@ use fieldline_core::ports::{
 use fieldline_model::entity::{
     CalculatedField, CalculatedFieldInfo, CalculatedFieldType, RuleChain, RuleChainMetaData, RuleNode,
 };
-use fieldline_model::message::{Message, Metadata, MsgType};
+use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CalculatedFieldId, EntityId, RuleNodeId, TenantId, new_uuid};
 use serde_json::{Value, json};
 
 use super::rig::{Rig, Seen, eventually, node};
-use crate::book::Book;
-use crate::chain::Chain;
-use crate::engine::Common;
-use crate::fields::{Change, News, Task};
-use crate::node::{Label, Step};
+use crate::book::ChainRegistry;
+use crate::chain::CompiledChain;
+use crate::engine::EngineShared;
+use crate::fields::{FieldEvent, FieldEventKind, FieldTask};
+use crate::node::{ConnectionLabel, NodeResult};
 use crate::nodes::tests::NOW;
-use crate::services::Services;
-use crate::strategy::Strategy;
+use crate::services::NodeServices;
+use crate::strategy::QueueStrategy;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_that_becomes_millions_is_given_up_alone() {
     const DOUBLINGS: usize = 21;
-    let rig = Rig::new(1, Strategy::default()).await;
+    let rig = Rig::new(1, QueueStrategy::default()).await;
     let device = rig.device_in(0).await;
     let doubles = node(|_, msg| match msg.values_ts() {
-        1 => Step::Many(vec![(msg.clone(), Label::SUCCESS), (msg, Label::SUCCESS)]),
-        _ => Step::success(msg),
+        1 => NodeResult::Many(vec![
+            (msg.clone(), ConnectionLabel::SUCCESS),
+            (msg, ConnectionLabel::SUCCESS),
+        ]),
+        _ => NodeResult::success(msg),
     });
     let edges: Vec<_> = (1..DOUBLINGS).map(|at| (at - 1, at, "Success")).collect();
     rig.chain(vec![doubles; DOUBLINGS], &edges);
@@ -47,7 +50,7 @@ async fn a_message_that_becomes_millions_is_given_up_alone() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_beyond_the_budget_of_a_node_fails_alone_and_names_the_node() {
-    let rig = Rig::new(1, Strategy::default()).await;
+    let rig = Rig::new(1, QueueStrategy::default()).await;
     let device = rig.device_in(0).await;
     let node = |path: &str| RuleNode {
         id: Some(RuleNodeId::new()),
@@ -79,13 +82,13 @@ async fn what_is_beyond_the_budget_of_a_node_fails_alone_and_names_the_node() {
             ..RuleChain::default()
         };
         let (services, tenant) = (&rig.world.services, rig.world.tenant);
-        rig.put(Chain::compile(services, tenant, &chain, &metadata, None));
+        rig.put(CompiledChain::compile(services, tenant, &chain, &metadata, None));
         for body in [body.clone(), json!({"a": [[1]], "x": []}), body] {
-            let message = Message::new(
+            let message = QueueMessage::new(
                 MsgType::PostTelemetry,
                 device,
                 NOW,
-                Metadata::new(),
+                MetadataMap::new(),
                 body.to_string(),
             );
             rig.send_message(&message).await;
@@ -125,7 +128,7 @@ async fn panic_once(rig: &Rig, device: EntityId) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn alarm_rules_that_panic_cost_their_message_only() {
-    let rig = Rig::new(1, Strategy::default()).await;
+    let rig = Rig::new(1, QueueStrategy::default()).await;
     let key = |kind: &str, key: &str| json!({"type": kind, "key": key});
     let above = |key| {
         json!({"key": key, "valueType": "NUMERIC",
@@ -182,7 +185,7 @@ fn sum() -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calculated_fields_that_panic_cost_their_message_only() {
-    let rig = Rig::new(1, Strategy::default()).await;
+    let rig = Rig::new(1, QueueStrategy::default()).await;
     let device = rig.device_in(0).await;
     field(&rig, device, CalculatedFieldType::Simple, sum()).await;
     panic_once(&rig, device).await;
@@ -190,16 +193,16 @@ async fn calculated_fields_that_panic_cost_their_message_only() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn news_from_other_partitions_that_makes_a_field_panic_costs_itself_only() {
-    let rig = Rig::new(1, Strategy::default()).await;
+    let rig = Rig::new(1, QueueStrategy::default()).await;
     let device = rig.device_in(0).await;
     let id = field(&rig, device, CalculatedFieldType::Simple, sum()).await;
     let (seen, task) = (
         Seen::default(),
-        Task {
+        FieldTask {
             field: Some(id),
-            news: News {
+            news: FieldEvent {
                 subject: rig.world.subject(device),
-                change: Change::Started,
+                change: FieldEventKind::Started,
                 msg: new_uuid(),
                 kind: "CALCULATED_FIELD".into(),
                 previous: Arc::default(),
@@ -220,7 +223,7 @@ async fn news_from_other_partitions_that_makes_a_field_panic_costs_itself_only()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_timer_that_makes_a_field_panic_costs_itself_only() {
-    let rig = Rig::new(1, Strategy::default()).await;
+    let rig = Rig::new(1, QueueStrategy::default()).await;
     let (device, seen) = (rig.device_in(0).await, Seen::default());
     let lasting = json!({
         "type": "ALARM",
@@ -311,12 +314,12 @@ impl CalculatedFieldStore for Unreadable {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calculated_fields_that_cannot_be_read_hold_nobody_up() {
-    let mut rig = Rig::new(1, Strategy::default()).await;
-    let mut services = Services::clone(&rig.world.services);
+    let mut rig = Rig::new(1, QueueStrategy::default()).await;
+    let mut services = NodeServices::clone(&rig.world.services);
     services.stores.calculated_fields = Arc::new(Unreadable);
     let (services, events) = (Arc::new(services), rig.world.common.events.clone());
-    rig.world.common = Arc::new(Common {
-        book: Book::new(services.clone(), events.clone()),
+    rig.world.common = Arc::new(EngineShared {
+        book: ChainRegistry::new(services.clone(), events.clone()),
         services,
         events,
     });

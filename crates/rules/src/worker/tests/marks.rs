@@ -4,21 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fieldline_core::options::Span;
+use fieldline_core::options::HumanDuration;
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, DeleteSeries, IngestStore as _, Partition, TimeSeriesStore,
+    AttributeRow, AttributeStore, IngestStore as _, Partition, SeriesDeletion, TimeSeriesStore,
 };
 use fieldline_model::EntityId;
 use fieldline_model::entity::ProcessingStrategyType;
-use fieldline_model::kv::{Value, ValueRef, pack};
+use fieldline_model::kv::{KvValue, KvValueRef, pack};
 use fieldline_model::timeseries::AttributeScope;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
 use super::rig::{Rig, eventually, node};
 use crate::lanes::LaneOptions;
-use crate::node::{Node, Step};
-use crate::strategy::Strategy;
+use crate::node::{Node, NodeResult};
+use crate::strategy::QueueStrategy;
 
 /// A chain that saves what devices send, then waits for a gate; the first `fails` messages that pass it fail.
 struct Saving {
@@ -36,12 +36,12 @@ impl Saving {
             let (gate, tried) = (gate.clone(), tried.clone());
             node(move |_, msg| {
                 let (gate, tried) = (gate.clone(), tried.clone());
-                Step::wait(async move {
+                NodeResult::wait(async move {
                     let _permit = gate.acquire().await;
                     if tried.fetch_add(1, Ordering::AcqRel) < fails {
-                        return Step::fail(msg, "as the test wants it");
+                        return NodeResult::fail(msg, "as the test wants it");
                     }
-                    Step::success(msg)
+                    NodeResult::success(msg)
                 })
             })
         };
@@ -67,13 +67,13 @@ impl Saving {
         }
     }
 
-    async fn n(&self) -> Option<Value> {
+    async fn n(&self) -> Option<KvValue> {
         let (keys, subject) = (["n".to_owned()], self.rig.world.subject(self.device));
         let found = self.rig.world.store.latest(subject, Some(&keys)).await.unwrap();
         found.first().map(|latest| latest.point.value.clone())
     }
 
-    async fn k(&self) -> Option<Value> {
+    async fn k(&self) -> Option<KvValue> {
         let (keys, subject) = (["k".to_owned()], self.rig.world.subject(self.device));
         let store = &self.rig.world.store;
         let found = store
@@ -86,11 +86,11 @@ impl Saving {
     /// A series is saved by a message that waits, then a person deletes it.
     async fn person_deletes_the_series(&self) {
         eventually("no series is saved", async || {
-            self.n().await == Some(Value::Long(1))
+            self.n().await == Some(KvValue::Long(1))
         })
         .await;
         let (subject, store) = (self.rig.world.subject(self.device), &self.rig.world.store);
-        let whole = DeleteSeries {
+        let whole = SeriesDeletion {
             range: None,
             delete_latest: true,
             rewrite_latest: false,
@@ -103,12 +103,12 @@ impl Saving {
     /// An attribute is saved by a message that waits, then a person sets it.
     async fn person_sets_the_attribute(&self) {
         eventually("no attribute is saved", async || {
-            self.k().await == Some(Value::Long(2))
+            self.k().await == Some(KvValue::Long(2))
         })
         .await;
         let (subject, store) = (self.rig.world.subject(self.device), &self.rig.world.store);
         let mut values = Vec::new();
-        pack("k", ValueRef::Long(9), &mut values);
+        pack("k", KvValueRef::Long(9), &mut values);
         let row = AttributeRow {
             subject,
             scope: AttributeScope::Client,
@@ -127,7 +127,7 @@ impl Saving {
         // What comes afterwards is saved.
         self.rig.send(self.device, [5]).await;
         eventually("another message is not saved", async || {
-            self.n().await == Some(Value::Long(5))
+            self.n().await == Some(KvValue::Long(5))
         })
         .await;
         let subject = self.rig.world.subject(self.device);
@@ -135,7 +135,7 @@ impl Saving {
             start: 0,
             end: i64::MAX,
             limit: 10,
-            order: fieldline_model::timeseries::Order::Ascending,
+            order: fieldline_model::timeseries::PointOrder::Ascending,
         };
         let points = self.rig.world.store.range(subject, "n", query).await.unwrap();
         let times: Vec<i64> = points.iter().map(|point| point.ts).collect();
@@ -149,7 +149,7 @@ impl Saving {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_person_changes_while_a_message_waits_stays_so_after_a_crash() {
-    let saving = Saving::over(Rig::new(1, Strategy::default()).await, 0).await;
+    let saving = Saving::over(Rig::new(1, QueueStrategy::default()).await, 0).await;
     saving.rig.send(saving.device, [1]).await;
     saving.rig.send_attribute(saving.device, "k", 2).await;
     let service = saving.rig.start().await;
@@ -162,20 +162,20 @@ async fn what_a_person_changes_while_a_message_waits_stays_so_after_a_crash() {
     assert_eq!(position.unwrap_or_default().0, 0, "both are done again");
     let service = saving.rig.start().await;
     saving.series_stays_deleted(2).await;
-    assert_eq!(saving.k().await, Some(Value::Long(9)));
+    assert_eq!(saving.k().await, Some(KvValue::Long(9)));
     saving.rig.finish(service).await;
     assert_eq!(saving.keeps(partition).await, 0, "no mark stays for ever");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_person_changes_stays_so_when_a_message_is_tried_again() {
-    let strategy = Strategy {
+    let strategy = QueueStrategy {
         processing: ProcessingStrategyType::RetryAll,
         retries: 0,
         pause: Duration::from_millis(10),
         max_pause: Duration::from_millis(10),
         timeout: Duration::from_secs(60),
-        ..Strategy::default()
+        ..QueueStrategy::default()
     };
     let saving = Saving::over(Rig::new(1, strategy).await, 2).await;
     saving.rig.send(saving.device, [1]).await;
@@ -184,25 +184,25 @@ async fn what_a_person_changes_stays_so_when_a_message_is_tried_again() {
     saving.person_deletes_the_series().await;
     saving.person_sets_the_attribute().await;
     saving.series_stays_deleted(4).await;
-    assert_eq!(saving.k().await, Some(Value::Long(9)));
+    assert_eq!(saving.k().await, Some(KvValue::Long(9)));
     saving.rig.finish(service).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_person_changes_while_a_message_waits_in_a_lane_stays_so_after_a_crash() {
-    let strategy = Strategy {
+    let strategy = QueueStrategy {
         timeout: Duration::from_secs(3600),
-        ..Strategy::default()
+        ..QueueStrategy::default()
     };
     let options = LaneOptions {
-        patience: Span::millis(50),
+        patience: HumanDuration::millis(50),
         ..LaneOptions::default()
     };
     let rig = Rig::shared(strategy, &options).await;
     let mut saving = Saving::over(rig, 0).await;
     let lanes = saving.rig.lanes.clone().unwrap();
     let tenant = saving.rig.world.tenant;
-    lanes.mark(tenant);
+    lanes.mark_slow(tenant);
     saving.rig.send(saving.device, [1]).await;
     let service = saving.rig.start().await;
     saving.person_deletes_the_series().await;

@@ -7,13 +7,13 @@ use std::time::Duration;
 use fieldline_model::entity::{ProcessingStrategyType, SubmitStrategyType};
 
 use super::rig::{Rig, Seen, node};
-use crate::node::Step;
-use crate::stats::Counts;
-use crate::strategy::Strategy;
+use crate::node::NodeResult;
+use crate::stats::MessageCounts;
+use crate::strategy::QueueStrategy;
 
 /// Sends messages 1 to 4 of one device, the second of which fails so many times. Returns them as they came.
-async fn came(submit: SubmitStrategyType, failures: usize) -> (Vec<i64>, Counts) {
-    let strategy = Strategy {
+async fn came(submit: SubmitStrategyType, failures: usize) -> (Vec<i64>, MessageCounts) {
+    let strategy = QueueStrategy {
         submit,
         batch: 1,
         processing: ProcessingStrategyType::RetryFailedAndTimedOut,
@@ -21,7 +21,7 @@ async fn came(submit: SubmitStrategyType, failures: usize) -> (Vec<i64>, Counts)
         pause: Duration::ZERO,
         max_pause: Duration::ZERO,
         timeout: Duration::from_secs(60),
-        ..Strategy::default()
+        ..QueueStrategy::default()
     };
     let rig = Rig::new(1, strategy).await;
     let (device, seen, left) = (
@@ -39,9 +39,9 @@ async fn came(submit: SubmitStrategyType, failures: usize) -> (Vec<i64>, Counts)
                     .fetch_update(Ordering::AcqRel, Ordering::Acquire, one_less)
                     .is_ok()
             {
-                return Step::fail(msg, "as it should");
+                return NodeResult::fail(msg, "as it should");
             }
-            Step::success(msg)
+            NodeResult::success(msg)
         })
     };
     rig.chain(vec![fails], &[]);

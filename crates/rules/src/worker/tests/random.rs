@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fieldline_model::entity::{NodeConnection, RuleChain, RuleChainMetaData, RuleNode};
-use fieldline_model::message::{Message, Metadata, MsgType};
+use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
 use fieldline_model::{RuleChainId, RuleNodeId};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -13,12 +13,12 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
 use super::rig::Rig;
-use crate::chain::Chain;
-use crate::external::Endpoints;
+use crate::chain::CompiledChain;
+use crate::external::CloudEndpoints;
 use crate::nodes::tests::NOW;
 use crate::nodes::tests::table::valid_configurations;
 use crate::registry::PREFIX;
-use crate::strategy::Strategy as QueueStrategy;
+use crate::strategy::QueueStrategy;
 
 /// How long the messages of a pack may take.
 const PACK_TIMEOUT: Duration = Duration::from_millis(300);
@@ -264,14 +264,14 @@ impl Case {
         };
         let mut rig = Rig::new(1, strategy).await;
         // Nobody is there.
-        rig.services().external.endpoints = Endpoints {
+        rig.services().external.endpoints = CloudEndpoints {
             http: Some("http://127.0.0.1:1".to_owned()),
             azure_port: Some(1),
         };
         let device = rig.device_in(0).await;
         for body in &self.bodies {
-            let metadata: Metadata = self.metadata.iter().cloned().collect();
-            let message = Message::new(MsgType::PostTelemetry, device, NOW, metadata, body.to_string());
+            let metadata: MetadataMap = self.metadata.iter().cloned().collect();
+            let message = QueueMessage::new(MsgType::PostTelemetry, device, NOW, metadata, body.to_string());
             rig.send_message(&message).await;
         }
         let began = Instant::now();
@@ -280,7 +280,7 @@ impl Case {
             ..RuleChain::default()
         };
         let (services, tenant) = (Arc::clone(&rig.world.services), rig.world.tenant);
-        rig.put(Chain::compile(
+        rig.put(CompiledChain::compile(
             &services,
             tenant,
             &chain,

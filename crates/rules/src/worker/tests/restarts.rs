@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 
 use super::rig::{Rig, Seen, eventually};
 use crate::nodes::tests::NOW;
-use crate::strategy::Strategy;
+use crate::strategy::QueueStrategy;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_backlog_is_not_given_up_when_queues_close_under_it() {
-    let mut rig = Rig::new(1, Strategy::default()).await;
+    let mut rig = Rig::new(1, QueueStrategy::default()).await;
     let device = rig.device_in(0).await;
     rig.uplink.open_other(TenantId::NULL, "Later", 1).unwrap();
     rig.pushes();
@@ -76,7 +76,7 @@ async fn raise_twice(rig: &Rig, device: EntityId) -> [Value; 2] {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_alarm_that_time_raises_is_the_same_after_a_crash_by_rules_of_a_profile() {
-    let rig = Rig::new(1, Strategy::default()).await;
+    let rig = Rig::new(1, QueueStrategy::default()).await;
     let alarms = json!([{"id": "a", "alarmType": "High", "createRules": {"MAJOR": {"condition": {
         "condition": [{"key": {"type": "TIME_SERIES", "key": "n"}, "valueType": "NUMERIC",
             "predicate": {"type": "NUMERIC", "operation": "GREATER", "value": {"defaultValue": 0}}}],
@@ -96,7 +96,7 @@ async fn an_alarm_that_time_raises_is_the_same_after_a_crash_by_rules_of_a_profi
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_alarm_that_time_raises_is_the_same_after_a_crash_by_a_calculated_field() {
-    let rig = Rig::new(1, Strategy::default()).await;
+    let rig = Rig::new(1, QueueStrategy::default()).await;
     let device = rig.device_in(0).await;
     let field = CalculatedField {
         entity_id: Some(device),

@@ -5,35 +5,35 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fieldline_core::ingest::{IngestService, IngestStores, Options, Uplink, partition_index};
+use fieldline_core::ingest::{IngestService, IngestStores, Options, QueueProducer, partition_index};
 use fieldline_core::ports::{
-    AppendError, AttributeRow, AttributeStore, Effects, IngestStore, Journal as _, Offset, Partition,
-    StateRow, StoreError, StoreErrorKind, StoreResult,
+    AppendError, AttributeRow, AttributeStore, IngestStore, Journal as _, Offset, Partition, StateRow,
+    StoreEffects, StoreError, StoreErrorKind, StoreResult,
 };
 use fieldline_journal::EmbeddedJournal;
 use fieldline_model::entity::Tenant;
-use fieldline_model::kv::{ValueRef, pack};
-use fieldline_model::message::Message;
+use fieldline_model::kv::{KvValueRef, pack};
+use fieldline_model::message::QueueMessage;
 use fieldline_model::record::RecordBatch;
 use fieldline_model::timeseries::{Attribute, AttributeScope};
-use fieldline_model::{EntityId, RuleChainId, RuleNodeId, Subject, TenantId};
+use fieldline_model::{EntityId, EntityKey, RuleChainId, RuleNodeId, TenantId};
 use fieldline_storage::series::SeriesStore;
 use parking_lot::Mutex;
 use serde_json::json;
 use tempfile::TempDir;
 
 use crate::book::TenantChains;
-use crate::chain::Chain;
-use crate::engine::{Common, QueueHandle};
-use crate::lanes::{LANE_QUEUE, LaneOptions, Lanes};
-use crate::message::Msg;
-use crate::node::{Ctx, Node, Step};
+use crate::chain::CompiledChain;
+use crate::engine::{EngineShared, QueueHandle};
+use crate::lanes::{LANE_QUEUE, LaneOptions, SlowLanes};
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeContext, NodeResult};
 use crate::nodes::tests::World;
-use crate::originators::Originators;
-use crate::push::Pusher;
-use crate::services::Services;
-use crate::stats::{Counts, LastFailure};
-use crate::strategy::Strategy;
+use crate::originators::OriginatorCache;
+use crate::push::RuleMessageProducer;
+use crate::services::NodeServices;
+use crate::stats::{LastFailure, MessageCounts};
+use crate::strategy::QueueStrategy;
 
 /// Longest time that a test waits for what has to come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -41,19 +41,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A queue with one worker, its chains, and what they work on.
 pub(super) struct Rig {
     pub(super) world: World,
-    pub(super) uplink: Uplink,
+    pub(super) uplink: QueueProducer,
     pub(super) journal: Arc<EmbeddedJournal>,
     pub(super) store: Arc<Store>,
     pub(super) attributes: Arc<Attributes>,
     pub(super) queue: Arc<QueueHandle>,
     /// Where messages go that would hold up others, if tenants share the queue.
-    pub(super) lanes: Option<Arc<Lanes>>,
-    services: Services,
+    pub(super) lanes: Option<Arc<SlowLanes>>,
+    services: NodeServices,
     _dir: TempDir,
 }
 
 impl Rig {
-    pub(super) async fn new(partitions: u16, strategy: Strategy) -> Self {
+    pub(super) async fn new(partitions: u16, strategy: QueueStrategy) -> Self {
         Self::over(&fieldline_journal::Options::default(), partitions, strategy).await
     }
 
@@ -61,12 +61,12 @@ impl Rig {
     pub(super) async fn over(
         options: &fieldline_journal::Options,
         partitions: u16,
-        strategy: Strategy,
+        strategy: QueueStrategy,
     ) -> Self {
         let world = World::new().await;
         let dir = tempfile::tempdir().unwrap();
         let journal = Arc::new(EmbeddedJournal::open(dir.path(), options).unwrap());
-        let uplink = Uplink::open(journal.clone(), partitions).unwrap();
+        let uplink = QueueProducer::open(journal.clone(), partitions).unwrap();
         let attributes = Arc::new(Attributes::over(world.store.clone()));
         Self {
             queue: QueueHandle::new("Main", uplink.partitions(), strategy),
@@ -74,9 +74,9 @@ impl Rig {
                 inner: world.store.clone(),
                 refuses: AtomicBool::new(false),
             }),
-            services: Services {
+            services: NodeServices {
                 attributes: attributes.clone(),
-                ..Services::clone(&world.services)
+                ..NodeServices::clone(&world.services)
             },
             attributes,
             lanes: None,
@@ -88,9 +88,9 @@ impl Rig {
     }
 
     /// The same with a queue that tenants share.
-    pub(super) async fn shared(strategy: Strategy, options: &LaneOptions) -> Self {
+    pub(super) async fn shared(strategy: QueueStrategy, options: &LaneOptions) -> Self {
         let mut rig = Self::new(1, strategy.clone()).await;
-        let lanes = Lanes::new(options);
+        let lanes = SlowLanes::new(options);
         rig.queue = QueueHandle::shared("Main", 1, strategy, &lanes);
         rig.lanes = Some(lanes);
         rig
@@ -99,7 +99,7 @@ impl Rig {
     /// The lanes are forgotten, as by a program that ends.
     pub(super) fn forget_lanes(&mut self) {
         let options = self.lanes.as_ref().unwrap().options.clone();
-        let (lanes, strategy) = (Lanes::new(&options), self.queue.strategy.read().clone());
+        let (lanes, strategy) = (SlowLanes::new(&options), self.queue.strategy.read().clone());
         self.queue = QueueHandle::shared("Main", 1, strategy, &lanes);
         self.lanes = Some(lanes);
     }
@@ -124,40 +124,44 @@ impl Rig {
     }
 
     /// Changes what nodes of workers that are started later have.
-    pub(super) fn services(&mut self) -> &mut Services {
+    pub(super) fn services(&mut self) -> &mut NodeServices {
         &mut self.services
     }
 
     /// Nodes of workers that are started later put messages into the queues of the journal.
     pub(super) fn pushes(&mut self) {
-        let originators = Originators::new(self.world.services.stores.clone(), 64);
+        let originators = OriginatorCache::new(self.world.services.stores.clone(), 64);
         let lanes = self.lanes.clone();
-        let lanes = lanes.unwrap_or_else(|| Lanes::new(&LaneOptions::default()));
-        self.services.engine = Arc::new(Pusher::new(self.uplink.clone(), originators, lanes));
+        let lanes = lanes.unwrap_or_else(|| SlowLanes::new(&LaneOptions::default()));
+        self.services.engine = Arc::new(RuleMessageProducer::new(self.uplink.clone(), originators, lanes));
     }
 
     /// Puts a chain in force, whose first node all messages come to.
-    pub(super) fn chain(&self, nodes: Vec<Arc<dyn Node>>, edges: &[(usize, usize, &str)]) -> Arc<Chain> {
+    pub(super) fn chain(
+        &self,
+        nodes: Vec<Arc<dyn Node>>,
+        edges: &[(usize, usize, &str)],
+    ) -> Arc<CompiledChain> {
         let nodes = nodes.into_iter().map(|node| (RuleNodeId::new(), node)).collect();
-        self.put(Chain::of(RuleChainId::new(), nodes, edges))
+        self.put(CompiledChain::of(RuleChainId::new(), nodes, edges))
     }
 
     /// The same for a chain that is made already.
-    pub(super) fn put(&self, chain: Chain) -> Arc<Chain> {
+    pub(super) fn put(&self, chain: CompiledChain) -> Arc<CompiledChain> {
         let chain = Arc::new(chain);
         self.put_for(self.world.tenant, &chain);
         chain
     }
 
     /// Puts a chain in force for another tenant as well.
-    pub(super) fn put_for(&self, tenant: TenantId, chain: &Arc<Chain>) {
+    pub(super) fn put_for(&self, tenant: TenantId, chain: &Arc<CompiledChain>) {
         let chains = TenantChains::of(Some(chain.id), [chain.clone()], 0);
         self.world.common.book.put(tenant, chains);
     }
 
     /// Starts the worker.
     pub(super) async fn start(&self) -> IngestService {
-        let common = Arc::new(Common {
+        let common = Arc::new(EngineShared {
             services: Arc::new(self.services.clone()),
             book: self.world.common.book.clone(),
             events: self.world.common.events.clone(),
@@ -184,7 +188,7 @@ impl Rig {
         service
     }
 
-    fn open_lane(&self, lanes: &Lanes) -> Uplink {
+    fn open_lane(&self, lanes: &SlowLanes) -> QueueProducer {
         let uplink = self.uplink.open_unrouted(TenantId::NULL, LANE_QUEUE, 1).unwrap();
         let queue = uplink.queue();
         let end = self.journal.end(Partition { queue, index: 0 });
@@ -194,7 +198,7 @@ impl Rig {
 
     /// Closes the journal, and lets the worker come to its end. Returns what was counted, and how the last message that
     /// failed has failed.
-    pub(super) async fn finish(&self, service: IngestService) -> (Counts, Option<LastFailure>) {
+    pub(super) async fn finish(&self, service: IngestService) -> (MessageCounts, Option<LastFailure>) {
         self.journal.close().await;
         let (has_replayed, failure) = (service.has_replayed(), service.failure());
         self.stop(service, PATIENCE).await;
@@ -204,7 +208,7 @@ impl Rig {
     }
 
     /// What was counted, and how the last message that failed has failed.
-    pub(super) fn counts(&self) -> (Counts, Option<LastFailure>) {
+    pub(super) fn counts(&self) -> (MessageCounts, Option<LastFailure>) {
         self.queue.counts.lock().of(self.world.tenant).clone()
     }
 
@@ -246,15 +250,15 @@ impl Rig {
         device: EntityId,
         times: impl IntoIterator<Item = i64>,
     ) {
-        let subject = Subject {
+        let subject = EntityKey {
             tenant,
             entity: device,
         };
         let mut batch = RecordBatch::new();
-        let mut telemetry = batch.telemetry(subject, 0, 0);
+        let mut telemetry = batch.begin_telemetry(subject, 0, 0);
         for ts in times {
             telemetry.begin_row(ts);
-            pack("n", ValueRef::Long(ts), telemetry.buffer());
+            pack("n", KvValueRef::Long(ts), telemetry.buffer());
             telemetry.count_point();
         }
         telemetry.finish();
@@ -265,9 +269,9 @@ impl Rig {
     pub(super) async fn fill(&self, device: EntityId) -> i64 {
         for ts in 1.. {
             let mut batch = RecordBatch::new();
-            let mut telemetry = batch.telemetry(self.world.subject(device), 0, 0);
+            let mut telemetry = batch.begin_telemetry(self.world.subject(device), 0, 0);
             telemetry.begin_row(ts);
-            pack("n", ValueRef::Long(ts), telemetry.buffer());
+            pack("n", KvValueRef::Long(ts), telemetry.buffer());
             telemetry.count_point();
             telemetry.finish();
             match self.uplink.try_append(self.world.subject(device), &batch) {
@@ -284,29 +288,32 @@ impl Rig {
     /// A device sends a client attribute.
     pub(super) async fn send_attribute(&self, device: EntityId, key: &str, value: i64) {
         let mut batch = RecordBatch::new();
-        let mut attributes = batch.attributes(self.world.subject(device), value, AttributeScope::Client);
-        pack(key, ValueRef::Long(value), attributes.buffer());
+        let mut attributes =
+            batch.begin_attributes(self.world.subject(device), value, AttributeScope::Client);
+        pack(key, KvValueRef::Long(value), attributes.buffer());
         attributes.finish();
         self.append(self.world.subject(device), &batch).await;
     }
 
     /// A message from inside the platform.
-    pub(super) async fn send_message(&self, message: &Message) {
+    pub(super) async fn send_message(&self, message: &QueueMessage) {
         let mut batch = RecordBatch::new();
-        batch.message(self.world.tenant, message);
+        batch.push_message(self.world.tenant, message);
         self.append(self.world.subject(message.originator), &batch).await;
     }
 
-    async fn append(&self, subject: Subject, batch: &RecordBatch) {
+    async fn append(&self, subject: EntityKey, batch: &RecordBatch) {
         self.uplink.append(subject, batch).await.unwrap().await.unwrap();
     }
 }
 
 /// A node that does this.
-pub(super) fn node(does: impl Fn(&mut Ctx<'_>, Msg) -> Step + Send + Sync + 'static) -> Arc<dyn Node> {
+pub(super) fn node(
+    does: impl Fn(&mut NodeContext<'_>, RuleMessage) -> NodeResult + Send + Sync + 'static,
+) -> Arc<dyn Node> {
     struct Does<F>(F);
-    impl<F: Fn(&mut Ctx<'_>, Msg) -> Step + Send + Sync> Node for Does<F> {
-        fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+    impl<F: Fn(&mut NodeContext<'_>, RuleMessage) -> NodeResult + Send + Sync> Node for Does<F> {
+        fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
             (self.0)(ctx, msg)
         }
     }
@@ -323,11 +330,11 @@ impl Seen {
         let seen = self.clone();
         node(move |_, msg| {
             seen.note(&msg);
-            Step::Done
+            NodeResult::Done
         })
     }
 
-    pub(super) fn note(&self, msg: &Msg) {
+    pub(super) fn note(&self, msg: &RuleMessage) {
         self.0.lock().push(msg.values_ts());
     }
 
@@ -360,18 +367,22 @@ pub(super) struct Store {
 
 #[async_trait]
 impl IngestStore for Store {
-    async fn apply(&self, partition: Partition, next: Offset, effects: &Effects<'_>) -> StoreResult<()> {
+    async fn apply(&self, partition: Partition, next: Offset, effects: &StoreEffects<'_>) -> StoreResult<()> {
         if self.refuses.load(Ordering::Acquire) {
             return as_the_test_wants();
         }
         self.inner.apply(partition, next, effects).await
     }
 
-    async fn amend(&self, partition: Partition, effects: &Effects<'_>) -> StoreResult<()> {
+    async fn apply_between_records(
+        &self,
+        partition: Partition,
+        effects: &StoreEffects<'_>,
+    ) -> StoreResult<()> {
         if self.refuses.load(Ordering::Acquire) {
             return as_the_test_wants();
         }
-        self.inner.amend(partition, effects).await
+        self.inner.apply_between_records(partition, effects).await
     }
 
     async fn resume_position(&self, partition: Partition) -> StoreResult<Option<Offset>> {
@@ -427,7 +438,7 @@ impl AttributeStore for Attributes {
 
     async fn get(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         scope: AttributeScope,
         keys: Option<&[String]>,
     ) -> StoreResult<Vec<Attribute>> {
@@ -441,7 +452,7 @@ impl AttributeStore for Attributes {
 
     async fn delete(
         &self,
-        subject: Subject,
+        subject: EntityKey,
         scope: AttributeScope,
         keys: &[String],
     ) -> StoreResult<Vec<String>> {

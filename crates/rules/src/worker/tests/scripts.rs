@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use fieldline_core::ports::RuleUsage as _;
+use fieldline_core::ports::RuleUsageSource as _;
 use fieldline_model::entity::ProcessingStrategyType;
 use serde_json::json;
 
 use super::rig::{Rig, Seen, eventually, node};
-use crate::node::{Label, Step};
-use crate::strategy::Strategy;
+use crate::node::{ConnectionLabel, NodeResult};
+use crate::strategy::QueueStrategy;
 
 const FILTER: &str = "filter.TbJsFilterNode";
 const SPIN: &str = "while (true) {}";
@@ -27,15 +27,15 @@ impl Rig {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_without_scripts_pass_one_whose_script_spins_and_a_repair_ends_it() {
-    let rig = Rig::new(1, Strategy::default()).await;
+    let rig = Rig::new(1, QueueStrategy::default()).await;
     let (slow, quick) = (
         rig.device_in(0).await,
         rig.world.device("quick", json!(null)).await,
     );
     let (passed, failed) = (Seen::default(), Seen::default());
     let route = node(move |_, msg| {
-        let label = Label::from(if msg.originator == slow { "Slow" } else { "Quick" });
-        Step::Next(msg, label)
+        let label = ConnectionLabel::from(if msg.originator == slow { "Slow" } else { "Quick" });
+        NodeResult::Next(msg, label)
     });
     let nodes = vec![
         route,
@@ -55,7 +55,7 @@ async fn messages_without_scripts_pass_one_whose_script_spins_and_a_repair_ends_
     rig.world
         .services
         .scripts
-        .end_owner(rig.world.tenant, chain.nodes[1].id.into());
+        .cancel_owner(rig.world.tenant, chain.nodes[1].id.into());
     eventually("the script goes on", async || failed.all() == [1]).await;
     let (counts, _) = rig.finish(service).await;
     assert_eq!(counts.total, 2);
@@ -63,10 +63,10 @@ async fn messages_without_scripts_pass_one_whose_script_spins_and_a_repair_ends_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_time_of_a_pack_ends_its_scripts_where_late_messages_are_dropped() {
-    let strategy = Strategy {
+    let strategy = QueueStrategy {
         processing: ProcessingStrategyType::SkipAllFailuresAndTimedOut,
         timeout: Duration::from_millis(100),
-        ..Strategy::default()
+        ..QueueStrategy::default()
     };
     let rig = Rig::new(1, strategy).await;
     let device = rig.device_in(0).await;
@@ -86,7 +86,7 @@ async fn the_time_of_a_pack_ends_its_scripts_where_late_messages_are_dropped() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_of_a_device_stay_in_their_order_through_scripts() {
     const MESSAGES: i64 = 500;
-    let rig = Rig::new(1, Strategy::default()).await;
+    let rig = Rig::new(1, QueueStrategy::default()).await;
     let (device, other) = (
         rig.device_in(0).await,
         rig.world.device("other", json!(null)).await,
@@ -120,7 +120,7 @@ async fn messages_of_a_device_stay_in_their_order_through_scripts() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stopping_program_fails_no_message_for_its_scripts() {
-    let rig = Rig::new(1, Strategy::default()).await;
+    let rig = Rig::new(1, QueueStrategy::default()).await;
     let device = rig.device_in(0).await;
     let failed = Seen::default();
     rig.chain(

@@ -3,28 +3,28 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fieldline_core::options::Span;
+use fieldline_core::options::HumanDuration;
 use fieldline_core::ports::IngestStore as _;
 use fieldline_model::{EntityId, TenantId};
 use tokio::sync::Semaphore;
 
 use super::rig::{Rig, Seen, eventually, node};
 use crate::lanes::{LaneCounts, LaneOptions};
-use crate::message::Msg;
-use crate::node::{Node, Step};
-use crate::strategy::Strategy;
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeResult};
+use crate::strategy::QueueStrategy;
 
 /// A queue that waits for an hour for what is late, but for patience.
-pub(super) fn patient() -> Strategy {
-    Strategy {
+pub(super) fn patient() -> QueueStrategy {
+    QueueStrategy {
         timeout: Duration::from_secs(3600),
-        ..Strategy::default()
+        ..QueueStrategy::default()
     }
 }
 
 pub(super) fn options() -> LaneOptions {
     LaneOptions {
-        patience: Span::millis(50),
+        patience: HumanDuration::millis(50),
         ..LaneOptions::default()
     }
 }
@@ -42,7 +42,7 @@ pub(super) struct Street {
 }
 
 impl Street {
-    pub(super) async fn new(strategy: Strategy, options: &LaneOptions) -> Self {
+    pub(super) async fn new(strategy: QueueStrategy, options: &LaneOptions) -> Self {
         let mut rig = Rig::shared(strategy, options).await;
         let slow = rig.device_in(0).await;
         let neighbour = rig.neighbour().await;
@@ -59,12 +59,12 @@ impl Street {
     /// What a node does with messages of the slow tenant; those of the neighbour go through it.
     pub(super) fn only_slow(
         &self,
-        does: impl Fn(&mut crate::node::Ctx<'_>, Msg) -> Step + Send + Sync + 'static,
+        does: impl Fn(&mut crate::node::NodeContext<'_>, RuleMessage) -> NodeResult + Send + Sync + 'static,
     ) -> Arc<dyn Node> {
         let (own, came) = (self.rig.world.tenant, self.came.clone());
         node(move |ctx, msg| {
             if msg.tenant != own {
-                return Step::success(msg);
+                return NodeResult::success(msg);
             }
             came.note(&msg);
             does(ctx, msg)
@@ -80,16 +80,19 @@ impl Street {
     }
 
     /// Waits for the gate where a message is meant.
-    pub(super) fn waits(&self, is_meant: impl Fn(&Msg) -> bool + Send + Sync + 'static) -> Arc<dyn Node> {
+    pub(super) fn waits(
+        &self,
+        is_meant: impl Fn(&RuleMessage) -> bool + Send + Sync + 'static,
+    ) -> Arc<dyn Node> {
         let gate = self.gate.clone();
         self.only_slow(move |_, msg| {
             if !is_meant(&msg) {
-                return Step::success(msg);
+                return NodeResult::success(msg);
             }
             let gate = gate.clone();
-            Step::wait(async move {
+            NodeResult::wait(async move {
                 let _permit = gate.acquire().await;
-                Step::success(msg)
+                NodeResult::success(msg)
             })
         })
     }
@@ -98,7 +101,7 @@ impl Street {
     pub(super) async fn works_long(&self) {
         let works = self.only_slow(|_, msg| {
             std::thread::sleep(Duration::from_millis(10));
-            Step::success(msg)
+            NodeResult::success(msg)
         });
         self.runs(vec![works]);
         self.slow_sends(1..=200).await;

@@ -9,26 +9,26 @@ use fieldline_model::{DeviceId, EntityId, RuleChainId, RuleNodeId};
 use uuid::Uuid;
 
 use super::rig::{Rig, Seen, eventually, node};
-use crate::book::BookListener;
-use crate::chain::Chain;
-use crate::node::Step;
-use crate::strategy::Strategy;
+use crate::book::ChainRegistryListener;
+use crate::chain::CompiledChain;
+use crate::node::NodeResult;
+use crate::strategy::QueueStrategy;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_kept_goes_with_its_node_its_entity_and_its_tenant() {
-    let rig = Rig::new(1, Strategy::default()).await;
+    let rig = Rig::new(1, QueueStrategy::default()).await;
     let [a, b] = [
         rig.world.device("a", ().into()).await,
         rig.world.device("b", ().into()).await,
     ];
     let keeps = node(|ctx, msg| {
-        ctx.keep(msg.subject(), 0, None, b"kept");
-        Step::success(msg)
+        ctx.set_state(msg.subject(), 0, None, b"kept");
+        NodeResult::success(msg)
     });
     let [old, stays] = [RuleNodeId::new(), RuleNodeId::new()];
     let chain = |ids: &[RuleNodeId]| {
         let nodes = ids.iter().map(|id| (*id, keeps.clone())).collect();
-        Chain::of(RuleChainId::new(), nodes, &[(0, 1, "Success")])
+        CompiledChain::of(RuleChainId::new(), nodes, &[(0, 1, "Success")])
     };
     let kept = async || -> Vec<(Uuid, EntityId)> {
         let rows = rig.store.states(rig.partition(0)).await.unwrap();
@@ -56,7 +56,7 @@ async fn what_is_kept_goes_with_its_node_its_entity_and_its_tenant() {
 
     rig.put(chain(&[stays]));
     becomes("states of the node that is gone", &[(stays, a), (stays, b)]).await;
-    let listener = BookListener(Arc::clone(&rig.world.common.book));
+    let listener = ChainRegistryListener(Arc::clone(&rig.world.common.book));
     listener.on_change(EntityChange::DeviceDeleted(rig.world.tenant, DeviceId(a.id)));
     becomes("states of the device that is gone", &[(stays, b)]).await;
     listener.on_change(EntityChange::TenantDeleted(rig.world.tenant));
@@ -66,21 +66,21 @@ async fn what_is_kept_goes_with_its_node_its_entity_and_its_tenant() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_in_the_midst_of_a_pack_stores_nothing_of_what_it_keeps_however_much_has_gone() {
-    let rig = Rig::new(1, Strategy::default()).await;
+    let rig = Rig::new(1, QueueStrategy::default()).await;
     let (device, came) = (rig.device_in(0).await, Seen::default());
     let keeps = {
         let came = came.clone();
         node(move |ctx, msg| {
-            ctx.keep(msg.subject(), 0, None, b"kept");
+            ctx.set_state(msg.subject(), 0, None, b"kept");
             came.note(&msg);
-            Step::wait(std::future::pending())
+            NodeResult::wait(std::future::pending())
         })
     };
     rig.chain(vec![keeps], &[]);
     rig.send(device, [1]).await;
     let service = rig.start().await;
     eventually("the message has not come", async || came.all() == [1]).await;
-    let listener = BookListener(Arc::clone(&rig.world.common.book));
+    let listener = ChainRegistryListener(Arc::clone(&rig.world.common.book));
     listener.on_change(EntityChange::DeviceDeleted(rig.world.tenant, DeviceId::new()));
     rig.stop(service, Duration::ZERO).await;
     // The message comes again, and would meet what it has kept already.

@@ -7,21 +7,21 @@ use std::time::Duration;
 use fieldline_core::ports::IngestStore as _;
 use fieldline_core::ports::{AttributeStore as _, Partition};
 use fieldline_model::entity::ProcessingStrategyType;
-use fieldline_model::kv::Value;
+use fieldline_model::kv::KvValue;
 use fieldline_model::timeseries::AttributeScope;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
 use super::rig::{Rig, Seen, eventually, node};
-use crate::message::Msg;
-use crate::node::{Label, Step};
-use crate::strategy::Strategy;
+use crate::message::RuleMessage;
+use crate::node::{ConnectionLabel, NodeResult};
+use crate::strategy::QueueStrategy;
 use crate::worker::rounds::MAX_SUSPENDED;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn thousands_of_acknowledge_nodes_in_a_row_need_no_deep_stack() {
     const NODES: usize = 5000;
-    let rig = Rig::new(1, Strategy::default()).await;
+    let rig = Rig::new(1, QueueStrategy::default()).await;
     let (device, seen) = (rig.device_in(0).await, Seen::default());
     let mut nodes = vec![rig.world.node("flow.TbAckNode", json!({})); NODES];
     nodes.push(seen.node());
@@ -35,9 +35,9 @@ async fn thousands_of_acknowledge_nodes_in_a_row_need_no_deep_stack() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_late_message_keeps_lands_in_the_partition_it_came_from() {
-    let strategy = Strategy {
+    let strategy = QueueStrategy {
         timeout: Duration::from_millis(1),
-        ..Strategy::default()
+        ..QueueStrategy::default()
     };
     let rig = Rig::new(2, strategy).await;
     let (early, late) = (rig.device_in(1).await, rig.device_in(0).await);
@@ -47,13 +47,13 @@ async fn what_a_late_message_keeps_lands_in_the_partition_it_came_from() {
         node(move |_, msg| {
             came.note(&msg);
             let (gate, waits) = (gate.clone(), msg.originator == late);
-            Step::wait(async move {
+            NodeResult::wait(async move {
                 if waits {
                     let _permit = gate.acquire().await;
                 }
-                Step::then(move |ctx| {
-                    ctx.keep(msg.subject(), 0, None, b"kept");
-                    Step::success(msg)
+                NodeResult::then(move |ctx| {
+                    ctx.set_state(msg.subject(), 0, None, b"kept");
+                    NodeResult::success(msg)
                 })
             })
         })
@@ -81,7 +81,7 @@ async fn what_a_late_message_keeps_lands_in_the_partition_it_came_from() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_attribute_messages_the_later_one_wins_however_long_the_first_read_takes() {
-    let rig = Rig::new(1, Strategy::default()).await;
+    let rig = Rig::new(1, QueueStrategy::default()).await;
     let device = rig.device_in(0).await;
     let saves = rig.world.node(
         "telemetry.TbMsgAttributesNode",
@@ -103,15 +103,15 @@ async fn of_two_attribute_messages_the_later_one_wins_however_long_the_first_rea
         stored.extend(rig.world.store.get(subject, scope, None).await.unwrap());
     }
     let values: Vec<_> = stored.into_iter().map(|stored| stored.value).collect();
-    assert_eq!(values, [Value::Long(2)]);
+    assert_eq!(values, [KvValue::Long(2)]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_messages_than_may_wait_are_all_submitted_however_late_that_is() {
-    let strategy = Strategy {
+    let strategy = QueueStrategy {
         processing: ProcessingStrategyType::SkipAllFailuresAndTimedOut,
         timeout: Duration::from_millis(50),
-        ..Strategy::default()
+        ..QueueStrategy::default()
     };
     let rig = Rig::new(1, strategy).await;
     let (device, came, gate) = (
@@ -124,9 +124,9 @@ async fn more_messages_than_may_wait_are_all_submitted_however_late_that_is() {
         node(move |_, msg| {
             came.note(&msg);
             let gate = gate.clone();
-            Step::wait(async move {
+            NodeResult::wait(async move {
                 let _permit = gate.acquire().await;
-                Step::success(msg)
+                NodeResult::success(msg)
             })
         })
     };
@@ -153,12 +153,12 @@ async fn more_messages_than_may_wait_are_all_submitted_however_late_that_is() {
 
 /// A message becomes more parts than may wait, each of which waits as it is told to; once there is no room for more, whoever
 /// waits for the gate may pass. All parts have to arrive.
-async fn divide(gate: Arc<Semaphore>, waits: impl Fn(Msg) -> Step + Send + Sync + 'static) {
+async fn divide(gate: Arc<Semaphore>, waits: impl Fn(RuleMessage) -> NodeResult + Send + Sync + 'static) {
     const PARTS: usize = MAX_SUSPENDED + 500;
-    let rig = Rig::new(1, Strategy::default()).await;
+    let rig = Rig::new(1, QueueStrategy::default()).await;
     let device = rig.device_in(0).await;
     let [came, gone] = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
-    let splits = node(|_, msg| Step::Many(vec![(msg, Label::SUCCESS); PARTS]));
+    let splits = node(|_, msg| NodeResult::Many(vec![(msg, ConnectionLabel::SUCCESS); PARTS]));
     let waits = {
         let came = came.clone();
         node(move |_, msg| {
@@ -170,7 +170,7 @@ async fn divide(gate: Arc<Semaphore>, waits: impl Fn(Msg) -> Step + Send + Sync 
         let gone = gone.clone();
         node(move |_, _| {
             gone.fetch_add(1, Ordering::AcqRel);
-            Step::Done
+            NodeResult::Done
         })
     };
     rig.chain(vec![splits, waits, ends], &[(0, 1, "Success"), (1, 2, "Success")]);
@@ -193,12 +193,12 @@ async fn of_one_message_that_becomes_thousands_no_more_wait_than_of_thousands() 
         let (gate, most) = (gate.clone(), most.clone());
         move |msg| {
             let (gate, waiting, most) = (gate.clone(), waiting.clone(), most.clone());
-            Step::wait(async move {
+            NodeResult::wait(async move {
                 let now = waiting.fetch_add(1, Ordering::AcqRel) + 1;
                 most.fetch_max(now, Ordering::AcqRel);
                 let _permit = gate.acquire().await;
                 waiting.fetch_sub(1, Ordering::AcqRel);
-                Step::success(msg)
+                NodeResult::success(msg)
             })
         }
     };
@@ -213,13 +213,13 @@ async fn thousands_that_wait_for_the_turn_of_one_that_has_come_back_do_not_wait_
         let gate = gate.clone();
         move |msg| {
             let (gate, turns) = (gate.clone(), turns.clone());
-            Step::wait(async move {
+            NodeResult::wait(async move {
                 let turn = turns.acquire_owned().await;
                 let _permit = gate.acquire().await;
                 // The turn is over when the worker has done its part.
-                Step::then(move |_| {
+                NodeResult::then(move |_| {
                     drop(turn);
-                    Step::success(msg)
+                    NodeResult::success(msg)
                 })
             })
         }

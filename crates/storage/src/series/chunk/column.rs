@@ -1,6 +1,6 @@
 //! Columns of a chunk: the cheapest of a few encodings for each, behind a code and a length.
 
-use fieldline_model::kv::{Corrupt, read_varint, take, take_array, write_varint};
+use fieldline_model::kv::{CorruptData, read_varint, take, take_array, write_varint};
 use pco::ChunkConfig;
 use pco::data_types::Number;
 use pco::standalone::{simple_compress, simple_decompress_into};
@@ -28,9 +28,9 @@ fn put(code: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-fn take_column<'a>(bytes: &mut &'a [u8]) -> Result<(u8, &'a [u8]), Corrupt> {
+fn take_column<'a>(bytes: &mut &'a [u8]) -> Result<(u8, &'a [u8]), CorruptData> {
     let [code] = take_array::<1>(bytes)?;
-    let length = usize::try_from(read_varint(bytes)?).map_err(|_| Corrupt("column too long"))?;
+    let length = usize::try_from(read_varint(bytes)?).map_err(|_| CorruptData("column too long"))?;
     Ok((code, take(bytes, length)?))
 }
 
@@ -56,13 +56,13 @@ fn put_pco<T: Number>(numbers: &[T], raw: impl FnOnce() -> Vec<u8>, out: &mut Ve
     }
 }
 
-fn take_pco<T: Number + Default>(bytes: &[u8], count: usize) -> Result<Vec<T>, Corrupt> {
+fn take_pco<T: Number + Default>(bytes: &[u8], count: usize) -> Result<Vec<T>, CorruptData> {
     // The memory is ours to choose: what the compressed bytes say about their length is only compared with it.
     let mut numbers = vec![T::default(); count];
     let progress =
-        simple_decompress_into(bytes, &mut numbers).map_err(|_| Corrupt("numbers do not decompress"))?;
+        simple_decompress_into(bytes, &mut numbers).map_err(|_| CorruptData("numbers do not decompress"))?;
     if !progress.finished || progress.n_processed != count {
-        return Err(Corrupt("wrong count of numbers"));
+        return Err(CorruptData("wrong count of numbers"));
     }
     Ok(numbers)
 }
@@ -81,7 +81,7 @@ pub(super) fn put_longs(numbers: &[i64], out: &mut Vec<u8>) {
     );
 }
 
-pub(super) fn take_longs(bytes: &mut &[u8], count: usize) -> Result<Vec<i64>, Corrupt> {
+pub(super) fn take_longs(bytes: &mut &[u8], count: usize) -> Result<Vec<i64>, CorruptData> {
     let (code, mut column) = take_column(bytes)?;
     match code {
         STEP => {
@@ -97,14 +97,14 @@ pub(super) fn take_longs(bytes: &mut &[u8], count: usize) -> Result<Vec<i64>, Co
         }
         PCO => take_pco(column, count),
         RAW => take_raw(column, count).map(|numbers| numbers.map(i64::from_le_bytes).collect()),
-        _ => Err(Corrupt("unknown encoding of longs")),
+        _ => Err(CorruptData("unknown encoding of longs")),
     }
 }
 
-fn take_raw(column: &[u8], count: usize) -> Result<impl Iterator<Item = [u8; 8]>, Corrupt> {
+fn take_raw(column: &[u8], count: usize) -> Result<impl Iterator<Item = [u8; 8]>, CorruptData> {
     let (numbers, rest) = column.as_chunks::<8>();
     if numbers.len() != count || !rest.is_empty() {
-        return Err(Corrupt("wrong count of plain numbers"));
+        return Err(CorruptData("wrong count of plain numbers"));
     }
     Ok(numbers.iter().copied())
 }
@@ -122,13 +122,13 @@ pub(super) fn put_doubles(numbers: &[f64], out: &mut Vec<u8>) {
     );
 }
 
-pub(super) fn take_doubles(bytes: &mut &[u8], count: usize) -> Result<Vec<f64>, Corrupt> {
+pub(super) fn take_doubles(bytes: &mut &[u8], count: usize) -> Result<Vec<f64>, CorruptData> {
     let (code, mut column) = take_column(bytes)?;
     match code {
         STEP => Ok(vec![f64::from_le_bytes(take_array(&mut column)?); count]),
         PCO => take_pco(column, count),
         RAW => take_raw(column, count).map(|numbers| numbers.map(f64::from_le_bytes).collect()),
-        _ => Err(Corrupt("unknown encoding of doubles")),
+        _ => Err(CorruptData("unknown encoding of doubles")),
     }
 }
 
@@ -149,7 +149,7 @@ pub(super) fn put_bools(bits: &[bool], out: &mut Vec<u8>) {
     put(BITS, &bytes, out);
 }
 
-pub(super) fn take_bools(bytes: &mut &[u8], count: usize) -> Result<Vec<bool>, Corrupt> {
+pub(super) fn take_bools(bytes: &mut &[u8], count: usize) -> Result<Vec<bool>, CorruptData> {
     let (code, mut column) = take_column(bytes)?;
     match code {
         STEP => Ok(vec![take_array::<1>(&mut column)? != [0]; count]),
@@ -158,7 +158,7 @@ pub(super) fn take_bools(bytes: &mut &[u8], count: usize) -> Result<Vec<bool>, C
             .flat_map(|byte| (0..8).map(move |bit| byte >> bit & 1 == 1))
             .take(count)
             .collect()),
-        _ => Err(Corrupt("unknown encoding of booleans")),
+        _ => Err(CorruptData("unknown encoding of booleans")),
     }
 }
 
@@ -174,7 +174,7 @@ pub(super) fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     put(LZ4, &column, out);
 }
 
-pub(super) fn take_bytes(bytes: &mut &[u8]) -> Result<Vec<u8>, Corrupt> {
+pub(super) fn take_bytes(bytes: &mut &[u8]) -> Result<Vec<u8>, CorruptData> {
     let (code, mut column) = take_column(bytes)?;
     match code {
         RAW => Ok(column.to_vec()),
@@ -182,15 +182,15 @@ pub(super) fn take_bytes(bytes: &mut &[u8]) -> Result<Vec<u8>, Corrupt> {
             let size = usize::try_from(read_varint(&mut column)?).unwrap_or(usize::MAX);
             // A compressed byte stands for at most 255 bytes.
             if size > MAX_TEXT_BYTES || size / 255 > column.len() {
-                return Err(Corrupt("text is larger than it can be"));
+                return Err(CorruptData("text is larger than it can be"));
             }
-            let text =
-                lz4_flex::block::decompress(column, size).map_err(|_| Corrupt("text does not decompress"))?;
+            let text = lz4_flex::block::decompress(column, size)
+                .map_err(|_| CorruptData("text does not decompress"))?;
             if text.len() != size {
-                return Err(Corrupt("text has another length"));
+                return Err(CorruptData("text has another length"));
             }
             Ok(text)
         }
-        _ => Err(Corrupt("unknown encoding of text")),
+        _ => Err(CorruptData("unknown encoding of text")),
     }
 }

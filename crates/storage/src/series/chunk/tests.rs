@@ -1,31 +1,31 @@
-use fieldline_model::kv::Value;
+use fieldline_model::kv::KvValue;
 use proptest::prelude::*;
 
 use super::*;
 
-fn any_value() -> impl Strategy<Value = Value> {
+fn any_value() -> impl Strategy<Value = KvValue> {
     prop_oneof![
-        any::<bool>().prop_map(Value::Bool),
-        any::<i64>().prop_map(Value::Long),
+        any::<bool>().prop_map(KvValue::Bool),
+        any::<i64>().prop_map(KvValue::Long),
         prop::num::f64::ANY
             .prop_filter("finite", |number| number.is_finite())
-            .prop_map(Value::Double),
-        ".{0,12}".prop_map(|text| Value::Text(text.into())),
-        Just(Value::Json("[1]".into())),
+            .prop_map(KvValue::Double),
+        ".{0,12}".prop_map(|text| KvValue::Text(text.into())),
+        Just(KvValue::Json("[1]".into())),
     ]
 }
 
 /// Points of one type, as series mostly are, or of all.
-fn values() -> impl Strategy<Value = Vec<Value>> {
+fn values() -> impl Strategy<Value = Vec<KvValue>> {
     use proptest::collection::vec;
     prop_oneof![
         vec(any_value(), 1..300),
-        vec((-50i64..50).prop_map(Value::Long), 1..600),
+        vec((-50i64..50).prop_map(KvValue::Long), 1..600),
         vec(
-            (0i32..5000).prop_map(|n| Value::Double(f64::from(n) / 10.0)),
+            (0i32..5000).prop_map(|n| KvValue::Double(f64::from(n) / 10.0)),
             1..600
         ),
-        vec(any::<bool>().prop_map(Value::Bool), 1..100),
+        vec(any::<bool>().prop_map(KvValue::Bool), 1..100),
     ]
 }
 
@@ -95,7 +95,7 @@ fn regular_series_take_little_room() {
         .map(|n| StoredPoint {
             ts: 1_700_000_000_000 + n * 900_000,
             ttl: 0,
-            value: Value::Long(17),
+            value: KvValue::Long(17),
         })
         .collect();
     assert!(encode(&points).len() < 80);

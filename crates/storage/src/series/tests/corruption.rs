@@ -2,24 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
-use fieldline_core::ports::{RowParts, StoreErrorKind, TelemetryRow, TimeSeriesStore};
-use fieldline_model::kv::{Value, pack};
-use fieldline_model::timeseries::{Order, Point, RangeQuery};
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_core::ports::{StoreErrorKind, TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore};
+use fieldline_model::kv::{KvValue, pack};
+use fieldline_model::timeseries::{DataPoint, PointOrder, RangeQuery};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
 use uuid::Uuid;
 
 use super::super::keys;
 use super::World;
 
-fn subject(of: u128) -> Subject {
-    Subject::device(TenantId(Uuid::from_u128(1)), DeviceId(Uuid::from_u128(of)))
+fn subject(of: u128) -> EntityKey {
+    EntityKey::device(TenantId(Uuid::from_u128(1)), DeviceId(Uuid::from_u128(of)))
 }
 
-fn points(of: u128) -> Vec<Point> {
+fn points(of: u128) -> Vec<DataPoint> {
     (0..200)
-        .map(|n| Point {
+        .map(|n| DataPoint {
             ts: 1_000 * n + n % 7,
-            value: Value::Long((n * 37 + of as i64) % 1009),
+            value: KvValue::Long((n * 37 + of as i64) % 1009),
         })
         .collect()
 }
@@ -39,7 +39,7 @@ async fn fill(world: &World, subjects: u128) {
             .iter()
             .zip(&values)
             .map(|(point, values)| TelemetryRow {
-                parts: RowParts::ALL,
+                parts: TelemetrySaveStrategy::ALL,
                 subject: subject(of),
                 ts: point.ts,
                 ttl_seconds: 0,
@@ -54,14 +54,14 @@ const ALL: RangeQuery = RangeQuery {
     start: i64::MIN,
     end: i64::MAX,
     limit: usize::MAX,
-    order: Order::Ascending,
+    order: PointOrder::Ascending,
 };
 
 #[tokio::test]
 async fn a_corrupt_chunk_fails_its_series_only_and_keeps_its_new_points() {
     let world = World::new();
     fill(&world, 2).await;
-    world.store().pack_now().unwrap();
+    world.store().compact_now().unwrap();
     let engine = world.store().engine().unwrap();
     let prefix = keys::series_prefix(&keys::subject_key(subject(0)), "k");
     let (key, value) = engine
@@ -87,24 +87,24 @@ async fn a_corrupt_chunk_fails_its_series_only_and_keeps_its_new_points() {
 
     // New points of the damaged chunk's time stay readable as rows when the packer cannot merge them.
     let mut late = Vec::new();
-    pack("k", Value::Long(-1).as_ref(), &mut late);
+    pack("k", KvValue::Long(-1).as_ref(), &mut late);
     let row = TelemetryRow {
-        parts: RowParts::ALL,
+        parts: TelemetrySaveStrategy::ALL,
         subject: subject(0),
         ts: 300_000,
         ttl_seconds: 0,
         values: &late,
     };
     TimeSeriesStore::save(&*store, &[row]).await.unwrap();
-    store.pack_now().unwrap();
+    store.compact_now().unwrap();
     assert_eq!(store.range(subject(1), "k", ALL).await.unwrap(), points(1));
     let engine = store.engine().unwrap();
     engine.chunks.insert(key, value).unwrap();
     drop(engine);
     let mut expected = points(0);
-    expected.push(Point {
+    expected.push(DataPoint {
         ts: 300_000,
-        value: Value::Long(-1),
+        value: KvValue::Long(-1),
     });
     assert_eq!(store.range(subject(0), "k", ALL).await.unwrap(), expected);
 }
@@ -126,7 +126,7 @@ fn files(dir: &Path, found: &mut Vec<PathBuf>) {
 async fn a_flipped_byte_in_a_file_is_an_error_or_harmless() {
     let world = World::new();
     fill(&world, 20).await;
-    world.store().pack_now().unwrap();
+    world.store().compact_now().unwrap();
     fill(&world, 10).await;
     let engine = world.store().engine().unwrap();
     for table in [&engine.chunks, &engine.latest, &engine.active().unwrap().rows] {

@@ -5,11 +5,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use fieldline_core::ports::{
-    Effects, IngestStore, Offset, Partition, QueueId, RowParts, StoreErrorKind, TelemetryRow, TimeSeriesStore,
+    IngestStore, Offset, Partition, QueueId, StoreEffects, StoreErrorKind, TelemetryRow,
+    TelemetrySaveStrategy, TimeSeriesStore,
 };
-use fieldline_model::kv::{Value, pack};
-use fieldline_model::timeseries::{Order, RangeQuery};
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_model::kv::{KvValue, pack};
+use fieldline_model::timeseries::{PointOrder, RangeQuery};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
 use fieldline_testkit::clock::ManualClock;
 use uuid::Uuid;
 
@@ -22,8 +23,8 @@ const PARTITION: Partition = Partition {
 };
 const ROWS: i64 = 500;
 
-fn subject() -> Subject {
-    Subject::device(TenantId(Uuid::from_u128(1)), DeviceId(Uuid::from_u128(2)))
+fn subject() -> EntityKey {
+    EntityKey::device(TenantId(Uuid::from_u128(1)), DeviceId(Uuid::from_u128(2)))
 }
 
 /// A file that leaves only so much room on the disk.
@@ -42,8 +43,8 @@ async fn apply(store: &SeriesStore, batch: i64) -> Result<(), StoreErrorKind> {
     let values: Vec<Vec<u8>> = (0..ROWS)
         .map(|n| {
             let mut out = Vec::new();
-            pack("k", Value::Long(batch * ROWS + n).as_ref(), &mut out);
-            pack("t", Value::Text(format!("{n}{text}").into()).as_ref(), &mut out);
+            pack("k", KvValue::Long(batch * ROWS + n).as_ref(), &mut out);
+            pack("t", KvValue::Text(format!("{n}{text}").into()).as_ref(), &mut out);
             out
         })
         .collect();
@@ -51,14 +52,14 @@ async fn apply(store: &SeriesStore, batch: i64) -> Result<(), StoreErrorKind> {
         .iter()
         .zip(0..)
         .map(|(values, n)| TelemetryRow {
-            parts: RowParts::ALL,
+            parts: TelemetrySaveStrategy::ALL,
             subject: subject(),
             ts: batch * ROWS + n,
             ttl_seconds: 0,
             values,
         })
         .collect();
-    let effects = Effects {
+    let effects = StoreEffects {
         states: Vec::new(),
         telemetry,
         attributes: Vec::new(),
@@ -75,11 +76,11 @@ async fn assert_holds(store: &SeriesStore, batches: i64) {
         start: i64::MIN,
         end: i64::MAX,
         limit: usize::MAX,
-        order: Order::Ascending,
+        order: PointOrder::Ascending,
     };
     let found = store.range(subject(), "k", all).await.unwrap();
     let found: Vec<_> = found.into_iter().map(|point| (point.ts, point.value)).collect();
-    let expected: Vec<_> = (0..batches * ROWS).map(|n| (n, Value::Long(n))).collect();
+    let expected: Vec<_> = (0..batches * ROWS).map(|n| (n, KvValue::Long(n))).collect();
     assert!(
         found == expected,
         "{} points instead of {}",
@@ -104,7 +105,7 @@ async fn fills_and_recovers(dir: &Path, room: u64, options: &Options) {
             Ok(()) => batch += 1,
             Err(kind) => break kind,
         }
-        let _ = store.pack_step();
+        let _ = store.compact_step();
     };
     assert_eq!(refused, StoreErrorKind::DiskFull);
     assert_eq!(apply(&store, batch).await, Err(StoreErrorKind::DiskFull));
@@ -125,7 +126,7 @@ async fn fills_and_recovers(dir: &Path, room: u64, options: &Options) {
     assert_holds(&store, batch).await;
     let positions = store.checkpoint().await.unwrap();
     assert_eq!(positions, [(PARTITION, Offset(batch as u64))]);
-    store.pack_now().unwrap();
+    store.compact_now().unwrap();
     assert_holds(&store, batch).await;
     store.close().unwrap();
     let store = SeriesStore::open(&data, options, clock).unwrap();

@@ -3,29 +3,29 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use fieldline_core::ports::{Gone, TelemetryRow, TimeSeriesStore, ValueRemoval};
-use fieldline_model::kv::{self, Value};
-use fieldline_model::timeseries::Point;
+use fieldline_core::ports::{TelemetryRow, TimeSeriesStore, ValueRemoval, ValueRemovalScope};
+use fieldline_model::kv::{self, KvValue};
+use fieldline_model::timeseries::DataPoint;
 use fjall::{Database, KeyspaceCreateOptions, PersistMode};
 
 use super::heads::{ALL, runtime, subject};
 use super::{World, quiet};
 use crate::series::{Options, SeriesStore, keys, pack};
 use fieldline_core::options::ByteSize;
-use fieldline_core::ports::RowParts;
+use fieldline_core::ports::TelemetrySaveStrategy;
 use fieldline_testkit::clock::ManualClock;
 
 const KIB: usize = 1024;
 
-fn text(fill: &str, length: usize) -> Value {
-    Value::Text(fill.repeat(length).into())
+fn text(fill: &str, length: usize) -> KvValue {
+    KvValue::Text(fill.repeat(length).into())
 }
 
-fn save(store: &SeriesStore, of: u8, ts: i64, value: &Value) {
+fn save(store: &SeriesStore, of: u8, ts: i64, value: &KvValue) {
     let mut packed = Vec::new();
     kv::pack("k", value.as_ref(), &mut packed);
     let row = TelemetryRow {
-        parts: RowParts::ALL,
+        parts: TelemetrySaveStrategy::ALL,
         subject: subject(of),
         ts,
         ttl_seconds: 0,
@@ -34,7 +34,7 @@ fn save(store: &SeriesStore, of: u8, ts: i64, value: &Value) {
     runtime().block_on(TimeSeriesStore::save(store, &[row])).unwrap();
 }
 
-fn points(store: &SeriesStore, of: u8) -> Vec<Point> {
+fn points(store: &SeriesStore, of: u8) -> Vec<DataPoint> {
     runtime().block_on(store.range(subject(of), "k", ALL)).unwrap()
 }
 
@@ -62,7 +62,7 @@ fn packed_epochs_leave_no_files_behind() {
     let cycle = |n: usize| {
         let value = text("x", 300 * KIB + n);
         (0..4).for_each(|of| save(&store, of, 1, &value));
-        store.pack_now().unwrap();
+        store.compact_now().unwrap();
         assert_eq!(points(&store, 0).last().unwrap().value, value);
     };
     (0..20).for_each(cycle);
@@ -79,7 +79,7 @@ fn packed_epochs_leave_no_files_behind() {
 #[test]
 fn an_epoch_that_is_packed_in_part_takes_no_rows_after_a_restart() {
     let world = World::new();
-    save(&world.store(), 5, 1, &Value::Long(5));
+    save(&world.store(), 5, 1, &KvValue::Long(5));
     let engine = world.store().engine().unwrap();
     let epoch = engine.active().unwrap().number;
     // As a crash leaves it between two steps.
@@ -88,8 +88,8 @@ fn an_epoch_that_is_packed_in_part_takes_no_rows_after_a_restart() {
     drop(engine);
     world.damage(|_| {}).unwrap();
     // A row that lies before what is packed already.
-    save(&world.store(), 2, 1, &Value::Long(2));
-    world.store().pack_now().unwrap();
+    save(&world.store(), 2, 1, &KvValue::Long(2));
+    world.store().compact_now().unwrap();
     for of in [2, 5] {
         assert_eq!(times(&world.store(), of), [1], "{of}");
     }
@@ -110,21 +110,25 @@ fn an_epoch_without_rows_is_looked_at_once_when_it_is_due() {
         assert_eq!(world.store().engine().unwrap().sealed_count(), 0);
     };
     // All that a restart finds is the mark of an epoch that is packed.
-    save(&world.store(), 0, 1, &Value::Long(1));
-    world.store().pack_now().unwrap();
+    save(&world.store(), 0, 1, &KvValue::Long(1));
+    world.store().compact_now().unwrap();
     world.damage(|_| {}).unwrap();
     after_its_time();
     assert!(!is_due());
     // Its rows were deleted.
-    save(&world.store(), 1, 1, &Value::Long(1));
+    save(&world.store(), 1, 1, &KvValue::Long(1));
     runtime()
-        .block_on(world.store().remove(&[Gone::Subject(subject(1))], &[]))
+        .block_on(
+            world
+                .store()
+                .remove(&[ValueRemovalScope::Subject(subject(1))], &[]),
+        )
         .unwrap();
     assert!(is_due());
     after_its_time();
     assert!(!is_due());
     // The next row counts again.
-    save(&world.store(), 1, 2, &Value::Long(1));
+    save(&world.store(), 1, 2, &KvValue::Long(1));
     assert!(is_due());
     world.store().close().unwrap();
 }
@@ -132,15 +136,19 @@ fn an_epoch_without_rows_is_looked_at_once_when_it_is_due() {
 #[test]
 fn what_was_deleted_after_packing_does_not_come_back_from_rows_that_are_not_gone_yet() {
     let world = World::new();
-    save(&world.store(), 0, 1, &Value::Long(1));
-    world.store().pack_now().unwrap();
+    save(&world.store(), 0, 1, &KvValue::Long(1));
+    world.store().compact_now().unwrap();
     runtime()
-        .block_on(world.store().remove(&[Gone::Subject(subject(0))], &[]))
+        .block_on(
+            world
+                .store()
+                .remove(&[ValueRemovalScope::Subject(subject(0))], &[]),
+        )
         .unwrap();
     world.crash();
     assert_eq!(times(&world.store(), 0), [0; 0]);
-    save(&world.store(), 0, 2, &Value::Long(2));
-    world.store().pack_now().unwrap();
+    save(&world.store(), 0, 2, &KvValue::Long(2));
+    world.store().compact_now().unwrap();
     assert_eq!(times(&world.store(), 0), [2]);
     world.store().close().unwrap();
 }
@@ -151,7 +159,7 @@ fn what_was_deleted_after_packing_does_not_come_back_from_rows_that_are_not_gone
 fn a_store_of_the_format_before_is_brought_up() {
     let world = World::new();
     for of in [3, 4, 5] {
-        save(&world.store(), of, 1, &Value::Long(of.into()));
+        save(&world.store(), of, 1, &KvValue::Long(of.into()));
     }
     let to_before = |dir: &Path| {
         let db = Database::builder(dir).open().unwrap();
@@ -194,7 +202,7 @@ fn a_store_of_the_format_before_is_brought_up() {
     assert_eq!(stored(&world.store()), all, "it is done once");
     let names = world.store().engine().unwrap().db.list_keyspace_names();
     assert!(!names.iter().any(|name| name.starts_with("blocks-")), "{names:?}");
-    world.store().pack_now().unwrap();
+    world.store().compact_now().unwrap();
     assert_eq!(stored(&world.store()), all);
     world.store().close().unwrap();
 }

@@ -3,13 +3,13 @@
 use std::sync::atomic::Ordering;
 
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, DeleteSeries, Effects, Gone, IngestStore, Offset, RowParts, StoreErrorKind,
-    StoreResult, TelemetryRow, TimeSeriesStore, ValueRemoval,
+    AttributeRow, AttributeStore, IngestStore, Offset, SeriesDeletion, StoreEffects, StoreErrorKind,
+    StoreResult, TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore, ValueRemoval, ValueRemovalScope,
 };
-use fieldline_model::kv::{Value, ValueRef, pack};
+use fieldline_model::kv::{KvValue, KvValueRef, pack};
 use fieldline_model::timeseries::AttributeScope;
 
-use super::super::health::Health;
+use super::super::health::SeriesHealth;
 use super::super::read::read_header;
 use super::World;
 use super::heads::{ALL, partition, subject};
@@ -17,7 +17,7 @@ use crate::series::SeriesStore;
 
 fn packed(name: &str, value: i64) -> Vec<u8> {
     let mut out = Vec::new();
-    pack(name, ValueRef::Long(value), &mut out);
+    pack(name, KvValueRef::Long(value), &mut out);
     out
 }
 
@@ -26,7 +26,7 @@ fn row(ts: i64, values: &[u8]) -> TelemetryRow<'_> {
         subject: subject(0),
         ts,
         ttl_seconds: 0,
-        parts: RowParts::ALL,
+        parts: TelemetrySaveStrategy::ALL,
         values,
     }
 }
@@ -46,7 +46,7 @@ async fn save_attribute(store: &SeriesStore, name: &str, value: i64) -> StoreRes
 }
 
 /// All that readers see: attributes, latest values, points.
-async fn sight(store: &SeriesStore) -> (Vec<(String, Value)>, Vec<(i64, Value)>, Vec<(i64, Value)>) {
+async fn sight(store: &SeriesStore) -> (Vec<(String, KvValue)>, Vec<(i64, KvValue)>, Vec<(i64, KvValue)>) {
     let attributes = AttributeStore::get(store, subject(0), AttributeScope::Server, None)
         .await
         .unwrap();
@@ -78,7 +78,7 @@ async fn a_direct_write_that_fails_is_seen_by_nobody() {
         "{before:?}"
     );
 
-    let delete = |range| DeleteSeries {
+    let delete = |range| SeriesDeletion {
         range,
         delete_latest: true,
         rewrite_latest: true,
@@ -88,7 +88,7 @@ async fn a_direct_write_that_fails_is_seen_by_nobody() {
         let engine = store.engine().unwrap();
         engine.fails.store(fail, Ordering::Relaxed);
         // The store goes on only after a restart; the test does not wait for one.
-        *store.health.lock() = Health::Good;
+        *store.health.lock() = SeriesHealth::Good;
     };
     for attempt in 0..6 {
         fails(true);
@@ -100,7 +100,7 @@ async fn a_direct_write_that_fails_is_seen_by_nobody() {
                 .await
                 .map(drop),
             4 => TimeSeriesStore::delete(&*store, subject(0), &keys, delete(Some((0, 15)))).await,
-            _ => store.remove(&[Gone::Subject(subject(0))], &[]).await,
+            _ => store.remove(&[ValueRemovalScope::Subject(subject(0))], &[]).await,
         };
         assert!(done.is_err(), "attempt {attempt}");
         assert_eq!(sight(&store).await, before, "attempt {attempt}");
@@ -123,7 +123,7 @@ async fn values_that_cannot_be_read_for_a_moment_are_not_corrupt_and_not_replace
     let refused = store.latest(subject(0), None).await.unwrap_err();
     assert_eq!(refused.kind(), StoreErrorKind::Unavailable);
     let values = packed("k", 0);
-    let older = Effects {
+    let older = StoreEffects {
         states: Vec::new(),
         telemetry: vec![row(5, &values)],
         attributes: Vec::new(),
@@ -133,8 +133,8 @@ async fn values_that_cannot_be_read_for_a_moment_are_not_corrupt_and_not_replace
     store.latest.fails.store(false, Ordering::Relaxed);
     store.apply(partition(0), Offset(1), &older).await.unwrap();
     let (_, latest, points) = sight(&store).await;
-    assert_eq!(latest, [(10, Value::Long(1))]);
-    assert_eq!(points, [(5, Value::Long(0)), (10, Value::Long(1))]);
+    assert_eq!(latest, [(10, KvValue::Long(1))]);
+    assert_eq!(points, [(5, KvValue::Long(0)), (10, KvValue::Long(1))]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -142,7 +142,7 @@ async fn a_point_at_the_end_of_time_is_packed_like_any_other() {
     let world = World::new();
     let store = world.store();
     save_point(&store, i64::MAX, 1).await.unwrap();
-    store.pack_now().unwrap();
+    store.compact_now().unwrap();
     let engine = store.engine().unwrap();
     let last: Vec<i64> = engine
         .chunks

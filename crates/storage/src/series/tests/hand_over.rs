@@ -1,11 +1,11 @@
 //! What one subject has is handed over to another, wherever it is.
 
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, Effects, IngestStore as _, RowParts, TelemetryRow, TimeSeriesStore,
-    ValueHandOver as _,
+    AttributeRow, AttributeStore, IngestStore as _, StoreEffects, TelemetryRow, TelemetrySaveStrategy,
+    TimeSeriesStore, ValueTransfer as _,
 };
-use fieldline_model::kv::{self, Value};
-use fieldline_model::timeseries::{AttributeScope, Point};
+use fieldline_model::kv::{self, KvValue};
+use fieldline_model::timeseries::{AttributeScope, DataPoint};
 
 use super::World;
 use super::heads::{ALL, partition, runtime, subject};
@@ -16,14 +16,14 @@ const NEW: u8 = 2;
 
 fn packed(name: &str, value: i64) -> Vec<u8> {
     let mut packed = Vec::new();
-    kv::pack(name, kv::ValueRef::Long(value), &mut packed);
+    kv::pack(name, kv::KvValueRef::Long(value), &mut packed);
     packed
 }
 
 fn save(store: &SeriesStore, of: u8, ts: i64, value: i64) {
     let values = packed("k", value);
     let row = TelemetryRow {
-        parts: RowParts::ALL,
+        parts: TelemetrySaveStrategy::ALL,
         subject: subject(of),
         ts,
         ttl_seconds: 0,
@@ -35,9 +35,9 @@ fn save(store: &SeriesStore, of: u8, ts: i64, value: i64) {
 /// As a device's message is stored: in memory until the next checkpoint.
 fn amend(store: &SeriesStore, of: u8, ts: i64, value: i64) {
     let values = packed("k", value);
-    let effects = Effects {
+    let effects = StoreEffects {
         telemetry: vec![TelemetryRow {
-            parts: RowParts::ALL,
+            parts: TelemetrySaveStrategy::ALL,
             subject: subject(of),
             ts,
             ttl_seconds: 0,
@@ -46,7 +46,9 @@ fn amend(store: &SeriesStore, of: u8, ts: i64, value: i64) {
         attributes: Vec::new(),
         states: Vec::new(),
     };
-    runtime().block_on(store.amend(partition(0), &effects)).unwrap();
+    runtime()
+        .block_on(store.apply_between_records(partition(0), &effects))
+        .unwrap();
 }
 
 fn note(store: &SeriesStore, of: u8, name: &str, ts: i64, value: i64) {
@@ -65,21 +67,21 @@ fn points(store: &SeriesStore, of: u8) -> Vec<(i64, i64)> {
     found.iter().map(plain).collect()
 }
 
-fn plain(point: &Point) -> (i64, i64) {
+fn plain(point: &DataPoint) -> (i64, i64) {
     match point.value {
-        Value::Long(value) => (point.ts, value),
+        KvValue::Long(value) => (point.ts, value),
         ref other => panic!("{other:?}"),
     }
 }
 
-fn attributes(store: &SeriesStore, of: u8) -> Vec<(String, Value)> {
+fn attributes(store: &SeriesStore, of: u8) -> Vec<(String, KvValue)> {
     let found = runtime().block_on(store.get(subject(of), AttributeScope::Client, None));
     let found = found.unwrap().into_iter();
     found.map(|attribute| (attribute.key, attribute.value)).collect()
 }
 
 fn hand_over(store: &SeriesStore) -> bool {
-    let handed = store.hand_over(subject(OLD), subject(NEW));
+    let handed = store.transfer(subject(OLD), subject(NEW));
     runtime().block_on(handed).unwrap()
 }
 
@@ -88,7 +90,7 @@ fn everything_goes_over_once_and_survives_packing_and_a_crash() {
     let world = World::new();
     // In a chunk, in an epoch that is packed up to a place behind the new subject, and in memory.
     save(&world.store(), OLD, 1, 1);
-    world.store().pack_now().unwrap();
+    world.store().compact_now().unwrap();
     save(&world.store(), OLD, 2, 2);
     save(&world.store(), OLD, 2, 22);
     let engine = world.store().engine().unwrap();
@@ -112,7 +114,10 @@ fn everything_goes_over_once_and_survives_packing_and_a_crash() {
             latest.iter().map(|one| plain(&one.point)).collect::<Vec<_>>(),
             [(3, 3)]
         );
-        let expected = [("a".to_owned(), Value::Long(1)), ("b".to_owned(), Value::Long(2))];
+        let expected = [
+            ("a".to_owned(), KvValue::Long(1)),
+            ("b".to_owned(), KvValue::Long(2)),
+        ];
         assert_eq!(attributes(store, NEW), expected);
         assert_eq!(attributes(store, OLD), []);
         assert_eq!(runtime().block_on(store.keys(subject(OLD))).unwrap(), [""; 0]);
@@ -121,7 +126,7 @@ fn everything_goes_over_once_and_survives_packing_and_a_crash() {
     assert!(!hand_over(&world.store()));
     world.crash();
     check(&world.store());
-    world.store().pack_now().unwrap();
+    world.store().compact_now().unwrap();
     check(&world.store());
     world.store().close().unwrap();
 }
@@ -134,12 +139,12 @@ fn chunks_that_meet_chunks_become_one_series() {
         times
             .into_iter()
             .for_each(|ts| save(&store, of, ts, i64::from(of)));
-        store.pack_now().unwrap();
+        store.compact_now().unwrap();
     }
     assert!(hand_over(&store));
     let both = [(1, 5), (2, 2), (4, 5), (5, 2), (7, 5), (8, 2)];
     assert_eq!(points(&store, NEW), both);
-    store.pack_now().unwrap();
+    store.compact_now().unwrap();
     assert_eq!(points(&store, NEW), both);
     assert_eq!(points(&store, OLD), []);
     store.close().unwrap();

@@ -4,18 +4,18 @@
 use std::collections::BTreeMap;
 
 use fieldline_core::ports::{
-    DeleteSeries, Effects, Gone, IngestStore, Offset, Partition, QueueId, RowParts, StoreError,
-    StoreErrorKind, TelemetryRow, TimeSeriesStore, ValueRemoval,
+    IngestStore, Offset, Partition, QueueId, SeriesDeletion, StoreEffects, StoreError, StoreErrorKind,
+    TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore, ValueRemoval, ValueRemovalScope,
 };
-use fieldline_model::kv::{Value, pack};
-use fieldline_model::timeseries::{Aggregation, Bucket, Order, RangeQuery};
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_model::kv::{KvValue, pack};
+use fieldline_model::timeseries::{Aggregation, AggregationBucket, PointOrder, RangeQuery};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
 use fieldline_testkit::clock::ManualClock;
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 use uuid::Uuid;
 
-use super::super::health::Health;
+use super::super::health::SeriesHealth;
 use super::super::{SeriesStore, block};
 use super::pages::POINT_BYTES;
 use super::{World, quiet};
@@ -27,11 +27,11 @@ pub(super) const ALL: RangeQuery = RangeQuery {
     start: i64::MIN,
     end: i64::MAX,
     limit: usize::MAX,
-    order: Order::Ascending,
+    order: PointOrder::Ascending,
 };
 
-pub(super) fn subject(of: u8) -> Subject {
-    Subject::device(
+pub(super) fn subject(of: u8) -> EntityKey {
+    EntityKey::device(
         TenantId(Uuid::from_u128(7)),
         // All but the last are in one shard.
         DeviceId(Uuid::from_u128(match of {
@@ -68,12 +68,12 @@ impl Row {
         let mut out = Vec::new();
         for (at, name) in NAMES.iter().enumerate() {
             if self.names & (1 << at) != 0 {
-                pack(name, Value::Long(self.value).as_ref(), &mut out);
+                pack(name, KvValue::Long(self.value).as_ref(), &mut out);
             }
         }
         if self.large {
             let text = "x".repeat(block::BLOCK_BYTES / 2);
-            pack("padding", Value::Text(text.into()).as_ref(), &mut out);
+            pack("padding", KvValue::Text(text.into()).as_ref(), &mut out);
         }
         out
     }
@@ -165,7 +165,7 @@ impl Model {
             .map(|(ts, value)| (*ts, *value))
             .filter(|(ts, _)| (query.start..query.end).contains(ts))
             .collect();
-        if query.order == Order::Descending {
+        if query.order == PointOrder::Descending {
             found.reverse();
         }
         found.truncate(query.limit);
@@ -179,18 +179,18 @@ pub(super) fn flush(store: &SeriesStore, is_committed: bool, is_known: bool) {
     let engine = store.engine().unwrap();
     let epoch = engine.active().unwrap();
     let mut batch = engine.batch(16);
-    let leaving = store.heads.leave(&epoch, &mut batch, 0);
+    let leaving = store.heads.flush(&epoch, &mut batch, 0);
     if is_committed {
         engine.commit(batch, &[&epoch.rows]).unwrap();
     }
     if is_committed && is_known {
-        store.heads.left(leaving);
+        store.heads.flushed(leaving);
     }
 }
 
 async fn apply(store: &SeriesStore, of: usize, next: usize, rows: &[Row]) -> Result<(), StoreError> {
     let packed: Vec<_> = rows.iter().map(Row::packed).collect();
-    let effects = Effects {
+    let effects = StoreEffects {
         states: Vec::new(),
         telemetry: lent(rows, &packed),
         attributes: Vec::new(),
@@ -201,7 +201,7 @@ async fn apply(store: &SeriesStore, of: usize, next: usize, rows: &[Row]) -> Res
 fn lent<'a>(rows: &[Row], packed: &'a [Vec<u8>]) -> Vec<TelemetryRow<'a>> {
     let rows = rows.iter().zip(packed);
     rows.map(|(row, values)| TelemetryRow {
-        parts: RowParts::ALL,
+        parts: TelemetrySaveStrategy::ALL,
         subject: subject(row.subject),
         ts: row.ts,
         ttl_seconds: 0,
@@ -211,7 +211,7 @@ fn lent<'a>(rows: &[Row], packed: &'a [Vec<u8>]) -> Vec<TelemetryRow<'a>> {
 }
 
 async fn delete(store: &SeriesStore, of: u8, name: &str, range: Option<(i64, i64)>) {
-    let what = DeleteSeries {
+    let what = SeriesDeletion {
         range,
         delete_latest: true,
         rewrite_latest: true,
@@ -256,24 +256,24 @@ async fn act(world: &World, model: &mut Model, action: &Action) {
         }
         Action::DeleteSubject(of) => {
             model.points.retain(|key, _| key.0 != *of);
-            let gone = [Gone::Subject(subject(*of))];
+            let gone = [ValueRemovalScope::Subject(subject(*of))];
             store.remove(&gone, &[]).await.unwrap();
         }
         Action::Flush => {
             flush(&store, true, true);
             let engine = store.engine().unwrap();
             let mut batch = engine.batch(1);
-            store.heads.leave(&engine.active().unwrap(), &mut batch, 0);
+            store.heads.flush(&engine.active().unwrap(), &mut batch, 0);
             assert!(store.heads.is_empty() && batch.is_empty(), "rows stay in memory");
         }
         Action::RefusedFlush => flush(&store, false, false),
         Action::DoubtfulFlush => flush(&store, true, false),
         Action::Checkpoint => drop(store.checkpoint().await.unwrap()),
         Action::Seal => store.seal_active().unwrap(),
-        Action::PackStep => drop(store.pack_step().unwrap()),
-        Action::PackAll => store.pack_now().unwrap(),
+        Action::PackStep => drop(store.compact_step().unwrap()),
+        Action::PackAll => store.compact_now().unwrap(),
         Action::Reopen => {
-            *store.health.lock() = Health::DiskFull;
+            *store.health.lock() = SeriesHealth::DiskFull;
             store.heal();
             assert!(store.refusal().is_none());
         }
@@ -300,7 +300,7 @@ async fn compare(store: &SeriesStore, model: &Model, asked: &[(RangeQuery, u8)])
     for of in 0..SUBJECTS {
         for (at, name) in NAMES.iter().enumerate() {
             let backwards = RangeQuery {
-                order: Order::Descending,
+                order: PointOrder::Descending,
                 ..ALL
             };
             let of_subject = asked
@@ -313,13 +313,13 @@ async fn compare(store: &SeriesStore, model: &Model, asked: &[(RangeQuery, u8)])
                 let expected = model.range((of, at), query);
                 let expected: Vec<_> = expected
                     .into_iter()
-                    .map(|(ts, value)| (ts, Value::Long(value)))
+                    .map(|(ts, value)| (ts, KvValue::Long(value)))
                     .collect();
                 assert_eq!(found, expected, "{name} of {of}, {query:?}");
                 let paged = super::pages::all(store, subject(of), name, query, 3 * POINT_BYTES).await;
                 assert_eq!(paged, expected, "{name} of {of} in pages, {query:?}");
             }
-            let bucket = Bucket {
+            let bucket = AggregationBucket {
                 start: -100_000,
                 end: 100_000,
             };
@@ -334,7 +334,7 @@ async fn compare(store: &SeriesStore, model: &Model, asked: &[(RangeQuery, u8)])
             };
             let points = model.range((of, at), within);
             let sum = points.iter().map(|(_, value)| value).sum();
-            let expected = (!points.is_empty()).then_some(Value::Long(sum));
+            let expected = (!points.is_empty()).then_some(KvValue::Long(sum));
             assert_eq!(
                 sums.into_iter().next().map(|point| point.value),
                 expected,
@@ -345,7 +345,7 @@ async fn compare(store: &SeriesStore, model: &Model, asked: &[(RangeQuery, u8)])
 }
 
 fn query() -> impl Strategy<Value = (RangeQuery, u8)> {
-    let order = prop_oneof![Just(Order::Ascending), Just(Order::Descending)];
+    let order = prop_oneof![Just(PointOrder::Ascending), Just(PointOrder::Descending)];
     (
         span(),
         prop_oneof![1_usize..4, Just(usize::MAX)],
@@ -408,7 +408,7 @@ fn a_window_that_is_larger_than_what_is_packed_at_once_keeps_its_newest_values()
     for length in [12_000, 12_500, 13_000, 13_500] {
         let world = World::new();
         let store = world.store();
-        let text = |of: &str, ts: i64| Value::Text(format!("{of} {ts} {}", "x".repeat(length)).into());
+        let text = |of: &str, ts: i64| KvValue::Text(format!("{of} {ts} {}", "x".repeat(length)).into());
         // A block takes two rows: those of the second write begin one earlier.
         for (of, first) in [("old", 2), ("new", 1)] {
             let packed: Vec<_> = (first..TIMES)
@@ -422,7 +422,7 @@ fn a_window_that_is_larger_than_what_is_packed_at_once_keeps_its_newest_values()
                 .iter()
                 .zip(first..)
                 .map(|(values, ts)| TelemetryRow {
-                    parts: RowParts::ALL,
+                    parts: TelemetrySaveStrategy::ALL,
                     subject: subject(0),
                     ts,
                     ttl_seconds: 0,
@@ -431,7 +431,7 @@ fn a_window_that_is_larger_than_what_is_packed_at_once_keeps_its_newest_values()
                 .collect();
             runtime.block_on(TimeSeriesStore::save(&*store, &rows)).unwrap();
         }
-        store.pack_now().unwrap();
+        store.compact_now().unwrap();
         let found = runtime.block_on(store.range(subject(0), "k", ALL)).unwrap();
         assert_eq!(found.len(), TIMES as usize - 1);
         assert!(found.iter().all(|point| point.value == text("new", point.ts)));
@@ -444,11 +444,11 @@ fn an_epoch_is_as_large_after_a_restart_as_before() {
     let world = World::new();
     let runtime = runtime();
     let mut packed = Vec::new();
-    pack("k", Value::Long(1).as_ref(), &mut packed);
+    pack("k", KvValue::Long(1).as_ref(), &mut packed);
     for n in 0..20 {
         let rows: Vec<_> = (0..2000)
             .map(|at| TelemetryRow {
-                parts: RowParts::ALL,
+                parts: TelemetrySaveStrategy::ALL,
                 subject: subject(0),
                 ts: n * 2000 + at,
                 ttl_seconds: 0,
@@ -484,7 +484,7 @@ fn rows_in_memory_are_packed_as_well_when_somebody_cannot_wait() {
         large: false,
     }];
     runtime().block_on(apply(&world.store(), 0, 1, &rows)).unwrap();
-    world.store().pack_now().unwrap();
+    world.store().compact_now().unwrap();
     let engine = world.store().engine().unwrap();
     assert!(!engine.chunks.is_empty().unwrap());
     drop(engine);

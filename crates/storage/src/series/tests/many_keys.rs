@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, Effects, Gone, IngestStore, Offset, RowParts, TelemetryRow,
-    TimeSeriesStore, ValueRemoval,
+    AttributeRow, AttributeStore, IngestStore, Offset, StoreEffects, TelemetryRow, TelemetrySaveStrategy,
+    TimeSeriesStore, ValueRemoval, ValueRemovalScope,
 };
-use fieldline_model::kv::{Value, pack};
+use fieldline_model::kv::{KvValue, pack};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
 use uuid::Uuid;
 
 use super::super::{SeriesStore, keys};
@@ -19,24 +19,24 @@ const NOW: i64 = 1_700_000_000_000;
 const KEYS_A_ROW: usize = 1_000;
 
 /// Stores a value under each of so many keys, in no order, as a device of bad will would.
-fn fill(store: &SeriesStore, whose: Subject, count: usize, position: &mut u64) {
+fn fill(store: &SeriesStore, whose: EntityKey, count: usize, position: &mut u64) {
     let runtime = runtime();
     for first in (0..count).step_by(KEYS_A_ROW) {
         let mut values = Vec::new();
         for key in first..(first + KEYS_A_ROW).min(count) {
             let name = format!("{:016x}", (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-            pack(&name, Value::Long(1).as_ref(), &mut values);
+            pack(&name, KvValue::Long(1).as_ref(), &mut values);
         }
         let row = TelemetryRow {
             subject: whose,
             ts: NOW + *position as i64,
             ttl_seconds: 0,
             values: &values,
-            parts: RowParts::ALL,
+            parts: TelemetrySaveStrategy::ALL,
         };
-        let effects = Effects {
+        let effects = StoreEffects {
             telemetry: vec![row],
-            ..Effects::default()
+            ..StoreEffects::default()
         };
         *position += 1;
         runtime
@@ -44,7 +44,7 @@ fn fill(store: &SeriesStore, whose: Subject, count: usize, position: &mut u64) {
             .unwrap();
     }
     let mut values = Vec::new();
-    pack("attribute", Value::Long(1).as_ref(), &mut values);
+    pack("attribute", KvValue::Long(1).as_ref(), &mut values);
     let row = AttributeRow {
         subject: whose,
         scope: AttributeScope::Client,
@@ -73,16 +73,16 @@ fn a_removal_that_is_cut_off_goes_on_after_a_crash() {
     const COUNT: usize = 5_000;
     let world = World::new();
     let (tenant, other) = (subject(0).tenant, TenantId(Uuid::from_u128(8)));
-    let neighbour = Subject::device(other, DeviceId(Uuid::from_u128(1)));
+    let neighbour = EntityKey::device(other, DeviceId(Uuid::from_u128(1)));
     let mut position = 0;
     for whose in [subject(0), neighbour] {
         fill(&world.store(), whose, COUNT, &mut position);
     }
-    world.store().pack_now().unwrap();
+    world.store().compact_now().unwrap();
     for whose in [subject(0), subject(1), neighbour] {
         fill(&world.store(), whose, COUNT, &mut position);
     }
-    let gone = [Gone::Tenant(tenant)];
+    let gone = [ValueRemovalScope::Tenant(tenant)];
     let before = stored(&world.store(), other);
     assert_eq!(before, stored(&world.store(), other));
     for steps in [0, 1, 4, 7] {
@@ -117,7 +117,7 @@ fn others_write_while_a_subject_is_taken_away() {
     let world = World::new();
     let mut position = 0;
     fill(&world.store(), subject(0), 60_000, &mut position);
-    let gone = [Gone::Subject(subject(0))];
+    let gone = [ValueRemovalScope::Subject(subject(0))];
     let store = world.store();
     let removing = {
         let store = world.store();
@@ -152,7 +152,7 @@ fn how_long_it_takes() {
     let shown = |what: &str| println!("{what}: at {:?}", begin.elapsed());
     fill(&world.store(), subject(0), keys.unwrap_or(50_000), &mut position);
     shown("filled");
-    world.store().pack_now().unwrap();
+    world.store().compact_now().unwrap();
     shown("packed");
     fill(&world.store(), subject(0), keys.unwrap_or(50_000), &mut position);
     shown("filled again");
@@ -161,13 +161,17 @@ fn how_long_it_takes() {
     let found = runtime().block_on(world.store().keys(subject(0))).unwrap().len();
     shown(&format!("{found} keys read"));
     for _ in 0..2 {
-        let gone = [Gone::Subject(subject(0))];
+        let gone = [ValueRemovalScope::Subject(subject(0))];
         runtime().block_on(world.store().remove(&gone, &[])).unwrap();
         shown("taken away");
     }
-    let many =
-        (0..1_000).map(|of| Gone::Subject(Subject::device(subject(0).tenant, DeviceId(Uuid::from_u128(of)))));
-    let many: Vec<Gone> = many.collect();
+    let many = (0..1_000).map(|of| {
+        ValueRemovalScope::Subject(EntityKey::device(
+            subject(0).tenant,
+            DeviceId(Uuid::from_u128(of)),
+        ))
+    });
+    let many: Vec<ValueRemovalScope> = many.collect();
     runtime().block_on(world.store().remove(&many, &[])).unwrap();
     shown("taken away what a thousand devices have, which is nothing");
     world.store().close().unwrap();

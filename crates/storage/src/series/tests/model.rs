@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use fieldline_core::clock::Clock;
 use fieldline_core::ports::{
-    DeleteSeries, Effects, Gone, IngestStore, Offset, Partition, QueueId, RowParts, TelemetryRow,
-    TimeSeriesStore, ValueRemoval,
+    IngestStore, Offset, Partition, QueueId, SeriesDeletion, StoreEffects, TelemetryRow,
+    TelemetrySaveStrategy, TimeSeriesStore, ValueRemoval, ValueRemovalScope,
 };
-use fieldline_model::kv::{Value, pack};
-use fieldline_model::timeseries::{Aggregation, Bucket, Order, RangeQuery};
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_model::kv::{KvValue, pack};
+use fieldline_model::timeseries::{Aggregation, AggregationBucket, PointOrder, RangeQuery};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
 use proptest::prelude::*;
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ struct Row {
     subject: u8,
     ts: i64,
     ttl: u32,
-    values: Vec<(usize, Value)>,
+    values: Vec<(usize, KvValue)>,
 }
 
 #[derive(Debug, Clone)]
@@ -42,12 +42,12 @@ enum Action {
     Wait(i64),
 }
 
-fn value() -> impl Strategy<Value = Value> {
+fn value() -> impl Strategy<Value = KvValue> {
     prop_oneof![
-        4 => (-5i64..5).prop_map(Value::Long),
-        2 => (-5i32..5).prop_map(|n| Value::Double(f64::from(n) / 2.0)),
-        1 => any::<bool>().prop_map(Value::Bool),
-        1 => "[a-c]{0,3}".prop_map(|text| Value::Text(text.into())),
+        4 => (-5i64..5).prop_map(KvValue::Long),
+        2 => (-5i32..5).prop_map(|n| KvValue::Double(f64::from(n) / 2.0)),
+        1 => any::<bool>().prop_map(KvValue::Bool),
+        1 => "[a-c]{0,3}".prop_map(|text| KvValue::Text(text.into())),
     ]
 }
 
@@ -78,7 +78,7 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-type Stored = (u32, Value);
+type Stored = (u32, KvValue);
 
 #[derive(Default)]
 struct Model {
@@ -122,8 +122,8 @@ fn to_time(ts: i64) -> i64 {
     1_700_000_000_000 + ts * 1_000
 }
 
-fn subject(of: u8) -> Subject {
-    Subject::device(
+fn subject(of: u8) -> EntityKey {
+    EntityKey::device(
         TenantId(Uuid::from_u128(9)),
         DeviceId(Uuid::from_u128(u128::from(of))),
     )
@@ -148,7 +148,7 @@ fn telemetry<'a>(rows: &[Row], packed: &'a [Vec<u8>]) -> Vec<TelemetryRow<'a>> {
     rows.iter()
         .zip(packed)
         .map(|(row, values)| TelemetryRow {
-            parts: RowParts::ALL,
+            parts: TelemetrySaveStrategy::ALL,
             subject: subject(row.subject),
             ts: to_time(row.ts),
             ttl_seconds: row.ttl,
@@ -159,7 +159,7 @@ fn telemetry<'a>(rows: &[Row], packed: &'a [Vec<u8>]) -> Vec<TelemetryRow<'a>> {
 
 async fn ingest(world: &World, of: usize, record: usize, rows: &[Row]) {
     let packed: Vec<_> = rows.iter().map(packed).collect();
-    let effects = Effects {
+    let effects = StoreEffects {
         states: Vec::new(),
         telemetry: telemetry(rows, &packed),
         attributes: Vec::new(),
@@ -193,7 +193,7 @@ async fn act(world: &World, model: &mut Model, action: &Action) {
         }
         Action::Delete(of, name, range, delete_latest, rewrite_latest) => {
             model.delete((*of, *name), *range, *delete_latest, *rewrite_latest, now);
-            let what = DeleteSeries {
+            let what = SeriesDeletion {
                 range: range.map(|(start, end)| (to_time(start), to_time(end))),
                 delete_latest: *delete_latest,
                 rewrite_latest: *rewrite_latest,
@@ -206,12 +206,12 @@ async fn act(world: &World, model: &mut Model, action: &Action) {
         Action::DeleteSubject(of) => {
             model.points.retain(|key, _| key.0 != *of);
             model.latest.retain(|key, _| key.0 != *of);
-            let gone = [Gone::Subject(subject(*of))];
+            let gone = [ValueRemovalScope::Subject(subject(*of))];
             store.remove(&gone, &[]).await.unwrap();
         }
         Action::Checkpoint => drop(store.checkpoint().await.unwrap()),
-        Action::Pack => store.pack_now().unwrap(),
-        Action::Sweep => store.sweep_some().unwrap(),
+        Action::Pack => store.compact_now().unwrap(),
+        Action::Sweep => store.expire_slice().unwrap(),
         Action::Wait(ms) => world.clock.advance(*ms),
         Action::Crash => {
             drop(store);
@@ -234,7 +234,7 @@ async fn compare(world: &World, model: &Model) {
         for (index, name) in NAMES.iter().enumerate() {
             let key = (of, index);
             let held = model.points.get(&key).into_iter().flatten();
-            let mut expected: Vec<(i64, Value)> = held
+            let mut expected: Vec<(i64, KvValue)> = held
                 .map(|(ts, (ttl, value))| (to_time(*ts), *ttl, value.clone()))
                 .filter(|(ts, ttl, _)| !is_expired(*ts, *ttl, now))
                 .map(|(ts, _, value)| (ts, value))
@@ -243,14 +243,14 @@ async fn compare(world: &World, model: &Model) {
                 start: i64::MIN,
                 end: i64::MAX,
                 limit: usize::MAX,
-                order: Order::Ascending,
+                order: PointOrder::Ascending,
             };
             let found = store.range(subject(of), name, query).await.unwrap();
             let found: Vec<_> = found.into_iter().map(|point| (point.ts, point.value)).collect();
             assert_eq!(found, expected, "points of {name} of {of}");
 
-            let buckets: Vec<Bucket> = [(0, 7), (7, 20), (25, TIMES)]
-                .map(|(start, end)| Bucket {
+            let buckets: Vec<AggregationBucket> = [(0, 7), (7, 20), (25, TIMES)]
+                .map(|(start, end)| AggregationBucket {
                     start: to_time(start),
                     end: to_time(end),
                 })
@@ -260,7 +260,7 @@ async fn compare(world: &World, model: &Model) {
                 .await
                 .unwrap();
             let counts: Vec<_> = counts.into_iter().map(|point| (point.ts, point.value)).collect();
-            let in_bucket = |bucket: &Bucket| {
+            let in_bucket = |bucket: &AggregationBucket| {
                 expected
                     .iter()
                     .filter(|(ts, _)| bucket.start <= *ts && *ts < bucket.end)
@@ -268,8 +268,8 @@ async fn compare(world: &World, model: &Model) {
             };
             let expected_counts: Vec<_> = buckets
                 .iter()
-                .map(|bucket| (bucket.middle(), Value::Long(in_bucket(bucket) as i64)))
-                .filter(|(_, count)| *count != Value::Long(0))
+                .map(|bucket| (bucket.middle(), KvValue::Long(in_bucket(bucket) as i64)))
+                .filter(|(_, count)| *count != KvValue::Long(0))
                 .collect();
             assert_eq!(counts, expected_counts, "counts of {name} of {of}");
 
@@ -277,7 +277,7 @@ async fn compare(world: &World, model: &Model) {
                 start: to_time(5),
                 end: to_time(30),
                 limit: 3,
-                order: Order::Descending,
+                order: PointOrder::Descending,
             };
             let newest = store.range(subject(of), name, query).await.unwrap();
             let newest: Vec<_> = newest.into_iter().map(|point| (point.ts, point.value)).collect();

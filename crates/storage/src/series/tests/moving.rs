@@ -6,15 +6,15 @@ use std::thread;
 
 use fieldline_core::options::ByteSize;
 use fieldline_core::ports::{
-    DeleteSeries, Effects, IngestStore, Offset, RowParts, StoreError, StoreErrorKind, TelemetryRow,
-    TimeSeriesStore,
+    IngestStore, Offset, SeriesDeletion, StoreEffects, StoreError, StoreErrorKind, TelemetryRow,
+    TelemetrySaveStrategy, TimeSeriesStore,
 };
-use fieldline_model::kv::{Value, pack};
-use fieldline_model::timeseries::{Aggregation, Bucket, Order, RangeQuery};
+use fieldline_model::kv::{KvValue, pack};
+use fieldline_model::timeseries::{Aggregation, AggregationBucket, PointOrder, RangeQuery};
 use fieldline_testkit::clock::ManualClock;
 use tokio::runtime::Runtime;
 
-use super::super::health::Health;
+use super::super::health::SeriesHealth;
 use super::super::{Options, SeriesStore};
 use super::heads::{ALL, flush, partition, runtime, subject};
 use super::{World, quiet};
@@ -59,26 +59,26 @@ fn write(store: &SeriesStore, devices: &[Device], of: usize) {
         let values: Vec<_> = mine()
             .map(|_| {
                 let mut both = Vec::new();
-                pack("k", Value::Long(n).as_ref(), &mut both);
+                pack("k", KvValue::Long(n).as_ref(), &mut both);
                 pack(
                     "padding",
-                    Value::Text(padding.as_str().into()).as_ref(),
+                    KvValue::Text(padding.as_str().into()).as_ref(),
                     &mut both,
                 );
                 let mut deleted = Vec::new();
-                pack("d", Value::Long(n).as_ref(), &mut deleted);
+                pack("d", KvValue::Long(n).as_ref(), &mut deleted);
                 (both, deleted)
             })
             .collect();
         mine().for_each(|at| devices[at].started.store(n, Ordering::SeqCst));
         let row = |at: usize, ts, values| TelemetryRow {
-            parts: RowParts::ALL,
+            parts: TelemetrySaveStrategy::ALL,
             subject: subject(at as u8),
             ts,
             ttl_seconds: 0,
             values,
         };
-        let effects = Effects {
+        let effects = StoreEffects {
             states: Vec::new(),
             telemetry: mine()
                 .zip(&values)
@@ -94,12 +94,12 @@ fn write(store: &SeriesStore, devices: &[Device], of: usize) {
 }
 
 /// Checks the series whose times repeat: each has a value that is not older than what was applied before.
-fn check_slots(store: &SeriesStore, runtime: &Runtime, device: &Device, of: u8, order: Order) {
+fn check_slots(store: &SeriesStore, runtime: &Runtime, device: &Device, of: u8, order: PointOrder) {
     let before = device.applied.load(Ordering::SeqCst);
     let found = again(|| runtime.block_on(store.range(subject(of), "k", RangeQuery { order, ..ALL })));
     let after = device.started.load(Ordering::SeqCst);
     let mut times: Vec<_> = found.iter().map(|point| point.ts).collect();
-    if order == Order::Descending {
+    if order == PointOrder::Descending {
         times.reverse();
     }
     assert!(
@@ -113,7 +113,7 @@ fn check_slots(store: &SeriesStore, runtime: &Runtime, device: &Device, of: u8, 
             .find(|point| point.ts == slot * SLOT_MS)
             .map(|point| &point.value);
         match value {
-            Some(Value::Long(n)) => assert!(
+            Some(KvValue::Long(n)) => assert!(
                 n % SLOTS == slot && *n >= newest && *n <= after,
                 "{n} at {slot} between {before} and {after}"
             ),
@@ -121,13 +121,13 @@ fn check_slots(store: &SeriesStore, runtime: &Runtime, device: &Device, of: u8, 
             other => panic!("{other:?}"),
         }
     }
-    let bucket = Bucket {
+    let bucket = AggregationBucket {
         start: 0,
         end: SLOTS * SLOT_MS,
     };
     let count = again(|| runtime.block_on(store.aggregate(subject(of), "k", Aggregation::Count, &[bucket])));
     let count = count.first().map_or(0, |point| match point.value {
-        Value::Long(count) => count,
+        KvValue::Long(count) => count,
         _ => -1,
     });
     assert!(
@@ -181,7 +181,7 @@ fn readers_see_each_row_once_while_it_moves() {
             threads.spawn(|| {
                 while goes_on() {
                     again(|| store.seal_active());
-                    again(|| store.pack_step());
+                    again(|| store.compact_step());
                 }
             }),
             threads.spawn(|| {
@@ -190,7 +190,7 @@ fn readers_see_each_row_once_while_it_moves() {
                     let device = &devices[at];
                     let gone = device.applied.load(Ordering::SeqCst);
                     device.kept.store(i64::MAX - 1, Ordering::SeqCst);
-                    let what = DeleteSeries {
+                    let what = SeriesDeletion {
                         range: None,
                         delete_latest: true,
                         rewrite_latest: false,
@@ -212,11 +212,11 @@ fn readers_see_each_row_once_while_it_moves() {
             }),
             threads.spawn(|| {
                 while goes_on() {
-                    *store.health.lock() = Health::DiskFull;
+                    *store.health.lock() = SeriesHealth::DiskFull;
                     store.heal();
                     // The keeper may hold the tables for a moment, and the engine can then not be opened.
                     while store.engine().is_err() {
-                        *store.health.lock() = Health::DiskFull;
+                        *store.health.lock() = SeriesHealth::DiskFull;
                         store.heal();
                     }
                     thread::yield_now();
@@ -225,8 +225,14 @@ fn readers_see_each_row_once_while_it_moves() {
             threads.spawn(|| {
                 let runtime = runtime();
                 for at in (0..devices.len()).cycle().take_while(|_| goes_on()) {
-                    check_slots(store_ref, &runtime, &devices[at], at as u8, Order::Ascending);
-                    check_slots(store_ref, &runtime, &devices[at], at as u8, Order::Descending);
+                    check_slots(store_ref, &runtime, &devices[at], at as u8, PointOrder::Ascending);
+                    check_slots(
+                        store_ref,
+                        &runtime,
+                        &devices[at],
+                        at as u8,
+                        PointOrder::Descending,
+                    );
                 }
             }),
         ];
@@ -240,7 +246,7 @@ fn readers_see_each_row_once_while_it_moves() {
     drop(store);
     let (store, runtime) = (open(), runtime());
     for (at, device) in devices.iter().enumerate() {
-        check_slots(&store, &runtime, device, at as u8, Order::Ascending);
+        check_slots(&store, &runtime, device, at as u8, PointOrder::Ascending);
         check_deleted(&store, &runtime, device, at as u8);
         // A deletion takes the rows and the latest values that came before it, and none that came after.
         let names = ["d".to_owned()];
@@ -263,7 +269,7 @@ fn no_row_is_missed_when_it_leaves_memory() {
     let store = world.store();
     let (applied, is_over) = (AtomicI64::new(0), AtomicBool::new(false));
     let mut packed = Vec::new();
-    pack("k", Value::Long(1).as_ref(), &mut packed);
+    pack("k", KvValue::Long(1).as_ref(), &mut packed);
     let read = || {
         let runtime = runtime();
         while !is_over.load(Ordering::SeqCst) {
@@ -288,13 +294,13 @@ fn no_row_is_missed_when_it_leaves_memory() {
             let runtime = runtime();
             for n in 1..=20_000 {
                 let row = TelemetryRow {
-                    parts: RowParts::ALL,
+                    parts: TelemetrySaveStrategy::ALL,
                     subject: subject(0),
                     ts: n * STEP_MS,
                     ttl_seconds: 0,
                     values: &packed,
                 };
-                let effects = Effects {
+                let effects = StoreEffects {
                     states: Vec::new(),
                     telemetry: vec![row],
                     attributes: Vec::new(),

@@ -1,32 +1,32 @@
 //! Points in pages of so many bytes: together they are what one read gives, and none is larger.
 
 use fieldline_core::ports::{
-    Effects, IngestStore, Offset, RowParts, StoreErrorKind, TelemetryRow, TimeSeriesStore,
+    IngestStore, Offset, StoreEffects, StoreErrorKind, TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore,
 };
-use fieldline_model::Subject;
-use fieldline_model::kv::{Value, pack};
-use fieldline_model::timeseries::{Aggregation, Bucket, Order, Point, RangeQuery};
+use fieldline_model::EntityKey;
+use fieldline_model::kv::{KvValue, pack};
+use fieldline_model::timeseries::{Aggregation, AggregationBucket, DataPoint, PointOrder, RangeQuery};
 
 use super::super::SeriesStore;
 use super::World;
 use super::heads::{ALL, flush, partition, subject};
 
 /// What a number takes.
-pub(super) const POINT_BYTES: usize = size_of::<Point>();
+pub(super) const POINT_BYTES: usize = size_of::<DataPoint>();
 
 /// All points of a query, read in pages.
 pub(super) async fn all(
     store: &SeriesStore,
-    of: Subject,
+    of: EntityKey,
     name: &str,
     mut query: RangeQuery,
     max_bytes: usize,
-) -> Vec<(i64, Value)> {
+) -> Vec<(i64, KvValue)> {
     let mut found = Vec::new();
     let mut allowed = max_bytes;
     loop {
         let page = store.page(of, name, query, allowed).await.unwrap();
-        let bytes: usize = page.points.iter().map(Point::bytes).sum();
+        let bytes: usize = page.points.iter().map(DataPoint::bytes).sum();
         assert!(bytes <= allowed, "{bytes} bytes in a page of {allowed}");
         assert!(page.needs == 0 || (page.points.is_empty() && page.needs > allowed));
         allowed = max_bytes.max(page.needs);
@@ -58,22 +58,22 @@ async fn apply(
     let packed: Vec<(i64, Vec<u8>)> = numbers
         .map(|number| {
             let mut values = Vec::new();
-            pack("text", Value::Text(text(number).into()).as_ref(), &mut values);
-            pack("number", Value::Long(number).as_ref(), &mut values);
+            pack("text", KvValue::Text(text(number).into()).as_ref(), &mut values);
+            pack("number", KvValue::Long(number).as_ref(), &mut values);
             (times(number), values)
         })
         .collect();
     let telemetry: Vec<TelemetryRow<'_>> = packed
         .iter()
         .map(|(ts, values)| TelemetryRow {
-            parts: RowParts::ALL,
+            parts: TelemetrySaveStrategy::ALL,
             subject: subject(0),
             ts: *ts,
             ttl_seconds: 0,
             values,
         })
         .collect();
-    let effects = Effects {
+    let effects = StoreEffects {
         states: Vec::new(),
         telemetry,
         attributes: Vec::new(),
@@ -83,7 +83,7 @@ async fn apply(
 
 async fn check(store: &SeriesStore, count: i64) {
     let backwards = RangeQuery {
-        order: Order::Descending,
+        order: PointOrder::Descending,
         ..ALL
     };
     for query in [
@@ -94,24 +94,27 @@ async fn check(store: &SeriesStore, count: i64) {
             ..backwards
         },
     ] {
-        let mut expected: Vec<(i64, Value)> = (0..count)
-            .map(|number| (number, Value::Text(text(number).into())))
+        let mut expected: Vec<(i64, KvValue)> = (0..count)
+            .map(|number| (number, KvValue::Text(text(number).into())))
             .collect();
-        if query.order == Order::Descending {
+        if query.order == PointOrder::Descending {
             expected.reverse();
         }
         expected.truncate(query.limit);
         let found = all(store, subject(0), "text", query, 100_000).await;
         assert!(found == expected, "{} of {} texts", found.len(), expected.len());
     }
-    let bucket = [Bucket { start: 0, end: count }];
+    let bucket = [AggregationBucket { start: 0, end: count }];
     let value = async |aggregation| {
         let found = store.aggregate(subject(0), "text", aggregation, &bucket).await;
         found.unwrap().remove(0).value
     };
-    assert_eq!(value(Aggregation::Count).await, Value::Long(count));
-    assert_eq!(value(Aggregation::Min).await, Value::Text(text(0).into()));
-    assert_eq!(value(Aggregation::Max).await, Value::Text(text(count - 1).into()));
+    assert_eq!(value(Aggregation::Count).await, KvValue::Long(count));
+    assert_eq!(value(Aggregation::Min).await, KvValue::Text(text(0).into()));
+    assert_eq!(
+        value(Aggregation::Max).await,
+        KvValue::Text(text(count - 1).into())
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,7 +135,7 @@ async fn long_texts_come_in_pages_wherever_they_are_stored() {
     check(&store, COUNT).await;
     flush(&store, true, true);
     check(&store, COUNT).await;
-    store.pack_now().unwrap();
+    store.compact_now().unwrap();
     check(&store, COUNT).await;
 }
 
@@ -141,8 +144,8 @@ async fn an_aggregation_does_not_keep_more_text_than_it_may() {
     let world = World::new();
     let store = world.store();
     apply(&store, 1, 0..200, |number| number).await;
-    let buckets: Vec<Bucket> = (0..200)
-        .map(|start| Bucket {
+    let buckets: Vec<AggregationBucket> = (0..200)
+        .map(|start| AggregationBucket {
             start,
             end: start + 1,
         })
@@ -153,6 +156,6 @@ async fn an_aggregation_does_not_keep_more_text_than_it_may() {
         assert_eq!(refused.kind(), StoreErrorKind::Invalid, "{refused}");
         assert_eq!(read("text", Aggregation::Count).await.unwrap().len(), 200);
         assert_eq!(read("number", Aggregation::Max).await.unwrap().len(), 200);
-        store.pack_now().unwrap();
+        store.compact_now().unwrap();
     }
 }

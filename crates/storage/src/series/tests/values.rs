@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use fieldline_core::ports::{
-    AttributeRow, AttributeStore, Effects, IngestStore as _, Offset, Partition, QueueId, RowParts,
-    TelemetryRow, TimeSeriesStore, ValueReader as _, ValueSource, ValuesOf,
+    AttributeRow, AttributeStore, IngestStore as _, Offset, Partition, QueueId, StoreEffects, TelemetryRow,
+    TelemetrySaveStrategy, TimeSeriesStore, ValueReadRequest, ValueReader as _, ValueSource,
 };
-use fieldline_model::kv::{Value, ValueRef, pack};
+use fieldline_model::kv::{KvValue, KvValueRef, pack};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{DeviceId, EntityType, Subject, TenantId};
+use fieldline_model::{DeviceId, EntityKey, EntityType, TenantId};
 use uuid::Uuid;
 
 use super::World;
@@ -16,11 +16,11 @@ use crate::series::SeriesStore;
 
 fn packed(name: &str, value: i64) -> Vec<u8> {
     let mut out = Vec::new();
-    pack(name, ValueRef::Long(value), &mut out);
+    pack(name, KvValueRef::Long(value), &mut out);
     out
 }
 
-fn row(subject: Subject, parts: RowParts, values: &[u8]) -> TelemetryRow<'_> {
+fn row(subject: EntityKey, parts: TelemetrySaveStrategy, values: &[u8]) -> TelemetryRow<'_> {
     TelemetryRow {
         subject,
         ts: 5,
@@ -35,9 +35,9 @@ fn read(
     tenant: TenantId,
     ids: &[Uuid],
     source: ValueSource,
-) -> Vec<(usize, usize, Value)> {
+) -> Vec<(usize, usize, KvValue)> {
     let names = ["b".to_owned(), "absent".to_owned(), "a".to_owned()];
-    let values = ValuesOf {
+    let values = ValueReadRequest {
         tenant,
         kind: EntityType::Device,
         ids,
@@ -58,11 +58,11 @@ async fn values_are_the_same_from_memory_and_from_the_disk() {
     let world = World::new();
     let tenant = TenantId::new();
     let ids: Vec<Uuid> = (0..3).map(|_| DeviceId::new().0).collect();
-    let subject = |place: usize| Subject::device(tenant, DeviceId(ids[place]));
+    let subject = |place: usize| EntityKey::device(tenant, DeviceId(ids[place]));
     let (a, b) = (packed("a", 1), packed("b", 2));
     let rows = [
-        row(subject(0), RowParts::ALL, &a),
-        row(subject(2), RowParts::ALL, &b),
+        row(subject(0), TelemetrySaveStrategy::ALL, &a),
+        row(subject(2), TelemetrySaveStrategy::ALL, &b),
     ];
     let store = world.store();
     TimeSeriesStore::save(store.as_ref(), &rows).await.unwrap();
@@ -77,8 +77,8 @@ async fn values_are_the_same_from_memory_and_from_the_disk() {
     for _ in 0..2 {
         let store: Arc<SeriesStore> = world.store();
         let latest = read(&store, tenant, &ids, ValueSource::Latest);
-        assert_eq!(latest, [(0, 2, Value::Long(1)), (2, 0, Value::Long(2))]);
-        assert_eq!(read(&store, tenant, &ids, shared), [(1, 0, Value::Long(2))]);
+        assert_eq!(latest, [(0, 2, KvValue::Long(1)), (2, 0, KvValue::Long(2))]);
+        assert_eq!(read(&store, tenant, &ids, shared), [(1, 0, KvValue::Long(2))]);
         let server = ValueSource::Attribute(AttributeScope::Server);
         assert!(read(&store, tenant, &ids, server).is_empty());
         assert!(read(&store, TenantId::new(), &ids, ValueSource::Latest).is_empty());
@@ -92,28 +92,28 @@ async fn rows_are_stored_in_the_parts_they_say() {
     let world = World::new();
     let tenant = TenantId::new();
     let id = DeviceId::new();
-    let subject = Subject::device(tenant, id);
+    let subject = EntityKey::device(tenant, id);
     let parts = [
-        RowParts::ALL,
-        RowParts {
+        TelemetrySaveStrategy::ALL,
+        TelemetrySaveStrategy {
             latest: false,
-            ..RowParts::ALL
+            ..TelemetrySaveStrategy::ALL
         },
-        RowParts::LATEST,
-        RowParts {
+        TelemetrySaveStrategy::LATEST,
+        TelemetrySaveStrategy {
             latest: false,
-            ..RowParts::LATEST
+            ..TelemetrySaveStrategy::LATEST
         },
     ];
     let names = ["both", "history", "latest", "shown"];
     let values: Vec<Vec<u8>> = names.iter().map(|name| packed(name, 1)).collect();
-    let effects = Effects {
+    let effects = StoreEffects {
         telemetry: parts
             .iter()
             .zip(&values)
             .map(|(parts, values)| row(subject, *parts, values))
             .collect(),
-        ..Effects::default()
+        ..StoreEffects::default()
     };
     let partition = Partition {
         queue: QueueId(0),
@@ -126,7 +126,7 @@ async fn rows_are_stored_in_the_parts_they_say() {
         start: 0,
         end: 10,
         limit: 10,
-        order: fieldline_model::timeseries::Order::Ascending,
+        order: fieldline_model::timeseries::PointOrder::Ascending,
     };
     for (name, count) in names.iter().zip([1, 1, 0, 0]) {
         assert_eq!(

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use fieldline_core::options::Span;
+use fieldline_core::options::HumanDuration;
 use fieldline_core::ports::{EntityStores, MAX_RELATIONS, RelationEnds, StoreErrorKind, UserFilter};
 use fieldline_core::reading;
 use fieldline_model::entity::{
@@ -12,12 +12,12 @@ use fieldline_model::entity::{
 use fieldline_model::page::PageLink;
 use fieldline_model::{AssetId, EntityType, TenantId};
 
-use crate::sql::query::Query;
-use crate::sql::{Database, Options, open_sqlite};
+use crate::sql::query::SqlQuery;
+use crate::sql::{EntityDatabase, Options, open_sqlite};
 
 struct Fixture {
     stores: EntityStores,
-    database: Database,
+    database: EntityDatabase,
     directory: tempfile::TempDir,
 }
 
@@ -30,7 +30,7 @@ impl Fixture {
 async fn open() -> Fixture {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("entities.db");
-    let database = Database::sqlite(&path, &Options::default()).await.unwrap();
+    let database = EntityDatabase::sqlite(&path, &Options::default()).await.unwrap();
     Fixture {
         stores: database.entity_stores(),
         database,
@@ -88,7 +88,7 @@ async fn what_was_saved_is_there_after_reopening() {
 async fn a_database_of_a_newer_program_is_refused() {
     let fixture = open().await;
     let path = fixture.directory.path().join("entities.db");
-    let newer = Query::new("INSERT INTO schema_version (version) VALUES (999)");
+    let newer = SqlQuery::new("INSERT INTO schema_version (version) VALUES (999)");
     fixture.database.execute(newer).await.unwrap();
     fixture.database.close().await;
     let error = open_sqlite(&path, &Options::default()).await.err().unwrap();
@@ -113,7 +113,7 @@ async fn a_full_database_refuses_changes_serves_reads_and_recovers() {
     let limit = |pages: &'static str| {
         fixture
             .database
-            .write(Query::new("PRAGMA max_page_count = ").push(pages))
+            .write(SqlQuery::new("PRAGMA max_page_count = ").push(pages))
     };
     limit("1").await.unwrap();
     let mut full = None;
@@ -248,7 +248,7 @@ async fn more_relations_than_one_answer_may_have_are_refused_and_not_cut() {
     let (tenant, root) = (tenant.id.unwrap(), AssetId::new());
     let most = i64::try_from(MAX_RELATIONS).unwrap();
     let fill = |count: i64| {
-        Query::new("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ")
+        SqlQuery::new("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ")
             .bind(count)
             .push(
                 ") INSERT INTO relation (tenant_id, from_type, from_id, to_type, to_id, type_group, type, version) \
@@ -291,14 +291,14 @@ async fn more_relations_than_one_answer_may_have_are_refused_and_not_cut() {
 }
 
 /// What of the index of texts is left.
-async fn indexed(database: &Database) -> Vec<i64> {
+async fn indexed(database: &EntityDatabase) -> Vec<i64> {
     let mut counts = Vec::new();
     for query in [
         "SELECT COUNT(*) FROM text_part",
         "SELECT COUNT(*) FROM text_row",
         "SELECT COUNT(*) FROM text_index WHERE text_index MATCH 'fir OR sec'",
     ] {
-        let rows = database.read(Query::new(query)).await.unwrap();
+        let rows = database.read(SqlQuery::new(query)).await.unwrap();
         counts.push(rows[0].columns().next().unwrap());
     }
     counts
@@ -316,12 +316,12 @@ async fn nothing_of_what_is_gone_stays_in_the_index_of_texts() {
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 128) INSERT INTO asset \
          SELECT randomblob(16), 1, id, NULL, id, title || i, search || i, '', 1, '{}' FROM tenant, n",
     ] {
-        fixture.database.execute(Query::new(statement)).await.unwrap();
+        fixture.database.execute(SqlQuery::new(statement)).await.unwrap();
     }
     assert_eq!(indexed(&fixture.database).await, [2, 256, 256]);
     let rename =
         "UPDATE asset SET search = 'third' || search WHERE search LIKE 'second%' AND search > 'second9'";
-    let renamed = fixture.database.execute(Query::new(rename)).await.unwrap() as i64;
+    let renamed = fixture.database.execute(SqlQuery::new(rename)).await.unwrap() as i64;
     let left = 256 - renamed;
     assert_eq!(indexed(&fixture.database).await, [2, left, left]);
     assert!(tenants.delete(first.id.unwrap()).await.unwrap());
@@ -330,13 +330,13 @@ async fn nothing_of_what_is_gone_stays_in_the_index_of_texts() {
 }
 
 /// A statement that runs for a very long time.
-fn endless() -> Query {
-    Query::new(
+fn endless() -> SqlQuery {
+    SqlQuery::new(
         "WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted) SELECT COUNT(*) FROM counted",
     )
 }
 
-async fn impatient(list_readers: u32, list_timeout: Span) -> Fixture {
+async fn impatient(list_readers: u32, list_timeout: HumanDuration) -> Fixture {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("entities.db");
     let options = Options {
@@ -344,7 +344,7 @@ async fn impatient(list_readers: u32, list_timeout: Span) -> Fixture {
         list_timeout,
         ..Options::default()
     };
-    let database = Database::sqlite(&path, &options).await.unwrap();
+    let database = EntityDatabase::sqlite(&path, &options).await.unwrap();
     Fixture {
         stores: database.entity_stores(),
         database,
@@ -354,13 +354,13 @@ async fn impatient(list_readers: u32, list_timeout: Span) -> Fixture {
 
 #[tokio::test]
 async fn a_list_that_takes_too_long_is_ended_and_its_reader_serves_again() {
-    let fixture = impatient(1, Span::millis(200)).await;
+    let fixture = impatient(1, HumanDuration::millis(200)).await;
     for _ in 0..3 {
         let late = reading::for_person(TenantId::new(), fixture.database.read_list(endless())).await;
         let error = late.map(|_| ()).unwrap_err().into_error();
         assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
         assert!(error.message().contains("200ms"), "{error}");
-        let short = fixture.database.read_list(Query::new("SELECT 1"));
+        let short = fixture.database.read_list(SqlQuery::new("SELECT 1"));
         assert_eq!(
             reading::for_person(TenantId::new(), short).await.unwrap().len(),
             1
@@ -371,7 +371,7 @@ async fn a_list_that_takes_too_long_is_ended_and_its_reader_serves_again() {
 
 #[tokio::test]
 async fn lists_of_people_leave_the_readers_of_devices_alone() {
-    let fixture = impatient(2, Span::secs(60)).await;
+    let fixture = impatient(2, HumanDuration::secs(60)).await;
     let lists: Vec<_> = (0..8)
         .map(|_| {
             let database = fixture.database.clone();
@@ -383,7 +383,7 @@ async fn lists_of_people_leave_the_readers_of_devices_alone() {
     for _ in 0..50 {
         let found = tokio::time::timeout(
             Duration::from_secs(30),
-            fixture.database.read(Query::new("SELECT 1")),
+            fixture.database.read(SqlQuery::new("SELECT 1")),
         );
         assert_eq!(found.await.unwrap().unwrap().len(), 1);
     }
@@ -391,7 +391,7 @@ async fn lists_of_people_leave_the_readers_of_devices_alone() {
     for list in &lists {
         list.abort();
     }
-    let short = fixture.database.read_list(Query::new("SELECT 1"));
+    let short = fixture.database.read_list(SqlQuery::new("SELECT 1"));
     let short = reading::for_person(TenantId::new(), short);
     let found = tokio::time::timeout(Duration::from_secs(30), short).await;
     assert_eq!(found.unwrap().unwrap().len(), 1);
@@ -400,11 +400,11 @@ async fn lists_of_people_leave_the_readers_of_devices_alone() {
 
 #[tokio::test]
 async fn a_page_of_too_many_bytes_is_refused() {
-    let fixture = impatient(2, Span::secs(60)).await;
+    let fixture = impatient(2, HumanDuration::secs(60)).await;
     let rows = "SELECT zeroblob(4000000) FROM (WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM \
                 counted) SELECT n FROM counted LIMIT ";
     let read = |count: i64| {
-        let query = Query::new(rows).bind(count).push(")");
+        let query = SqlQuery::new(rows).bind(count).push(")");
         reading::for_person(TenantId::new(), fixture.database.read_list(query))
     };
     assert_eq!(read(8).await.unwrap().len(), 8);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fieldline_core::access::Entity;
+use fieldline_core::access::AnyEntity;
 use fieldline_core::ports::{EntityRowStore, EntityStores};
 use fieldline_model::entity::{Device, DeviceProfile, Tenant, TenantProfile};
 use fieldline_model::{DeviceId, DeviceProfileId, EntityType, TenantId, TenantProfileId};
@@ -66,7 +66,7 @@ pub(super) async fn are_read_page_by_page(stores: &EntityStores, rows: &Arc<dyn 
     let (mut found, mut after) = (Vec::new(), None);
     loop {
         let page = rows.page(mine.0, EntityType::Device, after, 2).await.unwrap();
-        let Some(Entity::Device(last)) = page.last() else {
+        let Some(AnyEntity::Device(last)) = page.last() else {
             break;
         };
         after = Some((last.created_time, last.id.unwrap().0));

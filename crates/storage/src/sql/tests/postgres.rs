@@ -4,12 +4,12 @@ use fieldline_core::ports::{EntityStores, StoreErrorKind};
 use sqlx::postgres::PgConnectOptions;
 use uuid::Uuid;
 
-use crate::sql::query::Query;
-use crate::sql::{Database, open_postgres};
+use crate::sql::query::SqlQuery;
+use crate::sql::{EntityDatabase, open_postgres};
 
 struct Fixture {
     stores: EntityStores,
-    database: Database,
+    database: EntityDatabase,
     url: String,
     schema: String,
 }
@@ -48,7 +48,7 @@ async fn open() -> Fixture {
     let server = server();
     let separator = if server.contains('?') { '&' } else { '?' };
     let url = format!("{server}{separator}options[search_path]={schema}");
-    let database = Database::postgres(&url, 4).await.unwrap();
+    let database = EntityDatabase::postgres(&url, 4).await.unwrap();
     Fixture {
         stores: database.entity_stores(),
         database,
@@ -93,7 +93,7 @@ async fn programs_that_start_together_migrate_once() {
 #[ignore = "needs FIELDLINE_TEST_POSTGRES_URL"]
 async fn a_database_of_a_newer_program_is_refused() {
     let fixture = open().await;
-    let newer = Query::new("INSERT INTO schema_version (version) VALUES (999)");
+    let newer = SqlQuery::new("INSERT INTO schema_version (version) VALUES (999)");
     fixture.database.execute(newer).await.unwrap();
     let error = open_postgres(&fixture.url, 1).await.err().unwrap();
     assert_eq!(error.kind(), StoreErrorKind::Invalid, "{error}");
@@ -108,10 +108,10 @@ async fn a_malformed_url_is_refused_as_the_callers_mistake() {
 }
 
 /// How many indexes of texts there are.
-async fn indexes(database: &Database) -> i64 {
+async fn indexes(database: &EntityDatabase) -> i64 {
     let query =
         "SELECT COUNT(*) FROM pg_indexes WHERE schemaname = current_schema() AND indexname LIKE '%_by_text'";
-    let rows = database.read(Query::new(query)).await.unwrap();
+    let rows = database.read(SqlQuery::new(query)).await.unwrap();
     rows[0].columns().next().unwrap()
 }
 
@@ -138,13 +138,16 @@ async fn texts_are_indexed_as_soon_as_the_database_can() {
     )
     .await;
     for (expected, afterwards) in [(0, "CREATE EXTENSION pg_trgm"), (7, "SELECT 1")] {
-        let database = Database::postgres(&limited, 2).await.unwrap();
+        let database = EntityDatabase::postgres(&limited, 2).await.unwrap();
         assert_eq!(indexes(&database).await, expected);
         fieldline_testkit::contract::entities::text_search_looks_where_it_promises(&database.entity_stores())
             .await;
-        database.execute(Query::new("DELETE FROM tenant")).await.unwrap();
         database
-            .execute(Query::new("DELETE FROM tenant_profile"))
+            .execute(SqlQuery::new("DELETE FROM tenant"))
+            .await
+            .unwrap();
+        database
+            .execute(SqlQuery::new("DELETE FROM tenant_profile"))
             .await
             .unwrap();
         database.close().await;

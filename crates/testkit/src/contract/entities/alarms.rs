@@ -2,14 +2,15 @@
 #![allow(clippy::unwrap_used, reason = "a contract suite fails by panicking")]
 
 use fieldline_core::ports::{
-    AlarmDraft, AlarmQuery, AlarmScope, AlarmTouch, AlarmUpdate, EntityStores, Propagation, StoreErrorKind,
+    AlarmDraft, AlarmEndUpdate, AlarmPropagation, AlarmQuery, AlarmScope, AlarmUpdate, EntityStores,
+    StoreErrorKind,
 };
 use fieldline_model::entity::{Alarm, AlarmSearchStatus, AlarmSeverity, AlarmStatus, Authority, Device};
 use fieldline_model::page::{PageLink, SortOrder};
 use fieldline_model::{AlarmId, CustomerId, EntityId, EntityType, TenantId, new_uuid};
 use serde_json::json;
 
-use super::fixture::{NOW, World, refused, searched, sorted};
+use super::fixture::{EntityFixture, NOW, expect_error, searched, sorted};
 
 pub(super) fn draft(tenant: TenantId, originator: impl Into<EntityId>, alarm_type: &str) -> AlarmDraft {
     AlarmDraft {
@@ -22,7 +23,7 @@ pub(super) fn draft(tenant: TenantId, originator: impl Into<EntityId>, alarm_typ
         start_ts: NOW,
         end_ts: NOW,
         details: Some(json!({"data": "23.5"})),
-        propagation: Propagation::default(),
+        propagation: AlarmPropagation::default(),
         created_time: NOW,
         may_create: true,
     }
@@ -45,15 +46,15 @@ pub(super) fn id_of(device: &Device) -> EntityId {
 
 /// An originator has one active alarm of a type: raising it again updates it, and after its end makes a new one.
 pub async fn one_alarm_of_a_type_is_active_at_a_time(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let device = id_of(&world.device("device").await);
     let customer = CustomerId::new();
     let first = AlarmDraft {
         customer: Some(customer),
-        propagation: Propagation {
+        propagation: AlarmPropagation {
             tenant: true,
             relation_types: vec!["Contains".into(), "a, \"b\"".into()],
-            ..Propagation::default()
+            ..AlarmPropagation::default()
         },
         ..draft(world.tenant, device, "Hot")
     };
@@ -61,7 +62,7 @@ pub async fn one_alarm_of_a_type_is_active_at_a_time(stores: &EntityStores) {
     let id = alarm.id.unwrap();
     assert_eq!(stores.alarms.get(world.tenant, id).await.unwrap().unwrap(), alarm);
     assert_eq!(alarm.customer_id, Some(customer));
-    assert_eq!(Propagation::of(&alarm), first.propagation);
+    assert_eq!(AlarmPropagation::of(&alarm), first.propagation);
     assert_eq!(alarm.status(), AlarmStatus::ActiveUnack);
 
     let again = stores
@@ -134,7 +135,7 @@ pub async fn one_alarm_of_a_type_is_active_at_a_time(stores: &EntityStores) {
 
 /// Many who raise the same alarm at once make one.
 pub async fn concurrent_raises_make_one_alarm(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let device = id_of(&world.device("device").await);
     let raises = (0..8).map(|_| {
         let alarms = stores.alarms.clone();
@@ -154,7 +155,7 @@ pub async fn concurrent_raises_make_one_alarm(stores: &EntityStores) {
 
 /// A draft with an id that was used already changes nothing, even after the alarm has ended.
 pub async fn a_replayed_draft_raises_nothing(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let device = id_of(&world.device("device").await);
     let once = AlarmDraft {
         id: Some(AlarmId(new_uuid())),
@@ -180,7 +181,7 @@ pub async fn a_replayed_draft_raises_nothing(stores: &EntityStores) {
 
 /// Acknowledging, assigning and updating say whether they changed something.
 pub async fn changes_of_an_alarm_say_whether_they_were_any(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let device = id_of(&world.device("device").await);
     let user = world
         .user("u@x.org", Authority::TenantAdmin, CustomerId::NULL)
@@ -224,15 +225,15 @@ pub async fn changes_of_an_alarm_say_whether_they_were_any(stores: &EntityStores
         start_ts: NOW,
         end_ts: NOW + 7,
         details: None,
-        propagation: Propagation {
+        propagation: AlarmPropagation {
             related: true,
-            ..Propagation::default()
+            ..AlarmPropagation::default()
         },
     };
     let result = alarms.update(update.clone()).await.unwrap().unwrap();
     assert!(result.modified && result.severity_changed() && result.propagation_changed());
     assert_eq!(result.alarm.details, None);
-    let touch = |end_ts, details| AlarmTouch {
+    let touch = |end_ts, details| AlarmEndUpdate {
         tenant: world.tenant,
         alarm: id,
         end_ts,
@@ -243,7 +244,7 @@ pub async fn changes_of_an_alarm_say_whether_they_were_any(stores: &EntityStores
         touch(NOW + 10, Some(json!(1))),
         touch(NOW + 30, None),
     ];
-    alarms.touch(&touches).await.unwrap();
+    alarms.extend(&touches).await.unwrap();
     let touched = alarms.get(world.tenant, id).await.unwrap().unwrap();
     assert_eq!((touched.end_ts, touched.details), (NOW + 30, Some(json!(2))));
 
@@ -257,7 +258,7 @@ pub async fn changes_of_an_alarm_say_whether_they_were_any(stores: &EntityStores
 
 /// An alarm shows at its originator and where it propagates; lists are narrowed, searched and sorted.
 pub async fn alarms_are_found_where_they_show(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let (a, b) = (id_of(&world.device("a").await), id_of(&world.device("b").await));
     let alarms = &stores.alarms;
     let mut ids = Vec::new();
@@ -431,7 +432,7 @@ pub async fn alarms_are_found_where_they_show(stores: &EntityStores) {
         .await
         .unwrap();
     assert_eq!(found.data[0].originator_name.as_deref(), Some("b"));
-    refused(
+    expect_error(
         alarms
             .list(world.tenant, &everywhere, &sorted("details", SortOrder::Asc))
             .await,

@@ -1,18 +1,18 @@
 //! What is kept of alarms, for whom, and for how long.
 #![allow(clippy::unwrap_used, reason = "a contract suite fails by panicking")]
 
-use fieldline_core::ports::{AlarmDraft, AlarmQuery, AlarmTouch, EntityStores, StoreErrorKind};
+use fieldline_core::ports::{AlarmDraft, AlarmEndUpdate, AlarmQuery, EntityStores, StoreErrorKind};
 use fieldline_model::entity::{AlarmComment, AlarmCommentId, AlarmCommentType, Authority};
 use fieldline_model::page::PageLink;
 use fieldline_model::{AlarmId, CustomerId, new_uuid};
 use serde_json::json;
 
 use super::alarms::{draft, id_of, raise};
-use super::fixture::{NOW, World, refused};
+use super::fixture::{EntityFixture, NOW, expect_error};
 
 /// Alarms go with their originator, by their age, or one by one; so do the types that none has any more.
 pub async fn deleted_alarms_are_gone(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let (a, b) = (id_of(&world.device("a").await), id_of(&world.device("b").await));
     let alarms = &stores.alarms;
     let old = AlarmDraft {
@@ -54,7 +54,7 @@ pub async fn deleted_alarms_are_gone(stores: &EntityStores) {
 
 /// Comments stand under their alarm in the order of time, with their authors.
 pub async fn comments_stand_under_their_alarm(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let device = id_of(&world.device("device").await);
     let user = world
         .user("u@x.org", Authority::TenantAdmin, CustomerId::NULL)
@@ -114,7 +114,7 @@ pub async fn comments_stand_under_their_alarm(stores: &EntityStores) {
         alarm_id: Some(AlarmId::new()),
         ..comment(NOW, None)
     };
-    refused(
+    expect_error(
         alarms.save_comment(world.tenant, orphan).await,
         StoreErrorKind::NotFound,
     );
@@ -122,8 +122,8 @@ pub async fn comments_stand_under_their_alarm(stores: &EntityStores) {
 
 /// Alarms of a tenant are neither seen nor changed by another.
 pub async fn alarms_stay_within_their_tenant(stores: &EntityStores) {
-    let mine = World::new(stores, "mine").await;
-    let theirs = World::new(stores, "theirs").await.tenant;
+    let mine = EntityFixture::new(stores, "mine").await;
+    let theirs = EntityFixture::new(stores, "theirs").await.tenant;
     let device = id_of(&mine.device("device").await);
     let alarms = &stores.alarms;
     let id = raise(stores, draft(mine.tenant, device, "Hot")).await.id.unwrap();
@@ -151,7 +151,7 @@ pub async fn alarms_stay_within_their_tenant(stores: &EntityStores) {
         [(id, device)]
     );
     alarms
-        .touch(&[AlarmTouch {
+        .extend(&[AlarmEndUpdate {
             tenant: theirs,
             alarm: id,
             end_ts: NOW + 9,
@@ -166,7 +166,7 @@ pub async fn alarms_stay_within_their_tenant(stores: &EntityStores) {
         id: Some(id),
         ..draft(theirs, device, "Wet")
     };
-    refused(
+    expect_error(
         alarms.create_or_update_active(planted).await,
         StoreErrorKind::Unavailable,
     );

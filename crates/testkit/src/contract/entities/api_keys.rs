@@ -6,11 +6,11 @@ use fieldline_model::entity::{ApiKeyInfo, Authority};
 use fieldline_model::page::PageLink;
 use fieldline_model::{ApiKeyId, CustomerId, UserId, new_uuid};
 
-use super::fixture::{NOW, World, refused};
+use super::fixture::{EntityFixture, NOW, expect_error};
 
 /// Keys are found by the hash of their value, listed for their user, and go with it.
 pub async fn keys_are_found_by_their_hash_and_go_with_their_user(stores: &EntityStores) {
-    let world = World::new(stores, "T").await;
+    let world = EntityFixture::new(stores, "T").await;
     let user = world
         .user("u@x.org", Authority::TenantAdmin, CustomerId::NULL)
         .await
@@ -32,11 +32,11 @@ pub async fn keys_are_found_by_their_hash_and_go_with_their_user(stores: &Entity
     assert_eq!(keys.by_hash("hash").await.unwrap(), Some(saved.clone()));
     assert_eq!(keys.get(id).await.unwrap(), Some(saved.clone()));
     assert_eq!(keys.by_hash("other").await.unwrap(), None);
-    refused(
+    expect_error(
         keys.create(new(user, "twice"), "hash").await,
         StoreErrorKind::Conflict,
     );
-    refused(
+    expect_error(
         keys.create(new(UserId::new(), "nobody"), "h2").await,
         StoreErrorKind::NotFound,
     );

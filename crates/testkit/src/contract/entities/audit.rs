@@ -7,7 +7,7 @@ use fieldline_model::page::PageLink;
 use fieldline_model::{AuditLogId, CustomerId, DeviceId, EntityId, TenantId, UserId, new_uuid};
 use serde_json::value::RawValue;
 
-use super::fixture::{NOW, World, searched};
+use super::fixture::{EntityFixture, NOW, searched};
 
 fn entry(tenant: TenantId, user: UserId, entity: EntityId, action: ActionType, time: i64) -> AuditLog {
     AuditLog {
@@ -28,8 +28,8 @@ fn entry(tenant: TenantId, user: UserId, entity: EntityId, action: ActionType, t
 
 /// Entries read back with the names of their time, in the order of time, by tenant, customer, user, entity, time and kind.
 pub async fn what_people_did_is_found_by_who_and_what(stores: &EntityStores) {
-    let world = World::new(stores, "T").await;
-    let other = World::new(stores, "other").await;
+    let world = EntityFixture::new(stores, "T").await;
+    let other = EntityFixture::new(stores, "other").await;
     let user = world
         .user("ann@x.org", Authority::TenantAdmin, CustomerId::NULL)
         .await
@@ -121,7 +121,7 @@ pub async fn what_people_did_is_found_by_who_and_what(stores: &EntityStores) {
 
 /// Old entries are deleted, and those of a tenant go with it.
 pub async fn what_people_did_is_forgotten_in_time(stores: &EntityStores) {
-    let world = World::new(stores, "T").await;
+    let world = EntityFixture::new(stores, "T").await;
     let (user, entity) = (UserId::new(), DeviceId::new().into());
     let entries = (0..5).map(|n| entry(world.tenant, user, entity, ActionType::Updated, NOW + n));
     stores.audit.append(entries.collect()).await.unwrap();

@@ -7,9 +7,9 @@ use fieldline_model::page::{PageLink, SortOrder};
 use fieldline_model::{CalculatedFieldId, DeviceId, EntityId, EntityType, TenantId};
 use serde_json::json;
 
-use super::fixture::{NOW, World, refused, searched, sorted};
+use super::fixture::{EntityFixture, NOW, expect_error, searched, sorted};
 
-fn field(world: &World<'_>, entity: EntityId, name: &str) -> CalculatedField {
+fn field(world: &EntityFixture<'_>, entity: EntityId, name: &str) -> CalculatedField {
     CalculatedField {
         id: Some(CalculatedFieldId::new()),
         created_time: NOW,
@@ -41,8 +41,8 @@ async fn names(stores: &EntityStores, tenant: TenantId, filter: &CalculatedField
 
 /// A field reads back whole, counts its versions, and belongs to one tenant.
 pub async fn calculated_fields_are_kept_like_devices(stores: &EntityStores) {
-    let world = World::new(stores, "A").await;
-    let other = World::new(stores, "B").await;
+    let world = EntityFixture::new(stores, "A").await;
+    let other = EntityFixture::new(stores, "B").await;
     let device: EntityId = world.device("pump").await.id.unwrap().into();
     let fields = &stores.calculated_fields;
 
@@ -63,7 +63,7 @@ pub async fn calculated_fields_are_kept_like_devices(stores: &EntityStores) {
         id: Some(CalculatedFieldId::new()),
         ..new.clone()
     };
-    let taken = refused(
+    let taken = expect_error(
         fields.save(same_name.clone(), true).await,
         StoreErrorKind::Conflict,
     );
@@ -79,7 +79,7 @@ pub async fn calculated_fields_are_kept_like_devices(stores: &EntityStores) {
         ..saved.clone()
     };
     assert_eq!(fields.save(renamed, false).await.unwrap().version, Some(2));
-    refused(
+    expect_error(
         fields.save(saved.clone(), false).await,
         StoreErrorKind::VersionConflict,
     );
@@ -87,7 +87,7 @@ pub async fn calculated_fields_are_kept_like_devices(stores: &EntityStores) {
         tenant_id: other.tenant,
         ..saved
     };
-    refused(fields.save(stolen, false).await, StoreErrorKind::NotFound);
+    expect_error(fields.save(stolen, false).await, StoreErrorKind::NotFound);
 
     assert!(!fields.delete(other.tenant, id).await.unwrap());
     assert!(fields.delete(world.tenant, id).await.unwrap());
@@ -96,7 +96,7 @@ pub async fn calculated_fields_are_kept_like_devices(stores: &EntityStores) {
 
 /// Lists are filtered by type, entity and name, searched and sorted; names are listed once.
 pub async fn calculated_fields_are_found_by_what_they_are(stores: &EntityStores) {
-    let world = World::new(stores, "A").await;
+    let world = EntityFixture::new(stores, "A").await;
     let pump: EntityId = world.device("pump").await.id.unwrap().into();
     let valve: EntityId = world.device("valve").await.id.unwrap().into();
     let profile: EntityId = world.profile.id.unwrap().into();
@@ -175,14 +175,14 @@ pub async fn calculated_fields_are_found_by_what_they_are(stores: &EntityStores)
         "alarm rules do not count"
     );
     assert_eq!(fields.of_entity(world.tenant, valve).await.unwrap().len(), 2);
-    let nowhere = World::new(stores, "B").await;
+    let nowhere = EntityFixture::new(stores, "B").await;
     assert!(names(stores, nowhere.tenant, &filter()).await.is_empty());
     assert!(fields.of_entity(nowhere.tenant, valve).await.unwrap().is_empty());
 }
 
 /// All fields of an entity are deleted together; who is named in arguments is known as long as the field is there.
 pub async fn calculated_fields_go_with_their_entity(stores: &EntityStores) {
-    let world = World::new(stores, "A").await;
+    let world = EntityFixture::new(stores, "A").await;
     let pump: EntityId = world.device("pump").await.id.unwrap().into();
     let valve: EntityId = world.device("valve").await.id.unwrap().into();
     let fields = &stores.calculated_fields;

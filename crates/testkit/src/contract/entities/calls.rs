@@ -4,10 +4,10 @@
 use fieldline_core::ports::{EntityStores, StoreErrorKind};
 use fieldline_model::entity::{Rpc, RpcBody, RpcRequest, RpcStatus};
 use fieldline_model::page::PageLink;
-use fieldline_model::{DeviceId, RpcId, Subject, TenantId, new_uuid};
+use fieldline_model::{DeviceId, EntityKey, RpcId, TenantId, new_uuid};
 use serde_json::json;
 
-use super::fixture::{NOW, World, refused};
+use super::fixture::{EntityFixture, NOW, expect_error};
 
 fn call(tenant: TenantId, device: DeviceId, number: i32) -> Rpc {
     let id = new_uuid();
@@ -40,7 +40,7 @@ fn call(tenant: TenantId, device: DeviceId, number: i32) -> Rpc {
 
 /// Calls are found by device and state; one that has ended does not change any more.
 pub async fn calls_are_found_until_they_end(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let (a, b) = (
         world.device("a").await.id.unwrap(),
         world.device("b").await.id.unwrap(),
@@ -51,9 +51,9 @@ pub async fn calls_are_found_until_they_end(stores: &EntityStores) {
         calls.insert(call).await.unwrap();
     }
     calls.insert(&call(tenant, b, 4)).await.unwrap();
-    refused(calls.insert(&kept[0]).await, StoreErrorKind::Conflict);
+    expect_error(calls.insert(&kept[0]).await, StoreErrorKind::Conflict);
     let nowhere = call(tenant, DeviceId::new(), 5);
-    refused(calls.insert(&nowhere).await, StoreErrorKind::Invalid);
+    expect_error(calls.insert(&nowhere).await, StoreErrorKind::Invalid);
 
     assert_eq!(
         calls.get(tenant, kept[0].id).await.unwrap().as_ref(),
@@ -114,7 +114,7 @@ pub async fn calls_are_found_until_they_end(stores: &EntityStores) {
     assert_eq!(queued.total_elements, 2);
     let due = calls.due(NOW + 2_000, 9).await.unwrap();
     assert_eq!(due.iter().map(|call| call.id).collect::<Vec<_>>(), [kept[1].id]);
-    let mut waiting = [Subject::device(tenant, a), Subject::device(tenant, b)];
+    let mut waiting = [EntityKey::device(tenant, a), EntityKey::device(tenant, b)];
     waiting.sort_unstable_by_key(|subject| subject.entity.id);
     let devices = calls.waiting_devices(None, 9).await.unwrap();
     assert_eq!(devices, waiting);
@@ -130,8 +130,8 @@ pub async fn calls_are_found_until_they_end(stores: &EntityStores) {
 
 /// Calls of another tenant are not there.
 pub async fn calls_of_others_are_not_there(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
-    let other = World::new(stores, "other").await;
+    let world = EntityFixture::new(stores, "tenant").await;
+    let other = EntityFixture::new(stores, "other").await;
     let device = world.device("a").await.id.unwrap();
     let (calls, kept) = (&stores.calls, call(world.tenant, device, 1));
     calls.insert(&kept).await.unwrap();

@@ -7,7 +7,7 @@ use fieldline_model::page::{PageLink, SortOrder};
 use fieldline_model::{CustomerId, DashboardId, TenantId};
 use serde_json::json;
 
-use super::fixture::{NOW, World, refused, searched, sorted};
+use super::fixture::{EntityFixture, NOW, expect_error, searched, sorted};
 
 fn dashboard(tenant: TenantId, title: &str) -> Dashboard {
     Dashboard {
@@ -28,7 +28,7 @@ fn dashboard(tenant: TenantId, title: &str) -> Dashboard {
 
 /// A dashboard reads back whole, lists leave out what it shows, and its version guards updates.
 pub async fn dashboards_read_back_whole(stores: &EntityStores) {
-    let world = World::new(stores, "T").await;
+    let world = EntityFixture::new(stores, "T").await;
     let new = dashboard(world.tenant, "Büro");
     let saved = stores.dashboards.save(new.clone(), true).await.unwrap();
     let mut expected = new;
@@ -62,7 +62,7 @@ pub async fn dashboards_read_back_whole(stores: &EntityStores) {
     let changed = stores.dashboards.save(changed, false).await.unwrap();
     assert_eq!((changed.info.version, changed.configuration), (Some(2), None));
     let stale = stores.dashboards.save(saved, false).await;
-    refused(stale, StoreErrorKind::VersionConflict);
+    expect_error(stale, StoreErrorKind::VersionConflict);
     assert!(stores.dashboards.delete(world.tenant, id).await.unwrap());
     assert!(!stores.dashboards.delete(world.tenant, id).await.unwrap());
     assert!(stores.dashboards.info(world.tenant, id).await.unwrap().is_none());
@@ -70,7 +70,7 @@ pub async fn dashboards_read_back_whole(stores: &EntityStores) {
 
 /// A dashboard may be assigned to several customers, and is listed for each; that ends with the customer.
 pub async fn dashboards_are_assigned_to_customers(stores: &EntityStores) {
-    let world = World::new(stores, "T").await;
+    let world = EntityFixture::new(stores, "T").await;
     let (first, second) = (world.customer("A").await, world.customer("B").await);
     let ids = [first.id.unwrap(), second.id.unwrap()];
     let saved = stores
@@ -149,7 +149,7 @@ pub async fn dashboards_are_assigned_to_customers(stores: &EntityStores) {
     stores.customers.delete(world.tenant, ids[1]).await.unwrap();
     let info = stores.dashboards.info(world.tenant, id).await.unwrap().unwrap();
     assert_eq!(info.assigned_customers, None);
-    refused(
+    expect_error(
         stores.dashboards.assign(world.tenant, id, ids[1]).await,
         StoreErrorKind::Invalid,
     );
@@ -157,7 +157,7 @@ pub async fn dashboards_are_assigned_to_customers(stores: &EntityStores) {
 
 /// Mobile applications see what is not hidden from them, in its order.
 pub async fn dashboards_of_mobile_applications_have_an_order(stores: &EntityStores) {
-    let world = World::new(stores, "T").await;
+    let world = EntityFixture::new(stores, "T").await;
     for (title, hide, order) in [
         ("last", false, None),
         ("hidden", true, Some(0)),
@@ -185,8 +185,8 @@ pub async fn dashboards_of_mobile_applications_have_an_order(stores: &EntityStor
 
 /// No tenant sees, changes or assigns a dashboard of another one; with a tenant go its dashboards.
 pub async fn dashboards_stay_within_their_tenant(stores: &EntityStores) {
-    let mine = World::new(stores, "mine").await;
-    let theirs = World::new(stores, "theirs").await;
+    let mine = EntityFixture::new(stores, "mine").await;
+    let theirs = EntityFixture::new(stores, "theirs").await;
     let saved = stores
         .dashboards
         .save(dashboard(mine.tenant, "d"), true)
@@ -205,7 +205,7 @@ pub async fn dashboards_stay_within_their_tenant(stores: &EntityStores) {
     assert!(!stores.dashboards.delete(theirs.tenant, id).await.unwrap());
     let mut planted = saved.clone();
     planted.info.tenant_id = theirs.tenant;
-    refused(
+    expect_error(
         stores.dashboards.save(planted, false).await,
         StoreErrorKind::NotFound,
     );
@@ -217,7 +217,7 @@ pub async fn dashboards_stay_within_their_tenant(stores: &EntityStores) {
         (theirs.tenant, own),
     ] {
         let assigned = stores.dashboards.assign(tenant, id, customer).await;
-        refused(assigned, StoreErrorKind::Invalid);
+        expect_error(assigned, StoreErrorKind::Invalid);
     }
     stores.dashboards.assign(mine.tenant, id, own).await.unwrap();
     assert!(!stores.dashboards.unassign(theirs.tenant, id, own).await.unwrap());
@@ -227,7 +227,7 @@ pub async fn dashboards_stay_within_their_tenant(stores: &EntityStores) {
 
 /// The public customer is found by its id alone; no other customer is.
 pub async fn only_public_customers_are_found_without_their_tenant(stores: &EntityStores) {
-    let world = World::new(stores, "T").await;
+    let world = EntityFixture::new(stores, "T").await;
     let plain = world.customer("Plain").await;
     let mut public = super::fixture::customer(world.tenant, "Public");
     public.additional_info = Some(json!({ "isPublic": true }));

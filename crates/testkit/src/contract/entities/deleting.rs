@@ -6,11 +6,11 @@ use fieldline_model::entity::{Authority, CredentialsType, Device, Tenant, UserCr
 use fieldline_model::page::PageLink;
 use fieldline_model::{CustomerId, TenantId};
 
-use super::fixture::{World, refused, tenant, tenant_profile, token};
+use super::fixture::{EntityFixture, expect_error, tenant, tenant_profile, token};
 
 /// A deletion says whether there was something to delete; the name is free again.
 pub async fn what_is_deleted_is_gone_and_can_be_made_again(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     for _ in 0..2 {
         let device = world.new_device("device");
         let device = stores
@@ -26,7 +26,7 @@ pub async fn what_is_deleted_is_gone_and_can_be_made_again(stores: &EntityStores
             stores.device_credentials.get(world.tenant, id).await.unwrap(),
             None
         );
-        refused(stores.devices.save(device, false).await, StoreErrorKind::NotFound);
+        expect_error(stores.devices.save(device, false).await, StoreErrorKind::NotFound);
 
         let customer = world.customer("customer").await.id.unwrap();
         assert!(stores.customers.delete(world.tenant, customer).await.unwrap());
@@ -68,8 +68,8 @@ pub async fn what_is_deleted_is_gone_and_can_be_made_again(stores: &EntityStores
 
 /// Customers, users, devices, profiles and all credentials go with their tenant; other tenants keep theirs.
 pub async fn deleting_a_tenant_deletes_everything_that_belongs_to_it(stores: &EntityStores) {
-    let doomed = World::new(stores, "doomed").await;
-    let spared = World::new(stores, "spared").await;
+    let doomed = EntityFixture::new(stores, "doomed").await;
+    let spared = EntityFixture::new(stores, "spared").await;
     for (world, name) in [(&doomed, "doomed"), (&spared, "spared")] {
         let customer = world.customer("customer").await.id.unwrap();
         let email = format!("{name}@x.org");
@@ -136,12 +136,12 @@ pub async fn deleting_a_tenant_deletes_everything_that_belongs_to_it(stores: &En
             .unwrap();
         assert_eq!(found.is_some(), is_left);
     }
-    World::new(stores, "doomed").await;
+    EntityFixture::new(stores, "doomed").await;
 }
 
 /// Devices outlive their customer, users do not.
 pub async fn deleting_a_customer_unassigns_its_devices_and_deletes_its_users(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let doomed = world.customer("doomed").await.id.unwrap();
     let spared = world.customer("spared").await.id.unwrap();
     let assigned = |name: &str, customer: CustomerId| Device {
@@ -164,7 +164,7 @@ pub async fn deleting_a_customer_unassigns_its_devices_and_deletes_its_users(sto
     assert!(info.device.customer_id.is_null());
     assert_eq!(info.customer_title, None);
     assert!(!info.customer_is_public);
-    refused(
+    expect_error(
         stores.devices.save(orphan, false).await,
         StoreErrorKind::VersionConflict,
     );
@@ -178,11 +178,11 @@ pub async fn deleting_a_customer_unassigns_its_devices_and_deletes_its_users(sto
 
 /// A profile that something still has stays.
 pub async fn profiles_in_use_cannot_be_deleted(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let device = world.device("device").await.id.unwrap();
     let profile = world.profile.id.unwrap();
     let result = stores.device_profiles.delete(world.tenant, profile).await;
-    let message = refused(result, StoreErrorKind::Conflict);
+    let message = expect_error(result, StoreErrorKind::Conflict);
     assert_eq!(
         message,
         "The device profile referenced by the devices cannot be deleted!"
@@ -216,7 +216,7 @@ pub async fn profiles_in_use_cannot_be_deleted(stores: &EntityStores) {
     };
     let user = stores.tenants.save(user, true).await.unwrap().id.unwrap();
     let result = stores.tenant_profiles.delete(profile.unwrap()).await;
-    let message = refused(result, StoreErrorKind::Conflict);
+    let message = expect_error(result, StoreErrorKind::Conflict);
     assert_eq!(
         message,
         "The tenant profile referenced by the tenants cannot be deleted!"

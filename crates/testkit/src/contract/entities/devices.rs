@@ -6,11 +6,11 @@ use fieldline_model::entity::{CredentialsType, Device, DeviceCredentials, Device
 use fieldline_model::page::{PageLink, SortOrder};
 use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, TenantId};
 
-use super::fixture::{World, device, refused, sorted, token};
+use super::fixture::{EntityFixture, device, expect_error, sorted, token};
 
 /// A filter lets through what meets all of its conditions.
 pub async fn device_lists_are_filtered(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let customer = world.customer("customer").await.id.unwrap();
     let meters = world.profile("meter").await;
     let assigned = Device {
@@ -64,7 +64,7 @@ pub async fn device_lists_are_filtered(stores: &EntityStores) {
 /// The active devices of a tenant are read in pieces that neither repeat nor leave out one, though they were made at the
 /// same time.
 pub async fn active_devices_are_read_in_pieces(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let mut active = Vec::new();
     for number in 0..7 {
         let created_time = 1_700_000_000_000 + i64::from(number / 3);
@@ -98,7 +98,7 @@ pub async fn active_devices_are_read_in_pieces(stores: &EntityStores) {
 /// Activity of more devices than fit one statement is recorded at once; the last change of a device counts, unknown
 /// devices are passed over, and versions stay.
 pub async fn activity_is_recorded_for_many_devices_at_once(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let mut changes: Vec<(DeviceId, bool)> = (0..1_300).map(|_| (DeviceId::new(), true)).collect();
     let first = world.device("first").await.id.unwrap();
     let second = world.device("second").await.id.unwrap();
@@ -128,8 +128,8 @@ pub async fn activity_is_recorded_for_many_devices_at_once(stores: &EntityStores
 
 /// Lists of names need not read the profiles, and looking several up takes one call.
 pub async fn profiles_are_named_all_or_those_that_a_device_has(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
-    let other = World::new(stores, "other").await;
+    let world = EntityFixture::new(stores, "tenant").await;
+    let other = EntityFixture::new(stores, "other").await;
     let unused = world.profile("unused").await.id.unwrap();
     let used = world.profile.id.unwrap();
     for name in ["a", "b"] {
@@ -153,7 +153,7 @@ pub async fn profiles_are_named_all_or_those_that_a_device_has(stores: &EntitySt
 
 /// The type of a device is the name of its profile, also after that has changed.
 pub async fn renaming_a_profile_renames_the_type_of_its_devices(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let id = world.device("device").await.id.unwrap();
     let renamed = DeviceProfile {
         name: "renamed".into(),
@@ -173,7 +173,7 @@ pub async fn renaming_a_profile_renames_the_type_of_its_devices(stores: &EntityS
 
 /// Creating a device stores it with its credentials; where either is refused, neither is stored.
 pub async fn a_device_and_its_credentials_are_created_both_or_neither(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let device = world.new_device("device");
     let unassigned = DeviceCredentials {
         device_id: None,
@@ -200,7 +200,7 @@ pub async fn a_device_and_its_credentials_are_created_both_or_neither(stores: &E
         .devices
         .create(second.clone(), token(&second, "token"))
         .await;
-    refused(result, StoreErrorKind::Conflict);
+    expect_error(result, StoreErrorKind::Conflict);
     assert_eq!(
         stores
             .devices
@@ -214,7 +214,7 @@ pub async fn a_device_and_its_credentials_are_created_both_or_neither(stores: &E
         .devices
         .create(namesake.clone(), token(&namesake, "fresh"))
         .await;
-    refused(result, StoreErrorKind::Conflict);
+    expect_error(result, StoreErrorKind::Conflict);
     assert_eq!(
         stores
             .device_credentials
@@ -232,7 +232,7 @@ pub async fn a_device_and_its_credentials_are_created_both_or_neither(stores: &E
 
 /// Credentials are replaced, not added; an update of another version than the stored one is refused.
 pub async fn credentials_are_replaced_under_their_version(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let device = world.device("device").await;
     let id = device.id.unwrap();
     let credentials = &stores.device_credentials;
@@ -263,7 +263,7 @@ pub async fn credentials_are_replaced_under_their_version(stores: &EntityStores)
         credentials.get(world.tenant, id).await.unwrap(),
         Some(second.clone())
     );
-    refused(
+    expect_error(
         credentials.save(world.tenant, first.clone()).await,
         StoreErrorKind::VersionConflict,
     );
@@ -284,14 +284,14 @@ pub async fn credentials_are_replaced_under_their_version(stores: &EntityStores)
         credentials_id: Some("two".into()),
         ..third.clone()
     };
-    let message = refused(
+    let message = expect_error(
         credentials.save(world.tenant, stolen).await,
         StoreErrorKind::Conflict,
     );
     assert_eq!(message, "Specified credentials are already registered!");
     assert_eq!(credentials.get(world.tenant, id).await.unwrap(), Some(third));
     let of_nobody = token(&world.new_device("nobody"), "three");
-    refused(
+    expect_error(
         credentials.save(world.tenant, of_nobody).await,
         StoreErrorKind::NotFound,
     );
@@ -299,7 +299,7 @@ pub async fn credentials_are_replaced_under_their_version(stores: &EntityStores)
 
 /// A device that connects is found by what it shows, and by nothing that merely looks like it.
 pub async fn credentials_are_found_by_type_and_id(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let device = world.new_device("device");
     let device = stores
         .devices
@@ -362,7 +362,7 @@ pub async fn credentials_are_found_by_type_and_id(stores: &EntityStores) {
     );
 }
 
-async fn is_active(world: &World<'_>, id: DeviceId) -> bool {
+async fn is_active(world: &EntityFixture<'_>, id: DeviceId) -> bool {
     let info = world.stores.devices.info(world.tenant, id).await.unwrap();
     info.unwrap().active
 }

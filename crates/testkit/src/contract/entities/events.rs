@@ -2,13 +2,13 @@
 #![allow(clippy::unwrap_used, reason = "a contract suite fails by panicking")]
 
 use fieldline_core::ports::{EntityStores, EventFilter, EventText, StoreErrorKind};
-use fieldline_model::entity::{CalculatedFieldDebug, Event, EventBody, EventKind, RuleNodeDebug};
+use fieldline_model::entity::{CalculatedFieldDebug, EntityEvent, EventBody, EventKind, RuleNodeDebug};
 use fieldline_model::page::{PageLink, SortOrder};
 use fieldline_model::{
-    CalculatedFieldId, DeviceId, EntityId, EntityType, RuleNodeId, Subject, TenantId, new_uuid,
+    CalculatedFieldId, DeviceId, EntityId, EntityKey, EntityType, RuleNodeId, TenantId, new_uuid,
 };
 
-use super::fixture::{NOW, World, refused, sorted};
+use super::fixture::{EntityFixture, NOW, expect_error, sorted};
 
 fn bodies() -> Vec<EventBody> {
     vec![
@@ -64,11 +64,11 @@ fn bodies() -> Vec<EventBody> {
 }
 
 /// Stores one event of each body, a millisecond apart.
-async fn appended(stores: &EntityStores, tenant: TenantId, entity: EntityId) -> Vec<Event> {
-    let events: Vec<Event> = bodies()
+async fn appended(stores: &EntityStores, tenant: TenantId, entity: EntityId) -> Vec<EntityEvent> {
+    let events: Vec<EntityEvent> = bodies()
         .into_iter()
         .zip(NOW..)
-        .map(|(body, now)| Event::new(tenant, entity, "node-1".into(), now, body))
+        .map(|(body, now)| EntityEvent::new(tenant, entity, "node-1".into(), now, body))
         .collect();
     stores.events.append(&events).await.unwrap();
     events
@@ -76,13 +76,13 @@ async fn appended(stores: &EntityStores, tenant: TenantId, entity: EntityId) -> 
 
 /// Every kind of event reads back whole, and is found by each of the conditions it meets.
 pub async fn events_are_found_by_what_they_hold(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let entity: EntityId = RuleNodeId::new().into();
     let events = appended(stores, world.tenant, entity).await;
     // Told again, as after a restart.
     stores.events.append(&events).await.unwrap();
     for kind in EventKind::ALL {
-        let expected: Vec<&Event> = events.iter().filter(|event| event.body.kind() == kind).collect();
+        let expected: Vec<&EntityEvent> = events.iter().filter(|event| event.body.kind() == kind).collect();
         let page = sorted("createdTime", SortOrder::Asc);
         let page = stores
             .events
@@ -184,11 +184,11 @@ pub async fn events_are_found_by_what_they_hold(stores: &EntityStores) {
             .list(world.tenant, entity, &filter, &page)
             .await
             .unwrap();
-        let expected: Vec<&Event> = expected.iter().map(|index| &events[*index]).collect();
+        let expected: Vec<&EntityEvent> = expected.iter().map(|index| &events[*index]).collect();
         assert_eq!(page.data.iter().collect::<Vec<_>>(), expected, "{filter:?}");
         assert_eq!(page.total_elements, expected.len() as u64);
     }
-    refused(
+    expect_error(
         stores
             .events
             .list(
@@ -204,8 +204,8 @@ pub async fn events_are_found_by_what_they_hold(stores: &EntityStores) {
 
 /// Events go by filter, with their entity, by age, and with their tenant; those of others stay.
 pub async fn events_go_where_they_are_not_wanted_any_more(stores: &EntityStores) {
-    let mine = World::new(stores, "mine").await;
-    let theirs = World::new(stores, "theirs").await;
+    let mine = EntityFixture::new(stores, "mine").await;
+    let theirs = EntityFixture::new(stores, "theirs").await;
     let (one, other): (EntityId, EntityId) = (RuleNodeId::new().into(), RuleNodeId::new().into());
     for (tenant, entity) in [(mine.tenant, one), (mine.tenant, other), (theirs.tenant, one)] {
         appended(stores, tenant, entity).await;
@@ -233,7 +233,7 @@ pub async fn events_go_where_they_are_not_wanted_any_more(stores: &EntityStores)
     assert_eq!(count(theirs.tenant, one, node).await, 1);
     assert_eq!(count(mine.tenant, one, lifecycle).await, 2);
 
-    let subject = Subject {
+    let subject = EntityKey {
         tenant: mine.tenant,
         entity: one,
     };
@@ -250,7 +250,7 @@ pub async fn events_go_where_they_are_not_wanted_any_more(stores: &EntityStores)
         error: None,
     };
     let late = [mine.tenant, theirs.tenant, TenantId::NULL]
-        .map(|tenant| Event::new(tenant, one, "s".into(), NOW, body()));
+        .map(|tenant| EntityEvent::new(tenant, one, "s".into(), NOW, body()));
     stores.events.append(&late).await.unwrap();
     assert_eq!(count(mine.tenant, one, EventKind::Error).await, 0);
     assert_eq!(count(theirs.tenant, one, EventKind::Error).await, 2);

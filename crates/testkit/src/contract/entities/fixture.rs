@@ -15,13 +15,13 @@ use serde_json::json;
 pub(super) const NOW: i64 = 1_700_000_000_000;
 
 /// A tenant with a profile for its devices.
-pub(super) struct World<'s> {
+pub(super) struct EntityFixture<'s> {
     pub(super) stores: &'s EntityStores,
     pub(super) tenant: TenantId,
     pub(super) profile: DeviceProfile,
 }
 
-impl<'s> World<'s> {
+impl<'s> EntityFixture<'s> {
     /// Creates a tenant of that title.
     pub(super) async fn new(stores: &'s EntityStores, title: &str) -> Self {
         let tenant = stores.tenants.save(tenant(title), true).await.unwrap();
@@ -199,7 +199,7 @@ pub(super) fn searched(text: &str) -> PageLink {
 
 /// Checks that a call failed in this way; returns the message.
 #[track_caller]
-pub(super) fn refused<T: Debug>(result: StoreResult<T>, kind: StoreErrorKind) -> String {
+pub(super) fn expect_error<T: Debug>(result: StoreResult<T>, kind: StoreErrorKind) -> String {
     let error = result.expect_err("the call must fail");
     assert_eq!(error.kind(), kind, "{error}");
     error.message().to_owned()

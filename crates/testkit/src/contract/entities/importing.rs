@@ -5,17 +5,17 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    EntityStores, ImportRow, ImportedValues, StoreError, StoreErrorKind, StoreResult,
+    EntityStores, ImportRow, ImportValueStore, StoreError, StoreErrorKind, StoreResult,
 };
 use fieldline_model::entity::{Asset, AssetProfile, CredentialsType, Device};
 use fieldline_model::{AssetId, AssetProfileId, CustomerId, DeviceId, DeviceProfileId, EntityId};
 
-use super::fixture::{NOW, World, token};
+use super::fixture::{EntityFixture, NOW, token};
 
 /// Of many devices those that cannot be stored are named, and all others are stored with their credentials.
 pub async fn of_many_devices_the_good_ones_are_stored(stores: &EntityStores) {
-    let world = World::new(stores, "T").await;
-    let other = World::new(stores, "other").await;
+    let world = EntityFixture::new(stores, "T").await;
+    let other = EntityFixture::new(stores, "other").await;
     let old = world.new_device("old");
     let old = stores
         .devices
@@ -127,13 +127,13 @@ pub async fn of_many_devices_the_good_ones_are_stored(stores: &EntityStores) {
 }
 
 /// Values whose store fails for one entity, and that remember what they were asked to save.
-struct Failing {
+struct FailingImportedValues {
     at: EntityId,
     asked: Mutex<Vec<EntityId>>,
 }
 
 #[async_trait]
-impl ImportedValues for Failing {
+impl ImportValueStore for FailingImportedValues {
     async fn save(&self, entities: &[EntityId]) -> StoreResult<()> {
         self.asked.lock().unwrap().extend(entities);
         if entities.contains(&self.at) {
@@ -149,7 +149,7 @@ pub async fn of_an_import_that_fails_halfway_the_stored_half_is_answered(stores:
     let mut in_part = 0;
     // Whichever half is stored first, one of them fails after the other.
     for at in [0, 3] {
-        let world = World::new(stores, &format!("fails at {at}")).await;
+        let world = EntityFixture::new(stores, &format!("fails at {at}")).await;
         let old = world.device("old").await;
         let row = |entity: Device, create| ImportRow {
             entity,
@@ -161,7 +161,7 @@ pub async fn of_an_import_that_fails_halfway_the_stored_half_is_answered(stores:
         // The second is refused, so that they are stored in parts.
         let rows = vec![new("a"), new("old"), row(changed, false), new("b")];
         let ids: Vec<DeviceId> = rows.iter().map(|row| row.entity.id.unwrap()).collect();
-        let values = Failing {
+        let values = FailingImportedValues {
             at: ids[at].into(),
             asked: Mutex::default(),
         };
@@ -187,7 +187,7 @@ pub async fn of_an_import_that_fails_halfway_the_stored_half_is_answered(stores:
 
 /// The same of assets.
 pub async fn of_many_assets_the_good_ones_are_stored(stores: &EntityStores) {
-    let world = World::new(stores, "T").await;
+    let world = EntityFixture::new(stores, "T").await;
     let profile = AssetProfile {
         id: Some(AssetProfileId::new()),
         tenant_id: world.tenant,

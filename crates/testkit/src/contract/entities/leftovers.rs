@@ -1,14 +1,14 @@
 //! What is noted of entities that go.
 #![allow(clippy::unwrap_used, reason = "a contract suite fails by panicking")]
 
-use fieldline_core::ports::{DeviceFilter, EntityStores, ImportRow, Pass, StoreErrorKind};
+use fieldline_core::ports::{CleanupPass, DeviceFilter, EntityStores, ImportRow, StoreErrorKind};
 use fieldline_model::entity::{Authority, Device};
 use fieldline_model::page::PageLink;
-use fieldline_model::{CustomerId, EntityId, Subject};
+use fieldline_model::{CustomerId, EntityId, EntityKey};
 
-use super::fixture::{NOW, World, refused, token};
+use super::fixture::{EntityFixture, NOW, expect_error, token};
 
-async fn due(stores: &EntityStores, pass: Pass, now_ms: i64) -> Vec<Subject> {
+async fn due(stores: &EntityStores, pass: CleanupPass, now_ms: i64) -> Vec<EntityKey> {
     let mut due = stores.leftovers.due(pass, now_ms, 100).await.unwrap();
     due.sort_unstable();
     due
@@ -16,9 +16,9 @@ async fn due(stores: &EntityStores, pass: Pass, now_ms: i64) -> Vec<Subject> {
 
 /// What goes is noted with it, users with their customer; what stays is not, nor what is not there.
 pub async fn what_goes_is_noted_as_left(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let tenant = world.tenant;
-    let of = |entity: EntityId| Subject { tenant, entity };
+    let of = |entity: EntityId| EntityKey { tenant, entity };
     let customer = world.customer("customer").await.id.unwrap();
     let user = world
         .user("u@x.org", Authority::CustomerUser, customer)
@@ -36,51 +36,61 @@ pub async fn what_goes_is_noted_as_left(stores: &EntityStores) {
     };
     let device = world.save(device).await.id.unwrap();
     let profile = world.profile.id.unwrap();
-    refused(
+    expect_error(
         stores.device_profiles.delete(tenant, profile).await,
         StoreErrorKind::Conflict,
     );
     assert!(!stores.devices.delete(tenant, Default::default()).await.unwrap());
-    assert_eq!(due(stores, Pass::First, NOW).await, []);
+    assert_eq!(due(stores, CleanupPass::First, NOW).await, []);
     assert_eq!(stores.leftovers.waiting().await.unwrap(), 0);
 
     assert!(stores.customers.delete(tenant, customer).await.unwrap());
     let mut noted = vec![of(customer.into()), of(user.into())];
     noted.sort_unstable();
-    assert_eq!(due(stores, Pass::First, NOW).await, noted);
+    assert_eq!(due(stores, CleanupPass::First, NOW).await, noted);
     assert!(stores.users.delete(tenant, admin).await.unwrap());
     assert!(stores.devices.delete(tenant, device).await.unwrap());
     assert!(stores.device_profiles.delete(tenant, profile).await.unwrap());
     noted.extend([of(admin.into()), of(device.into()), of(profile.into())]);
     noted.sort_unstable();
-    assert_eq!(due(stores, Pass::First, NOW).await, noted);
+    assert_eq!(due(stores, CleanupPass::First, NOW).await, noted);
     assert_eq!(stores.leftovers.waiting().await.unwrap(), 5);
 
     assert!(stores.tenants.delete(tenant).await.unwrap());
     assert!(!stores.tenants.delete(tenant).await.unwrap());
     let whole = of(tenant.into());
-    assert!(due(stores, Pass::First, NOW).await.contains(&whole));
+    assert!(due(stores, CleanupPass::First, NOW).await.contains(&whole));
 
     let leftovers = &stores.leftovers;
     leftovers.forget(&noted).await.unwrap();
-    assert_eq!(due(stores, Pass::First, NOW).await, [whole]);
-    leftovers.put_off(&[whole], Pass::First, NOW + 2).await.unwrap();
-    assert_eq!(due(stores, Pass::First, NOW + 1).await, []);
-    assert_eq!(due(stores, Pass::First, NOW + 2).await, [whole]);
-    leftovers.put_off(&[whole], Pass::Last, NOW + 5).await.unwrap();
+    assert_eq!(due(stores, CleanupPass::First, NOW).await, [whole]);
+    leftovers
+        .put_off(&[whole], CleanupPass::First, NOW + 2)
+        .await
+        .unwrap();
+    assert_eq!(due(stores, CleanupPass::First, NOW + 1).await, []);
+    assert_eq!(due(stores, CleanupPass::First, NOW + 2).await, [whole]);
+    leftovers
+        .put_off(&[whole], CleanupPass::Last, NOW + 5)
+        .await
+        .unwrap();
     assert_eq!(leftovers.waiting().await.unwrap(), 0);
-    assert_eq!(due(stores, Pass::First, NOW + 9).await, []);
-    assert_eq!(due(stores, Pass::Last, NOW + 4).await, []);
-    assert_eq!(due(stores, Pass::Last, NOW + 5).await, [whole]);
+    assert_eq!(due(stores, CleanupPass::First, NOW + 9).await, []);
+    assert_eq!(due(stores, CleanupPass::Last, NOW + 4).await, []);
+    assert_eq!(due(stores, CleanupPass::Last, NOW + 5).await, [whole]);
     leftovers.note(&[whole]).await.unwrap();
-    assert_eq!(due(stores, Pass::First, 0).await, [whole], "it begins anew");
+    assert_eq!(
+        due(stores, CleanupPass::First, 0).await,
+        [whole],
+        "it begins anew"
+    );
 }
 
 /// A tenant or a customer with more devices than go in one statement goes whole, and nobody else's do.
 pub async fn a_tenant_with_many_rows_goes_whole(stores: &EntityStores) {
     const MANY: u64 = 1_203;
-    let doomed = World::new(stores, "doomed").await;
-    let spared = World::new(stores, "spared").await;
+    let doomed = EntityFixture::new(stores, "doomed").await;
+    let spared = EntityFixture::new(stores, "spared").await;
     let mut customers = Vec::new();
     for world in [&doomed, &spared] {
         let customer = world.customer("customer").await.id.unwrap();

@@ -10,11 +10,11 @@ use fieldline_model::entity::{
 use fieldline_model::page::PageLink;
 use fieldline_model::{AssetId, DeviceId, EntityId};
 
-use super::fixture::{World, refused};
+use super::fixture::{EntityFixture, expect_error};
 
 /// A search goes as many levels as it asks for, and where it asks for all, as far as any may.
 pub async fn searches_along_relations_end_at_their_bound(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let line: Vec<EntityId> = (0..MAX_RELATION_LEVELS + 3)
         .map(|_| AssetId::new().into())
         .collect();
@@ -47,7 +47,7 @@ pub async fn searches_along_relations_end_at_their_bound(stores: &EntityStores) 
 
 /// A query of alarms names entities and types up to a limit that both databases can take, and no more.
 pub async fn queries_of_alarms_name_so_many_entities_and_no_more(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let entities = |count: usize| -> Vec<EntityId> { (0..count).map(|_| DeviceId::new().into()).collect() };
     let types = |count: usize| -> Vec<String> { (0..count).map(|index| index.to_string()).collect() };
     let query = |scope, types| AlarmQuery {
@@ -72,8 +72,8 @@ pub async fn queries_of_alarms_name_so_many_entities_and_no_more(stores: &Entity
         query(AlarmScope::All, types(most + 1)),
     ] {
         let invalid = StoreErrorKind::Invalid;
-        refused(alarms.list(world.tenant, &beyond, &page).await, invalid);
-        refused(alarms.count(world.tenant, &beyond).await, invalid);
-        refused(alarms.highest_severity(world.tenant, &beyond).await, invalid);
+        expect_error(alarms.list(world.tenant, &beyond, &page).await, invalid);
+        expect_error(alarms.count(world.tenant, &beyond).await, invalid);
+        expect_error(alarms.highest_severity(world.tenant, &beyond).await, invalid);
     }
 }

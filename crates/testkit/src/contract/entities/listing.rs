@@ -9,12 +9,12 @@ use fieldline_model::entity::{
 use fieldline_model::page::{PageLink, SortOrder};
 
 use super::fixture::{
-    NOW, World, customer, device, device_profile, refused, sorted, tenant, tenant_profile, user,
+    EntityFixture, NOW, customer, device, device_profile, expect_error, sorted, tenant, tenant_profile, user,
 };
 
 /// Pages add up to the list, also where the sort property is the same for all; totals are right on every page.
 pub async fn pages_cover_a_list_without_gaps_or_repeats(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     for index in 0..25 {
         world.device(&format!("device {index:02}")).await;
     }
@@ -57,7 +57,7 @@ pub async fn pages_cover_a_list_without_gaps_or_repeats(stores: &EntityStores) {
 
 /// Without a sort property lists begin with the newest.
 pub async fn the_newest_come_first_where_no_order_is_asked_for(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     for (name, created_time) in [("b", 2), ("c", 3), ("a", 1)] {
         world
             .save(Device {
@@ -108,7 +108,7 @@ fn ranked_contact(rank: usize) -> Contact {
 /// Every property that lists of tenants, their profiles, customers and users promise to sort by sorts them, in both
 /// directions, regardless of case, absent values first.
 pub async fn owners_are_sorted_by_every_promised_property(stores: &EntityStores) {
-    let of = World::new(stores, "A").await.tenant;
+    let of = EntityFixture::new(stores, "A").await.tenant;
     for rank in [1, 2] {
         let tenant = Tenant {
             created_time: NOW - rank as i64,
@@ -164,7 +164,7 @@ pub async fn owners_are_sorted_by_every_promised_property(stores: &EntityStores)
 
 /// The same of devices and their profiles.
 pub async fn devices_are_sorted_by_every_promised_property(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let of = world.tenant;
     assert!(
         stores
@@ -205,20 +205,20 @@ pub async fn devices_are_sorted_by_every_promised_property(stores: &EntityStores
 
 /// A sort property that a list does not know is the caller's mistake, and the message says what is known.
 pub async fn unknown_sort_properties_are_refused_by_name(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     for property in ["colour", "", "name; DROP TABLE device", "id"] {
         let link = sorted(property, SortOrder::Asc);
         let result = stores
             .devices
             .list(world.tenant, &Default::default(), &link)
             .await;
-        let message = refused(result, StoreErrorKind::Invalid);
+        let message = expect_error(result, StoreErrorKind::Invalid);
         assert!(
             message.contains(property) && message.contains("createdTime"),
             "{message}"
         );
-        refused(stores.tenants.list(&link).await, StoreErrorKind::Invalid);
-        refused(
+        expect_error(stores.tenants.list(&link).await, StoreErrorKind::Invalid);
+        expect_error(
             stores.users.list(UserFilter::SysAdmins, &link).await,
             StoreErrorKind::Invalid,
         );

@@ -10,9 +10,9 @@ use fieldline_model::page::{PageLink, SortOrder};
 use fieldline_model::{DeviceId, EntityId, OtaPackageId, TenantId, new_uuid};
 use serde_json::json;
 
-use super::fixture::{NOW, World, refused, searched, sorted};
+use super::fixture::{EntityFixture, NOW, expect_error, searched, sorted};
 
-fn package(world: &World<'_>, kind: OtaKind, version: &str) -> OtaPackageInfo {
+fn package(world: &EntityFixture<'_>, kind: OtaKind, version: &str) -> OtaPackageInfo {
     OtaPackageInfo {
         id: Some(OtaPackageId::new()),
         created_time: NOW,
@@ -30,7 +30,7 @@ fn package(world: &World<'_>, kind: OtaKind, version: &str) -> OtaPackageInfo {
 }
 
 /// A package with data of a piece and a half.
-async fn ready(world: &World<'_>, kind: OtaKind, version: &str) -> OtaPackageInfo {
+async fn ready(world: &EntityFixture<'_>, kind: OtaKind, version: &str) -> OtaPackageInfo {
     let stores = &world.stores.ota_packages;
     let saved = stores.save(package(world, kind, version), true).await.unwrap();
     let upload = new_uuid();
@@ -56,7 +56,7 @@ async fn ready(world: &World<'_>, kind: OtaKind, version: &str) -> OtaPackageInf
 
 /// A package reads back as it was saved, with its data once that is whole; uploads that become nothing are deleted.
 pub async fn packages_read_back_whole_with_their_data(stores: &EntityStores) {
-    let world = World::new(stores, "T").await;
+    let world = EntityFixture::new(stores, "T").await;
     let packages = &stores.ota_packages;
     let new = package(&world, OtaKind::Firmware, "1.0");
     let id = new.id.unwrap();
@@ -66,7 +66,7 @@ pub async fn packages_read_back_whole_with_their_data(stores: &EntityStores) {
     let twin = packages
         .save(package(&world, OtaKind::Software, "1.0"), true)
         .await;
-    let message = refused(twin, StoreErrorKind::Conflict);
+    let message = expect_error(twin, StoreErrorKind::Conflict);
     assert_eq!(message, "OtaPackage with such title and version already exists!");
 
     let whole = ready(&world, OtaKind::Firmware, "2.0").await;
@@ -91,7 +91,7 @@ pub async fn packages_read_back_whole_with_their_data(stores: &EntityStores) {
         checksum: None,
         ..whole.clone()
     };
-    refused(
+    expect_error(
         packages.save(before, false).await,
         StoreErrorKind::VersionConflict,
     );
@@ -105,7 +105,7 @@ pub async fn packages_read_back_whole_with_their_data(stores: &EntityStores) {
     let (second, third) = (new_uuid(), new_uuid());
     packages.begin_upload(world.tenant, second, NOW).await.unwrap();
     packages.begin_upload(world.tenant, third, NOW + 2).await.unwrap();
-    refused(
+    expect_error(
         packages.attach(whole.clone(), second, None).await,
         StoreErrorKind::Conflict,
     );
@@ -154,8 +154,8 @@ pub async fn packages_read_back_whole_with_their_data(stores: &EntityStores) {
 
 /// A package stays while somebody has it, and another tenant never sees it; it goes with its tenant.
 pub async fn packages_that_are_assigned_stay(stores: &EntityStores) {
-    let world = World::new(stores, "T").await;
-    let other = World::new(stores, "other").await;
+    let world = EntityFixture::new(stores, "T").await;
+    let other = EntityFixture::new(stores, "other").await;
     let packages = &stores.ota_packages;
     for (kind, of_device, of_profile) in [
         (
@@ -182,7 +182,7 @@ pub async fn packages_that_are_assigned_stay(stores: &EntityStores) {
             (device.firmware_id, device.software_id),
             (of(OtaKind::Firmware), of(OtaKind::Software))
         );
-        let message = refused(packages.delete(world.tenant, id).await, StoreErrorKind::Conflict);
+        let message = expect_error(packages.delete(world.tenant, id).await, StoreErrorKind::Conflict);
         assert_eq!(message, of_device);
         let freed = Device {
             firmware_id: None,
@@ -197,7 +197,7 @@ pub async fn packages_that_are_assigned_stay(stores: &EntityStores) {
             (profile.firmware_id, profile.software_id),
             (of(OtaKind::Firmware), of(OtaKind::Software))
         );
-        let message = refused(packages.delete(world.tenant, id).await, StoreErrorKind::Conflict);
+        let message = expect_error(packages.delete(world.tenant, id).await, StoreErrorKind::Conflict);
         assert_eq!(message, of_profile);
 
         assert_eq!(packages.get(other.tenant, id).await.unwrap(), None);
@@ -221,13 +221,13 @@ pub async fn packages_that_are_assigned_stay(stores: &EntityStores) {
         firmware_id: Some(OtaPackageId::new().into()),
         ..other.new_device("d")
     };
-    refused(stores.devices.save(absent, true).await, StoreErrorKind::Invalid);
+    expect_error(stores.devices.save(absent, true).await, StoreErrorKind::Invalid);
 }
 
 /// What devices shall have is compared with what was noted; those with a package of their own are told first.
 pub async fn devices_wait_for_being_told_of_their_package(stores: &EntityStores) {
-    let world = World::new(stores, "T").await;
-    let other = World::new(stores, "other").await;
+    let world = EntityFixture::new(stores, "T").await;
+    let other = EntityFixture::new(stores, "other").await;
     let (updates, tenant) = (&stores.ota_updates, world.tenant);
     let kind = OtaKind::Firmware;
     let first = ready(&world, kind, "1").await.id.unwrap();
@@ -293,7 +293,7 @@ pub async fn devices_wait_for_being_told_of_their_package(stores: &EntityStores)
     for (device, package) in [(own, second), (following, first)] {
         let next = updates.next(tenant, NOW).await.unwrap();
         assert_eq!(next, Some(update(device, package)));
-        updates.told(&update(device, package)).await.unwrap();
+        updates.mark_notified(&update(device, package)).await.unwrap();
     }
     assert_eq!(updates.next(tenant, NOW).await.unwrap(), None);
     // What was told of an earlier package leaves the new one waiting.
@@ -301,7 +301,7 @@ pub async fn devices_wait_for_being_told_of_their_package(stores: &EntityStores)
         .note(tenant, kind, &[target(own, Some(first), true)], NOW + 1)
         .await
         .unwrap();
-    updates.told(&update(own, second)).await.unwrap();
+    updates.mark_notified(&update(own, second)).await.unwrap();
     assert_eq!(
         updates.next(tenant, NOW).await.unwrap().map(|next| next.package),
         Some(first)
@@ -319,7 +319,7 @@ pub async fn devices_wait_for_being_told_of_their_package(stores: &EntityStores)
 
 /// A tenant has so many bytes of packages and no more; what is being uploaded counts.
 pub async fn packages_stay_within_what_their_tenant_may_have(stores: &EntityStores) {
-    let world = World::new(stores, "T").await;
+    let world = EntityFixture::new(stores, "T").await;
     let packages = &stores.ota_packages;
     let mut uploads = Vec::new();
     for version in ["1", "2"] {
@@ -343,7 +343,7 @@ pub async fn packages_stay_within_what_their_tenant_may_have(stores: &EntityStor
         packages.data_bytes(world.tenant).await.unwrap(),
         2 * OTA_PIECE as u64
     );
-    let other = World::new(stores, "other").await;
+    let other = EntityFixture::new(stores, "other").await;
     assert_eq!(packages.data_bytes(other.tenant).await.unwrap(), 0);
     let attach = async |index: usize, limit| {
         let (whole, upload) = uploads[index].clone();
@@ -366,7 +366,10 @@ pub async fn packages_stay_within_what_their_tenant_may_have(stores: &EntityStor
 
 /// Turns go around among tenants, whatever one of them has waiting; who was put off comes later, behind the others.
 pub async fn tenants_take_turns_in_being_told(stores: &EntityStores) {
-    let mut worlds = [World::new(stores, "one").await, World::new(stores, "two").await];
+    let mut worlds = [
+        EntityFixture::new(stores, "one").await,
+        EntityFixture::new(stores, "two").await,
+    ];
     worlds.sort_by_key(|world| world.tenant);
     let (updates, kind) = (&stores.ota_updates, OtaKind::Firmware);
     for (number, world) in worlds.iter().enumerate() {
@@ -389,7 +392,7 @@ pub async fn tenants_take_turns_in_being_told(stores: &EntityStores) {
         served.push(next);
         match served.len() {
             1 => updates.put_off(&next, NOW + 5).await.unwrap(),
-            _ => updates.told(&next).await.unwrap(),
+            _ => updates.mark_notified(&next).await.unwrap(),
         }
     }
     let tenants: Vec<TenantId> = served.iter().map(|next| next.tenant).collect();
@@ -397,6 +400,6 @@ pub async fn tenants_take_turns_in_being_told(stores: &EntityStores) {
     assert_eq!(tenants, [one, two, one, two]);
     assert_eq!(updates.put_off_until().await.unwrap(), Some(NOW + 5));
     assert_eq!(updates.next(one, NOW + 5).await.unwrap(), Some(served[0]));
-    updates.told(&served[0]).await.unwrap();
+    updates.mark_notified(&served[0]).await.unwrap();
     assert_eq!(updates.put_off_until().await.unwrap(), None);
 }

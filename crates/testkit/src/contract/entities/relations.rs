@@ -12,12 +12,12 @@ use fieldline_model::page::{PageLink, SortOrder};
 use fieldline_model::{AssetId, AssetProfileId, DeviceId, EntityId, EntityType, EntityViewId, TenantId};
 use serde_json::json;
 
-use super::fixture::{NOW, World, refused, searched, sorted};
+use super::fixture::{EntityFixture, NOW, expect_error, searched, sorted};
 
 /// A relation is saved under its ends, type and group; saving it again replaces it.
 pub async fn relations_are_found_from_both_ends(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
-    let other = World::new(stores, "other").await.tenant;
+    let world = EntityFixture::new(stores, "tenant").await;
+    let other = EntityFixture::new(stores, "other").await.tenant;
     let (a, b) = (
         world.device("a").await.id.unwrap(),
         world.device("b").await.id.unwrap(),
@@ -71,7 +71,7 @@ pub async fn relations_are_found_from_both_ends(stores: &EntityStores) {
     ] {
         assert_eq!(relations.find(world.tenant, &ends).await.unwrap(), []);
     }
-    refused(
+    expect_error(
         relations.find(world.tenant, &RelationEnds::default()).await,
         StoreErrorKind::Invalid,
     );
@@ -102,7 +102,7 @@ pub async fn relations_are_found_from_both_ends(stores: &EntityStores) {
             .is_some()
     );
     let nameless = EntityRelation::new(a, b, "");
-    refused(
+    expect_error(
         relations.save(world.tenant, nameless).await,
         StoreErrorKind::Invalid,
     );
@@ -110,7 +110,7 @@ pub async fn relations_are_found_from_both_ends(stores: &EntityStores) {
 
 /// A search walks relations level by level, ends in cycles, and keeps what its filters match.
 pub async fn searches_walk_along_relations(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let ids: Vec<EntityId> = (0..5)
         .map(|n| match n {
             4 => AssetId::new().into(),
@@ -210,8 +210,8 @@ fn asset(profile: &AssetProfile, name: &str) -> Asset {
 
 /// Assets and their profiles are saved, listed, filtered, and deleted within their tenant.
 pub async fn assets_are_kept_like_devices(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
-    let theirs = World::new(stores, "theirs").await.tenant;
+    let world = EntityFixture::new(stores, "tenant").await;
+    let theirs = EntityFixture::new(stores, "theirs").await.tenant;
     let (assets, profiles) = (&stores.assets, &stores.asset_profiles);
     let profile = profiles
         .save(asset_profile(world.tenant, "house"), true)
@@ -232,7 +232,7 @@ pub async fn assets_are_kept_like_devices(stores: &EntityStores) {
             .unwrap()
             .is_default
     );
-    refused(
+    expect_error(
         profiles.save(asset_profile(world.tenant, "house"), true).await,
         StoreErrorKind::Conflict,
     );
@@ -258,7 +258,7 @@ pub async fn assets_are_kept_like_devices(stores: &EntityStores) {
         )
         .await
         .unwrap();
-    refused(
+    expect_error(
         assets
             .save(
                 Asset {
@@ -270,7 +270,7 @@ pub async fn assets_are_kept_like_devices(stores: &EntityStores) {
             .await,
         StoreErrorKind::VersionConflict,
     );
-    refused(
+    expect_error(
         assets.save(asset(&profile, "villa"), true).await,
         StoreErrorKind::Conflict,
     );
@@ -328,7 +328,7 @@ pub async fn assets_are_kept_like_devices(stores: &EntityStores) {
             .unwrap();
         assert_eq!(found.total_elements, expected);
     }
-    refused(
+    expect_error(
         profiles.delete(world.tenant, profile_id).await,
         StoreErrorKind::Conflict,
     );
@@ -343,7 +343,7 @@ pub async fn assets_are_kept_like_devices(stores: &EntityStores) {
         tenant_id: theirs,
         ..asset(&profile, "stolen")
     };
-    refused(assets.save(stolen, true).await, StoreErrorKind::Invalid);
+    expect_error(assets.save(stolen, true).await, StoreErrorKind::Invalid);
 
     assert!(stores.customers.delete(world.tenant, customer).await.unwrap());
     assert!(
@@ -361,8 +361,8 @@ pub async fn assets_are_kept_like_devices(stores: &EntityStores) {
 
 /// Entity views are saved, listed, filtered, and deleted within their tenant.
 pub async fn entity_views_are_kept_like_devices(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
-    let theirs = World::new(stores, "theirs").await.tenant;
+    let world = EntityFixture::new(stores, "tenant").await;
+    let theirs = EntityFixture::new(stores, "theirs").await.tenant;
     let device: EntityId = world.device("device").await.id.unwrap().into();
     let customer = world.customer("Kunde").await.id.unwrap();
     let views = &stores.entity_views;
@@ -396,13 +396,13 @@ pub async fn entity_views_are_kept_like_devices(stores: &EntityStores) {
         id: Some(EntityViewId::new()),
         ..new.clone()
     };
-    refused(views.save(taken, true).await, StoreErrorKind::Conflict);
+    expect_error(views.save(taken, true).await, StoreErrorKind::Conflict);
     let entityless = EntityView {
         id: Some(EntityViewId::new()),
         entity_id: None,
         ..new
     };
-    refused(views.save(entityless, true).await, StoreErrorKind::Invalid);
+    expect_error(views.save(entityless, true).await, StoreErrorKind::Invalid);
     let info = views.info(world.tenant, id).await.unwrap().unwrap();
     assert_eq!(info.customer_title.as_deref(), Some("Kunde"));
     let all = EntityViewFilter::default();

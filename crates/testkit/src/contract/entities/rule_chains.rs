@@ -10,7 +10,7 @@ use fieldline_model::page::{PageLink, SortOrder};
 use fieldline_model::{QueueId, RuleChainId, RuleNodeId, TenantId};
 use serde_json::json;
 
-use super::fixture::{NOW, World, refused, searched, sorted};
+use super::fixture::{EntityFixture, NOW, expect_error, searched, sorted};
 
 fn chain(tenant: TenantId, name: &str) -> RuleChain {
     RuleChain {
@@ -22,7 +22,7 @@ fn chain(tenant: TenantId, name: &str) -> RuleChain {
     }
 }
 
-async fn saved_chain(world: &World<'_>, name: &str) -> RuleChain {
+async fn saved_chain(world: &EntityFixture<'_>, name: &str) -> RuleChain {
     let chain = chain(world.tenant, name);
     world.stores.rule_chains.save(chain, true).await.unwrap()
 }
@@ -69,7 +69,7 @@ fn metadata(chain: &RuleChain, nodes: &[RuleNode], connections: &[NodeConnection
 /// Nodes come back in their order, connections by the nodes they lead between; nodes that stay keep their place in time,
 /// those that are left out are gone with their connections; the version is that of the chain.
 pub async fn a_rule_chain_is_saved_whole_with_its_nodes(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let chains = &stores.rule_chains;
     let full = RuleChain {
         chain_type: RuleChainType::Edge,
@@ -182,7 +182,7 @@ pub async fn a_rule_chain_is_saved_whole_with_its_nodes(stores: &EntityStores) {
 
 /// A stale version changes neither chain nor nodes, and neither does metadata that does not fit.
 pub async fn metadata_of_a_rule_chain_is_guarded_by_its_version(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let chains = &stores.rule_chains;
     let chain = saved_chain(&world, "chain").await;
     let other = saved_chain(&world, "other").await;
@@ -196,16 +196,16 @@ pub async fn metadata_of_a_rule_chain_is_guarded_by_its_version(stores: &EntityS
             version,
             ..metadata(&chain, &[node("late")], &[])
         };
-        refused(chains.save_metadata(world.tenant, stale).await, kind);
+        expect_error(chains.save_metadata(world.tenant, stale).await, kind);
     }
     let stolen = metadata(&other, &first.nodes, &[]);
-    refused(
+    expect_error(
         chains.save_metadata(world.tenant, stolen).await,
         StoreErrorKind::Conflict,
     );
     let twice = [first.nodes[0].clone(), first.nodes[0].clone()];
     let twice = metadata(&chain, &twice, &[]);
-    refused(
+    expect_error(
         chains.save_metadata(world.tenant, twice).await,
         StoreErrorKind::Conflict,
     );
@@ -224,13 +224,13 @@ pub async fn metadata_of_a_rule_chain_is_guarded_by_its_version(stores: &EntityS
             &[],
         ),
     ] {
-        refused(
+        expect_error(
             chains.save_metadata(world.tenant, misfit).await,
             StoreErrorKind::Invalid,
         );
     }
     let gone = chain_without_row(&chain);
-    refused(
+    expect_error(
         chains
             .save_metadata(world.tenant, metadata(&gone, &[node("a")], &[]))
             .await,
@@ -249,7 +249,7 @@ pub async fn metadata_of_a_rule_chain_is_guarded_by_its_version(stores: &EntityS
         version: Some(1),
         ..chain.clone()
     };
-    refused(chains.save(stale, false).await, StoreErrorKind::VersionConflict);
+    expect_error(chains.save(stale, false).await, StoreErrorKind::VersionConflict);
 }
 
 fn chain_without_row(chain: &RuleChain) -> RuleChain {
@@ -261,7 +261,7 @@ fn chain_without_row(chain: &RuleChain) -> RuleChain {
 
 /// One root chain a tenant and type; lists hold one type or all, in the promised orders.
 pub async fn rule_chains_are_listed_and_one_of_a_type_is_the_root(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let chains = &stores.rule_chains;
     let core = RuleChainType::Core;
     assert_eq!(chains.root(world.tenant, core).await.unwrap(), None);
@@ -288,7 +288,7 @@ pub async fn rule_chains_are_listed_and_one_of_a_type_is_the_root(stores: &Entit
         root: true,
         ..chain(world.tenant, "second")
     };
-    let message = refused(chains.save(second, true).await, StoreErrorKind::Conflict);
+    let message = expect_error(chains.save(second, true).await, StoreErrorKind::Conflict);
     assert!(message.contains("root rule chain"), "{message}");
     assert!(!chains.set_root(world.tenant, RuleChainId::new()).await.unwrap());
 
@@ -314,8 +314,8 @@ pub async fn rule_chains_are_listed_and_one_of_a_type_is_the_root(stores: &Entit
 /// Chains and nodes of another tenant are not there; a profile keeps its chain from being deleted and can only have one
 /// of its own tenant.
 pub async fn rule_chains_stay_within_their_tenant(stores: &EntityStores) {
-    let mine = World::new(stores, "mine").await;
-    let theirs = World::new(stores, "theirs").await;
+    let mine = EntityFixture::new(stores, "mine").await;
+    let theirs = EntityFixture::new(stores, "theirs").await;
     let chains = &stores.rule_chains;
     let chain = saved_chain(&mine, "chain").await;
     let id = chain.id.unwrap();
@@ -333,7 +333,7 @@ pub async fn rule_chains_stay_within_their_tenant(stores: &EntityStores) {
     assert!(!chains.delete(theirs.tenant, id).await.unwrap());
     assert_eq!(chains.count(theirs.tenant).await.unwrap(), 0);
     let not_found = StoreErrorKind::NotFound;
-    refused(
+    expect_error(
         chains
             .save_metadata(theirs.tenant, metadata(&chain, &[node("x")], &[]))
             .await,
@@ -344,21 +344,21 @@ pub async fn rule_chains_stay_within_their_tenant(stores: &EntityStores) {
         version: None,
         ..chain.clone()
     };
-    refused(chains.save(stolen, false).await, not_found);
+    expect_error(chains.save(stolen, false).await, not_found);
 
-    let profile = |world: &World<'_>| DeviceProfile {
+    let profile = |world: &EntityFixture<'_>| DeviceProfile {
         default_rule_chain_id: Some(id.into()),
         version: None,
         ..world.profile.clone()
     };
     let profiles = &stores.device_profiles;
-    refused(
+    expect_error(
         profiles.save(profile(&theirs), false).await,
         StoreErrorKind::Invalid,
     );
     let with_chain = profiles.save(profile(&mine), false).await.unwrap();
     assert_eq!(with_chain.default_rule_chain_id, Some(id.into()));
-    refused(chains.delete(mine.tenant, id).await, StoreErrorKind::Conflict);
+    expect_error(chains.delete(mine.tenant, id).await, StoreErrorKind::Conflict);
     let without = DeviceProfile {
         default_rule_chain_id: None,
         ..with_chain
@@ -398,7 +398,7 @@ fn queue(tenant: TenantId, name: &str, topic: &str) -> Queue {
 
 /// Queues are shared or a tenant's own; names and topics are unique among the shared ones, and among those of a tenant.
 pub async fn queues_are_shared_or_of_a_tenant(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let queues = &stores.queues;
     let shared = queue(TenantId::NULL, "Main", "main");
     assert_eq!(queues.save(shared.clone(), true).await.unwrap(), shared);
@@ -412,13 +412,13 @@ pub async fn queues_are_shared_or_of_a_tenant(stores: &EntityStores) {
         .unwrap();
     let conflict = StoreErrorKind::Conflict;
     for tenant in [TenantId::NULL, world.tenant] {
-        let message = refused(queues.save(queue(tenant, "Main", "x"), true).await, conflict);
+        let message = expect_error(queues.save(queue(tenant, "Main", "x"), true).await, conflict);
         assert_eq!(message, "Queue with name: Main already exists!");
-        let message = refused(queues.save(queue(tenant, "x", "main"), true).await, conflict);
+        let message = expect_error(queues.save(queue(tenant, "x", "main"), true).await, conflict);
         assert_eq!(message, "Queue with topic: main already exists!");
     }
     let nobodys = queue(TenantId::new(), "Main", "main");
-    refused(queues.save(nobodys, true).await, StoreErrorKind::Invalid);
+    expect_error(queues.save(nobodys, true).await, StoreErrorKind::Invalid);
 
     let (shared_id, own_id) = (shared.id.unwrap(), own.id.unwrap());
     assert_eq!(
@@ -447,7 +447,7 @@ pub async fn queues_are_shared_or_of_a_tenant(stores: &EntityStores) {
     assert_eq!(queues.save(changed.clone(), false).await.unwrap(), changed);
     assert!(!queues.delete(world.tenant, shared_id).await.unwrap());
     assert!(queues.delete(TenantId::NULL, shared_id).await.unwrap());
-    refused(queues.save(changed, false).await, StoreErrorKind::NotFound);
+    expect_error(queues.save(changed, false).await, StoreErrorKind::NotFound);
     stores.tenants.delete(world.tenant).await.unwrap();
     assert_eq!(queues.all(world.tenant).await.unwrap(), []);
 }

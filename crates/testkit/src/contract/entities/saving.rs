@@ -12,7 +12,8 @@ use fieldline_model::{
 use serde_json::json;
 
 use super::fixture::{
-    World, contact, customer, device, device_profile, refused, searched, tenant, tenant_profile, token, user,
+    EntityFixture, contact, customer, device, device_profile, expect_error, searched, tenant, tenant_profile,
+    token, user,
 };
 
 /// Every field of tenants, customers, users and tenant profiles is returned by `save` and by `get` as it was given.
@@ -75,7 +76,7 @@ pub async fn owners_read_back_whole(stores: &EntityStores) {
 
 /// Every field of devices and their profiles is returned by `save` and by `get` as it was given.
 pub async fn devices_read_back_whole(stores: &EntityStores) {
-    let tenant = World::new(stores, "tenant").await.tenant;
+    let tenant = EntityFixture::new(stores, "tenant").await.tenant;
     let public = Customer {
         additional_info: Some(json!({"isPublic": true})),
         ..customer(tenant, "Kunde")
@@ -144,7 +145,7 @@ pub async fn devices_read_back_whole(stores: &EntityStores) {
 /// Versions count up from 1; an update of another version than the stored one is refused, an update without version is
 /// not, nor is one of what does not exist taken for an insert. Id, tenant and creation time stay.
 pub async fn versions_count_up_and_guard_updates(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
 
     macro_rules! guarded {
         ($store:ident, $created:expr, $field:ident, $new_id:expr) => {{
@@ -158,7 +159,7 @@ pub async fn versions_count_up_and_guard_updates(stores: &EntityStores) {
             assert_eq!(second.created_time, created.created_time);
             assert_eq!(second.$field, "changed");
 
-            let message = refused(
+            let message = expect_error(
                 stores.$store.save(changed.clone(), false).await,
                 StoreErrorKind::VersionConflict,
             );
@@ -171,12 +172,12 @@ pub async fn versions_count_up_and_guard_updates(stores: &EntityStores) {
             assert_eq!(third.version, Some(3));
 
             changed.id = Some($new_id);
-            refused(
+            expect_error(
                 stores.$store.save(changed.clone(), false).await,
                 StoreErrorKind::NotFound,
             );
             changed.id = None;
-            refused(stores.$store.save(changed, true).await, StoreErrorKind::Invalid);
+            expect_error(stores.$store.save(changed, true).await, StoreErrorKind::Invalid);
         }};
     }
 
@@ -204,7 +205,7 @@ pub async fn versions_count_up_and_guard_updates(stores: &EntityStores) {
 
 /// Optimistic locking holds between concurrent writers.
 pub async fn of_many_updates_of_one_version_exactly_one_succeeds(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let device = world.device("contended").await;
     let attempts = (0..8).map(|attempt| {
         let devices = stores.devices.clone();
@@ -234,7 +235,7 @@ pub async fn of_many_updates_of_one_version_exactly_one_succeeds(stores: &Entity
 /// A taken name, title, e-mail address, provisioning key or credentials id is a conflict that says so in the words of
 /// the API, on insert as on update, and changes nothing.
 pub async fn taken_values_are_conflicts_that_say_what_is_taken(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let conflict = StoreErrorKind::Conflict;
 
     stores
@@ -244,20 +245,20 @@ pub async fn taken_values_are_conflicts_that_say_what_is_taken(stores: &EntitySt
         .unwrap();
     let result = stores.tenant_profiles.save(tenant_profile("taken"), true).await;
     assert_eq!(
-        refused(result, conflict),
+        expect_error(result, conflict),
         "Tenant profile with such name already exists!"
     );
 
     let result = stores.tenants.save(tenant("tenant"), true).await;
     assert_eq!(
-        refused(result, conflict),
+        expect_error(result, conflict),
         "Tenant with such title already exists!"
     );
 
     world.customer("taken").await;
     let result = stores.customers.save(customer(world.tenant, "taken"), true).await;
     assert_eq!(
-        refused(result, conflict),
+        expect_error(result, conflict),
         "Customer with such title already exists!"
     );
 
@@ -266,7 +267,7 @@ pub async fn taken_values_are_conflicts_that_say_what_is_taken(stores: &EntitySt
         .await;
     let result = stores.users.save(user(TenantId::NULL, "Taken@X.org"), true).await;
     assert_eq!(
-        refused(result, conflict),
+        expect_error(result, conflict),
         "User with email 'Taken@X.org' already present in database!"
     );
 
@@ -275,7 +276,7 @@ pub async fn taken_values_are_conflicts_that_say_what_is_taken(stores: &EntitySt
         .save(device_profile(world.tenant, "default"), true)
         .await;
     assert_eq!(
-        refused(result, conflict),
+        expect_error(result, conflict),
         "Device profile with such name already exists!"
     );
 
@@ -286,25 +287,31 @@ pub async fn taken_values_are_conflicts_that_say_what_is_taken(stores: &EntitySt
     stores.device_profiles.save(provisioned("a"), true).await.unwrap();
     let result = stores.device_profiles.save(provisioned("b"), true).await;
     assert_eq!(
-        refused(result, conflict),
+        expect_error(result, conflict),
         "Device profile with such provision device key already exists!"
     );
 
     world.device("taken").await;
     let other = world.device("other").await;
     let result = stores.devices.save(world.new_device("taken"), true).await;
-    assert_eq!(refused(result, conflict), "Device with such name already exists!");
+    assert_eq!(
+        expect_error(result, conflict),
+        "Device with such name already exists!"
+    );
     let renamed = Device {
         name: "taken".into(),
         ..other.clone()
     };
     let result = stores.devices.save(renamed, false).await;
-    assert_eq!(refused(result, conflict), "Device with such name already exists!");
+    assert_eq!(
+        expect_error(result, conflict),
+        "Device with such name already exists!"
+    );
     assert_eq!(
         stores.devices.get(world.tenant, other.id.unwrap()).await.unwrap(),
         Some(other.clone())
     );
-    refused(stores.devices.save(other, true).await, conflict);
+    expect_error(stores.devices.save(other, true).await, conflict);
 
     let first = world.new_device("first");
     stores
@@ -318,30 +325,30 @@ pub async fn taken_values_are_conflicts_that_say_what_is_taken(stores: &EntitySt
         .create(second.clone(), token(&second, "secret"))
         .await;
     assert_eq!(
-        refused(result, conflict),
+        expect_error(result, conflict),
         "Specified credentials are already registered!"
     );
 }
 
 /// Profiles, customers and tenants that do not exist cannot be referred to.
 pub async fn references_to_nothing_are_refused(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let invalid = StoreErrorKind::Invalid;
     let of_no_profile = Device {
         device_profile_id: Some(DeviceProfileId::new()),
         ..world.new_device("a")
     };
-    refused(stores.devices.save(of_no_profile, true).await, invalid);
+    expect_error(stores.devices.save(of_no_profile, true).await, invalid);
     let of_no_customer = Device {
         customer_id: CustomerId::new(),
         ..world.new_device("a")
     };
-    refused(stores.devices.save(of_no_customer, true).await, invalid);
-    refused(
+    expect_error(stores.devices.save(of_no_customer, true).await, invalid);
+    expect_error(
         stores.customers.save(customer(TenantId::new(), "a"), true).await,
         invalid,
     );
-    refused(
+    expect_error(
         stores.users.save(user(TenantId::new(), "a@x.org"), true).await,
         invalid,
     );
@@ -349,12 +356,12 @@ pub async fn references_to_nothing_are_refused(stores: &EntityStores) {
         tenant_profile_id: Some(TenantProfileId::new()),
         ..tenant("a")
     };
-    refused(stores.tenants.save(of_no_profile, true).await, invalid);
+    expect_error(stores.tenants.save(of_no_profile, true).await, invalid);
 }
 
 /// Texts are data, whatever they look like; what a database cannot hold is refused as the caller's mistake.
 pub async fn hostile_texts_are_stored_as_they_are_or_refused(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     for name in [
         "'; DROP TABLE device; --",
         "$1",
@@ -388,7 +395,7 @@ pub async fn hostile_texts_are_stored_as_they_are_or_refused(stores: &EntityStor
     assert_eq!(saved.additional_info, with_null.additional_info);
 
     let invalid = StoreErrorKind::Invalid;
-    refused(stores.devices.save(world.new_device("a\0b"), true).await, invalid);
+    expect_error(stores.devices.save(world.new_device("a\0b"), true).await, invalid);
     assert!(
         stores
             .devices
@@ -401,7 +408,7 @@ pub async fn hostile_texts_are_stored_as_they_are_or_refused(stores: &EntityStor
     assert!(world.names(&searched("\0")).await.is_empty());
     let longest = "\u{1F600}".repeat(255);
     world.device(&longest).await;
-    let message = refused(
+    let message = expect_error(
         stores
             .devices
             .save(world.new_device(&"x".repeat(256)), true)
@@ -421,8 +428,8 @@ pub async fn hostile_texts_are_stored_as_they_are_or_refused(stores: &EntityStor
 
 /// There is at most one default profile: of tenants in the installation, of devices in each tenant.
 pub async fn only_one_profile_is_the_default(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
-    let other = World::new(stores, "other").await;
+    let world = EntityFixture::new(stores, "tenant").await;
+    let other = EntityFixture::new(stores, "other").await;
     let profiles = &stores.device_profiles;
     assert_eq!(profiles.default_profile(world.tenant).await.unwrap(), None);
     let (first, second) = (
@@ -456,7 +463,7 @@ pub async fn only_one_profile_is_the_default(stores: &EntityStores) {
         is_default: true,
         ..device_profile(world.tenant, "rival")
     };
-    refused(profiles.save(rival, true).await, StoreErrorKind::Conflict);
+    expect_error(profiles.save(rival, true).await, StoreErrorKind::Conflict);
 
     let profiles = &stores.tenant_profiles;
     assert_eq!(profiles.default_profile().await.unwrap(), None);

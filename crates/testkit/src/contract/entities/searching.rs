@@ -6,11 +6,11 @@ use fieldline_model::CustomerId;
 use fieldline_model::entity::{Authority, Device, DeviceInfo, User};
 use fieldline_model::page::{PageLink, SortOrder};
 
-use super::fixture::{NOW, World, device, refused, searched, sorted, tenant_profile};
+use super::fixture::{EntityFixture, NOW, device, expect_error, searched, sorted, tenant_profile};
 
 /// Upper and lower case are the same, not only in ASCII.
 pub async fn text_search_ignores_case_in_every_script(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     for name in ["Pump One", "ÖLPUMPE", "Насос", "ΑΝΤΛΊΑ"] {
         world.device(name).await;
     }
@@ -31,7 +31,7 @@ pub async fn text_search_ignores_case_in_every_script(stores: &EntityStores) {
 /// Devices are found by name, label, type and title of the customer, users by e-mail and names, others by name; counts
 /// and pages agree.
 pub async fn text_search_looks_where_it_promises(stores: &EntityStores) {
-    let world = World::new(stores, "Tenant").await;
+    let world = EntityFixture::new(stores, "Tenant").await;
     let customer = world.customer("Customer Needle").await;
     let meters = world.profile("Type Needle").await;
     world.device("Name Needle").await;
@@ -126,7 +126,7 @@ pub async fn text_search_looks_where_it_promises(stores: &EntityStores) {
 
 /// The characters that SQL patterns are made of stand for themselves.
 pub async fn wildcards_in_a_text_search_are_plain_characters(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     for name in ["100%", "a_b", "a\\b", "axb"] {
         world.device(name).await;
     }
@@ -139,7 +139,7 @@ pub async fn wildcards_in_a_text_search_are_plain_characters(stores: &EntityStor
         .devices
         .list(world.tenant, &Default::default(), &endless)
         .await;
-    refused(result, StoreErrorKind::Invalid);
+    expect_error(result, StoreErrorKind::Invalid);
 }
 
 /// Many enough that a search for what most have, and one for what few have, may be answered in different ways.
@@ -148,8 +148,8 @@ const MANY: usize = 1_150;
 /// Whatever is looked for, in whatever order and on whatever page: what is found is the list without what does not contain the
 /// text, also after names have changed and entities have gone.
 pub async fn a_text_search_is_the_list_without_what_does_not_match(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
-    let other = World::new(stores, "other").await;
+    let world = EntityFixture::new(stores, "tenant").await;
+    let other = EntityFixture::new(stores, "other").await;
     other.device("Pump 0007").await;
     let valves = world.profile("Kugelhähne").await;
     let customer = world.customer("Stadtwerke Köln").await.id.unwrap();
@@ -212,7 +212,11 @@ pub async fn a_text_search_is_the_list_without_what_does_not_match(stores: &Enti
         device_profile_id: other.profile.id,
         ..stored[500].clone()
     };
-    stores.device_moves.give(world.tenant, given, NOW).await.unwrap();
+    stores
+        .device_moves
+        .transfer(world.tenant, given, NOW)
+        .await
+        .unwrap();
     assert_eq!(other.names(&searched("pump 0500")).await, ["Pump 0500_ÄÖ"]);
     agrees(&world).await;
 
@@ -222,7 +226,7 @@ pub async fn a_text_search_is_the_list_without_what_does_not_match(stores: &Enti
 }
 
 /// Compares searches of devices with their lists.
-async fn agrees(world: &World<'_>) {
+async fn agrees(world: &EntityFixture<'_>) {
     let texts = [
         "p",
         "00",
@@ -291,7 +295,7 @@ async fn agrees(world: &World<'_>) {
     }
 }
 
-async fn list(world: &World<'_>, link: &PageLink) -> (Vec<DeviceInfo>, u64) {
+async fn list(world: &EntityFixture<'_>, link: &PageLink) -> (Vec<DeviceInfo>, u64) {
     let found = world
         .stores
         .devices

@@ -2,26 +2,28 @@
 #![allow(clippy::unwrap_used, reason = "a contract suite fails by panicking")]
 
 use bytes::Bytes;
-use fieldline_core::ports::{EntityStores, SetAsideKept, SetAsideRecord, SetAsideRoom, StoreErrorKind};
+use fieldline_core::ports::{
+    EntityStores, SetAsideOutcome, SetAsideQuota, SetAsideRawRecord, StoreErrorKind,
+};
 use fieldline_model::entity::{SetAsideInfo, SetAsideReason};
 use fieldline_model::page::{PageLink, SortOrder};
 use fieldline_model::{DeviceId, SetAsideId, TenantId, new_uuid};
 
-use super::fixture::{NOW, World, refused, sorted};
+use super::fixture::{EntityFixture, NOW, expect_error, sorted};
 
-const ROOMY: SetAsideRoom = SetAsideRoom {
+const ROOMY: SetAsideQuota = SetAsideQuota {
     of_tenant: 1 << 20,
     in_total: 1 << 20,
 };
 const SIZE: u64 = 100;
-const KEPT: SetAsideKept = SetAsideKept {
+const KEPT: SetAsideOutcome = SetAsideOutcome {
     is_new: true,
     dropped: 0,
 };
 
 /// A record of a tenant that was set aside at a time.
-fn record(tenant: TenantId, at: i64) -> SetAsideRecord {
-    SetAsideRecord {
+fn record(tenant: TenantId, at: i64) -> SetAsideRawRecord {
+    SetAsideRawRecord {
         info: SetAsideInfo {
             id: SetAsideId(new_uuid()),
             created_time: NOW + at,
@@ -41,16 +43,16 @@ fn record(tenant: TenantId, at: i64) -> SetAsideRecord {
 }
 
 /// What is read back of it: no database keeps the null character in a text.
-fn stored(record: &SetAsideRecord) -> SetAsideRecord {
+fn stored(record: &SetAsideRawRecord) -> SetAsideRawRecord {
     let mut stored = record.clone();
     stored.info.details = stored.info.details.replace('\0', "\u{fffd}");
     stored
 }
 
 /// Room for so many records.
-const fn room(of_tenant: u64, in_total: u64) -> SetAsideRoom {
-    let each = SIZE + SetAsideRoom::OVERHEAD;
-    SetAsideRoom {
+const fn room(of_tenant: u64, in_total: u64) -> SetAsideQuota {
+    let each = SIZE + SetAsideQuota::OVERHEAD;
+    SetAsideQuota {
         of_tenant: of_tenant * each,
         in_total: in_total * each,
     }
@@ -58,10 +60,13 @@ const fn room(of_tenant: u64, in_total: u64) -> SetAsideRoom {
 
 /// Records are kept whole, once, listed, and found by their tenant alone; they go with it.
 pub async fn records_that_were_set_aside_are_kept_whole(stores: &EntityStores) {
-    let (world, other) = (World::new(stores, "T").await, World::new(stores, "O").await);
+    let (world, other) = (
+        EntityFixture::new(stores, "T").await,
+        EntityFixture::new(stores, "O").await,
+    );
     let aside = &stores.set_aside;
     let first = record(world.tenant, 1);
-    let second = SetAsideRecord {
+    let second = SetAsideRawRecord {
         info: SetAsideInfo {
             reason: SetAsideReason::RetriesExhausted,
             queue_name: "Slow".into(),
@@ -72,7 +77,7 @@ pub async fn records_that_were_set_aside_are_kept_whole(stores: &EntityStores) {
     assert_eq!(aside.keep(&first, ROOMY).await.unwrap(), KEPT);
     assert_eq!(
         aside.keep(&first, ROOMY).await.unwrap(),
-        SetAsideKept::default(),
+        SetAsideOutcome::default(),
         "the same is kept once"
     );
     assert_eq!(aside.keep(&second, ROOMY).await.unwrap(), KEPT);
@@ -109,12 +114,15 @@ pub async fn records_that_were_set_aside_are_kept_whole(stores: &EntityStores) {
     assert_eq!(aside.get(None, second.info.id).await.unwrap(), None);
     let left = aside.list(None, &PageLink::first(9)).await.unwrap();
     assert_eq!(left.data, [stored(&of_other).info]);
-    refused(aside.keep(&second, ROOMY).await, StoreErrorKind::NotFound);
+    expect_error(aside.keep(&second, ROOMY).await, StoreErrorKind::NotFound);
 }
 
 /// Beyond the room, the oldest of the tenant go, then the oldest of the tenant that has the most.
 pub async fn records_that_were_set_aside_stay_within_their_room(stores: &EntityStores) {
-    let (world, other) = (World::new(stores, "T").await, World::new(stores, "O").await);
+    let (world, other) = (
+        EntityFixture::new(stores, "T").await,
+        EntityFixture::new(stores, "O").await,
+    );
     let aside = &stores.set_aside;
     let ids = async |tenant: TenantId| -> Vec<SetAsideId> {
         let page = sorted("createdTime", SortOrder::Asc);

@@ -1,12 +1,12 @@
 //! Settings of the installation and of people.
 #![allow(clippy::unwrap_used, reason = "a contract suite fails by panicking")]
 
-use fieldline_core::ports::{EntityStores, Login, StoreErrorKind};
+use fieldline_core::ports::{EntityStores, LoginAttemptResult, StoreErrorKind};
 use fieldline_model::entity::{AdminSettings, Authority, PastPassword, UserCredentials, UserSettingsType};
 use fieldline_model::{AdminSettingsId, CustomerId, TenantId, UserId, new_uuid};
 use serde_json::json;
 
-use super::fixture::{NOW, World, refused};
+use super::fixture::{EntityFixture, NOW, expect_error};
 
 /// Settings of the installation are replaced whole; id and creation time stay.
 pub async fn settings_of_the_installation_are_kept_by_key(stores: &EntityStores) {
@@ -49,7 +49,7 @@ pub async fn settings_of_the_installation_are_kept_by_key(stores: &EntityStores)
 
 /// Settings of a user are kept by type, and go with the user.
 pub async fn settings_of_users_go_with_them(stores: &EntityStores) {
-    let world = World::new(stores, "T").await;
+    let world = EntityFixture::new(stores, "T").await;
     let user = world
         .user("u@x.org", Authority::TenantAdmin, CustomerId::NULL)
         .await
@@ -75,14 +75,14 @@ pub async fn settings_of_users_go_with_them(stores: &EntityStores) {
     );
     assert_eq!(settings.of_user(other, general).await.unwrap(), None);
     let nobody = settings.save_of_user(UserId::new(), general, &json!({})).await;
-    refused(nobody, StoreErrorKind::NotFound);
+    expect_error(nobody, StoreErrorKind::NotFound);
     stores.users.delete(world.tenant, user).await.unwrap();
     assert_eq!(settings.of_user(user, general).await.unwrap(), None);
 }
 
 /// Wrong passwords are counted one by one; tokens to reset a password are found and unique; earlier passwords are kept.
 pub async fn wrong_and_earlier_passwords_are_remembered(stores: &EntityStores) {
-    let world = World::new(stores, "T").await;
+    let world = EntityFixture::new(stores, "T").await;
     let mut ids = Vec::new();
     for email in ["u@x.org", "v@x.org"] {
         ids.push(
@@ -118,30 +118,54 @@ pub async fn wrong_and_earlier_passwords_are_remembered(stores: &EntityStores) {
         user_id: ids[1],
         ..kept.clone()
     };
-    refused(users.save_credentials(same).await, StoreErrorKind::Conflict);
+    expect_error(users.save_credentials(same).await, StoreErrorKind::Conflict);
 
     for count in 1..4 {
-        assert_eq!(users.note_login(ids[0], Login::Wrong).await.unwrap(), count);
+        assert_eq!(
+            users.note_login(ids[0], LoginAttemptResult::Wrong).await.unwrap(),
+            count
+        );
     }
     users.save_credentials(found.clone()).await.unwrap();
     assert_eq!(
-        users.note_login(ids[0], Login::Wrong).await.unwrap(),
+        users.note_login(ids[0], LoginAttemptResult::Wrong).await.unwrap(),
         4,
         "saving does not forget them"
     );
-    assert_eq!(users.note_login(ids[0], Login::Right(7)).await.unwrap(), 0);
-    assert_eq!(users.note_login(ids[0], Login::Wrong).await.unwrap(), 1);
-    assert_eq!(users.note_login(UserId::new(), Login::Wrong).await.unwrap(), 0);
+    assert_eq!(
+        users
+            .note_login(ids[0], LoginAttemptResult::Right(7))
+            .await
+            .unwrap(),
+        0
+    );
+    assert_eq!(
+        users.note_login(ids[0], LoginAttemptResult::Wrong).await.unwrap(),
+        1
+    );
+    assert_eq!(
+        users
+            .note_login(UserId::new(), LoginAttemptResult::Wrong)
+            .await
+            .unwrap(),
+        0
+    );
     let last = users.credentials(ids[0]).await.unwrap().unwrap();
     assert_eq!((last.last_login, last.failed_logins), (7, 1));
-    assert_eq!(users.note_login(ids[0], Login::Forgiven).await.unwrap(), 0);
+    assert_eq!(
+        users
+            .note_login(ids[0], LoginAttemptResult::Forgiven)
+            .await
+            .unwrap(),
+        0
+    );
 
     // What was read before somebody else's change undoes nothing of it.
     let outdated = UserCredentials {
         reset_token: None,
         ..found
     };
-    refused(
+    expect_error(
         users.save_credentials(outdated).await,
         StoreErrorKind::VersionConflict,
     );

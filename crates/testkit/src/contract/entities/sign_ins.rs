@@ -5,7 +5,7 @@ use fieldline_core::ports::{EntityStores, StoreErrorKind, TokenFamily};
 use fieldline_model::entity::Authority;
 use fieldline_model::{CustomerId, UserId, new_uuid};
 
-use super::fixture::{NOW, World, refused};
+use super::fixture::{EntityFixture, NOW, expect_error};
 
 /// A family that was used at a time and counts for so long.
 fn family(user: UserId, used_at: i64, until: i64) -> TokenFamily {
@@ -21,7 +21,7 @@ fn family(user: UserId, used_at: i64, until: i64) -> TokenFamily {
     }
 }
 
-async fn user(world: &World<'_>, name: &str) -> UserId {
+async fn user(world: &EntityFixture<'_>, name: &str) -> UserId {
     let authority = Authority::TenantAdmin;
     let user = world.user(name, authority, CustomerId::NULL).await;
     user.id.unwrap()
@@ -29,7 +29,7 @@ async fn user(world: &World<'_>, name: &str) -> UserId {
 
 /// A token is replaced once, by whoever comes first, until the session has ended.
 pub async fn a_refresh_token_is_replaced_once(stores: &EntityStores) {
-    let world = World::new(stores, "T").await;
+    let world = EntityFixture::new(stores, "T").await;
     let first = family(user(&world, "u@x.org").await, NOW, NOW + 100);
     let sign_ins = &stores.sign_ins;
     assert_eq!(sign_ins.family(first.session).await.unwrap(), None);
@@ -69,7 +69,7 @@ pub async fn a_refresh_token_is_replaced_once(stores: &EntityStores) {
         ..first.clone()
     };
     assert_eq!(sign_ins.family(first.session).await.unwrap(), Some(stays));
-    refused(
+    expect_error(
         sign_ins.open(&family(UserId::new(), NOW, NOW), 9).await,
         StoreErrorKind::NotFound,
     );
@@ -78,7 +78,7 @@ pub async fn a_refresh_token_is_replaced_once(stores: &EntityStores) {
 /// Sessions that have ended are told of as long as one of their tokens may come; what has expired is forgotten, and of each
 /// user all but the latest.
 pub async fn sessions_that_have_ended_are_remembered_while_they_matter(stores: &EntityStores) {
-    let world = World::new(stores, "T").await;
+    let world = EntityFixture::new(stores, "T").await;
     let (ann, bob) = (user(&world, "ann@x.org").await, user(&world, "bob@x.org").await);
     let sign_ins = &stores.sign_ins;
     let families = [1, 2, 3].map(|at| family(ann, NOW + at, NOW + 100 * at));
@@ -122,7 +122,7 @@ pub async fn sessions_that_have_ended_are_remembered_while_they_matter(stores: &
 
 /// The latest places that a user has signed in from are remembered, in their order.
 pub async fn places_of_sign_ins_are_remembered(stores: &EntityStores) {
-    let world = World::new(stores, "T").await;
+    let world = EntityFixture::new(stores, "T").await;
     let (ann, bob) = (user(&world, "ann@x.org").await, user(&world, "bob@x.org").await);
     let sign_ins = &stores.sign_ins;
     for (at, source) in ["a", "b", "a", "c", "d"].iter().enumerate() {
@@ -136,7 +136,7 @@ pub async fn places_of_sign_ins_are_remembered(stores: &EntityStores) {
     assert!(sign_ins.sources(bob).await.unwrap().is_empty());
     sign_ins.forget_sources(ann).await.unwrap();
     assert!(sign_ins.sources(ann).await.unwrap().is_empty());
-    refused(
+    expect_error(
         sign_ins.note_source(UserId::new(), "a", NOW, 3).await,
         StoreErrorKind::NotFound,
     );

@@ -6,11 +6,11 @@ use fieldline_model::entity::{Authority, User, UserCredentials};
 use fieldline_model::page::SortOrder;
 use fieldline_model::{CustomerId, TenantId, UserId};
 
-use super::fixture::{World, refused, sorted, user};
+use super::fixture::{EntityFixture, expect_error, sorted, user};
 
 /// The login name is found however it is written, and kept as it was written first.
 pub async fn users_are_found_by_email_regardless_of_case(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let created = world
         .user("Jürgen@Example.Org", Authority::TenantAdmin, CustomerId::NULL)
         .await;
@@ -24,7 +24,7 @@ pub async fn users_are_found_by_email_regardless_of_case(stores: &EntityStores) 
 
 /// Lists hold administrators of a tenant, users of a customer, all of a tenant, or the system administrators.
 pub async fn users_are_listed_by_what_they_are(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let customer = world.customer("customer").await.id.unwrap();
     let other = world.customer("other").await.id.unwrap();
     world
@@ -74,7 +74,7 @@ pub async fn users_are_listed_by_what_they_are(stores: &EntityStores) {
 
 /// Credentials are inserted and replaced, found by user and by activation token, and deleted with their user.
 pub async fn users_log_in_by_credentials(stores: &EntityStores) {
-    let world = World::new(stores, "tenant").await;
+    let world = EntityFixture::new(stores, "tenant").await;
     let id = world
         .user("u@x.org", Authority::TenantAdmin, CustomerId::NULL)
         .await
@@ -112,7 +112,7 @@ pub async fn users_log_in_by_credentials(stores: &EntityStores) {
         user_id: second,
         ..pending.clone()
     };
-    refused(users.save_credentials(same_token).await, StoreErrorKind::Conflict);
+    expect_error(users.save_credentials(same_token).await, StoreErrorKind::Conflict);
 
     let active = UserCredentials {
         enabled: true,
@@ -131,7 +131,7 @@ pub async fn users_log_in_by_credentials(stores: &EntityStores) {
 
     assert!(users.delete(world.tenant, id).await.unwrap());
     assert_eq!(users.credentials(id).await.unwrap(), None);
-    refused(
+    expect_error(
         users.save_credentials(active.clone()).await,
         StoreErrorKind::NotFound,
     );
@@ -139,5 +139,5 @@ pub async fn users_log_in_by_credentials(stores: &EntityStores) {
         user_id: UserId::new(),
         ..active
     };
-    refused(users.save_credentials(of_nobody).await, StoreErrorKind::NotFound);
+    expect_error(users.save_credentials(of_nobody).await, StoreErrorKind::NotFound);
 }

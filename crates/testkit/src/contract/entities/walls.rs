@@ -6,12 +6,12 @@ use fieldline_model::entity::{Authority, Device, DeviceProfile, User};
 use fieldline_model::page::PageLink;
 use fieldline_model::{CustomerId, TenantId};
 
-use super::fixture::{World, refused, token, user};
+use super::fixture::{EntityFixture, expect_error, token, user};
 
 /// Nothing of a tenant is read with another tenant's id, whether by id, by name, in a list, or in a count.
 pub async fn tenants_do_not_see_each_other(stores: &EntityStores) {
-    let mine = World::new(stores, "mine").await;
-    let theirs = World::new(stores, "theirs").await.tenant;
+    let mine = EntityFixture::new(stores, "mine").await;
+    let theirs = EntityFixture::new(stores, "theirs").await.tenant;
     let customer = mine.customer("customer").await.id.unwrap();
     let user = mine
         .user("u@x.org", Authority::CustomerUser, customer)
@@ -158,8 +158,8 @@ pub async fn tenants_do_not_see_each_other(stores: &EntityStores) {
 /// Nothing of a tenant is changed, deleted, or referred to with another tenant's id; names are unique within a tenant
 /// only.
 pub async fn tenants_cannot_change_each_other(stores: &EntityStores) {
-    let mine = World::new(stores, "mine").await;
-    let theirs = World::new(stores, "theirs").await;
+    let mine = EntityFixture::new(stores, "mine").await;
+    let theirs = EntityFixture::new(stores, "theirs").await;
     let customer = mine.customer("customer").await;
     let admin = mine
         .user("u@x.org", Authority::TenantAdmin, CustomerId::NULL)
@@ -174,28 +174,28 @@ pub async fn tenants_cannot_change_each_other(stores: &EntityStores) {
 
     let mut stolen = customer.clone();
     stolen.tenant_id = theirs.tenant;
-    refused(stores.customers.save(stolen, false).await, not_found);
+    expect_error(stores.customers.save(stolen, false).await, not_found);
     let stolen = User {
         tenant_id: theirs.tenant,
         ..admin.clone()
     };
-    refused(stores.users.save(stolen, false).await, not_found);
+    expect_error(stores.users.save(stolen, false).await, not_found);
     let stolen = DeviceProfile {
         tenant_id: theirs.tenant,
         ..mine.profile.clone()
     };
-    refused(stores.device_profiles.save(stolen, false).await, not_found);
+    expect_error(stores.device_profiles.save(stolen, false).await, not_found);
     let stolen = Device {
         tenant_id: theirs.tenant,
         device_profile_id: theirs.profile.id,
         ..device.clone()
     };
-    refused(stores.devices.save(stolen, false).await, not_found);
+    expect_error(stores.devices.save(stolen, false).await, not_found);
     let result = stores
         .device_credentials
         .save(theirs.tenant, token(&device, "mine now"))
         .await;
-    refused(result, not_found);
+    expect_error(result, not_found);
 
     assert!(
         !stores
@@ -238,17 +238,17 @@ pub async fn tenants_cannot_change_each_other(stores: &EntityStores) {
         device_profile_id: mine.profile.id,
         ..theirs.new_device("a")
     };
-    refused(stores.devices.save(of_foreign_profile, true).await, invalid);
+    expect_error(stores.devices.save(of_foreign_profile, true).await, invalid);
     let of_foreign_customer = Device {
         customer_id: customer.id.unwrap(),
         ..theirs.new_device("a")
     };
-    refused(stores.devices.save(of_foreign_customer, true).await, invalid);
+    expect_error(stores.devices.save(of_foreign_customer, true).await, invalid);
     let of_foreign_customer = User {
         customer_id: customer.id.unwrap(),
         ..user(theirs.tenant, "v@x.org")
     };
-    refused(stores.users.save(of_foreign_customer, true).await, invalid);
+    expect_error(stores.users.save(of_foreign_customer, true).await, invalid);
 
     theirs.device("device").await;
     theirs.customer("customer").await;

@@ -1,18 +1,18 @@
 //! What the ingest port promises: positions, crashes and replays.
 
 use bytes::Bytes;
-use fieldline_core::ports::{AttributeRow, DeleteSeries, Effects, Offset, StateKey, StateRow};
-use fieldline_model::Subject;
+use fieldline_core::ports::{AttributeRow, Offset, SeriesDeletion, StateKey, StateRow, StoreEffects};
+use fieldline_model::EntityKey;
 use fieldline_model::timeseries::AttributeScope;
 use uuid::Uuid;
 
 use super::{
-    ALL, Backend, amend, apply, attribute, fresh_partition, latest, long, ok, packed, range, save, subject,
-    times,
+    ALL, SeriesBackend, apply, apply_between_records, attribute, fresh_partition, latest, long, ok, packed,
+    range, save, subject, times,
 };
 
 /// Effects are seen at once, and a record is not applied twice.
-pub async fn applied_effects_are_seen_and_skipped_the_second_time(backend: &dyn Backend) {
+pub async fn applied_effects_are_seen_and_skipped_the_second_time(backend: &dyn SeriesBackend) {
     let stores = backend.stores().await;
     let (subject, partition) = (subject(), fresh_partition());
     assert_eq!(ok(stores.ingest.resume_position(partition).await), None);
@@ -48,7 +48,7 @@ pub async fn applied_effects_are_seen_and_skipped_the_second_time(backend: &dyn 
 
 /// What happens between records is seen at once, every time, becomes durable with the next checkpoint, and does not move
 /// the position: the record that comes next is applied.
-pub async fn what_happens_between_records_leaves_the_position(backend: &dyn Backend) {
+pub async fn what_happens_between_records_leaves_the_position(backend: &dyn SeriesBackend) {
     let stores = backend.stores().await;
     let (subject, partition) = (subject(), fresh_partition());
     let kept = |value: &'static [u8]| StateRow {
@@ -59,11 +59,11 @@ pub async fn what_happens_between_records_leaves_the_position(backend: &dyn Back
         },
         value: Bytes::from_static(value),
     };
-    amend(&stores, partition, &[(subject, 1, "k", 1)], vec![kept(b"first")]).await;
+    apply_between_records(&stores, partition, &[(subject, 1, "k", 1)], vec![kept(b"first")]).await;
     assert_eq!(ok(stores.ingest.resume_position(partition).await), None);
     apply(&stores, partition, 10, &[(subject, 2, "k", 2)]).await;
     for (value, state) in [(3, &b"second"[..]), (4, b"third")] {
-        amend(&stores, partition, &[(subject, 2, "k", value)], vec![kept(state)]).await;
+        apply_between_records(&stores, partition, &[(subject, 2, "k", value)], vec![kept(state)]).await;
         assert_eq!(latest(&stores, subject, "k").await, Some((2, long(value))));
         let states = ok(stores.ingest.states(partition).await);
         assert_eq!(states, [kept(state)]);
@@ -77,7 +77,7 @@ pub async fn what_happens_between_records_leaves_the_position(backend: &dyn Back
     assert_eq!(ok(stores.ingest.states(partition).await), [kept(b"third")]);
     apply(&stores, partition, 11, &[(subject, 3, "k", 5)]).await;
     assert_eq!(times(&stores, subject, "k").await, [1, 2, 3]);
-    amend(&stores, partition, &[], vec![kept(b"")]).await;
+    apply_between_records(&stores, partition, &[], vec![kept(b"")]).await;
     assert_eq!(
         ok(stores.ingest.states(partition).await),
         [],
@@ -86,10 +86,10 @@ pub async fn what_happens_between_records_leaves_the_position(backend: &dyn Back
 }
 
 /// After a crash, replaying from the resume position leads to the state in which each record was applied once.
-pub async fn a_replay_completes_what_a_crash_cut_off(backend: &dyn Backend) {
+pub async fn a_replay_completes_what_a_crash_cut_off(backend: &dyn SeriesBackend) {
     let stores = backend.stores().await;
     let (subject, partition) = (subject(), fresh_partition());
-    let records: Vec<Vec<(Subject, i64, &str, i64)>> = (0..6)
+    let records: Vec<Vec<(EntityKey, i64, &str, i64)>> = (0..6)
         .map(|n| vec![(subject, n / 2, "k", n), (subject, n, "j", n)])
         .collect();
     for (at, record) in records.iter().enumerate() {
@@ -118,7 +118,7 @@ pub async fn a_replay_completes_what_a_crash_cut_off(backend: &dyn Backend) {
 }
 
 /// A replay undoes neither writes nor deletions that people made meanwhile.
-pub async fn a_replay_does_not_undo_what_people_did(backend: &dyn Backend) {
+pub async fn a_replay_does_not_undo_what_people_did(backend: &dyn SeriesBackend) {
     let stores = backend.stores().await;
     let (subject, partition) = (subject(), fresh_partition());
     let record = [(subject, 1, "deleted", 1), (subject, 1, "overwritten", 1)];
@@ -130,13 +130,13 @@ pub async fn a_replay_does_not_undo_what_people_did(backend: &dyn Backend) {
         ts: 1,
         values: &attributes,
     };
-    let effects = Effects {
+    let effects = StoreEffects {
         states: Vec::new(),
         telemetry: Vec::new(),
         attributes: vec![client.into()],
     };
     ok(stores.ingest.apply(partition, Offset(2), &effects).await);
-    let whole = DeleteSeries {
+    let whole = SeriesDeletion {
         range: None,
         delete_latest: true,
         rewrite_latest: false,
@@ -169,7 +169,7 @@ pub async fn a_replay_does_not_undo_what_people_did(backend: &dyn Backend) {
 }
 
 /// After a rewind the positions from there on belong to new records, which are applied; what was applied before stays.
-pub async fn records_after_a_rewind_are_new_ones(backend: &dyn Backend) {
+pub async fn records_after_a_rewind_are_new_ones(backend: &dyn SeriesBackend) {
     let stores = backend.stores().await;
     let (subject, partition, other) = (subject(), fresh_partition(), fresh_partition());
     apply(&stores, partition, 10, &[(subject, 1, "k", 1)]).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fieldline_core::devices::Listening;
+use fieldline_core::devices::ListenWindow;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -10,11 +10,11 @@ use tokio::time::Instant;
 const KNOWN_FOR: Duration = Duration::from_secs(30);
 
 /// See the module.
-pub(super) struct Power(Mutex<State>);
+pub(super) struct PowerSavingTracker(Mutex<PowerSavingState>);
 
-struct State {
+struct PowerSavingState {
     /// How it saves power, with the time at which that was looked up.
-    listening: Option<(Instant, Option<Listening>)>,
+    listening: Option<(Instant, Option<ListenWindow>)>,
     heard: Instant,
     /// Whether it has not acknowledged something since, and so sleeps.
     sleeps: bool,
@@ -22,10 +22,10 @@ struct State {
     was_paged: bool,
 }
 
-impl Power {
+impl PowerSavingTracker {
     /// Of a device that is heard now.
     pub(super) fn new(now: Instant) -> Self {
-        Self(Mutex::new(State {
+        Self(Mutex::new(PowerSavingState {
             listening: None,
             heard: now,
             sleeps: false,
@@ -34,7 +34,7 @@ impl Power {
     }
 
     /// It is heard now.
-    pub(super) fn heard(&self, now: Instant) {
+    pub(super) fn mark_heard(&self, now: Instant) {
         let mut state = self.0.lock();
         state.heard = now;
         state.sleeps = false;
@@ -46,7 +46,7 @@ impl Power {
     }
 
     /// How it saves power, if that was looked up lately; and whatever was known of it last.
-    pub(super) fn known(&self, now: Instant) -> Result<Option<Listening>, Option<Listening>> {
+    pub(super) fn known(&self, now: Instant) -> Result<Option<ListenWindow>, Option<ListenWindow>> {
         match self.0.lock().listening {
             Some((at, listening)) if now.saturating_duration_since(at) < KNOWN_FOR => Ok(listening),
             other => Err(other.and_then(|(_, listening)| listening)),
@@ -54,12 +54,12 @@ impl Power {
     }
 
     /// How it saves power was looked up.
-    pub(super) fn learned(&self, listening: Option<Listening>, now: Instant) {
+    pub(super) fn set_listening(&self, listening: Option<ListenWindow>, now: Instant) {
         self.0.lock().listening = Some((now, listening));
     }
 
     /// Whether it may be sent something now, where it saves power like this. One message beyond its time is to be sent then.
-    pub(super) fn may_send(&self, listening: Listening, now: Instant) -> bool {
+    pub(super) fn try_acquire_send(&self, listening: ListenWindow, now: Instant) -> bool {
         let mut state = self.0.lock();
         if !state.sleeps && now.saturating_duration_since(state.heard) <= listening.window {
             return true;
@@ -70,7 +70,7 @@ impl Power {
     }
 
     /// What was sent at that time has not arrived: unless it was heard since, it has fallen asleep.
-    pub(super) fn was_silent(&self, since: Instant) {
+    pub(super) fn mark_asleep(&self, since: Instant) {
         let mut state = self.0.lock();
         if state.heard <= since {
             state.sleeps = true;
@@ -86,24 +86,24 @@ mod tests {
     #[test]
     fn a_sleeper_listens_for_its_time_and_one_that_is_paged_once_beyond_it() {
         let (start, window) = (Instant::now(), Duration::from_secs(10));
-        let sleeps = Listening {
+        let sleeps = ListenWindow {
             window,
             is_paged: false,
         };
-        let is_paged = Listening {
+        let is_paged = ListenWindow {
             window,
             is_paged: true,
         };
-        let power = Power::new(start);
+        let power = PowerSavingTracker::new(start);
         let later = start + window + Duration::from_millis(1);
-        assert!(power.may_send(sleeps, start + window) && !power.may_send(sleeps, later));
-        assert!(power.may_send(is_paged, later) && !power.may_send(is_paged, later));
-        power.heard(later);
-        assert!(power.may_send(sleeps, later));
-        power.was_silent(start);
-        assert!(power.may_send(sleeps, later), "it was heard since");
-        power.was_silent(later);
-        assert!(!power.may_send(sleeps, later) && !power.may_send(is_paged, later));
+        assert!(power.try_acquire_send(sleeps, start + window) && !power.try_acquire_send(sleeps, later));
+        assert!(power.try_acquire_send(is_paged, later) && !power.try_acquire_send(is_paged, later));
+        power.mark_heard(later);
+        assert!(power.try_acquire_send(sleeps, later));
+        power.mark_asleep(start);
+        assert!(power.try_acquire_send(sleeps, later), "it was heard since");
+        power.mark_asleep(later);
+        assert!(!power.try_acquire_send(sleeps, later) && !power.try_acquire_send(is_paged, later));
         assert_eq!(power.last_heard(), later, "silence is counted from then");
     }
 }

@@ -5,26 +5,26 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use fieldline_codec::coap::{Code, Encoder, Kind};
-use fieldline_core::devices::Listening;
-use fieldline_core::downlink::{Downlink, Wants};
-use fieldline_core::sessions::{CloseReason, Content, SessionGuard};
+use fieldline_codec::coap::{CoapCode, CoapEncoder, CoapMessageType};
+use fieldline_core::devices::ListenWindow;
+use fieldline_core::downlink::{Downlink, Subscriptions};
+use fieldline_core::sessions::{CloseReason, OutboundPayload, SessionGuard};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::power::Power;
-use super::{Arrival, NUMBERS, Observation, Observations, Subject};
-use crate::coap::exchanges::{Delivery, NotSent};
-use crate::coap::reply::Reply;
-use crate::coap::server::Shared;
-use crate::payload::Format;
+use super::power::PowerSavingTracker;
+use super::{CoapObservation, NUMBERS, NotificationArrival, ObservationSlots, ObservedResource};
+use crate::coap::exchanges::{CoapDelivery, CoapSendError};
+use crate::coap::reply::CoapReply;
+use crate::coap::server::CoapShared;
+use crate::payload::PayloadFormat;
 
 /// How long to wait where too many notifications wait for being acknowledged.
-const CROWDED: Duration = Duration::from_secs(1);
+const CROWDED_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// What has become of something that was to be sent.
-enum Attempt {
+enum NotificationAttempt {
     /// It has arrived, or never will.
     Over,
     /// The device sleeps: it is to be sent again when it is heard.
@@ -36,27 +36,27 @@ enum Attempt {
 }
 
 /// See the module.
-pub(super) struct Session {
+pub(super) struct ObserverSession {
     pub(super) guard: SessionGuard,
-    pub(super) observations: Mutex<Observations>,
+    pub(super) observations: Mutex<ObservationSlots>,
     /// Tells the task that something about the observations has changed, or that the device was heard.
     pub(super) changed: watch::Sender<()>,
-    power: Power,
+    power: PowerSavingTracker,
 }
 
-impl Session {
+impl ObserverSession {
     /// Of a device that is heard now.
     pub(super) fn new(guard: SessionGuard) -> Self {
         Self {
             guard,
             observations: Mutex::default(),
             changed: watch::Sender::new(()),
-            power: Power::new(Instant::now()),
+            power: PowerSavingTracker::new(Instant::now()),
         }
     }
 
     /// Ends observations; the session ends with the last of them.
-    pub(super) fn forget(&self, shared: &Shared, is_meant: impl Fn(&Observation) -> bool) {
+    pub(super) fn forget(&self, shared: &CoapShared, is_meant: impl Fn(&CoapObservation) -> bool) {
         let wants = {
             let mut observations = self.observations.lock();
             let ended = observations.take(is_meant);
@@ -64,18 +64,20 @@ impl Session {
                 return;
             }
             for observation in &ended {
-                shared.observers.has_ended(self.guard.device().id, observation);
+                shared
+                    .observers
+                    .remove_observation(self.guard.device().id, observation);
             }
             observations.wants()
         };
         let control = self.guard.control();
-        if wants == Wants::NOTHING {
-            control.want_no_more(Wants::ATTRIBUTES.and(Wants::CALLS));
+        if wants == Subscriptions::NOTHING {
+            control.unsubscribe(Subscriptions::ATTRIBUTES.and(Subscriptions::CALLS));
             // Nobody is told: this is how the task learns of it.
             control.close(CloseReason::Inactive);
         } else {
             let calls = &shared.services.calls;
-            calls.follow(self.guard.device().subject, control, wants);
+            calls.set_subscriptions(self.guard.device().subject, control, wants);
         }
         self.changed.send_replace(());
     }
@@ -88,7 +90,7 @@ impl Session {
                 return Poll::Ready(Err(reason));
             }
             while let Some(letter) = control.take_letter() {
-                if let Content::Downlink(downlink) = letter.content {
+                if let OutboundPayload::Downlink(downlink) = letter.content {
                     return Poll::Ready(Ok(downlink));
                 }
             }
@@ -115,7 +117,7 @@ impl Session {
 
     /// The observation of a subject with the number of its next notification, once its first response was sent; `None` where
     /// there is none.
-    async fn open(&self, subject: Subject) -> Option<Observation> {
+    async fn open(&self, subject: ObservedResource) -> Option<CoapObservation> {
         let mut changed = self.changed.subscribe();
         loop {
             changed.mark_unchanged();
@@ -132,34 +134,34 @@ impl Session {
     }
 
     /// The device was heard: what waits for it can be sent.
-    pub(super) fn heard(&self) {
-        self.power.heard(Instant::now());
+    pub(super) fn mark_heard(&self) {
+        self.power.mark_heard(Instant::now());
         self.changed.send_replace(());
     }
 
     /// For how long the device listens after it was heard, where it saves power.
-    async fn listening(&self, shared: &Shared) -> Option<Listening> {
+    async fn listening(&self, shared: &CoapShared) -> Option<ListenWindow> {
         match self.power.known(Instant::now()) {
             Ok(listening) => listening,
             Err(before) => {
                 let found = shared.services.directory.listening(self.guard.device()).await;
                 // What cannot be looked up now is as it was.
                 let listening = found.unwrap_or(before);
-                self.power.learned(listening, Instant::now());
+                self.power.set_listening(listening, Instant::now());
                 listening
             }
         }
     }
 
     /// Waits until the device listens. Returns whether it is one that does not always do so.
-    async fn awake(&self, shared: &Shared) -> Result<bool, CloseReason> {
+    async fn awake(&self, shared: &CoapShared) -> Result<bool, CloseReason> {
         let mut changed = self.changed.subscribe();
         loop {
             changed.mark_unchanged();
             let Some(listening) = self.listening(shared).await else {
                 return Ok(false);
             };
-            if self.power.may_send(listening, Instant::now()) {
+            if self.power.try_acquire_send(listening, Instant::now()) {
                 return Ok(true);
             }
             // The session has it as long as it is there.
@@ -168,17 +170,17 @@ impl Session {
     }
 
     /// Sends one thing, and waits until it has arrived. What the session has not brought to its end is another one's.
-    async fn deliver(&self, shared: &Shared, downlink: Downlink) -> Result<(), CloseReason> {
+    async fn deliver(&self, shared: &CoapShared, downlink: Downlink) -> Result<(), CloseReason> {
         let delivered = self.deliver_whole(shared, &downlink).await;
         if delivered.is_err()
             && let Downlink::Call(call) = &downlink
         {
-            shared.services.calls.taken_back(call);
+            shared.services.calls.handle_return(call);
         }
         delivered
     }
 
-    async fn deliver_whole(&self, shared: &Shared, downlink: &Downlink) -> Result<(), CloseReason> {
+    async fn deliver_whole(&self, shared: &CoapShared, downlink: &Downlink) -> Result<(), CloseReason> {
         loop {
             let sleeps = self.awake(shared).await?;
             if let Downlink::Call(call) = downlink
@@ -188,21 +190,24 @@ impl Session {
             }
             let sent = Instant::now();
             match self.deliver_once(shared, downlink, sleeps).await? {
-                Attempt::Over => return Ok(()),
+                NotificationAttempt::Over => return Ok(()),
                 // This waits with the rest until it is heard.
-                Attempt::Asleep => self.power.was_silent(sent),
-                Attempt::Elsewhere => {}
-                Attempt::TooMany => self.unless_closed(tokio::time::sleep(CROWDED)).await?,
+                NotificationAttempt::Asleep => self.power.mark_asleep(sent),
+                NotificationAttempt::Elsewhere => {}
+                NotificationAttempt::TooMany => {
+                    self.unless_closed(tokio::time::sleep(CROWDED_RETRY_DELAY))
+                        .await?;
+                }
             }
         }
     }
 
     /// Waits until an observation is another one, or none.
-    async fn replaced(&self, subject: Subject, observation: &Observation) {
+    async fn replaced(&self, subject: ObservedResource, observation: &CoapObservation) {
         let mut changed = self.changed.subscribe();
         loop {
             changed.mark_unchanged();
-            let is_same = |now: &Observation| now.is_of(observation);
+            let is_same = |now: &CoapObservation| now.is_of(observation);
             if !self.observations.lock().of(subject).as_ref().is_some_and(is_same) {
                 return;
             }
@@ -214,91 +219,94 @@ impl Session {
     /// Sends one thing, and waits until it has arrived.
     async fn deliver_once(
         &self,
-        shared: &Shared,
+        shared: &CoapShared,
         downlink: &Downlink,
         sleeps: bool,
-    ) -> Result<Attempt, CloseReason> {
+    ) -> Result<NotificationAttempt, CloseReason> {
         let device = self.guard.device();
         if device.is_stale() {
             // What cannot be read now is as it was.
             let _ = shared.services.directory.refresh(device).await;
         }
         let settings = device.settings();
-        let format = Format::over_coap(&settings);
+        let format = PayloadFormat::over_coap(&settings);
         let calls = &shared.services.calls;
         let (subject, body) = match downlink {
             Downlink::Attributes(update) => {
                 let now_ms = shared.services.clock.now_ms();
-                (Subject::Attributes, format.update(update, now_ms))
+                (ObservedResource::Attributes, format.update(update, now_ms))
             }
             Downlink::Call(call) => match format.numbered_call(call) {
-                Ok(body) => (Subject::Calls, body),
+                Ok(body) => (ObservedResource::Calls, body),
                 Err(error) => {
-                    calls.failed(call, &error.to_string());
-                    return Ok(Attempt::Over);
+                    calls.handle_failure(call, &error.to_string());
+                    return Ok(NotificationAttempt::Over);
                 }
             },
             // Calls by the device are answered as requests.
-            Downlink::Answer(..) => return Ok(Attempt::Over),
+            Downlink::Answer(..) => return Ok(NotificationAttempt::Over),
         };
         let Some(observation) = self.unless_closed(self.open(subject)).await? else {
             if let Downlink::Call(call) = downlink {
-                calls.taken_back(call);
+                calls.handle_return(call);
             }
-            return Ok(Attempt::Over);
+            return Ok(NotificationAttempt::Over);
         };
-        let reply = Reply {
+        let reply = CoapReply {
             observe: Some(observation.number),
-            ..Reply::content(Code::CONTENT, body, format)
+            ..CoapReply::content(CoapCode::CONTENT, body, format)
         };
         let arrival = shared.notify(self.guard.device().id, &observation, &reply);
         if let Downlink::Call(call) = downlink {
             match arrival {
-                Arrival::Unknown => calls.sent(call, false),
-                Arrival::Awaited(_) | Arrival::Never => calls.handed_over(call),
-                Arrival::Later => {}
+                NotificationArrival::Unknown => calls.handle_sent(call, false),
+                NotificationArrival::Awaited(_) | NotificationArrival::Never => calls.handle_handover(call),
+                NotificationArrival::Later => {}
             }
         }
         let delivery = match arrival {
-            Arrival::Unknown => return Ok(Attempt::Over),
-            Arrival::Never => Delivery::TimedOut,
-            Arrival::Later => return Ok(Attempt::TooMany),
-            Arrival::Awaited(arrival) => {
+            NotificationArrival::Unknown => return Ok(NotificationAttempt::Over),
+            NotificationArrival::Never => CoapDelivery::TimedOut,
+            NotificationArrival::Later => return Ok(NotificationAttempt::TooMany),
+            NotificationArrival::Awaited(arrival) => {
                 // Whoever observes anew, as from another address after a restart, is not kept waiting for the former one.
                 let arrived = async {
                     tokio::select! {
                         biased;
-                        arrival = arrival => Some(arrival.unwrap_or(Delivery::TimedOut)),
+                        arrival = arrival => Some(arrival.unwrap_or(CoapDelivery::TimedOut)),
                         () = self.replaced(subject, &observation) => None,
                     }
                 };
                 match self.unless_closed(arrived).await? {
                     Some(delivery) => delivery,
-                    None => return Ok(Attempt::Elsewhere),
+                    None => return Ok(NotificationAttempt::Elsewhere),
                 }
             }
         };
         match delivery {
-            Delivery::Acknowledged => {
-                self.heard();
-                shared.services.activity.heard(self.guard.device().subject);
+            CoapDelivery::Acknowledged => {
+                self.mark_heard();
+                shared
+                    .services
+                    .activity
+                    .record_activity(self.guard.device().subject);
                 if let Downlink::Call(call) = downlink {
-                    calls.delivered(call);
+                    calls.handle_delivery(call);
                 }
             }
-            Delivery::TimedOut if sleeps => return Ok(Attempt::Asleep),
-            Delivery::Reset | Delivery::TimedOut => {
+            CoapDelivery::TimedOut if sleeps => return Ok(NotificationAttempt::Asleep),
+            CoapDelivery::Reset | CoapDelivery::TimedOut => {
                 self.forget(shared, |other| other.is_of(&observation));
                 if let Downlink::Call(call) = downlink {
-                    calls.unacknowledged(call);
+                    calls.handle_ack_timeout(call);
                 }
             }
         }
-        Ok(Attempt::Over)
+        Ok(NotificationAttempt::Over)
     }
 
     /// Asks the peers that observe whether they are there. One that saves power does not hear that.
-    async fn ask(&self, shared: &Shared) -> Result<(), CloseReason> {
+    async fn ask(&self, shared: &CoapShared) -> Result<(), CloseReason> {
         if self.listening(shared).await.is_some() {
             return Ok(());
         }
@@ -309,26 +317,32 @@ impl Session {
         };
         peers.dedup();
         for peer in peers {
-            let ping = |id| Encoder::empty(Kind::Confirmable, id).into();
+            let ping = |id| CoapEncoder::empty(CoapMessageType::Confirmable, id).into();
             let arrival = match shared.send_confirmable(peer, ping) {
-                Ok(arrival) => self.unless_closed(arrival).await?.unwrap_or(Delivery::TimedOut),
-                Err(NotSent::NoWay) => Delivery::TimedOut,
+                Ok(arrival) => self
+                    .unless_closed(arrival)
+                    .await?
+                    .unwrap_or(CoapDelivery::TimedOut),
+                Err(CoapSendError::NoWay) => CoapDelivery::TimedOut,
                 // It is asked another time.
-                Err(NotSent::TooMany) => continue,
+                Err(CoapSendError::TooMany) => continue,
             };
             // A ping is answered with a reset.
-            if arrival == Delivery::TimedOut {
+            if arrival == CoapDelivery::TimedOut {
                 self.forget(shared, |observation| observation.key.peer == peer);
             } else {
-                self.heard();
-                shared.services.activity.heard(self.guard.device().subject);
+                self.mark_heard();
+                shared
+                    .services
+                    .activity
+                    .record_activity(self.guard.device().subject);
             }
         }
         Ok(())
     }
 
     /// Sends what the device observes until its session ends; returns why that is.
-    pub(super) async fn serve(&self, shared: &Shared) -> CloseReason {
+    pub(super) async fn serve(&self, shared: &CoapShared) -> CloseReason {
         let silence = shared.options.observer_silence.0;
         let mut asked = self.power.last_heard();
         loop {

@@ -27,7 +27,7 @@ const MAX_FINISHED: usize = 128;
 
 /// What a datagram is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum DatagramContent {
     /// The first message of a handshake that begins.
     Begins,
     /// A handshake that goes on, in the clear or encrypted.
@@ -37,7 +37,7 @@ pub(super) enum Content {
 }
 
 /// Looks at the records of a datagram; `None` for one that is to be dropped.
-pub(super) fn inspect(datagram: &[u8]) -> Option<Content> {
+pub(super) fn inspect(datagram: &[u8]) -> Option<DatagramContent> {
     let (mut rest, mut content, mut parts) = (datagram, None, MAX_FRAGMENTS);
     for _ in 0..MAX_RECORDS {
         let header = rest.first_chunk::<RECORD>()?;
@@ -51,16 +51,16 @@ pub(super) fn inspect(datagram: &[u8]) -> Option<Content> {
         let body = rest.get(RECORD..RECORD + length)?;
         let of_record = match (kind, epoch) {
             (HANDSHAKE, 0) => fragments(body, &mut parts)?,
-            (HANDSHAKE, 1) if length <= MAX_FINISHED => Content::Handshake,
-            (CHANGE_CIPHER_SPEC, 0) => Content::Handshake,
-            (APPLICATION_DATA, 1) | (ALERT, 0 | 1) => Content::Session,
+            (HANDSHAKE, 1) if length <= MAX_FINISHED => DatagramContent::Handshake,
+            (CHANGE_CIPHER_SPEC, 0) => DatagramContent::Handshake,
+            (APPLICATION_DATA, 1) | (ALERT, 0 | 1) => DatagramContent::Session,
             _ => return None,
         };
         content = match (content, of_record) {
             (None, first) => Some(first),
-            (Some(Content::Session), Content::Session) => Some(Content::Session),
-            (Some(Content::Begins), _) => Some(Content::Begins),
-            (Some(_), _) => Some(Content::Handshake),
+            (Some(DatagramContent::Session), DatagramContent::Session) => Some(DatagramContent::Session),
+            (Some(DatagramContent::Begins), _) => Some(DatagramContent::Begins),
+            (Some(_), _) => Some(DatagramContent::Handshake),
         };
         rest = rest.get(RECORD + length..)?;
         if rest.is_empty() {
@@ -83,8 +83,8 @@ pub(super) fn random(datagram: &[u8]) -> Option<&[u8]> {
 }
 
 /// Looks at the parts of handshake messages in a record that is not encrypted, of which there may be so many yet.
-fn fragments(record: &[u8], left: &mut usize) -> Option<Content> {
-    let (mut rest, mut content) = (record, Content::Handshake);
+fn fragments(record: &[u8], left: &mut usize) -> Option<DatagramContent> {
+    let (mut rest, mut content) = (record, DatagramContent::Handshake);
     while !rest.is_empty() {
         *left = left.checked_sub(1)?;
         let header = rest.first_chunk::<FRAGMENT>()?;
@@ -98,7 +98,7 @@ fn fragments(record: &[u8], left: &mut usize) -> Option<Content> {
             return None;
         }
         if kind == CLIENT_HELLO && sequence == 0 {
-            content = Content::Begins;
+            content = DatagramContent::Begins;
         }
         rest = rest.get(FRAGMENT + part..)?;
     }
@@ -139,19 +139,25 @@ mod tests {
     #[test]
     fn only_what_honest_peers_send_is_let_through() {
         let hello = part(CLIENT_HELLO, 2, 0, 0, &[1, 2]);
-        assert_eq!(inspect(&record(HANDSHAKE, 0, &hello)), Some(Content::Begins));
+        assert_eq!(
+            inspect(&record(HANDSHAKE, 0, &hello)),
+            Some(DatagramContent::Begins)
+        );
         let again = part(CLIENT_HELLO, 2, 1, 0, &[1, 2]);
-        assert_eq!(inspect(&record(HANDSHAKE, 0, &again)), Some(Content::Handshake));
+        assert_eq!(
+            inspect(&record(HANDSHAKE, 0, &again)),
+            Some(DatagramContent::Handshake)
+        );
         let last = [
             record(HANDSHAKE, 0, &part(16, 40, 2, 8, &[7; 32])),
             record(CHANGE_CIPHER_SPEC, 0, &[1]),
             record(HANDSHAKE, 1, &[0; 40]),
         ];
-        assert_eq!(inspect(&last.concat()), Some(Content::Handshake));
+        assert_eq!(inspect(&last.concat()), Some(DatagramContent::Handshake));
         let data = record(APPLICATION_DATA, 1, &[0; 40]);
         assert_eq!(
             inspect(&[data.clone(), data.clone()].concat()),
-            Some(Content::Session)
+            Some(DatagramContent::Session)
         );
 
         let many_parts: Vec<u8> = (0..=MAX_FRAGMENTS as u8)
@@ -162,7 +168,7 @@ mod tests {
             0,
             &part(11, 64, 2, 0, &[0]).repeat(MAX_FRAGMENTS / 2 + 1),
         );
-        assert_eq!(inspect(&halves), Some(Content::Handshake));
+        assert_eq!(inspect(&halves), Some(DatagramContent::Handshake));
         for (what, datagram) in [
             ("nothing", Vec::new()),
             ("CoAP without DTLS", vec![0x40, 1, 0, 1]),

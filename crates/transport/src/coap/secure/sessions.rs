@@ -8,21 +8,21 @@ use std::sync::Arc;
 use rtc_dtls::endpoint::Endpoint;
 use tokio::time::Instant;
 
-use super::{HANDSHAKE_BYTES, HANDSHAKE_DATAGRAMS, IDLE, Identity, Options};
-use crate::coap::counts::Counts;
-use crate::coap::exchanges::Peer;
+use super::{DtlsIdentity, HANDSHAKE_BYTES, HANDSHAKE_DATAGRAMS, IDLE, Options};
+use crate::coap::counts::BoundedCounts;
+use crate::coap::exchanges::CoapPeer;
 
 /// Of all handshakes at a time, one in so many may be of the same IP address.
 const HANDSHAKES_PART: usize = 8;
 
 /// One session, or the handshake of one.
-pub(super) struct Link {
+pub(super) struct DtlsLink {
     endpoint: Endpoint,
     pub(super) session: u64,
     pub(super) since: Instant,
     pub(super) heard: Instant,
     /// Who it is; `None` while hands are shaken.
-    pub(super) identity: Option<Arc<Identity>>,
+    pub(super) identity: Option<Arc<DtlsIdentity>>,
     /// How many datagrams of handshakes it may still send.
     pub(super) allowance: u32,
     /// Bytes that are still taken of it until the handshake is done.
@@ -35,7 +35,7 @@ pub(super) struct Link {
     pub(super) is_broken: bool,
 }
 
-impl Link {
+impl DtlsLink {
     /// Lets the library work on this session. `None` where it panics, which ends this session and no other.
     pub(super) fn guarded<T>(&mut self, work: impl FnOnce(&mut Endpoint) -> T) -> Option<T> {
         if self.is_broken {
@@ -50,33 +50,33 @@ impl Link {
 /// What there is of one address: a session, and one that may take its place, as after a restart of the device. Until the
 /// second is there, the first goes on: anybody can send the beginning of a handshake with a false address.
 #[derive(Default)]
-pub(super) struct Slot {
-    pub(super) current: Option<Link>,
-    pub(super) next: Option<Link>,
+pub(super) struct AddressLinks {
+    pub(super) current: Option<DtlsLink>,
+    pub(super) next: Option<DtlsLink>,
 }
 
 #[derive(Default)]
-pub(super) struct Sessions {
-    slots: HashMap<SocketAddr, Slot>,
+pub(super) struct DtlsSessions {
+    slots: HashMap<SocketAddr, AddressLinks>,
     /// How many slots there are of an IP address.
-    of_address: Counts<IpAddr>,
+    of_address: BoundedCounts<IpAddr>,
     /// When those that are a session were heard last, the most silent first.
     silence: BTreeSet<(Instant, SocketAddr)>,
     /// The addresses of handshakes, the oldest first.
     handshakes: BTreeMap<u64, SocketAddr>,
-    handshakes_of: Counts<IpAddr>,
+    handshakes_of: BoundedCounts<IpAddr>,
     /// Sessions that the library has panicked over, and that are there yet.
-    broken: Vec<Peer>,
+    broken: Vec<CoapPeer>,
     last: u64,
 }
 
-impl Sessions {
-    pub(super) fn slot(&mut self, address: SocketAddr) -> Option<&mut Slot> {
+impl DtlsSessions {
+    pub(super) fn slot(&mut self, address: SocketAddr) -> Option<&mut AddressLinks> {
         self.slots.get_mut(&address)
     }
 
     /// The session of a peer.
-    pub(super) fn session(&mut self, peer: Peer) -> Option<&mut Link> {
+    pub(super) fn session(&mut self, peer: CoapPeer) -> Option<&mut DtlsLink> {
         let link = self.slots.get_mut(&peer.address)?.current.as_mut()?;
         (link.session == peer.session).then_some(link)
     }
@@ -92,7 +92,7 @@ impl Sessions {
     ) -> bool {
         match self.slots.get(&address) {
             // Once more, as the answer was lost.
-            Some(Slot { next: Some(link), .. }) if link.random == random => return true,
+            Some(AddressLinks { next: Some(link), .. }) if link.random == random => return true,
             Some(_) => {}
             None if self.of_address.of(&address.ip()) >= options.max_sessions_per_address => return false,
             None => {}
@@ -107,7 +107,7 @@ impl Sessions {
             return false;
         }
         self.last += 1;
-        let link = Link {
+        let link = DtlsLink {
             endpoint: endpoint(),
             session: self.last,
             since: now,
@@ -134,7 +134,7 @@ impl Sessions {
     }
 
     /// Gives up the handshake of an address, if there is one.
-    pub(super) fn end_handshake(&mut self, address: SocketAddr) -> Option<Link> {
+    pub(super) fn end_handshake(&mut self, address: SocketAddr) -> Option<DtlsLink> {
         let link = self.slots.get_mut(&address)?.next.take()?;
         self.no_handshake(link.session, address);
         Some(link)
@@ -168,7 +168,7 @@ impl Sessions {
         address: SocketAddr,
         most: usize,
         now: Instant,
-    ) -> Vec<(SocketAddr, Link)> {
+    ) -> Vec<(SocketAddr, DtlsLink)> {
         let mut ended = Vec::new();
         let Some(link) = self.end_handshake(address) else {
             return ended;
@@ -194,7 +194,7 @@ impl Sessions {
     }
 
     /// The session of an address was heard, or the handshake of the next one.
-    pub(super) fn heard(&mut self, address: SocketAddr, is_next: bool, now: Instant) {
+    pub(super) fn mark_heard(&mut self, address: SocketAddr, is_next: bool, now: Instant) {
         let Some(slot) = self.slots.get_mut(&address) else {
             return;
         };
@@ -212,14 +212,14 @@ impl Sessions {
     }
 
     /// Takes the session of an address out.
-    pub(super) fn take_session(&mut self, address: SocketAddr) -> Option<Link> {
+    pub(super) fn take_session(&mut self, address: SocketAddr) -> Option<DtlsLink> {
         let link = self.slots.get_mut(&address)?.current.take()?;
         self.silence.remove(&(link.heard, address));
         Some(link)
     }
 
     /// Takes all out.
-    pub(super) fn take_all(&mut self) -> Vec<(SocketAddr, Link)> {
+    pub(super) fn take_all(&mut self) -> Vec<(SocketAddr, DtlsLink)> {
         self.of_address.clear();
         self.handshakes_of.clear();
         self.handshakes.clear();
@@ -252,12 +252,12 @@ impl Sessions {
     }
 
     /// The library has panicked over a session, which is to end soon.
-    pub(super) fn note_broken(&mut self, peer: Peer) {
+    pub(super) fn note_broken(&mut self, peer: CoapPeer) {
         self.broken.push(peer);
     }
 
     /// Takes the sessions out that the library has panicked over.
-    pub(super) fn take_broken(&mut self) -> Vec<(SocketAddr, Link)> {
+    pub(super) fn take_broken(&mut self) -> Vec<(SocketAddr, DtlsLink)> {
         let mut taken = Vec::new();
         for peer in std::mem::take(&mut self.broken) {
             if self.session(peer).is_some()
@@ -272,7 +272,7 @@ impl Sessions {
 
     /// Forgets an address of which there is nothing.
     pub(super) fn tidy(&mut self, address: SocketAddr) {
-        let is_empty = |slot: &Slot| slot.next.is_none() && slot.current.is_none();
+        let is_empty = |slot: &AddressLinks| slot.next.is_none() && slot.current.is_none();
         if self.slots.get(&address).is_some_and(is_empty) {
             self.slots.remove(&address);
             self.of_address.give_back(&address.ip());

@@ -38,7 +38,7 @@ impl RTCRandom for Chance {
 }
 
 struct World {
-    secure: Secure,
+    secure: DtlsServer,
     chance: Arc<Chance>,
 }
 
@@ -66,9 +66,9 @@ impl World {
             .unwrap();
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         socket.writable().await.unwrap();
-        let credentials = Credentials(Arc::new(config));
+        let credentials = DtlsCredentials(Arc::new(config));
         Self {
-            secure: Secure::new(Arc::new(socket), credentials, options).unwrap(),
+            secure: DtlsServer::new(Arc::new(socket), credentials, options).unwrap(),
             chance,
         }
     }
@@ -96,8 +96,8 @@ impl World {
     }
 
     /// Hands over what the client would send.
-    fn hand_over(&self, client: &mut Client) -> Received {
-        let mut all = Received::default();
+    fn hand_over(&self, client: &mut Client) -> DatagramOutcome {
+        let mut all = DatagramOutcome::default();
         while let Some(out) = client.endpoint.poll_transmit() {
             let received = self.secure.receive(client.address(), &out.message);
             all.messages.extend(received.messages);
@@ -107,7 +107,7 @@ impl World {
     }
 
     /// Shakes hands until neither has anything to say. Returns sessions that have ended for it.
-    fn connect(&self, client: &mut Client) -> Vec<Peer> {
+    fn connect(&self, client: &mut Client) -> Vec<CoapPeer> {
         let mut ended = Vec::new();
         let mut buffer = vec![0; 2_048];
         loop {
@@ -126,10 +126,10 @@ impl World {
         }
     }
 
-    fn peer(&self, client: &Client) -> Option<Peer> {
+    fn peer(&self, client: &Client) -> Option<CoapPeer> {
         let mut sessions = self.secure.sessions.lock();
         let link = sessions.slot(client.address())?.current.as_ref()?;
-        Some(Peer {
+        Some(CoapPeer {
             address: client.address(),
             session: link.session,
         })

@@ -8,30 +8,30 @@ use fieldline_protobuf::api::{GatewayAttributeResponseMsg, PostAttributeMsg, Pos
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Problem, scope};
-use crate::{Services, payload};
+use super::{GatewayError, scope};
+use crate::{TransportServices, payload};
 
 /// What is said of one device.
-pub(super) enum Body<M> {
+pub(super) enum GatewayBody<M> {
     /// JSON text.
     Json(Box<RawValue>),
     Protobuf(M),
 }
 
 /// A message of a gateway.
-pub(super) enum Message {
+pub(super) enum GatewayCommand {
     /// A device is there, of that type.
     Connect(String, Option<String>),
     Disconnect(String),
-    Telemetry(Vec<(String, Body<PostTelemetryMsg>)>),
-    Attributes(Vec<(String, Body<PostAttributeMsg>)>),
-    Request(Request),
-    Answer(Answer),
-    Claim(Vec<(String, json::Claim)>),
+    Telemetry(Vec<(String, GatewayBody<PostTelemetryMsg>)>),
+    Attributes(Vec<(String, GatewayBody<PostAttributeMsg>)>),
+    Request(GatewayAttributeRequest),
+    Answer(GatewayRpcAnswer),
+    Claim(Vec<(String, json::ClaimPayload)>),
 }
 
 #[derive(Deserialize)]
-struct Connect {
+struct GatewayConnect {
     #[serde(deserialize_with = "lenient::text")]
     device: String,
     #[serde(rename = "type", default, deserialize_with = "lenient::optional_text")]
@@ -39,7 +39,7 @@ struct Connect {
 }
 
 /// Asks for attributes of a device.
-pub(super) struct Request {
+pub(super) struct GatewayAttributeRequest {
     pub(super) id: i32,
     pub(super) device: String,
     /// Client attributes; otherwise shared ones.
@@ -49,33 +49,33 @@ pub(super) struct Request {
 }
 
 #[derive(Deserialize)]
-struct JsonRequest {
+struct JsonAttributeRequest {
     #[serde(deserialize_with = "lenient::whole")]
     id: i32,
     #[serde(deserialize_with = "lenient::text")]
     device: String,
     #[serde(default, deserialize_with = "lenient::flag")]
     client: bool,
-    key: Option<Keys>,
-    keys: Option<Keys>,
+    key: Option<AttributeNames>,
+    keys: Option<AttributeNames>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Keys {
+enum AttributeNames {
     One(String),
     Some(Vec<String>),
 }
 
 /// What a device has answered to a call.
-pub(super) struct Answer {
+pub(super) struct GatewayRpcAnswer {
     pub(super) device: String,
     pub(super) id: i32,
     pub(super) data: String,
 }
 
 #[derive(Deserialize)]
-struct JsonAnswer {
+struct JsonRpcAnswer {
     #[serde(deserialize_with = "lenient::text")]
     device: String,
     #[serde(deserialize_with = "lenient::whole")]
@@ -83,77 +83,87 @@ struct JsonAnswer {
     data: Box<RawValue>,
 }
 
-impl Message {
+impl GatewayCommand {
     /// Reads what was published on a topic, given behind `v1/gateway`.
-    pub(super) fn parse(topic: &str, payload: &[u8]) -> Result<Self, Problem> {
+    pub(super) fn parse(topic: &str, payload: &[u8]) -> Result<Self, GatewayError> {
         Ok(match topic {
             "/connect" => {
-                let connect: Connect = read(payload)?;
+                let connect: GatewayConnect = read(payload)?;
                 Self::Connect(named(connect.device)?, connect.device_type)
             }
-            "/disconnect" => Self::Disconnect(read::<Connect>(payload)?.device),
+            "/disconnect" => Self::Disconnect(read::<GatewayConnect>(payload)?.device),
             "/telemetry" => {
                 let devices = entries(payload, '[')?.into_iter();
-                Self::Telemetry(devices.map(|(name, body)| (name, Body::Json(body))).collect())
+                Self::Telemetry(
+                    devices
+                        .map(|(name, body)| (name, GatewayBody::Json(body)))
+                        .collect(),
+                )
             }
             "/attributes" => {
                 let devices = entries(payload, '{')?.into_iter();
-                Self::Attributes(devices.map(|(name, body)| (name, Body::Json(body))).collect())
+                Self::Attributes(
+                    devices
+                        .map(|(name, body)| (name, GatewayBody::Json(body)))
+                        .collect(),
+                )
             }
-            "/attributes/request" => Self::Request(read::<JsonRequest>(payload)?.into()),
+            "/attributes/request" => Self::Request(read::<JsonAttributeRequest>(payload)?.into()),
             "/rpc" => {
-                let JsonAnswer { device, id, data } = read(payload)?;
+                let JsonRpcAnswer { device, id, data } = read(payload)?;
                 let data = data.get().to_owned();
-                Self::Answer(Answer { device, id, data })
+                Self::Answer(GatewayRpcAnswer { device, id, data })
             }
             "/claim" => {
                 let devices = entries(payload, '{')?.into_iter();
                 let devices = devices.map(|(name, body)| Ok((name, json::claim(body.get().as_bytes())?)));
-                Self::Claim(devices.collect::<Result<_, Problem>>()?)
+                Self::Claim(devices.collect::<Result<_, GatewayError>>()?)
             }
-            _ => return Err(Problem::UnknownTopic),
+            _ => return Err(GatewayError::UnknownTopic),
         })
     }
 }
 
-pub(super) fn named(name: String) -> Result<String, Problem> {
+pub(super) fn named(name: String) -> Result<String, GatewayError> {
     if name.is_empty() {
-        return Err(Problem::Malformed("the device has no name".to_owned()));
+        return Err(GatewayError::Malformed("the device has no name".to_owned()));
     }
     Ok(name)
 }
 
-fn read<T: serde::de::DeserializeOwned>(payload: &[u8]) -> Result<T, Problem> {
+fn read<T: serde::de::DeserializeOwned>(payload: &[u8]) -> Result<T, GatewayError> {
     Ok(json::read(payload, "expected `device`, and what belongs to it")?)
 }
 
 /// What is said of devices, each in a value that begins with this. What is of another kind is left out, as servers of this API
 /// do, but something has to be left.
-fn entries(payload: &[u8], first: char) -> Result<Vec<(String, Box<RawValue>)>, Problem> {
+fn entries(payload: &[u8], first: char) -> Result<Vec<(String, Box<RawValue>)>, GatewayError> {
     let mut devices = json::entries(payload)?;
     devices.retain(|(_, body)| body.get().starts_with(first));
     some(devices)
 }
 
 /// What is said of devices: of one at least, and each has a name.
-pub(super) fn some<T>(entries: impl IntoIterator<Item = (String, T)>) -> Result<Vec<(String, T)>, Problem> {
+pub(super) fn some<T>(
+    entries: impl IntoIterator<Item = (String, T)>,
+) -> Result<Vec<(String, T)>, GatewayError> {
     let entries: Vec<_> = entries.into_iter().collect();
     if entries.is_empty() {
-        return Err(Problem::Malformed("there is no device".to_owned()));
+        return Err(GatewayError::Malformed("there is no device".to_owned()));
     }
     if entries.iter().any(|(name, _)| name.is_empty()) {
-        return Err(Problem::Malformed("a device has no name".to_owned()));
+        return Err(GatewayError::Malformed("a device has no name".to_owned()));
     }
     Ok(entries)
 }
 
-impl From<JsonRequest> for Request {
-    fn from(request: JsonRequest) -> Self {
+impl From<JsonAttributeRequest> for GatewayAttributeRequest {
+    fn from(request: JsonAttributeRequest) -> Self {
         let mut keys: Vec<String> = Vec::new();
         for asked in [request.key, request.keys].into_iter().flatten() {
             match asked {
-                Keys::One(key) => keys.push(key),
-                Keys::Some(several) => keys.extend(several),
+                AttributeNames::One(key) => keys.push(key),
+                AttributeNames::Some(several) => keys.extend(several),
             }
         }
         Self {
@@ -165,11 +175,11 @@ impl From<JsonRequest> for Request {
     }
 }
 
-impl Request {
+impl GatewayAttributeRequest {
     /// Reads what is asked for.
     pub(super) async fn find(
         &mut self,
-        services: &Services,
+        services: &TransportServices,
         device: &DeviceHandle,
     ) -> StoreResult<Vec<Attribute>> {
         self.keys.retain(|key| !key.is_empty());
@@ -213,38 +223,39 @@ impl Request {
 mod tests {
     use super::*;
 
-    fn parse(topic: &str, payload: &str) -> Option<Message> {
-        Message::parse(topic, payload.as_bytes()).ok()
+    fn parse(topic: &str, payload: &str) -> Option<GatewayCommand> {
+        GatewayCommand::parse(topic, payload.as_bytes()).ok()
     }
 
     #[test]
     fn messages_are_read_as_leniently_as_those_of_devices() {
-        let Some(Message::Telemetry(devices)) = parse("/telemetry", "{A: [{t:1}], B: 5, 'C': []}") else {
+        let Some(GatewayCommand::Telemetry(devices)) = parse("/telemetry", "{A: [{t:1}], B: 5, 'C': []}")
+        else {
             panic!("it is telemetry");
         };
         let bodies: Vec<_> = devices
             .iter()
             .map(|(name, body)| match body {
-                Body::Json(body) => (name.as_str(), body.get()),
-                Body::Protobuf(_) => panic!("it is JSON"),
+                GatewayBody::Json(body) => (name.as_str(), body.get()),
+                GatewayBody::Protobuf(_) => panic!("it is JSON"),
             })
             .collect();
         assert_eq!(bodies, [("A", r#"[{"t":1}]"#), ("C", "[]")]);
         assert!(matches!(
             parse("/connect", r#"{"device":"A","type":"meter"}"#),
-            Some(Message::Connect(name, Some(kind))) if name == "A" && kind == "meter"
+            Some(GatewayCommand::Connect(name, Some(kind))) if name == "A" && kind == "meter"
         ));
         assert!(matches!(
             parse("/rpc", r#"{"device":"A","id":7,"data":{"ok":true}}"#),
-            Some(Message::Answer(answer)) if answer.id == 7 && answer.data == r#"{"ok":true}"#
+            Some(GatewayCommand::Answer(answer)) if answer.id == 7 && answer.data == r#"{"ok":true}"#
         ));
         assert!(matches!(
             parse("/rpc", r#"{device:12,id:"7",data:5}"#),
-            Some(Message::Answer(answer)) if answer.id == 7 && answer.device == "12"
+            Some(GatewayCommand::Answer(answer)) if answer.id == 7 && answer.device == "12"
         ));
         assert!(matches!(
             parse("/attributes", r#"{"A":{"x":1},"B":5}"#),
-            Some(Message::Attributes(devices)) if devices.len() == 1
+            Some(GatewayCommand::Attributes(devices)) if devices.len() == 1
         ));
         for (topic, wrong) in [
             ("/connect", "{}"),

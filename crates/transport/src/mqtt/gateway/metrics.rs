@@ -16,8 +16,8 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tracing::warn;
 
-use super::Problem;
-use crate::Services;
+use super::GatewayError;
+use crate::TransportServices;
 use crate::payload;
 
 static REPORT_GATE: LogGate = LogGate::new(2);
@@ -34,7 +34,7 @@ const FIELD: &str = "metadata";
 /// What a gateway says of a message.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Metadata {
+pub(super) struct GatewayMetadata {
     connector: String,
     /// When the gateway got it, milliseconds.
     received_ts: i64,
@@ -43,11 +43,14 @@ pub(super) struct Metadata {
 }
 
 /// Takes what a gateway says of the messages of a device out of them.
-pub(super) fn take_metadata(body: &mut Box<RawValue>, found: &mut Vec<Metadata>) -> Result<(), Problem> {
+pub(super) fn take_metadata(
+    body: &mut Box<RawValue>,
+    found: &mut Vec<GatewayMetadata>,
+) -> Result<(), GatewayError> {
     if !body.get().contains("\"metadata\"") {
         return Ok(());
     }
-    let malformed = |error: serde_json::Error| Problem::Malformed(error.to_string());
+    let malformed = |error: serde_json::Error| GatewayError::Malformed(error.to_string());
     let elements: Vec<&RawValue> = serde_json::from_str(body.get()).map_err(malformed)?;
     let mut out = String::with_capacity(body.get().len());
     for element in elements {
@@ -61,9 +64,9 @@ pub(super) fn take_metadata(body: &mut Box<RawValue>, found: &mut Vec<Metadata>)
         let mut is_first = true;
         for (name, value) in json::entries(text.as_bytes())? {
             if name == FIELD {
-                let metadata: Metadata = serde_json::from_str(value.get()).map_err(malformed)?;
+                let metadata: GatewayMetadata = serde_json::from_str(value.get()).map_err(malformed)?;
                 if metadata.connector.len() > MAX_NAME {
-                    return Err(Problem::Malformed(
+                    return Err(GatewayError::Malformed(
                         "the name of the connector is too long".to_owned(),
                     ));
                 }
@@ -89,31 +92,31 @@ pub(super) fn take_metadata(body: &mut Box<RawValue>, found: &mut Vec<Metadata>)
 
 /// What was gathered since the last report.
 #[derive(Default)]
-pub(in crate::mqtt) struct GatewayMetrics(Mutex<FxHashMap<DeviceId, Gathered>>);
+pub(in crate::mqtt) struct GatewayMetrics(Mutex<FxHashMap<DeviceId, GatewayReport>>);
 
-struct Gathered {
+struct GatewayReport {
     gateway: Arc<DeviceHandle>,
-    connectors: BTreeMap<String, Connector>,
+    connectors: BTreeMap<String, ConnectorMetrics>,
 }
 
 #[derive(Default)]
-struct Connector {
+struct ConnectorMetrics {
     count: i64,
     /// From the device to the gateway's sending it on.
-    gateway: Latency,
+    gateway: GatewayLatency,
     /// From there to this server.
-    transport: Latency,
+    transport: GatewayLatency,
 }
 
 /// Milliseconds.
 #[derive(Default)]
-struct Latency {
+struct GatewayLatency {
     sum: i64,
     min: Option<i64>,
     max: Option<i64>,
 }
 
-impl Latency {
+impl GatewayLatency {
     fn add(&mut self, ms: i64) {
         self.sum = self.sum.saturating_add(ms);
         self.min = Some(self.min.map_or(ms, |min| min.min(ms)));
@@ -129,7 +132,7 @@ impl Latency {
     }
 }
 
-impl Gathered {
+impl GatewayReport {
     fn to_json(&self) -> String {
         let mut out = String::from("{\"gatewayMetrics\":{");
         for (index, (name, connector)) in self.connectors.iter().enumerate() {
@@ -152,7 +155,7 @@ impl Gathered {
 
 impl GatewayMetrics {
     /// Adds what a gateway has said of messages that came now.
-    pub(super) fn add(&self, gateway: &Arc<DeviceHandle>, found: Vec<Metadata>, now_ms: i64) {
+    pub(super) fn add(&self, gateway: &Arc<DeviceHandle>, found: Vec<GatewayMetadata>, now_ms: i64) {
         if found.is_empty() {
             return;
         }
@@ -160,7 +163,7 @@ impl GatewayMetrics {
         if gateways.len() >= MAX_GATEWAYS && !gateways.contains_key(&gateway.id) {
             return;
         }
-        let gathered = gateways.entry(gateway.id).or_insert_with(|| Gathered {
+        let gathered = gateways.entry(gateway.id).or_insert_with(|| GatewayReport {
             gateway: gateway.clone(),
             connectors: BTreeMap::new(),
         });
@@ -184,7 +187,7 @@ impl GatewayMetrics {
     /// Reports at intervals until told to stop.
     pub(in crate::mqtt) async fn run(
         self: Arc<Self>,
-        services: Arc<Services>,
+        services: Arc<TransportServices>,
         interval: Duration,
         mut stop: watch::Receiver<bool>,
     ) {
@@ -200,7 +203,7 @@ impl GatewayMetrics {
         }
     }
 
-    async fn report(&self, services: &Services) {
+    async fn report(&self, services: &TransportServices) {
         let gathered = std::mem::take(&mut *self.0.lock());
         for gathered in gathered.into_values() {
             let gateway = &gathered.gateway;
@@ -255,7 +258,7 @@ mod tests {
 
     #[test]
     fn connectors_are_reported_with_their_least_most_and_average() {
-        let mut connector = Connector::default();
+        let mut connector = ConnectorMetrics::default();
         for ms in [4, 8, 0] {
             connector.count += 1;
             connector.gateway.add(ms);

@@ -6,12 +6,12 @@ use fieldline_protobuf::api::{
     GatewayRpcResponseMsg, GatewayTelemetryMsg,
 };
 
-use super::Problem;
-use super::messages::{Answer, Body, Message, Request, named, some};
+use super::GatewayError;
+use super::messages::{GatewayAttributeRequest, GatewayBody, GatewayCommand, GatewayRpcAnswer, named, some};
 
-impl Message {
+impl GatewayCommand {
     /// Reads what was published on a topic, given behind `v1/gateway`, as a message.
-    pub(super) fn parse_protobuf(topic: &str, payload: &[u8]) -> Result<Self, Problem> {
+    pub(super) fn parse_protobuf(topic: &str, payload: &[u8]) -> Result<Self, GatewayError> {
         Ok(match topic {
             "/connect" => {
                 let connect: ConnectMsg = api::read(payload)?;
@@ -22,17 +22,21 @@ impl Message {
                 let message: GatewayTelemetryMsg = api::read(payload)?;
                 let devices = message.msg.into_iter();
                 let devices = devices.map(|device| (device.device_name, device.msg.unwrap_or_default()));
-                Self::Telemetry(some(devices.map(|(name, msg)| (name, Body::Protobuf(msg))))?)
+                Self::Telemetry(some(
+                    devices.map(|(name, msg)| (name, GatewayBody::Protobuf(msg))),
+                )?)
             }
             "/attributes" => {
                 let message: GatewayAttributesMsg = api::read(payload)?;
                 let devices = message.msg.into_iter();
                 let devices = devices.map(|device| (device.device_name, device.msg.unwrap_or_default()));
-                Self::Attributes(some(devices.map(|(name, msg)| (name, Body::Protobuf(msg))))?)
+                Self::Attributes(some(
+                    devices.map(|(name, msg)| (name, GatewayBody::Protobuf(msg))),
+                )?)
             }
             "/attributes/request" => {
                 let request: GatewayAttributesRequestMsg = api::read(payload)?;
-                Self::Request(Request {
+                Self::Request(GatewayAttributeRequest {
                     id: request.id,
                     device: named(request.device_name)?,
                     client: request.client,
@@ -41,7 +45,7 @@ impl Message {
             }
             "/rpc" => {
                 let answer: GatewayRpcResponseMsg = api::read(payload)?;
-                Self::Answer(Answer {
+                Self::Answer(GatewayRpcAnswer {
                     device: named(answer.device_name)?,
                     id: answer.id,
                     data: answer.data,
@@ -55,14 +59,14 @@ impl Message {
                         secret_key,
                         duration_ms,
                     } = device.claim_request.unwrap_or_default();
-                    let claim = json::Claim {
+                    let claim = json::ClaimPayload {
                         secret_key,
                         duration_ms,
                     };
                     (device.device_name, claim)
                 }))?)
             }
-            _ => return Err(Problem::UnknownTopic),
+            _ => return Err(GatewayError::UnknownTopic),
         })
     }
 }

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use fieldline_core::devices::DeviceHandle;
-use fieldline_core::downlink::Wants;
-use fieldline_core::sessions::{Origin, SessionControl, SessionGuard};
+use fieldline_core::downlink::Subscriptions;
+use fieldline_core::sessions::{SessionControl, SessionGuard, SessionOrigin};
 use fieldline_model::DeviceId;
 use fieldline_model::entity::Device;
 use rustc_hash::FxHashMap;
 
-use super::Problem;
-use crate::mqtt::connection::Shared;
-use crate::mqtt::incoming::Incoming;
+use super::GatewayError;
+use crate::mqtt::connection::MqttShared;
+use crate::mqtt::incoming::PacketHandler;
 
 /// Devices behind one gateway.
 const MAX_DEVICES: usize = 50_000;
 
 /// What a connection knows of itself as a gateway.
 #[derive(Default)]
-pub(in crate::mqtt) struct Gateway {
+pub(in crate::mqtt) struct GatewaySessions {
     /// The device, if it is a gateway.
     device: Option<Device>,
     /// What it is has to be looked up again.
@@ -30,16 +30,16 @@ pub(in crate::mqtt) struct Gateway {
     heard_s: Option<u32>,
 }
 
-impl Gateway {
+impl GatewaySessions {
     /// The device has changed, and perhaps whether it is a gateway.
     pub(in crate::mqtt) fn outdate(&mut self) {
         self.is_stale = true;
     }
 }
 
-impl Incoming {
+impl PacketHandler {
     /// Whether the device is a gateway, which is looked up when it first matters.
-    pub(super) async fn is_gateway(&mut self, shared: &Shared) -> Result<bool, Problem> {
+    pub(super) async fn is_gateway(&mut self, shared: &MqttShared) -> Result<bool, GatewayError> {
         let subject = self.device().subject;
         if self.rare.gateway().is_none_or(|gateway| gateway.is_stale) {
             let device = shared.services.onboarding.gateways.gateway(subject).await?;
@@ -47,7 +47,7 @@ impl Incoming {
             gateway.device = device;
             gateway.is_stale = false;
             if gateway.device.is_none() {
-                self.leave(shared);
+                self.end_sub_sessions(shared);
             }
         }
         let gateway = self.rare.gateway();
@@ -55,16 +55,16 @@ impl Incoming {
     }
 
     /// The device of that name behind the gateway, with a session; one that is not there yet is created.
-    pub(super) async fn behind(
+    pub(super) async fn open_sub_device(
         &mut self,
-        shared: &Shared,
+        shared: &MqttShared,
         name: &str,
         device_type: &str,
-    ) -> Result<Arc<DeviceHandle>, Problem> {
+    ) -> Result<Arc<DeviceHandle>, GatewayError> {
         let services = &shared.services;
         let control = self.guard.control().clone();
         let Some(gateway) = self.rare.gateway_mut() else {
-            return Err(Problem::UnknownTopic);
+            return Err(GatewayError::UnknownTopic);
         };
         if let Some(session) = gateway.sessions.get(name) {
             let device = session.device();
@@ -76,10 +76,10 @@ impl Incoming {
             }
         }
         let Some(speaker) = &gateway.device else {
-            return Err(Problem::UnknownTopic);
+            return Err(GatewayError::UnknownTopic);
         };
         if gateway.sessions.len() >= MAX_DEVICES {
-            return Err(Problem::Full);
+            return Err(GatewayError::Full);
         }
         let device = services
             .onboarding
@@ -87,14 +87,18 @@ impl Incoming {
             .device(speaker, name, device_type)
             .await?;
         if device.id == speaker.id {
-            return Err(Problem::Malformed("a gateway is not behind itself".to_owned()));
+            return Err(GatewayError::Malformed(
+                "a gateway is not behind itself".to_owned(),
+            ));
         }
         let Some(handle) = services.directory.by_device(&device).await? else {
-            return Err(Problem::Failed("the device was deleted meanwhile".to_owned()));
+            return Err(GatewayError::Failed(
+                "the device was deleted meanwhile".to_owned(),
+            ));
         };
         let name: Arc<str> = name.into();
         let session = Arc::new(SessionControl::behind(control, name.clone()));
-        let origin = Origin {
+        let origin = SessionOrigin {
             gateway: Some(self.guard.device().id),
             since_ms: services.clock.now_ms(),
             ..self.guard.origin()
@@ -103,22 +107,24 @@ impl Incoming {
         let former = gateway.names.insert(handle.id, name.clone());
         let former = former.filter(|former| *former != name);
         let guard = services.sessions.open_from(handle.clone(), session, origin);
-        let wants = Wants::ATTRIBUTES.and(Wants::CALLS);
-        services.calls.follow(handle.subject, guard.control(), wants);
-        services.activity.connected(handle.subject);
+        let wants = Subscriptions::ATTRIBUTES.and(Subscriptions::CALLS);
+        services
+            .calls
+            .set_subscriptions(handle.subject, guard.control(), wants);
+        services.activity.record_connect(handle.subject);
         let replaced = gateway.sessions.insert(name, guard);
         if let Some(replaced) = replaced.filter(|session| session.device().id != handle.id) {
             gateway.names.remove(&replaced.device().id);
         }
         if let Some(former) = former {
-            self.leave_one(shared, &former);
+            self.end_sub_session(shared, &former);
         }
         Ok(handle)
     }
 
     /// Where the gateway says so, whoever is behind it was heard when it was. That is said once a second at most, however
     /// much the gateway sends.
-    pub(in crate::mqtt) fn hear_behind(&mut self, shared: &Shared) {
+    pub(in crate::mqtt) fn receive_from_sub_devices(&mut self, shared: &MqttShared) {
         let Some(gateway) = self.rare.gateway_mut() else {
             return;
         };
@@ -130,20 +136,20 @@ impl Incoming {
         let now_ms = shared.services.clock.now_ms();
         let behind = gateway.sessions.values();
         let heard: Vec<_> = behind.map(|session| (session.device().subject, now_ms)).collect();
-        shared.services.activity.heard_all(&heard);
+        shared.services.activity.record_activities(&heard);
     }
 
     /// Ends the session of one device behind the gateway that was told to end, unless another one has taken its place.
-    pub(super) fn leave_closed(&mut self, shared: &Shared, name: &str) {
+    pub(super) fn leave_closed(&mut self, shared: &MqttShared, name: &str) {
         let gateway = self.rare.gateway();
         let session = gateway.and_then(|gateway| gateway.sessions.get(name));
         if session.is_some_and(|session| session.control().close_reason().is_some()) {
-            self.leave_one(shared, name);
+            self.end_sub_session(shared, name);
         }
     }
 
     /// Ends the session of one device behind the gateway.
-    pub(super) fn leave_one(&mut self, shared: &Shared, name: &str) {
+    pub(super) fn end_sub_session(&mut self, shared: &MqttShared, name: &str) {
         let Some(gateway) = self.rare.gateway_mut() else {
             return;
         };
@@ -157,7 +163,7 @@ impl Incoming {
     }
 
     /// Ends the sessions of all devices behind the gateway.
-    pub(in crate::mqtt) fn leave(&mut self, shared: &Shared) {
+    pub(in crate::mqtt) fn end_sub_sessions(&mut self, shared: &MqttShared) {
         let Some(gateway) = self.rare.gateway_mut() else {
             return;
         };
@@ -168,8 +174,11 @@ impl Incoming {
     }
 }
 
-fn end(shared: &Shared, session: &SessionGuard) {
+fn end(shared: &MqttShared, session: &SessionGuard) {
     if session.end() {
-        shared.services.activity.disconnected(session.device().subject);
+        shared
+            .services
+            .activity
+            .record_disconnect(session.device().subject);
     }
 }

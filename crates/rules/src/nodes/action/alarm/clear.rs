@@ -8,10 +8,10 @@ use fieldline_script::Script;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Change, DETAILS_JS, DETAILS_TBEL, tell, with_details};
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Label, Node, NodeConfig, Step};
-use crate::nodes::pattern::Pattern;
+use super::{AlarmNodeOutcome, DETAILS_JS, DETAILS_TBEL, notify_alarm, with_details};
+use crate::message::RuleMessage;
+use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
+use crate::nodes::pattern::TextTemplate;
 use crate::nodes::script;
 use crate::registry::{ComponentType, NodeType};
 
@@ -36,19 +36,19 @@ pub(super) const NODE: NodeType = NodeType {
 #[serde(rename_all = "camelCase")]
 struct Config {
     #[serde(default = "any")]
-    alarm_type: Pattern,
+    alarm_type: TextTemplate,
 }
 
-fn any() -> Pattern {
-    Pattern::new("")
+fn any() -> TextTemplate {
+    TextTemplate::new("")
 }
 
-struct ClearAlarm {
-    alarm_type: Pattern,
+struct ClearAlarmNode {
+    alarm_type: TextTemplate,
     details: Script,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let details = script::compile(
         config,
         "alarmDetailsBuildJs",
@@ -56,17 +56,17 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
         script::PARAMS,
     )?;
     let Config { alarm_type } = config.parse()?;
-    Ok(Arc::new(ClearAlarm { alarm_type, details }))
+    Ok(Arc::new(ClearAlarmNode { alarm_type, details }))
 }
 
-impl Node for ClearAlarm {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for ClearAlarmNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let alarm_type = match self.alarm_type.resolve(&mut msg) {
             Ok(alarm_type) => alarm_type.into_owned(),
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         let (services, script) = (Arc::clone(ctx.services), self.details.clone());
-        Step::wait(async move {
+        NodeResult::wait(async move {
             let alarms = &services.stores.alarms;
             let found = if msg.originator.entity_type == EntityType::Alarm {
                 alarms.get(msg.tenant, AlarmId(msg.originator.id)).await
@@ -76,18 +76,20 @@ impl Node for ClearAlarm {
                     .await
             };
             match found {
-                Ok(Some(alarm)) if !alarm.cleared => Step::then(move |ctx| clear(ctx, msg, &script, &alarm)),
-                Ok(_) => Step::Next(msg, Label::FALSE),
-                Err(error) => Step::Fail(msg, error.into()),
+                Ok(Some(alarm)) if !alarm.cleared => {
+                    NodeResult::then(move |ctx| clear(ctx, msg, &script, &alarm))
+                }
+                Ok(_) => NodeResult::Next(msg, ConnectionLabel::FALSE),
+                Err(error) => NodeResult::Fail(msg, error.into()),
             }
         })
     }
 }
 
-fn clear(ctx: &mut Ctx<'_>, msg: Msg, script: &Script, alarm: &Alarm) -> Step {
+fn clear(ctx: &mut NodeContext<'_>, msg: RuleMessage, script: &Script, alarm: &Alarm) -> NodeResult {
     let (services, node, id) = (Arc::clone(ctx.services), ctx.node, alarm.id.unwrap_or_default());
     with_details(ctx, script, msg, alarm.details.as_ref(), move |msg, made| {
-        Step::wait(async move {
+        NodeResult::wait(async move {
             let now = services.now_ms();
             match services
                 .rules
@@ -96,10 +98,10 @@ fn clear(ctx: &mut Ctx<'_>, msg: Msg, script: &Script, alarm: &Alarm) -> Step {
                 .await
             {
                 Ok(Some(result)) if result.cleared => {
-                    tell(&services, node, msg, &result.alarm, Change::Cleared).await
+                    notify_alarm(&services, node, msg, &result.alarm, AlarmNodeOutcome::Cleared).await
                 }
-                Ok(_) => Step::success(msg),
-                Err(error) => Step::Fail(msg, error.into()),
+                Ok(_) => NodeResult::success(msg),
+                Err(error) => NodeResult::Fail(msg, error.into()),
             }
         })
     })

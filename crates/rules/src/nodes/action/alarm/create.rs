@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use fieldline_core::ports::{AlarmDraft, AlarmUpdate, Propagation};
+use fieldline_core::ports::{AlarmDraft, AlarmPropagation, AlarmUpdate};
 use fieldline_model::entity::{Alarm, AlarmSeverity};
 use fieldline_model::{AlarmId, RuleNodeId};
 use fieldline_script::Script;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Change, DETAILS_JS, DETAILS_TBEL, tell, with_details};
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
+use super::{AlarmNodeOutcome, DETAILS_JS, DETAILS_TBEL, notify_alarm, with_details};
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::nodes::action::derived;
-use crate::nodes::pattern::Pattern;
+use crate::nodes::pattern::TextTemplate;
 use crate::nodes::script;
 use crate::registry::{ComponentType, NodeType};
-use crate::services::Services;
+use crate::services::NodeServices;
 
 pub(super) const NODE: NodeType = NodeType {
     description: "Creates or updates an alarm.",
@@ -40,7 +40,7 @@ pub(super) const NODE: NodeType = NodeType {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Config {
-    alarm_type: Pattern,
+    alarm_type: TextTemplate,
     severity: Option<String>,
     propagate: bool,
     propagate_to_owner: bool,
@@ -54,7 +54,7 @@ struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            alarm_type: Pattern::new(""),
+            alarm_type: TextTemplate::new(""),
             severity: None,
             propagate: false,
             propagate_to_owner: false,
@@ -67,23 +67,23 @@ impl Default for Config {
     }
 }
 
-struct CreateAlarm(Arc<Rule>);
+struct CreateAlarmNode(Arc<CreateAlarmSettings>);
 
-struct Rule {
-    alarm_type: Pattern,
-    severity: Severity,
-    propagation: Propagation,
+struct CreateAlarmSettings {
+    alarm_type: TextTemplate,
+    severity: SeveritySource,
+    propagation: AlarmPropagation,
     from_message: bool,
     /// Makes the details; without it they are those of the alarm in the message.
     details: Option<Script>,
 }
 
-enum Severity {
+enum SeveritySource {
     Fixed(AlarmSeverity),
-    Pattern(Pattern),
+    Pattern(TextTemplate),
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let script = script::compile(
         config,
         "alarmDetailsBuildJs",
@@ -93,16 +93,17 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     let config: Config = config.parse()?;
     let severity = config.severity.unwrap_or_default();
     let severity = if config.dynamic_severity {
-        Severity::Pattern(Pattern::new(&severity))
+        SeveritySource::Pattern(TextTemplate::new(&severity))
     } else {
         let known = AlarmSeverity::from_name(&severity);
-        let problem = || ConfigError::new("severity", format!("Incorrect Alarm Severity value: {severity}"));
-        Severity::Fixed(known.ok_or_else(problem)?)
+        let problem =
+            || NodeConfigError::new("severity", format!("Incorrect Alarm Severity value: {severity}"));
+        SeveritySource::Fixed(known.ok_or_else(problem)?)
     };
-    Ok(Arc::new(CreateAlarm(Arc::new(Rule {
+    Ok(Arc::new(CreateAlarmNode(Arc::new(CreateAlarmSettings {
         alarm_type: config.alarm_type,
         severity,
-        propagation: Propagation {
+        propagation: AlarmPropagation {
             related: config.propagate,
             owner: config.propagate_to_owner,
             tenant: config.propagate_to_tenant,
@@ -113,31 +114,31 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     }))))
 }
 
-impl Node for CreateAlarm {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for CreateAlarmNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let rule = Arc::clone(&self.0);
         let (alarm_type, given) = match rule.subject(&mut msg) {
             Ok(subject) => subject,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         let services = Arc::clone(ctx.services);
-        Step::wait(async move {
+        NodeResult::wait(async move {
             let active = services
                 .stores
                 .alarms
                 .latest_active(msg.tenant, msg.originator, &alarm_type)
                 .await;
             match active {
-                Ok(active) => Step::then(move |ctx| rule.raise(ctx, msg, alarm_type, given, active)),
-                Err(error) => Step::Fail(msg, error.into()),
+                Ok(active) => NodeResult::then(move |ctx| rule.raise(ctx, msg, alarm_type, given, active)),
+                Err(error) => NodeResult::Fail(msg, error.into()),
             }
         })
     }
 }
 
-impl Rule {
+impl CreateAlarmSettings {
     /// The type of the alarm, and the alarm in the message where that counts.
-    fn subject(&self, msg: &mut Msg) -> Result<(String, Option<Alarm>), NodeError> {
+    fn subject(&self, msg: &mut RuleMessage) -> Result<(String, Option<Alarm>), NodeError> {
         if !self.from_message {
             return Ok((self.alarm_type.resolve(msg)?.into_owned(), None));
         }
@@ -147,50 +148,56 @@ impl Rule {
         Ok((alarm.alarm_type.clone(), Some(alarm)))
     }
 
-    fn severity(&self, msg: &mut Msg, given: Option<&Alarm>) -> Result<AlarmSeverity, NodeError> {
+    fn severity(&self, msg: &mut RuleMessage, given: Option<&Alarm>) -> Result<AlarmSeverity, NodeError> {
         if let Some(given) = given {
             return given
                 .severity
                 .ok_or_else(|| NodeError::new("the alarm in the message body has no severity"));
         }
         match &self.severity {
-            Severity::Fixed(severity) => Ok(*severity),
-            Severity::Pattern(pattern) => AlarmSeverity::from_name(&pattern.resolve(msg)?).ok_or_else(|| {
-                NodeError::new("Used incorrect pattern or Alarm Severity not included in message")
-            }),
+            SeveritySource::Fixed(severity) => Ok(*severity),
+            SeveritySource::Pattern(pattern) => {
+                AlarmSeverity::from_name(&pattern.resolve(msg)?).ok_or_else(|| {
+                    NodeError::new("Used incorrect pattern or Alarm Severity not included in message")
+                })
+            }
         }
     }
 
     fn raise(
         &self,
-        ctx: &mut Ctx<'_>,
-        mut msg: Msg,
+        ctx: &mut NodeContext<'_>,
+        mut msg: RuleMessage,
         alarm_type: String,
         given: Option<Alarm>,
         active: Option<Alarm>,
-    ) -> Step {
+    ) -> NodeResult {
         let id = AlarmId(derived::id(msg.id, ctx.node, 0));
         let (services, node) = (Arc::clone(ctx.services), ctx.node);
         if let Some(active) = active.as_ref().filter(|active| active.id == Some(id)) {
             // This very message has raised it, before a restart.
             let active = active.clone();
-            return Step::wait(async move { tell(&services, node, msg, &active, Change::Created).await });
+            return NodeResult::wait(async move {
+                notify_alarm(&services, node, msg, &active, AlarmNodeOutcome::Created).await
+            });
         }
         let severity = match self.severity(&mut msg, given.as_ref()) {
             Ok(severity) => severity,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         let propagation = match &given {
-            Some(given) => Propagation::of(given),
+            Some(given) => AlarmPropagation::of(given),
             None => self.propagation.clone(),
         };
         let now = ctx.now_ms;
         let before = active.as_ref().and_then(|active| active.details.clone());
         let given_details = given.as_ref().and_then(|given| given.details.clone());
-        let save = move |msg: Msg, details| {
+        let save = move |msg: RuleMessage, details| {
             let work = match active {
-                None => Work::Create(draft(id, &msg, alarm_type, given, severity, details, propagation)),
-                Some(active) => Work::Update(AlarmUpdate {
+                None => {
+                    AlarmWrite::Create(draft(id, &msg, alarm_type, given, severity, details, propagation))
+                }
+                Some(active) => AlarmWrite::Update(AlarmUpdate {
                     tenant: msg.tenant,
                     id: active.id.unwrap_or_default(),
                     severity,
@@ -200,7 +207,7 @@ impl Rule {
                     propagation,
                 }),
             };
-            Step::wait(work.done(services, node, msg))
+            NodeResult::wait(work.execute(services, node, msg))
         };
         match &self.details {
             Some(script) => with_details(ctx, script, msg, before.as_ref(), save),
@@ -209,34 +216,36 @@ impl Rule {
     }
 }
 
-enum Work {
+enum AlarmWrite {
     Create(AlarmDraft),
     Update(AlarmUpdate),
 }
 
-impl Work {
-    async fn done(self, services: Arc<Services>, node: RuleNodeId, msg: Msg) -> Step {
+impl AlarmWrite {
+    async fn execute(self, services: Arc<NodeServices>, node: RuleNodeId, msg: RuleMessage) -> NodeResult {
         let alarms = &services.rules.alarms;
         let done = match self {
             Self::Create(draft) => alarms.create_or_update(draft, None).await.map(Some),
             Self::Update(update) => alarms.update(update, None).await,
         };
         match done {
-            Ok(Some(result)) => tell(&services, node, msg, &result.alarm, Change::of(&result)).await,
-            Ok(None) => Step::Next(msg, crate::node::Label::FALSE),
-            Err(error) => Step::Fail(msg, error.into()),
+            Ok(Some(result)) => {
+                notify_alarm(&services, node, msg, &result.alarm, AlarmNodeOutcome::of(&result)).await
+            }
+            Ok(None) => NodeResult::Next(msg, crate::node::ConnectionLabel::FALSE),
+            Err(error) => NodeResult::Fail(msg, error.into()),
         }
     }
 }
 
 fn draft(
     id: AlarmId,
-    msg: &Msg,
+    msg: &RuleMessage,
     alarm_type: String,
     given: Option<Alarm>,
     severity: AlarmSeverity,
     details: Option<Value>,
-    propagation: Propagation,
+    propagation: AlarmPropagation,
 ) -> AlarmDraft {
     let ts = msg.values_ts();
     let (originator, customer, start_ts, end_ts) = match given {

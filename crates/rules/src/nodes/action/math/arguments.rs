@@ -3,21 +3,21 @@
 use std::slice::Iter;
 use std::sync::Arc;
 
-use fieldline_model::Subject;
+use fieldline_model::EntityKey;
 use fieldline_model::kv;
 use fieldline_model::timeseries::AttributeScope;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::message::Msg;
-use crate::node::{ConfigError, NodeError};
-use crate::nodes::pattern::Pattern;
-use crate::services::Services;
+use crate::message::RuleMessage;
+use crate::node::{NodeConfigError, NodeError};
+use crate::nodes::pattern::TextTemplate;
+use crate::services::NodeServices;
 
 /// Where a value comes from, or a result goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(super) enum Kind {
+pub(super) enum MathArgumentType {
     Attribute,
     TimeSeries,
     MessageBody,
@@ -27,11 +27,11 @@ pub(super) enum Kind {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ArgumentConfig {
+pub(super) struct MathArgumentConfig {
     #[serde(default)]
     name: Option<String>,
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: MathArgumentType,
     #[serde(default)]
     key: Option<String>,
     #[serde(default)]
@@ -41,14 +41,14 @@ pub(super) struct ArgumentConfig {
 }
 
 /// An argument.
-pub(super) struct Argument {
+pub(super) struct MathArgument {
     name: String,
-    source: Source,
-    key: Pattern,
+    source: MathArgumentSource,
+    key: TextTemplate,
     otherwise: Option<f64>,
 }
 
-enum Source {
+enum MathArgumentSource {
     Constant(f64),
     Body,
     Metadata,
@@ -60,42 +60,44 @@ enum Source {
 pub(super) fn scope(
     name: Option<&str>,
     field: impl FnOnce() -> String,
-) -> Result<AttributeScope, ConfigError> {
+) -> Result<AttributeScope, NodeConfigError> {
     match name.filter(|name| !name.is_empty()) {
         None => Ok(AttributeScope::Server),
         Some(name) => AttributeScope::from_name(name)
-            .ok_or_else(|| ConfigError::new(field(), format!("there is no attribute scope `{name}`"))),
+            .ok_or_else(|| NodeConfigError::new(field(), format!("there is no attribute scope `{name}`"))),
     }
 }
 
 /// Something that is stored of the originator.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Stored {
+pub(super) enum StoredArgument {
     Attribute(AttributeScope, String),
     TimeSeries(String),
 }
 
-impl Argument {
-    pub(super) fn new(index: usize, config: ArgumentConfig) -> Result<Self, ConfigError> {
+impl MathArgument {
+    pub(super) fn new(index: usize, config: MathArgumentConfig) -> Result<Self, NodeConfigError> {
         let field = |name: &str| format!("arguments[{index}].{name}");
         let key = config.key.unwrap_or_default();
         let source = match config.kind {
-            Kind::Constant => {
+            MathArgumentType::Constant => {
                 let problem =
-                    |_| ConfigError::new(field("key"), format!("Can't convert value '{key}' to double!"));
-                Source::Constant(key.trim().parse().map_err(problem)?)
+                    |_| NodeConfigError::new(field("key"), format!("Can't convert value '{key}' to double!"));
+                MathArgumentSource::Constant(key.trim().parse().map_err(problem)?)
             }
-            Kind::MessageBody => Source::Body,
-            Kind::MessageMetadata => Source::Metadata,
-            Kind::Attribute => Source::Attribute(scope(config.attribute_scope.as_deref(), || {
-                field("attributeScope")
-            })?),
-            Kind::TimeSeries => Source::TimeSeries,
+            MathArgumentType::MessageBody => MathArgumentSource::Body,
+            MathArgumentType::MessageMetadata => MathArgumentSource::Metadata,
+            MathArgumentType::Attribute => {
+                MathArgumentSource::Attribute(scope(config.attribute_scope.as_deref(), || {
+                    field("attributeScope")
+                })?)
+            }
+            MathArgumentType::TimeSeries => MathArgumentSource::TimeSeries,
         };
         Ok(Self {
             name: config.name.unwrap_or_else(|| key.clone()),
             source,
-            key: Pattern::new(&key),
+            key: TextTemplate::new(&key),
             otherwise: config.default_value,
         })
     }
@@ -106,10 +108,15 @@ impl Argument {
     }
 
     /// What has to be read of the originator for it.
-    pub(super) fn stored(&self, msg: &mut Msg) -> Result<Option<Stored>, NodeError> {
+    pub(super) fn stored(&self, msg: &mut RuleMessage) -> Result<Option<StoredArgument>, NodeError> {
         Ok(match self.source {
-            Source::Attribute(scope) => Some(Stored::Attribute(scope, self.key.resolve(msg)?.into_owned())),
-            Source::TimeSeries => Some(Stored::TimeSeries(self.key.resolve(msg)?.into_owned())),
+            MathArgumentSource::Attribute(scope) => Some(StoredArgument::Attribute(
+                scope,
+                self.key.resolve(msg)?.into_owned(),
+            )),
+            MathArgumentSource::TimeSeries => {
+                Some(StoredArgument::TimeSeries(self.key.resolve(msg)?.into_owned()))
+            }
             _ => None,
         })
     }
@@ -117,20 +124,20 @@ impl Argument {
     /// Its value; `read` gives what was read, in the order of the arguments.
     pub(super) fn value(
         &self,
-        msg: &mut Msg,
-        read: &mut Iter<'_, Option<kv::Value>>,
+        msg: &mut RuleMessage,
+        read: &mut Iter<'_, Option<kv::KvValue>>,
     ) -> Result<f64, NodeError> {
         match self.source {
-            Source::Constant(value) => Ok(value),
-            Source::Body => self.in_body(msg),
-            Source::Metadata => {
+            MathArgumentSource::Constant(value) => Ok(value),
+            MathArgumentSource::Body => self.in_body(msg),
+            MathArgumentSource::Metadata => {
                 let key = self.key.resolve(msg)?.into_owned();
                 match msg.meta.get(&key).filter(|text| !text.is_empty()) {
                     Some(text) => parse(&text),
                     None => self.or_else(|| format!("Message metadata has no '{key}'!")),
                 }
             }
-            Source::Attribute(_) | Source::TimeSeries => match read.next() {
+            MathArgumentSource::Attribute(_) | MathArgumentSource::TimeSeries => match read.next() {
                 Some(Some(value)) => match value.as_number() {
                     Some(number) => Ok(number),
                     None => parse(&value.to_text()),
@@ -138,7 +145,9 @@ impl Argument {
                 _ => {
                     let key = self.key.resolve(msg)?.into_owned();
                     let what = match self.source {
-                        Source::Attribute(scope) => format!("Attribute: {key} with scope: {}", scope.name()),
+                        MathArgumentSource::Attribute(scope) => {
+                            format!("Attribute: {key} with scope: {}", scope.name())
+                        }
                         _ => format!("Time-series: {key}"),
                     };
                     self.or_else(|| format!("{what} not found for entity: {}", msg.originator.id))
@@ -147,7 +156,7 @@ impl Argument {
         }
     }
 
-    fn in_body(&self, msg: &mut Msg) -> Result<f64, NodeError> {
+    fn in_body(&self, msg: &mut RuleMessage) -> Result<f64, NodeError> {
         let key = self.key.resolve(msg)?.into_owned();
         let body = msg.data.to_json()?;
         let body = body
@@ -180,18 +189,18 @@ fn parse(text: &str) -> Result<f64, NodeError> {
 
 /// Reads what is stored, in the same order.
 pub(super) async fn read(
-    services: &Arc<Services>,
-    subject: Subject,
-    stored: Vec<Stored>,
-) -> Result<Vec<Option<kv::Value>>, NodeError> {
+    services: &Arc<NodeServices>,
+    subject: EntityKey,
+    stored: Vec<StoredArgument>,
+) -> Result<Vec<Option<kv::KvValue>>, NodeError> {
     let mut values = Vec::with_capacity(stored.len());
     for stored in stored {
         values.push(match stored {
-            Stored::Attribute(scope, key) => {
+            StoredArgument::Attribute(scope, key) => {
                 let found = services.attributes.get(subject, scope, Some(&[key])).await?;
                 found.into_iter().next().map(|attribute| attribute.value)
             }
-            Stored::TimeSeries(key) => {
+            StoredArgument::TimeSeries(key) => {
                 let found = services.series.latest(subject, Some(&[key])).await?;
                 found.into_iter().next().map(|latest| latest.point.value)
             }

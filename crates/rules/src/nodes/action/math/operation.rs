@@ -1,9 +1,9 @@
 //! What is calculated.
 
-use fieldline_model::expression::Expression;
+use fieldline_model::expression::MathExpression;
 
-use super::arguments::Argument;
-use crate::node::{ConfigError, NodeError};
+use super::arguments::MathArgument;
+use crate::node::{NodeConfigError, NodeError};
 
 /// Longest expression, characters.
 const MAX_EXPRESSION: usize = 256;
@@ -11,15 +11,19 @@ const MAX_EXPRESSION: usize = 256;
 const MAX_ARGUMENTS: usize = 16;
 
 /// What is calculated.
-pub(super) enum Operation {
+pub(super) enum MathOperation {
     One(fn(f64) -> f64, bool),
     Two(fn(f64, f64) -> Result<f64, NodeError>),
-    Custom(Expression),
+    Custom(MathExpression),
 }
 
-impl Operation {
+impl MathOperation {
     /// The operation of that name, for these arguments.
-    pub(super) fn new(name: &str, custom: Option<&str>, arguments: &[Argument]) -> Result<Self, ConfigError> {
+    pub(super) fn new(
+        name: &str,
+        custom: Option<&str>,
+        arguments: &[MathArgument],
+    ) -> Result<Self, NodeConfigError> {
         let operation = match name {
             "CUSTOM" => Self::Custom(expression(custom.unwrap_or_default(), arguments)?),
             "ADD" => Self::Two(|a, b| Ok(a + b)),
@@ -73,7 +77,7 @@ impl Operation {
             "RAD" => Self::One(f64::to_radians, false),
             "DEG" => Self::One(f64::to_degrees, false),
             other => {
-                return Err(ConfigError::new(
+                return Err(NodeConfigError::new(
                     "operation",
                     format!("there is no operation `{other}`"),
                 ));
@@ -87,7 +91,7 @@ impl Operation {
         let count = arguments.len();
         if !(least..=most).contains(&count) {
             let problem = format!("Args count: {count} does not match operation: {name}");
-            return Err(ConfigError::new("arguments", problem));
+            return Err(NodeConfigError::new("arguments", problem));
         }
         Ok(operation)
     }
@@ -110,8 +114,8 @@ impl Operation {
     }
 }
 
-fn expression(text: &str, arguments: &[Argument]) -> Result<Expression, ConfigError> {
-    let wrong = |problem: String| ConfigError::new("customFunction", problem);
+fn expression(text: &str, arguments: &[MathArgument]) -> Result<MathExpression, NodeConfigError> {
+    let wrong = |problem: String| NodeConfigError::new("customFunction", problem);
     if text.trim().is_empty() {
         return Err(wrong("Custom function is blank!".to_owned()));
     }
@@ -120,8 +124,8 @@ fn expression(text: &str, arguments: &[Argument]) -> Result<Expression, ConfigEr
             "Custom function is too complex (length > {MAX_EXPRESSION})!"
         )));
     }
-    let names: Vec<&str> = arguments.iter().map(Argument::name).collect();
-    Expression::compile(text, &names).map_err(|error| wrong(error.to_string()))
+    let names: Vec<&str> = arguments.iter().map(MathArgument::name).collect();
+    MathExpression::compile(text, &names).map_err(|error| wrong(error.to_string()))
 }
 
 fn whole(a: f64, b: f64, function: fn(i64, i64) -> i64) -> Result<f64, NodeError> {

@@ -113,7 +113,7 @@ async fn arguments_come_from_the_message_and_its_originator() {
     let out = world
         .one(
             &node,
-            crate::message::Msg {
+            crate::message::RuleMessage {
                 originator: nobody,
                 ..msg
             },
@@ -149,7 +149,7 @@ async fn messages_of_an_originator_see_what_those_before_have_saved() {
         .get(world.subject(device), AttributeScope::Server, None)
         .await
         .unwrap();
-    assert_eq!(stored[0].value, fieldline_model::kv::Value::Long(6));
+    assert_eq!(stored[0].value, fieldline_model::kv::KvValue::Long(6));
 
     let node = world.node(
         CLASS,
@@ -167,7 +167,7 @@ async fn messages_of_an_originator_see_what_those_before_have_saved() {
         .unwrap();
     assert_eq!(
         saved[0].point.value,
-        fieldline_model::kv::Value::Double(1.0 / 3.0)
+        fieldline_model::kv::KvValue::Double(1.0 / 3.0)
     );
 }
 

@@ -2,42 +2,42 @@
 
 use std::sync::{Arc, LazyLock};
 
-use fieldline_model::Subject;
+use fieldline_model::EntityKey;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use tokio::sync::{Mutex as Lock, OwnedMutexGuard};
 
 /// Those whose turn it is, or who wait. Nodes of all chains share them, as they share what is saved.
-static TURNS: LazyLock<Mutex<FxHashMap<Subject, Arc<Lock<()>>>>> = LazyLock::new(Mutex::default);
+static ORIGINATOR_LOCKS: LazyLock<Mutex<FxHashMap<EntityKey, Arc<Lock<()>>>>> = LazyLock::new(Mutex::default);
 
 /// A turn; the next one begins when it is dropped.
-pub(super) struct Turn {
-    subject: Subject,
+pub(super) struct OriginatorLockGuard {
+    subject: EntityKey,
     guard: Option<OwnedMutexGuard<()>>,
 }
 
 /// What waits for a turn.
-pub(super) struct Next {
-    subject: Subject,
+pub(super) struct OriginatorLockWaiter {
+    subject: EntityKey,
     lock: Arc<Lock<()>>,
 }
 
-impl Next {
+impl OriginatorLockWaiter {
     /// Waits.
-    pub(super) async fn turn(self) -> Turn {
-        Turn::new(self.subject, Arc::clone(&self.lock).lock_owned().await)
+    pub(super) async fn acquire(self) -> OriginatorLockGuard {
+        OriginatorLockGuard::new(self.subject, Arc::clone(&self.lock).lock_owned().await)
     }
 }
 
-impl Drop for Next {
+impl Drop for OriginatorLockWaiter {
     fn drop(&mut self) {
         // Where this one has given up, and nobody else is left but the table.
-        forget(&mut TURNS.lock(), &self.subject, 2);
+        remove_unused(&mut ORIGINATOR_LOCKS.lock(), &self.subject, 2);
     }
 }
 
 /// Forgets the lock of a subject that only so many hold.
-fn forget(turns: &mut FxHashMap<Subject, Arc<Lock<()>>>, subject: &Subject, holders: usize) {
+fn remove_unused(turns: &mut FxHashMap<EntityKey, Arc<Lock<()>>>, subject: &EntityKey, holders: usize) {
     if turns
         .get(subject)
         .is_some_and(|lock| Arc::strong_count(lock) == holders)
@@ -46,17 +46,17 @@ fn forget(turns: &mut FxHashMap<Subject, Arc<Lock<()>>>, subject: &Subject, hold
     }
 }
 
-impl Turn {
+impl OriginatorLockGuard {
     /// The turn, where nobody has it; else what waits for it.
-    pub(super) fn try_take(subject: Subject) -> Result<Self, Next> {
-        let lock = Arc::clone(TURNS.lock().entry(subject).or_default());
+    pub(super) fn try_acquire(subject: EntityKey) -> Result<Self, OriginatorLockWaiter> {
+        let lock = Arc::clone(ORIGINATOR_LOCKS.lock().entry(subject).or_default());
         match Arc::clone(&lock).try_lock_owned() {
             Ok(guard) => Ok(Self::new(subject, guard)),
-            Err(_) => Err(Next { subject, lock }),
+            Err(_) => Err(OriginatorLockWaiter { subject, lock }),
         }
     }
 
-    const fn new(subject: Subject, guard: OwnedMutexGuard<()>) -> Self {
+    const fn new(subject: EntityKey, guard: OwnedMutexGuard<()>) -> Self {
         Self {
             subject,
             guard: Some(guard),
@@ -64,12 +64,12 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for OriginatorLockGuard {
     fn drop(&mut self) {
-        let mut turns = TURNS.lock();
+        let mut turns = ORIGINATOR_LOCKS.lock();
         self.guard = None;
         // Whoever waits holds the lock, too.
-        forget(&mut turns, &self.subject, 1);
+        remove_unused(&mut turns, &self.subject, 1);
     }
 }
 
@@ -79,23 +79,23 @@ mod tests {
 
     use super::*;
 
-    fn is_known(subject: Subject) -> bool {
-        TURNS.lock().contains_key(&subject)
+    fn is_known(subject: EntityKey) -> bool {
+        ORIGINATOR_LOCKS.lock().contains_key(&subject)
     }
 
     #[tokio::test]
     async fn one_goes_after_the_other_and_leaves_nothing() {
-        let subject = Subject::device(TenantId::new(), DeviceId::new());
-        let Ok(first) = Turn::try_take(subject) else {
+        let subject = EntityKey::device(TenantId::new(), DeviceId::new());
+        let Ok(first) = OriginatorLockGuard::try_acquire(subject) else {
             panic!("it is free")
         };
-        let Err(second) = Turn::try_take(subject) else {
+        let Err(second) = OriginatorLockGuard::try_acquire(subject) else {
             panic!("it is taken")
         };
-        let Err(third) = Turn::try_take(subject) else {
+        let Err(third) = OriginatorLockGuard::try_acquire(subject) else {
             panic!("it is taken")
         };
-        let mut second = Box::pin(second.turn());
+        let mut second = Box::pin(second.acquire());
         tokio::select! {
             biased;
             _ = &mut second => panic!("two have a turn"),
@@ -106,10 +106,10 @@ mod tests {
         drop(second.await);
         assert!(!is_known(subject));
 
-        let Ok(first) = Turn::try_take(subject) else {
+        let Ok(first) = OriginatorLockGuard::try_acquire(subject) else {
             panic!("it is free")
         };
-        let Err(given_up) = Turn::try_take(subject) else {
+        let Err(given_up) = OriginatorLockGuard::try_acquire(subject) else {
             panic!("it is taken")
         };
         drop(first);

@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fieldline_core::ports::AttributeParts;
+use fieldline_core::ports::AttributeSaveStrategy;
 use fieldline_model::kv::{pack, unpack};
-use fieldline_model::message::{Message, Metadata, MsgType};
+use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
 use fieldline_model::timeseries::{Attribute, AttributeScope};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::super::processing::{self, ATTRIBUTES, Processing, Settings};
+use super::super::processing::{self, ATTRIBUTES, ActionSelector, ProcessingSettings};
 use super::super::{body, derived};
-use crate::feed::{Update, What};
-use crate::message::{Data, Msg};
-use crate::node::{AttributeValues, ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
+use crate::feed::{UpdatedValues, ValueUpdate};
+use crate::message::{MessageBody, RuleMessage};
+use crate::node::{
+    AttributeValues, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
+};
 use crate::registry::{ComponentType, NodeType};
 
 pub(super) const NODE: NodeType = NodeType {
@@ -38,43 +40,45 @@ pub(super) const NODE: NodeType = NodeType {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Config {
-    processing_settings: Option<Settings>,
+    processing_settings: Option<ProcessingSettings>,
     scope: Option<String>,
     notify_device: bool,
     send_attributes_updated_notification: bool,
     update_attributes_only_on_value_change: bool,
 }
 
-struct SaveAttributes {
+struct MsgAttributesNode {
     scope: AttributeScope,
     notifies: bool,
     tells_device: bool,
     only_changes: bool,
-    processing: Processing<3>,
+    processing: ActionSelector<3>,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let config: Config = config.parse()?;
-    Ok(Arc::new(SaveAttributes {
+    Ok(Arc::new(MsgAttributesNode {
         scope: configured_scope(config.scope.as_deref())?,
         notifies: config.send_attributes_updated_notification,
         tells_device: config.notify_device,
         only_changes: config.update_attributes_only_on_value_change,
-        processing: Processing::new(config.processing_settings, ATTRIBUTES)?,
+        processing: ActionSelector::new(config.processing_settings, ATTRIBUTES)?,
     }))
 }
 
 /// The scope set on a node: that of the server where there is none.
-pub(in crate::nodes::action) fn configured_scope(name: Option<&str>) -> Result<AttributeScope, ConfigError> {
+pub(in crate::nodes::action) fn configured_scope(
+    name: Option<&str>,
+) -> Result<AttributeScope, NodeConfigError> {
     let Some(name) = name.filter(|name| !name.is_empty()) else {
         return Ok(AttributeScope::Server);
     };
     AttributeScope::from_name(name)
-        .ok_or_else(|| ConfigError::new("scope", format!("there is no attribute scope `{name}`")))
+        .ok_or_else(|| NodeConfigError::new("scope", format!("there is no attribute scope `{name}`")))
 }
 
 /// The scope that a message names, else that of the node.
-pub(super) fn scope_of(msg: &Msg, configured: AttributeScope) -> Result<AttributeScope, NodeError> {
+pub(super) fn scope_of(msg: &RuleMessage, configured: AttributeScope) -> Result<AttributeScope, NodeError> {
     match msg.meta.get("scope") {
         Some(name) if !name.is_empty() => AttributeScope::from_name(&name)
             .ok_or_else(|| NodeError::new(format!("Invalid attribute scope: {name}"))),
@@ -83,7 +87,7 @@ pub(super) fn scope_of(msg: &Msg, configured: AttributeScope) -> Result<Attribut
 }
 
 /// Whether the message leaves it to the node to tell the device, or asks for it; messages of the device itself do not.
-fn asks_to_tell(msg: &Msg) -> bool {
+fn requests_notification(msg: &RuleMessage) -> bool {
     let flag = msg.meta.get("notifyDevice");
     flag.is_none_or(|flag| flag.is_empty() || flag.eq_ignore_ascii_case("true"))
 }
@@ -121,58 +125,58 @@ fn fix_flag(fields: &mut Map<String, Value>, name: &str, otherwise: bool) {
     fields.insert(name.to_owned(), flag.into());
 }
 
-impl Node for SaveAttributes {
-    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+impl Node for MsgAttributesNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         if msg.kind != MsgType::PostAttributes {
             let problem = format!("Unsupported msg type: {}", msg.kind);
-            return Step::fail(msg, problem);
+            return NodeResult::fail(msg, problem);
         }
         let values = match body::attributes(&msg.data) {
-            Ok(values) if values.is_empty() => return Step::success(msg),
+            Ok(values) if values.is_empty() => return NodeResult::success(msg),
             Ok(values) => values,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         let actions = self
             .processing
             .decide(msg.values_ts(), msg.originator.id, ctx.now_ms);
         if actions == [false; 3] {
-            return Step::success(msg);
+            return NodeResult::success(msg);
         }
         let scope = match scope_of(&msg, self.scope) {
             Ok(scope) => scope,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         let [stored, shown, fields] = actions;
-        let save = Save {
+        let save = AttributeSave {
             scope,
-            parts: AttributeParts { stored, shown },
+            parts: AttributeSaveStrategy { stored, shown },
             fields,
             notifies: self.notifies && scope != AttributeScope::Client,
-            tells_device: self.tells_device || asks_to_tell(&msg),
+            tells_device: self.tells_device || requests_notification(&msg),
         };
         if !self.only_changes {
             return save.carry_out(ctx, msg, values);
         }
         let services = Arc::clone(ctx.services);
         // Of two messages the later one has to win.
-        Step::in_order(async move {
+        NodeResult::in_order(async move {
             let keys: Vec<String> = unpack(&values)
                 .filter_map(Result::ok)
                 .map(|(key, _)| key.to_owned())
                 .collect();
             match services.attributes.get(msg.subject(), scope, Some(&keys)).await {
-                Ok(stored) => match changed(&values, &stored) {
-                    Some(values) => Step::then(move |ctx| save.carry_out(ctx, msg, values)),
-                    None => Step::success(msg),
+                Ok(stored) => match changed_values(&values, &stored) {
+                    Some(values) => NodeResult::then(move |ctx| save.carry_out(ctx, msg, values)),
+                    None => NodeResult::success(msg),
                 },
-                Err(error) => Step::Fail(msg, error.into()),
+                Err(error) => NodeResult::Fail(msg, error.into()),
             }
         })
     }
 }
 
 /// Those of the values that are not stored yet; `None` where all are.
-fn changed(values: &Bytes, stored: &[Attribute]) -> Option<Bytes> {
+fn changed_values(values: &Bytes, stored: &[Attribute]) -> Option<Bytes> {
     let is_new = |key: &str, value| {
         let old = stored.iter().find(|old| old.key == key);
         old.is_none_or(|old| old.value.as_ref() != value)
@@ -195,16 +199,16 @@ fn changed(values: &Bytes, stored: &[Attribute]) -> Option<Bytes> {
 
 /// What is to be done with attributes.
 #[derive(Clone, Copy)]
-struct Save {
+struct AttributeSave {
     scope: AttributeScope,
-    parts: AttributeParts,
+    parts: AttributeSaveStrategy,
     fields: bool,
     notifies: bool,
     tells_device: bool,
 }
 
-impl Save {
-    fn carry_out(self, ctx: &mut Ctx<'_>, msg: Msg, values: Bytes) -> Step {
+impl AttributeSave {
+    fn carry_out(self, ctx: &mut NodeContext<'_>, msg: RuleMessage, values: Bytes) -> NodeResult {
         let (subject, scope) = (msg.subject(), self.scope);
         if self.parts.stored || self.parts.shown {
             let saved = AttributeValues {
@@ -217,40 +221,46 @@ impl Save {
             ctx.save_attributes(&msg, saved);
         }
         if self.parts.stored && self.tells_device {
-            ctx.tell_device(subject, scope, values.clone());
+            ctx.notify_device(subject, scope, values.clone());
         }
         if self.fields {
-            let what = What::Attributes {
+            let what = UpdatedValues::Attributes {
                 scope,
                 values: &values,
             };
-            ctx.feed(Update {
+            ctx.notify_fields(ValueUpdate {
                 subject,
                 what,
                 msg: &msg,
             });
         }
         if !self.notifies {
-            return Step::success(msg);
+            return NodeResult::success(msg);
         }
-        let body = Data::Packed(values).to_text().into_owned();
-        announce(ctx, msg, MsgType::AttributesUpdated, scope, body)
+        let body = MessageBody::Packed(values).to_text().into_owned();
+        push_notification(ctx, msg, MsgType::AttributesUpdated, scope, body)
     }
 }
 
 /// Queues a message that tells about changed attributes, and goes on when it is there.
-pub(super) fn announce(ctx: &Ctx<'_>, msg: Msg, kind: MsgType, scope: AttributeScope, body: String) -> Step {
-    let metadata = Metadata::from_iter([
+pub(super) fn push_notification(
+    ctx: &NodeContext<'_>,
+    msg: RuleMessage,
+    kind: MsgType,
+    scope: AttributeScope,
+    body: String,
+) -> NodeResult {
+    let metadata = MetadataMap::from_iter([
         ("ruleNodeId", ctx.node.0.to_string()),
         ("scope", scope.name().to_owned()),
     ]);
-    let mut message = Message::new(kind, msg.originator, ctx.now_ms, metadata, body);
+    let mut message = QueueMessage::new(kind, msg.originator, ctx.now_ms, metadata, body);
     message.id = derived::id(msg.id, ctx.node, 0);
     let (services, tenant) = (Arc::clone(ctx.services), ctx.tenant);
-    Step::wait(async move {
+    NodeResult::wait(async move {
         match services.engine.push(tenant, message).await {
-            Ok(()) => Step::success(msg),
-            Err(error) => Step::Fail(msg, error.into()),
+            Ok(()) => NodeResult::success(msg),
+            Err(error) => NodeResult::Fail(msg, error.into()),
         }
     })
 }

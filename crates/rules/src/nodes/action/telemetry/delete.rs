@@ -9,11 +9,11 @@ use fieldline_model::timeseries::AttributeScope;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::attributes::{announce, configured_scope, scope_of};
-use crate::feed::{Update, What};
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
-use crate::nodes::pattern::Pattern;
+use super::attributes::{configured_scope, push_notification, scope_of};
+use crate::feed::{UpdatedValues, ValueUpdate};
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
+use crate::nodes::pattern::TextTemplate;
 use crate::registry::{ComponentType, NodeType};
 
 pub(super) const NODE: NodeType = NodeType {
@@ -35,21 +35,21 @@ pub(super) const NODE: NodeType = NodeType {
 #[serde(rename_all = "camelCase", default)]
 struct Config {
     scope: Option<String>,
-    keys: Option<Vec<Pattern>>,
+    keys: Option<Vec<TextTemplate>>,
     send_attributes_deleted_notification: bool,
     notify_device: bool,
 }
 
-struct DeleteAttributes {
+struct MsgDeleteAttributesNode {
     scope: AttributeScope,
-    keys: Vec<Pattern>,
+    keys: Vec<TextTemplate>,
     notifies: bool,
     tells_device: bool,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let config: Config = config.parse()?;
-    Ok(Arc::new(DeleteAttributes {
+    Ok(Arc::new(MsgDeleteAttributesNode {
         scope: configured_scope(config.scope.as_deref())?,
         keys: config.keys.unwrap_or_default(),
         notifies: config.send_attributes_deleted_notification,
@@ -57,8 +57,8 @@ fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
     }))
 }
 
-impl DeleteAttributes {
-    fn keys(&self, msg: &mut Msg) -> Result<Vec<String>, NodeError> {
+impl MsgDeleteAttributesNode {
+    fn keys(&self, msg: &mut RuleMessage) -> Result<Vec<String>, NodeError> {
         let mut keys: Vec<String> = Vec::with_capacity(self.keys.len());
         for pattern in &self.keys {
             let key = pattern.resolve(msg)?;
@@ -71,22 +71,22 @@ impl DeleteAttributes {
     }
 }
 
-impl Node for DeleteAttributes {
-    fn handle(&self, ctx: &mut Ctx<'_>, mut msg: Msg) -> Step {
+impl Node for MsgDeleteAttributesNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let keys = match self.keys(&mut msg) {
-            Ok(keys) if keys.is_empty() => return Step::success(msg),
+            Ok(keys) if keys.is_empty() => return NodeResult::success(msg),
             Ok(keys) => keys,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         let scope = match scope_of(&msg, self.scope) {
             Ok(scope) => scope,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         let (services, notifies) = (Arc::clone(ctx.services), self.notifies);
         let asks_to_tell = msg.meta.get("notifyDevice");
         let asks_to_tell = asks_to_tell.is_some_and(|flag| flag.eq_ignore_ascii_case("true"));
         let tells_device = self.tells_device || asks_to_tell;
-        Step::wait(async move {
+        NodeResult::wait(async move {
             let deleted: StoreResult<Vec<String>> =
                 services.attributes.delete(msg.subject(), scope, &keys).await;
             match deleted {
@@ -95,24 +95,30 @@ impl Node for DeleteAttributes {
                         let update = AttributeUpdate::Deleted(deleted);
                         services.devices.attributes_changed(msg.subject(), scope, update);
                     }
-                    Step::then(move |ctx| tell(ctx, msg, scope, &keys, notifies))
+                    NodeResult::then(move |ctx| notify_deletion(ctx, msg, scope, &keys, notifies))
                 }
-                Err(error) => Step::Fail(msg, error.into()),
+                Err(error) => NodeResult::Fail(msg, error.into()),
             }
         })
     }
 }
 
-fn tell(ctx: &mut Ctx<'_>, msg: Msg, scope: AttributeScope, keys: &[String], notifies: bool) -> Step {
-    let what = What::AttributesDeleted { scope, keys };
-    ctx.feed(Update {
+fn notify_deletion(
+    ctx: &mut NodeContext<'_>,
+    msg: RuleMessage,
+    scope: AttributeScope,
+    keys: &[String],
+    notifies: bool,
+) -> NodeResult {
+    let what = UpdatedValues::AttributesDeleted { scope, keys };
+    ctx.notify_fields(ValueUpdate {
         subject: msg.subject(),
         what,
         msg: &msg,
     });
     if !notifies {
-        return Step::success(msg);
+        return NodeResult::success(msg);
     }
     let body = json!({ "attributes": keys }).to_string();
-    announce(ctx, msg, MsgType::AttributesDeleted, scope, body)
+    push_notification(ctx, msg, MsgType::AttributesDeleted, scope, body)
 }

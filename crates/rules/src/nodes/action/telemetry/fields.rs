@@ -6,9 +6,9 @@ use fieldline_model::message::MsgType;
 use fieldline_model::timeseries::AttributeScope;
 
 use super::super::body;
-use crate::feed::{Update, What};
-use crate::message::Msg;
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step};
+use crate::feed::{UpdatedValues, ValueUpdate};
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::registry::{ComponentType, NodeType};
 
 pub(super) const NODE: NodeType = NodeType {
@@ -21,30 +21,30 @@ pub(super) const NODE: NodeType = NodeType {
     )
 };
 
-struct CalculatedFields;
+struct CalculatedFieldsNode;
 
-fn make(_: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
-    Ok(Arc::new(CalculatedFields))
+fn make(_: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
+    Ok(Arc::new(CalculatedFieldsNode))
 }
 
-impl Node for CalculatedFields {
-    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+impl Node for CalculatedFieldsNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         let fed = match msg.kind {
-            MsgType::PostTelemetry => feed_telemetry(ctx, &msg),
-            MsgType::PostAttributes => feed_attributes(ctx, &msg),
+            MsgType::PostTelemetry => notify_telemetry(ctx, &msg),
+            MsgType::PostAttributes => notify_attributes(ctx, &msg),
             _ => Err(NodeError::new(format!("Unsupported msg type: {}", msg.kind))),
         };
         match fed {
-            Ok(()) => Step::success(msg),
-            Err(error) => Step::Fail(msg, error),
+            Ok(()) => NodeResult::success(msg),
+            Err(error) => NodeResult::Fail(msg, error),
         }
     }
 }
 
-fn feed_telemetry(ctx: &mut Ctx<'_>, msg: &Msg) -> Result<(), NodeError> {
+fn notify_telemetry(ctx: &mut NodeContext<'_>, msg: &RuleMessage) -> Result<(), NodeError> {
     for (ts, values) in body::telemetry(&msg.data, ctx.now_ms)?.iter() {
-        let what = What::Telemetry { ts: *ts, values };
-        ctx.feed(Update {
+        let what = UpdatedValues::Telemetry { ts: *ts, values };
+        ctx.notify_fields(ValueUpdate {
             subject: msg.subject(),
             what,
             msg,
@@ -53,7 +53,7 @@ fn feed_telemetry(ctx: &mut Ctx<'_>, msg: &Msg) -> Result<(), NodeError> {
     Ok(())
 }
 
-fn feed_attributes(ctx: &mut Ctx<'_>, msg: &Msg) -> Result<(), NodeError> {
+fn notify_attributes(ctx: &mut NodeContext<'_>, msg: &RuleMessage) -> Result<(), NodeError> {
     let values = body::attributes(&msg.data)?;
     if values.is_empty() {
         return Ok(());
@@ -63,11 +63,11 @@ fn feed_attributes(ctx: &mut Ctx<'_>, msg: &Msg) -> Result<(), NodeError> {
         Some(name) => AttributeScope::from_name(&name)
             .ok_or_else(|| NodeError::new(format!("Invalid attribute scope: {name}")))?,
     };
-    let what = What::Attributes {
+    let what = UpdatedValues::Attributes {
         scope,
         values: &values,
     };
-    ctx.feed(Update {
+    ctx.notify_fields(ValueUpdate {
         subject: msg.subject(),
         what,
         msg,

@@ -1,7 +1,7 @@
 use fieldline_core::ports::{AttributeStore as _, TimeSeriesStore as _};
 use fieldline_model::EntityId;
-use fieldline_model::message::{Metadata, MsgType};
-use fieldline_model::timeseries::{AttributeScope, Order, RangeQuery};
+use fieldline_model::message::{MetadataMap, MsgType};
+use fieldline_model::timeseries::{AttributeScope, PointOrder, RangeQuery};
 use serde_json::{Value, json};
 
 use crate::nodes::tests::{NOW, World, upgraded};
@@ -11,7 +11,7 @@ const ATTRIBUTES: &str = "telemetry.TbMsgAttributesNode";
 const DELETE: &str = "telemetry.TbMsgDeleteAttributesNode";
 const FIELDS: &str = "telemetry.TbCalculatedFieldsNode";
 
-fn meta<const N: usize>(entries: [(&str, &str); N]) -> Metadata {
+fn meta<const N: usize>(entries: [(&str, &str); N]) -> MetadataMap {
     entries.into_iter().collect()
 }
 
@@ -21,7 +21,7 @@ async fn history(world: &World, entity: EntityId, key: &str) -> Vec<(i64, Value)
         start: 0,
         end: i64::MAX,
         limit: 100,
-        order: Order::Ascending,
+        order: PointOrder::Ascending,
     };
     let points = world.store.range(world.subject(entity), key, all).await.unwrap();
     points
@@ -427,7 +427,7 @@ async fn a_device_is_told_of_its_shared_attributes_when_the_node_or_the_message_
         let save = world.node(ATTRIBUTES, save);
         let delete = json!({"scope": scope, "notifyDevice": node, "keys": ["t"]});
         let delete = world.node(DELETE, delete);
-        let metadata: Metadata = message.map(|flag| ("notifyDevice", flag)).into_iter().collect();
+        let metadata: MetadataMap = message.map(|flag| ("notifyDevice", flag)).into_iter().collect();
         let body = json!({"t": 1});
         let saved = world.msg_with(MsgType::PostAttributes, whom, &body, metadata.clone());
         assert_eq!(world.one(&save, saved).await.label, "Success");

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use fieldline_core::ports::RowParts;
-use fieldline_core::usage::Feature;
+use fieldline_core::ports::TelemetrySaveStrategy;
+use fieldline_core::usage::ApiFeature;
 use fieldline_model::message::MsgType;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::body;
-use super::super::processing::{self, Processing, Settings, TIMESERIES};
-use crate::feed::{Update, What};
-use crate::message::{Meta, Msg};
-use crate::node::{ConfigError, Ctx, Node, NodeConfig, NodeError, Step, TelemetryValues};
+use super::super::processing::{self, ActionSelector, ProcessingSettings, TIMESERIES};
+use crate::feed::{UpdatedValues, ValueUpdate};
+use crate::message::{MessageMetadata, RuleMessage};
+use crate::node::{
+    Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult, TelemetryValues,
+};
 use crate::registry::{ComponentType, NodeType};
 
 pub(super) const NODE: NodeType = NodeType {
@@ -39,21 +41,21 @@ struct Config {
     #[serde(rename = "defaultTTL")]
     default_ttl: i64,
     use_server_ts: bool,
-    processing_settings: Option<Settings>,
+    processing_settings: Option<ProcessingSettings>,
 }
 
-struct SaveTimeseries {
+struct MsgTimeseriesNode {
     default_ttl: i64,
     use_server_ts: bool,
-    processing: Processing<4>,
+    processing: ActionSelector<4>,
 }
 
-fn make(config: &NodeConfig<'_>) -> Result<Arc<dyn Node>, ConfigError> {
+fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
     let config: Config = config.parse()?;
-    Ok(Arc::new(SaveTimeseries {
+    Ok(Arc::new(MsgTimeseriesNode {
         default_ttl: config.default_ttl,
         use_server_ts: config.use_server_ts,
-        processing: Processing::new(config.processing_settings, TIMESERIES)?,
+        processing: ActionSelector::new(config.processing_settings, TIMESERIES)?,
     }))
 }
 
@@ -80,11 +82,11 @@ fn upgrade(from: i32, mut configuration: Value) -> Value {
     configuration
 }
 
-impl Node for SaveTimeseries {
-    fn handle(&self, ctx: &mut Ctx<'_>, msg: Msg) -> Step {
+impl Node for MsgTimeseriesNode {
+    fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         if msg.kind != MsgType::PostTelemetry {
             let problem = format!("Unsupported msg type: {}", msg.kind);
-            return Step::fail(msg, problem);
+            return NodeResult::fail(msg, problem);
         }
         let ts = if self.use_server_ts {
             ctx.now_ms
@@ -92,28 +94,28 @@ impl Node for SaveTimeseries {
             msg.values_ts()
         };
         let [history, latest, shown, fields] = self.processing.decide(ts, msg.originator.id, ctx.now_ms);
-        let parts = RowParts {
+        let parts = TelemetrySaveStrategy {
             history,
             latest,
             shown,
         };
         if parts.is_nothing() && !fields {
-            return Step::success(msg);
+            return NodeResult::success(msg);
         }
         let rows = match body::telemetry(&msg.data, ts) {
             Ok(rows) => rows,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
         if rows.is_empty() {
             let problem = format!("Msg body is empty: {}", msg.data.to_text());
-            return Step::fail(msg, problem);
+            return NodeResult::fail(msg, problem);
         }
         let ttl_seconds = match self.ttl(&msg) {
             Ok(ttl) => ttl,
-            Err(error) => return Step::Fail(msg, error),
+            Err(error) => return NodeResult::Fail(msg, error),
         };
-        if history && !ctx.may_use(Feature::Storage) {
-            return Step::fail(msg, "DB storage writes are disabled due to API limits!");
+        if history && !ctx.may_use(ApiFeature::Storage) {
+            return NodeResult::fail(msg, "DB storage writes are disabled due to API limits!");
         }
         let subject = msg.subject();
         for (ts, values) in rows.iter() {
@@ -128,24 +130,24 @@ impl Node for SaveTimeseries {
                 ctx.save_telemetry(&msg, row);
             }
             if fields {
-                let what = What::Telemetry { ts: *ts, values };
-                ctx.feed(Update {
+                let what = UpdatedValues::Telemetry { ts: *ts, values };
+                ctx.notify_fields(ValueUpdate {
                     subject,
                     what,
                     msg: &msg,
                 });
             }
         }
-        Step::success(msg)
+        NodeResult::success(msg)
     }
 }
 
-impl SaveTimeseries {
+impl MsgTimeseriesNode {
     /// Seconds that the points are kept: what the metadata says, else the node, else the tenant.
-    fn ttl(&self, msg: &Msg) -> Result<u32, NodeError> {
+    fn ttl(&self, msg: &RuleMessage) -> Result<u32, NodeError> {
         let told = match &msg.meta {
-            Meta::Device { .. } => None,
-            Meta::Own(own) => own.get("TTL").filter(|ttl| !ttl.is_empty()),
+            MessageMetadata::Device { .. } => None,
+            MessageMetadata::Own(own) => own.get("TTL").filter(|ttl| !ttl.is_empty()),
         };
         let ttl = match told {
             Some(ttl) => ttl

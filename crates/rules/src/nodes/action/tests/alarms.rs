@@ -3,7 +3,7 @@ use fieldline_model::entity::{Alarm, AlarmSeverity};
 use fieldline_model::message::MsgType;
 use serde_json::json;
 
-use crate::message::Msg;
+use crate::message::RuleMessage;
 use crate::nodes::tests::{NOW, World};
 
 const CREATE_ALARM: &str = "action.TbCreateAlarmNode";
@@ -108,7 +108,7 @@ async fn an_alarm_is_created_updated_and_cleared() {
         (out.label.as_str(), &out.msg.kind),
         ("False", &MsgType::PostTelemetry)
     );
-    let by_id = Msg {
+    let by_id = RuleMessage {
         originator: alarm.id.unwrap().into(),
         ..cold
     };

@@ -9,7 +9,7 @@ use fieldline_model::page::PageLink;
 use serde_json::json;
 
 use super::meta;
-use crate::node::{Node, Source, Work};
+use crate::node::{Node, NodeBackgroundTask, NodeEmitter};
 use crate::nodes::tests::{World, nobody, upgraded};
 
 const COUNT: &str = "action.TbMsgCountNode";
@@ -18,8 +18,8 @@ const GENERATOR: &str = "debug.TbMsgGeneratorNode";
 const FENCE: &str = "geo.TbGpsGeofencingActionNode";
 
 /// What a node does by itself.
-fn work(world: &World, node: Arc<dyn Node>) -> Work {
-    let source = Source {
+fn work(world: &World, node: Arc<dyn Node>) -> NodeBackgroundTask {
+    let source = NodeEmitter {
         services: world.services.clone(),
         tenant: world.tenant,
         chain: world.chain,

@@ -3,35 +3,35 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fieldline_testkit::stand_ins::azure::{self, Hub};
+use fieldline_testkit::stand_ins::azure::{self, FakeIotHub};
 use fieldline_testkit::stand_ins::{aws, google};
 use futures::future::join_all;
 use tokio::time::timeout;
 
 use super::*;
-use crate::external::Endpoints;
-use crate::message::Msg;
-use crate::node::{Node, Step};
+use crate::external::CloudEndpoints;
+use crate::message::RuleMessage;
+use crate::node::{Node, NodeResult};
 use crate::nodes::tests::Out;
 
 /// A world whose clouds are there.
-async fn world_with(endpoints: Endpoints) -> World {
+async fn world_with(endpoints: CloudEndpoints) -> World {
     let mut world = World::new().await;
     set_external(
         &mut world,
-        External {
+        ExternalNodeSettings {
             endpoints,
-            ..External::default()
+            ..ExternalNodeSettings::default()
         },
     );
     world
 }
 
 /// A world whose clouds are this server.
-async fn world(server: &Server) -> World {
-    world_with(Endpoints {
+async fn world(server: &FakeHttpServer) -> World {
+    world_with(CloudEndpoints {
         http: Some(server.url.clone()),
-        ..Endpoints::default()
+        ..CloudEndpoints::default()
     })
     .await
 }
@@ -81,7 +81,7 @@ fn keys(patch: Value) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sqs_messages_are_signed_and_its_refusals_are_told() {
-    let server = Server::start(|request| {
+    let server = FakeHttpServer::start(|request| {
         aws::is_signed(request, "eu-central-1", "sqs");
         if request.body.contains("gone") {
             return answer(
@@ -131,7 +131,7 @@ async fn sqs_messages_are_signed_and_its_refusals_are_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sns_messages_are_signed_and_its_refusals_are_told() {
-    let server = Server::start(|request| {
+    let server = FakeHttpServer::start(|request| {
         aws::is_signed(request, "eu-central-1", "sns");
         if request.body.contains("gone") {
             let error = "<ErrorResponse><Error><Code>NotFound</Code><Message>no topic</Message></Error>\
@@ -174,7 +174,7 @@ async fn sns_messages_are_signed_and_its_refusals_are_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lambda_results_become_bodies_and_its_exceptions_failures() {
-    let server = Server::start(|request| {
+    let server = FakeHttpServer::start(|request| {
         aws::is_signed(request, "us-east-1", "lambda");
         let id = ("x-amzn-RequestId", "r-3");
         match request.target.contains("broken") {
@@ -203,7 +203,7 @@ async fn lambda_results_become_bodies_and_its_exceptions_failures() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pubsub_messages_go_with_a_token_of_the_service_account() {
-    let server = Server::start(|request| match request.target.as_str() {
+    let server = FakeHttpServer::start(|request| match request.target.as_str() {
         "/token" => answer(200, &[], &google::token(request)),
         _ if request.header("authorization") != "Bearer token-1" => answer(401, &[], "{}"),
         "/v1/projects/p/topics/t:publish" => answer(200, &[], r#"{"messageIds":["17"]}"#),
@@ -232,10 +232,10 @@ async fn pubsub_messages_go_with_a_token_of_the_service_account() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn azure_hubs_get_messages_of_devices_they_know() {
-    let hub = Hub::start().await;
-    let mut world = world_with(Endpoints {
+    let hub = FakeIotHub::start().await;
+    let mut world = world_with(CloudEndpoints {
         azure_port: Some(hub.port),
-        ..Endpoints::default()
+        ..CloudEndpoints::default()
     })
     .await;
     // "key" in Base64.
@@ -270,7 +270,7 @@ async fn azure_hubs_get_messages_of_devices_they_know() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn slack_and_sms_go_to_the_accounts_of_the_node() {
-    let server = Server::start(|request| match request.target.as_str() {
+    let server = FakeHttpServer::start(|request| match request.target.as_str() {
         "/chat.postMessage" if request.header("authorization") != "Bearer xoxb-1" => {
             answer(200, &[], r#"{"ok": false, "error": "invalid_auth"}"#)
         }
@@ -312,7 +312,7 @@ async fn slack_and_sms_go_to_the_accounts_of_the_node() {
 }
 
 /// Starts to send a message; the worker goes on meanwhile.
-fn start(world: &mut World, node: &Arc<dyn Node>, msg: Msg) -> crate::node::Waiting {
+fn start(world: &mut World, node: &Arc<dyn Node>, msg: RuleMessage) -> crate::node::NodeFuture {
     let begun = Instant::now();
     let step = node.handle(&mut world.ctx(), msg);
     assert!(
@@ -320,7 +320,7 @@ fn start(world: &mut World, node: &Arc<dyn Node>, msg: Msg) -> crate::node::Wait
         "the worker was held up"
     );
     match step {
-        Step::Outside(waiting) => waiting,
+        NodeResult::Outside(waiting) => waiting,
         other => panic!("{other:?}"),
     }
 }
@@ -328,8 +328,8 @@ fn start(world: &mut World, node: &Arc<dyn Node>, msg: Msg) -> crate::node::Wait
 // Of one thread, so that its clock can be stopped.
 #[tokio::test]
 async fn servers_that_hang_cost_their_messages_only() {
-    let silent = Server::silent().await;
-    let live = Server::always(200, json!({"ok": 1})).await;
+    let silent = FakeHttpServer::silent().await;
+    let live = FakeHttpServer::always(200, json!({"ok": 1})).await;
     let mut world = world(&silent).await;
     let port = silent.port();
     let address = format!("127.0.0.1:{port}");
@@ -410,7 +410,7 @@ async fn servers_that_hang_cost_their_messages_only() {
     tokio::time::pause();
     for (class, body, step) in waiting.await.unwrap() {
         match step {
-            Ok(Step::Fail(msg, error)) => {
+            Ok(NodeResult::Fail(msg, error)) => {
                 assert_eq!(msg.data.to_text(), body.to_string(), "{class}");
                 assert!(!error.to_string().is_empty(), "{class}");
             }

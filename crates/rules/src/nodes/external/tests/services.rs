@@ -1,6 +1,8 @@
 //! Nodes against real servers, which the scripts in `tests/services` of the repository start.
 
-use fieldline_testkit::services::{Queue, Subscriber, arrived, consumed, port, told, unique};
+use fieldline_testkit::services::{
+    MosquittoSubscriber, RabbitmqQueue, consume_with_kafka, find_mail, port, service_variable, unique,
+};
 
 use super::*;
 
@@ -9,7 +11,7 @@ use super::*;
 async fn mqtt_node_publishes_and_tells_refusals() {
     let mut world = World::new().await;
     let topic = unique("node");
-    let mut subscriber = Subscriber::to(&format!("{topic}/thing")).await;
+    let mut subscriber = MosquittoSubscriber::to(&format!("{topic}/thing")).await;
     let broker = |password: &str| {
         json!({
             "host": "127.0.0.1", "port": port("FIELDLINE_TEST_MQTT"), "topicPattern": format!("{topic}/${{deviceName}}"),
@@ -47,7 +49,7 @@ async fn kafka_node_says_where_its_messages_are() {
     let topic = unique("node");
     let configuration = |patch: Value| {
         let mut configuration = json!({
-            "bootstrapServers": told("FIELDLINE_TEST_KAFKA"), "topicPattern": format!("{topic}-${{deviceName}}"),
+            "bootstrapServers": service_variable("FIELDLINE_TEST_KAFKA"), "topicPattern": format!("{topic}-${{deviceName}}"),
             "keyPattern": "$[key]", "addMetadataKeyValuesAsKafkaHeaders": true,
         });
         configuration
@@ -75,12 +77,12 @@ async fn kafka_node_says_where_its_messages_are() {
         ));
     }
     expected.sort();
-    assert_eq!(consumed(&format!("{topic}-thing"), 3), expected);
+    assert_eq!(consume_with_kafka(&format!("{topic}-thing"), 3), expected);
 
     // The listener asks for a login that this node does not know.
     let properties =
         json!({"max.block.ms": "2000", "delivery.timeout.ms": "2000", "request.timeout.ms": "1000"});
-    let wrong = json!({"bootstrapServers": told("FIELDLINE_TEST_KAFKA_SASL"), "otherProperties": properties});
+    let wrong = json!({"bootstrapServers": service_variable("FIELDLINE_TEST_KAFKA_SASL"), "otherProperties": properties});
     let node = world.node(KAFKA, configuration(wrong));
     let msg = world.msg(MsgType::PostTelemetry, nobody(), &json!({"key": "a"}));
     let out = world.one(&node, msg).await;
@@ -92,7 +94,7 @@ async fn kafka_node_says_where_its_messages_are() {
 #[ignore = "needs RabbitMQ: tests/services/with-rabbitmq.sh"]
 async fn rabbitmq_node_publishes_and_tells_refusals() {
     let mut world = World::new().await;
-    let queue = Queue::declare().await;
+    let queue = RabbitmqQueue::declare().await;
     let broker = json!({
         "host": "127.0.0.1", "port": port("FIELDLINE_TEST_RABBITMQ"), "exchangeNamePattern": "${exchange}",
         "routingKeyPattern": queue.name, "messageProperties": "PERSISTENT_TEXT_PLAIN",
@@ -130,7 +132,7 @@ async fn smtp_node_sends_what_the_node_before_it_has_made() {
     );
     let server = |password: &str| {
         json!({
-            "useSystemSmtpSettings": false, "smtpHost": "localhost", "smtpPort": told("FIELDLINE_TEST_SMTP_PORT"),
+            "useSystemSmtpSettings": false, "smtpHost": "localhost", "smtpPort": service_variable("FIELDLINE_TEST_SMTP_PORT"),
             "username": "alice", "password": password,
         })
     };
@@ -139,7 +141,7 @@ async fn smtp_node_sends_what_the_node_before_it_has_made() {
     let node = world.node(MAIL, server("alice-secret"));
     let out = world.one(&node, mail.clone()).await;
     assert_eq!(out.label, "Success", "{:?}", out.error);
-    let (envelope, text) = arrived(&subject);
+    let (envelope, text) = find_mail(&subject);
     assert_eq!(envelope["to"], json!(["a@example.org", "b@example.org"]));
     assert!(
         text.contains("5 degrees") && text.contains(&format!("{subject} of thing")),

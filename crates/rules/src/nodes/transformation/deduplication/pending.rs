@@ -12,7 +12,7 @@ pub(super) const LIST: u64 = 0;
 
 /// A message that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct DeduplicationEntry {
     /// Time of its values, milliseconds.
     pub(super) ts: i64,
     /// Number it is kept under.
@@ -23,15 +23,15 @@ pub(super) struct Entry {
 
 /// The messages of an originator that wait, in the order in which they came.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Pending {
+pub(super) struct DeduplicationData {
     /// When the list comes due.
     pub(super) due_ms: i64,
     /// How often a queue has not taken a result.
     pub(super) retries: u8,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<DeduplicationEntry>,
 }
 
-impl Pending {
+impl DeduplicationData {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(9 + self.entries.len() * 20);
         out.extend_from_slice(&self.due_ms.to_le_bytes());
@@ -50,7 +50,7 @@ impl Pending {
         let [retries] = take_array(bytes).ok()?;
         let mut entries = Vec::with_capacity(bytes.len() / 20);
         while !bytes.is_empty() {
-            entries.push(Entry {
+            entries.push(DeduplicationEntry {
                 ts: i64::from_le_bytes(take_array(bytes).ok()?),
                 number: u64::from_le_bytes(take_array(bytes).ok()?),
                 bytes: u32::from_le_bytes(take_array(bytes).ok()?),
@@ -69,7 +69,7 @@ impl Pending {
     }
 
     /// The packs that are complete: from the earliest message on, those within each interval that has passed.
-    pub(super) fn packs(&self, interval_ms: i64, now_ms: i64) -> Vec<Vec<Entry>> {
+    pub(super) fn packs(&self, interval_ms: i64, now_ms: i64) -> Vec<Vec<DeduplicationEntry>> {
         let mut left = self.entries.clone();
         let mut packs = Vec::new();
         while let Some(start) = left.iter().map(|entry| entry.ts).min() {

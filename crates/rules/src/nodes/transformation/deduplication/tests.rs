@@ -30,8 +30,8 @@ async fn put(
     outs.into_iter().next().and_then(|out| out.error)
 }
 
-fn numbers(messages: &[Message]) -> Vec<i64> {
-    let number = |message: &Message| {
+fn numbers(messages: &[QueueMessage]) -> Vec<i64> {
+    let number = |message: &QueueMessage| {
         serde_json::from_str::<Value>(&message.data).unwrap()["n"]
             .as_i64()
             .unwrap()
@@ -118,7 +118,7 @@ async fn all_become_one_message() {
         Some((NOW + 10_001).to_string().as_str())
     );
     let mut msg = world.msg(MsgType::PostTelemetry, device, &json!({}));
-    msg.data = crate::message::Data::text("no json");
+    msg.data = crate::message::MessageBody::text("no json");
     assert_eq!(world.one(&node, msg).await.label, "Failure");
 }
 
@@ -195,10 +195,10 @@ async fn messages_are_kept_in_the_partition_of_their_originator() {
     let node = node(&world, json!({}));
     world.parts.partitions = 64;
     let away = std::iter::repeat_with(nobody)
-        .find(|entity| !world.parts.is_home(world.subject(*entity)))
+        .find(|entity| !world.parts.owns(world.subject(*entity)))
         .unwrap();
     let msg = world.msg(MsgType::PostTelemetry, away, &json!({}));
-    assert!(matches!(world.step(&node, msg).await, Step::Home(_)));
+    assert!(matches!(world.step(&node, msg).await, NodeResult::Home(_)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
