@@ -56,7 +56,7 @@ async fn main() {
                 subject: *subject,
                 ts: now,
                 ttl_seconds: 0,
-                parts: TelemetrySaveStrategy::ALL,
+                strategy: TelemetrySaveStrategy::ALL,
                 values,
             })
             .collect();

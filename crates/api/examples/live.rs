@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fieldline_api::{ApiDependencies, Options, TokenKey};
-use fieldline_core::calls::DeviceRpcService;
 use fieldline_core::clock::Clock as _;
 use fieldline_core::downlink::NoDeviceLink;
 use fieldline_core::ports::{
     NoFieldReprocess, NoMails, NoRuleEngine, NoRuleNodes, NoRuleReplay, NoScriptTester,
 };
-use fieldline_core::rest_calls::{RestApiRequests, RestRequestLimits};
+use fieldline_core::rest_api_requests::{RestApiRequests, RestRequestLimits};
+use fieldline_core::rpc::DeviceRpcService;
 use fieldline_core::services::{DeviceOnboarding, TenantTransfer};
 use fieldline_core::sessions::SessionRegistry;
 use fieldline_core::usage::UsageStore;
@@ -151,7 +151,7 @@ impl ExampleServer {
     async fn start(devices: usize) -> Self {
         let world = ExampleFixture::with(devices).await;
         let (entities, live, clock) = (&world.stores, &world.live, &world.clock);
-        let calls = DeviceRpcService::new(SessionRegistry::new(1), entities.calls.clone(), clock.clone());
+        let calls = DeviceRpcService::new(SessionRegistry::new(1), entities.rpcs.clone(), clock.clone());
         let deps = ApiDependencies {
             usage: UsageStore::new(entities.clone(), live.clone(), clock.clone()),
             entities: entities.clone(),
@@ -163,11 +163,11 @@ impl ExampleServer {
             token_settings: None,
             mailer: Arc::new(NoMails),
             sms: Arc::new(fieldline_core::ports::NoSms),
-            machine: Arc::new(fieldline_core::ports::NoSystemInfo),
+            system_info: Arc::new(fieldline_core::ports::NoSystemInfo),
             rule_engine: Arc::new(NoRuleEngine),
-            rest_calls: RestApiRequests::new("live", RestRequestLimits::default()),
-            devices: Arc::new(NoDeviceLink),
-            calls,
+            rest_requests: RestApiRequests::new("live", RestRequestLimits::default()),
+            device_link: Arc::new(NoDeviceLink),
+            rpc: calls,
             onboarding: DeviceOnboarding::new(world.context.clone()),
             set_aside: fieldline_core::set_aside::SetAsideService::new(
                 entities.set_aside.clone(),
@@ -175,13 +175,13 @@ impl ExampleServer {
                 clock.clone(),
                 &Default::default(),
             ),
-            moves: TenantTransfer::new(world.context.clone(), live.clone()),
+            tenant_transfer: TenantTransfer::new(world.context.clone(), live.clone()),
             rule_nodes: Arc::new(NoRuleNodes),
             scripts: Arc::new(NoScriptTester),
             rule_usage: Arc::new(fieldline_core::ports::NoRuleUsage),
             replays: Arc::new(NoRuleReplay),
             reprocess: Arc::new(NoFieldReprocess),
-            live: live.clone(),
+            observed_store: live.clone(),
             queries: world.queries.clone(),
         };
         let router = fieldline_api::router(deps, Options::default());

@@ -190,7 +190,7 @@ impl<'a> RequestParams<'a> {
 }
 
 /// What the audit log says about a log-in of a known user; `failure` is why it did not succeed.
-pub(crate) async fn login(
+pub(crate) async fn record_login_action(
     api: &SharedApi,
     user: &User,
     action: ActionType,

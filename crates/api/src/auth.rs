@@ -1,10 +1,10 @@
 //! Logging in: tokens, who may use them, and what keeps guessing slow.
 
 mod api_keys;
-mod families;
-mod guard;
+mod login_guard;
 mod refresh;
 mod sessions;
+mod token_families;
 mod token_settings;
 mod tokens;
 
@@ -12,7 +12,7 @@ pub use token_settings::{TokenSettings, stored_token_settings};
 pub use tokens::{TokenKey, TokenKeyError};
 
 pub(crate) use api_keys::ApiKeyCache;
-pub(crate) use guard::{LoginGuard, MAX_PROVEN_ADDRESSES, network, source_of};
+pub(crate) use login_guard::{LoginGuard, MAX_PROVEN_ADDRESSES, network, source_of};
 pub(crate) use refresh::RefreshOutcome;
 pub(crate) use sessions::LoginSessions;
 pub(crate) use token_settings::JWT;

@@ -20,7 +20,7 @@ pub(crate) struct CallerPrincipal(pub(crate) Principal);
 pub(crate) struct AuthenticatedCaller {
     pub(crate) principal: Principal,
     /// Of the token that was shown.
-    pub(crate) ticket: TokenIdentity,
+    pub(crate) identity: TokenIdentity,
 }
 
 /// Where a request comes from; `None` where the server does not say.
@@ -65,23 +65,26 @@ pub(crate) fn peer(extensions: &Extensions) -> Option<IpAddr> {
 
 /// The caller that the headers prove, by a token or by an API key.
 pub(crate) async fn authenticate(api: &SharedApi, headers: &HeaderMap) -> ApiResult<AuthenticatedCaller> {
-    let (scheme, secret) = shown(headers).ok_or_else(ApiError::unauthenticated)?;
+    let (scheme, secret) = authorization_parts(headers).ok_or_else(ApiError::unauthenticated)?;
     let now = api.clock.now_ms();
     let (principal, ticket) = if scheme.eq_ignore_ascii_case("Bearer") {
         let claims = api.tokens.read_access(secret, now)?;
-        (api.sessions.user(&claims).await?, claims.ticket())
+        (api.sessions.user(&claims).await?, claims.identity())
     } else if scheme.eq_ignore_ascii_case("ApiKey") {
-        let ticket = api.keys.ticket(secret, now).await?;
+        let ticket = api.api_keys.identity(secret, now).await?;
         let known = api.sessions.authenticate(ticket).await?;
         (Principal::of(&known.user), ticket)
     } else {
         return Err(ApiError::unauthenticated());
     };
-    Ok(AuthenticatedCaller { principal, ticket })
+    Ok(AuthenticatedCaller {
+        principal,
+        identity: ticket,
+    })
 }
 
 /// Scheme and secret of `X-Authorization`, or of `Authorization` where that header is absent.
-fn shown(headers: &HeaderMap) -> Option<(&str, &str)> {
+fn authorization_parts(headers: &HeaderMap) -> Option<(&str, &str)> {
     let value = headers
         .get("x-authorization")
         .or_else(|| headers.get(axum::http::header::AUTHORIZATION))?;

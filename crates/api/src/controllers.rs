@@ -13,7 +13,7 @@ mod api_key;
 mod asset;
 mod asset_list;
 mod asset_profile;
-mod assigned;
+mod assignable;
 mod audit_log;
 mod auth;
 mod bulk_import;
@@ -50,7 +50,7 @@ mod rule_chain;
 mod rule_chain_replay;
 mod rule_engine;
 mod rule_node;
-mod rule_use;
+mod rule_usage;
 mod set_aside;
 mod system;
 mod tenant;
@@ -121,7 +121,7 @@ pub(crate) fn routes() -> ApiRoutes {
         .merge(event::routes())
         .merge(set_aside::routes())
         .merge(system::routes())
-        .merge(rule_use::routes())
+        .merge(rule_usage::routes())
         .merge(usage::routes())
 }
 

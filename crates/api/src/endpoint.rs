@@ -10,7 +10,7 @@ use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::Method;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
-use fieldline_core::reading;
+use fieldline_core::reader;
 use fieldline_model::entity::Authority;
 use futures::FutureExt as _;
 use tracing::Instrument as _;
@@ -185,7 +185,7 @@ async fn check(
     let tenant = authenticated.principal.tenant;
     let is_upload = is_package(&request);
     let answer = memory::serve_metered(&api.memory, tenant, is_upload, request, next);
-    Ok(reading::for_person(tenant, answer).await)
+    Ok(reader::with_reader(tenant, answer).await)
 }
 
 fn only_reads(request: &Request) -> bool {
@@ -204,7 +204,7 @@ async fn run_to_end(request: Request, next: Next) -> Response {
         return next.run(request).await;
     }
     let body = request.extensions().get::<Arc<BodyMemory>>().cloned();
-    let person = reading::person();
+    let person = reader::current_reader();
     let handler = AssertUnwindSafe(next.run(request)).catch_unwind();
     let answer = async move {
         let answer = handler.await.unwrap_or_else(error::answer_panic);
@@ -214,7 +214,7 @@ async fn run_to_end(request: Request, next: Next) -> Response {
     };
     let answer = async move {
         match person {
-            Some(tenant) => reading::for_person(tenant, answer).await,
+            Some(tenant) => reader::with_reader(tenant, answer).await,
             None => answer.await,
         }
     };

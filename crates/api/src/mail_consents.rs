@@ -22,7 +22,7 @@ pub(crate) struct MailConsents(Mutex<VecDeque<MailConsent>>);
 struct MailConsent {
     state: String,
     begun: i64,
-    back_to: String,
+    return_path: String,
 }
 
 impl MailConsents {
@@ -38,7 +38,7 @@ impl MailConsents {
         open.push_back(MailConsent {
             state: state.clone(),
             begun: now,
-            back_to,
+            return_path: back_to,
         });
         state
     }
@@ -49,7 +49,7 @@ impl MailConsents {
         let found = open.iter().position(|consent| consent.state == state)?;
         let consent = open.remove(found)?;
         let is_valid = (0..CONSENT_TIMEOUT_MS).contains(&now.saturating_sub(consent.begun));
-        is_valid.then_some(consent.back_to)
+        is_valid.then_some(consent.return_path)
     }
 }
 

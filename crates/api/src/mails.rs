@@ -22,8 +22,8 @@ static FAILURES: LogGate = LogGate::new(2);
 pub(crate) struct MailDispatcher {
     settings: Arc<dyn SettingsStore>,
     sender: Arc<dyn MailSender>,
-    turns: Arc<Semaphore>,
-    places: Arc<Semaphore>,
+    send_permits: Arc<Semaphore>,
+    queue_permits: Arc<Semaphore>,
 }
 
 impl MailDispatcher {
@@ -31,8 +31,8 @@ impl MailDispatcher {
         Self {
             settings,
             sender,
-            turns: Arc::new(Semaphore::new(PARALLEL)),
-            places: Arc::new(Semaphore::new(PARALLEL + WAITING)),
+            send_permits: Arc::new(Semaphore::new(PARALLEL)),
+            queue_permits: Arc::new(Semaphore::new(PARALLEL + WAITING)),
         }
     }
 
@@ -45,11 +45,11 @@ impl MailDispatcher {
     pub(crate) async fn send(&self, server: &Value, mail: &MailMessage) -> ApiResult<()> {
         let failed = |error: &str| ApiError::new(ErrorCode::General, format!("Unable to send mail: {error}"));
         let _place = self
-            .places
+            .queue_permits
             .try_acquire()
             .map_err(|_| failed("too many mails wait"))?;
         let _turn = self
-            .turns
+            .send_permits
             .acquire()
             .await
             .map_err(|_| failed("the server is stopping"))?;

@@ -114,7 +114,7 @@ pub(crate) async fn serve_metered(
 }
 
 /// What is sent while it is read, with the memory that it takes until its end.
-pub(crate) fn holding<T>(
+pub(crate) fn with_memory_share<T>(
     stream: impl Stream<Item = T> + Send + 'static,
     share: MemoryShare,
 ) -> impl Stream<Item = T> + Send + 'static {

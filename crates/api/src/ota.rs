@@ -137,7 +137,7 @@ pub(crate) fn file(api: &ApiState, package: OtaPackageInfo) -> Option<Response> 
     };
     let length = image.size;
     let data = api.downloads.clone().stream(image.clone(), 0, length);
-    let data = memory::holding(data, share);
+    let data = memory::with_memory_share(data, share);
     let mut response = Body::from_stream(data).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_LENGTH, length.into());
@@ -167,7 +167,7 @@ pub(crate) fn whole(api: &ApiState, package: OtaPackageInfo) -> ApiResult<Respon
             let share = api.memory.answers.take(image.tenant, DOWNLOAD_BYTES)?;
             let length = image.size;
             let data = api.downloads.clone().stream(Arc::new(image), 0, length);
-            let data = memory::holding(data, share);
+            let data = memory::with_memory_share(data, share);
             (head, "\"}", data.left_stream())
         }
         None => (head, ",\"data\":null}", stream::empty().right_stream()),

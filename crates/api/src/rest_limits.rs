@@ -31,7 +31,7 @@ pub(crate) struct RestLimits {
 /// The limits of a tenant; absent ones let everything through.
 struct TenantRequestLimits {
     all: Option<RateLimiter>,
-    of_each_customer: Option<RateLimit>,
+    per_customer: Option<RateLimit>,
 }
 
 struct CustomerRequestLimit {
@@ -65,11 +65,7 @@ impl RestLimits {
         if limits.all.as_ref().is_some_and(|all| !all.try_take(1)) {
             return Err(refuse("tenant"));
         }
-        if let Some(limit) = limits
-            .of_each_customer
-            .as_ref()
-            .filter(|_| !who.customer.is_null())
-        {
+        if let Some(limit) = limits.per_customer.as_ref().filter(|_| !who.customer.is_null()) {
             let of_customer = self.of_customer((who.tenant, who.customer), limit);
             if !of_customer.limiter.try_take(1) {
                 return Err(refuse("customer"));
@@ -110,7 +106,7 @@ impl RestLimits {
         let all = limit("tenantServerRestLimitsConfiguration");
         let made = Arc::new(TenantRequestLimits {
             all: all.map(|limit| RateLimiter::new(limit, Arc::clone(&self.clock))),
-            of_each_customer: limit("customerServerRestLimitsConfiguration"),
+            per_customer: limit("customerServerRestLimitsConfiguration"),
         });
         // Of several requests that find none at the same time, all count with the first one's.
         let kept = self

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use fieldline_core::access::{self, AccessError, AccessOperation, AnyEntity, EntityKind, Principal};
 use fieldline_core::audit::AuditTrail;
-use fieldline_core::calls::DeviceRpcService;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::downlink::DeviceLink;
 use fieldline_core::entity_query::EntityQueryService;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::fair_reads::FairReads;
-use fieldline_core::live::ObservedStore;
+use fieldline_core::observed_store::ObservedStore;
 use fieldline_core::options::ByteSize;
 use fieldline_core::ota::{self, OtaDownloads};
 use fieldline_core::password::PasswordHashPool;
@@ -19,7 +18,8 @@ use fieldline_core::ports::{
     AttributeStore, EntityStores, FieldReprocess, MailSender, RuleEngine, RuleNodeCatalog, RuleReplay,
     RuleUsageSource, ScriptTester, SmsSender, StoreError, SystemInfoSource, TimeSeriesStore,
 };
-use fieldline_core::rest_calls::RestApiRequests;
+use fieldline_core::rest_api_requests::RestApiRequests;
+use fieldline_core::rpc::DeviceRpcService;
 use fieldline_core::services::{DeviceOnboarding, ServiceContext, Services, TenantTransfer};
 use fieldline_core::set_aside::SetAsideService;
 use fieldline_core::usage::UsageStore;
@@ -57,23 +57,23 @@ pub struct ApiDependencies {
     /// Sends text messages to people.
     pub sms: Arc<dyn SmsSender>,
     /// Says how busy the machine is.
-    pub machine: Arc<dyn SystemInfoSource>,
+    pub system_info: Arc<dyn SystemInfoSource>,
     /// How much tenants use, and may use.
     pub usage: Arc<UsageStore>,
     /// Takes messages about what is changed.
     pub rule_engine: Arc<dyn RuleEngine>,
     /// Clients that wait for answers of rule chains.
-    pub rest_calls: Arc<RestApiRequests>,
+    pub rest_requests: Arc<RestApiRequests>,
     /// Records that were set aside.
     pub set_aside: Arc<SetAsideService>,
     /// The way to the sessions of devices.
-    pub devices: Arc<dyn DeviceLink>,
+    pub device_link: Arc<dyn DeviceLink>,
     /// Calls to devices.
-    pub calls: Arc<DeviceRpcService>,
+    pub rpc: Arc<DeviceRpcService>,
     /// Devices that customers claim.
     pub onboarding: Arc<DeviceOnboarding>,
     /// Devices that go from one tenant to another.
-    pub moves: Arc<TenantTransfer>,
+    pub tenant_transfer: Arc<TenantTransfer>,
     /// Classes of rule nodes.
     pub rule_nodes: Arc<dyn RuleNodeCatalog>,
     /// Tries scripts out.
@@ -81,7 +81,7 @@ pub struct ApiDependencies {
     /// Says what tenants use of the rule engine.
     pub rule_usage: Arc<dyn RuleUsageSource>,
     /// Where changes of values are heard of.
-    pub live: Arc<ObservedStore>,
+    pub observed_store: Arc<ObservedStore>,
     /// Answers queries of entities.
     pub queries: Arc<EntityQueryService>,
     /// Says what rule chains would have done.
@@ -107,12 +107,12 @@ pub(crate) struct ApiState {
     pub(crate) telemetry: Arc<SaveContext>,
     pub(crate) services: Services,
     pub(crate) rule_engine: Arc<dyn RuleEngine>,
-    pub(crate) rest_calls: Arc<RestApiRequests>,
+    pub(crate) rest_requests: Arc<RestApiRequests>,
     pub(crate) set_aside: Arc<SetAsideService>,
-    pub(crate) devices: Arc<dyn DeviceLink>,
-    pub(crate) calls: Arc<DeviceRpcService>,
+    pub(crate) device_link: Arc<dyn DeviceLink>,
+    pub(crate) rpc: Arc<DeviceRpcService>,
     pub(crate) onboarding: Arc<DeviceOnboarding>,
-    pub(crate) moves: Arc<TenantTransfer>,
+    pub(crate) tenant_transfer: Arc<TenantTransfer>,
     pub(crate) rule_nodes: Arc<dyn RuleNodeCatalog>,
     pub(crate) scripts: Arc<dyn ScriptTester>,
     pub(crate) rule_usage: Arc<dyn RuleUsageSource>,
@@ -121,15 +121,15 @@ pub(crate) struct ApiState {
     pub(crate) passwords: PasswordHashPool,
     pub(crate) tokens: TokenIssuer,
     pub(crate) sessions: Arc<LoginSessions>,
-    pub(crate) logins: LoginGuard,
+    pub(crate) login_guard: LoginGuard,
     pub(crate) rest_limits: Arc<RestLimits>,
     pub(crate) memory: ApiMemory,
     pub(crate) mails: MailDispatcher,
     pub(crate) consents: MailConsents,
     pub(crate) sms: Arc<dyn SmsSender>,
-    pub(crate) machine: Arc<dyn SystemInfoSource>,
+    pub(crate) system_info: Arc<dyn SystemInfoSource>,
     pub(crate) downloads: Arc<OtaDownloads>,
-    pub(crate) keys: ApiKeyCache,
+    pub(crate) api_keys: ApiKeyCache,
     pub(crate) audit: AuditTrail,
     pub(crate) options: Options,
 }
@@ -160,7 +160,7 @@ impl ApiState {
         deps.events.listen(Arc::clone(&telemetry) as _);
         let memory = ApiMemory::new(&options);
         let hub = SubscriptionHub::new(Arc::clone(&memory.sockets));
-        deps.live.listen(Arc::clone(&hub) as _);
+        deps.observed_store.listen(Arc::clone(&hub) as _);
         deps.events.listen(Arc::clone(&hub) as _);
         // People download each package once: little of it is worth keeping.
         let uncached = ota::Options {
@@ -176,12 +176,12 @@ impl ApiState {
             tokens: TokenIssuer::new(&deps.token_key, &options).with_stored(deps.token_settings),
             audit,
             memory,
-            keys: ApiKeyCache::new(services.api_keys.clone()),
+            api_keys: ApiKeyCache::new(services.api_keys.clone()),
             mails: MailDispatcher::new(Arc::clone(&deps.entities.settings), deps.mailer),
             consents: MailConsents::default(),
             sms: deps.sms,
-            machine: deps.machine,
-            logins: LoginGuard::new(&options),
+            system_info: deps.system_info,
+            login_guard: LoginGuard::new(&options),
             rest_limits,
             entities: deps.entities,
             series: FairReads::new(deps.series),
@@ -193,12 +193,12 @@ impl ApiState {
             clock: deps.clock,
             services,
             rule_engine: deps.rule_engine,
-            rest_calls: deps.rest_calls,
+            rest_requests: deps.rest_requests,
             set_aside: deps.set_aside,
-            devices: deps.devices,
-            calls: deps.calls,
+            device_link: deps.device_link,
+            rpc: deps.rpc,
             onboarding: deps.onboarding,
-            moves: deps.moves,
+            tenant_transfer: deps.tenant_transfer,
             rule_nodes: deps.rule_nodes,
             scripts: deps.scripts,
             rule_usage: deps.rule_usage,

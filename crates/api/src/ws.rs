@@ -10,6 +10,7 @@
 //! | `values`, `entities`, `alarms` | the commands |
 //! | `latest` | latest values as a client knows them |
 
+mod active_command;
 mod alarms;
 mod commands;
 mod entities;
@@ -18,7 +19,6 @@ mod latest;
 mod limits;
 mod login;
 mod mailbox;
-mod running;
 mod session;
 #[cfg(test)]
 mod tests;

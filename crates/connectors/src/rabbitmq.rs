@@ -11,9 +11,9 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
 use crate::backoff::Backoff;
+use crate::concurrency_limiter::ConcurrencyLimiter;
 use crate::config::{ConnectorConfig, ConnectorConfigError, require, require_port};
 use crate::egress::Egress;
-use crate::gate::ConcurrencyLimiter;
 use crate::lenient;
 use crate::outcome::{ConnectorError, ConnectorOutcome};
 use crate::secret::Secret;
@@ -133,7 +133,7 @@ pub struct RabbitMqClient {
     egress: Egress,
     properties: BasicProperties,
     gate: ConcurrencyLimiter,
-    link: Mutex<RabbitMqConnection>,
+    connection: Mutex<RabbitMqConnection>,
 }
 
 struct RabbitMqConnection {
@@ -159,7 +159,7 @@ impl RabbitMqClient {
             config: config.clone(),
             egress: egress.clone(),
             gate: ConcurrencyLimiter::new(MAX_UNCONFIRMED, MAX_WAITING),
-            link: Mutex::new(RabbitMqConnection {
+            connection: Mutex::new(RabbitMqConnection {
                 open: None,
                 backoff: Backoff::new(Duration::from_secs(1), LONGEST),
                 failed: None,
@@ -188,7 +188,7 @@ impl RabbitMqClient {
         }
         let _permit = self
             .gate
-            .enter()
+            .acquire()
             .await
             .map_err(|_| "too many messages wait".to_owned())?;
         let channel = self.channel().await?;
@@ -209,7 +209,7 @@ impl RabbitMqClient {
     }
 
     async fn channel(&self) -> Result<Channel, String> {
-        let mut link = self.link.lock().await;
+        let mut link = self.connection.lock().await;
         if let Some((connection, channel)) = &link.open {
             if channel.status().connected() {
                 return Ok(channel.clone());

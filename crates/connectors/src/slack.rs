@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::concurrency_limiter::ConcurrencyLimiter;
 use crate::config::{ConnectorConfig, ConnectorConfigError, require};
 use crate::egress::{Egress, HttpClient};
-use crate::gate::ConcurrencyLimiter;
 use crate::http;
 use crate::lenient;
 use crate::outcome::{ConnectorError, ConnectorOutcome};
@@ -123,7 +123,7 @@ impl SlackClient {
     async fn post(&self, conversation_id: &str, message: &str) -> Result<(), String> {
         let _permit = self
             .gate
-            .enter()
+            .acquire()
             .await
             .map_err(|_| "too many messages wait".to_owned())?;
         let request = self

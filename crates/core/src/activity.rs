@@ -21,17 +21,17 @@ use tracing::warn;
 use crate::clock::SharedClock;
 use crate::events::{EntityChange, EntityListener};
 use crate::options::HumanDuration;
-use crate::parted::SHARD_COUNT;
 use crate::ports::{AttributeRow, AttributeStore, EntityStores, RuleEngine, StoreError, StoreResult};
+use crate::sharded_map::SHARD_COUNT;
 
-mod course;
+mod clock_monitor;
 mod report;
 mod restore;
 mod state;
 #[cfg(test)]
 mod tests;
 
-use course::ClockMonitor;
+use clock_monitor::ClockMonitor;
 use restore::RestoreCursor;
 use state::{ActivityTable, ActivityUpdate};
 
@@ -81,7 +81,7 @@ pub struct ActivityTracker {
     clock: SharedClock,
     default_timeout_ms: i64,
     /// What was received in so many last milliseconds may not be known yet.
-    behind_ms: AtomicI64,
+    lag_ms: AtomicI64,
     rule_engine: OnceLock<Arc<dyn RuleEngine>>,
     /// Held by the one who writes: nothing is written, or told, twice.
     writing: tokio::sync::Mutex<()>,
@@ -102,7 +102,7 @@ impl ActivityTracker {
             stores,
             clock,
             default_timeout_ms,
-            behind_ms: AtomicI64::new(0),
+            lag_ms: AtomicI64::new(0),
             rule_engine: OnceLock::new(),
             writing: tokio::sync::Mutex::default(),
         })
@@ -127,7 +127,7 @@ impl ActivityTracker {
             .iter()
             .filter(|(subject, _)| subject.entity.entity_type == EntityType::Device)
         {
-            states.touch(*subject).heard_at((*at).min(now));
+            states.touch(*subject).record_activity((*at).min(now));
         }
     }
 
@@ -139,13 +139,13 @@ impl ActivityTracker {
     /// Notes that a device has opened its first session.
     pub fn record_connect(&self, subject: EntityKey) {
         let now = self.clock.now_ms();
-        self.states.lock().touch(subject).connected_at(now);
+        self.states.lock().touch(subject).record_connect(now);
     }
 
     /// Notes that a device has closed its last session.
     pub fn record_disconnect(&self, subject: EntityKey) {
         let now = self.clock.now_ms();
-        self.states.lock().touch(subject).disconnected_at(now);
+        self.states.lock().touch(subject).record_disconnect(now);
     }
 
     /// Notes that a session of a device has begun or ended, or that it was heard or is inactive, as somebody else than a
@@ -157,9 +157,9 @@ impl ActivityTracker {
         let at = at.min(self.clock.now_ms());
         let mut states = self.states.lock();
         match event {
-            ActivityEvent::Connect => states.touch(subject).connected_at(at),
-            ActivityEvent::Activity => states.touch(subject).heard_at(at),
-            ActivityEvent::Disconnect => states.touch(subject).disconnected_at(at),
+            ActivityEvent::Connect => states.touch(subject).record_connect(at),
+            ActivityEvent::Activity => states.touch(subject).record_activity(at),
+            ActivityEvent::Disconnect => states.touch(subject).record_disconnect(at),
             ActivityEvent::Inactivity => states.mark_inactive(subject, at),
         }
     }
@@ -167,12 +167,12 @@ impl ActivityTracker {
     /// Says how far behind those are who tell of messages: nobody is taken for silent whose message may be on its way.
     pub fn set_lag(&self, time: Duration) {
         let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-        self.behind_ms.store(millis, Ordering::Relaxed);
+        self.lag_ms.store(millis, Ordering::Relaxed);
     }
 
     /// Up to when it is known who was heard.
     fn known_until(&self, now: i64) -> i64 {
-        now.saturating_sub(self.behind_ms.load(Ordering::Relaxed))
+        now.saturating_sub(self.lag_ms.load(Ordering::Relaxed))
     }
 
     /// Writes changes and looks for silent devices until told to stop; what was heard by then is written.

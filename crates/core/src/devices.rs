@@ -21,11 +21,11 @@ use crate::usage::UsageStore;
 mod credentials;
 mod handle;
 mod index;
-mod marks;
 mod payloads;
-mod power;
+mod power_saving;
 #[cfg(test)]
 mod tests;
+mod versions;
 
 use handle::HandleInvalidation;
 use index::{ChangeVersion, DeviceIndex, LoadedDevice};
@@ -36,7 +36,7 @@ pub use credentials::{
     MqttBasicCredentials, certificate_credentials_id, mqtt_basic_credentials_id, sha3_hex, trim_certificate,
 };
 pub use handle::{DeviceHandle, DeviceRole, DeviceSettings, MessageLimits, MessageRefusal, RateLimitScope};
-pub use power::ListenWindow;
+pub use power_saving::ListenWindow;
 
 /// How far server-assigned times may have run ahead of the clock before the program ended. Points that lie further in the
 /// future have times from devices whose clocks are wrong.

@@ -22,10 +22,10 @@ pub enum Downlink {
 
 impl Downlink {
     /// What a session has to want to be sent this; an answer goes to the session that has asked.
-    pub(crate) const fn wanted_by(&self) -> u8 {
+    pub(crate) const fn subscription_bits(&self) -> u8 {
         match self {
             Self::Attributes(_) => Subscriptions::ATTRIBUTES.0,
-            Self::Call(_) => Subscriptions::CALLS.0,
+            Self::Call(_) => Subscriptions::RPC.0,
             Self::Answer(..) => u8::MAX,
         }
     }
@@ -51,7 +51,7 @@ impl Subscriptions {
     /// Changes of shared attributes.
     pub const ATTRIBUTES: Self = Self(1);
     /// Calls.
-    pub const CALLS: Self = Self(2);
+    pub const RPC: Self = Self(2);
 
     /// Both.
     #[must_use]

@@ -7,11 +7,11 @@
 
 mod evaluate;
 mod plan;
+mod predicate;
 mod prepare;
 mod row;
 mod table;
-mod tables;
-mod test;
+mod table_cache;
 
 #[cfg(test)]
 mod tests;
@@ -31,7 +31,7 @@ use self::evaluate::OwnerTitles;
 use self::plan::{EntityCandidates, EntityQueryPlan, EntityScan};
 use self::prepare::{QueryMemoryLimits, TableSource};
 use self::table::{ALL_SOURCES, TableData};
-use self::tables::{EntityTable, EntityTableCache};
+use self::table_cache::{EntityTable, EntityTableCache};
 use crate::access::{AnyEntity, Principal};
 use crate::clock::SharedClock;
 use crate::events::EntityListener;
@@ -41,7 +41,7 @@ use crate::ports::{
 };
 use crate::queue_stats;
 use crate::services::ServiceResult;
-use crate::turns::TenantSemaphore;
+use crate::tenant_semaphore::TenantSemaphore;
 use crate::usage::ApiUsageState;
 
 /// Entities read at once.
@@ -79,7 +79,7 @@ pub struct EntityQueryService {
     clock: SharedClock,
     tables: Arc<EntityTableCache>,
     /// What each takes in memory while it is made is bounded, and so is how many there are.
-    turns: Arc<TenantSemaphore>,
+    semaphore: Arc<TenantSemaphore>,
 }
 
 impl EntityQueryService {
@@ -92,7 +92,7 @@ impl EntityQueryService {
             values: deps.values,
             attributes: deps.attributes,
             clock: deps.clock,
-            turns: TenantSemaphore::new(MAX_CONCURRENT_QUERIES, QUEUE_TIMEOUT),
+            semaphore: TenantSemaphore::new(MAX_CONCURRENT_QUERIES, QUEUE_TIMEOUT),
         })
     }
 
@@ -172,7 +172,7 @@ impl EntityQueryService {
     }
 
     async fn run(&self, who: &Principal, plan: EntityQueryPlan) -> ServiceResult<(Vec<EntityData>, u64)> {
-        let turn = self.turns.take(who.tenant).await?;
+        let turn = self.semaphore.acquire(who.tenant).await?;
         let mut sources = Vec::with_capacity(plan.parts.len());
         for part in &plan.parts {
             sources.push(self.source(who.tenant, part).await?);

@@ -12,7 +12,7 @@ use fieldline_model::timeseries::{Aggregation, AggregationBucket, DataPoint, Lat
 use crate::ports::{
     PointsPage, SeriesDeletion, StoreError, StoreErrorKind, StoreResult, TelemetryRow, TimeSeriesStore,
 };
-use crate::turns::TenantSemaphore;
+use crate::tenant_semaphore::TenantSemaphore;
 
 /// Reads at the same time of each processor: some wait for the disk.
 const READS: usize = 4;
@@ -22,7 +22,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// A store of which people read in turns.
 pub struct FairReads {
     store: Arc<dyn TimeSeriesStore>,
-    turns: Arc<TenantSemaphore>,
+    semaphore: Arc<TenantSemaphore>,
 }
 
 impl FairReads {
@@ -34,7 +34,10 @@ impl FairReads {
 
     fn at_once(reads: usize, store: Arc<dyn TimeSeriesStore>) -> Arc<Self> {
         let turns = TenantSemaphore::new(reads, READ_TIMEOUT);
-        Arc::new(Self { store, turns })
+        Arc::new(Self {
+            store,
+            semaphore: turns,
+        })
     }
 
     /// Reads in the turn of a tenant. A read goes on to its end where nobody waits for it any longer: its turn does, too.
@@ -47,7 +50,7 @@ impl FairReads {
         T: Send + 'static,
         F: Future<Output = StoreResult<T>> + Send + 'static,
     {
-        let turn = self.turns.take(subject.tenant).await?;
+        let turn = self.semaphore.acquire(subject.tenant).await?;
         let reading = read(Arc::clone(&self.store));
         let done = tokio::spawn(async move {
             let _turn = turn;

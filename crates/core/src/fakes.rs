@@ -1,10 +1,10 @@
 //! Stores in memory for the unit tests of this crate: as much of them as devices need, failing where a test says so.
 
 mod calculated_fields;
-mod calls;
 mod ota;
-pub(crate) use self::calls::FakeCalls;
+mod rpc;
 pub(crate) use self::ota::FakePackages;
+pub(crate) use self::rpc::FakeCalls;
 
 mod absent;
 mod absent_people;
@@ -101,7 +101,7 @@ impl FakeStores {
             calculated_fields: self.clone(),
             users: self.clone(),
             devices: self.clone(),
-            device_moves: Arc::new(absent::Absent),
+            device_transfers: Arc::new(absent::Absent),
             device_profiles: self.clone(),
             device_credentials: self.clone(),
             assets: Arc::new(absent::Absent),
@@ -109,7 +109,7 @@ impl FakeStores {
             entity_views: Arc::new(absent::Absent),
             relations: Arc::new(absent::Absent),
             alarms: Arc::new(absent::Absent),
-            calls: Arc::new(FakeCalls::default()),
+            rpcs: Arc::new(FakeCalls::default()),
             dashboards: Arc::new(absent::Absent),
             set_aside: Arc::new(absent::Absent),
             settings: Arc::new(absent::Absent),
@@ -121,7 +121,7 @@ impl FakeStores {
             rule_chains: Arc::new(absent::Absent),
             queues: Arc::new(absent::Absent),
             events: Arc::new(absent::Absent),
-            leftovers: Arc::new(absent::Absent),
+            housekeeper: Arc::new(absent::Absent),
         }
     }
 

@@ -21,27 +21,27 @@
 //!   process has died of twice is set aside (`crate::in_hand`).
 
 mod batch;
+mod crash_recovery;
 mod lag;
-mod large;
+mod large_records;
 mod metrics;
 mod processor;
+mod producer;
 mod senders;
 mod service;
-mod singly;
-mod uplink;
 mod worker;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::large::LargeRecordPermit;
+pub use self::large_records::LargeRecordPermit;
 pub use self::metrics::describe as describe_metrics;
 pub use self::processor::{
     DeliveredBatch, DirectProcessor, EffectSink, EffectWriter, ProcessorFactory, RecordProcessor,
 };
+pub use self::producer::{MAIN_QUEUE, PUSH_TIMEOUT, QueueProducer, partition_index};
 pub use self::senders::WaitingTenants;
 pub use self::service::{CrashHandling, IngestService, IngestShutdown, IngestStartError, IngestStores};
-pub use self::uplink::{MAIN_QUEUE, PUSH_TIMEOUT, QueueProducer, partition_index};
 use crate::options::{ByteSize, HumanDuration};
 
 /// Settings of the way from the journal to the stores.

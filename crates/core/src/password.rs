@@ -7,9 +7,9 @@ use argon2::password_hash::rand_core::OsRng;
 use argon2::password_hash::{PasswordHash, SaltString};
 use argon2::{Algorithm, Argon2, Params, PasswordHasher as _, PasswordVerifier as _, Version};
 
-mod turns;
+mod semaphore;
 
-use turns::{ClientAddress, PasswordSemaphore};
+use semaphore::{ClientAddress, PasswordSemaphore};
 
 /// Memory of one hash, KiB; with the number of passes the lower bound that OWASP recommends for Argon2id.
 const MEMORY_KIB: u32 = 19 * 1024;
@@ -29,7 +29,7 @@ pub enum PasswordError {
 /// Hashes and verifies passwords on blocking threads, only so many at once, so that memory stays bounded.
 #[derive(Clone)]
 pub struct PasswordHashPool {
-    turns: Arc<PasswordSemaphore>,
+    semaphore: Arc<PasswordSemaphore>,
     /// Hash of nothing in particular, verified against where there is no user.
     decoy: Arc<str>,
 }
@@ -38,7 +38,7 @@ impl PasswordHashPool {
     /// At most `parallel` hashes at once; each takes 19 MiB while it runs.
     pub fn new(parallel: usize) -> Self {
         Self {
-            turns: PasswordSemaphore::new(parallel),
+            semaphore: PasswordSemaphore::new(parallel),
             decoy: decoy().into(),
         }
     }
@@ -81,7 +81,7 @@ impl PasswordHashPool {
         source: ClientAddress,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, PasswordError> {
-        let turn = self.turns.take(source).await.ok_or(PasswordError::Busy)?;
+        let turn = self.semaphore.acquire(source).await.ok_or(PasswordError::Busy)?;
         tokio::task::spawn_blocking(move || {
             // Held by the work, not by the request: a client that goes away does not free its memory early.
             let _turn = turn;

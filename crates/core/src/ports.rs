@@ -2,38 +2,38 @@
 
 mod alarms;
 mod api_keys;
-mod assigned;
+mod assignable;
 mod attributes;
 mod audit;
 mod calculated_fields;
 mod dashboards;
-mod device_moves;
+mod device_transfers;
 mod entities;
 mod entity_rows;
 mod error;
 mod events;
-mod in_hand;
+mod housekeeper;
+mod in_flight;
 mod ingest;
 mod journal;
-mod leftovers;
-mod machine;
 mod mail;
 mod ota;
-mod persistent_calls;
 mod profiles;
 mod queues;
 mod relations;
 mod replay;
 mod reprocess;
 mod rpc;
+mod rpc_store;
 mod rule_chains;
 mod rule_nodes;
-mod rule_use;
+mod rule_usage;
 mod rules;
 mod set_aside;
 mod settings;
 mod sign_ins;
 mod sms;
+mod system_info;
 mod timeseries;
 mod values;
 
@@ -42,7 +42,7 @@ pub use alarms::{
     AlarmStore, AlarmTime, AlarmUpdate, MAX_ALARM_ENTITIES,
 };
 pub use api_keys::ApiKeyStore;
-pub use assigned::{
+pub use assignable::{
     AssetFilter, AssignableEntity, AssignableFields, AssignableFieldsMut, AssignableStore, DeviceFilter,
     DeviceStore, EntityViewFilter, EntityViewStore, ImportRow, ImportValueStore,
 };
@@ -50,7 +50,7 @@ pub use attributes::AttributeStore;
 pub use audit::{AuditFilter, AuditScope, AuditStore};
 pub use calculated_fields::{CalculatedFieldFilter, CalculatedFieldStore, FieldScriptTest};
 pub use dashboards::{DashboardFilter, DashboardStore};
-pub use device_moves::{DeviceTransfer, DeviceTransferStore};
+pub use device_transfers::{DeviceTransfer, DeviceTransferStore};
 pub use entities::{
     CustomerStore, DeviceCredentialsStore, EntityStores, LoginAttemptResult, TenantProfileStore, TenantStore,
     UserFilter, UserStore,
@@ -58,7 +58,8 @@ pub use entities::{
 pub use entity_rows::EntityRowStore;
 pub use error::{StoreError, StoreErrorKind, StoreResult};
 pub use events::{EventFilter, EventStore, EventText};
-pub use in_hand::{InFlightNotes, PreviousRunNotes};
+pub use housekeeper::{CleanupPass, HousekeeperStore};
+pub use in_flight::{InFlightNotes, PreviousRunNotes};
 pub use ingest::{
     AttributeEffect, AttributeRow, AttributeSaveStrategy, IngestStore, StateKey, StateRow, StoreEffects,
     TelemetryRow, TelemetrySaveStrategy,
@@ -67,11 +68,8 @@ pub use journal::{
     AppendError, AppendFuture, AppendOrigin, CommitGroup, ConsumerEvent, ConsumerRecords, Journal,
     JournalConsumer, JournalError, Offset, Partition, QueueId,
 };
-pub use leftovers::{CleanupPass, HousekeeperStore};
-pub use machine::{NoSystemInfo, SystemInfoSource, SystemResources};
 pub use mail::{MailMessage, MailSender, NoMails};
 pub use ota::{OTA_PIECE, OtaPackageFilter, OtaPackageStore, OtaScope, OtaTarget, OtaUpdate, OtaUpdateStore};
-pub use persistent_calls::RpcStore;
 pub use profiles::{DeviceProfileStore, EntityProfile, ProfileStore};
 pub use queues::QueueStore;
 pub use relations::{MAX_RELATION_LEVELS, MAX_RELATIONS, RelationEnds, RelationKey, RelationStore};
@@ -81,12 +79,13 @@ pub use rpc::{
     DeviceRpc, DeviceRpcError, DeviceRpcRequest, NoDeviceRpc, NoRestApiResponder, ORIGIN_RUN,
     RestApiResponder,
 };
+pub use rpc_store::RpcStore;
 pub use rule_chains::RuleChainStore;
 pub use rule_nodes::{
     NoRuleNodes, NoScriptTester, RuleNodeCatalog, ScriptLanguage, ScriptTest, ScriptTestError, ScriptTester,
     ScriptUse,
 };
-pub use rule_use::{EntityRuleUsage, NoRuleUsage, RuleUsageCounters, RuleUsageReport, RuleUsageSource};
+pub use rule_usage::{EntityRuleUsage, NoRuleUsage, RuleUsageCounters, RuleUsageReport, RuleUsageSource};
 pub use rules::{NoRuleEngine, RuleEngine};
 pub use set_aside::{
     NoRecordQueue, RecordQueue, SetAsideOutcome, SetAsideQuota, SetAsideRawRecord, SetAsideStore,
@@ -94,6 +93,7 @@ pub use set_aside::{
 pub use settings::SettingsStore;
 pub use sign_ins::{SignInStore, TokenFamily};
 pub use sms::{NoSms, SmsSender};
+pub use system_info::{NoSystemInfo, SystemInfoSource, SystemResources};
 pub use timeseries::{PointsPage, SeriesDeletion, TimeSeriesStore};
 pub use values::{
     ChangeFilter, StoredValue, ValueChange, ValueListener, ValueReadRequest, ValueReader, ValueRemoval,

@@ -8,32 +8,32 @@ mod alarms;
 mod api_keys;
 mod asset_profiles;
 mod assets;
-mod assigned;
+mod assignable;
 mod calculated_fields;
 mod credentials;
 mod customers;
 mod dashboards;
 mod debug;
-mod device_moves;
 mod device_profiles;
 mod devices;
 mod entity_views;
 mod error;
 mod gateway_notices;
+mod housekeeper;
 mod import;
-mod leftovers;
-mod limits;
 mod names;
 mod onboarding;
 mod ota_packages;
 mod profiles;
 mod queues;
+mod quota;
 mod relations;
 mod retention;
 mod rule_chains;
 mod security;
 pub mod seed;
 mod tenant_profiles;
+mod tenant_transfer;
 mod tenants;
 mod user_settings;
 mod users;
@@ -46,19 +46,18 @@ pub use alarms::{AlarmGate, AlarmService};
 pub use api_keys::ApiKeyService;
 pub use asset_profiles::AssetProfileService;
 pub use assets::AssetService;
-pub use assigned::AssignableService;
+pub use assignable::AssignableService;
 pub use calculated_fields::CalculatedFieldService;
 pub use customers::CustomerService;
 pub use dashboards::DashboardService;
-pub use device_moves::TenantTransfer;
 pub use device_profiles::DeviceProfileService;
 pub use devices::{DeviceService, NewCredentials};
 pub use entity_views::EntityViewService;
 pub use error::{ServiceError, ServiceErrorKind, ServiceResult};
+pub use housekeeper::HousekeeperService;
 #[cfg(feature = "fuzzing")]
 pub use import::fuzzing;
 pub use import::{BulkImportService, ImportContext};
-pub use leftovers::HousekeeperService;
 pub use names::{NameConflict, NameSuffix};
 pub use onboarding::{
     ClaimDevicesService, ClaimOptions, ClaimOutcome, DeviceOnboarding, DeviceProvisionService,
@@ -73,6 +72,7 @@ pub use retention::RpcCleanupService;
 pub use rule_chains::{INPUT_NODE, OUTPUT_NODE, RuleChainService};
 pub use security::{SecuritySettingsService, check_password, is_expired};
 pub use tenant_profiles::{ALLOWED_EGRESS, TenantProfileService};
+pub use tenant_transfer::TenantTransfer;
 pub use tenants::TenantService;
 pub use user_settings::{DashboardAction, UserSettingsService};
 pub use users::{ActivationToken, UserService};
@@ -147,7 +147,7 @@ pub struct Services {
     pub entity_views: EntityViewService,
     pub relations: RelationService,
     pub alarms: AlarmService,
-    pub calls: RpcCleanupService,
+    pub rpc_cleanup: RpcCleanupService,
     pub imports: BulkImportService,
     pub actions: EntityActionService,
 }
@@ -177,7 +177,7 @@ impl Services {
             entity_views: EntityViewService::new(&context),
             relations: RelationService::new(&context),
             alarms: AlarmService::new(&context, &actions),
-            calls: RpcCleanupService::new(&context),
+            rpc_cleanup: RpcCleanupService::new(&context),
             imports: BulkImportService::new(&context, &actions),
             actions,
         }

@@ -2,7 +2,7 @@
 
 mod control;
 mod listing;
-mod poll;
+mod long_poll;
 #[cfg(test)]
 mod tests;
 
@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 pub use self::control::{OutboundMessage, OutboundPayload, SessionControl};
 pub use self::listing::{SessionInfo, SessionOrigin, SessionProtocol};
-pub use self::poll::LongPoll;
+pub use self::long_poll::LongPoll;
 use crate::devices::DeviceHandle;
 use crate::downlink::{DeviceLink, Downlink, Subscriptions};
 use crate::events::{EntityChange, EntityListener};
@@ -182,7 +182,7 @@ impl SessionRegistry {
     }
 
     /// Whether a device has a session that wants this.
-    pub fn wants(&self, device: DeviceId, wants: Subscriptions) -> bool {
+    pub fn has_subscriber(&self, device: DeviceId, wants: Subscriptions) -> bool {
         self.shard(device).lock().get(&device).is_some_and(|sessions| {
             sessions
                 .iter()

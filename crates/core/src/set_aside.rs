@@ -15,7 +15,7 @@ use tracing::{error, info, warn};
 use uuid::Uuid;
 
 use crate::clock::SharedClock;
-use crate::in_hand::{InFlightKept, InFlightTracker};
+use crate::in_flight::{InFlightKept, InFlightTracker};
 use crate::options::ByteSize;
 use crate::ports::{
     Offset, Partition, RecordQueue, SetAsideOutcome, SetAsideQuota, SetAsideRawRecord, SetAsideStore,
@@ -66,7 +66,7 @@ pub struct SetAsideService {
     runtime: Handle,
     /// Two who replay the same record at once would replay it twice.
     replaying: Mutex<()>,
-    in_hand: OnceLock<Arc<InFlightTracker>>,
+    in_flight: OnceLock<Arc<InFlightTracker>>,
 }
 
 impl SetAsideService {
@@ -102,14 +102,14 @@ impl SetAsideService {
             },
             runtime: Handle::current(),
             replaying: Mutex::default(),
-            in_hand: OnceLock::new(),
+            in_flight: OnceLock::new(),
         })
     }
 
     /// Has what is replayed suspected no longer.
     pub fn acquit_in(&self, in_hand: &Arc<InFlightTracker>) {
         // The first one stays: there is one in a program.
-        let _ = self.in_hand.set(in_hand.clone());
+        let _ = self.in_flight.set(in_hand.clone());
     }
 
     /// Keeps a record for a reason; durable when it returns, and once however often it is called for the same record. What
@@ -153,7 +153,7 @@ impl SetAsideService {
         })?;
         match kept {
             Ok(kept) => {
-                tell(&info, kept);
+                log_set_aside(&info, kept);
                 Ok(())
             }
             Err(error) if error.kind() == StoreErrorKind::NotFound => {
@@ -192,7 +192,9 @@ impl SetAsideService {
 
     /// A message of a slow lane is suspected by its id, which it keeps.
     fn acquit(&self, record: &[u8]) {
-        let Some(in_hand) = self.in_hand.get() else { return };
+        let Some(in_hand) = self.in_flight.get() else {
+            return;
+        };
         let Ok(record) = JournalRecord::decode(record) else {
             return;
         };
@@ -228,7 +230,7 @@ fn id_of(place: RecordPosition<'_>, bytes: &[u8]) -> SetAsideId {
     SetAsideId(uuid::Builder::from_custom_bytes(mixed.into_bytes()).into_uuid())
 }
 
-fn tell(info: &SetAsideInfo, kept: SetAsideOutcome) {
+fn log_set_aside(info: &SetAsideInfo, kept: SetAsideOutcome) {
     if kept.dropped > 0 {
         counter!(DROPPED).increment(kept.dropped);
         warn!(tenant = %info.tenant_id, dropped = kept.dropped, "dropped the oldest records that were set aside, there is no more room");

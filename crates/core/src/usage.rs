@@ -5,11 +5,11 @@
 //! features whose state has changed. Counts are of the calendar month in UTC, where a point has the time at which its month
 //! begins; and of the hour, under the key with `Hourly` behind it.
 
-mod book;
+mod counter;
 mod entity;
 mod key;
 mod limits;
-mod meter;
+mod store;
 #[cfg(test)]
 mod tests;
 
@@ -21,11 +21,11 @@ use chrono::{DateTime, Datelike as _, NaiveDate};
 use fieldline_model::kv::KvValue;
 use parking_lot::Mutex;
 
-pub use book::{Options, UsageStore};
+pub use counter::UsageCounter;
 pub use entity::{ApiUsageState, usage_id, usage_subject};
 pub use key::{ApiFeature, UsageKey, UsageState, storage_points};
 pub use limits::UsageLimits;
-pub use meter::UsageCounter;
+pub use store::{Options, UsageStore};
 
 const KEYS: usize = UsageKey::ALL.len();
 const FEATURES: usize = ApiFeature::ALL.len();
@@ -138,7 +138,7 @@ impl TenantUsage {
     ) -> UsageReport {
         let mut cycle = self.cycle.lock();
         let mut report = UsageReport::default();
-        cycle.turn(now_ms, &mut report);
+        cycle.roll_over(now_ms, &mut report);
         report.points.clear();
         cycle.go_on(stored);
         let is_new = states.is_empty();
@@ -197,7 +197,7 @@ impl TenantUsage {
     pub fn take_report(&self, urgent_only: bool, now_ms: i64) -> UsageReport {
         let mut cycle = self.cycle.lock();
         let mut report = UsageReport::default();
-        cycle.turn(now_ms, &mut report);
+        cycle.roll_over(now_ms, &mut report);
         for key in UsageKey::ALL {
             if urgent_only && !key.is_urgent() {
                 continue;
@@ -293,7 +293,7 @@ impl UsageCycle {
     }
 
     /// Begins a new month or hour where the time has come; a new month is stored as zeros.
-    fn turn(&mut self, now_ms: i64, report: &mut UsageReport) {
+    fn roll_over(&mut self, now_ms: i64, report: &mut UsageReport) {
         let (month, hour) = (month_of(now_ms), hour_of(now_ms));
         if hour != self.hour {
             self.hour = hour;

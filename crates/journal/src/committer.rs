@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use fieldline_core::ports::{AppendError, Partition};
 
+use crate::append_buffer::{JournalState, WriteBatch};
 use crate::disk::{DiskFile, is_full, write_all_at};
 use crate::format::{BlockHeader, HEADER_BYTES, MAX_ENTRIES, SectionEntry};
 use crate::log::segment_name;
 use crate::options::Durability;
-use crate::pending::{JournalState, WriteBatch};
 use crate::registry::PartitionOffsets;
 use crate::shared::JournalShared;
 
@@ -97,8 +97,8 @@ impl JournalCommitter {
 
     /// Waits for appends or for something else that is due; false when the journal was closed and nothing is left.
     fn wait(&mut self) -> bool {
-        let mut pending = self.shared.pending.lock();
-        if pending.fill.appends > 0 {
+        let mut pending = self.shared.append_buffer.lock();
+        if pending.batch.appends > 0 {
             let crowded = self.crowded_until.take().filter(|_| !pending.closing);
             drop(pending);
             if let Some(until) = crowded {
@@ -119,14 +119,14 @@ impl JournalCommitter {
         pending.sleeping = true;
         self.shared.work.wait_for(&mut pending, due);
         pending.sleeping = false;
-        !pending.closing || pending.fill.appends > 0
+        !pending.closing || pending.batch.appends > 0
     }
 
     /// One round: commits what waits, or looks after what is due.
     pub(crate) fn tick(&mut self) {
         let spare = std::mem::take(&mut self.spare);
         let (mut fill, state) = {
-            let mut pending = self.shared.pending.lock();
+            let mut pending = self.shared.append_buffer.lock();
             let known = self.partitions.len();
             let added = pending.slots.partitions().get(known..);
             self.partitions.extend_from_slice(added.unwrap_or_default());
@@ -141,7 +141,7 @@ impl JournalCommitter {
         };
         if is_due {
             self.last_probe = Instant::now();
-            let state = self.shared.pending.lock().state.clone();
+            let state = self.shared.append_buffer.lock().state.clone();
             self.maintain(&mut fill, state);
         }
         self.spare = fill;
@@ -157,7 +157,7 @@ impl JournalCommitter {
         let outcome = match written {
             Ok(()) => {
                 self.publish();
-                let meters = &self.shared.meters;
+                let meters = &self.shared.metrics;
                 meters.commits.increment(1);
                 meters.appends.increment(fill.appends);
                 meters.bytes.increment(fill.bytes as u64);
@@ -179,12 +179,12 @@ impl JournalCommitter {
         };
         fill.group.complete(outcome);
         let (woken, waiting, is_tight) = {
-            let mut pending = self.shared.pending.lock();
+            let mut pending = self.shared.append_buffer.lock();
             let woken = pending.release(fill.bytes);
-            (woken, pending.waiting, pending.is_tight())
+            (woken, pending.pending_bytes, pending.is_tight())
         };
         self.shared.wake(woken);
-        self.shared.meters.pending_bytes.set(waiting as f64);
+        self.shared.metrics.pending_bytes.set(waiting as f64);
         fill.clear();
         is_tight
     }
@@ -193,9 +193,9 @@ impl JournalCommitter {
     fn maintain(&mut self, fill: &mut WriteBatch, state: JournalState) {
         let is_idle = self.last_block.elapsed() >= IDLE;
         let (capped, is_tight) = {
-            let mut pending = self.shared.pending.lock();
+            let mut pending = self.shared.append_buffer.lock();
             if is_idle {
-                pending.fill.release();
+                pending.batch.free_memory();
             }
             (pending.capped, pending.is_tight())
         };
@@ -204,16 +204,16 @@ impl JournalCommitter {
             self.shared.update_cap();
         }
         if is_idle {
-            fill.release();
+            fill.free_memory();
         }
         let result = match (&state, self.shared.options.durability) {
             (JournalState::Failed(_), _) => return,
             (JournalState::Full, _) => self.probe(),
-            _ if capped => self.make_room(),
+            _ if capped => self.roll_if_consumed(),
             (_, Durability::Interval(every)) if self.is_unsynced() && self.last_sync.elapsed() >= every => {
                 self.sync()
             }
-            (_, Durability::Fsync | Durability::Interval(_)) if is_idle => self.mark(),
+            (_, Durability::Fsync | Durability::Interval(_)) if is_idle => self.write_sync_marker(),
             _ => return,
         };
         if let Err(CommitFailure::Failed(why)) = result {
@@ -292,7 +292,7 @@ impl JournalCommitter {
             let mut first = self.offsets.get(&partition).copied().unwrap_or(0);
             ends.push((partition, first));
             let mut rest = buffer.bytes.as_slice();
-            for cut in &buffer.cuts {
+            for cut in &buffer.sections {
                 let (section, after) = rest.split_at(cut.bytes.min(rest.len()));
                 rest = after;
                 let entry = SectionEntry {
@@ -345,7 +345,7 @@ impl JournalCommitter {
         let capped = {
             let mut log = self.shared.log.lock();
             log.publish(self.segment, self.length, &self.offsets, &self.changed);
-            self.shared.meters.log_bytes.set(log.bytes() as f64);
+            self.shared.metrics.log_bytes.set(log.bytes() as f64);
             log.bytes() >= self.shared.options.max_bytes.0
         };
         self.offsets.extend(self.changed.drain(..));
@@ -364,7 +364,7 @@ impl JournalCommitter {
             .sync()
             .map_err(|error| CommitFailure::Failed(self.context("fdatasync", &error)))?;
         self.last_sync = Instant::now();
-        self.shared.meters.fsync_seconds.record(self.last_sync - started);
+        self.shared.metrics.fsync_seconds.record(self.last_sync - started);
         self.synced_through = self.next_sequence - 1;
         Ok(())
     }
@@ -394,7 +394,7 @@ impl JournalCommitter {
 
     /// Leaves the full state once there is room again, which is tried by writing: a quota shows in no statistics.
     fn probe(&mut self) -> Result<(), CommitFailure> {
-        self.make_room()?;
+        self.roll_if_consumed()?;
         let needed = self.shared.options.min_free_disk.0;
         let needed = needed + needed / 4 + PROBE_BYTES as u64;
         let disk = self.shared.disk.as_ref();
@@ -411,8 +411,8 @@ impl JournalCommitter {
         let _ = disk.remove(PROBE_FILE);
         if has_room {
             tracing::info!("journal accepts appends again");
-            self.shared.meters.refusing.set(0.0);
-            let mut pending = self.shared.pending.lock();
+            self.shared.metrics.refusing.set(0.0);
+            let mut pending = self.shared.append_buffer.lock();
             if pending.state == JournalState::Full {
                 pending.state = JournalState::Open;
             }
@@ -423,7 +423,7 @@ impl JournalCommitter {
     }
 
     /// Ends a segment early once nobody needs its records, so that its space can be given back.
-    fn make_room(&mut self) -> Result<(), CommitFailure> {
+    fn roll_if_consumed(&mut self) -> Result<(), CommitFailure> {
         if !self.has_consumed_bulk() {
             return Ok(());
         }
@@ -457,7 +457,7 @@ impl JournalCommitter {
 
     /// Makes the last block durable and says so in an empty one. Damage to what was written last is then known from an
     /// unfinished write.
-    fn mark(&mut self) -> Result<(), CommitFailure> {
+    fn write_sync_marker(&mut self) -> Result<(), CommitFailure> {
         if self.is_unsynced() {
             self.sync()?;
         }
@@ -476,7 +476,7 @@ impl JournalCommitter {
 
     fn refuse(&self, state: JournalState, why: &str) {
         let log_bytes = self.shared.log.lock().bytes();
-        let mut pending = self.shared.pending.lock();
+        let mut pending = self.shared.append_buffer.lock();
         let is_new = match &pending.state {
             JournalState::Open => true,
             JournalState::Full => state != JournalState::Full,
@@ -490,7 +490,7 @@ impl JournalCommitter {
         if !is_new {
             return;
         }
-        self.shared.meters.refusing.set(1.0);
+        self.shared.metrics.refusing.set(1.0);
         self.shared.wake_all();
         if state == JournalState::Full {
             tracing::warn!(reason = why, "journal refuses appends, the disk is full");
@@ -509,8 +509,8 @@ impl JournalCommitter {
 
     /// Makes everything durable and lets the consumers finish.
     pub(crate) fn end(mut self) {
-        let has_failed = matches!(self.shared.pending.lock().state, JournalState::Failed(_));
-        if !has_failed && let Err(CommitFailure::Failed(why)) = self.mark() {
+        let has_failed = matches!(self.shared.append_buffer.lock().state, JournalState::Failed(_));
+        if !has_failed && let Err(CommitFailure::Failed(why)) = self.write_sync_marker() {
             tracing::error!(reason = why, "the end of the journal may not be on the disk");
         }
         self.shared.log.lock().close();
@@ -525,12 +525,12 @@ impl Drop for JournalCommitter {
         if !std::thread::panicking() {
             return;
         }
-        let mut pending = self.shared.pending.lock();
+        let mut pending = self.shared.append_buffer.lock();
         pending.reject_appends(JournalState::Failed("the journal's thread has panicked".into()));
         let fill = pending.take(WriteBatch::default());
         drop(pending);
         drop(fill);
-        self.shared.meters.refusing.set(1.0);
+        self.shared.metrics.refusing.set(1.0);
         self.shared.log.lock().close();
         self.shared.ended.send_replace(true);
         self.shared.wake_all();

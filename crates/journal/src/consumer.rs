@@ -19,8 +19,8 @@ use tokio::time::{Instant, sleep_until};
 use crate::error::{DamageReport, ReadError, failed, invalid};
 use crate::format::{HEADER_BYTES, SectionEntry};
 use crate::log::segment_name;
+use crate::segment_reader::SegmentReader;
 use crate::shared::JournalShared;
-use crate::walk::SegmentReader;
 
 /// One member of a group.
 pub(crate) struct GroupMember {
@@ -50,7 +50,7 @@ impl GroupMember {
                 .map(|(partition, next)| PartitionCursor {
                     partition,
                     next,
-                    place: None,
+                    position: None,
                     rest: None,
                     entries: Vec::new(),
                     paused: None,
@@ -68,13 +68,13 @@ impl GroupMember {
             let Some(cursor) = self.cursors.get_mut(self.turn) else {
                 break;
             };
-            if cursor.is_paused() {
+            if cursor.update_pause() {
                 continue;
             }
             match cursor.read(&self.shared, max_bytes) {
                 Ok(Some(records)) => {
                     self.shared
-                        .meters
+                        .metrics
                         .delivered_bytes
                         .increment(records.bytes.len() as u64);
                     return Some(ConsumerEvent::Records(records));
@@ -135,7 +135,7 @@ impl JournalConsumer for GroupMember {
         shared.log.lock().check(partition, offset.0)?;
         if cursor.next != offset.0 {
             cursor.next = offset.0;
-            cursor.place = None;
+            cursor.position = None;
             cursor.rest = None;
         }
         Ok(())
@@ -162,7 +162,7 @@ struct PartitionCursor {
     partition: Partition,
     next: u64,
     /// The block to go on from; `None` until it was looked for.
-    place: Option<SegmentPosition>,
+    position: Option<SegmentPosition>,
     /// Records that were read already, with the offset after them: what did not fit into the last delivery.
     rest: Option<(Bytes, u64)>,
     entries: Vec<SectionEntry>,
@@ -172,7 +172,7 @@ struct PartitionCursor {
 struct SegmentPosition {
     segment: u64,
     position: u64,
-    walk: SegmentReader,
+    reader: SegmentReader,
 }
 
 /// Whether to look at the next block.
@@ -182,7 +182,7 @@ enum ReadProgress {
 }
 
 impl PartitionCursor {
-    fn is_paused(&mut self) -> bool {
+    fn update_pause(&mut self) -> bool {
         self.paused = self.paused.filter(|end| *end > Instant::now());
         self.paused.is_some()
     }
@@ -207,7 +207,7 @@ impl PartitionCursor {
         };
         if length == 0 {
             // Read again by the next try, not skipped.
-            self.place = None;
+            self.position = None;
             let place = self.partition;
             return Err(JournalError::Corrupt(format!(
                 "the records of partition {place} from {} on do not add up",
@@ -232,7 +232,7 @@ impl PartitionCursor {
         let mut out = Vec::new();
         let mut reached = self.next;
         while reached < shared.log.lock().end(self.partition) {
-            match self.step(shared, max_bytes, &mut reached, &mut out) {
+            match self.read_block(shared, max_bytes, &mut reached, &mut out) {
                 Ok(ReadProgress::Next) => {}
                 Ok(ReadProgress::Enough) => break,
                 // What was read before is good; the failure will show again.
@@ -244,16 +244,16 @@ impl PartitionCursor {
     }
 
     /// Reads one block, or goes to the next segment.
-    fn step(
+    fn read_block(
         &mut self,
         shared: &JournalShared,
         max_bytes: usize,
         reached: &mut u64,
         out: &mut Vec<u8>,
     ) -> Result<ReadProgress, JournalError> {
-        let Some(place) = &mut self.place else {
+        let Some(place) = &mut self.position else {
             let segment = self.find(shared, *reached)?;
-            self.place = open(shared, segment)?;
+            self.position = open(shared, segment)?;
             return Ok(ReadProgress::Next);
         };
         let (bounds, holder) = {
@@ -265,7 +265,7 @@ impl PartitionCursor {
         };
         let Some(bounds) = bounds else {
             // Deleted, because it held nothing more of this partition that the group still needs.
-            self.place = None;
+            self.position = None;
             return Ok(ReadProgress::Next);
         };
         if place.position >= bounds.length {
@@ -275,13 +275,13 @@ impl PartitionCursor {
             let Some(onward) = onward else {
                 return Ok(ReadProgress::Enough);
             };
-            self.place = open(shared, onward)?;
+            self.position = open(shared, onward)?;
             return Ok(ReadProgress::Next);
         }
         let (segment, position) = (place.segment, place.position);
         let report = |error| report(shared, segment, position, error);
         let header = place
-            .walk
+            .reader
             .head(position, bounds.length, &mut self.entries)
             .map_err(report)?;
         let mut at = position + (HEADER_BYTES + header.table_bytes()) as u64;
@@ -297,7 +297,7 @@ impl PartitionCursor {
                 return Ok(ReadProgress::Enough);
             }
             let before = out.len();
-            if let Err(error) = place.walk.section(start, entry, out) {
+            if let Err(error) = place.reader.section(start, entry, out) {
                 out.truncate(before);
                 return Err(report(error));
             }
@@ -340,7 +340,7 @@ fn open(shared: &JournalShared, segment: u64) -> Result<Option<SegmentPosition>,
         Ok(file) => Ok(Some(SegmentPosition {
             segment,
             position: 0,
-            walk: SegmentReader::new(file, shared.log_number),
+            reader: SegmentReader::new(file, shared.log_number),
         })),
         Err(error) if error.kind() == io::ErrorKind::NotFound && !shared.log.lock().holds(segment) => {
             Ok(None)

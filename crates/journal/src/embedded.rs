@@ -14,6 +14,8 @@ use fieldline_model::record::RecordBatch;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Notify, watch};
 
+use crate::append_buffer::AppendBuffer;
+use crate::backpressure::watch;
 use crate::committer::{JournalCommitter, PROBE_FILE};
 use crate::consumer::GroupMember;
 use crate::disk::{JournalDisk, LockedDirectory};
@@ -21,8 +23,6 @@ use crate::error::{failed, invalid};
 use crate::log::{DurableLog, segment_id, segment_name};
 use crate::metrics::JournalMetrics;
 use crate::options::Options;
-use crate::pending::AppendBuffer;
-use crate::pressure::watch;
 use crate::recovery::{RecoveredLog, recover};
 use crate::registry::QueueRegistry;
 use crate::shared::JournalShared;
@@ -76,7 +76,7 @@ impl EmbeddedJournal {
     }
 
     fn stop(&self) {
-        let mut pending = self.shared.pending.lock();
+        let mut pending = self.shared.append_buffer.lock();
         pending.closing = true;
         drop(pending);
         self.shared.wake_all();
@@ -166,13 +166,13 @@ fn start(
         log_number: registry.log,
         registry: Mutex::new(registry),
         log: Mutex::new(log),
-        pending: Mutex::new(pending),
+        append_buffer: Mutex::new(pending),
         work: Condvar::new(),
         room: Notify::new(),
         internal_room: Notify::new(),
-        waiting: AtomicUsize::new(0),
+        waiting_senders: AtomicUsize::new(0),
         ended: watch::Sender::new(false),
-        meters,
+        metrics: meters,
     });
     shared.delete_consumed();
     shared.update_cap();
@@ -216,7 +216,7 @@ impl Journal for EmbeddedJournal {
         let mut registry = self.shared.registry.lock();
         let queue = registry.open_queue(self.shared.disk.as_ref(), name, partitions)?;
         let mut log = self.shared.log.lock();
-        let mut pending = self.shared.pending.lock();
+        let mut pending = self.shared.append_buffer.lock();
         log.add_queues(registry.queues.len());
         for queue in registry.queues.iter().skip(pending.slots.queues()) {
             pending.slots.add_queue(queue.partitions);
@@ -246,7 +246,7 @@ impl Journal for EmbeddedJournal {
         if records.as_bytes().len() > limit {
             return Err(AppendError::TooLarge { limit });
         }
-        let mut pending = self.shared.pending.lock();
+        let mut pending = self.shared.append_buffer.lock();
         let group = pending.add(partition, records, origin)?;
         let wake = std::mem::take(&mut pending.sleeping);
         drop(pending);
@@ -266,13 +266,13 @@ impl Journal for EmbeddedJournal {
             tokio::pin!(notified);
             notified.as_mut().enable();
             {
-                let mut pending = self.shared.pending.lock();
+                let mut pending = self.shared.append_buffer.lock();
                 if pending.is_ready(origin) {
                     return;
                 }
                 pending.apply_backpressure(origin);
             }
-            let _waiting = RoomWaiter::among(&self.shared.waiting);
+            let _waiting = RoomWaiter::among(&self.shared.waiting_senders);
             notified.await;
         }
     }
@@ -312,7 +312,7 @@ impl Journal for EmbeddedJournal {
     }
 
     fn refusal(&self) -> Option<AppendError> {
-        self.shared.pending.lock().refusal()
+        self.shared.append_buffer.lock().refusal()
     }
 
     async fn close(&self) {

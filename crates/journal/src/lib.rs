@@ -22,28 +22,28 @@
 //!   refused as busy until there is room. What the platform itself appends may go beyond by [`Options::internal_reserve`],
 //!   because the log often shrinks only after that.
 
+mod append_buffer;
+mod backpressure;
 mod committer;
 mod consumer;
 mod disk;
 mod embedded;
 mod error;
 pub mod format;
-mod hand_file;
+mod in_flight_file;
 mod log;
 pub mod metrics;
 mod options;
-mod pending;
-mod pressure;
 mod recovery;
 mod registry;
 mod reserve;
+mod segment_reader;
 mod shared;
 mod textfile;
-mod walk;
 
 #[cfg(test)]
 mod tests;
 
 pub use embedded::EmbeddedJournal;
-pub use hand_file::InFlightFile;
+pub use in_flight_file::InFlightFile;
 pub use options::{Durability, Options};

@@ -2,7 +2,7 @@
 
 use metrics::{Counter, Gauge, Histogram, Unit};
 
-use crate::pressure::BackpressureCause;
+use crate::backpressure::BackpressureCause;
 
 /// Appends that became durable.
 pub const APPENDS: &str = "fieldline_journal_appends_total";

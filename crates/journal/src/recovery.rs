@@ -20,7 +20,7 @@ use crate::error::{DamageReport, ReadError, failed};
 use crate::format::{BadBlock, BlockHeader, HEADER_BYTES, MAGIC, SectionEntry};
 use crate::log::{LogSegment, segment_id, segment_name};
 use crate::registry::{PartitionOffsets, QueueRegistry};
-use crate::walk::SegmentReader;
+use crate::segment_reader::SegmentReader;
 
 /// Read at once when sections are checked or damage is searched through.
 const CHUNK_BYTES: usize = 1 << 20;

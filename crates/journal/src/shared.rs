@@ -9,11 +9,11 @@ use std::sync::atomic::AtomicUsize;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Notify, watch};
 
+use crate::append_buffer::{AppendBuffer, WakeTargets};
 use crate::disk::JournalDisk;
 use crate::log::{DurableLog, segment_name};
 use crate::metrics::JournalMetrics;
 use crate::options::Options;
-use crate::pending::{AppendBuffer, WakeTargets};
 use crate::registry::QueueRegistry;
 
 pub(crate) struct JournalShared {
@@ -22,7 +22,7 @@ pub(crate) struct JournalShared {
     pub(crate) log_number: u64,
     pub(crate) registry: Mutex<QueueRegistry>,
     pub(crate) log: Mutex<DurableLog>,
-    pub(crate) pending: Mutex<AppendBuffer>,
+    pub(crate) append_buffer: Mutex<AppendBuffer>,
     /// Wakes the committer.
     pub(crate) work: Condvar,
     /// Wakes devices whose append was refused as busy.
@@ -30,10 +30,10 @@ pub(crate) struct JournalShared {
     /// Wakes others whose append was.
     pub(crate) internal_room: Notify,
     /// How many wait for that.
-    pub(crate) waiting: AtomicUsize,
+    pub(crate) waiting_senders: AtomicUsize,
     /// True once the committer has ended.
     pub(crate) ended: watch::Sender<bool>,
-    pub(crate) meters: JournalMetrics,
+    pub(crate) metrics: JournalMetrics,
 }
 
 impl JournalShared {
@@ -73,10 +73,10 @@ impl JournalShared {
     /// Slows appends down while the log has its largest size, and takes note of what was given back of the reserve.
     pub(crate) fn update_cap(&self) {
         let log = self.log.lock();
-        self.meters.log_bytes.set(log.bytes() as f64);
-        let mut pending = self.pending.lock();
+        self.metrics.log_bytes.set(log.bytes() as f64);
+        let mut pending = self.append_buffer.lock();
         let woken = pending.update_log_size(log.bytes());
-        self.meters.reserve_bytes.set(pending.reserve.used() as f64);
+        self.metrics.reserve_bytes.set(pending.reserve.used() as f64);
         drop(pending);
         drop(log);
         self.wake(woken);

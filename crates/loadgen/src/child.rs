@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal};
 
+use crate::cleanup::{register_child, try_wait_child};
 use crate::cli::WithParentArgs;
 use crate::error::{LoadError, LoadResult};
-use crate::leftovers::{register_child, try_wait_child};
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 const STOP_TIMEOUT: Duration = Duration::from_secs(15);

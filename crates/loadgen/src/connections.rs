@@ -93,7 +93,7 @@ pub(crate) fn run(args: &ConnectionsArgs) -> LoadResult<bool> {
         seed: 0,
         opening: args.opening,
         not_before_ms: 0,
-        patience: Duration::from_secs(30),
+        reply_timeout: Duration::from_secs(30),
     };
     let settle = Duration::from_secs_f64(args.settle);
     wait_until_idle(pid, settle)?;

@@ -7,22 +7,22 @@ use mio::{Events, Poll, Token};
 
 use crate::error::LoadError;
 use client::{ClientStage, SimulatedClient};
+use state::{LoadPhase, LoadState};
 use timer::TimerFd;
-use world::{LoadPhase, LoadState};
 
 mod client;
 mod http;
-mod link;
 mod mqtt;
 mod plan;
 mod run;
+mod socket;
+mod state;
 mod tally;
 mod timer;
 mod traffic;
-mod world;
 
-pub use link::ClientTls;
 pub use plan::{AlarmLoad, DeviceProtocol, LoadPace, LoadPlan};
+pub use socket::ClientTls;
 pub use tally::{DeviceTally, LoadInterval, LoadTotals};
 
 /// Messages in flight on a connection in open loop, at most.
@@ -49,7 +49,7 @@ pub struct LoadEngine {
     poll: Poll,
     timer: TimerFd,
     clients: Vec<SimulatedClient>,
-    world: LoadState,
+    state: LoadState,
 }
 
 impl LoadEngine {
@@ -74,7 +74,7 @@ impl LoadEngine {
             poll,
             timer,
             clients,
-            world,
+            state: world,
         })
     }
 
@@ -91,7 +91,7 @@ impl LoadEngine {
         let mut known = 0;
         let mut told = Instant::now();
         loop {
-            let settled = self.world.connected + self.world.refused;
+            let settled = self.state.connected + self.state.refused;
             if settled != known {
                 known = settled;
                 heard_of = Instant::now();
@@ -99,28 +99,28 @@ impl LoadEngine {
             if settled >= count {
                 break;
             }
-            if heard_of.elapsed() > self.plan.patience {
+            if heard_of.elapsed() > self.plan.reply_timeout {
                 return Err(LoadError::Engine(format!(
                     "{} of {} connections are open, and nothing was heard for {} s",
-                    self.world.connected,
+                    self.state.connected,
                     count,
-                    self.plan.patience.as_secs()
+                    self.plan.reply_timeout.as_secs()
                 )));
             }
-            while self.world.opened < count && self.world.opened - settled < self.plan.opening.max(1) {
-                let index = self.world.opened;
+            while self.state.opened < count && self.state.opened - settled < self.plan.opening.max(1) {
+                let index = self.state.opened;
                 self.open(index)
                     .map_err(|error| LoadError::Engine(format!("connection {index}: {error}")))?;
-                self.world.opened += 1;
+                self.state.opened += 1;
             }
             self.wait(&mut events, Duration::from_millis(100))?;
             if told.elapsed() > Duration::from_secs(1) {
                 told = Instant::now();
-                progress(self.world.connected);
+                progress(self.state.connected);
             }
         }
-        match &self.world.first_refusal {
-            Some(reason) if self.world.connected == 0 => Err(LoadError::Engine(format!(
+        match &self.state.first_refusal {
+            Some(reason) if self.state.connected == 0 => Err(LoadError::Engine(format!(
                 "none of {count} connections was accepted: {reason}"
             ))),
             _ => Ok(started.elapsed()),
@@ -130,9 +130,9 @@ impl LoadEngine {
     /// Connections that are open, and those that were refused with the first reason.
     pub fn connected(&self) -> (usize, usize, Option<&str>) {
         (
-            self.world.connected,
-            self.world.refused,
-            self.world.first_refusal.as_deref(),
+            self.state.connected,
+            self.state.refused,
+            self.state.first_refusal.as_deref(),
         )
     }
 
@@ -152,10 +152,10 @@ impl LoadEngine {
             }
             let asked = Instant::now();
             while self.in_flight() > 0 {
-                if asked.elapsed() > self.plan.patience {
+                if asked.elapsed() > self.plan.reply_timeout {
                     return Err(LoadError::Engine(format!(
                         "warm-up messages were not acknowledged within {} s",
-                        self.plan.patience.as_secs()
+                        self.plan.reply_timeout.as_secs()
                     )));
                 }
                 self.wait(&mut events, Duration::from_millis(50))?;
@@ -166,7 +166,7 @@ impl LoadEngine {
 
     /// What each device has sent and got acknowledged in the last load, in the order of the tokens.
     pub fn devices(&self) -> &[DeviceTally] {
-        &self.world.devices
+        &self.state.devices
     }
 
     /// The plan it runs.
@@ -176,28 +176,28 @@ impl LoadEngine {
 
     /// When the last load began and until when its messages are dated, in milliseconds since 1970, the end excluded.
     pub fn span(&self) -> (i64, i64) {
-        let last = self.world.devices.iter().map(|device| device.last_ts).max();
-        let begin = self.world.started_ms;
+        let last = self.state.devices.iter().map(|device| device.last_ts).max();
+        let begin = self.state.started_ms;
         (begin, last.unwrap_or(begin).max(begin) + 1)
     }
 
     /// Ends all connections as devices do.
     pub fn disconnect(&mut self) {
-        self.world.phase = LoadPhase::Quiet;
+        self.state.phase = LoadPhase::Quiet;
         let mqtt = matches!(self.plan.protocol, DeviceProtocol::Mqtt { .. });
-        self.world.output.clear();
-        mqtt::put_disconnect(&mut self.world.output);
+        self.state.output.clear();
+        mqtt::put_disconnect(&mut self.state.output);
         for client in &mut self.clients {
             // A packet that is half written cannot be followed by another.
             if let (true, ClientStage::Ready, false, Some(link)) =
-                (mqtt, client.stage, client.is_blocked, client.link.as_mut())
+                (mqtt, client.stage, client.is_blocked, client.socket.as_mut())
             {
                 // The connection is closed in any case.
-                let _ = link.write(&self.world.output).and_then(|_| link.flush());
+                let _ = link.write(&self.state.output).and_then(|_| link.flush());
             }
             client.close();
         }
-        self.world.connected = 0;
+        self.state.connected = 0;
     }
 
     fn in_flight(&self) -> u64 {

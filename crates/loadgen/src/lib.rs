@@ -8,13 +8,13 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 mod child;
+mod cleanup;
 mod cli;
 mod connections;
 pub mod devices;
 pub mod engine;
 pub mod error;
 pub mod latency;
-mod leftovers;
 pub mod limit;
 pub mod metrics;
 pub mod payload;
@@ -29,10 +29,10 @@ mod telemetry;
 pub mod verify;
 mod workers;
 
+use cleanup::CleanupPath;
+pub use cleanup::clean_up_and_exit;
 pub use cli::{BenchCommand, ConnectionsArgs, LimitArgs, ScenarioArgs, TelemetryArgs, WithParentArgs};
 use error::{LoadError, LoadResult};
-use leftovers::CleanupPath;
-pub use leftovers::clean_up_and_exit;
 
 /// A bare HTTP handler that appends to the journal, which only the platform can give: listens on the address, keeps its
 /// journal in the directory, tells where it listens and serves until the process ends.

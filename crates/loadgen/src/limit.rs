@@ -45,9 +45,9 @@ struct LimitServerLoop {
     peers: Vec<Option<LimitPeer>>,
     free: Vec<usize>,
     /// Slots that were left in this turn; events that are still to be handled may mean them.
-    left: Vec<usize>,
+    closed_slots: Vec<usize>,
     /// Slots that were not read from because too much waits for the disk.
-    held: Vec<usize>,
+    paused_slots: Vec<usize>,
     generation: u32,
     committer: Option<GroupCommitter>,
     input: Vec<u8>,
@@ -102,8 +102,8 @@ impl LimitServerLoop {
             is_accepting_late: false,
             peers: Vec::new(),
             free: Vec::new(),
-            left: Vec::new(),
-            held: Vec::new(),
+            closed_slots: Vec::new(),
+            paused_slots: Vec::new(),
             generation: 0,
             committer,
             input: vec![0; READ_BYTES],
@@ -135,7 +135,7 @@ impl LimitServerLoop {
                 }
             }
         }
-        self.free.append(&mut self.left);
+        self.free.append(&mut self.closed_slots);
         match &mut self.committer {
             Some(committer) => committer.commit(),
             None => Ok(()),
@@ -191,7 +191,7 @@ impl LimitServerLoop {
             }
             if self.committer.as_ref().is_some_and(GroupCommitter::is_full) {
                 if !std::mem::replace(&mut peer.is_held, true) {
-                    self.held.push(slot);
+                    self.paused_slots.push(slot);
                 }
                 return;
             }
@@ -242,7 +242,7 @@ impl LimitServerLoop {
         if let Some(committer) = &mut self.committer {
             committer.recycle(done);
         }
-        for slot in std::mem::take(&mut self.held) {
+        for slot in std::mem::take(&mut self.paused_slots) {
             if let Some(Some(peer)) = self.peers.get_mut(slot) {
                 peer.is_held = false;
             }
@@ -268,7 +268,7 @@ impl LimitServerLoop {
         if let Some(peer) = self.peers.get_mut(slot)
             && peer.take().is_some()
         {
-            self.left.push(slot);
+            self.closed_slots.push(slot);
         }
     }
 }

@@ -10,10 +10,10 @@ use rustls::{ClientConfig, RootCertStore};
 use ureq::http::Uri;
 
 use crate::child::{OwnServer, own_server};
+use crate::cleanup::CleanupPath;
 use crate::cli::TargetArgs;
 use crate::engine::ClientTls;
 use crate::error::{LoadError, LoadResult};
-use crate::leftovers::CleanupPath;
 use crate::process::pid_listening_on;
 use crate::rest::{RestClient, RestTarget};
 

@@ -265,7 +265,7 @@ impl<'a> TelemetryRun<'a> {
             seed: load.seed,
             opening: load.warm_up_pack,
             not_before_ms: self.not_before_ms,
-            patience: self.args.report.patience().min(MAX_REPLY_TIMEOUT),
+            reply_timeout: self.args.report.patience().min(MAX_REPLY_TIMEOUT),
         })
     }
 

@@ -21,7 +21,7 @@ const MAX_EXAMPLES: usize = 5;
 
 /// Devices found short after which the others are left for later: a server that still stores has better things to do than
 /// to be asked in vain.
-const SHORT_A_ROUND: usize = 32;
+const MAX_SHORT_PER_ROUND: usize = 32;
 
 /// The pauses before short devices are asked for again.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -73,7 +73,7 @@ pub fn verify(
     loop {
         let is_last = begin.elapsed() >= patience;
         let complete_before = expected.len() - short.len();
-        let enough = if is_last { usize::MAX } else { SHORT_A_ROUND };
+        let enough = if is_last { usize::MAX } else { MAX_SHORT_PER_ROUND };
         let round = count_round(client, &query, expected, &short, workers, enough, &|complete| {
             progress(complete_before + complete);
         });

@@ -270,7 +270,7 @@ async fn measure(name: &str, messages: usize, profiles: usize, parts: Option<Vec
                 rest_calls: Arc::new(NoRestApiResponder),
                 activity: activity.clone(),
                 usage: UsageStore::new(world.stores.clone(), series.clone(), clock.clone()),
-                uplink: uplink.clone(),
+                producer: uplink.clone(),
                 egress: Default::default(),
                 runtime: tokio::runtime::Handle::current(),
                 service_id: "bench".into(),

@@ -21,16 +21,16 @@
 
 mod calculated_field;
 mod codec;
+mod condition;
+mod condition_spec;
 mod convert;
 mod details;
 mod device_profile;
 mod evaluate;
-mod expression;
 mod parse;
 mod predicate;
 mod rules;
 mod schedule;
-mod span;
 mod state;
 #[cfg(test)]
 mod tests;

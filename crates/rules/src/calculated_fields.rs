@@ -30,9 +30,9 @@ mod codec;
 mod describe;
 mod field;
 mod geofencing;
+mod input;
 mod interval;
 mod metric;
-mod need;
 mod number;
 mod outcome;
 pub mod perimeter;
@@ -54,7 +54,7 @@ pub use fieldline_model::entity::calculated_field::{
     AggregationFunction, CalculatedFieldLimits, FieldConfigError, OutputStrategy, OutputStrategyType,
     RelationLevel,
 };
-pub use need::{FieldInput, FieldInputKind, FieldInputRole, FieldInputSource};
+pub use input::{FieldInput, FieldInputKind, FieldInputRole, FieldInputSource};
 pub use number::rolling_number;
 pub use outcome::{
     FieldEvaluationError, FieldOutcome, IntervalAnswer, IntervalQuery, Output, OutputKind, OutputRow,

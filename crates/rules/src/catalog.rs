@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::bounds::CompileAllowance;
 use crate::calculated_fields;
 use crate::chain;
-use crate::registry::{self, NodeType};
+use crate::node_types::{self, NodeType};
 use crate::script_pool::{ScriptPool, ScriptRefusal};
 use crate::services::NodeServices;
 
@@ -33,7 +33,7 @@ impl NodeTypeCatalog {
     pub fn new(services: Arc<NodeServices>) -> Self {
         Self {
             services,
-            descriptors: registry::all().map(describe).collect(),
+            descriptors: node_types::all().map(describe).collect(),
         }
     }
 }
@@ -60,7 +60,7 @@ impl RuleNodeCatalog for NodeTypeCatalog {
     }
 
     fn upgrade(&self, class: &str, version: i32, configuration: Value) -> Result<(i32, Value), String> {
-        Ok(match registry::find(class) {
+        Ok(match node_types::find(class) {
             Some(node_type) if version < node_type.version => {
                 (node_type.version, (node_type.upgrade)(version, configuration))
             }
@@ -78,7 +78,7 @@ impl RuleNodeCatalog for NodeTypeCatalog {
 }
 
 fn describe(node: &NodeType) -> ComponentDescriptor {
-    let class = format!("{}{}", registry::PREFIX, node.class);
+    let class = format!("{}{}", node_types::PREFIX, node.class);
     ComponentDescriptor {
         id: ComponentDescriptorId::of_class(&class),
         created_time: 0,

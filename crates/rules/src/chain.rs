@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::bounds::CompileAllowance;
 use crate::node::{CONFIGURATION, ConnectionLabel, Node, NodeInitContext};
-use crate::registry::{self, NodeType};
+use crate::node_types::{self, NodeType};
 use crate::services::NodeServices;
 
 /// Makes a node of a chain, or says why it cannot run.
@@ -149,7 +149,7 @@ impl CompiledChain {
                     name: node.name.as_str().into(),
                     class: node
                         .node_type
-                        .strip_prefix(registry::PREFIX)
+                        .strip_prefix(node_types::PREFIX)
                         .unwrap_or(&node.node_type)
                         .into(),
                     node: match kept {
@@ -247,7 +247,7 @@ pub(crate) fn make(
     allowance: &CompileAllowance,
 ) -> Result<Arc<dyn Node>, String> {
     let node_type =
-        registry::find(&node.node_type).ok_or_else(|| format!("unknown node type `{}`", node.node_type))?;
+        node_types::find(&node.node_type).ok_or_else(|| format!("unknown node type `{}`", node.node_type))?;
     allowance
         .take(&node.configuration)
         .map_err(|error| error.to_string())?;

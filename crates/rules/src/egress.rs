@@ -70,7 +70,7 @@ impl EgressRegistry {
     /// The way out for a tenant.
     pub fn tenant_egress(self: &Arc<Self>, tenant: TenantId) -> Egress {
         Egress::guarded(Arc::new(TenantEgressSource {
-            book: Arc::clone(self),
+            registry: Arc::clone(self),
             tenant,
         }))
     }
@@ -132,13 +132,13 @@ impl EntityListener for EgressRegistry {
 }
 
 struct TenantEgressSource {
-    book: Arc<EgressRegistry>,
+    registry: Arc<EgressRegistry>,
     tenant: TenantId,
 }
 
 impl EgressSource for TenantEgressSource {
     fn rules(&self) -> EgressFuture<'_, Result<Arc<EgressRules>, String>> {
-        Box::pin(self.book.rules(self.tenant))
+        Box::pin(self.registry.rules(self.tenant))
     }
 }
 

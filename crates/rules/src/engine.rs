@@ -25,13 +25,13 @@ use tokio::runtime::Handle;
 use tracing::{error, info};
 
 use crate::accounts::{MailTokenCache, StoredServiceAccounts};
-use crate::book::{ChainRegistry, ChainRegistryListener};
+use crate::chain_registry::{ChainRegistry, ChainRegistryListener};
 use crate::egress::EgressRegistry;
 use crate::events::{DebugLimit, EventRecorder};
 use crate::external::ExternalNodeSettings;
 use crate::lanes::{LANE_QUEUE, LaneOptions, SlowLanes};
 use crate::originators::OriginatorCache;
-use crate::push::RuleMessageProducer;
+use crate::producer::RuleMessageProducer;
 use crate::script_pool::ScriptPool;
 use crate::services::NodeServices;
 use crate::stats::QueueCounts;
@@ -119,7 +119,7 @@ pub struct EngineDependencies {
     /// What external nodes of all tenants may connect to beyond public addresses.
     pub egress: EgressRules,
     /// The journal's queues.
-    pub uplink: QueueProducer,
+    pub producer: QueueProducer,
     /// Where what waits is run.
     pub runtime: Handle,
     /// Name of this server.
@@ -131,7 +131,7 @@ pub struct EngineShared {
     /// What nodes work with.
     pub services: Arc<NodeServices>,
     /// The chains.
-    pub book: Arc<ChainRegistry>,
+    pub chains: Arc<ChainRegistry>,
     /// Takes events.
     pub events: Arc<EventRecorder>,
 }
@@ -181,7 +181,7 @@ impl QueueHandle {
     /// A queue that tenants share.
     pub fn shared(name: &str, partitions: u16, strategy: QueueStrategy, lanes: &Arc<SlowLanes>) -> Arc<Self> {
         let queue = Self::of(name, partitions, strategy, QueueRole::Shared(lanes.clone()));
-        lanes.know_queue(&queue);
+        lanes.register_queue(&queue);
         queue
     }
 
@@ -216,9 +216,9 @@ type QueueKey = (TenantId, String);
 
 /// The rule engine.
 pub struct RuleEngineService {
-    common: Arc<EngineShared>,
-    pusher: Arc<RuleMessageProducer>,
-    uplink: QueueProducer,
+    shared: Arc<EngineShared>,
+    message_producer: Arc<RuleMessageProducer>,
+    queue_producer: QueueProducer,
     main: Arc<QueueHandle>,
     queues: Mutex<HashMap<QueueKey, Arc<QueueHandle>>>,
     /// Queues that were deleted: their workers go on with what is in them, and with what comes if they return.
@@ -235,7 +235,7 @@ impl RuleEngineService {
         let originators = OriginatorCache::new(deps.stores.clone(), options.cached_originators);
         let lanes = SlowLanes::new(&options.lanes);
         let pusher = Arc::new(RuleMessageProducer::new(
-            deps.uplink.clone(),
+            deps.producer.clone(),
             originators.clone(),
             lanes.clone(),
         ));
@@ -294,22 +294,22 @@ impl RuleEngineService {
         let book = ChainRegistry::new(services.clone(), events.clone());
         deps.events.listen(originators);
         deps.events.listen(Arc::new(ChainRegistryListener(book.clone())));
-        let partitions = deps.uplink.partitions();
+        let partitions = deps.producer.partitions();
         let main = QueueHandle::shared(MAIN_QUEUE, partitions, QueueStrategy::default(), &lanes);
         Arc::new(Self {
-            common: Arc::new(EngineShared {
+            shared: Arc::new(EngineShared {
                 services,
-                book,
+                chains: book,
                 events,
             }),
-            pusher,
+            message_producer: pusher,
             queues: Mutex::new(HashMap::from([(
                 (TenantId::NULL, MAIN_QUEUE.to_owned()),
                 main.clone(),
             )])),
             main,
             retired: Mutex::default(),
-            uplink: deps.uplink,
+            queue_producer: deps.producer,
             opening: tokio::sync::Mutex::default(),
             lanes,
             mail_tokens,
@@ -318,8 +318,8 @@ impl RuleEngineService {
     }
 
     /// What its workers share.
-    pub fn common(&self) -> &Arc<EngineShared> {
-        &self.common
+    pub fn shared(&self) -> &Arc<EngineShared> {
+        &self.shared
     }
 
     /// Access to the mail account in the settings.
@@ -328,13 +328,13 @@ impl RuleEngineService {
     }
 
     /// Takes messages.
-    pub fn pusher(&self) -> Arc<RuleMessageProducer> {
-        self.pusher.clone()
+    pub fn message_producer(&self) -> Arc<RuleMessageProducer> {
+        self.message_producer.clone()
     }
 
     /// The workers of the main queue.
     pub fn main_processors(&self) -> ProcessorFactory {
-        self.main.processors(&self.common)
+        self.main.processors(&self.shared)
     }
 
     /// Opens the queues that are configured and not open yet, brings the strategies of those that are up to date, and
@@ -345,7 +345,7 @@ impl RuleEngineService {
     pub async fn open_queues(&self, ingest: &IngestService) -> Result<(), IngestStartError> {
         let _one = self.opening.lock().await;
         self.open_lanes(ingest).await?;
-        let configured = self.common.services.stores.queues.of_all_tenants().await?;
+        let configured = self.shared.services.stores.queues.of_all_tenants().await?;
         let mut gone: Vec<QueueKey> = self.queues.lock().keys().cloned().collect();
         for queue in configured {
             let key = (queue.tenant_id, queue.name.clone());
@@ -360,7 +360,7 @@ impl RuleEngineService {
             if !(tenant.is_null() && name == MAIN_QUEUE) {
                 // What it still holds is processed: its workers stay until the program ends.
                 info!(%tenant, queue = name, "queue is gone, its messages go to the main queue");
-                self.uplink.close_other(tenant, &name);
+                self.queue_producer.close_other(tenant, &name);
                 let key = (tenant, name);
                 let handle = self.queues.lock().remove(&key);
                 self.retired.lock().extend(handle.map(|handle| (key, handle)));
@@ -377,15 +377,15 @@ impl RuleEngineService {
     /// Starts the lanes, if there are to be any or there is something in them, and lets messages be diverted from here on.
     async fn open_lanes(&self, ingest: &IngestService) -> Result<(), IngestStartError> {
         let count = self.options.lanes.count;
-        let is_stored = self.uplink.stored().iter().any(|key| *key == lane_key());
+        let is_stored = self.queue_producer.stored().iter().any(|key| *key == lane_key());
         if self.lanes.are_open() || (count == 0 && !is_stored) {
             return Ok(());
         }
         let uplink = self
-            .uplink
+            .queue_producer
             .open_unrouted(TenantId::NULL, LANE_QUEUE, count.clamp(1, 64))?;
         let handle = QueueHandle::lane(uplink.partitions(), &self.lanes);
-        let (processors, workers) = (handle.processors(&self.common), uplink.partitions());
+        let (processors, workers) = (handle.processors(&self.shared), uplink.partitions());
         ingest
             .add_slow_queue("lane", &uplink, processors, workers)
             .await?;
@@ -408,8 +408,8 @@ impl RuleEngineService {
     /// # Errors
     /// The stores or the journal failed.
     pub async fn route_queues(&self) -> Result<(), IngestStartError> {
-        for queue in self.common.services.stores.queues.of_all_tenants().await? {
-            self.uplink
+        for queue in self.shared.services.stores.queues.of_all_tenants().await? {
+            self.queue_producer
                 .open_other(queue.tenant_id, &queue.name, partitions_of(&queue))?;
         }
         Ok(())
@@ -422,18 +422,18 @@ impl RuleEngineService {
     /// The stores or the journal failed.
     pub async fn drain_deleted_queues(&self, ingest: &IngestService) -> Result<(), IngestStartError> {
         let _one = self.opening.lock().await;
-        for key in self.uplink.stored() {
+        for key in self.queue_producer.stored() {
             if key == lane_key() || self.queues.lock().contains_key(&key) {
                 continue;
             }
-            let uplink = self.uplink.open_unrouted(key.0, &key.1, 1)?;
+            let uplink = self.queue_producer.open_unrouted(key.0, &key.1, 1)?;
             if !ingest.holds_something(&uplink).await? {
                 ingest.release(&uplink).await?;
                 continue;
             }
             info!(tenant = %key.0, queue = key.1, "queue is gone and not empty, it is emptied");
             let handle = self.handle(&key, uplink.partitions(), QueueStrategy::default());
-            let processors = handle.processors(&self.common);
+            let processors = handle.processors(&self.shared);
             ingest
                 .add_queue(&key.1, &uplink, processors, self.options.queue_workers)
                 .await?;
@@ -461,14 +461,16 @@ impl RuleEngineService {
         queue: &Queue,
         ingest: &IngestService,
     ) -> Result<(), IngestStartError> {
-        let uplink = self.uplink.open_other(key.0, &key.1, partitions_of(queue))?;
+        let uplink = self
+            .queue_producer
+            .open_other(key.0, &key.1, partitions_of(queue))?;
         if let Some(handle) = self.retired.lock().remove(&key) {
             *handle.strategy.write() = QueueStrategy::of(queue);
             self.queues.lock().insert(key, handle);
             return Ok(());
         }
         let handle = self.handle(&key, uplink.partitions(), QueueStrategy::of(queue));
-        let processors = handle.processors(&self.common);
+        let processors = handle.processors(&self.shared);
         ingest
             .add_queue(&key.1, &uplink, processors, self.options.queue_workers)
             .await?;
@@ -492,8 +494,8 @@ impl RuleEngineService {
 
     /// Ends what works by itself, and scripts; the queues end with the journal.
     pub fn stop(&self) {
-        self.common.book.stop();
-        self.common.services.scripts.stop();
+        self.shared.chains.stop();
+        self.shared.services.scripts.stop();
     }
 }
 
@@ -532,7 +534,7 @@ impl EntityListener for QueueListener {
             self.engine.lanes.forget(tenant);
         }
         let (engine, ingest) = (self.engine.clone(), self.ingest.clone());
-        self.engine.common.services.runtime.spawn(async move {
+        self.engine.shared.services.runtime.spawn(async move {
             if let Err(error) = engine.open_queues(&ingest).await {
                 error!(%error, "cannot open the queues of the rule engine");
             }

@@ -4,14 +4,14 @@
 //! in the entity's own partition: news about it, or about other entities that the field looks at, goes there as a
 //! message of its own ([`FieldTask`]).
 
-pub mod entry;
-pub mod news;
+pub mod event;
+pub mod registered_field;
 
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use fieldline_core::events::EntityChange;
-use fieldline_core::in_hand::{InFlightTracker, LoadInHand, LoadNote};
+use fieldline_core::in_flight::{InFlightTracker, LoadInHand, LoadNote};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{CalculatedFieldFilter, StoreError, StoreErrorKind, StoreResult};
 use fieldline_model::entity::CalculatedField;
@@ -22,12 +22,12 @@ use fieldline_model::{CalculatedFieldId, EntityId, EntityKey, EntityType, Tenant
 use rustc_hash::{FxHashMap, FxHashSet};
 use tracing::warn;
 
-pub use self::entry::{DependencySource, FieldDependency, FieldLogic, RegisteredField};
-pub use self::news::{FIELD_MESSAGE, FieldEvent, FieldEventKind, FieldTask, ProfilePage};
+pub use self::event::{FIELD_MESSAGE, FieldEvent, FieldEventKind, FieldTask, ProfilePage};
+pub use self::registered_field::{DependencySource, FieldDependency, FieldLogic, RegisteredField};
+use crate::deletions::{Deletion, DeletionLog};
 use crate::events::{EventRecorder, LifecycleChange};
-use crate::gone::{Deletion, DeletionLog};
 use crate::services::NodeServices;
-use crate::tenants::{StaleParts, TenantCache, TenantEpoch, TenantLoader};
+use crate::tenant_cache::{StaleParts, TenantCache, TenantEpoch, TenantLoader};
 
 const PAGE: u32 = 1000;
 static GATE: LogGate = LogGate::new(1);
@@ -60,8 +60,8 @@ impl TenantFields {
                 .push(entry.clone());
             let (mut owner, mut relations) = (false, false);
             let mut sources = FxHashSet::default();
-            for watch in &entry.watches {
-                match &watch.of {
+            for watch in &entry.dependencies {
+                match &watch.source {
                     DependencySource::Own => {}
                     DependencySource::Entity(entity) => {
                         sources.insert(*entity);
@@ -153,8 +153,8 @@ pub struct FieldRegistry {
     services: Arc<NodeServices>,
     events: Arc<EventRecorder>,
     tenants: TenantCache<TenantFields, CalculatedFieldId>,
-    gone: Arc<DeletionLog>,
-    in_hand: OnceLock<Arc<InFlightTracker>>,
+    deletions: Arc<DeletionLog>,
+    in_flight: OnceLock<Arc<InFlightTracker>>,
 }
 
 impl FieldRegistry {
@@ -164,15 +164,15 @@ impl FieldRegistry {
             services,
             events,
             tenants: TenantCache::default(),
-            gone,
-            in_hand: OnceLock::new(),
+            deletions: gone,
+            in_flight: OnceLock::new(),
         })
     }
 
     /// Has it noted what is compiled, and leaves out what the process has died of.
     pub(crate) fn note_loads(&self, in_hand: &Arc<InFlightTracker>) {
         // Whoever calls it twice changes nothing.
-        let _ = self.in_hand.set(in_hand.clone());
+        let _ = self.in_flight.set(in_hand.clone());
     }
 
     /// What is known of a tenant's fields now; whoever keeps them asks again once it no longer holds.
@@ -189,10 +189,10 @@ impl FieldRegistry {
     }
 
     /// Workers drop the states of fields that are no more.
-    fn note_gone(&self, before: Option<&TenantFields>, now: &TenantFields) {
+    fn record_deletions(&self, before: Option<&TenantFields>, now: &TenantFields) {
         for entry in before.into_iter().flat_map(TenantFields::all) {
             if now.get(entry.id).is_none() {
-                self.gone.note(Deletion::Keeper(entry.id.0));
+                self.deletions.note(Deletion::Keeper(entry.id.0));
             }
         }
     }
@@ -209,7 +209,7 @@ impl FieldRegistry {
             Ok(note) => {
                 let entry = RegisteredField::new(field, limits);
                 if let Some(note) = note {
-                    note.done();
+                    note.finish();
                 }
                 entry
             }
@@ -237,7 +237,7 @@ impl FieldRegistry {
         tenant: TenantId,
         field: &CalculatedField,
     ) -> Result<Option<LoadNote>, Box<str>> {
-        let Some((in_hand, id)) = self.in_hand.get().zip(field.id) else {
+        let Some((in_hand, id)) = self.in_flight.get().zip(field.id) else {
             return Ok(None);
         };
         let load = LoadInHand {
@@ -276,7 +276,7 @@ impl FieldRegistry {
     pub fn on_change(self: &Arc<Self>, change: EntityChange) {
         match change {
             EntityChange::CalculatedFieldChanged(tenant, entity, field) => {
-                self.tenants.mark(tenant, Some(field));
+                self.tenants.mark_stale(tenant, Some(field));
                 let book = Arc::clone(self);
                 self.services.runtime.spawn(async move {
                     if let Err(error) = book.start(tenant, entity, field).await {
@@ -284,10 +284,10 @@ impl FieldRegistry {
                     }
                 });
             }
-            EntityChange::TenantSaved(tenant) => self.tenants.mark(tenant, None),
+            EntityChange::TenantSaved(tenant) => self.tenants.mark_stale(tenant, None),
             EntityChange::TenantProfileChanged(_) => {
                 for tenant in self.tenants.all() {
-                    self.tenants.mark(tenant, None);
+                    self.tenants.mark_stale(tenant, None);
                 }
             }
             EntityChange::TenantDeleted(tenant) => {
@@ -305,7 +305,7 @@ impl FieldRegistry {
         }
         let task = FieldTask {
             field: Some(field),
-            news: FieldEvent {
+            event: FieldEvent {
                 subject: EntityKey { tenant, entity },
                 change: FieldEventKind::Started,
                 msg: new_uuid(),
@@ -364,8 +364,8 @@ impl TenantLoader<TenantFields, CalculatedFieldId> for FieldRegistry {
         Ok(TenantFields::of(fields, ttl_seconds))
     }
 
-    fn in_force(&self, tenant: TenantId, before: Option<&TenantFields>, now: &Arc<TenantFields>) {
-        self.note_gone(before, now);
+    fn activate(&self, tenant: TenantId, before: Option<&TenantFields>, now: &Arc<TenantFields>) {
+        self.record_deletions(before, now);
         for entry in before.into_iter().flat_map(TenantFields::all) {
             if now.get(entry.id).is_none_or(|other| !Arc::ptr_eq(entry, other)) {
                 self.services.scripts.cancel_owner(tenant, entry.id.into());
@@ -393,9 +393,9 @@ pub async fn push(
 ) -> StoreResult<()> {
     use futures::{StreamExt as _, TryStreamExt as _};
     const AT_ONCE: usize = 64;
-    const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+    const PUSH_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(60);
     const PAUSE: std::time::Duration = std::time::Duration::from_millis(200);
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + PUSH_TIMEOUT;
     let one = |message: fieldline_model::message::QueueMessage| async move {
         loop {
             match services.engine.push(tenant, message.clone()).await {

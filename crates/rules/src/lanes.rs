@@ -96,7 +96,7 @@ struct TenantLane {
     marked: Option<Instant>,
     counts: LaneCounts,
     /// When it was last told that messages were given up.
-    told: Option<Instant>,
+    notified_at: Option<Instant>,
 }
 
 impl TenantLane {
@@ -132,7 +132,7 @@ struct LaneReservation<'a> {
 
 impl LaneReservation<'_> {
     /// From here on the lane gives it back, also where nobody waits for the append any more, unless that fails.
-    async fn go_to(&mut self, appending: AppendFuture) -> Result<(), AppendError> {
+    async fn commit(&mut self, appending: AppendFuture) -> Result<(), AppendError> {
         self.is_used = true;
         let appended = appending.await;
         self.is_used = appended.is_ok();
@@ -167,8 +167,8 @@ pub struct SlowLanes {
     /// The settings.
     pub options: LaneOptions,
     /// Where messages go, and where each lane ended when it was opened.
-    uplink: OnceLock<(QueueProducer, Vec<Offset>)>,
-    book: Mutex<LaneAccounting>,
+    producer: OnceLock<(QueueProducer, Vec<Offset>)>,
+    accounting: Mutex<LaneAccounting>,
     /// Tenants that are slow, or were when somebody last looked.
     slow: AtomicUsize,
     queues: RwLock<FxHashMap<Arc<str>, Weak<QueueHandle>>>,
@@ -179,8 +179,8 @@ impl SlowLanes {
     pub fn new(options: &LaneOptions) -> Arc<Self> {
         Arc::new(Self {
             options: options.clone(),
-            uplink: OnceLock::new(),
-            book: Mutex::default(),
+            producer: OnceLock::new(),
+            accounting: Mutex::default(),
             slow: AtomicUsize::new(0),
             queues: RwLock::default(),
         })
@@ -189,12 +189,12 @@ impl SlowLanes {
     /// Lets messages be diverted from here on.
     pub fn open(&self, uplink: QueueProducer, ends: Vec<Offset>) {
         // Whoever opens them twice opens the same queue.
-        let _ = self.uplink.set((uplink, ends));
+        let _ = self.producer.set((uplink, ends));
     }
 
     /// Whether a record was in its lane before the lanes were opened, and so counted by nobody.
     pub fn is_from_before(&self, partition: Partition, offset: Offset) -> bool {
-        match self.uplink.get() {
+        match self.producer.get() {
             Some((_, ends)) => ends
                 .get(usize::from(partition.index))
                 .is_some_and(|end| offset < *end),
@@ -204,11 +204,11 @@ impl SlowLanes {
 
     /// Whether messages can be diverted.
     pub fn are_open(&self) -> bool {
-        self.uplink.get().is_some()
+        self.producer.get().is_some()
     }
 
     /// Notes a queue that tenants share: by its strategies, what came from it is tried again.
-    pub fn know_queue(&self, queue: &Arc<QueueHandle>) {
+    pub fn register_queue(&self, queue: &Arc<QueueHandle>) {
         self.queues
             .write()
             .insert(queue.name.clone(), Arc::downgrade(queue));
@@ -229,7 +229,7 @@ impl SlowLanes {
         if !self.has_slow() {
             return false;
         }
-        let mut book = self.book.lock();
+        let mut book = self.accounting.lock();
         let Some(lane) = book.tenants.get_mut(&tenant) else {
             return false;
         };
@@ -244,7 +244,7 @@ impl SlowLanes {
     /// A tenant is slow from here on for a while.
     pub fn mark_slow(&self, tenant: TenantId) {
         let now = Instant::now();
-        let mut book = self.book.lock();
+        let mut book = self.accounting.lock();
         let lane = book.tenants.entry(tenant).or_default();
         match lane.slow_until {
             Some(until) if now < until => return,
@@ -270,7 +270,7 @@ impl SlowLanes {
     #[must_use]
     pub fn try_reserve(&self, tenant: TenantId, bytes: u64) -> bool {
         let bytes = bytes + MESSAGE_BYTES;
-        let mut book = self.book.lock();
+        let mut book = self.accounting.lock();
         let has_room = self.has_room(&mut book, tenant, bytes);
         if has_room {
             self.add(&mut book, tenant, bytes);
@@ -290,7 +290,7 @@ impl SlowLanes {
     #[must_use]
     pub fn try_reserve_note(&self, tenant: TenantId, bytes: u64) -> bool {
         let bytes = bytes + MESSAGE_BYTES;
-        let mut book = self.book.lock();
+        let mut book = self.accounting.lock();
         let has_room = self.has_room(&mut book, tenant, bytes);
         if has_room {
             book.bytes += bytes;
@@ -302,7 +302,7 @@ impl SlowLanes {
     /// A message that went on in the background has ended.
     pub fn release_note(&self, tenant: TenantId, bytes: u64) {
         let bytes = bytes + MESSAGE_BYTES;
-        let mut book = self.book.lock();
+        let mut book = self.accounting.lock();
         book.bytes = book.bytes.saturating_sub(bytes);
         if let Some(lane) = book.tenants.get_mut(&tenant) {
             lane.bytes = lane.bytes.saturating_sub(bytes);
@@ -324,13 +324,13 @@ impl SlowLanes {
 
     /// Notes a message that a lane held when the program started.
     pub fn count_existing(&self, tenant: TenantId, bytes: u64) {
-        self.add(&mut self.book.lock(), tenant, bytes + MESSAGE_BYTES);
+        self.add(&mut self.accounting.lock(), tenant, bytes + MESSAGE_BYTES);
     }
 
     /// A message has left its lane, or never came there.
     pub fn release(&self, tenant: TenantId, bytes: u64) {
         let bytes = bytes + MESSAGE_BYTES;
-        let mut book = self.book.lock();
+        let mut book = self.accounting.lock();
         book.bytes = book.bytes.saturating_sub(bytes);
         if let Some(lane) = book.tenants.get_mut(&tenant) {
             lane.messages = lane.messages.saturating_sub(1);
@@ -341,7 +341,7 @@ impl SlowLanes {
 
     /// How many messages of a tenant its lane holds, or is about to.
     pub fn messages(&self, tenant: TenantId) -> u64 {
-        let book = self.book.lock();
+        let book = self.accounting.lock();
         book.tenants.get(&tenant).map_or(0, |lane| lane.messages)
     }
 
@@ -356,7 +356,7 @@ impl SlowLanes {
         records: &RecordBatch,
         patience: Duration,
     ) -> Result<AppendFuture, AppendError> {
-        let Some((uplink, _)) = self.uplink.get() else {
+        let Some((uplink, _)) = self.producer.get() else {
             return Err(AppendError::Closed);
         };
         let deadline = tokio::time::Instant::now() + patience;
@@ -396,7 +396,7 @@ impl SlowLanes {
         }
         let mut room = self.room(tenant, bytes)?;
         let appending = self.append(tenant, &records, patience).await?;
-        room.go_to(appending).await?;
+        room.commit(appending).await?;
         self.note(tenant, |counts| counts.diverted += 1);
         metrics::counter!("fieldline_rules_diverted_total").increment(1);
         Ok(())
@@ -412,7 +412,7 @@ impl SlowLanes {
         diverted: &DivertedRecord<'_>,
         patience: Duration,
     ) -> Result<(), DivertError> {
-        let Some((uplink, _)) = self.uplink.get() else {
+        let Some((uplink, _)) = self.producer.get() else {
             return Err(AppendError::Closed.into());
         };
         let mut records = RecordBatch::new();
@@ -424,7 +424,7 @@ impl SlowLanes {
         let deadline = tokio::time::Instant::now() + patience;
         loop {
             let appending = uplink.push(deadline, lane_subject(tenant), &records).await?;
-            match room.go_to(appending).await {
+            match room.commit(appending).await {
                 Err(AppendError::DiskFull) if tokio::time::Instant::now() < deadline => {
                     tokio::time::sleep(RETRY_PAUSE).await;
                 }
@@ -448,33 +448,33 @@ impl SlowLanes {
 
     /// Counts what became of messages of a tenant, and what they took.
     pub fn note(&self, tenant: TenantId, change: impl FnOnce(&mut LaneCounts)) {
-        let mut book = self.book.lock();
+        let mut book = self.accounting.lock();
         change(&mut book.tenants.entry(tenant).or_default().counts);
     }
 
     /// Counts a message that was given up; returns how many there were where the tenant is to be told, which is not each time.
     pub fn note_given_up(&self, tenant: TenantId) -> Option<u64> {
         let now = Instant::now();
-        let mut book = self.book.lock();
+        let mut book = self.accounting.lock();
         let lane = book.tenants.entry(tenant).or_default();
         lane.counts.given_up += 1;
-        let is_due = lane.told.is_none_or(|told| now - told >= NOTIFY_INTERVAL);
+        let is_due = lane.notified_at.is_none_or(|told| now - told >= NOTIFY_INTERVAL);
         if is_due {
-            lane.told = Some(now);
+            lane.notified_at = Some(now);
         }
         is_due.then_some(lane.counts.given_up)
     }
 
     /// What was counted of tenants since the program started.
     pub fn counts(&self) -> Vec<(TenantId, LaneCounts)> {
-        let book = self.book.lock();
+        let book = self.accounting.lock();
         let counts = book.tenants.iter().map(|(tenant, lane)| (*tenant, lane.counts));
         counts.collect()
     }
 
     /// Forgets a tenant that is no more, unless its lane holds something.
     pub fn forget(&self, tenant: TenantId) {
-        if let hash_map::Entry::Occupied(lane) = self.book.lock().tenants.entry(tenant)
+        if let hash_map::Entry::Occupied(lane) = self.accounting.lock().tenants.entry(tenant)
             && lane.get().messages == 0
             && lane.remove().slow_until.is_some()
         {

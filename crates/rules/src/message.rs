@@ -50,7 +50,7 @@ pub struct RuleMessage {
     /// Where the output nodes of the chain it is in lead back to.
     pub callers: Option<Arc<ChainCaller>>,
     /// Calculated fields that have led to it, so that they do not go round in circles.
-    pub fields: Option<Arc<[Uuid]>>,
+    pub previous_fields: Option<Arc<[Uuid]>>,
     /// What the node that it is at has used for it.
     pub budget: EvaluationBudget,
 }
@@ -84,7 +84,9 @@ impl RuleMessage {
             ttl_seconds,
             callers,
             moves,
-        } = way.and_then(|way| read_way(&way)).unwrap_or_default();
+        } = way
+            .and_then(|way| decode_routing_header(&way))
+            .unwrap_or_default();
         Self {
             id: message.id,
             ts: message.ts,
@@ -99,7 +101,7 @@ impl RuleMessage {
             hops,
             moves,
             callers,
-            fields: fields.map(|ids| ids.split(',').filter_map(|id| id.parse().ok()).collect()),
+            previous_fields: fields.map(|ids| ids.split(',').filter_map(|id| id.parse().ok()).collect()),
             budget: EvaluationBudget::new(),
         }
     }
@@ -128,12 +130,12 @@ impl RuleMessage {
     /// The message as it waits in a queue.
     pub fn to_message(&self) -> QueueMessage {
         let mut metadata = self.meta.to_metadata();
-        if let Some(fields) = &self.fields {
+        if let Some(fields) = &self.previous_fields {
             let ids: Vec<String> = fields.iter().map(Uuid::to_string).collect();
             metadata.set(PREVIOUS_FIELDS_KEY, ids.join(","));
         }
         if self.hops > 0 || self.moves > 0 || self.ttl_seconds > 0 || self.callers.is_some() {
-            metadata.set(ROUTING_HEADER_KEY, write_way(self));
+            metadata.set(ROUTING_HEADER_KEY, encode_routing_header(self));
         }
         QueueMessage {
             id: self.id,
@@ -170,7 +172,7 @@ impl RuleMessage {
 /// Most callers that a queued message remembers.
 const MAX_CALLERS: usize = 64;
 
-fn write_way(msg: &RuleMessage) -> String {
+fn encode_routing_header(msg: &RuleMessage) -> String {
     let mut way = format!("{};{};", msg.hops, msg.ttl_seconds);
     let callers = std::iter::successors(msg.callers.as_deref(), |caller| caller.callers.as_deref());
     for caller in callers.take(MAX_CALLERS) {
@@ -194,10 +196,10 @@ struct RoutingHeader {
 /// How often nodes have put a queued message into a queue.
 pub(crate) fn moves_of(message: &QueueMessage) -> u32 {
     let way = message.metadata.get(ROUTING_HEADER_KEY);
-    way.and_then(read_way).map_or(0, |way| way.moves)
+    way.and_then(decode_routing_header).map_or(0, |way| way.moves)
 }
 
-fn read_way(way: &str) -> Option<RoutingHeader> {
+fn decode_routing_header(way: &str) -> Option<RoutingHeader> {
     let mut parts = way.split(';');
     let hops = parts.next()?.parse().ok()?;
     let ttl_seconds = parts.next()?.parse().ok()?;

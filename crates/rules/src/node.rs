@@ -24,7 +24,7 @@ use crate::script_pool::{ScriptCaller, ScriptPool, ScriptRefusal};
 use crate::services::NodeServices;
 pub use crate::worker::effects::{AttributeValues, TelemetryValues};
 use crate::worker::marks::EffectSource;
-use crate::worker::parts::WorkerState;
+use crate::worker::worker_state::WorkerState;
 
 /// Name of the connection that a message leaves a node through. Compared regardless of case.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -337,7 +337,7 @@ pub struct NodeContext<'a> {
     pub node: RuleNodeId,
     /// Now, milliseconds.
     pub now_ms: i64,
-    pub(crate) parts: &'a mut WorkerState,
+    pub(crate) worker_state: &'a mut WorkerState,
 }
 
 /// What becomes of what is saved.
@@ -347,11 +347,13 @@ impl NodeContext<'_> {
     /// Stores or shows values of one time because of a message. What was stored before the message was done again is not
     /// stored again.
     pub fn save_telemetry(&mut self, msg: &RuleMessage, row: TelemetryValues) {
-        let points = match row.parts.history {
+        let points = match row.strategy.history {
             true => storage_points(kv::count(&row.values).into(), row.ttl_seconds.into()),
             false => 0,
         };
-        let is_new = self.parts.save_telemetry(EffectSource::of(msg, self.node.0), row);
+        let is_new = self
+            .worker_state
+            .save_telemetry(EffectSource::of(msg, self.node.0), row);
         if is_new && points > 0 {
             self.count(UsageKey::StorageDataPoints, points);
         }
@@ -359,58 +361,58 @@ impl NodeContext<'_> {
 
     /// The same for attributes.
     pub fn save_attributes(&mut self, msg: &RuleMessage, values: AttributeValues) {
-        self.parts
+        self.worker_state
             .save_attributes(EffectSource::of(msg, self.node.0), values);
     }
 
     /// Tells the device of shared attributes that it saves, once they are stored.
     pub fn notify_device(&mut self, subject: EntityKey, scope: AttributeScope, values: Bytes) {
-        self.parts.effects.notify_device(subject, scope, values);
+        self.worker_state.effects.notify_device(subject, scope, values);
     }
 
     /// Whether the tenant may use a feature.
     pub fn may_use(&mut self, feature: ApiFeature) -> bool {
-        self.parts.meter.allows(self.tenant, feature)
+        self.worker_state.meter.allows(self.tenant, feature)
     }
 
     /// Counts what the tenant uses.
     pub fn count(&mut self, key: UsageKey, count: u64) {
-        self.parts.meter.add(self.tenant, key, count);
+        self.worker_state.meter.add(self.tenant, key, count);
     }
 
     /// What the node keeps under a number for an entity.
     pub fn state(&self, subject: EntityKey, number: u64) -> Option<Bytes> {
-        self.parts.states.get(&self.key(subject, number))
+        self.worker_state.states.get(&self.key(subject, number))
     }
 
     /// Keeps something for an entity, durable together with what the message does. Where `due_ms` is given, [`Node::handle_due`] is
     /// called at that time. At most 1 MiB; together with the entity's other ones bounded by the caller.
     pub fn set_state(&mut self, subject: EntityKey, number: u64, due_ms: Option<i64>, value: &[u8]) {
         let key = self.key(subject, number);
-        self.parts.set_state(key, due_ms, value);
+        self.worker_state.set_state(key, due_ms, value);
     }
 
     /// Keeps it no longer.
     pub fn clear_state(&mut self, subject: EntityKey, number: u64) {
         let key = self.key(subject, number);
-        self.parts.clear_state(&key);
+        self.worker_state.clear_state(&key);
     }
 
     /// Whether what is kept for the entity is kept in the partition that is being worked on. Where not, a node that keeps
     /// something returns [`NodeResult::Home`].
     pub fn owns(&self, subject: EntityKey) -> bool {
-        self.parts.owns(subject)
+        self.worker_state.owns(subject)
     }
 
     /// Tells calculated fields and alarm rules that values have changed.
-    pub fn notify_fields(&mut self, update: crate::feed::ValueUpdate<'_>) {
-        self.parts.notify_fields(update);
+    pub fn notify_fields(&mut self, update: crate::value_update::ValueUpdate<'_>) {
+        self.worker_state.notify_fields(update);
     }
 
     fn key(&self, subject: EntityKey, number: u64) -> StateKey {
         StateKey {
             subject,
-            keeper: self.node.0,
+            owner: self.node.0,
             number,
         }
     }

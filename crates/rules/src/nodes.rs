@@ -5,26 +5,26 @@ pub(crate) mod derived;
 mod enrichment;
 pub(crate) mod entities;
 mod external;
-pub(crate) mod fence;
 mod filter;
 mod flow;
+pub(crate) mod geofence;
 pub(crate) mod json_path;
-mod kept;
-mod later;
-pub(crate) mod part;
-pub(crate) mod pattern;
+mod message_codec;
+pub(crate) mod message_part;
+mod pending_limiter;
 mod profile;
 pub(crate) mod regex;
 pub(crate) mod relations;
 pub(crate) mod script;
 pub(crate) mod text;
+pub(crate) mod text_template;
 pub(crate) mod time;
 mod transformation;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
-use crate::registry::NodeType;
+use crate::node_types::NodeType;
 
 /// All of them, group by group.
 pub const GROUPS: &[&[NodeType]] = &[

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use fieldline_core::events::{EntityChange, EntityListener};
-use fieldline_core::in_hand::{InFlightTracker, LoadInHand};
+use fieldline_core::in_flight::{InFlightTracker, LoadInHand};
 use fieldline_core::ports::{EntityStores, StoreResult};
 use fieldline_model::{
     AssetId, AssetProfileId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityKey, EntityType,
@@ -71,7 +71,7 @@ impl OriginatorProfile {
             };
             let compiled = AlarmRuleSet::from_device_profile(&self.data);
             if let Some(note) = note {
-                note.done();
+                note.finish();
             }
             compiled
                 .inspect_err(
@@ -88,7 +88,7 @@ pub struct OriginatorCache {
     stores: EntityStores,
     known: Cache<EntityKey, Arc<Originator>>,
     profiles: Cache<(TenantId, Uuid), (Arc<str>, Arc<OriginatorProfile>)>,
-    in_hand: OnceLock<Arc<InFlightTracker>>,
+    in_flight: OnceLock<Arc<InFlightTracker>>,
 }
 
 impl OriginatorCache {
@@ -98,14 +98,14 @@ impl OriginatorCache {
             stores,
             known: Cache::new(cached.max(64)),
             profiles: Cache::new(4096),
-            in_hand: OnceLock::new(),
+            in_flight: OnceLock::new(),
         })
     }
 
     /// Has it noted whose alarm rules are compiled, and leaves out those that the process has died of.
     pub(crate) fn note_loads(&self, in_hand: &Arc<InFlightTracker>) {
         // Whoever calls it twice changes nothing.
-        let _ = self.in_hand.set(in_hand.clone());
+        let _ = self.in_flight.set(in_hand.clone());
     }
 
     /// The originator, if it is in memory.
@@ -187,7 +187,7 @@ impl OriginatorCache {
                     .map(Into::into),
                 data: profile.profile_data,
                 alarm_rules: OnceLock::new(),
-                load: self.in_hand.get().map(|in_hand| {
+                load: self.in_flight.get().map(|in_hand| {
                     let load = LoadInHand {
                         tenant,
                         id: id.0,

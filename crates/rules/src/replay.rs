@@ -40,15 +40,15 @@ use self::plan::ReplayPlan;
 use self::play::{ReplayError, ReplayProgress, ReplayRun};
 use self::record::ReplayRecord;
 pub use self::reprocess::FieldReprocessor;
-use crate::book::TenantChains;
 use crate::bounds::CompileAllowance;
 use crate::chain::{self, CompiledChain};
+use crate::chain_registry::TenantChains;
 use crate::engine::EngineShared;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeContext, NodeResult};
-use crate::registry::{self, ComponentType};
+use crate::node_types::{self, ComponentType};
 use crate::services::NodeServices;
-use crate::worker::watch::NodeActivityLog;
+use crate::worker::node_activity::NodeActivityLog;
 
 /// Replays that run at the same time.
 const MAX_CONCURRENT_REPLAYS: usize = 2;
@@ -63,7 +63,7 @@ const NOT_EXECUTED: [&str; 4] = [
 
 /// Whether nodes of a class do in a replay what they do.
 fn is_executed(class: &str) -> bool {
-    registry::find(class)
+    node_types::find(class)
         .is_none_or(|node| node.category != ComponentType::External && !NOT_EXECUTED.contains(&node.class))
 }
 
@@ -78,7 +78,7 @@ impl Node for PassThroughNode {
 
 /// Plays stored telemetry.
 pub struct ChainReplayer {
-    common: Arc<EngineShared>,
+    shared: Arc<EngineShared>,
     permits: Semaphore,
 }
 
@@ -86,7 +86,7 @@ impl ChainReplayer {
     /// A replayer beside an engine.
     pub fn new(common: Arc<EngineShared>) -> Self {
         Self {
-            common,
+            shared: common,
             permits: Semaphore::new(MAX_CONCURRENT_REPLAYS),
         }
     }
@@ -107,7 +107,7 @@ impl RuleReplay for ChainReplayer {
             ServiceError::new(ServiceErrorKind::TooManyRequests, text)
         })?;
         let begun = Instant::now();
-        let real = &self.common.services;
+        let real = &self.shared.services;
         let plan = ReplayPlan::make(real, tenant, chain, request).await?;
         let devices = plan.device_ids();
         let bounds = (plan.start, plan.end);
@@ -128,9 +128,9 @@ impl RuleReplay for ChainReplayer {
                 usage: None,
             },
         );
-        let chains = self.chains(&plan, &dry.common.services).await?;
+        let chains = self.chains(&plan, &dry.shared.services).await?;
         let shown = report::nodes_of(&chains, plan.chain_id());
-        dry.common.book.put(tenant, chains);
+        dry.shared.chains.put(tenant, chains);
         let names = plan.names();
         let played = ReplayOutput {
             record: dry.record.clone(),
@@ -142,7 +142,7 @@ impl RuleReplay for ChainReplayer {
         };
         let mut sources = Vec::with_capacity(plan.devices.len());
         for (subject, keys) in &plan.series {
-            if let Some(originator) = dry.common.services.originators.get(*subject).await? {
+            if let Some(originator) = dry.shared.services.originators.get(*subject).await? {
                 sources.push(HistorySource {
                     subject: *subject,
                     originator,
@@ -151,7 +151,7 @@ impl RuleReplay for ChainReplayer {
             }
         }
         let play = ReplayRun {
-            common: dry.common.clone(),
+            shared: dry.shared.clone(),
             store: dry.series.clone(),
             chain: plan.chain_id(),
             history: HistoryReader::new(real.series.clone(), sources, plan.start, plan.end),
@@ -235,7 +235,7 @@ impl ChainReplayer {
         }
         let mut root = plan.chain.root.then_some(plan.chain_id());
         let mut chains = vec![compile(&plan.chain, &plan.metadata)];
-        for other in plan::core_chains(&self.common.services, tenant).await? {
+        for other in plan::core_chains(&self.shared.services, tenant).await? {
             let Some(id) = other.id.filter(|id| *id != plan.chain_id()) else {
                 continue;
             };
@@ -243,7 +243,7 @@ impl ChainReplayer {
                 root = Some(id);
             }
             if let Some(metadata) = self
-                .common
+                .shared
                 .services
                 .stores
                 .rule_chains
@@ -253,7 +253,7 @@ impl ChainReplayer {
                 chains.push(compile(&other, &metadata));
             }
         }
-        let max_hops = self.common.book.tenant(tenant).await?.max_hops;
+        let max_hops = self.shared.chains.tenant(tenant).await?.max_hops;
         Ok(TenantChains::of(root, chains, max_hops))
     }
 }

@@ -6,9 +6,9 @@
 //! node is replaced, when its pack's time is up, and when the program stops. A call that cannot be stopped at its limit,
 //! because it is inside a function of the engine, is abandoned: another thread takes the place of its own.
 
+mod scheduler;
+mod task;
 mod threads;
-mod turns;
-mod work;
 
 #[cfg(test)]
 mod tests;
@@ -23,10 +23,10 @@ use fieldline_script::{ScriptHost, ScriptLimits};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use self::scheduler::{ScriptJob, ScriptPoolLimits};
+pub use self::task::ScriptRefusal;
+use self::task::{ScriptTask, TypedScriptCall};
 use self::threads::{MAX_ABANDONED, ScriptPoolShared};
-use self::turns::{ScriptJob, ScriptPoolLimits};
-pub use self::work::ScriptRefusal;
-use self::work::{ScriptTask, TypedScriptCall};
 use crate::engine::Options;
 use crate::script_ledger::ScriptLedger;
 
@@ -98,7 +98,7 @@ pub struct ScriptCaller {
     /// The rule node or calculated field.
     pub owner: EntityId,
     /// Its calls about this one run in their order; the nil id where there is no order.
-    pub turn: Uuid,
+    pub order_key: Uuid,
     /// What it is ended with.
     pub scope: ScriptCancelScope,
 }
@@ -109,7 +109,7 @@ impl ScriptCaller {
         Self {
             tenant,
             owner,
-            turn: Uuid::nil(),
+            order_key: Uuid::nil(),
             scope: ScriptCancelScope::NONE,
         }
     }
@@ -221,7 +221,7 @@ impl ScriptPool {
             shared: self.0.clone(),
             tenant: job.tenant,
             job: job.id,
-            answered,
+            receiver: answered,
             is_done: false,
         };
         self.0.submit(job);
@@ -234,10 +234,10 @@ impl ScriptPool {
             id,
             tenant: caller.tenant,
             owner: caller.owner,
-            turn: if caller.turn.is_nil() {
+            order_key: if caller.order_key.is_nil() {
                 Uuid::from_u128(id.into())
             } else {
-                caller.turn
+                caller.order_key
             },
             scope: caller.scope.0,
             bytes,
@@ -289,7 +289,7 @@ struct ScriptCallFuture<R> {
     shared: Arc<ScriptPoolShared>,
     tenant: TenantId,
     job: u64,
-    answered: oneshot::Receiver<Result<R, ScriptRefusal>>,
+    receiver: oneshot::Receiver<Result<R, ScriptRefusal>>,
     is_done: bool,
 }
 
@@ -297,7 +297,7 @@ impl<R> Future for ScriptCallFuture<R> {
     type Output = Result<R, ScriptRefusal>;
 
     fn poll(mut self: std::pin::Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        std::pin::Pin::new(&mut self.answered)
+        std::pin::Pin::new(&mut self.receiver)
             .poll(context)
             .map(|answered| {
                 self.is_done = true;

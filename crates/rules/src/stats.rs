@@ -132,7 +132,7 @@ pub async fn write(engine: &RuleEngineService) {
 
 /// What tenants have used of the rule engine, as time series beside the rest of their usage.
 async fn write_use(engine: &RuleEngineService) {
-    let services = &engine.common().services;
+    let services = &engine.shared().services;
     let ts = services.now_ms();
     for (tenant, used) in services.scripts.ledger().take_new() {
         let ttl_seconds = match ttls(&services.stores, tenant).await {
@@ -151,7 +151,7 @@ async fn write_use(engine: &RuleEngineService) {
             subject: usage_subject(tenant),
             ts,
             ttl_seconds,
-            parts: TelemetrySaveStrategy::ALL,
+            strategy: TelemetrySaveStrategy::ALL,
             values: values.as_slice(),
         };
         if let Err(error) = services.series.save(&[row]).await {
@@ -167,7 +167,7 @@ async fn write_tenant(
     counts: &MessageCounts,
     failure: Option<LastFailure>,
 ) -> StoreResult<()> {
-    let services = &engine.common().services;
+    let services = &engine.shared().services;
     let subject = EntityKey {
         tenant,
         entity: stats_id(tenant, queue, &services.service_id).into(),
@@ -186,7 +186,7 @@ async fn write_tenant(
         subject,
         ts,
         ttl_seconds,
-        parts: TelemetrySaveStrategy::ALL,
+        strategy: TelemetrySaveStrategy::ALL,
         values,
     };
     let mut last = Vec::new();

@@ -5,7 +5,7 @@
 //! and the queue's strategy gives them up, what they do is stored together with the position behind them.
 
 mod alarms;
-mod build;
+mod batch;
 mod divert;
 pub mod effects;
 mod failures;
@@ -15,35 +15,35 @@ mod field_results;
 mod field_tests;
 mod field_values;
 pub mod fields;
-mod gate;
-mod hand;
+mod in_flight;
+pub mod keyed_states;
 mod lane;
-mod lane_book;
-mod late;
+mod lane_scheduler;
+mod late_messages;
 pub mod marks;
-mod pack;
-pub mod parts;
-mod paths;
+pub(crate) mod node_activity;
 mod replay;
 mod rounds;
-mod shares;
-pub mod states;
+mod routing;
+mod submit;
+mod submit_scheduler;
 mod suspended;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod time_shares;
 #[cfg(test)]
 mod usage_tests;
 mod waits;
 mod walk;
-pub(crate) mod watch;
+pub mod worker_state;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use fieldline_core::in_hand::{KeptNote, KeptProof, KeptTurn};
+use fieldline_core::in_flight::{KeptNote, KeptProof, KeptTurn};
 use fieldline_core::ingest::{DeliveredBatch, EffectWriter, IngestShutdown, RecordProcessor};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{AlarmEndUpdate, Offset, Partition, QueueId, StoreResult};
@@ -54,21 +54,21 @@ use tokio::sync::mpsc;
 use tracing::{error, warn};
 use uuid::Uuid;
 
+use self::batch::{DueTimer, MessageBatch, MessageOrigin};
 use self::field_calls::RunningFieldScripts;
-use self::lane_book::LaneScheduler;
-use self::late::LateMessageTable;
+use self::lane_scheduler::LaneScheduler;
+use self::late_messages::LateMessageTable;
 use self::marks::DUE;
-use self::pack::{DueTimer, MessageBatch, MessageOrigin};
-use self::parts::WorkerState;
-use self::shares::TimeShares;
+use self::node_activity::NodeActivityLog;
 use self::suspended::SuspendedWaits;
+use self::time_shares::TimeShares;
 use self::waits::WaitCompletion;
 use self::walk::WalkTask;
-use self::watch::NodeActivityLog;
-use crate::book::{ChainRegistry, TenantChains};
+use self::worker_state::WorkerState;
+use crate::chain_registry::{ChainRegistry, TenantChains};
+use crate::deletions::Deletion;
 use crate::engine::{EngineShared, QueueHandle, QueueRole};
-use crate::gone::Deletion;
-use crate::tenants::TenantEpoch;
+use crate::tenant_cache::TenantEpoch;
 
 /// Nodes that a message may go through, whatever its tenant's profile says.
 const MAX_HOPS: u32 = 10_000;
@@ -82,9 +82,9 @@ static LOAD_GATE: LogGate = LogGate::new(1);
 
 /// See the module.
 pub struct RuleWorker {
-    common: Arc<EngineShared>,
+    shared: Arc<EngineShared>,
     queue: Arc<QueueHandle>,
-    parts: WorkerState,
+    state: WorkerState,
     tenants: FxHashMap<TenantId, (TenantEpoch, Arc<TenantChains>)>,
     inbox: mpsc::UnboundedReceiver<WaitCompletion>,
     outbox: mpsc::UnboundedSender<WaitCompletion>,
@@ -93,11 +93,11 @@ pub struct RuleWorker {
     suspended: SuspendedWaits,
     /// More may wait than usually do, until one of those that have come back goes on.
     is_crowded: bool,
-    pack: MessageBatch,
+    batch: MessageBatch,
     /// Nothing leaves the pack any more: the journal has not taken it.
-    refuses_to_leave: bool,
+    is_diverting_stopped: bool,
     /// The message that walks was taken away.
-    is_cut: bool,
+    is_walk_cancelled: bool,
     /// How tenants share its time.
     shares: TimeShares,
     /// What its lane holds, if it works on one.
@@ -106,7 +106,7 @@ pub struct RuleWorker {
     /// What goes on although its pack does not wait for it any more.
     late: LateMessageTable,
     /// Alarms whose end has moved, until that is stored.
-    touches: FxHashMap<Uuid, AlarmEndUpdate>,
+    alarm_ends: FxHashMap<Uuid, AlarmEndUpdate>,
     /// Those that it works on.
     partitions: Vec<Partition>,
     /// When the walk that goes on began, or last waited, milliseconds: nodes need no clock of their own.
@@ -114,9 +114,9 @@ pub struct RuleWorker {
     /// Nodes that a message of this tenant may go through, the one whose chains were last asked for.
     max_hops: (TenantId, u32),
     /// Memory for the moves of the next message.
-    moves: Vec<WalkTask>,
+    tasks: Vec<WalkTask>,
     /// How much of what has gone is swept out.
-    swept: u64,
+    purged_deletions: u64,
     /// A pack has begun and not come to its end: what is kept is ahead of the stored position.
     is_midway: bool,
     /// Messages of the lane that have come to their end, until what they do is stored.
@@ -124,7 +124,7 @@ pub struct RuleWorker {
     /// Calculated fields whose scripts run.
     field_calls: RunningFieldScripts,
     /// Who watches the nodes, in a replay.
-    watch: Option<Arc<Mutex<NodeActivityLog>>>,
+    node_activity: Option<Arc<Mutex<NodeActivityLog>>>,
 }
 
 impl RuleWorker {
@@ -140,39 +140,39 @@ impl RuleWorker {
             &common,
         );
         parts.is_lane = queue.role.is_lane();
-        let swept = common.book.gone().count();
+        let swept = common.chains.deletions().count();
         Self {
-            common,
+            shared: common,
             queue,
-            parts,
+            state: parts,
             tenants: FxHashMap::default(),
             inbox,
             outbox,
             ready: VecDeque::new(),
             suspended: SuspendedWaits::default(),
             is_crowded: false,
-            pack: MessageBatch::default(),
-            refuses_to_leave: false,
-            is_cut: false,
+            batch: MessageBatch::default(),
+            is_diverting_stopped: false,
+            is_walk_cancelled: false,
             shares: TimeShares::new(),
             lane: LaneScheduler::default(),
             due: Vec::new(),
             late: LateMessageTable::default(),
-            touches: FxHashMap::default(),
+            alarm_ends: FxHashMap::default(),
             partitions: Vec::new(),
             now: 0,
             max_hops: (TenantId::NULL, MAX_HOPS),
-            moves: Vec::new(),
-            swept,
+            tasks: Vec::new(),
+            purged_deletions: swept,
             is_midway: false,
             lane_notes: Vec::new(),
             field_calls: RunningFieldScripts::default(),
-            watch: None,
+            node_activity: None,
         }
     }
 
     fn now_ms(&self) -> i64 {
-        self.common.services.now_ms()
+        self.shared.services.now_ms()
     }
 
     /// The chains of a tenant that a message now goes through.
@@ -208,7 +208,7 @@ impl RuleWorker {
         {
             return Ok(chains.clone());
         }
-        let epoch = self.common.book.epoch(tenant);
+        let epoch = self.shared.chains.epoch(tenant);
         let load = |book: Arc<ChainRegistry>| async move { book.tenant(tenant).await };
         let loaded = self.load(tenant, "rule chains", load, store).await?;
         // Without them, the tenant's messages fail.
@@ -232,7 +232,11 @@ impl RuleWorker {
     {
         loop {
             // The database's driver wants its own runtime.
-            let loading = self.common.services.runtime.spawn(load(self.common.book.clone()));
+            let loading = self
+                .shared
+                .services
+                .runtime
+                .spawn(load(self.shared.chains.clone()));
             match loading.await {
                 Ok(Ok(loaded)) => return Ok(Some(loaded)),
                 Ok(Err(error)) if !error.kind().is_retryable() => {
@@ -257,18 +261,18 @@ impl RuleWorker {
         next: Offset,
         store: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
-        self.parts.meter.flush();
+        self.state.meter.flush();
         if !self.queue.role.is_lane() {
-            let states = &mut self.parts.states;
+            let states = &mut self.state.states;
             let is_done = |record| record <= next.0;
-            self.parts.marks.forget(partition, states, is_done);
+            self.state.marks.forget(partition, states, is_done);
         }
-        let states = self.parts.states.take_changes(partition);
-        let effects = self.parts.effects.with(states);
+        let states = self.state.states.take_changes(partition);
+        let effects = self.state.effects.with(states);
         let began = Instant::now();
         store.apply(partition, next, &effects).await?;
         self.charge_storing(began.elapsed());
-        self.parts.effects.settle(&*self.common.services.devices);
+        self.state.effects.complete(&*self.shared.services.devices);
         Ok(())
     }
 
@@ -278,24 +282,24 @@ impl RuleWorker {
         partition: Partition,
         store: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
-        self.parts.meter.flush();
-        let mut states = self.parts.states.take_changes(partition);
+        self.state.meter.flush();
+        let mut states = self.state.states.take_changes(partition);
         if self.queue.role.is_lane() {
             // Of messages that go on.
-            states.extend(self.parts.mark_pending(partition));
+            states.extend(self.state.mark_pending(partition));
         }
-        let effects = self.parts.effects.with(states);
+        let effects = self.state.effects.with(states);
         let began = Instant::now();
         store.apply_between_records(partition, &effects).await?;
         self.charge_storing(began.elapsed());
-        self.parts.effects.settle(&*self.common.services.devices);
+        self.state.effects.complete(&*self.shared.services.devices);
         Ok(())
     }
 
     /// What takes long to store has cost its tenants that time, as if their messages had taken it.
     fn charge_storing(&mut self, took: Duration) {
         if took >= MIN_CHARGED_STORE_TIME {
-            let bytes = self.parts.effects.bytes_of_tenants();
+            let bytes = self.state.effects.bytes_of_tenants();
             self.shares.charge(took, &bytes);
         }
     }
@@ -307,14 +311,14 @@ impl RuleWorker {
         partition: Partition,
         store: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
-        if self.parts.effects.is_empty() {
+        if self.state.effects.is_empty() {
             return Ok(());
         }
-        let marks = self.parts.mark_pending(partition);
+        let marks = self.state.mark_pending(partition);
         store
-            .apply_between_records(partition, &self.parts.effects.with(marks))
+            .apply_between_records(partition, &self.state.effects.with(marks))
             .await?;
-        self.parts.effects.settle(&*self.common.services.devices);
+        self.state.effects.complete(&*self.shared.services.devices);
         Ok(())
     }
 
@@ -324,22 +328,22 @@ impl RuleWorker {
         let (mut notes, mut proofs) = (Vec::new(), Vec::new());
         self.due.clear();
         while self.due.len() < MAX_DUE
-            && let Some((partition, due)) = self.parts.states.take_due(now)
+            && let Some((partition, due)) = self.state.states.take_due(now)
         {
             if self.field_calls.is_running(&due.key) {
                 // What its scripts come to says when it is due next.
-                self.parts.states.put(partition, due.key, None, &due.value);
+                self.state.states.put(partition, due.key, None, &due.value);
                 continue;
             }
             if let Some(later) = self.waits_for_lanes(&due) {
-                self.parts.states.put(partition, due.key, Some(later), &due.value);
+                self.state.states.put(partition, due.key, Some(later), &due.value);
                 continue;
             }
-            match store.take_kept(hand::due(&due.key)) {
+            match store.take_kept(in_flight::due(&due.key)) {
                 KeptTurn::Now(note) => notes.extend(note),
                 KeptTurn::Later => {
                     let later = Some(now + SUSPECT_PAUSE_MS);
-                    self.parts.states.put(partition, due.key, later, &due.value);
+                    self.state.states.put(partition, due.key, later, &due.value);
                     continue;
                 }
                 KeptTurn::Never(proof) => {
@@ -355,33 +359,33 @@ impl RuleWorker {
         if self.due.is_empty() {
             if !proofs.is_empty() {
                 self.apply_everywhere(store).await?;
-                proofs.into_iter().for_each(KeptProof::ended);
+                proofs.into_iter().for_each(KeptProof::finish);
             }
             return Ok(());
         }
-        self.pack.begin();
+        self.batch.begin();
         for record in 0..self.due.len() as u32 {
-            self.pack.add(MessageOrigin { record, row: 0 });
+            self.batch.add(MessageOrigin { record, row: 0 });
         }
-        self.pack.record = DUE;
+        self.batch.record = DUE;
         self.run_pack(None, store).await?;
         for partition in &self.partitions {
-            let states = &mut self.parts.states;
-            self.parts
+            let states = &mut self.state.states;
+            self.state
                 .marks
                 .forget(*partition, states, |record| record == DUE);
         }
         self.apply_everywhere(store).await?;
-        notes.into_iter().for_each(KeptNote::ended);
-        proofs.into_iter().for_each(KeptProof::ended);
+        notes.into_iter().for_each(KeptNote::finish);
+        proofs.into_iter().for_each(KeptProof::finish);
         Ok(())
     }
 
     /// Applies what waits where the partitions stand.
     async fn apply_everywhere(&mut self, store: &EffectWriter) -> Result<(), IngestShutdown> {
-        self.parts.meter.flush();
+        self.state.meter.flush();
         for partition in self.partitions.clone() {
-            if !self.parts.effects.is_empty() || self.parts.states.has_changes(partition) {
+            if !self.state.effects.is_empty() || self.state.states.has_changes(partition) {
                 self.apply_between_records(partition, store).await?;
             }
         }
@@ -390,22 +394,22 @@ impl RuleWorker {
 
     /// Drops what was kept for nodes, fields and entities that are no more.
     async fn purge_deleted(&mut self, store: &EffectWriter) -> Result<(), IngestShutdown> {
-        let log = self.common.book.gone();
+        let log = self.shared.chains.deletions();
         let count = log.count();
-        if count == self.swept {
+        if count == self.purged_deletions {
             return Ok(());
         }
-        let gone: FxHashSet<Deletion> = log.since(self.swept).into_iter().collect();
-        self.swept = count;
+        let gone: FxHashSet<Deletion> = log.since(self.purged_deletions).into_iter().collect();
+        self.purged_deletions = count;
         let stays = |tenant: &TenantId| !gone.contains(&Deletion::Tenant(*tenant));
         self.tenants.retain(|tenant, _| stays(tenant));
-        self.parts.feeding.tenants.retain(|tenant, _| stays(tenant));
-        self.parts.states.purge(&gone);
+        self.state.field_events.tenants.retain(|tenant, _| stays(tenant));
+        self.state.states.purge(&gone);
         self.apply_everywhere(store).await
     }
 
     fn next_due_in(&mut self) -> Option<Duration> {
-        let due = self.parts.states.next_due()?;
+        let due = self.state.states.next_due()?;
         let left = due.saturating_sub(self.now_ms()).max(0);
         // Not longer than this: the clock may be set forward meanwhile.
         Some(Duration::from_millis(left.unsigned_abs()).min(Duration::from_secs(1)))
@@ -427,19 +431,19 @@ impl RecordProcessor for RuleWorker {
         store: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
         let states = store.states(partition).await?;
-        self.parts.states.load(partition, states);
-        self.parts.marks.load(partition, &mut self.parts.states);
+        self.state.states.load(partition, states);
+        self.state.marks.load(partition, &mut self.state.states);
         self.partitions.push(partition);
-        self.find_lane(partition);
-        self.find_late(partition);
+        self.load_lane_partition(partition);
+        self.load_late_partition(partition);
         Ok(())
     }
 
     fn revoke_partition(&mut self, partition: Partition) {
-        self.leave_lane(partition);
-        self.parts.marks.drop_partition(partition);
-        self.leave_late(partition);
-        self.parts.states.drop_partition(partition);
+        self.drop_lane_partition(partition);
+        self.state.marks.drop_partition(partition);
+        self.drop_late_partition(partition);
+        self.state.states.drop_partition(partition);
         self.partitions.retain(|it| *it != partition);
     }
 
@@ -449,19 +453,19 @@ impl RecordProcessor for RuleWorker {
         store: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
         let partition = delivered.records.partition;
-        self.parts.partition = partition;
+        self.state.partition = partition;
         if self.queue.role.is_lane() {
             self.fill_lane(&delivered);
             return self.apply(partition, delivered.next, store).await;
         }
         self.is_midway = true;
-        self.pack.begin();
-        self.pack.fill(&delivered);
-        self.pack.record = delivered.next.0;
+        self.batch.begin();
+        self.batch.fill(&delivered);
+        self.batch.record = delivered.next.0;
         self.run_pack(Some(&delivered), store).await?;
         self.apply(partition, delivered.next, store).await?;
         self.is_midway = false;
-        if self.parts.states.have_changed() {
+        if self.state.states.have_changed() {
             // Messages of other partitions have come back meanwhile.
             self.apply_everywhere(store).await?;
         }
@@ -504,12 +508,12 @@ impl RecordProcessor for RuleWorker {
         self.is_midway = false;
         self.apply_everywhere(store).await?;
         // What they do is stored: nobody dies of that any more, either.
-        self.lane_notes.drain(..).for_each(KeptNote::ended);
+        self.lane_notes.drain(..).for_each(KeptNote::finish);
         Ok(())
     }
 
     async fn flush(&mut self, store: &EffectWriter) {
-        self.store_touches().await;
+        self.store_alarm_ends().await;
         // When the program stops in the midst of a pack, what that keeps is left to the next start, with what has gone.
         if !self.is_midway {
             let _ = self.purge_deleted(store).await;

@@ -13,14 +13,14 @@ use std::path::PathBuf;
 
 use fieldline_core::options::{ByteSize, HumanDuration};
 use fieldline_core::services::ClaimOptions;
-use fieldline_core::{activity, address_guard, calls, devices, ingest, ota};
+use fieldline_core::{activity, address_guard, devices, ingest, ota, rpc};
 use fieldline_rules::engine as rules;
 use fieldline_transport::proxies::TrustedProxies;
 use fieldline_transport::{coap, mqtt, mqtts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::housekeeping;
+use crate::retention;
 
 pub(crate) use layers::{ConfigSource, EffectiveConfig, load};
 pub(crate) use print::print;
@@ -56,7 +56,7 @@ pub(crate) struct Config {
     /// Addresses from which wrong credentials keep coming.
     pub address_guard: address_guard::Options,
     /// Calls to devices and by devices.
-    pub calls: calls::Options,
+    pub calls: rpc::Options,
     /// Devices that customers claim.
     pub claiming: ClaimOptions,
     /// Whether devices are active.
@@ -76,7 +76,7 @@ pub(crate) struct Config {
     /// How the use of tenants is counted.
     pub usage: fieldline_core::usage::Options,
     /// How long events are kept.
-    pub events: housekeeping::Options,
+    pub events: retention::Options,
     /// Time series, latest values and attributes.
     pub series: fieldline_storage::series::Options,
     /// Entities.
@@ -100,7 +100,7 @@ impl Default for Config {
             coaps: coap::SecureOptions::default(),
             devices: devices::Options::default(),
             address_guard: address_guard::Options::default(),
-            calls: calls::Options::default(),
+            calls: rpc::Options::default(),
             claiming: ClaimOptions::default(),
             activity: activity::Options::default(),
             journal: fieldline_journal::Options::default(),
@@ -110,7 +110,7 @@ impl Default for Config {
             egress: fieldline_rules::egress::Options::default(),
             set_aside: fieldline_core::set_aside::Options::default(),
             usage: fieldline_core::usage::Options::default(),
-            events: housekeeping::Options::default(),
+            events: retention::Options::default(),
             series: fieldline_storage::series::Options::default(),
             sql: fieldline_storage::sql::Options::default(),
             api: fieldline_api::Options::default(),

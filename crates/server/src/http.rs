@@ -1,6 +1,6 @@
 //! The HTTP server: bounded connections, time-outs for slow clients, a graceful end.
 
-mod addresses;
+mod address_limiter;
 mod body;
 pub(crate) mod cors;
 mod forwarded;
@@ -33,7 +33,7 @@ use tokio::task::JoinHandle;
 use tower::ServiceExt as _;
 use tracing::{debug, warn};
 
-use self::addresses::{AddressLimiter, AddressPermit};
+use self::address_limiter::{AddressLimiter, AddressPermit};
 use self::body::{BodyTimeouts, TimedBody};
 use self::stream::WriteTimeoutStream;
 use self::timer::PeerTimer;
@@ -111,7 +111,7 @@ pub(crate) fn describe_metrics() {
 pub(crate) struct HttpServer {
     pub(crate) address: SocketAddr,
     stop: watch::Sender<bool>,
-    accepting: JoinHandle<OpenConnections>,
+    accept_task: JoinHandle<OpenConnections>,
 }
 
 impl HttpServer {
@@ -125,7 +125,7 @@ impl HttpServer {
         Ok(Self {
             address,
             stop,
-            accepting,
+            accept_task: accepting,
         })
     }
 
@@ -133,7 +133,7 @@ impl HttpServer {
     pub(crate) async fn stop(self, patience: Duration) {
         self.stop.send_replace(true);
         let ended = async {
-            if let Ok(connections) = self.accepting.await {
+            if let Ok(connections) = self.accept_task.await {
                 connections.end().await;
             }
         };
@@ -160,7 +160,7 @@ pub(crate) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 /// The connections that are open.
 struct OpenConnections {
     /// Tells them to end after the request that is being served.
-    ending: watch::Sender<bool>,
+    shutdown: watch::Sender<bool>,
     /// Each connection has a sender, and nothing is sent.
     left: mpsc::Receiver<()>,
 }
@@ -168,7 +168,7 @@ struct OpenConnections {
 impl OpenConnections {
     /// Waits until all have ended. What was upgraded to another protocol counts no longer.
     async fn end(mut self) {
-        self.ending.send_replace(true);
+        self.shutdown.send_replace(true);
         let _ = self.left.recv().await;
     }
 }
@@ -196,14 +196,14 @@ struct HttpConnectionHandler {
     header_timeout: Duration,
     write_timeout: Duration,
     body: BodyTimeouts,
-    ending: watch::Sender<bool>,
+    shutdown: watch::Sender<bool>,
     /// Ends with the last connection.
     _alive: mpsc::Sender<()>,
     open: Gauge,
 }
 
 struct HttpAcceptor {
-    serving: Arc<HttpConnectionHandler>,
+    handler: Arc<HttpConnectionHandler>,
     permits: Arc<Semaphore>,
     left: mpsc::Receiver<()>,
 }
@@ -225,12 +225,12 @@ impl HttpAcceptor {
             header_timeout: limits.header_timeout,
             write_timeout: limits.write_timeout,
             body: limits.body,
-            ending: watch::Sender::new(false),
+            shutdown: watch::Sender::new(false),
             _alive: alive,
             open: gauge!(CONNECTIONS),
         };
         Self {
-            serving: Arc::new(serving),
+            handler: Arc::new(serving),
             permits: Arc::new(Semaphore::new(limits.max_connections.min(Semaphore::MAX_PERMITS))),
             left,
         }
@@ -247,13 +247,13 @@ impl HttpAcceptor {
                 accepted = accepted => accepted,
                 _ = stop.wait_for(|stop| *stop) => {
                     return OpenConnections {
-                        ending: self.serving.ending.clone(),
+                        shutdown: self.handler.shutdown.clone(),
                         left: self.left,
                     };
                 }
             };
             match accepted {
-                Ok((socket, peer)) => self.serving.clone().accept_connection(socket, peer, permit.ok()),
+                Ok((socket, peer)) => self.handler.clone().accept_connection(socket, peer, permit.ok()),
                 Err(error) => {
                     if let Some(suppressed) = ACCEPT_GATE.open() {
                         warn!(%error, suppressed, "cannot accept a connection");
@@ -272,7 +272,7 @@ impl HttpConnectionHandler {
         peer: SocketAddr,
         permit: Option<OwnedSemaphorePermit>,
     ) {
-        if !self.proxy_protocol || !self.proxies.hold(peer.ip()) {
+        if !self.proxy_protocol || !self.proxies.contains(peer.ip()) {
             if let Some(visit) = self.acquire_address_permit(peer) {
                 let held = self.hold(visit, permit);
                 tokio::spawn(self.serve(socket, peer, held));
@@ -280,7 +280,7 @@ impl HttpConnectionHandler {
             return;
         }
         tokio::spawn(async move {
-            let mut ending = self.ending.subscribe();
+            let mut ending = self.shutdown.subscribe();
             let introduced = tokio::time::timeout(
                 self.header_timeout,
                 self.proxies.resolve_client(&mut socket, peer),
@@ -309,7 +309,7 @@ impl HttpConnectionHandler {
     fn acquire_address_permit(&self, peer: SocketAddr) -> Option<AddressPermit> {
         let visit = self
             .addresses
-            .try_acquire(peer.ip(), self.proxies.hold(peer.ip()));
+            .try_acquire(peer.ip(), self.proxies.contains(peer.ip()));
         if visit.is_none() {
             counter!(REFUSED).increment(1);
             if let Some(suppressed) = ADDRESS_GATE.open() {
@@ -354,7 +354,7 @@ impl HttpConnectionHandler {
         }));
         let socket = TokioIo::new(WriteTimeoutStream::new(socket, self.write_timeout, held));
         let connection = self.protocol.serve_connection(socket, service).with_upgrades();
-        let mut ending = self.ending.subscribe();
+        let mut ending = self.shutdown.subscribe();
         let mut connection = std::pin::pin!(connection);
         let stopping = async {
             let _ = ending.wait_for(|ending| *ending).await;

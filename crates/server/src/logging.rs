@@ -1,6 +1,6 @@
 //! Log lines on standard error.
 
-mod lines;
+mod log_thread;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::OnceLock;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{Config, LogFormat};
-use lines::LogThread;
+use log_thread::LogThread;
 
 /// The lines of this process, once logging has started.
-static LINES: OnceLock<LogThread> = OnceLock::new();
+static LOG_THREAD: OnceLock<LogThread> = OnceLock::new();
 /// How long a thread that panics waits for the lines before, in case that the process ends with it.
 const PANIC_FLUSH_TIMEOUT: Duration = Duration::from_millis(50);
 
@@ -22,11 +22,11 @@ const PANIC_FLUSH_TIMEOUT: Duration = Duration::from_millis(50);
 /// them are left out and counted.
 pub(crate) fn start(config: &Config) {
     let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
-    let Some(out) = lines::standard_error() else {
+    let Some(out) = log_thread::standard_error() else {
         // Without standard error there is nobody to tell anything.
         return;
     };
-    let lines = LINES.get_or_init(|| LogThread::start(out));
+    let lines = LOG_THREAD.get_or_init(|| LogThread::start(out));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         // It would be told on standard error, by a macro that panics where that cannot be written.
@@ -47,7 +47,7 @@ pub(crate) fn start(config: &Config) {
 
 /// Waits until what was logged is written, for so long at most.
 pub(crate) fn flush(patience: Duration) {
-    if let Some(lines) = LINES.get() {
+    if let Some(lines) = LOG_THREAD.get() {
         lines.flush(patience);
     }
 }

@@ -158,7 +158,7 @@ impl PlatformContext<'_> {
             Err(error) => Err(error),
         };
         stopping.send_replace(true);
-        core.end_rest_calls();
+        core.close_rest_requests();
         if let Err(error) = self.dir.remove_listening() {
             warn!(%error, "cannot take back where the servers listen");
         }

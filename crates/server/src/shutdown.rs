@@ -20,8 +20,8 @@ const STEPS_SHARE: f64 = 0.9;
 /// Whether the program was told to stop.
 #[derive(Clone)]
 pub(crate) struct StopSignal {
-    told: watch::Receiver<Option<StopRequest>>,
-    patience: Duration,
+    request: watch::Receiver<Option<StopRequest>>,
+    timeout: Duration,
 }
 
 #[derive(Clone, Copy)]
@@ -48,7 +48,10 @@ pub(crate) fn listen(patience: Duration) -> io::Result<StopSignal> {
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || runtime.block_on(handle_signals(signals, tell, patience)))?;
-    Ok(StopSignal { told, patience })
+    Ok(StopSignal {
+        request: told,
+        timeout: patience,
+    })
 }
 
 struct UnixSignals {
@@ -88,7 +91,7 @@ async fn handle_signals(
 impl StopSignal {
     /// Waits for the first signal and returns its name.
     pub(crate) async fn wait(&self) -> &'static str {
-        let mut told = self.told.clone();
+        let mut told = self.request.clone();
         // The sender lives as long as the process.
         match told.wait_for(Option::is_some).await.map(|told| *told) {
             Ok(Some(told)) => told.signal,
@@ -98,8 +101,8 @@ impl StopSignal {
 
     /// By when everything is to have stopped: counted from the signal, or from now where nobody has told.
     pub(crate) fn deadline(&self) -> ShutdownDeadline {
-        let start = self.told.borrow().map_or_else(Instant::now, |told| told.at);
-        ShutdownDeadline(start + self.patience.mul_f64(STEPS_SHARE))
+        let start = self.request.borrow().map_or_else(Instant::now, |told| told.at);
+        ShutdownDeadline(start + self.timeout.mul_f64(STEPS_SHARE))
     }
 }
 

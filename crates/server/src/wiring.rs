@@ -5,20 +5,20 @@ use std::time::{Duration, Instant};
 
 use fieldline_core::activity::ActivityTracker;
 use fieldline_core::address_guard::{self, AddressGuard};
-use fieldline_core::calls::{DeviceRpcPort, DeviceRpcService};
 use fieldline_core::clock::{SharedClock, SystemClock};
 use fieldline_core::devices::DeviceDirectory;
 use fieldline_core::entity_query::{self, EntityQueryService};
 use fieldline_core::events::EntityEvents;
-use fieldline_core::in_hand::InFlightTracker;
+use fieldline_core::in_flight::InFlightTracker;
 use fieldline_core::ingest::{CrashHandling, IngestService, IngestStores, QueueProducer};
-use fieldline_core::live::ObservedStore;
 use fieldline_core::memory_pool;
+use fieldline_core::observed_store::ObservedStore;
 use fieldline_core::ota::{self, OtaDownloads, OtaRollouts};
 use fieldline_core::password::PasswordHashPool;
 use fieldline_core::ports::{Journal, NoRuleEngine, NoRuleNodes, RuleEngine};
 use fieldline_core::queue_stats::SERVICE_ID;
-use fieldline_core::rest_calls::{RestApiRequests, RestRequestLimits};
+use fieldline_core::rest_api_requests::{RestApiRequests, RestRequestLimits};
+use fieldline_core::rpc::{DeviceRpcPort, DeviceRpcService};
 use fieldline_core::services::{self, DeviceOnboarding, HousekeeperService, TenantTransfer, seed};
 use fieldline_core::sessions::SessionRegistry;
 use fieldline_core::set_aside::SetAsideService;
@@ -38,10 +38,10 @@ use tracing::warn;
 use crate::banner;
 use crate::config::Config;
 use crate::data_dir::DataDir;
-use crate::housekeeping::RetentionWorker;
-use crate::machine::LocalSystemInfo;
+use crate::retention::RetentionWorker;
 use crate::serve::ServeError;
 use crate::shutdown::ShutdownDeadline;
+use crate::system_info::LocalSystemInfo;
 
 /// How long after its start the program says that it is not ready because of what the journal held. A short replay is
 /// worth waiting for, so that nobody who is sent here sees values older than before a crash; a long lag is no reason to
@@ -53,10 +53,10 @@ pub(crate) struct PlatformStores {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) series: Arc<SeriesStore>,
     /// The way to the series for everything that writes.
-    live: Arc<ObservedStore>,
+    observed_store: Arc<ObservedStore>,
     database: EntityDatabase,
     /// Where it is noted what is worked on, if it can be.
-    hands: Option<Arc<InFlightFile>>,
+    in_flight: Option<Arc<InFlightFile>>,
     events: Arc<EntityEvents>,
     clock: SharedClock,
 }
@@ -79,8 +79,8 @@ impl PlatformStores {
             .ok();
         Ok(Self {
             journal,
-            live,
-            hands: hands.map(Arc::new),
+            observed_store: live,
+            in_flight: hands.map(Arc::new),
             series,
             database,
             events: Arc::default(),
@@ -92,8 +92,8 @@ impl PlatformStores {
     fn context(&self, rule_engine: Arc<dyn RuleEngine>) -> services::ServiceContext {
         services::ServiceContext {
             stores: self.database.entity_stores(),
-            series: self.live.clone(),
-            attributes: self.live.clone(),
+            series: self.observed_store.clone(),
+            attributes: self.observed_store.clone(),
             events: self.events.clone(),
             clock: self.clock.clone(),
             passwords: PasswordHashPool::new(1),
@@ -131,8 +131,8 @@ impl PlatformStores {
     ) -> Result<axum::Router, ServeError> {
         let deps = fieldline_api::ApiDependencies {
             entities: self.database.entity_stores(),
-            series: self.live.clone(),
-            attributes: self.live.clone(),
+            series: self.observed_store.clone(),
+            attributes: self.observed_store.clone(),
             events: self.events.clone(),
             clock: self.clock.clone(),
             token_key: fieldline_api::TokenKey::load_or_create(&dir.token_key())
@@ -141,24 +141,24 @@ impl PlatformStores {
                 .await?,
             mailer: Arc::new(SmtpMailSender(core.rules.mail_tokens())),
             sms: Arc::new(ProviderSmsSender::default()),
-            machine: Arc::new(LocalSystemInfo::new(dir.root())),
-            rule_engine: core.rules.pusher(),
-            rest_calls: core.rest_calls.clone(),
+            system_info: Arc::new(LocalSystemInfo::new(dir.root())),
+            rule_engine: core.rules.message_producer(),
+            rest_requests: core.rest_requests.clone(),
             set_aside: core.set_aside.clone(),
-            devices: core.sessions.clone(),
-            calls: core.calls.clone(),
+            device_link: core.sessions.clone(),
+            rpc: core.rpc.clone(),
             onboarding: core.onboarding.clone(),
-            moves: core.moves.clone(),
+            tenant_transfer: core.tenant_transfer.clone(),
             usage: core.usage.clone(),
             rule_nodes: core.catalog.clone(),
-            live: self.live.clone(),
+            observed_store: self.observed_store.clone(),
             queries: self.queries(config),
-            rule_usage: core.rules.common().services.scripts.ledger().clone(),
+            rule_usage: core.rules.shared().services.scripts.ledger().clone(),
             scripts: Arc::new(ScriptTestRunner::new(
-                core.rules.common().services.scripts.clone(),
+                core.rules.shared().services.scripts.clone(),
             )),
-            replays: Arc::new(ChainReplayer::new(core.rules.common().clone())),
-            reprocess: Arc::new(FieldReprocessor::new(core.rules.common().clone())),
+            replays: Arc::new(ChainReplayer::new(core.rules.shared().clone())),
+            reprocess: Arc::new(FieldReprocessor::new(core.rules.shared().clone())),
         };
         Ok(fieldline_api::router(deps, config.api.clone()))
     }
@@ -169,12 +169,12 @@ impl PlatformStores {
             stores: self.database.entity_stores(),
             rows: self.database.entity_rows(),
             values: self.series.clone(),
-            attributes: self.live.clone(),
+            attributes: self.observed_store.clone(),
             clock: self.clock.clone(),
         };
         let queries = EntityQueryService::new(deps, config.api.query_memory.as_usize());
         self.events.listen(queries.entity_listener());
-        self.live.listen(queries.value_listener());
+        self.observed_store.listen(queries.value_listener());
         queries
     }
 
@@ -195,34 +195,34 @@ impl PlatformStores {
 /// The path of messages and those who listen to it.
 pub(crate) struct PlatformCore {
     pub(crate) sessions: Arc<SessionRegistry>,
-    calls: Arc<DeviceRpcService>,
+    rpc: Arc<DeviceRpcService>,
     downloads: Arc<OtaDownloads>,
     onboarding: Arc<DeviceOnboarding>,
-    moves: Arc<TenantTransfer>,
+    tenant_transfer: Arc<TenantTransfer>,
     guard: Arc<AddressGuard>,
     directory: Arc<DeviceDirectory>,
     activity: Arc<ActivityTracker>,
     usage: Arc<UsageStore>,
-    uplink: QueueProducer,
+    producer: QueueProducer,
     rules: Arc<RuleEngineService>,
-    rest_calls: Arc<RestApiRequests>,
+    rest_requests: Arc<RestApiRequests>,
     set_aside: Arc<SetAsideService>,
     catalog: Arc<NodeTypeCatalog>,
     ingest: Arc<IngestService>,
     /// Ends the activity tracker. Not before ingest has ended, or what is heard last is never written.
     stop_activity: watch::Sender<bool>,
-    watching: JoinHandle<()>,
+    activity_task: JoinHandle<()>,
     /// Stores what tenants use; ends with the activity tracker.
-    reporting: JoinHandle<()>,
+    usage_task: JoinHandle<()>,
     /// Tells devices of their packages; ends with the activity tracker.
-    rolling_out: JoinHandle<()>,
+    rollout_task: JoinHandle<()>,
     /// Has devices that went to another tenant followed by their values.
-    following: JoinHandle<()>,
+    transfer_task: JoinHandle<()>,
     /// Takes away what deleted entities have left.
-    clearing: JoinHandle<()>,
+    housekeeper_task: JoinHandle<()>,
     /// Keeps what changes with calls to devices; ends with the activity tracker.
-    calling: JoinHandle<()>,
-    housekeeping: JoinHandle<()>,
+    rpc_task: JoinHandle<()>,
+    retention_task: JoinHandle<()>,
 }
 
 impl PlatformCore {
@@ -234,11 +234,15 @@ impl PlatformCore {
         let entities = stores.database.entity_stores();
         let directory = DeviceDirectory::new(
             entities.clone(),
-            stores.live.clone(),
+            stores.observed_store.clone(),
             stores.clock.clone(),
             &config.devices,
         );
-        let usage = UsageStore::new(entities.clone(), stores.live.clone(), stores.clock.clone());
+        let usage = UsageStore::new(
+            entities.clone(),
+            stores.observed_store.clone(),
+            stores.clock.clone(),
+        );
         stores.events.listen(usage.clone());
         // Before anybody counts: what was used up before the start is used up after it.
         usage.restore().await.map_err(ServeError::start)?;
@@ -246,7 +250,7 @@ impl PlatformCore {
         let sessions = SessionRegistry::new(config.mqtt.sessions_per_device);
         let calls = DeviceRpcService::with_options(
             sessions.clone(),
-            entities.calls.clone(),
+            entities.rpcs.clone(),
             stores.clock.clone(),
             config.calls.clone(),
         );
@@ -259,7 +263,7 @@ impl PlatformCore {
         stores.events.listen(downloads.clone());
         let activity = ActivityTracker::new(
             entities,
-            stores.live.clone(),
+            stores.observed_store.clone(),
             stores.clock.clone(),
             &config.activity,
         );
@@ -269,8 +273,8 @@ impl PlatformCore {
         let rollouts = OtaRollouts::new(
             ota::RolloutServices {
                 stores: stores.database.entity_stores(),
-                series: stores.live.clone(),
-                attributes: stores.live.clone(),
+                series: stores.observed_store.clone(),
+                attributes: stores.observed_store.clone(),
                 devices: sessions.clone(),
                 clock: stores.clock.clone(),
             },
@@ -283,8 +287,8 @@ impl PlatformCore {
         let rules = RuleEngineService::new(
             fieldline_rules::engine::EngineDependencies {
                 stores: stores.database.entity_stores(),
-                series: stores.live.clone(),
-                attributes: stores.live.clone(),
+                series: stores.observed_store.clone(),
+                attributes: stores.observed_store.clone(),
                 events: stores.events.clone(),
                 clock: stores.clock.clone(),
                 devices: sessions.clone(),
@@ -294,36 +298,40 @@ impl PlatformCore {
                 usage: usage.clone(),
                 // The configuration was looked at before the start.
                 egress: config.egress.rules().unwrap_or_default(),
-                uplink: uplink.clone(),
+                producer: uplink.clone(),
                 runtime: tokio::runtime::Handle::current(),
                 service_id: SERVICE_ID.into(),
             },
             &config.rules,
         );
-        activity.report_to(rules.pusher());
-        calls.report_to(rules.pusher());
-        let onboarding = DeviceOnboarding::with_options(stores.context(rules.pusher()), &config.claiming);
-        let moves = TenantTransfer::new(stores.context(rules.pusher()), stores.live.clone());
+        activity.report_to(rules.message_producer());
+        calls.report_to(rules.message_producer());
+        let onboarding =
+            DeviceOnboarding::with_options(stores.context(rules.message_producer()), &config.claiming);
+        let moves = TenantTransfer::new(
+            stores.context(rules.message_producer()),
+            stores.observed_store.clone(),
+        );
         let ingest_stores = IngestStores {
-            store: stores.live.clone(),
+            store: stores.observed_store.clone(),
             activity: activity.clone(),
             processors: rules.main_processors(),
         };
         let set_aside = SetAsideService::new(
             stores.database.entity_stores().set_aside,
-            rules.pusher(),
+            rules.message_producer(),
             stores.clock.clone(),
             &config.set_aside,
         );
         let crashes = CrashHandling {
-            in_hand: match &stores.hands {
+            in_flight: match &stores.in_flight {
                 Some(hands) => InFlightTracker::start(hands.clone()),
                 None => InFlightTracker::nowhere(),
             },
             set_aside: Some(set_aside.clone()),
         };
-        rules.common().book.note_loads(&crashes.in_hand);
-        set_aside.acquit_in(&crashes.in_hand);
+        rules.shared().chains.note_loads(&crashes.in_flight);
+        set_aside.acquit_in(&crashes.in_flight);
         rules.route_queues().await?;
         let ingest = IngestService::start_after(crashes, &uplink, ingest_stores, &config.ingest).await?;
         let ingest = Arc::new(ingest);
@@ -335,24 +343,27 @@ impl PlatformCore {
         }));
         tokio::spawn(fieldline_rules::stats::report(rules.clone()));
         tokio::spawn(rules.mail_tokens().run_renewal());
-        let catalog = Arc::new(NodeTypeCatalog::new(rules.common().services.clone()));
-        let unfinished = rules.common().services.rules.ota_packages.discard_unfinished();
+        let catalog = Arc::new(NodeTypeCatalog::new(rules.shared().services.clone()));
+        let unfinished = rules.shared().services.rules.ota_packages.discard_unfinished();
         if let Err(error) = unfinished.await {
             warn!(%error, "cannot delete uploads that were cut off");
         }
         let housekeeping = RetentionWorker {
-            alarms: rules.common().services.rules.alarms.clone(),
-            calls: rules.common().services.rules.calls.clone(),
-            packages: rules.common().services.rules.ota_packages.clone(),
-            events: rules.common().services.stores.events.clone(),
-            audit: rules.common().services.stores.audit.clone(),
+            alarms: rules.shared().services.rules.alarms.clone(),
+            rpcs: rules.shared().services.rules.rpc_cleanup.clone(),
+            packages: rules.shared().services.rules.ota_packages.clone(),
+            events: rules.shared().services.stores.events.clone(),
+            audit: rules.shared().services.stores.audit.clone(),
             clock: stores.clock.clone(),
             options: config.events.clone(),
         };
         let housekeeping = tokio::spawn(housekeeping.run());
         let stop_activity = watch::Sender::new(false);
         let following = tokio::spawn(moves.clone().run(stop_activity.subscribe()));
-        let leftovers = HousekeeperService::new(stores.context(rules.pusher()), stores.live.clone());
+        let leftovers = HousekeeperService::new(
+            stores.context(rules.message_producer()),
+            stores.observed_store.clone(),
+        );
         let clearing = tokio::spawn(leftovers.run(stop_activity.subscribe()));
         let tracker = activity.clone();
         let watching = tokio::spawn(tracker.run(config.activity.clone(), stop_activity.subscribe()));
@@ -361,10 +372,10 @@ impl PlatformCore {
         let reporting = tokio::spawn(usage.clone().run(config.usage.clone(), stop_activity.subscribe()));
         Ok(Self {
             sessions,
-            calls,
+            rpc: calls,
             downloads,
             onboarding,
-            moves,
+            tenant_transfer: moves,
             guard: Arc::new(AddressGuard::new(
                 config.address_guard.clone(),
                 stores.clock.clone(),
@@ -372,20 +383,20 @@ impl PlatformCore {
             directory,
             activity,
             usage,
-            uplink,
+            producer: uplink,
             rules,
-            rest_calls,
+            rest_requests: rest_calls,
             set_aside,
             catalog,
             ingest,
             stop_activity,
-            watching,
-            reporting,
-            rolling_out,
-            following,
-            clearing,
-            calling,
-            housekeeping,
+            activity_task: watching,
+            usage_task: reporting,
+            rollout_task: rolling_out,
+            transfer_task: following,
+            housekeeper_task: clearing,
+            rpc_task: calling,
+            retention_task: housekeeping,
         })
     }
 
@@ -399,11 +410,11 @@ impl PlatformCore {
             directory: self.directory.clone(),
             guard: self.guard.clone(),
             sessions: self.sessions.clone(),
-            calls: self.calls.clone(),
+            rpc: self.rpc.clone(),
             downloads: self.downloads.clone(),
             onboarding: self.onboarding.clone(),
-            uplink: self.uplink.clone(),
-            attributes: stores.live.clone(),
+            producer: self.producer.clone(),
+            attributes: stores.observed_store.clone(),
             activity: self.activity.clone(),
             clock: stores.clock.clone(),
             json: JsonRules {
@@ -415,8 +426,8 @@ impl PlatformCore {
     }
 
     /// Ends the calls of clients that wait for rule chains: the program stops.
-    pub(crate) fn end_rest_calls(&self) {
-        self.rest_calls.close();
+    pub(crate) fn close_rest_requests(&self) {
+        self.rest_requests.close();
     }
 
     /// Asks why ingest has ended for good, `None` while it works.
@@ -437,10 +448,10 @@ impl PlatformCore {
 
     /// Stores what the journal still holds, as far as the time allows; the rest is replayed by the next start.
     pub(crate) async fn finish(self, stores: &PlatformStores, deadline: ShutdownDeadline) {
-        self.housekeeping.abort();
+        self.retention_task.abort();
         // What is left follows after the next start.
-        self.following.abort();
-        self.clearing.abort();
+        self.transfer_task.abort();
+        self.housekeeper_task.abort();
         self.rules.stop();
         // Sessions have ended just now, which the journal can still be told.
         deadline.step("device events", 0.2, self.activity.flush()).await;
@@ -451,17 +462,17 @@ impl PlatformCore {
             warn!(%error, "ingest did not stop cleanly");
         }
         self.stop_activity.send_replace(true);
-        let writer = self.watching.abort_handle();
-        deadline.step("activity", 0.5, self.watching).await;
+        let writer = self.activity_task.abort_handle();
+        deadline.step("activity", 0.5, self.activity_task).await;
         writer.abort();
-        let rollouts = self.rolling_out.abort_handle();
-        deadline.step("OTA rollouts", 0.5, self.rolling_out).await;
+        let rollouts = self.rollout_task.abort_handle();
+        deadline.step("OTA rollouts", 0.5, self.rollout_task).await;
         rollouts.abort();
-        let caller = self.calling.abort_handle();
-        deadline.step("calls", 0.5, self.calling).await;
+        let caller = self.rpc_task.abort_handle();
+        deadline.step("calls", 0.5, self.rpc_task).await;
         caller.abort();
-        let reporter = self.reporting.abort_handle();
-        deadline.step("API usage", 0.5, self.reporting).await;
+        let reporter = self.usage_task.abort_handle();
+        deadline.step("API usage", 0.5, self.usage_task).await;
         reporter.abort();
     }
 }

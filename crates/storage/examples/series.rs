@@ -152,7 +152,7 @@ async fn ingest(
             let telemetry = read
                 .iter()
                 .map(|(subject, ts, values)| TelemetryRow {
-                    parts: TelemetrySaveStrategy::ALL,
+                    strategy: TelemetrySaveStrategy::ALL,
                     subject: *subject,
                     ts: *ts,
                     ttl_seconds: 0,
@@ -244,7 +244,7 @@ async fn ingest_alone(
         let telemetry = read
             .iter()
             .map(|(ts, values)| TelemetryRow {
-                parts: TelemetrySaveStrategy::ALL,
+                strategy: TelemetrySaveStrategy::ALL,
                 subject: meter.subject,
                 ts: *ts,
                 ttl_seconds: 0,

@@ -111,7 +111,7 @@ impl World {
             subject: whose,
             ts: NOW,
             ttl_seconds: 0,
-            parts: TelemetrySaveStrategy::ALL,
+            strategy: TelemetrySaveStrategy::ALL,
             values: &values,
         };
         TimeSeriesStore::save(&*self.series, &[row]).await.unwrap();
@@ -202,7 +202,7 @@ async fn what_deleted_entities_leave_goes_and_so_does_what_comes_late() {
     assert_eq!(world.left(kept).await, ALL);
     let (latest, ..) = world.left(moved).await;
     assert_eq!(latest, 1, "it follows its device");
-    assert_eq!(world.context.stores.leftovers.waiting().await.unwrap(), 0);
+    assert_eq!(world.context.stores.housekeeper.waiting().await.unwrap(), 0);
 
     // What the journal still held.
     for whose in [gone, deleted] {
@@ -232,7 +232,7 @@ async fn what_deleted_entities_leave_goes_and_so_does_what_comes_late() {
     let due = world
         .context
         .stores
-        .leftovers
+        .housekeeper
         .due(CleanupPass::Last, i64::MAX, 9)
         .await;
     assert_eq!(due.unwrap(), []);
@@ -250,7 +250,7 @@ impl TelemetryLate<'_> {
             subject: self.1,
             ts: NOW,
             ttl_seconds: 0,
-            parts: TelemetrySaveStrategy::ALL,
+            strategy: TelemetrySaveStrategy::ALL,
             values: &values,
         };
         TimeSeriesStore::save(&*self.0.series, &[row]).await.unwrap();
@@ -267,7 +267,7 @@ async fn a_tenant_whose_deletion_was_cut_off_goes_all_the_same() {
         tenant: doomed,
         entity: doomed.into(),
     };
-    world.context.stores.leftovers.note(&[whole]).await.unwrap();
+    world.context.stores.housekeeper.note(&[whole]).await.unwrap();
     let world = world.again().await;
     world.leftovers.catch_up().await;
     assert_eq!(world.left(device).await, NOTHING);
@@ -313,7 +313,7 @@ async fn what_cannot_be_taken_away_is_tried_again_and_keeps_nothing_else() {
     for (whose, left) in gone.iter().zip([NOTHING, ALL, NOTHING]) {
         assert_eq!(world.left(*whose).await, left);
     }
-    assert_eq!(world.context.stores.leftovers.waiting().await.unwrap(), 1);
+    assert_eq!(world.context.stores.housekeeper.waiting().await.unwrap(), 1);
     *stubborn.subject.lock() = None;
     leftovers.catch_up().await;
     assert_eq!(world.left(gone[1]).await, ALL, "not at once");

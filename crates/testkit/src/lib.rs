@@ -4,6 +4,6 @@
 pub mod clock;
 pub mod contract;
 #[cfg(feature = "services")]
-pub mod services;
+pub mod fakes;
 #[cfg(feature = "services")]
-pub mod stand_ins;
+pub mod services;

@@ -8,17 +8,17 @@
 //! again by itself, ever more seldom. What was taken but cannot be stored is answered with 5.03 and when to try again.
 
 mod admission;
-mod bodies;
+mod blockwise;
 mod counts;
+mod dtls;
 mod exchanges;
+mod firmware;
 mod observe;
-mod packages;
-mod places;
 mod provisioning;
 mod reply;
 mod request;
+mod request_limiter;
 mod resources;
-mod secure;
 mod server;
 
 use std::net::SocketAddr;
@@ -27,7 +27,7 @@ use fieldline_core::options::{ByteSize, HumanDuration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::secure::{DtlsCredentials, DtlsSetupError, Options as SecureOptions};
+pub use self::dtls::{DtlsCredentials, DtlsSetupError, Options as SecureOptions};
 pub use self::server::CoapServer;
 
 /// Settings of the CoAP device server.

@@ -8,9 +8,9 @@
 mod body;
 mod firmware;
 mod intake;
+mod long_poll;
 mod memory;
 mod onboarding;
-mod two_way;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -77,9 +77,12 @@ pub fn router(services: Arc<TransportServices>, limits: DeviceHttpLimits) -> Rou
             "/api/v1/{token}/attributes",
             get(get_attributes).post(post_attributes),
         )
-        .route("/api/v1/{token}/attributes/updates", get(two_way::updates))
-        .route("/api/v1/{token}/rpc", get(two_way::next_call).post(two_way::call))
-        .route("/api/v1/{token}/rpc/{number}", post(two_way::answer_call))
+        .route("/api/v1/{token}/attributes/updates", get(long_poll::updates))
+        .route(
+            "/api/v1/{token}/rpc",
+            get(long_poll::next_call).post(long_poll::call),
+        )
+        .route("/api/v1/{token}/rpc/{number}", post(long_poll::answer_call))
         .route("/api/v1/{token}/claim", post(onboarding::claim))
         .route("/api/v1/{token}/firmware", get(firmware::firmware))
         .route("/api/v1/{token}/software", get(firmware::software))
@@ -132,7 +135,11 @@ impl IntoResponse for HttpRefusal {
 }
 
 impl HttpShared {
-    async fn device(&self, token: &str, peer: HttpClientAddress) -> Result<Arc<DeviceHandle>, HttpRefusal> {
+    async fn authenticate(
+        &self,
+        token: &str,
+        peer: HttpClientAddress,
+    ) -> Result<Arc<DeviceHandle>, HttpRefusal> {
         self.admit(peer)?;
         let device = match self.services.directory.by_token(token).await {
             Ok(Some(device)) => {
@@ -161,9 +168,9 @@ impl HttpShared {
     }
 
     /// Lets a message with so many values pass, which counts it.
-    fn pass(&self, device: &DeviceHandle, points: u32) -> Result<(), HttpRefusal> {
+    fn count_message(&self, device: &DeviceHandle, points: u32) -> Result<(), HttpRefusal> {
         device.acquire(points).map_err(|limited| {
-            self.metrics.limited(device.id, &limited);
+            self.metrics.count_limited(device.id, &limited);
             HttpRefusal::Limited(limited)
         })
     }
@@ -175,7 +182,7 @@ impl HttpShared {
             .map_err(|refused| match refused {
                 DeviceRefusal::Revoked => HttpRefusal::UnknownToken,
                 DeviceRefusal::UsedUp => {
-                    self.metrics.limited(device.id, &Limited::UsedUp);
+                    self.metrics.count_limited(device.id, &Limited::UsedUp);
                     HttpRefusal::Limited(Limited::UsedUp)
                 }
                 DeviceRefusal::Store(error) => store_failed(&error),
@@ -225,8 +232,8 @@ async fn get_attributes(
     Query(keys): Query<DeviceAttributeQuery>,
     peer: HttpClientAddress,
 ) -> Result<Response, HttpRefusal> {
-    let device = shared.device(&token, peer).await?;
-    shared.pass(&device, 0)?;
+    let device = shared.authenticate(&token, peer).await?;
+    shared.count_message(&device, 0)?;
     let names = |list: Option<String>| {
         list.filter(|list| !list.is_empty())
             .map(|list| list.split(',').map(str::to_owned).collect::<Vec<_>>())

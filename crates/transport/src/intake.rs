@@ -61,7 +61,10 @@ pub(crate) struct RecordIntake<'a> {
 impl RecordIntake<'_> {
     /// Waits for a place for records of so many bytes, if those are large.
     pub(crate) async fn enter(&self, device: &DeviceHandle, bytes: usize) -> LargeRecordPermit {
-        self.services.uplink.enter(device.subject.tenant, bytes).await
+        self.services
+            .producer
+            .acquire_large(device.subject.tenant, bytes)
+            .await
     }
 
     /// Appends the records, in pieces if they are too large for one append, and waits until all are durable.
@@ -109,7 +112,7 @@ impl RecordIntake<'_> {
         place: &mut LargeRecordPermit,
     ) -> Result<AppendFuture, AppendRefusal> {
         let settings = device.settings();
-        let uplink = &self.services.uplink;
+        let uplink = &self.services.producer;
         let routed = settings
             .queue
             .as_deref()

@@ -15,12 +15,12 @@ use std::sync::Arc;
 
 use fieldline_core::activity::ActivityTracker;
 use fieldline_core::address_guard::AddressGuard;
-use fieldline_core::calls::DeviceRpcService;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::devices::DeviceDirectory;
 use fieldline_core::ingest::QueueProducer;
 use fieldline_core::ota::OtaDownloads;
 use fieldline_core::ports::AttributeStore;
+use fieldline_core::rpc::DeviceRpcService;
 use fieldline_core::services::DeviceOnboarding;
 use fieldline_core::sessions::SessionRegistry;
 use fieldline_model::json::JsonRules;
@@ -36,13 +36,13 @@ pub struct TransportServices {
     /// Who is connected.
     pub sessions: Arc<SessionRegistry>,
     /// Calls to devices and by devices.
-    pub calls: Arc<DeviceRpcService>,
+    pub rpc: Arc<DeviceRpcService>,
     /// How devices come to the platform by themselves.
     pub onboarding: Arc<DeviceOnboarding>,
     /// What devices download.
     pub downloads: Arc<OtaDownloads>,
     /// Where messages go.
-    pub uplink: QueueProducer,
+    pub producer: QueueProducer,
     /// Where attribute requests are answered from.
     pub attributes: Arc<dyn AttributeStore>,
     /// Who hears that devices are alive.

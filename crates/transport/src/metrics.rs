@@ -54,7 +54,7 @@ impl TransportMetrics {
     }
 
     /// Counts a message that goes beyond a limit, and tells the operator whose.
-    pub(crate) fn limited(&self, device: DeviceId, refused: &MessageRefusal) {
+    pub(crate) fn count_limited(&self, device: DeviceId, refused: &MessageRefusal) {
         let limit = match refused {
             MessageRefusal::UsedUp => "usage",
             MessageRefusal::TooOften(whose, _) => whose.name(),

@@ -4,20 +4,20 @@
 //! everything that one read brought is appended to the journal at once, and acknowledged with one write when it is
 //! durable. While it waits it does not read, so a device that is faster than the disk is slowed down by TCP.
 
+mod cold_state;
 mod connection;
+mod downlink;
 mod firmware;
 mod gateway;
-mod incoming;
 mod keepalive;
-mod large;
+mod large_memory;
 mod listener;
 mod login;
-mod partial;
+mod packet_handler;
+mod partial_budget;
 mod provisioning;
-mod rare;
 mod stream;
 mod topics;
-mod two_way;
 
 use std::net::SocketAddr;
 

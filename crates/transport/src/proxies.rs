@@ -24,7 +24,7 @@ impl TrustedProxies {
     }
 
     /// Whether a proxy of the operator has the address.
-    pub fn hold(&self, address: IpAddr) -> bool {
+    pub fn contains(&self, address: IpAddr) -> bool {
         self.0.iter().any(|range| range.contains(address))
     }
 
@@ -40,7 +40,7 @@ impl TrustedProxies {
     /// # Errors
     /// The proxy sends no header, or a wrong one; the connection is to be closed. Nothing bounds the time here.
     pub async fn resolve_client(&self, socket: &mut TcpStream, peer: SocketAddr) -> io::Result<SocketAddr> {
-        if !self.hold(peer.ip()) {
+        if !self.contains(peer.ip()) {
             return Ok(peer);
         }
         let mut header = Vec::new();

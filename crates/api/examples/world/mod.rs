@@ -10,7 +10,7 @@ use std::sync::Arc;
 use fieldline_core::access::Principal;
 use fieldline_core::clock::{Clock as _, SystemClock};
 use fieldline_core::entity_query::EntityQueryService;
-use fieldline_core::live::ObservedStore;
+use fieldline_core::observed_store::ObservedStore;
 use fieldline_core::ports::{
     EntityStores, NoRuleNodes, TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore,
 };
@@ -81,7 +81,7 @@ impl ExampleFixture {
             subject: *subject,
             ts,
             ttl_seconds: 0,
-            parts: TelemetrySaveStrategy::LATEST,
+            strategy: TelemetrySaveStrategy::LATEST,
             values,
         };
         let rows: Vec<TelemetryRow<'_>> = subjects.iter().map(row).collect();

@@ -54,7 +54,7 @@ enum AuditedPath {
 /// A path whose requests are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AuditRule {
-    shape: AuditedPath,
+    path: AuditedPath,
     /// Whether they are kept if they succeed, too: nobody else does.
     pub(super) also_success: bool,
 }
@@ -108,17 +108,20 @@ impl AuditRule {
                 | AuditedPath::TestSms
                 | AuditedPath::Logout
         );
-        Some(Self { shape, also_success })
+        Some(Self {
+            path: shape,
+            also_success,
+        })
     }
 
     /// Whether requests of a method may be kept: reading changes nothing, except that the rule engine is called by any.
     pub(super) fn may_keep(&self, method: &Method) -> bool {
-        !method.is_safe() || self.shape == AuditedPath::RuleEngine
+        !method.is_safe() || self.path == AuditedPath::RuleEngine
     }
 
     /// Whether a request brings a file, which is not looked into.
     pub(super) fn is_upload(&self, method: &Method) -> bool {
-        self.shape == AuditedPath::Delete(EntityType::OtaPackage) && *method == Method::POST
+        self.path == AuditedPath::Delete(EntityType::OtaPackage) && *method == Method::POST
     }
 
     /// What a request tried to do; `None` for requests that change nothing.
@@ -130,18 +133,18 @@ impl AuditRule {
         who: &Principal,
     ) -> Option<AuditedAction> {
         let (posts, deletes) = (*method == Method::POST, *method == Method::DELETE);
-        Some(match self.shape {
+        Some(match self.path {
             AuditedPath::Save(kind) if posts => save(kind, body),
             AuditedPath::SaveWithCredentials if posts => save(EntityType::Device, body.get("device")?),
             AuditedPath::Delete(kind) if deletes => {
                 let id = last(params)?;
                 let data = json!({ "entityId": id.to_string() });
-                found(ActionType::Deleted, EntityId::new(kind, id), data)
+                new_action(ActionType::Deleted, EntityId::new(kind, id), data)
             }
             AuditedPath::Delete(EntityType::OtaPackage) if posts => {
                 let id = last(params)?;
                 let data = json!({ "entityId": id.to_string() });
-                found(
+                new_action(
                     ActionType::Updated,
                     EntityId::new(EntityType::OtaPackage, id),
                     data,
@@ -150,26 +153,26 @@ impl AuditRule {
             AuditedPath::Assign(kind) => assign(kind, posts, params)?,
             AuditedPath::Alarm(action) => {
                 let id = params.id("alarmId")?;
-                found(action, EntityId::new(EntityType::Alarm, id), json!({}))
+                new_action(action, EntityId::new(EntityType::Alarm, id), json!({}))
             }
             AuditedPath::Credentials if posts => {
                 let device = entity(body.get("deviceId")?)?;
                 let kind = body.get("credentialsType").cloned().unwrap_or_default();
                 // Which ones is nobody's business who reads the log.
                 let data = json!({ "entityId": device.id.to_string(), "credentialsType": kind });
-                found(ActionType::CredentialsUpdated, device, data)
+                new_action(ActionType::CredentialsUpdated, device, data)
             }
             AuditedPath::Relation if posts => {
                 let data = json!({ "relation": body });
-                found(ActionType::RelationAddOrUpdate, entity(body.get("from")?)?, data)
+                new_action(ActionType::RelationAddOrUpdate, entity(body.get("from")?)?, data)
             }
             AuditedPath::Relation => {
                 let from = of_query(params, "fromType", "fromId")?;
-                found(ActionType::RelationDeleted, from, json!({}))
+                new_action(ActionType::RelationDeleted, from, json!({}))
             }
             AuditedPath::Relations if deletes => {
                 let of = of_query(params, "entityType", "entityId")?;
-                found(ActionType::RelationsDeleted, of, json!({}))
+                new_action(ActionType::RelationsDeleted, of, json!({}))
             }
             AuditedPath::Data => data(posts, params, body)?,
             AuditedPath::Rpc if posts => {
@@ -180,7 +183,7 @@ impl AuditRule {
                     "method": body.get("method"),
                     "params": body.get("params"),
                 });
-                found(ActionType::RpcCall, device, data)
+                new_action(ActionType::RpcCall, device, data)
             }
             AuditedPath::RuleEngine => rule_engine(params, who),
             AuditedPath::SetEnabled if posts => {
@@ -189,19 +192,19 @@ impl AuditRule {
                     Some("false") => ActionType::Suspended,
                     _ => ActionType::Activated,
                 };
-                found(action, user, json!({ "entityId": user.id.to_string() }))
+                new_action(action, user, json!({ "entityId": user.id.to_string() }))
             }
             AuditedPath::TestSms if posts => {
                 let data = json!({ "number": body.get("numberTo") });
-                found(ActionType::SmsSent, who.user.into(), data)
+                new_action(ActionType::SmsSent, who.user.into(), data)
             }
-            AuditedPath::Logout => found(ActionType::Logout, who.user.into(), json!({})),
+            AuditedPath::Logout => new_action(ActionType::Logout, who.user.into(), json!({})),
             _ => return None,
         })
     }
 }
 
-fn found(action: ActionType, entity: EntityId, data: Value) -> AuditedAction {
+fn new_action(action: ActionType, entity: EntityId, data: Value) -> AuditedAction {
     AuditedAction { action, entity, data }
 }
 
@@ -227,7 +230,7 @@ fn save(kind: EntityType, body: &Value) -> AuditedAction {
     }
     hide_secrets(&mut shown);
     let entity = known.unwrap_or_else(|| nothing(kind));
-    found(action, entity, json!({ "entity": shown }))
+    new_action(action, entity, json!({ "entity": shown }))
 }
 
 fn assign(kind: EntityType, posts: bool, params: &RequestParams<'_>) -> Option<AuditedAction> {
@@ -241,7 +244,7 @@ fn assign(kind: EntityType, posts: bool, params: &RequestParams<'_>) -> Option<A
     if let Some(customer) = params.path("customerId") {
         data.insert(field.to_owned(), customer.into());
     }
-    Some(found(action, EntityId::new(kind, id), data.into()))
+    Some(new_action(action, EntityId::new(kind, id), data.into()))
 }
 
 fn data(posts: bool, params: &RequestParams<'_>, body: &Value) -> Option<AuditedAction> {
@@ -267,7 +270,7 @@ fn data(posts: bool, params: &RequestParams<'_>, body: &Value) -> Option<Audited
         None => body.clone(),
     };
     data.insert(name.to_owned(), value);
-    Some(found(action, entity, data.into()))
+    Some(new_action(action, entity, data.into()))
 }
 
 fn rule_engine(params: &RequestParams<'_>, who: &Principal) -> AuditedAction {
@@ -276,7 +279,7 @@ fn rule_engine(params: &RequestParams<'_>, who: &Principal) -> AuditedAction {
         .and_then(|kind| kind.parse().ok())
         .zip(params.id("entityId"));
     let entity = named.map_or_else(|| who.user.into(), |(kind, id)| EntityId::new(kind, id));
-    found(
+    new_action(
         ActionType::RestApiRuleEngineCall,
         entity,
         json!({ "entityId": entity.id.to_string() }),
@@ -304,7 +307,7 @@ mod tests {
 
     #[test]
     fn paths_are_recognized_by_their_shape() {
-        let shape = |path: &str| AuditRule::of(path).map(|audited| audited.shape);
+        let shape = |path: &str| AuditRule::of(path).map(|audited| audited.path);
         assert_eq!(shape("/api/device"), Some(AuditedPath::Save(EntityType::Device)));
         assert_eq!(
             shape("/api/device/{deviceId}"),

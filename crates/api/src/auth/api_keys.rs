@@ -36,7 +36,7 @@ impl ApiKeyCache {
     }
 
     /// What a key is good for at a time: it stands for a token that was issued just now.
-    pub(crate) async fn ticket(&self, value: &str, now_ms: i64) -> ApiResult<TokenIdentity> {
+    pub(crate) async fn identity(&self, value: &str, now_ms: i64) -> ApiResult<TokenIdentity> {
         let key = self.known(value, now_ms).await?;
         let key = key.filter(|key| key.enabled && !key.is_expired(now_ms));
         let key = key.ok_or_else(ApiError::unauthenticated)?;

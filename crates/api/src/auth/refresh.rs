@@ -6,13 +6,13 @@ use std::sync::Arc;
 use fieldline_core::ports::{StoreErrorKind, TokenFamily};
 use uuid::Uuid;
 
-use super::families::{GRACE_MS, replaced_by};
 use super::sessions::{LoginSessions, TokenUser};
+use super::token_families::{GRACE_MS, replaced_by};
 use super::tokens::{RefreshTokenIdentity, TokenIssuer, TokenPair, outdated};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 
 /// How often it is tried again because another request has replaced the token meanwhile.
-const TRIES: usize = 4;
+const MAX_REFRESH_ATTEMPTS: usize = 4;
 
 /// What has become of a refresh token.
 pub(crate) enum RefreshOutcome {
@@ -33,7 +33,7 @@ enum RefreshTokenStatus {
     Used,
 }
 
-fn standing(family: &TokenFamily, token: Uuid, now_ms: i64) -> RefreshTokenStatus {
+fn token_status(family: &TokenFamily, token: Uuid, now_ms: i64) -> RefreshTokenStatus {
     if family.current == token {
         return RefreshTokenStatus::Current;
     }
@@ -65,7 +65,10 @@ impl LoginSessions {
         tokens: &TokenIssuer,
         shown: RefreshTokenIdentity,
     ) -> ApiResult<RefreshOutcome> {
-        let RefreshTokenIdentity { ticket, token } = shown;
+        let RefreshTokenIdentity {
+            identity: ticket,
+            token,
+        } = shown;
         let known = self.authenticate(ticket).await?;
         let now = self.clock.now_ms();
         let issue = |token| tokens.issue(&known.user, (ticket.session, token), now, known.tokens_valid_from);
@@ -73,11 +76,11 @@ impl LoginSessions {
             return Ok(RefreshOutcome::Bought(issue(Uuid::new_v4())?.pair));
         }
         let store = &self.families.store;
-        for _ in 0..TRIES {
+        for _ in 0..MAX_REFRESH_ATTEMPTS {
             let family = store.family(ticket.session).await?;
             let family = family.filter(|family| family.ended_at.is_none() && family.user == ticket.user);
             let family = family.ok_or_else(outdated)?;
-            match standing(&family, token, now) {
+            match token_status(&family, token, now) {
                 RefreshTokenStatus::Current => {}
                 RefreshTokenStatus::JustReplaced => {
                     return Ok(RefreshOutcome::Bought(issue(family.current)?.pair));
@@ -115,7 +118,7 @@ impl LoginSessions {
 mod tests {
     use fieldline_model::UserId;
 
-    use super::super::families::REPLACED_TOKENS;
+    use super::super::token_families::REPLACED_TOKENS;
     use super::*;
 
     fn token(number: u128) -> Uuid {
@@ -138,7 +141,7 @@ mod tests {
     #[test]
     fn a_token_that_was_replaced_counts_for_a_moment() {
         let family = renewed(&renewed(&family(), token(1), 1_000), token(2), 2_000);
-        let standing = |number, now| standing(&family, token(number), now);
+        let standing = |number, now| token_status(&family, token(number), now);
         assert_eq!(standing(2, 9_000_000), RefreshTokenStatus::Current);
         assert_eq!(
             standing(1, 2_000 + GRACE_MS - 1),

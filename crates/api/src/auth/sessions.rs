@@ -13,7 +13,7 @@ use fieldline_model::{CustomerId, UserId};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
-use super::families::TokenFamilies;
+use super::token_families::TokenFamilies;
 use super::tokens::{AccessClaims, TokenIdentity, TokenIssuer, TokenPair, is_public, outdated, public_user};
 use crate::error::ApiResult;
 
@@ -56,7 +56,7 @@ impl LoginSessions {
 
     /// Who an access token speaks for, if it still counts.
     pub(crate) async fn user(&self, claims: &AccessClaims) -> ApiResult<Principal> {
-        let known = self.authenticate(claims.ticket()).await?;
+        let known = self.authenticate(claims.identity()).await?;
         Ok(Principal::of(&known.user))
     }
 

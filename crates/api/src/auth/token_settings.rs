@@ -94,7 +94,7 @@ impl TokenSigner {
     }
 
     /// What other settings make of it; with the settings as they are to be stored.
-    pub(super) fn changed(&self, settings: TokenSettings) -> ApiResult<(TokenSettings, Self)> {
+    pub(super) fn with_settings(&self, settings: TokenSettings) -> ApiResult<(TokenSettings, Self)> {
         let invalid = |message: &str| Err(ApiError::bad_request(message));
         let issuer = settings.token_issuer.trim();
         if issuer.is_empty() || issuer.len() > MAX_ISSUER {
@@ -166,15 +166,17 @@ mod tests {
             settings(60, 900, "a", Some("not base64!")),
             settings(60, 900, "a", Some("c2hvcnQ=")),
         ] {
-            assert!(signer.changed(wrong).is_err());
+            assert!(signer.with_settings(wrong).is_err());
         }
-        let (stored, changed) = signer.changed(settings(60, 900, "b", None)).unwrap();
+        let (stored, changed) = signer.with_settings(settings(60, 900, "b", None)).unwrap();
         assert_eq!(changed.key, signer.key, "a key that is left out stays");
         assert_eq!(stored.with_key()["tokenSigningKey"], STANDARD.encode([7; 64]));
         let shown = serde_json::to_value(stored).unwrap();
         assert!(shown.get("tokenSigningKey").is_none());
         let other = STANDARD.encode([8; 64]);
-        let (_, changed) = signer.changed(settings(60, 900, "b", Some(&other))).unwrap();
+        let (_, changed) = signer
+            .with_settings(settings(60, 900, "b", Some(&other)))
+            .unwrap();
         assert_eq!(*changed.key, [8; 64]);
     }
 }

@@ -182,14 +182,14 @@ impl TokenIdentity {
 /// What a refresh token says.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RefreshTokenIdentity {
-    pub(crate) ticket: TokenIdentity,
+    pub(crate) identity: TokenIdentity,
     /// Which of the tokens of its session it is.
     pub(super) token: Uuid,
 }
 
 impl AccessClaims {
     /// Whose token it is, and when it was issued.
-    pub(crate) fn ticket(&self) -> TokenIdentity {
+    pub(crate) fn identity(&self) -> TokenIdentity {
         TokenIdentity {
             user: UserId(if self.is_public {
                 self.customer_id
@@ -246,7 +246,7 @@ impl TokenIssuer {
 
     /// What these settings make of it: how they are to be stored, and what [`TokenIssuer::replace`] takes.
     pub(crate) fn prepare(&self, settings: TokenSettings) -> ApiResult<(TokenSettings, TokenSigner)> {
-        self.signer().changed(settings)
+        self.signer().with_settings(settings)
     }
 
     /// Makes tokens another way from now on.
@@ -349,7 +349,7 @@ impl TokenIssuer {
             issued: claims.iat,
         };
         Ok(RefreshTokenIdentity {
-            ticket,
+            identity: ticket,
             token: claims.jti,
         })
     }

@@ -67,10 +67,10 @@ async fn save_jwt(
     };
     api.entities.settings.save_admin(stored).await?;
     api.tokens.replace(made);
-    let known = api.sessions.authenticate(caller.ticket).await?;
+    let known = api.sessions.authenticate(caller.identity).await?;
     let now = api.clock.now_ms();
     let times = (now, known.tokens_valid_from);
-    let session = Some(caller.ticket.session);
+    let session = Some(caller.identity.session);
     let pair = api
         .sessions
         .open(&api.tokens, &known.user, session, times)

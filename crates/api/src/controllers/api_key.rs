@@ -69,7 +69,7 @@ async fn save(
         ));
     }
     let info = keys.update(&key).await?;
-    api.keys.forget();
+    api.api_keys.forget();
     Ok(Json(ApiKey { info, value: None }))
 }
 
@@ -103,7 +103,7 @@ async fn describe(
     // Some clients send the bare text, others one in JSON.
     key.description = serde_json::from_str(&text).unwrap_or(text);
     let changed = api.services.api_keys.update(&key).await?;
-    api.keys.forget();
+    api.api_keys.forget();
     Ok(Json(changed))
 }
 
@@ -121,7 +121,7 @@ async fn enable(
         .map_err(ApiError::bad_request)?
         .ok_or_else(|| missing("enabledValue"))?;
     let changed = api.services.api_keys.update(&key).await?;
-    api.keys.forget();
+    api.api_keys.forget();
     Ok(Json(changed))
 }
 
@@ -135,6 +135,6 @@ async fn delete(
 ) -> ApiResult<()> {
     load(&api, &caller, id).await?;
     api.entities.api_keys.delete(ApiKeyId(id)).await?;
-    api.keys.forget();
+    api.api_keys.forget();
     Ok(())
 }

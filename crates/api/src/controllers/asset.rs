@@ -6,7 +6,7 @@ use fieldline_core::access::{AccessOperation, AnyEntity};
 use fieldline_model::entity::{Asset, AssetInfo};
 use utoipa_axum::routes;
 
-use super::assigned;
+use super::assignable;
 use super::conflict::ConflictParams;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T, TC};
@@ -44,7 +44,7 @@ async fn info(
     CallerPrincipal(caller): CallerPrincipal,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<AssetInfo>> {
-    assigned::info::<Asset>(&api, &caller, id).await
+    assignable::info::<Asset>(&api, &caller, id).await
 }
 
 /// Creates an asset, or updates it where it has an id.
@@ -56,7 +56,7 @@ async fn save(
     QueryParams(names): QueryParams<ConflictParams>,
     JsonBody(mut asset): JsonBody<Asset>,
 ) -> ApiResult<Json<Asset>> {
-    assigned::check_save(&api, &caller, &mut asset).await?;
+    assignable::check_save(&api, &caller, &mut asset).await?;
     let created = asset.id.is_none();
     let names = names.policy()?;
     let saved = api.services.assets.save(caller.tenant, asset, &names).await?;
@@ -73,7 +73,7 @@ async fn delete(
     CallerPrincipal(caller): CallerPrincipal,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<()> {
-    assigned::delete::<Asset>(&api, &caller, id).await
+    assignable::delete::<Asset>(&api, &caller, id).await
 }
 
 /// Assigns an asset to a customer.
@@ -85,7 +85,7 @@ async fn assign(
     CallerPrincipal(caller): CallerPrincipal,
     PathIds(ids): PathIds<2>,
 ) -> ApiResult<Json<Asset>> {
-    assigned::assign(&api, &caller, ids).await
+    assignable::assign(&api, &caller, ids).await
 }
 
 /// Assigns an asset to the public customer.
@@ -97,7 +97,7 @@ async fn assign_to_public(
     CallerPrincipal(caller): CallerPrincipal,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<Asset>> {
-    assigned::assign_to_public(&api, &caller, id).await
+    assignable::assign_to_public(&api, &caller, id).await
 }
 
 /// Takes an asset back from its customer.
@@ -109,5 +109,5 @@ async fn unassign(
     CallerPrincipal(caller): CallerPrincipal,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<Asset>> {
-    assigned::unassign(&api, &caller, id).await
+    assignable::unassign(&api, &caller, id).await
 }

@@ -9,7 +9,7 @@ use fieldline_model::{AssetProfileId, CustomerId, EntityType};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
-use super::assigned::{self, ListFilterParams, present};
+use super::assignable::{self, ListFilterParams, present};
 use super::{Either, EntitySubtype, profile};
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T, TC};
@@ -74,7 +74,7 @@ async fn of_tenant(
     QueryParams(name): QueryParams<AssetNameParams>,
 ) -> ApiResult<Json<Either<PageData<Asset>, Asset>>> {
     let name = ("assetName", name.asset_name);
-    assigned::of_tenant(&api, &caller, params, page, name).await
+    assignable::of_tenant(&api, &caller, params, page, name).await
 }
 
 /// A page of assets of the tenant with what lists show beside them.
@@ -86,7 +86,7 @@ async fn infos_of_tenant(
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(params): QueryParams<AssetFilterParams>,
 ) -> ApiResult<Json<PageData<AssetInfo>>> {
-    assigned::infos_of_tenant::<Asset>(&api, &caller, params, page).await
+    assignable::infos_of_tenant::<Asset>(&api, &caller, params, page).await
 }
 
 /// The asset of a name.
@@ -97,7 +97,7 @@ async fn by_name(
     CallerPrincipal(caller): CallerPrincipal,
     QueryParams(name): QueryParams<AssetNameParams>,
 ) -> ApiResult<Json<Asset>> {
-    assigned::by_name(&api, &caller, ("assetName", name.asset_name)).await
+    assignable::by_name(&api, &caller, ("assetName", name.asset_name)).await
 }
 
 /// A page of assets of a customer with what lists show beside them.
@@ -111,7 +111,7 @@ async fn infos_of_customer(
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(params): QueryParams<AssetFilterParams>,
 ) -> ApiResult<Json<PageData<AssetInfo>>> {
-    assigned::infos_of_customer::<Asset>(&api, &caller, customer, params, page).await
+    assignable::infos_of_customer::<Asset>(&api, &caller, customer, params, page).await
 }
 
 /// A page of assets of a customer.
@@ -125,7 +125,7 @@ async fn of_customer(
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(params): QueryParams<AssetFilterParams>,
 ) -> ApiResult<Json<PageData<Asset>>> {
-    assigned::of_customer(&api, &caller, customer, params, page).await
+    assignable::of_customer(&api, &caller, customer, params, page).await
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -144,7 +144,7 @@ async fn by_ids(
     CallerPrincipal(caller): CallerPrincipal,
     QueryParams(ids): QueryParams<AssetIds>,
 ) -> ApiResult<Json<Vec<Asset>>> {
-    assigned::by_ids(&api, &caller, ("assetIds", ids.asset_ids)).await
+    assignable::by_ids(&api, &caller, ("assetIds", ids.asset_ids)).await
 }
 
 /// The asset types of the tenant: the names of its asset profiles.

@@ -30,7 +30,7 @@ pub(super) fn routes() -> ApiRoutes {
 /// Ends the session: its tokens no longer count.
 #[utoipa::path(post, path = "/api/auth/logout", tag = "auth", responses((status = 200)))]
 async fn logout(State(api): State<SharedApi>, caller: AuthenticatedCaller) -> ApiResult<()> {
-    api.sessions.log_out(&api.tokens, caller.ticket).await
+    api.sessions.log_out(&api.tokens, caller.identity).await
 }
 
 /// The user who is logged in.
@@ -68,7 +68,7 @@ async fn change_password(
     let user = found.ok_or_else(ApiError::unauthenticated)?;
     let now = api.clock.now_ms();
     // Somebody who has got hold of a token must not guess the password here either.
-    api.logins.attempt(peer, &user.email, now)?;
+    api.login_guard.count_and_check(peer, &user.email, now)?;
     let credentials = api.services.users.credentials(principal.user).await?;
     let hash = credentials.password_hash.as_deref();
     let right = api
@@ -76,10 +76,10 @@ async fn change_password(
         .verify_from(peer.map(network), &request.current_password, hash)
         .await?;
     if !right {
-        api.logins.record_failure(peer, &user.email, now);
+        api.login_guard.record_failure(peer, &user.email, now);
         return Err(ApiError::bad_request("Current password doesn't match!"));
     }
-    api.logins.record_success(peer, &user.email, now)?;
+    api.login_guard.record_success(peer, &user.email, now)?;
     api.services
         .security
         .check_new(&request.new_password, &credentials)
@@ -94,7 +94,7 @@ async fn change_password(
         .set_password(&user, credentials, &request.new_password)
         .await?;
     let times = (now, credentials.tokens_valid_from);
-    let session = Some(caller.ticket.session);
+    let session = Some(caller.identity.session);
     let pair = api.sessions.open(&api.tokens, &user, session, times).await?;
     Ok(Json(pair))
 }
@@ -163,7 +163,8 @@ async fn activate(
     JsonBody(request): JsonBody<ActivateRequest>,
 ) -> ApiResult<Json<TokenPair>> {
     let now = api.clock.now_ms();
-    api.logins.attempt(peer, &request.activate_token, now)?;
+    api.login_guard
+        .count_and_check(peer, &request.activate_token, now)?;
     let (user, credentials) = api
         .services
         .users

@@ -21,7 +21,7 @@ pub(super) fn routes() -> ApiRoutes {
 fn links(api: &ApiState) -> ImportContext<'_> {
     ImportContext {
         usage: &api.usage,
-        devices: &*api.devices,
+        devices: &*api.device_link,
         type_cast: api.options.json_type_cast,
     }
 }

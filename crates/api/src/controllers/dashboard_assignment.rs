@@ -80,8 +80,8 @@ impl<'a> DashboardAssignment<'a> {
                 (change, api.services.customers.ensure_public(caller.tenant).await?)
             }
         };
-        change.make(operation, &customer).await?;
-        change.done().await
+        change.apply(operation, &customer).await?;
+        change.into_dashboard().await
     }
 
     /// Assigns a dashboard to each of these customers, or takes it back from there.
@@ -94,12 +94,12 @@ impl<'a> DashboardAssignment<'a> {
     ) -> ApiResult<Json<Dashboard>> {
         let change = Self::of(api, caller, id, operation).await?;
         for customer in change.customers(ids).await? {
-            change.make(operation, &customer).await?;
+            change.apply(operation, &customer).await?;
         }
-        change.done().await
+        change.into_dashboard().await
     }
 
-    async fn make(&self, operation: AccessOperation, customer: &Customer) -> ApiResult<()> {
+    async fn apply(&self, operation: AccessOperation, customer: &Customer) -> ApiResult<()> {
         match operation {
             AccessOperation::AssignToCustomer => self.assign(customer).await,
             _ => self.unassign(customer).await,
@@ -162,7 +162,7 @@ impl<'a> DashboardAssignment<'a> {
         Ok(customers)
     }
 
-    async fn done(self) -> ApiResult<Json<Dashboard>> {
+    async fn into_dashboard(self) -> ApiResult<Json<Dashboard>> {
         let mut dashboard = whole(self.api, self.caller, self.id()).await?;
         dashboard.resources = None;
         Ok(Json(dashboard))
@@ -273,7 +273,7 @@ async fn set_customers(
             change.unassign(&customer).await?;
         }
     }
-    change.done().await
+    change.into_dashboard().await
 }
 
 /// Assigns a dashboard to these customers, too.

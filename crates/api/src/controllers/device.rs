@@ -9,7 +9,7 @@ use fieldline_model::entity::{Authority, Device, DeviceCredentials, DeviceInfo};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
-use super::assigned;
+use super::assignable;
 use super::conflict::ConflictParams;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T, TC};
@@ -49,7 +49,7 @@ async fn info(
     CallerPrincipal(caller): CallerPrincipal,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<DeviceInfo>> {
-    assigned::info::<Device>(&api, &caller, id).await
+    assignable::info::<Device>(&api, &caller, id).await
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -70,7 +70,7 @@ async fn save(
     QueryParams(names): QueryParams<ConflictParams>,
     JsonBody(mut device): JsonBody<Device>,
 ) -> ApiResult<Json<Device>> {
-    assigned::check_save(&api, &caller, &mut device).await?;
+    assignable::check_save(&api, &caller, &mut device).await?;
     let created = device.id.is_none();
     let credentials = NewCredentials::AccessToken(token.access_token);
     let names = names.policy()?;
@@ -107,7 +107,7 @@ async fn save_with_credentials(
     let mut device = request.device.ok_or_else(|| must_not_be_null("device"))?;
     let credentials = request.credentials;
     let credentials = credentials.ok_or_else(|| must_not_be_null("credentials"))?;
-    assigned::check_save(&api, &caller, &mut device).await?;
+    assignable::check_save(&api, &caller, &mut device).await?;
     if let Some(id) = device.id
         && caller.authority == Authority::CustomerUser
     {
@@ -135,7 +135,7 @@ async fn delete(
     CallerPrincipal(caller): CallerPrincipal,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<()> {
-    assigned::delete::<Device>(&api, &caller, id).await
+    assignable::delete::<Device>(&api, &caller, id).await
 }
 
 /// The credentials of a device.

@@ -7,7 +7,7 @@ use fieldline_model::entity::Device;
 use fieldline_model::{DeviceId, TenantId};
 use utoipa_axum::routes;
 
-use super::assigned;
+use super::assignable;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
@@ -31,7 +31,7 @@ async fn assign(
     CallerPrincipal(caller): CallerPrincipal,
     PathIds(ids): PathIds<2>,
 ) -> ApiResult<Json<Device>> {
-    assigned::assign(&api, &caller, ids).await
+    assignable::assign(&api, &caller, ids).await
 }
 
 /// Assigns a device to the public customer.
@@ -43,7 +43,7 @@ async fn assign_to_public(
     CallerPrincipal(caller): CallerPrincipal,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<Device>> {
-    assigned::assign_to_public(&api, &caller, id).await
+    assignable::assign_to_public(&api, &caller, id).await
 }
 
 /// Takes a device back from its customer.
@@ -55,7 +55,7 @@ async fn unassign(
     CallerPrincipal(caller): CallerPrincipal,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<Device>> {
-    assigned::unassign(&api, &caller, id).await
+    assignable::unassign(&api, &caller, id).await
 }
 
 /// Gives a device to another tenant.
@@ -73,7 +73,10 @@ async fn assign_to_tenant(
     let unknown = || ApiError::bad_request("Could not find the specified Tenant!");
     let to = tenants.get(TenantId(tenant)).await?.ok_or_else(unknown)?;
     let from = tenants.get(caller.tenant).await?.ok_or_else(unknown)?;
-    let device = api.moves.transfer(caller.tenant, DeviceId(id), &to).await?;
+    let device = api
+        .tenant_transfer
+        .transfer(caller.tenant, DeviceId(id), &to)
+        .await?;
     api.services
         .actions
         .push_transferred(&caller, &device, &from, &to)

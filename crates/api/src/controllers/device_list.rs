@@ -9,7 +9,7 @@ use fieldline_model::{CustomerId, DeviceProfileId, EntityType, TenantId};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
-use super::assigned::{self, ListFilterParams, present};
+use super::assignable::{self, ListFilterParams, present};
 use super::{Either, EntitySubtype, profile};
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T, TC};
@@ -80,7 +80,7 @@ async fn of_tenant(
     QueryParams(name): QueryParams<DeviceNameParams>,
 ) -> ApiResult<Json<Either<PageData<Device>, Device>>> {
     let name = ("deviceName", name.device_name);
-    assigned::of_tenant(&api, &caller, params, page, name).await
+    assignable::of_tenant(&api, &caller, params, page, name).await
 }
 
 /// A page of devices of the tenant with what lists show beside them.
@@ -92,7 +92,7 @@ async fn infos_of_tenant(
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(params): QueryParams<DeviceFilterParams>,
 ) -> ApiResult<Json<PageData<DeviceInfo>>> {
-    assigned::infos_of_tenant::<Device>(&api, &caller, params, page).await
+    assignable::infos_of_tenant::<Device>(&api, &caller, params, page).await
 }
 
 /// The device of a name.
@@ -103,7 +103,7 @@ async fn by_name(
     CallerPrincipal(caller): CallerPrincipal,
     QueryParams(name): QueryParams<DeviceNameParams>,
 ) -> ApiResult<Json<Device>> {
-    assigned::by_name(&api, &caller, ("deviceName", name.device_name)).await
+    assignable::by_name(&api, &caller, ("deviceName", name.device_name)).await
 }
 
 /// A page of devices of a customer with what lists show beside them.
@@ -117,7 +117,7 @@ async fn infos_of_customer(
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(params): QueryParams<DeviceFilterParams>,
 ) -> ApiResult<Json<PageData<DeviceInfo>>> {
-    assigned::infos_of_customer::<Device>(&api, &caller, customer, params, page).await
+    assignable::infos_of_customer::<Device>(&api, &caller, customer, params, page).await
 }
 
 /// A page of devices of a customer.
@@ -131,7 +131,7 @@ async fn of_customer(
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(params): QueryParams<DeviceFilterParams>,
 ) -> ApiResult<Json<PageData<Device>>> {
-    assigned::of_customer(&api, &caller, customer, params, page).await
+    assignable::of_customer(&api, &caller, customer, params, page).await
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -150,7 +150,7 @@ async fn by_ids(
     CallerPrincipal(caller): CallerPrincipal,
     QueryParams(ids): QueryParams<DeviceIds>,
 ) -> ApiResult<Json<Vec<Device>>> {
-    assigned::by_ids(&api, &caller, ("deviceIds", ids.device_ids)).await
+    assignable::by_ids(&api, &caller, ("deviceIds", ids.device_ids)).await
 }
 
 /// The device types of the tenant: the names of its device profiles.

@@ -55,8 +55,8 @@ impl From<SessionInfo> for DeviceSession {
             address: origin.address.map(|address| address.to_string()),
             gateway_id: origin.gateway,
             connected_time: origin.since_ms,
-            subscribed_to_attributes: info.wants_attributes,
-            subscribed_to_rpc: info.wants_calls,
+            subscribed_to_attributes: info.subscribes_attributes,
+            subscribed_to_rpc: info.subscribes_rpc,
             waiting_bytes: info.waiting_bytes,
         }
     }
@@ -83,7 +83,7 @@ async fn list(
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<Vec<DeviceSession>>> {
     let subject = device(&api, &caller, id, AccessOperation::Read).await?;
-    let sessions = api.calls.sessions().list(subject);
+    let sessions = api.rpc.sessions().list(subject);
     Ok(Json(sessions.into_iter().map(DeviceSession::from).collect()))
 }
 
@@ -96,7 +96,7 @@ async fn close_all(
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<usize>> {
     let subject = device(&api, &caller, id, AccessOperation::Write).await?;
-    Ok(Json(api.calls.sessions().end(subject, None)))
+    Ok(Json(api.rpc.sessions().end(subject, None)))
 }
 
 /// Ends one session of a device.
@@ -109,7 +109,7 @@ async fn close(
     PathIds([id, session]): PathIds<2>,
 ) -> ApiResult<()> {
     let subject = device(&api, &caller, id, AccessOperation::Write).await?;
-    match api.calls.sessions().end(subject, Some(session)) {
+    match api.rpc.sessions().end(subject, Some(session)) {
         0 => Err(ApiError::not_found(format!(
             "Session with id [{session}] is not found"
         ))),
@@ -121,5 +121,5 @@ async fn close(
 #[utoipa::path(get, path = "/api/deviceSessions/count", tag = "device", operation_id = "countDeviceSessions",
     responses((status = 200, body = usize, content_type = "application/json")))]
 async fn count(State(api): State<SharedApi>, CallerPrincipal(caller): CallerPrincipal) -> Json<usize> {
-    Json(api.calls.sessions().count_of(caller.tenant))
+    Json(api.rpc.sessions().count_of(caller.tenant))
 }

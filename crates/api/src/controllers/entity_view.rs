@@ -6,7 +6,7 @@ use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
 use fieldline_model::entity::{Authority, EntityView, EntityViewInfo};
 use utoipa_axum::routes;
 
-use super::assigned;
+use super::assignable;
 use super::conflict::ConflictParams;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T, TC};
@@ -47,12 +47,12 @@ async fn info(
     CallerPrincipal(caller): CallerPrincipal,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<EntityViewInfo>> {
-    assigned::info::<EntityView>(&api, &caller, id).await
+    assignable::info::<EntityView>(&api, &caller, id).await
 }
 
 /// Whether the caller may save this entity view; customer users may rename theirs, but not let them show anything else.
 async fn check_save(api: &ApiState, caller: &Principal, view: &mut EntityView) -> ApiResult<()> {
-    let stored = assigned::check_save(api, caller, view).await?;
+    let stored = assignable::check_save(api, caller, view).await?;
     if let Some(stored) = stored.filter(|_| caller.authority == Authority::CustomerUser) {
         if view.entity_id != stored.entity_id {
             return Err(ApiError::denied());
@@ -96,7 +96,7 @@ async fn delete(
     CallerPrincipal(caller): CallerPrincipal,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<()> {
-    assigned::delete::<EntityView>(&api, &caller, id).await
+    assignable::delete::<EntityView>(&api, &caller, id).await
 }
 
 /// Assigns an entity view to a customer.
@@ -108,7 +108,7 @@ async fn assign(
     CallerPrincipal(caller): CallerPrincipal,
     PathIds(ids): PathIds<2>,
 ) -> ApiResult<Json<EntityView>> {
-    assigned::assign(&api, &caller, ids).await
+    assignable::assign(&api, &caller, ids).await
 }
 
 /// Assigns an entity view to the public customer.
@@ -120,7 +120,7 @@ async fn assign_to_public(
     CallerPrincipal(caller): CallerPrincipal,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<EntityView>> {
-    assigned::assign_to_public(&api, &caller, id).await
+    assignable::assign_to_public(&api, &caller, id).await
 }
 
 /// Takes an entity view back from its customer.
@@ -132,5 +132,5 @@ async fn unassign(
     CallerPrincipal(caller): CallerPrincipal,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<EntityView>> {
-    assigned::unassign(&api, &caller, id).await
+    assignable::unassign(&api, &caller, id).await
 }

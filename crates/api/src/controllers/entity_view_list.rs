@@ -9,7 +9,7 @@ use fieldline_model::{CustomerId, EntityType};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
-use super::assigned::{self, ListFilterParams, present};
+use super::assignable::{self, ListFilterParams, present};
 use super::{Either, EntitySubtype};
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T, TC};
@@ -68,7 +68,7 @@ async fn of_tenant(
     QueryParams(name): QueryParams<ViewNameParams>,
 ) -> ApiResult<Json<Either<PageData<EntityView>, EntityView>>> {
     let name = ("entityViewName", name.entity_view_name);
-    assigned::of_tenant(&api, &caller, params, page, name).await
+    assignable::of_tenant(&api, &caller, params, page, name).await
 }
 
 /// A page of entity views of the tenant with what lists show beside them.
@@ -81,7 +81,7 @@ async fn infos_of_tenant(
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(params): QueryParams<ViewFilterParams>,
 ) -> ApiResult<Json<PageData<EntityViewInfo>>> {
-    assigned::infos_of_tenant::<EntityView>(&api, &caller, params, page).await
+    assignable::infos_of_tenant::<EntityView>(&api, &caller, params, page).await
 }
 
 /// The entity view of a name.
@@ -92,7 +92,7 @@ async fn by_name(
     CallerPrincipal(caller): CallerPrincipal,
     QueryParams(name): QueryParams<ViewNameParams>,
 ) -> ApiResult<Json<EntityView>> {
-    assigned::by_name(&api, &caller, ("entityViewName", name.entity_view_name)).await
+    assignable::by_name(&api, &caller, ("entityViewName", name.entity_view_name)).await
 }
 
 /// A page of entity views of a customer with what lists show beside them.
@@ -106,7 +106,7 @@ async fn infos_of_customer(
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(params): QueryParams<ViewFilterParams>,
 ) -> ApiResult<Json<PageData<EntityViewInfo>>> {
-    assigned::infos_of_customer::<EntityView>(&api, &caller, customer, params, page).await
+    assignable::infos_of_customer::<EntityView>(&api, &caller, customer, params, page).await
 }
 
 /// A page of entity views of a customer.
@@ -120,7 +120,7 @@ async fn of_customer(
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(params): QueryParams<ViewFilterParams>,
 ) -> ApiResult<Json<PageData<EntityView>>> {
-    assigned::of_customer(&api, &caller, customer, params, page).await
+    assignable::of_customer(&api, &caller, customer, params, page).await
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -140,7 +140,7 @@ async fn by_ids(
     CallerPrincipal(caller): CallerPrincipal,
     QueryParams(ids): QueryParams<EntityViewIds>,
 ) -> ApiResult<Json<Vec<EntityView>>> {
-    assigned::by_ids(&api, &caller, ("entityViewIds", ids.entity_view_ids)).await
+    assignable::by_ids(&api, &caller, ("entityViewIds", ids.entity_view_ids)).await
 }
 
 /// Those of the entity views that the caller may see.

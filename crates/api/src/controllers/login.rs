@@ -80,15 +80,15 @@ async fn log_in(
 ) -> ApiResult<TokenPair> {
     let (login, now) = (request.username.trim(), api.clock.now_ms());
     if login.len() > MAX_LOGIN {
-        api.logins.attempt(peer, "", now)?;
+        api.login_guard.count_and_check(peer, "", now)?;
         return Err(wrong());
     }
-    api.logins.count(peer, now)?;
+    api.login_guard.count(peer, now)?;
     let user = api.entities.users.by_email(login).await?;
     if let Some(id) = user.as_ref().and_then(|user| user.id) {
         learn_sources(api, id, login).await?;
     }
-    api.logins.check(peer, login, now)?;
+    api.login_guard.check(peer, login, now)?;
     let credentials = match user.as_ref().and_then(|user| user.id) {
         Some(id) => api.entities.users.credentials(id).await?,
         None => None,
@@ -100,22 +100,22 @@ async fn log_in(
     let from = peer.map(network);
     let right = api.passwords.verify_from(from, &request.password, hash).await?;
     let (Some(user), Some(credentials)) = (user, credentials) else {
-        api.logins.record_failure(peer, login, now);
+        api.login_guard.record_failure(peer, login, now);
         return Err(wrong());
     };
     let settings = api.services.security.settings().await?;
     if !right {
-        api.logins.record_failure(peer, login, now);
+        api.login_guard.record_failure(peer, login, now);
         let (action, failure) = after_wrong_password(api, peer, &user, &credentials, &settings).await?;
-        audit::login(api, &user, action, headers, peer, Some(failure)).await;
+        audit::record_login_action(api, &user, action, headers, peer, Some(failure)).await;
         return Err(wrong());
     }
-    let admitted = match api.logins.record_success(peer, login, now) {
+    let admitted = match api.login_guard.record_success(peer, login, now) {
         Ok(()) => check_sign_in(api, credentials.clone(), &settings, &request.password).await,
         Err(locked) => Err(locked),
     };
     let failure = admitted.as_ref().err().map(ApiError::message);
-    audit::login(api, &user, ActionType::Login, headers, peer, failure).await;
+    audit::record_login_action(api, &user, ActionType::Login, headers, peer, failure).await;
     admitted?;
     if let Some(source) = source_of(peer) {
         let sign_ins = &api.entities.sign_ins;
@@ -134,9 +134,9 @@ async fn log_in(
 
 /// Has it known from where a user has logged in, before it is decided who may try.
 async fn learn_sources(api: &ApiState, user: UserId, login: &str) -> StoreResult<()> {
-    if !api.logins.knows(login) {
+    if !api.login_guard.knows(login) {
         let sources = api.entities.sign_ins.sources(user).await?;
-        api.logins.learn(login, &sources);
+        api.login_guard.learn(login, &sources);
     }
     Ok(())
 }
@@ -152,7 +152,7 @@ async fn after_wrong_password(
     settings: &SecuritySettings,
 ) -> ApiResult<(ActionType, &'static str)> {
     const WRONG: &str = "Invalid username or password";
-    if api.logins.is_stranger(peer, &user.email) {
+    if api.login_guard.is_stranger(peer, &user.email) {
         return Ok((ActionType::Login, WRONG));
     }
     let failures = record_login(api, credentials, LoginAttemptResult::Wrong).await;
@@ -238,7 +238,7 @@ async fn login_public(
     JsonBody(request): JsonBody<PublicLoginRequest>,
 ) -> ApiResult<Json<TokenPair>> {
     let now = api.clock.now_ms();
-    api.logins.attempt(peer, "", now)?;
+    api.login_guard.count_and_check(peer, "", now)?;
     let found = match parse_uuid(&request.public_id) {
         Ok(id) => api.sessions.public(CustomerId(id)).await?,
         Err(_) => None,
@@ -279,7 +279,7 @@ async fn refresh(
         RefreshOutcome::Bought(pair) => Ok(Json(pair)),
         RefreshOutcome::Reused(known) => {
             let failure = "A refresh token was used again: its session has ended";
-            audit::login(
+            audit::record_login_action(
                 &api,
                 &known.user,
                 ActionType::Logout,

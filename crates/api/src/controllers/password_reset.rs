@@ -42,7 +42,7 @@ async fn request(
     PeerAddress(peer): PeerAddress,
     JsonBody(request): JsonBody<ResetPasswordEmailRequest>,
 ) -> ApiResult<()> {
-    api.logins.attempt(peer, "", api.clock.now_ms())?;
+    api.login_guard.count_and_check(peer, "", api.clock.now_ms())?;
     // Nobody waits for it: the time taken must not tell whether there is such a user.
     tokio::spawn(async move {
         if let Err(error) = mail_link(&api, request.email.trim()).await
@@ -126,13 +126,13 @@ async fn reset(
     headers: HeaderMap,
     JsonBody(request): JsonBody<ResetPasswordRequest>,
 ) -> ApiResult<()> {
-    api.logins.attempt(peer, "", api.clock.now_ms())?;
+    api.login_guard.count_and_check(peer, "", api.clock.now_ms())?;
     let services = &api.services;
     let user: User = services
         .users
         .reset(&request.reset_token, &request.password, &services.security)
         .await?;
-    api.logins.forget(peer, &user.email);
+    api.login_guard.forget(peer, &user.email);
     let id = user.id.unwrap_or_default();
     api.entities.sign_ins.forget_sources(id).await?;
     let login = format!("{}/login", base_url(&api, &headers).await?);

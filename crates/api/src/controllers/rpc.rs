@@ -166,7 +166,7 @@ async fn send_rpc(
 }
 
 fn device_request(body: &[u8], device: &Device, oneway: bool, api: &ApiState) -> ApiResult<DeviceRpcRequest> {
-    let (options, now) = (api.calls.options(), api.clock.now_ms());
+    let (options, now) = (api.rpc.options(), api.clock.now_ms());
     let body: RpcRequestBody = serde_json::from_slice(body)
         .map_err(|error| ApiError::bad_request(format!("Invalid request body: {error}")))?;
     let millis = |span: HumanDuration| i64::try_from(span.0.as_millis()).unwrap_or(MAX_RPC_MS);
@@ -197,7 +197,7 @@ fn device_request(body: &[u8], device: &Device, oneway: bool, api: &ApiState) ->
             .min(longest),
         additional_info: body.additional_info.map(|info| info.to_string()),
         rest_origin: Some(SERVICE_ID.to_owned()),
-        origin_run: Some(api.calls.run_id()),
+        origin_run: Some(api.rpc.run_id()),
     })
 }
 
@@ -210,7 +210,7 @@ async fn execute_rpc(
     statuses: RpcFailureStatuses,
 ) -> Response {
     let (tenant, id) = (request.tenant, request.id);
-    let Some(mut awaited) = api.calls.await_answer(tenant, id) else {
+    let Some(mut awaited) = api.rpc.await_answer(tenant, id) else {
         return StatusCode::TOO_MANY_REQUESTS.into_response();
     };
     let left = request.expires_ms.saturating_sub(api.clock.now_ms());
@@ -233,7 +233,7 @@ async fn execute_rpc(
 
 /// A persistent call, if the caller may do that with its device.
 async fn load(api: &ApiState, caller: &Principal, id: Uuid, operation: AccessOperation) -> ApiResult<Rpc> {
-    let found = api.entities.calls.get(caller.tenant, RpcId(id)).await?;
+    let found = api.entities.rpcs.get(caller.tenant, RpcId(id)).await?;
     let rpc = found.ok_or_else(|| ApiError::not_found(format!("Rpc with id [{id}] is not found")))?;
     api.check(caller, rpc.device_id, operation).await?;
     Ok(rpc)
@@ -279,7 +279,7 @@ async fn of_device(
         None => None,
     };
     api.check(&caller, DeviceId(id), AccessOperation::RpcCall).await?;
-    let calls = &api.entities.calls;
+    let calls = &api.entities.rpcs;
     Ok(Json(
         calls.list(caller.tenant, DeviceId(id), status, &page).await?,
     ))
@@ -294,6 +294,6 @@ async fn delete(
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<()> {
     load(&api, &caller, id, AccessOperation::Write).await?;
-    api.calls.delete(caller.tenant, RpcId(id)).await?;
+    api.rpc.delete(caller.tenant, RpcId(id)).await?;
     Ok(())
 }

@@ -150,7 +150,7 @@ async fn send_request(
     };
     let engine = &*api.rule_engine;
     let answer = api
-        .rest_calls
+        .rest_requests
         .call(engine, subject.tenant, message, patience)
         .await?;
     Ok(match answer {

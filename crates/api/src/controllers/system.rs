@@ -158,7 +158,7 @@ struct SystemInfoData {
 #[utoipa::path(get, path = "/api/admin/systemInfo", tag = "admin", operation_id = "getSystemInfo",
     responses((status = 200, body = SystemInfo)))]
 async fn machine(State(api): State<SharedApi>) -> Json<SystemInfo> {
-    let figures = api.machine.figures().await;
+    let figures = api.system_info.figures().await;
     let this = SystemInfoData {
         service_id: SERVICE_ID,
         service_type: "MONOLITH",

@@ -12,7 +12,7 @@ use crate::state::SharedApi;
 use super::docs::{
     DeleteSeriesParams, DevicePath, EntityPath, ScopePath, TelemetryErrors, TelemetryKeyParams,
 };
-use super::failure::TelemetryResult;
+use super::error::TelemetryResult;
 use super::params::{BadInput, TelemetryParams, deletion};
 use super::target;
 
@@ -89,7 +89,7 @@ async fn attributes(
         api.events
             .publish(EntityChange::AttributesChanged(subject, scope));
         let update = AttributeUpdate::Deleted(deleted.clone());
-        api.devices.attributes_changed(subject, scope, update);
+        api.device_link.attributes_changed(subject, scope, update);
         api.services
             .actions
             .push_attributes_deleted(caller, subject.entity, scope, &deleted)

@@ -8,7 +8,7 @@ mod buckets;
 mod context;
 mod delete;
 mod docs;
-mod failure;
+mod error;
 mod history;
 mod params;
 mod payload;
@@ -23,8 +23,8 @@ mod tests;
 mod zone;
 
 pub(crate) use context::SaveContext;
-pub(crate) use failure::{TelemetryError, TelemetryResult};
-pub(crate) use points::{PointReader, PointsError, PointsQuery, one, points};
+pub(crate) use error::{TelemetryError, TelemetryResult};
+pub(crate) use points::{PointReader, PointsError, PointsQuery, read_points, read_value};
 pub(crate) use source::SeriesSource;
 
 use utoipa_axum::routes;

@@ -67,7 +67,7 @@ impl PointBatch {
             for row in rows(bytes) {
                 let row = row?;
                 all.push(TelemetryRow {
-                    parts: TelemetrySaveStrategy::ALL,
+                    strategy: TelemetrySaveStrategy::ALL,
                     subject: record.subject,
                     ts: row.ts,
                     ttl_seconds,

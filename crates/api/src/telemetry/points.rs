@@ -146,7 +146,7 @@ impl From<BadInput> for PointsError {
 }
 
 /// The points of a series.
-pub(crate) async fn points(
+pub(crate) async fn read_points(
     reading: &mut PointReader,
     store: &dyn TimeSeriesStore,
     subject: EntityKey,
@@ -180,7 +180,7 @@ pub(crate) async fn points(
 }
 
 /// One value over the whole time; the newest where there is no aggregation.
-pub(crate) async fn one(
+pub(crate) async fn read_value(
     reading: &mut PointReader,
     store: &dyn TimeSeriesStore,
     subject: EntityKey,

@@ -17,7 +17,7 @@ use super::docs::{
     AttributeData, EntityPath, RangeParams, ScopePath, SeriesData, TelemetryErrors, TelemetryKeyParams,
     ValueTypeParams,
 };
-use super::failure::TelemetryResult;
+use super::error::TelemetryResult;
 use super::history::HistoryResponse;
 use super::params::{RangeRead, TelemetryParams};
 use super::source::{SeriesSource, TimeWindow};

@@ -15,7 +15,7 @@ use crate::extract::body_bytes;
 use crate::state::SharedApi;
 
 use super::docs::{DevicePath, EntityPath, ScopePath, TelemetryErrors};
-use super::failure::TelemetryResult;
+use super::error::TelemetryResult;
 use super::payload::{self, PointBatch};
 use super::target;
 
@@ -144,7 +144,7 @@ async fn attributes(
         .publish(EntityChange::AttributesChanged(subject, scope));
     let shown = payload::object(&values).map_err(unpackable)?;
     let update = AttributeUpdate::Saved(values.into());
-    api.devices.attributes_changed(subject, scope, update);
+    api.device_link.attributes_changed(subject, scope, update);
     api.services
         .actions
         .push_attributes_updated(caller, subject.entity, scope, &shown)

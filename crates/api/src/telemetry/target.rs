@@ -7,7 +7,7 @@ use fieldline_model::{EntityId, EntityType};
 use crate::extract::parse_uuid;
 use crate::state::SharedApi;
 
-use super::failure::{TelemetryError, TelemetryResult};
+use super::error::{TelemetryError, TelemetryResult};
 use super::params::BadInput;
 
 /// The entity of a path, if the caller may do that with it.

@@ -9,10 +9,10 @@ use fieldline_model::query::EntityCountQuery;
 use fieldline_model::{EntityId, EntityKey};
 use rustc_hash::FxHashSet;
 
+use super::active_command::{CommandContext, CommandError, CommandResult};
 use super::commands::{AlarmStatusCommand, QueryCommand};
 use super::latest::{self, subject_of};
 use super::mailbox::PendingValues;
-use super::running::{CommandContext, CommandError, CommandResult};
 use super::updates;
 use crate::alarm_data::{self, AlarmCountQuery, AlarmData, AlarmDataQuery};
 use crate::error::ApiError;
@@ -116,7 +116,7 @@ impl AlarmWatch {
         let active = is_active(scope, originator, &query).await?;
         scope.out.push(updates::alarm_status(command.cmd_id, active));
         let mut watch = Self::from(AlarmWatchKind::Status(originator, query, active));
-        watch.watch(scope, command.cmd_id, [originator].into(), 0);
+        watch.update_watched(scope, command.cmd_id, [originator].into(), 0);
         Ok(watch)
     }
 
@@ -140,11 +140,11 @@ impl AlarmWatch {
     pub(super) fn drop_entities(&mut self, scope: &CommandContext, command: i64, lost: &FxHashSet<EntityId>) {
         let left = self.watched.iter().map(|subject| subject.entity);
         let left: HashSet<EntityId> = left.filter(|entity| !lost.contains(entity)).collect();
-        self.watch(scope, command, left, 0);
+        self.update_watched(scope, command, left, 0);
     }
 
     /// Watches these entities and no others. Says whether any was not watched before.
-    fn watch(
+    fn update_watched(
         &mut self,
         scope: &CommandContext,
         command: i64,
@@ -187,7 +187,7 @@ impl AlarmWatch {
                 access::filter_permitted(entities, &scope.who, AccessOperation::ReadTelemetry, shown)
                     .await
                     .map_err(|error| CommandError::internal(&error, "Failed to fetch alarms!"))?;
-            if !self.watch(scope, command, wanted, sources) {
+            if !self.update_watched(scope, command, wanted, sources) {
                 return Ok(());
             }
             if let AlarmWatchKind::Page(query, page) = &mut self.kind {

@@ -12,14 +12,14 @@ use fieldline_model::{EntityId, EntityKey, EntityType};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
+use super::active_command::{CommandContext, CommandError, CommandResult};
 use super::commands::{AggregateCommand, EntityDataCommand, PointsCommand};
 use super::hub::bit;
 use super::latest::{self, subject_of};
 use super::mailbox::PendingValues;
-use super::running::{CommandContext, CommandError, CommandResult};
 use super::updates::{self, EntityUpdate};
 use crate::error::ApiError;
-use crate::telemetry::{PointsQuery, SeriesSource, one, points};
+use crate::telemetry::{PointsQuery, SeriesSource, read_points, read_value};
 
 /// Most entities that a command follows.
 pub(super) const MAX_ENTITIES: usize = 10_000;
@@ -44,12 +44,12 @@ pub(super) struct EntityWatch {
     command: i64,
     query: EntityDataQuery,
     page: PageData<EntityData>,
-    places: FxHashMap<EntityId, usize>,
+    positions: FxHashMap<EntityId, usize>,
     /// Keys whose changes are sent.
     keys: Vec<EntityQueryKey>,
     followed: FollowedSeries,
     /// The newest points that were read, which may come again as they were stored meanwhile.
-    read: FxHashMap<(EntityId, String), TsValue>,
+    newest_read: FxHashMap<(EntityId, String), TsValue>,
     /// Entities that are watched.
     watched: FxHashSet<EntityKey>,
     is_sent: bool,
@@ -74,10 +74,10 @@ impl EntityWatch {
                 total_elements: 0,
                 has_next: false,
             },
-            places: FxHashMap::default(),
+            positions: FxHashMap::default(),
             keys: Vec::new(),
             followed: FollowedSeries::default(),
-            read: FxHashMap::default(),
+            newest_read: FxHashMap::default(),
             watched: FxHashSet::default(),
             is_sent: false,
         };
@@ -98,7 +98,7 @@ impl EntityWatch {
             self.end(scope, self.command);
             scope.mailbox.discard_command(self.command);
             self.watched.clear();
-            self.read.clear();
+            self.newest_read.clear();
             self.keys.clear();
             self.followed = FollowedSeries::default();
         }
@@ -171,7 +171,7 @@ impl EntityWatch {
     fn show(&mut self, page: PageData<EntityData>) {
         self.page = page;
         let places = self.page.data.iter().enumerate();
-        self.places = places.map(|(place, data)| (data.entity_id, place)).collect();
+        self.positions = places.map(|(place, data)| (data.entity_id, place)).collect();
     }
 
     /// Watches the entities of the page.
@@ -179,17 +179,17 @@ impl EntityWatch {
         let latest = bit(ValueSource::Latest);
         let of_points = !self.followed.points.is_empty() || !self.followed.latest.is_empty();
         let sources = latest::sources(&self.keys) | if of_points { latest } else { 0 };
-        if sources != 0 && self.watch(scope, sources).await && !self.keys.is_empty() {
+        if sources != 0 && self.update_watched(scope, sources).await && !self.keys.is_empty() {
             // First who watches, then what there is: nothing is missed between the two.
             let page = self.find(scope).await?;
             self.show(page);
-            self.watch(scope, sources).await;
+            self.update_watched(scope, sources).await;
         }
         Ok(())
     }
 
     /// Says whether any entity was not watched before.
-    async fn watch(&mut self, scope: &CommandContext, sources: u8) -> bool {
+    async fn update_watched(&mut self, scope: &CommandContext, sources: u8) -> bool {
         let mut is_any_new = false;
         for data in &self.page.data {
             let subject = subject_of(scope, data.entity_id);
@@ -207,7 +207,7 @@ impl EntityWatch {
             .watched
             .iter()
             .copied()
-            .filter(|subject| !self.places.contains_key(&subject.entity))
+            .filter(|subject| !self.positions.contains_key(&subject.entity))
             .collect();
         for subject in gone {
             scope.api.hub.unwatch(subject, self.command, &scope.mailbox);
@@ -226,7 +226,7 @@ impl EntityWatch {
             }
             !is_lost
         });
-        self.places.retain(|entity, _| !lost.contains(entity));
+        self.positions.retain(|entity, _| !lost.contains(entity));
     }
 
     /// Bytes that it keeps, about.
@@ -236,7 +236,7 @@ impl EntityWatch {
             .map(|data| ENTITY_COST + latest::cost(&data.latest))
             .sum();
         let read = self
-            .read
+            .newest_read
             .iter()
             .map(|((_, name), value)| ENTITY_COST + name.len() + value.value.len());
         entities + read.sum::<usize>()
@@ -302,11 +302,12 @@ impl EntityWatch {
                         end: query.end.min(source.window.end),
                         ..query
                     };
-                    found = points(&mut reading, store.as_ref(), source.subject, key, within).await?;
+                    found = read_points(&mut reading, store.as_ref(), source.subject, key, within).await?;
                     if command.fetch_latest_previous_point {
                         let before = (start.saturating_sub(PREVIOUS_MS).max(source.window.start), start);
                         found.extend(
-                            one(&mut reading, store.as_ref(), source.subject, key, None, before).await?,
+                            read_value(&mut reading, store.as_ref(), source.subject, key, None, before)
+                                .await?,
                         );
                     }
                 }
@@ -314,7 +315,7 @@ impl EntityWatch {
                 if let Some(newest) = newest.filter(|newest| newest.value.len() <= updates::MAX_REMEMBERED)
                     && is_followed
                 {
-                    self.read.insert((data.entity_id, key.clone()), newest);
+                    self.newest_read.insert((data.entity_id, key.clone()), newest);
                 }
                 let shown = found.into_iter().map(|point| shown(&point)).collect();
                 data.timeseries.insert(key.clone(), shown);
@@ -342,7 +343,7 @@ impl EntityWatch {
                 let mut value = async |(start, end): (i64, i64)| {
                     let within = (start.max(source.window.start), end.min(source.window.end));
                     let (store, agg) = (store.as_ref(), key.agg.as_deref());
-                    let point = one(&mut reading, store, subject, &key.key, agg, within).await?;
+                    let point = read_value(&mut reading, store, subject, &key.key, agg, within).await?;
                     Ok::<_, CommandError>(point.map_or_else(TsValue::default, |point| shown(&point)))
                 };
                 let mut compared = serde_json::Map::new();
@@ -388,7 +389,7 @@ impl EntityWatch {
         source: ValueSource,
         news: &PendingValues,
     ) -> Option<EntityUpdate> {
-        let place = *self.places.get(&subject.entity)?;
+        let place = *self.positions.get(&subject.entity)?;
         let data = self.page.data.get_mut(place)?;
         let followed = &self.followed;
         let also =
@@ -399,7 +400,7 @@ impl EntityWatch {
             let is_point = source == ValueSource::Latest && value.1.is_some();
             if is_point && followed.points.contains(name) {
                 let shown = latest::to_ts_value(value);
-                let read = self.read.get(&(subject.entity, name.clone()));
+                let read = self.newest_read.get(&(subject.entity, name.clone()));
                 if read != Some(&shown) {
                     series.entry(name.clone()).or_default().push(shown);
                 }

@@ -41,27 +41,27 @@ struct EntityWatcher {
 
 /// See the module.
 pub(crate) struct SubscriptionHub {
-    watches: [RwLock<FxHashMap<EntityKey, Vec<EntityWatcher>>>; SHARDS],
+    watchers: [RwLock<FxHashMap<EntityKey, Vec<EntityWatcher>>>; SHARDS],
     count: AtomicUsize,
     alarms: RwLock<FxHashMap<TenantId, FxHashMap<u64, Arc<SessionMailbox>>>>,
     sessions: RwLock<FxHashMap<u64, (Principal, Arc<SessionMailbox>)>>,
     next: AtomicU64,
     memory: Arc<MemoryPool>,
     /// Held while a query is evaluated again: however many sockets there are, they leave room for others.
-    pub(super) looks: Semaphore,
+    pub(super) refresh_permits: Semaphore,
 }
 
 impl SubscriptionHub {
     /// One whose sockets share this memory.
     pub(crate) fn new(memory: Arc<MemoryPool>) -> Arc<Self> {
         Arc::new(Self {
-            watches: std::array::from_fn(|_| RwLock::default()),
+            watchers: std::array::from_fn(|_| RwLock::default()),
             count: AtomicUsize::new(0),
             alarms: RwLock::default(),
             sessions: RwLock::default(),
             next: AtomicU64::new(0),
             memory,
-            looks: Semaphore::new(CONCURRENT_REFRESHES),
+            refresh_permits: Semaphore::new(CONCURRENT_REFRESHES),
         })
     }
 
@@ -87,13 +87,13 @@ impl SubscriptionHub {
         let largest = sizes.max_by_key(|(held, _)| *held);
         if let Some((_, mailbox)) = largest.filter(|(held, _)| *held > 0) {
             mailbox
-                .give_up("The session holds more memory than the others of its tenant, and there is no more");
+                .close("The session holds more memory than the others of its tenant, and there is no more");
         }
     }
 
     fn shard(&self, subject: EntityKey) -> &RwLock<FxHashMap<EntityKey, Vec<EntityWatcher>>> {
         let place = usize::from(subject.entity.id.as_bytes()[15]) % SHARDS;
-        &self.watches[place]
+        &self.watchers[place]
     }
 
     /// Has changes of an entity put into a mailbox, for a command. Without sources it is told of the entity itself only.
@@ -178,7 +178,7 @@ impl ValueListener for SubscriptionHub {
         let change = Arc::new(EntityValueChange {
             subject,
             source,
-            what,
+            operation: what,
         });
         for watch in watches {
             watch.mailbox.enqueue(watch.command, Arc::clone(&change));

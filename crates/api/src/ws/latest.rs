@@ -5,9 +5,9 @@ use fieldline_model::query::{EntityQueryKey, KeyType, LatestValues, TsValue};
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{EntityId, EntityKey, EntityType};
 
+use super::active_command::CommandContext;
 use super::hub::{ATTRIBUTES, bit};
 use super::mailbox::{NewValue, PendingValues};
-use super::running::CommandContext;
 
 /// What a value takes besides its name and text, bytes.
 const VALUE_COST: usize = 96;

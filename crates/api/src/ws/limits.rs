@@ -14,7 +14,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 /// Sockets of the whole installation that have not said yet who is there.
-const MAX_UNKNOWN: usize = 1_000;
+const MAX_UNAUTHENTICATED: usize = 1_000;
 /// Sessions of the whole installation.
 const MAX_SESSIONS: u64 = 50_000;
 
@@ -49,7 +49,7 @@ const SCOPES: [(&str, &str, &str); 4] = [
 #[derive(Default)]
 pub(crate) struct WsLimits {
     counts: Mutex<FxHashMap<(WsLimitKind, &'static str, Uuid), u64>>,
-    unknown: AtomicUsize,
+    unauthenticated: AtomicUsize,
 }
 
 /// A socket that has not said yet who is there.
@@ -57,7 +57,7 @@ pub(super) struct UnauthenticatedSocket(Arc<WsLimits>);
 
 impl Drop for UnauthenticatedSocket {
     fn drop(&mut self) {
-        self.0.unknown.fetch_sub(1, Ordering::AcqRel);
+        self.0.unauthenticated.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -76,8 +76,8 @@ impl WsLimits {
     /// Counts a socket until it has said who is there; `None` where there are too many.
     pub(super) fn try_admit_socket(self: &Arc<Self>) -> Option<UnauthenticatedSocket> {
         let unknown = UnauthenticatedSocket(Arc::clone(self));
-        let before = self.unknown.fetch_add(1, Ordering::AcqRel);
-        (before < MAX_UNKNOWN).then_some(unknown)
+        let before = self.unauthenticated.fetch_add(1, Ordering::AcqRel);
+        (before < MAX_UNAUTHENTICATED).then_some(unknown)
     }
 
     /// Counts a session.
@@ -105,7 +105,7 @@ impl WsLimits {
             is_counted: false,
             commands: 0,
         };
-        if let Err(reason) = allowance.add(WsLimitKind::Sessions) {
+        if let Err(reason) = allowance.try_acquire(WsLimitKind::Sessions) {
             return Ok(Err(reason));
         }
         allowance.is_counted = true;
@@ -119,7 +119,7 @@ impl SessionQuota {
     /// # Errors
     /// The reason why there are too many.
     pub(super) fn add_command(&mut self) -> Result<(), String> {
-        self.add(WsLimitKind::Commands)?;
+        self.try_acquire(WsLimitKind::Commands)?;
         self.commands += 1;
         Ok(())
     }
@@ -128,7 +128,7 @@ impl SessionQuota {
     pub(super) fn end_command(&mut self) {
         if self.commands > 0 {
             self.commands -= 1;
-            self.take(WsLimitKind::Commands, 1);
+            self.release(WsLimitKind::Commands, 1);
         }
     }
 
@@ -153,7 +153,7 @@ impl SessionQuota {
         })
     }
 
-    fn add(&self, what: WsLimitKind) -> Result<(), String> {
+    fn try_acquire(&self, what: WsLimitKind) -> Result<(), String> {
         let mut counts = self.limits.counts.lock();
         let limit_of = |name: &str| self.profile.as_ref().map_or(0, |profile| profile.limit(name));
         for (scope, sessions, commands, id) in self.scopes() {
@@ -180,7 +180,7 @@ impl SessionQuota {
         Ok(())
     }
 
-    fn take(&self, what: WsLimitKind, count: u64) {
+    fn release(&self, what: WsLimitKind, count: u64) {
         let mut counts = self.limits.counts.lock();
         let all = (what == WsLimitKind::Sessions).then_some(("all", Uuid::nil()));
         let own = self.scopes().map(|(scope, _, _, id)| (scope, id));
@@ -199,9 +199,9 @@ impl SessionQuota {
 impl Drop for SessionQuota {
     fn drop(&mut self) {
         if self.is_counted {
-            self.take(WsLimitKind::Sessions, 1);
+            self.release(WsLimitKind::Sessions, 1);
             if self.commands > 0 {
-                self.take(WsLimitKind::Commands, self.commands);
+                self.release(WsLimitKind::Commands, self.commands);
             }
         }
     }

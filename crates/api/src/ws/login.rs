@@ -31,7 +31,7 @@ impl WsCredentials {
     pub(super) async fn authenticate(&self, api: &SharedApi) -> Result<Principal, ApiError> {
         let ticket = match self {
             Self::Token(ticket) => *ticket,
-            Self::Key(value) => api.keys.ticket(value, api.clock.now_ms()).await?,
+            Self::Key(value) => api.api_keys.identity(value, api.clock.now_ms()).await?,
         };
         let known = api.sessions.authenticate(ticket).await?;
         Ok(Principal::of(&known.user))
@@ -41,7 +41,7 @@ impl WsCredentials {
 /// Who comes with an access token.
 pub(super) async fn by_token(api: &SharedApi, token: &str) -> Result<AuthenticatedPrincipal, ApiError> {
     let claims = api.tokens.read_access(token, api.clock.now_ms())?;
-    let proof = WsCredentials::Token(claims.ticket());
+    let proof = WsCredentials::Token(claims.identity());
     Ok((proof.authenticate(api).await?, proof))
 }
 

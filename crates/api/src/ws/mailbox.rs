@@ -72,7 +72,7 @@ impl ValueOperation {
 pub(super) struct EntityValueChange {
     pub(super) subject: EntityKey,
     pub(super) source: ValueSource,
-    pub(super) what: ValueOperation,
+    pub(super) operation: ValueOperation,
 }
 
 /// A value, `None` where it was deleted.
@@ -139,14 +139,14 @@ struct MailboxState {
     /// What was too much to be kept one by one.
     newest: FxHashMap<UpdateKey, PendingValues>,
     /// Bytes of that.
-    kept: usize,
+    newest_bytes: usize,
     /// Why the client is given up, if it is.
-    lost: Option<&'static str>,
-    alarms: bool,
+    close_reason: Option<&'static str>,
+    alarms_changed: bool,
     /// Entities that were saved or deleted, so that it has to be asked again who may see them.
-    saved: FxHashSet<EntityId>,
+    changed_entities: FxHashSet<EntityId>,
     /// Whether the one who is told may have changed.
-    person: bool,
+    principal_changed: bool,
 }
 
 impl MailboxState {
@@ -156,17 +156,17 @@ impl MailboxState {
             changes: Vec::new(),
             bytes: 0,
             newest: FxHashMap::default(),
-            kept: 0,
-            lost: None,
-            alarms: false,
-            saved: FxHashSet::default(),
-            person: false,
+            newest_bytes: 0,
+            close_reason: None,
+            alarms_changed: false,
+            changed_entities: FxHashSet::default(),
+            principal_changed: false,
         }
     }
 
     /// Counts what there is; says whether there is room for it.
     fn try_reserve(&mut self) -> bool {
-        let needed = self.bytes + self.kept;
+        let needed = self.bytes + self.newest_bytes;
         if needed <= UNCOUNTED_BYTES.max(self.memory.held()) {
             return true;
         }
@@ -175,7 +175,7 @@ impl MailboxState {
 
     /// Gives back what is not needed.
     fn release_unused(&mut self) {
-        let needed = self.bytes + self.kept;
+        let needed = self.bytes + self.newest_bytes;
         let needed = if needed <= UNCOUNTED_BYTES { 0 } else { needed };
         self.memory.shrink_to(needed);
     }
@@ -184,16 +184,16 @@ impl MailboxState {
         self.newest = FxHashMap::default();
         self.changes = Vec::new();
         self.bytes = 0;
-        self.kept = 0;
+        self.newest_bytes = 0;
         self.memory.shrink_to(0);
-        self.lost = Some(reason);
+        self.close_reason = Some(reason);
     }
 
     /// Puts the changes together, by command and entity.
     fn fold(&mut self) {
         for (command, change) in self.changes.drain(..) {
             let place = (command, change.subject, change.source);
-            self.newest.entry(place).or_default().add(&change.what);
+            self.newest.entry(place).or_default().add(&change.operation);
         }
         self.bytes = 0;
     }
@@ -210,10 +210,10 @@ impl MailboxState {
             if let Some(news) = self.newest.get_mut(&place) {
                 let before = news.bytes;
                 news.compact();
-                self.kept = self.kept - before + news.bytes;
+                self.newest_bytes = self.newest_bytes - before + news.bytes;
             }
         }
-        if self.kept > MAX_KEPT || !self.try_reserve() {
+        if self.newest_bytes > MAX_KEPT || !self.try_reserve() {
             self.drop_all(PENDING_LIMIT_REACHED);
         } else {
             self.release_unused();
@@ -223,15 +223,15 @@ impl MailboxState {
 
 /// What was in a mailbox.
 pub(super) struct MailboxContent {
-    pub(super) news: Vec<(UpdateKey, PendingValues)>,
+    pub(super) values: Vec<(UpdateKey, PendingValues)>,
     /// Whether alarms have changed.
-    pub(super) alarms: bool,
+    pub(super) alarms_changed: bool,
     /// Entities that were saved or deleted.
-    pub(super) saved: FxHashSet<EntityId>,
+    pub(super) changed_entities: FxHashSet<EntityId>,
     /// Whether the one who is told may have changed.
-    pub(super) person: bool,
+    pub(super) principal_changed: bool,
     /// Why the client is given up, if it is.
-    pub(super) lost: Option<&'static str>,
+    pub(super) close_reason: Option<&'static str>,
 }
 
 /// See the module.
@@ -239,7 +239,7 @@ pub(super) struct SessionMailbox {
     pending: Mutex<MailboxState>,
     notify: Notify,
     /// Bytes that the session follows.
-    followed: AtomicUsize,
+    followed_bytes: AtomicUsize,
 }
 
 impl SessionMailbox {
@@ -248,22 +248,22 @@ impl SessionMailbox {
         Self {
             pending: Mutex::new(MailboxState::new(memory)),
             notify: Notify::new(),
-            followed: AtomicUsize::new(0),
+            followed_bytes: AtomicUsize::new(0),
         }
     }
 
     /// Notes how many bytes its session follows.
     pub(super) fn note_followed(&self, bytes: usize) {
-        self.followed.store(bytes, Ordering::Relaxed);
+        self.followed_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// Bytes that the session makes the server hold.
     pub(super) fn held(&self) -> usize {
-        self.followed.load(Ordering::Relaxed) + self.pending.lock().memory.held()
+        self.followed_bytes.load(Ordering::Relaxed) + self.pending.lock().memory.held()
     }
 
     /// Has the session closed.
-    pub(super) fn give_up(&self, reason: &'static str) {
+    pub(super) fn close(&self, reason: &'static str) {
         self.pending.lock().drop_all(reason);
         self.notify.notify_one();
     }
@@ -271,10 +271,10 @@ impl SessionMailbox {
     /// Puts a change in.
     pub(super) fn enqueue(&self, command: i64, change: Arc<EntityValueChange>) {
         let mut pending = self.pending.lock();
-        if pending.lost.is_some() {
+        if pending.close_reason.is_some() {
             return;
         }
-        pending.bytes += change.what.bytes();
+        pending.bytes += change.operation.bytes();
         pending.changes.push((command, change));
         if pending.changes.len() >= MAX_CHANGES || pending.bytes >= MAX_BYTES || !pending.try_reserve() {
             pending.shrink();
@@ -285,19 +285,19 @@ impl SessionMailbox {
 
     /// Notes that alarms have changed.
     pub(super) fn mark_alarms_changed(&self) {
-        self.pending.lock().alarms = true;
+        self.pending.lock().alarms_changed = true;
         self.notify.notify_one();
     }
 
     /// Notes that an entity was saved or deleted.
     pub(super) fn mark_entity_changed(&self, entity: EntityId) {
-        self.pending.lock().saved.insert(entity);
+        self.pending.lock().changed_entities.insert(entity);
         self.notify.notify_one();
     }
 
     /// Notes that the one who is told may have changed.
     pub(super) fn mark_principal_changed(&self) {
-        self.pending.lock().person = true;
+        self.pending.lock().principal_changed = true;
         self.notify.notify_one();
     }
 
@@ -309,9 +309,9 @@ impl SessionMailbox {
         pending.bytes = pending
             .changes
             .iter()
-            .map(|(_, change)| change.what.bytes())
+            .map(|(_, change)| change.operation.bytes())
             .sum();
-        pending.kept = pending.newest.values().map(|news| news.bytes).sum();
+        pending.newest_bytes = pending.newest.values().map(|news| news.bytes).sum();
         pending.release_unused();
     }
 
@@ -326,18 +326,18 @@ impl SessionMailbox {
         pending.fold();
         let mut news: Vec<(UpdateKey, PendingValues)> =
             std::mem::take(&mut pending.newest).into_iter().collect();
-        pending.kept = 0;
+        pending.newest_bytes = 0;
         pending.release_unused();
         let mut delivery = MailboxContent {
-            news: Vec::new(),
-            alarms: std::mem::take(&mut pending.alarms),
-            saved: std::mem::take(&mut pending.saved),
-            person: std::mem::take(&mut pending.person),
-            lost: pending.lost,
+            values: Vec::new(),
+            alarms_changed: std::mem::take(&mut pending.alarms_changed),
+            changed_entities: std::mem::take(&mut pending.changed_entities),
+            principal_changed: std::mem::take(&mut pending.principal_changed),
+            close_reason: pending.close_reason,
         };
         drop(pending);
         news.sort_unstable_by_key(|(place, _)| *place);
-        delivery.news = news;
+        delivery.values = news;
         delivery
     }
 }
@@ -363,7 +363,7 @@ mod tests {
         Arc::new(EntityValueChange {
             subject,
             source: ValueSource::Latest,
-            what: ValueOperation::Stored(ts, values.into()),
+            operation: ValueOperation::Stored(ts, values.into()),
         })
     }
 
@@ -375,12 +375,12 @@ mod tests {
             mailbox.enqueue(7, change(subject, value, value));
         }
         let delivery = mailbox.take();
-        let [((7, _, ValueSource::Latest), news)] = delivery.news.as_slice() else {
-            panic!("one entity: {:?}", delivery.news);
+        let [((7, _, ValueSource::Latest), news)] = delivery.values.as_slice() else {
+            panic!("one entity: {:?}", delivery.values);
         };
         let values: Vec<_> = news.values.iter().map(|(_, (ts, _))| *ts).collect();
         assert_eq!(values, (0..10).collect::<Vec<_>>());
-        assert!(mailbox.take().news.is_empty());
+        assert!(mailbox.take().values.is_empty());
     }
 
     #[test]
@@ -395,7 +395,7 @@ mod tests {
         let held = mailbox.pending.lock();
         assert!(held.changes.len() < MAX_CHANGES && held.newest.len() == 1);
         drop(held);
-        let news = mailbox.take().news.remove(0).1;
+        let news = mailbox.take().values.remove(0).1;
         assert!(news.values.len() <= MAX_CHANGES + 1);
         let newest = news.values.iter().max_by_key(|(_, (ts, _))| *ts).unwrap();
         assert_eq!(newest.1, (99_999, Some(KvValue::Long(99_999))));
@@ -412,12 +412,12 @@ mod tests {
             let change = EntityValueChange {
                 subject: EntityKey::device(tenant, DeviceId::new()),
                 source: ValueSource::Latest,
-                what: ValueOperation::Stored(1, values.clone().into()),
+                operation: ValueOperation::Stored(1, values.clone().into()),
             };
             mailbox.enqueue(1, Arc::new(change));
         }
         let delivery = mailbox.take();
-        assert!(delivery.lost.is_some() && delivery.news.is_empty());
+        assert!(delivery.close_reason.is_some() && delivery.values.is_empty());
     }
 
     #[test]
@@ -431,7 +431,7 @@ mod tests {
                 let change = EntityValueChange {
                     subject: EntityKey::device(TenantId::new(), DeviceId::new()),
                     source: ValueSource::Latest,
-                    what: ValueOperation::Stored(1, values.clone().into()),
+                    operation: ValueOperation::Stored(1, values.clone().into()),
                 };
                 mailbox.enqueue(command, Arc::new(change));
             }
@@ -441,13 +441,13 @@ mod tests {
         fill(&slow, 1);
         fill(&slower, 1);
         let held = pool.held();
-        assert!(slower.take().lost.is_some() && slow.take().lost.is_none() && held > 0);
+        assert!(slower.take().close_reason.is_some() && slow.take().close_reason.is_none() && held > 0);
         assert_eq!(pool.held(), 0);
         fill(&slow, 1);
         // Beside one tenant that holds its part, another has room.
         let stranger = SessionMailbox::new(pool.share(other));
         stranger.enqueue(1, change(EntityKey::device(other, DeviceId::new()), 1, 1));
-        assert!(stranger.take().lost.is_none());
+        assert!(stranger.take().close_reason.is_none());
         slow.discard_command(1);
         assert_eq!(pool.held(), 0);
         let later = SessionMailbox::new(pool.share(tenant));
@@ -474,12 +474,14 @@ mod tests {
                 Arc::new(EntityValueChange {
                     subject,
                     source,
-                    what,
+                    operation: what,
                 }),
             );
             assert!(pool.held() <= 384 << 10);
         }
-        let lost = mailboxes.iter().filter(|mailbox| mailbox.take().lost.is_some());
+        let lost = mailboxes
+            .iter()
+            .filter(|mailbox| mailbox.take().close_reason.is_some());
         assert!((1..20).contains(&lost.count()));
     }
 
@@ -491,7 +493,7 @@ mod tests {
             mailbox.enqueue(command, change(subject, 5, 5));
         }
         mailbox.discard_command(1);
-        let told: Vec<i64> = mailbox.take().news.iter().map(|(place, _)| place.0).collect();
+        let told: Vec<i64> = mailbox.take().values.iter().map(|(place, _)| place.0).collect();
         assert_eq!(told, [2]);
     }
 
@@ -501,15 +503,15 @@ mod tests {
         let mailbox = SessionMailbox::default();
         mailbox.enqueue(1, change(subject, 5, 5));
         let deleted = EntityValueChange {
-            what: ValueOperation::Deleted(vec!["t".to_owned()]),
+            operation: ValueOperation::Deleted(vec!["t".to_owned()]),
             ..(*change(subject, 0, 0)).clone()
         };
         mailbox.enqueue(1, Arc::new(deleted));
         mailbox.mark_alarms_changed();
         let delivery = mailbox.take();
-        assert!(delivery.alarms);
+        assert!(delivery.alarms_changed);
         assert_eq!(
-            delivery.news[0].1.values.last().unwrap(),
+            delivery.values[0].1.values.last().unwrap(),
             &("t".to_owned(), (0, None))
         );
     }

@@ -6,18 +6,18 @@ use std::time::Duration;
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
 use fieldline_core::access::{self, AccessOperation};
 use fieldline_core::memory_pool::{ExhaustedLimit, MemoryRefusal, MemoryShare};
-use fieldline_core::reading;
+use fieldline_core::reader;
 use fieldline_model::EntityId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, timeout};
 use tracing::debug;
 
+use super::active_command::{ActiveCommand, CommandContext, CommandError, CommandResult};
 use super::alarms::AlarmWatch;
 use super::commands::{CommandWrapper, NotificationWrapper, TelemetryWrapper, WsCommand};
 use super::entities::EntityWatch;
 use super::limits::SessionQuota;
 use super::login::{self, WsCredentials};
-use super::running::{ActiveCommand, CommandContext, CommandError, CommandResult};
 use super::updates;
 use super::values::ValueWatch;
 use crate::state::SharedApi;
@@ -62,20 +62,20 @@ pub(super) struct WsCloseReason(pub(super) u16, pub(super) String);
 
 /// A session of somebody known.
 pub(super) struct WsSession {
-    scope: CommandContext,
+    context: CommandContext,
     socket: WebSocket,
     endpoint: WsEndpoint,
     number: u64,
-    proof: WsCredentials,
-    allowance: SessionQuota,
-    running: FxHashMap<i64, ActiveCommand>,
+    credentials: WsCredentials,
+    quota: SessionQuota,
+    commands: FxHashMap<i64, ActiveCommand>,
     /// What the session follows, and what is to be sent.
     memory: MemoryShare,
     /// Bytes of what it follows.
-    held: usize,
+    followed_bytes: usize,
     unanswered: u32,
     /// Whether the client was told that it gets fewer updates.
-    told_too_many: bool,
+    is_limit_reported: bool,
 }
 
 impl WsSession {
@@ -122,7 +122,7 @@ impl WsSession {
         let (number, mailbox) = api.hub.open(who);
         let memory = api.memory.sockets.share(who.tenant);
         let mut session = Self {
-            scope: CommandContext {
+            context: CommandContext {
                 api,
                 who,
                 mailbox,
@@ -131,17 +131,17 @@ impl WsSession {
             socket,
             endpoint,
             number,
-            proof,
-            allowance,
-            running: FxHashMap::default(),
+            credentials: proof,
+            quota: allowance,
+            commands: FxHashMap::default(),
             memory,
-            held: 0,
+            followed_bytes: 0,
             unanswered: 0,
-            told_too_many: false,
+            is_limit_reported: false,
         };
-        let ended = reading::for_person(who.tenant, session.serve(first)).await;
+        let ended = reader::with_reader(who.tenant, session.serve(first)).await;
         session.end_all();
-        session.scope.api.hub.close(number);
+        session.context.api.hub.close(number);
         if let Err(Some(close)) = ended {
             end(&mut session.socket, close).await;
         }
@@ -151,9 +151,9 @@ impl WsSession {
     async fn serve(&mut self, first: Vec<WsCommand>) -> Result<(), Option<WsCloseReason>> {
         self.handle(first).await?;
         // Who this is may have changed before the mailbox was there.
-        self.check_person().await?;
+        self.check_principal().await?;
         let mut pings = ticks(PING_INTERVAL);
-        let refresh_pause = self.scope.api.options.live_refresh.0;
+        let refresh_pause = self.context.api.options.live_refresh.0;
         let mut refresh_due = Instant::now() + refresh_pause;
         let mut alarms_due: Option<Instant> = None;
         let mut alarm_pause = ALARM_PAUSE;
@@ -169,21 +169,21 @@ impl WsSession {
                     Some(Ok(message)) => self.on_message(message).await?,
                     Some(Err(_)) | None => return Err(None),
                 },
-                () = self.scope.mailbox.wait() => {
-                    let delivery = self.scope.mailbox.take();
-                    if let Some(reason) = delivery.lost {
+                () = self.context.mailbox.wait() => {
+                    let delivery = self.context.mailbox.take();
+                    if let Some(reason) = delivery.close_reason {
                         return Err(Some(WsCloseReason(POLICY, reason.to_owned())));
                     }
-                    if delivery.person {
-                        self.check_person().await?;
+                    if delivery.principal_changed {
+                        self.check_principal().await?;
                     }
-                    if !delivery.saved.is_empty() {
-                        self.refresh_permissions(delivery.saved).await;
+                    if !delivery.changed_entities.is_empty() {
+                        self.refresh_permissions(delivery.changed_entities).await;
                     }
-                    if delivery.alarms {
+                    if delivery.alarms_changed {
                         alarms_due.get_or_insert_with(|| Instant::now() + alarm_pause);
                     }
-                    self.handle_changes(delivery.news);
+                    self.handle_changes(delivery.values);
                 }
                 () = alarms => {
                     alarms_due = None;
@@ -206,7 +206,7 @@ impl WsSession {
                 Ok(commands) => self.handle(commands).await,
                 Err(_) => {
                     let error = updates::error(1, updates::BAD_REQUEST, "Failed to parse the payload");
-                    self.scope.out.push(error);
+                    self.context.out.push(error);
                     self.flush(false).await
                 }
             },
@@ -223,7 +223,7 @@ impl WsSession {
         for command in commands {
             let id = command.id();
             if let Err(failed) = self.start(command).await? {
-                self.scope
+                self.context
                     .out
                     .push(updates::error(id, failed.code, &failed.message));
             }
@@ -263,10 +263,10 @@ impl WsSession {
             return Ok(Err(CommandError::bad("Cmd id is negative value!")));
         }
         if let WsCommand::TimeseriesHistory(watch) = command {
-            return Ok(super::values::history(&mut self.scope, watch).await);
+            return Ok(super::values::history(&mut self.context, watch).await);
         }
         if let WsCommand::EntityData(command) = &command
-            && let Some(ActiveCommand::Entities(_)) = self.running.get(&id)
+            && let Some(ActiveCommand::Entities(_)) = self.commands.get(&id)
         {
             if command.query.is_none() && !command.asks_for_values() {
                 return Ok(Err(CommandError::bad("Query is empty!")));
@@ -274,24 +274,24 @@ impl WsSession {
         } else {
             self.stop(id);
         }
-        let is_new = !self.running.contains_key(&id);
+        let is_new = !self.commands.contains_key(&id);
         if is_new {
-            if self.running.len() >= MAX_COMMANDS {
+            if self.commands.len() >= MAX_COMMANDS {
                 return Err(Some(WsCloseReason(
                     POLICY,
                     "Max session subscriptions limit reached!".to_owned(),
                 )));
             }
-            self.allowance
+            self.quota
                 .add_command()
                 .map_err(|reason| Some(WsCloseReason(POLICY, reason)))?;
         }
         let outcome = self.begin(id, command).await;
-        if is_new && !self.running.contains_key(&id) {
-            self.allowance.end_command();
+        if is_new && !self.commands.contains_key(&id) {
+            self.quota.end_command();
         }
-        self.held = self.running.values().map(ActiveCommand::held).sum();
-        if outcome.is_ok() && self.held > MAX_HELD {
+        self.followed_bytes = self.commands.values().map(ActiveCommand::held).sum();
+        if outcome.is_ok() && self.followed_bytes > MAX_HELD {
             self.stop(id);
             let most = MAX_HELD >> 20;
             return Ok(Err(CommandError::bad(format!(
@@ -299,31 +299,31 @@ impl WsSession {
             ))));
         }
         if outcome.is_ok()
-            && let Err(refusal) = self.memory.resize(self.held.max(self.memory.held()))
+            && let Err(refusal) = self.memory.resize(self.followed_bytes.max(self.memory.held()))
         {
             self.stop(id);
-            self.make_room(&refusal);
+            self.close_largest_session(&refusal);
             return Ok(Err(refusal.into()));
         }
-        self.scope.mailbox.note_followed(self.held);
+        self.context.mailbox.note_followed(self.followed_bytes);
         Ok(outcome)
     }
 
     /// Closes the session of the tenant that holds most, where the tenant holds its part.
-    fn make_room(&self, refusal: &MemoryRefusal) {
+    fn close_largest_session(&self, refusal: &MemoryRefusal) {
         if refusal.exhausted == ExhaustedLimit::Part {
-            self.scope.api.hub.close_largest(self.scope.who.tenant);
+            self.context.api.hub.close_largest(self.context.who.tenant);
         }
     }
 
     async fn begin(&mut self, id: i64, command: WsCommand) -> CommandResult {
-        let scope = &mut self.scope;
+        let scope = &mut self.context;
         let running = match command {
             WsCommand::Attributes(watch) => {
                 ActiveCommand::Values(ValueWatch::attributes(scope, watch).await?)
             }
             WsCommand::Timeseries(watch) => ActiveCommand::Values(ValueWatch::series(scope, watch).await?),
-            WsCommand::EntityData(command) => match self.running.get_mut(&id) {
+            WsCommand::EntityData(command) => match self.commands.get_mut(&id) {
                 Some(ActiveCommand::Entities(entities)) => return entities.change(scope, *command).await,
                 _ => ActiveCommand::Entities(Box::new(EntityWatch::start(scope, *command).await?)),
             },
@@ -350,46 +350,46 @@ impl WsSession {
             _ => return Ok(()),
         };
         if running.shows_alarms() {
-            let api = &self.scope.api;
+            let api = &self.context.api;
             api.hub
-                .watch_alarms(self.scope.who.tenant, self.number, &self.scope.mailbox);
+                .watch_alarms(self.context.who.tenant, self.number, &self.context.mailbox);
         }
-        self.running.insert(id, running);
+        self.commands.insert(id, running);
         Ok(())
     }
 
     fn stop(&mut self, id: i64) {
         if self.remove(id) {
-            self.held = self.running.values().map(ActiveCommand::held).sum();
-            self.scope.mailbox.note_followed(self.held);
-            self.memory.shrink_to(self.held);
+            self.followed_bytes = self.commands.values().map(ActiveCommand::held).sum();
+            self.context.mailbox.note_followed(self.followed_bytes);
+            self.memory.shrink_to(self.followed_bytes);
         }
     }
 
     /// Ends a command; says whether there was one.
     fn remove(&mut self, id: i64) -> bool {
-        let Some(running) = self.running.remove(&id) else {
+        let Some(running) = self.commands.remove(&id) else {
             return false;
         };
-        running.end(&self.scope, id);
-        self.scope.mailbox.discard_command(id);
-        self.allowance.end_command();
-        if running.shows_alarms() && !self.running.values().any(ActiveCommand::shows_alarms) {
-            self.scope
+        running.end(&self.context, id);
+        self.context.mailbox.discard_command(id);
+        self.quota.end_command();
+        if running.shows_alarms() && !self.commands.values().any(ActiveCommand::shows_alarms) {
+            self.context
                 .api
                 .hub
-                .unwatch_alarms(self.scope.who.tenant, self.number);
+                .unwatch_alarms(self.context.who.tenant, self.number);
         }
         true
     }
 
     fn end_all(&mut self) {
-        let ids: Vec<i64> = self.running.keys().copied().collect();
+        let ids: Vec<i64> = self.commands.keys().copied().collect();
         for id in ids {
             self.remove(id);
         }
-        self.held = 0;
-        self.scope.mailbox.note_followed(0);
+        self.followed_bytes = 0;
+        self.context.mailbox.note_followed(0);
         self.memory.shrink_to(0);
     }
 
@@ -397,16 +397,16 @@ impl WsSession {
     fn handle_changes(&mut self, news: Vec<(super::mailbox::UpdateKey, super::mailbox::PendingValues)>) {
         let mut changes: FxHashMap<i64, Vec<updates::EntityUpdate>> = FxHashMap::default();
         for ((command, subject, source), news) in news {
-            match self.running.get_mut(&command) {
+            match self.commands.get_mut(&command) {
                 Some(ActiveCommand::Values(watch)) => {
-                    self.scope.out.extend(watch.update(command, source, &news));
+                    self.context.out.extend(watch.update(command, source, &news));
                 }
                 Some(ActiveCommand::Entities(entities)) => {
                     let changed = entities.update(subject, source, &news);
                     changes.entry(command).or_default().extend(changed);
                 }
                 Some(ActiveCommand::Alarms(alarms)) => {
-                    self.scope
+                    self.context
                         .out
                         .extend(alarms.update(command, subject, source, &news));
                 }
@@ -416,7 +416,7 @@ impl WsSession {
         for (command, changes) in changes {
             if !changes.is_empty() {
                 let allowed = super::entities::MAX_ENTITIES;
-                self.scope
+                self.context
                     .out
                     .push(updates::entity_changes(command, &changes, allowed));
             }
@@ -426,9 +426,9 @@ impl WsSession {
     /// Evaluates again what may have changed: at intervals everything, else what shows alarms. Says how long that took.
     async fn refresh(&mut self, all: bool) -> Duration {
         let begun = Instant::now();
-        let scope = &mut self.scope;
+        let scope = &mut self.context;
         let mut denied = Vec::new();
-        for (id, running) in &mut self.running {
+        for (id, running) in &mut self.commands {
             let again = match running {
                 ActiveCommand::Alarms(alarms) => all || alarms.shows_alarms(),
                 ActiveCommand::Entities(entities) => all && entities.is_dynamic(),
@@ -438,7 +438,7 @@ impl WsSession {
                 continue;
             }
             let hub = Arc::clone(&scope.api.hub);
-            let _look = hub.looks.acquire().await;
+            let _look = hub.refresh_permits.acquire().await;
             let outcome = match running {
                 ActiveCommand::Alarms(alarms) => alarms.refresh(scope, *id).await,
                 ActiveCommand::Entities(entities) => entities.refresh(scope).await,
@@ -454,18 +454,18 @@ impl WsSession {
         for id in denied {
             self.stop(id);
         }
-        self.held = self.running.values().map(ActiveCommand::held).sum();
-        self.scope.mailbox.note_followed(self.held);
-        if let Err(refusal) = self.memory.resize(self.held) {
-            self.make_room(&refusal);
+        self.followed_bytes = self.commands.values().map(ActiveCommand::held).sum();
+        self.context.mailbox.note_followed(self.followed_bytes);
+        if let Err(refusal) = self.memory.resize(self.followed_bytes) {
+            self.close_largest_session(&refusal);
         }
         begun.elapsed()
     }
 
     /// Ends the session of somebody who was deleted, disabled or logged out, or is somebody else now.
-    async fn check_person(&mut self) -> Result<(), Option<WsCloseReason>> {
-        let is_same = match self.proof.authenticate(&self.scope.api).await {
-            Ok(who) => who == self.scope.who,
+    async fn check_principal(&mut self) -> Result<(), Option<WsCloseReason>> {
+        let is_same = match self.credentials.authenticate(&self.context.api).await {
+            Ok(who) => who == self.context.who,
             Err(error) => error.status().is_server_error(),
         };
         if is_same {
@@ -479,11 +479,11 @@ impl WsSession {
 
     /// Ends what is told of entities that the one who is told may not see any more.
     async fn refresh_permissions(&mut self, saved: FxHashSet<EntityId>) {
-        let api = &self.scope.api;
+        let api = &self.context.api;
         let asked = saved.iter().copied();
         let permitted = access::filter_permitted(
             &api.entities,
-            &self.scope.who,
+            &self.context.who,
             AccessOperation::ReadTelemetry,
             asked,
         )
@@ -500,18 +500,18 @@ impl WsSession {
             return;
         }
         let mut ended = Vec::new();
-        for (id, running) in &mut self.running {
+        for (id, running) in &mut self.commands {
             match running {
                 ActiveCommand::Values(watch) if lost.contains(&watch.entity) => ended.push(*id),
-                ActiveCommand::Entities(entities) => entities.drop_entities(&self.scope, &lost),
-                ActiveCommand::Alarms(alarms) => alarms.drop_entities(&self.scope, *id, &lost),
+                ActiveCommand::Entities(entities) => entities.drop_entities(&self.context, &lost),
+                ActiveCommand::Alarms(alarms) => alarms.drop_entities(&self.context, *id, &lost),
                 ActiveCommand::Values(_) | ActiveCommand::Inbox => {}
             }
         }
         for id in ended {
             self.stop(id);
             let failed = CommandError::unauthorized();
-            self.scope
+            self.context
                 .out
                 .push(updates::error(id, failed.code, &failed.message));
         }
@@ -526,36 +526,36 @@ impl WsSession {
             )));
         }
         // What no change tells of: who has logged out, and a key that has expired.
-        self.check_person().await?;
+        self.check_principal().await?;
         self.unanswered += 1;
         self.send(Message::Ping(axum::body::Bytes::new())).await
     }
 
     /// Sends what is to be sent; updates within the rate that the profile allows.
     async fn flush(&mut self, limited: bool) -> Result<(), Option<WsCloseReason>> {
-        let bytes: usize = self.scope.out.iter().map(String::len).sum();
+        let bytes: usize = self.context.out.iter().map(String::len).sum();
         if bytes > FREE_BYTES
-            && let Err(refusal) = self.memory.resize(self.held + bytes)
+            && let Err(refusal) = self.memory.resize(self.followed_bytes + bytes)
         {
-            self.scope.out.clear();
+            self.context.out.clear();
             return Err(Some(WsCloseReason(POLICY, refusal.to_string())));
         }
         let sent = self.send_all(limited).await;
-        self.memory.shrink_to(self.held);
+        self.memory.shrink_to(self.followed_bytes);
         sent
     }
 
     async fn send_all(&mut self, limited: bool) -> Result<(), Option<WsCloseReason>> {
-        for text in std::mem::take(&mut self.scope.out) {
-            if limited && !self.allowance.try_acquire_update() {
-                if !std::mem::replace(&mut self.told_too_many, true) {
+        for text in std::mem::take(&mut self.context.out) {
+            if limited && !self.quota.try_acquire_update() {
+                if !std::mem::replace(&mut self.is_limit_reported, true) {
                     let error = updates::error(0, updates::TOO_MANY, "Too many updates!");
                     self.send(Message::Text(error.into())).await?;
                 }
                 continue;
             }
             if limited {
-                self.told_too_many = false;
+                self.is_limit_reported = false;
             }
             self.send(Message::Text(text.into())).await?;
         }

@@ -30,7 +30,7 @@ fn store(hub: &SubscriptionHub, subject: EntityKey) {
         subject,
         ts: 1,
         ttl_seconds: 0,
-        parts: TelemetrySaveStrategy::ALL,
+        strategy: TelemetrySaveStrategy::ALL,
         values: &values,
     };
     hub.on_value(ValueChange::Points(&row));
@@ -53,18 +53,18 @@ fn only_those_who_watch_an_entity_and_source_are_told() {
     );
     assert!(hub.is_listening());
     store(&hub, subject);
-    assert_eq!(points.take().news.len(), 1);
-    assert!(attributes.take().news.is_empty());
-    assert!(foreign.take().news.is_empty());
+    assert_eq!(points.take().values.len(), 1);
+    assert!(attributes.take().values.is_empty());
+    assert!(foreign.take().values.is_empty());
 
     hub.unwatch(subject, 2, &points);
     store(&hub, subject);
-    assert_eq!(points.take().news.len(), 1);
+    assert_eq!(points.take().values.len(), 1);
     hub.unwatch(subject, 1, &points);
     hub.unwatch(subject, 1, &attributes);
     hub.unwatch(EntityKey::device(TenantId::new(), id), 1, &foreign);
     store(&hub, subject);
-    assert!(points.take().news.is_empty());
+    assert!(points.take().values.is_empty());
 }
 
 #[test]
@@ -74,12 +74,12 @@ fn alarms_are_told_to_their_tenant() {
     let mailbox = Arc::new(SessionMailbox::default());
     hub.watch_alarms(tenant, 1, &mailbox);
     hub.on_change(EntityChange::AlarmChanged(other, DeviceId::new().into()));
-    assert!(!mailbox.take().alarms);
+    assert!(!mailbox.take().alarms_changed);
     hub.on_change(EntityChange::AlarmChanged(tenant, DeviceId::new().into()));
-    assert!(mailbox.take().alarms);
+    assert!(mailbox.take().alarms_changed);
     hub.unwatch_alarms(tenant, 1);
     hub.on_change(EntityChange::AlarmChanged(tenant, DeviceId::new().into()));
-    assert!(!mailbox.take().alarms);
+    assert!(!mailbox.take().alarms_changed);
 }
 
 #[test]
@@ -127,13 +127,15 @@ fn whoever_watches_is_asked_again_when_entities_and_people_change() {
         hub.on_change(change);
     }
     let delivery = mailbox.take();
-    assert!(delivery.news.is_empty() && delivery.saved.is_empty() && !delivery.person);
+    assert!(
+        delivery.values.is_empty() && delivery.changed_entities.is_empty() && !delivery.principal_changed
+    );
     for change in [
         EntityChange::DeviceSaved(tenant, id),
         EntityChange::DeviceDeleted(tenant, id),
     ] {
         hub.on_change(change);
-        assert!(mailbox.take().saved.contains(&EntityId::from(id)));
+        assert!(mailbox.take().changed_entities.contains(&EntityId::from(id)));
     }
     for change in [
         EntityChange::UserChanged(tenant, who.user),
@@ -141,11 +143,11 @@ fn whoever_watches_is_asked_again_when_entities_and_people_change() {
         EntityChange::TenantDeleted(tenant),
     ] {
         hub.on_change(change);
-        assert!(mailbox.take().person);
+        assert!(mailbox.take().principal_changed);
     }
     hub.close(number);
     hub.on_change(EntityChange::TenantDeleted(tenant));
-    assert!(!mailbox.take().person);
+    assert!(!mailbox.take().principal_changed);
 }
 
 #[test]
@@ -193,7 +195,7 @@ fn where_a_tenant_has_no_memory_left_its_largest_session_is_closed() {
     let [small, large, idle] = [10, 20, 0].map(|bytes| open(tenant, bytes));
     let foreign = open(other, 30);
     hub.close_largest(tenant);
-    let is_closed = |mailbox: &Arc<SessionMailbox>| mailbox.take().lost.is_some();
+    let is_closed = |mailbox: &Arc<SessionMailbox>| mailbox.take().close_reason.is_some();
     assert_eq!(
         [&small, &large, &idle, &foreign].map(is_closed),
         [false, true, false, false]

@@ -7,12 +7,12 @@ use fieldline_model::{EntityId, EntityKey};
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
+use super::active_command::{CommandContext, CommandError, CommandResult};
 use super::commands::SubscriptionCommand;
 use super::hub::{ATTRIBUTES, bit};
 use super::mailbox::PendingValues;
-use super::running::{CommandContext, CommandError, CommandResult};
 use super::updates::SubscriptionUpdate;
-use crate::telemetry::{PointsQuery, SeriesSource, points};
+use crate::telemetry::{PointsQuery, SeriesSource, read_points};
 
 /// Series of one command at most.
 const MAX_KEYS: usize = 1_000;
@@ -32,7 +32,7 @@ pub(super) struct ValueWatch {
     /// Where only the latest values are asked for: their times.
     newest: Option<FxHashMap<String, i64>>,
     /// The newest values that were sent first, which may come again as they were stored meanwhile.
-    first: FxHashMap<String, (i64, String)>,
+    initial_values: FxHashMap<String, (i64, String)>,
     held: usize,
 }
 
@@ -118,7 +118,7 @@ impl ValueWatch {
             names,
             window: (i64::MIN, i64::MAX),
             newest: None,
-            first: update.newest(),
+            initial_values: update.newest(),
             held: 0,
         }
         .with_size())
@@ -148,7 +148,7 @@ impl ValueWatch {
             names: shown,
             window: (source.window.start, source.window.end),
             newest: None,
-            first: FxHashMap::default(),
+            initial_values: FxHashMap::default(),
             held: 0,
         };
         if own != subject {
@@ -159,7 +159,7 @@ impl ValueWatch {
             .await
             .inspect_err(|_| started.end(scope, command))?;
         started.newest = (watch.scope == "LATEST_TELEMETRY").then(|| update.times());
-        started.first = update.newest();
+        started.initial_values = update.newest();
         scope.out.push(update.text());
         Ok(started.with_size())
     }
@@ -170,7 +170,7 @@ impl ValueWatch {
     }
 
     fn with_size(mut self) -> Self {
-        let first = self.first.iter();
+        let first = self.initial_values.iter();
         let first = first.map(|(name, (_, text))| NAME_COST + name.len() + text.len());
         let names = self.names.iter().flatten();
         let names = names.map(|name| NAME_COST + name.len());
@@ -224,7 +224,7 @@ impl ValueWatch {
             }
             let text = value.to_text();
             let is_known = self
-                .first
+                .initial_values
                 .get(name)
                 .is_some_and(|(at, first)| at == ts && *first == text);
             if !is_known {
@@ -279,7 +279,7 @@ async fn add_points(
     let mut reading = scope.reading();
     for name in names {
         let store = scope.api.series.as_ref();
-        let found = points(&mut reading, store, source.subject, name, query).await?;
+        let found = read_points(&mut reading, store, source.subject, name, query).await?;
         for point in found {
             update.add(name, point.ts, point.value.to_text());
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{RestFixture, id};
+use crate::fixture::{RestFixture, id};
 
 #[tokio::test]
 async fn the_life_of_a_device_is_told() {
@@ -11,9 +11,9 @@ async fn the_life_of_a_device_is_told() {
     let customer = admin
         .get("/api/tenant/customers?customerTitle=Customer%20B")
         .await;
-    world.heard.take();
+    world.rule_engine.take();
     let mut device = admin.post("/api/device", &json!({ "name": "told" })).await;
-    let heard = world.heard.take();
+    let heard = world.rule_engine.take();
     let [created] = heard.as_slice() else {
         panic!("{heard:?}");
     };
@@ -32,7 +32,7 @@ async fn the_life_of_a_device_is_told() {
     admin.post("/api/device", &device).await;
     let path = format!("/api/customer/{}/device/{}", id(&customer), id(&device));
     admin.post(&path, &Value::Null).await;
-    let heard = world.heard.take();
+    let heard = world.rule_engine.take();
     assert_eq!(heard[0].msg_type.name(), "ENTITY_UPDATED");
     assert_eq!(heard[1].msg_type.name(), "ENTITY_ASSIGNED");
     assert_eq!(heard[1].metadata.get("assignedCustomerName"), Some("Customer B"));
@@ -44,7 +44,7 @@ async fn the_life_of_a_device_is_told() {
         .delete(&format!("/api/customer/device/{}", id(&device)))
         .await;
     admin.delete(&format!("/api/device/{}", id(&device))).await;
-    assert_eq!(world.heard.types(), ["ENTITY_UNASSIGNED", "ENTITY_DELETED"]);
+    assert_eq!(world.rule_engine.types(), ["ENTITY_UNASSIGNED", "ENTITY_DELETED"]);
 }
 
 #[tokio::test]
@@ -58,7 +58,7 @@ async fn changes_of_data_and_relations_are_told() {
         .get("/api/tenant/device?deviceName=Test%20Device%20B1")
         .await;
     let base = format!("/api/plugins/telemetry/DEVICE/{}", id(&device));
-    world.heard.take();
+    world.rule_engine.take();
     admin
         .post(
             &format!("{base}/SHARED_SCOPE"),
@@ -83,7 +83,7 @@ async fn changes_of_data_and_relations_are_told() {
             id(&device)
         ))
         .await;
-    let heard = world.heard.take();
+    let heard = world.rule_engine.take();
     let told: Vec<(&str, Value)> = heard
         .iter()
         .map(|message| {
@@ -127,9 +127,9 @@ async fn the_life_of_a_rule_chain_is_told() {
         .get("/api/ruleChains?pageSize=1&page=0&textSearch=Root")
         .await["data"][0]
         .clone();
-    world.heard.take();
+    world.rule_engine.take();
     let mut chain = admin.post("/api/ruleChain", &json!({ "name": "told" })).await;
-    let heard = world.heard.take();
+    let heard = world.rule_engine.take();
     let [created] = heard.as_slice() else {
         panic!("{heard:?}");
     };
@@ -141,13 +141,13 @@ async fn the_life_of_a_rule_chain_is_told() {
     admin.post("/api/ruleChain", &chain).await;
     let metadata = json!({ "ruleChainId": chain["id"], "nodes": [] });
     admin.post("/api/ruleChain/metadata", &metadata).await;
-    assert_eq!(world.heard.types(), ["ENTITY_UPDATED", "ENTITY_UPDATED"]);
+    assert_eq!(world.rule_engine.types(), ["ENTITY_UPDATED", "ENTITY_UPDATED"]);
 
     for (now, before) in [(&chain, &root), (&root, &chain)] {
         admin
             .post(&format!("/api/ruleChain/{}/root", id(now)), &Value::Null)
             .await;
-        let heard = world.heard.take();
+        let heard = world.rule_engine.take();
         let told: Vec<_> = heard
             .iter()
             .map(|message| {
@@ -158,8 +158,8 @@ async fn the_life_of_a_rule_chain_is_told() {
         assert_eq!(told, [(id(before).to_owned(), false), (id(now).to_owned(), true)]);
     }
     admin.delete(&format!("/api/ruleChain/{}", id(&chain))).await;
-    assert_eq!(world.heard.types(), ["ENTITY_DELETED"]);
+    assert_eq!(world.rule_engine.types(), ["ENTITY_DELETED"]);
     let default = json!({ "name": "default" });
     admin.post("/api/ruleChain/device/default", &default).await;
-    assert_eq!(world.heard.types(), ["ENTITY_CREATED"]);
+    assert_eq!(world.rule_engine.types(), ["ENTITY_CREATED"]);
 }

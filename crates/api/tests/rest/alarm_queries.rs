@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::fixture::{NOW, RestFixture};
 use crate::meters::{key, meters, of_type, test};
-use crate::world::{NOW, RestFixture};
 
 #[tokio::test]
 async fn alarms_are_found_by_every_filter_with_values_of_their_entities() {

@@ -8,7 +8,7 @@ use fieldline_model::entity::AlarmSeverity;
 use fieldline_model::{AlarmId, DeviceId, EntityId, TenantId};
 use serde_json::{Value, json};
 
-use crate::world::{FixtureClient, NOW, RestFixture, id, no};
+use crate::fixture::{FixtureClient, NOW, RestFixture, id, no};
 
 async fn device(admin: &FixtureClient<'_>, name: &str) -> Value {
     admin
@@ -22,7 +22,7 @@ async fn an_alarm_is_raised_seen_assigned_and_ended() {
     let admin = world.admin().await;
     let device = device(&admin, "A1").await;
     let me = admin.get("/api/auth/user").await;
-    world.heard.take();
+    world.rule_engine.take();
     let new =
         json!({ "type": "Hot", "originator": device["id"], "severity": "MAJOR", "details": { "t": 40 } });
     let alarm = admin.post("/api/alarm", &new).await;
@@ -30,17 +30,17 @@ async fn an_alarm_is_raised_seen_assigned_and_ended() {
     assert_eq!(alarm["name"], "Hot");
     assert_eq!(alarm["customerId"], device["customerId"]);
     assert_eq!(alarm["startTs"], alarm["endTs"]);
-    assert_eq!(world.heard.types(), ["ENTITY_CREATED"]);
+    assert_eq!(world.rule_engine.types(), ["ENTITY_CREATED"]);
     let mut worse = new.clone();
     worse["severity"] = json!("CRITICAL");
     assert_eq!(admin.post("/api/alarm", &worse).await["id"], alarm["id"]);
-    assert_eq!(world.heard.types(), ["COMMENT_CREATED", "ENTITY_CREATED"]);
+    assert_eq!(world.rule_engine.types(), ["COMMENT_CREATED", "ENTITY_CREATED"]);
 
     let path = format!("/api/alarm/{}", id(&alarm));
     let info = admin.post(&format!("{path}/ack"), &Value::Null).await;
     assert_eq!(info["status"], "ACTIVE_ACK");
     assert_eq!(info["originatorName"], "Test Device A1");
-    let heard = world.heard.take();
+    let heard = world.rule_engine.take();
     let ack = heard
         .iter()
         .find(|message| message.msg_type.name() == "ALARM_ACK")
@@ -71,7 +71,7 @@ async fn an_alarm_is_raised_seen_assigned_and_ended() {
             .await,
         no(400, 31, "Alarm was already cleared!")
     );
-    let told = world.heard.types();
+    let told = world.rule_engine.types();
     for expected in ["ALARM_ASSIGNED", "ALARM_UNASSIGNED", "ALARM_CLEAR"] {
         assert!(told.iter().any(|name| name == expected), "{expected} in {told:?}");
     }

@@ -3,7 +3,7 @@
 use axum::http::{Request, header};
 use serde_json::{Value, json};
 
-use crate::world::{FixtureClient, RestFixture, no};
+use crate::fixture::{FixtureClient, RestFixture, no};
 
 fn key(user: &Value, description: &str) -> Value {
     json!({ "userId": user["id"], "description": description, "enabled": true, "expirationTime": 0 })
@@ -92,7 +92,7 @@ async fn keys_end_with_their_time_and_with_their_user() {
     let (admin, user) = (world.admin().await, world.customer_user().await);
     let me = user.get("/api/auth/user").await;
     let mut short = key(&me, "short");
-    short["expirationTime"] = json!(crate::world::NOW + 60_000);
+    short["expirationTime"] = json!(crate::fixture::NOW + 60_000);
     let short = user.post("/api/apiKey", &short).await;
     let long = admin
         .post("/api/apiKey", &key(&me, "made by an administrator"))

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{FixtureClient, RestFixture, id};
+use crate::fixture::{FixtureClient, RestFixture, id};
 
 /// The newest entry of a kind, which may not have been written yet.
 async fn newest(client: &FixtureClient<'_>, action: &str) -> Value {

@@ -11,7 +11,7 @@ use fieldline_model::reprocess::{ReprocessReport, ReprocessRequest, ReprocessSta
 use fieldline_model::{CalculatedFieldId, TenantId};
 use serde_json::{Value, json};
 
-use crate::world::{FixtureClient, NOW, RestFixture, id, no};
+use crate::fixture::{FixtureClient, NOW, RestFixture, id, no};
 
 /// Begins to reprocess whatever it is told to, and never ends by itself.
 #[derive(Default)]

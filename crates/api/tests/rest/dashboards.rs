@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{RestFixture, id, no};
+use crate::fixture::{RestFixture, id, no};
 
 fn office() -> Value {
     json!({
@@ -22,7 +22,7 @@ async fn a_dashboard_is_exported_as_it_was_imported() {
     let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let saved = admin.post("/api/dashboard", &office()).await;
-    assert_eq!(world.heard.types(), ["ENTITY_CREATED"]);
+    assert_eq!(world.rule_engine.types(), ["ENTITY_CREATED"]);
     let path = format!("/api/dashboard/{}", id(&saved));
     let exported = admin.get(&format!("{path}?includeResources=true")).await;
     for field in [
@@ -103,13 +103,13 @@ async fn a_dashboard_is_seen_by_those_it_is_assigned_to() {
     let (a, b) = (customer("Customer%20A").await, customer("Customer%20B").await);
     let path = format!("/api/dashboard/{}", id(&saved));
     assert_eq!(user.refused("GET", &path, &Value::Null).await.0, 403);
-    world.heard.take();
+    world.rule_engine.take();
     let assign = format!("/api/customer/{}/dashboard/{}", id(&a), id(&saved));
     let assigned = admin.post(&assign, &Value::Null).await;
     assert_eq!(assigned["assignedCustomers"][0]["title"], "Customer A");
     assert_eq!(assigned["assignedCustomers"][0]["public"], false);
     admin.post(&assign, &Value::Null).await;
-    assert_eq!(world.heard.types(), ["ENTITY_ASSIGNED"], "told once");
+    assert_eq!(world.rule_engine.types(), ["ENTITY_ASSIGNED"], "told once");
     assert_eq!(user.get(&path).await["configuration"], office()["configuration"]);
     assert_eq!(user.refused("DELETE", &path, &Value::Null).await.0, 403);
     let list = format!("/api/customer/{}/dashboards?pageSize=9&page=0", id(&a));
@@ -325,7 +325,7 @@ async fn queries_of_entities_find_the_dashboards_that_one_may_see() {
             "sortOrder": { "key": { "type": "ENTITY_FIELD", "key": "name" }, "direction": "ASC" },
         },
     });
-    let found = async |who: &crate::world::FixtureClient<'_>| -> Vec<String> {
+    let found = async |who: &crate::fixture::FixtureClient<'_>| -> Vec<String> {
         let page = who.post("/api/entitiesQuery/find", &query).await;
         let rows = page["data"].as_array().unwrap().iter();
         rows.map(|row| {

@@ -3,7 +3,7 @@
 use fieldline_core::devices::sha3_hex;
 use serde_json::{Value, json};
 
-use crate::world::{FixtureClient, RestFixture, id, no};
+use crate::fixture::{FixtureClient, RestFixture, id, no};
 
 async fn credentials(client: &FixtureClient<'_>, device: &Value) -> Value {
     client
@@ -247,7 +247,7 @@ async fn a_deleted_device_leaves_nothing_behind() {
         fieldline_model::TenantId(device["tenantId"]["id"].as_str().unwrap().parse().unwrap()),
         fieldline_model::DeviceId(id(&device).parse().unwrap()),
     );
-    world.takes_leftovers_away().await;
+    world.run_housekeeper().await;
     let series = &world.context.series;
     assert!(series.keys(subject).await.unwrap().is_empty());
     let scope = fieldline_model::timeseries::AttributeScope::Server;

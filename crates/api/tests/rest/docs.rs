@@ -3,7 +3,7 @@
 use fieldline_api::EndpointAccess;
 use serde_json::json;
 
-use crate::world::RestFixture;
+use crate::fixture::RestFixture;
 
 #[tokio::test]
 async fn the_description_knows_every_endpoint_and_who_may_call_it() {

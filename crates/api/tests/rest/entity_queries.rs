@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::fixture::{NOW, RestFixture, id};
 use crate::meters::{find, found, give_a_shared_floor, key, meters, names, of_type, query, test};
-use crate::world::{NOW, RestFixture, id};
 
 #[tokio::test]
 async fn conditions_on_fields_attributes_and_latest_values_go_together() {

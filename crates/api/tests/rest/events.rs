@@ -4,7 +4,7 @@ use fieldline_model::entity::{EntityEvent, EventBody, RuleNodeDebug};
 use fieldline_model::{DeviceId, EntityId, RuleNodeId, TenantId};
 use serde_json::{Value, json};
 
-use crate::world::{NOW, RestFixture, id, no};
+use crate::fixture::{NOW, RestFixture, id, no};
 
 fn uuid(id: &Value) -> uuid::Uuid {
     id["id"].as_str().unwrap().parse().unwrap()

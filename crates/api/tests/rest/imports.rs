@@ -12,13 +12,13 @@ use fieldline_model::EntityKey;
 use fieldline_model::timeseries::{Attribute, AttributeScope};
 use serde_json::json;
 
-use crate::world::{RestFixture, id};
+use crate::fixture::{RestFixture, id};
 
 #[tokio::test]
 async fn lines_become_devices_with_all_that_they_have() {
     let world = RestFixture::demo().await;
     let admin = world.admin().await;
-    world.heard.take();
+    world.rule_engine.take();
     let columns = json!([
         { "type": "NAME" }, { "type": "TYPE" }, { "type": "SERVER_ATTRIBUTE", "key": "sn" },
         { "type": "TIMESERIES", "key": "t" }, { "type": "ACCESS_TOKEN" },
@@ -34,7 +34,7 @@ async fn lines_become_devices_with_all_that_they_have() {
         result["errorsList"],
         json!(["Line 3: Specified credentials are already registered!"])
     );
-    let mut heard = world.heard.types();
+    let mut heard = world.rule_engine.types();
     heard.sort();
     assert_eq!(
         heard,

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use fieldline_api::Options;
 use serde_json::{Value, json};
 
-use crate::world::{RestFixture, no};
+use crate::fixture::{RestFixture, no};
 
 const OUTDATED: (u16, u64, &str) = (401, 11, "Token has expired");
 

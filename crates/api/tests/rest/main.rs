@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod access_matrix;
 mod actions;
 mod alarm_queries;
 mod alarms;
@@ -10,11 +11,11 @@ mod assets;
 mod audit;
 mod calculated_fields;
 mod dashboards;
-mod device_moves;
 mod devices;
 mod docs;
 mod entity_queries;
 mod events;
+mod fixture;
 mod imports;
 mod login;
 mod meters;
@@ -29,7 +30,6 @@ mod security;
 mod settings;
 #[path = "../support/stores.rs"]
 mod stores;
+mod tenant_transfer;
 mod usage;
 mod users;
-mod walls;
-mod world;

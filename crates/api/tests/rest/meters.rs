@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{FixtureClient, NOW, id};
+use crate::fixture::{FixtureClient, NOW, id};
 
 /// Ten devices with attributes and latest values: `Meter 0` to `Meter 9`, the even ones hot, every third one Customer A's.
 pub(crate) async fn meters(admin: &FixtureClient<'_>) -> Vec<Value> {

@@ -5,7 +5,7 @@ use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{DeviceId, EntityId, EntityKey, EntityViewId, TenantId};
 use serde_json::{Value, json};
 
-use crate::world::{RestFixture, id, no};
+use crate::fixture::{RestFixture, id, no};
 
 #[tokio::test]
 async fn seeding_again_changes_nothing() {
@@ -70,7 +70,7 @@ async fn a_tenant_comes_with_a_default_profile_and_goes_with_everything() {
     assert!(kept(shown.into()).await && kept(copied.into()).await);
 
     sysadmin.delete(&format!("/api/tenant/{tenant}")).await;
-    world.takes_leftovers_away().await;
+    world.run_housekeeper().await;
     assert!(!kept(shown.into()).await && !kept(copied.into()).await);
     let path = format!("/api/tenant/{tenant}");
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{RestFixture, id, no};
+use crate::fixture::{RestFixture, id, no};
 
 #[tokio::test]
 async fn a_device_profile_keeps_its_data_whole() {

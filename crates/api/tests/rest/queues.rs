@@ -9,7 +9,7 @@ use fieldline_model::kv::{KvValueRef, pack};
 use fieldline_model::{EntityKey, RuleChainId, TenantId};
 use serde_json::{Value, json};
 
-use crate::world::{FixtureClient, NOW, RestFixture, id, no};
+use crate::fixture::{FixtureClient, NOW, RestFixture, id, no};
 
 const SERVICE: &str = "serviceType=TB_RULE_ENGINE";
 
@@ -353,7 +353,7 @@ async fn statistics_of_queues_are_found_and_read() {
         subject,
         ts: NOW,
         ttl_seconds: 0,
-        parts: TelemetrySaveStrategy::ALL,
+        strategy: TelemetrySaveStrategy::ALL,
         values: &values,
     };
     world.context.series.save(&[row]).await.unwrap();

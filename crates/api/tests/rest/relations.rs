@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{RestFixture, id};
+use crate::fixture::{RestFixture, id};
 
 #[tokio::test]
 async fn relations_are_saved_found_and_deleted() {

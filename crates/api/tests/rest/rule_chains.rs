@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::fixture::{FixtureClient, NOW, RestFixture, id, no};
 use crate::nodes::{FILTER, GENERATOR};
-use crate::world::{FixtureClient, NOW, RestFixture, id, no};
 
 const INPUT: &str = "org.thingsboard.rule.engine.flow.TbRuleChainInputNode";
 const OUTPUT: &str = "org.thingsboard.rule.engine.flow.TbRuleChainOutputNode";

@@ -6,7 +6,7 @@ use fieldline_model::TenantId;
 use fieldline_model::message::{MsgType, QueueMessage};
 use serde_json::{Value, json};
 
-use crate::world::{FixtureClient, NOW, RestFixture, id, no};
+use crate::fixture::{FixtureClient, NOW, RestFixture, id, no};
 
 const USER: &str = "/api/rule-engine/";
 
@@ -25,17 +25,17 @@ async fn call(
 ) -> (StatusCode, String, QueueMessage) {
     let user = client.get("/api/auth/user").await;
     let tenant = TenantId(user["tenantId"]["id"].as_str().unwrap().parse().unwrap());
-    world.heard.take();
+    world.rule_engine.take();
     let chain = async {
         loop {
-            if let Some(message) = world.heard.take().pop() {
+            if let Some(message) = world.rule_engine.take().pop() {
                 let request = message.metadata.get("requestUUID").unwrap().parse().unwrap();
                 let reply = QueueMessage {
                     data: answer.to_owned(),
                     ..message.clone()
                 };
                 let service = message.metadata.get("serviceId").unwrap();
-                world.rest_calls.answer(service, tenant, request, reply);
+                world.rest_requests.answer(service, tenant, request, reply);
                 return message;
             }
             tokio::task::yield_now().await;
@@ -105,7 +105,7 @@ async fn calls_that_make_no_sense_or_are_not_allowed_reach_no_chain() {
     let sysadmin = world.sysadmin().await;
     let own = device(&admin, "Test Device A1").await;
     let other = device(&admin, "Test Device B1").await;
-    world.heard.take();
+    world.rule_engine.take();
     for body in ["", "@", "{\"a\":"] {
         let (status, text) = admin.send("POST", USER, body).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{body}");
@@ -132,5 +132,5 @@ async fn calls_that_make_no_sense_or_are_not_allowed_reach_no_chain() {
     );
     let refused = sysadmin.refused("POST", &path, &json!({})).await;
     assert_eq!(refused.0, 403);
-    assert_eq!(world.heard.types(), Vec::<String>::new());
+    assert_eq!(world.rule_engine.types(), Vec::<String>::new());
 }

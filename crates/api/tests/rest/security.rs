@@ -3,7 +3,7 @@
 use fieldline_core::services::Services;
 use serde_json::{Value, json};
 
-use crate::world::{NOW, RestFixture, id, no};
+use crate::fixture::{NOW, RestFixture, id, no};
 
 const SETTINGS: &str = "/api/admin/securitySettings";
 

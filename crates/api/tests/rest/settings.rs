@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{FixtureClient, NOW, RestFixture, id, no};
+use crate::fixture::{FixtureClient, NOW, RestFixture, id, no};
 
 fn mail_server() -> Value {
     json!({ "key": "mail", "jsonValue": {

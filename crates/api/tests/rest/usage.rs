@@ -7,7 +7,7 @@ use fieldline_model::page::PageLink;
 use fieldline_model::timeseries::{PointOrder, RangeQuery};
 use serde_json::{Value, json};
 
-use crate::world::{FixtureClient, RestFixture, id, no};
+use crate::fixture::{FixtureClient, RestFixture, id, no};
 
 async fn tenant_of(client: &FixtureClient<'_>) -> TenantId {
     let user = client.get("/api/auth/user").await;

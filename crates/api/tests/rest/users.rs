@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{RestFixture, id, no};
+use crate::fixture::{RestFixture, id, no};
 
 #[tokio::test]
 async fn a_new_user_activates_the_account_through_a_link() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::entity_query::{EntityQueryPorts, EntityQueryService};
 use fieldline_core::events::EntityEvents;
-use fieldline_core::live::ObservedStore;
+use fieldline_core::observed_store::ObservedStore;
 use fieldline_core::password::PasswordHashPool;
 use fieldline_core::ports::{NoRuleEngine, RuleNodeCatalog};
 use fieldline_core::services::{ServiceContext, seed};

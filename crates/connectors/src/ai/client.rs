@@ -9,9 +9,9 @@ use super::config::ResponseFormat;
 use super::model::{AiModelConfig, AiProvider, OPENAI, OllamaAuth};
 use super::{gemini, messages, openai};
 use crate::aws::{AwsClient, AwsRequest, AwsService};
+use crate::concurrency_limiter::ConcurrencyLimiter;
 use crate::config::{ConnectorConfig, ConnectorConfigError};
 use crate::egress::{Egress, HttpClient};
-use crate::gate::ConcurrencyLimiter;
 use crate::gcp::{CLOUD_PLATFORM, TokenSource};
 use crate::http;
 use crate::outcome::{ConnectorError, ConnectorOutcome};
@@ -167,7 +167,7 @@ impl AiClient {
     async fn ask(&self, request: &ChatRequest<'_>) -> Result<String, String> {
         let _permit = self
             .gate
-            .enter()
+            .acquire()
             .await
             .map_err(|_| "too many questions wait".to_owned())?;
         let (answer, text): (Value, fn(&Value) -> Option<String>) = match self.model.provider {

@@ -8,9 +8,9 @@ use reqwest::{Method, Url};
 use serde_json::Value;
 
 use super::signature::{self, AwsCredentials, SignableRequest};
+use crate::concurrency_limiter::ConcurrencyLimiter;
 use crate::config::{ConnectorConfigError, require};
 use crate::egress::{Egress, HttpClient, ProxySetting};
-use crate::gate::ConcurrencyLimiter;
 use crate::http::{self, ServiceResponse};
 use crate::secret::Secret;
 
@@ -111,7 +111,7 @@ impl AwsClient {
     pub(crate) async fn call(&self, call: AwsRequest<'_>) -> Result<ServiceResponse, String> {
         let _permit = self
             .gate
-            .enter()
+            .acquire()
             .await
             .map_err(|_| "too many requests wait".to_owned())?;
         let base = call.endpoint.unwrap_or(&self.endpoint);

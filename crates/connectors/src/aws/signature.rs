@@ -103,7 +103,7 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use chrono::TimeZone;
-    use fieldline_testkit::stand_ins::pairs;
+    use fieldline_testkit::fakes::pairs;
 
     use super::*;
 

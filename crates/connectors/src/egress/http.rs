@@ -34,7 +34,7 @@ pub(crate) struct HttpClient {
     guarded: OnceLock<Client>,
     allowed: OnceLock<Client>,
     /// Makes requests.
-    first: Client,
+    request_client: Client,
 }
 
 impl std::fmt::Debug for HttpClient {
@@ -58,7 +58,7 @@ impl HttpClient {
             proxy,
             guarded: OnceLock::new(),
             allowed: OnceLock::new(),
-            first: http::build_client(match egress.is_open() {
+            request_client: http::build_client(match egress.is_open() {
                 true => make()?,
                 false => make()?.dns_resolver(resolver(egress)),
             })?,
@@ -69,18 +69,18 @@ impl HttpClient {
         } else {
             &made.guarded
         };
-        let _ = usual.set(made.first.clone());
+        let _ = usual.set(made.request_client.clone());
         Ok(made)
     }
 
     /// Begins a request.
     pub(crate) fn request(&self, method: Method, url: impl reqwest::IntoUrl) -> RequestBuilder {
-        self.first.request(method, url)
+        self.request_client.request(method, url)
     }
 
     /// Begins a POST request.
     pub(crate) fn post(&self, url: impl reqwest::IntoUrl) -> RequestBuilder {
-        self.first.post(url)
+        self.request_client.post(url)
     }
 
     /// Sends a request, if its host may be reached; fails with the reason otherwise.

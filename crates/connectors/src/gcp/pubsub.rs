@@ -11,9 +11,9 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::token::{CLOUD_PLATFORM, TokenSource};
 use crate::backoff::Backoff;
+use crate::concurrency_limiter::ConcurrencyLimiter;
 use crate::config::{ConnectorConfig, ConnectorConfigError, require};
 use crate::egress::{Egress, HttpClient};
-use crate::gate::ConcurrencyLimiter;
 use crate::http;
 use crate::lenient;
 use crate::outcome::{ConnectorError, ConnectorOutcome, entry};
@@ -124,7 +124,7 @@ impl PubSubClient {
     async fn deliver(&self, body: &str, attributes: &[(String, String)]) -> Result<ConnectorOutcome, String> {
         let _permit = self
             .gate
-            .enter()
+            .acquire()
             .await
             .map_err(|_| "too many messages wait".to_owned())?;
         let attributes: Map<String, Value> = attributes
@@ -158,7 +158,7 @@ impl PubSubClient {
     async fn publish(&self, body: &str) -> Result<String, PubSubError> {
         let token = match self.tokens.token(&self.client).await {
             Ok(token) => token,
-            Err(error) if error.passing => return Err(PubSubError::Passing(error.message)),
+            Err(error) if error.is_transient => return Err(PubSubError::Passing(error.message)),
             Err(error) => return Err(PubSubError::Lasting(error.message)),
         };
         let request = self

@@ -46,7 +46,7 @@ fn default_token_uri() -> String {
 pub(crate) struct TokenError {
     pub(crate) message: String,
     /// The same request may succeed later.
-    pub(crate) passing: bool,
+    pub(crate) is_transient: bool,
 }
 
 /// Gets tokens of a service account, and keeps the one that is valid.
@@ -119,7 +119,7 @@ impl TokenSource {
     async fn fetch(&self, client: &HttpClient) -> Result<(Secret, Duration), TokenError> {
         let failed = |passing: bool, reason: &str| TokenError {
             message: format!("no access token: {reason}"),
-            passing,
+            is_transient: passing,
         };
         let assertion = self
             .assertion(chrono::Utc::now().timestamp())

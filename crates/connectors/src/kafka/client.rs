@@ -12,10 +12,10 @@ use tokio::sync::{Mutex, Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::config::{HeaderCharset, KafkaConfig};
+use super::partition_sender::{PartitionSender, QueuedKafkaRecord};
 use super::partitioner::Partitioner;
 use super::properties::ProducerProperties;
 use super::relay::SocksRelay;
-use super::worker::{PartitionSender, QueuedKafkaRecord};
 use crate::backoff::Backoff;
 use crate::config::{ConnectorConfig, ConnectorConfigError};
 use crate::egress::Egress;
@@ -46,7 +46,7 @@ pub struct KafkaClient {
     egress: Egress,
     headers: Option<HeaderCharset>,
     memory: Arc<Semaphore>,
-    link: Mutex<KafkaConnection>,
+    connection: Mutex<KafkaConnection>,
     topics: StdMutex<HashMap<String, Arc<TopicWorkers>>>,
 }
 
@@ -95,7 +95,7 @@ impl KafkaClient {
             egress: egress.clone(),
             headers,
             memory: Arc::new(Semaphore::new(memory)),
-            link: Mutex::new(KafkaConnection {
+            connection: Mutex::new(KafkaConnection {
                 client: None,
                 relay: None,
                 backoff: Backoff::new(Duration::from_secs(1), Duration::from_secs(60)),
@@ -208,7 +208,7 @@ impl KafkaClient {
             return Ok(topic);
         }
         // Who holds the link looks for all who wait.
-        let mut link = self.link.lock().await;
+        let mut link = self.connection.lock().await;
         if let Some(topic) = self.cached_topic(name) {
             return Ok(topic);
         }

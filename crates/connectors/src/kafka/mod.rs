@@ -2,10 +2,10 @@
 
 mod client;
 mod config;
+mod partition_sender;
 mod partitioner;
 mod properties;
 mod relay;
-mod worker;
 
 pub use client::KafkaClient;
 pub use config::KafkaConfig;

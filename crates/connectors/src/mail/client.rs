@@ -10,9 +10,9 @@ use tokio::time::timeout;
 use super::config::{SmtpConfig, SmtpProtocol};
 use super::message::OutgoingEmail;
 use super::stream;
+use crate::concurrency_limiter::ConcurrencyLimiter;
 use crate::config::{ConnectorConfig, ConnectorConfigError};
 use crate::egress::Egress;
-use crate::gate::ConcurrencyLimiter;
 use crate::outcome::{ConnectorError, ConnectorOutcome};
 use crate::tls;
 
@@ -69,7 +69,7 @@ impl MailClient {
         let failed = |error: String| ConnectorError::bare(format!("Unable to send mail: {error}"));
         let _permit = self
             .gate
-            .enter()
+            .acquire()
             .await
             .map_err(|_| failed("too many mails wait".to_owned()))?;
         match timeout(self.config.time(), self.deliver(email)).await {

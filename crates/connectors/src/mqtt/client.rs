@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::config::MqttConfig;
 use super::connection::BrokerConnection;
-use super::link::MqttEndpoint;
+use super::endpoint::MqttEndpoint;
 use crate::config::ConnectorConfigError;
 use crate::egress::Egress;
 use crate::outcome::{ConnectorError, ConnectorOutcome};
@@ -50,7 +50,7 @@ pub struct MqttClient {
     broker: String,
     retain: bool,
     plain_text: bool,
-    patience: Duration,
+    send_timeout: Duration,
 }
 
 impl MqttClient {
@@ -61,7 +61,7 @@ impl MqttClient {
         service_id: &str,
         egress: &Egress,
     ) -> Result<Self, ConnectorConfigError> {
-        let link = config.link(service_id, egress)?;
+        let link = config.endpoint(service_id, egress)?;
         Ok(Self::from_endpoint(
             link,
             config.retained_message,
@@ -79,7 +79,7 @@ impl MqttClient {
             broker,
             retain,
             plain_text,
-            patience,
+            send_timeout: patience,
         }
     }
 
@@ -113,7 +113,7 @@ impl MqttClient {
                 .await
                 .unwrap_or_else(|_| Err("connection was lost before the message was acknowledged".to_owned()))
         };
-        match tokio::time::timeout(self.patience, delivery).await {
+        match tokio::time::timeout(self.send_timeout, delivery).await {
             Ok(Ok(())) => Ok(ConnectorOutcome::default()),
             Ok(Err(error)) => Err(ConnectorError::with_error_metadata(format!(
                 "MQTT broker at {}: {error}",

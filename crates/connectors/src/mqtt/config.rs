@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::link::{BrokerPassword, MqttEndpoint};
+use super::endpoint::{BrokerPassword, MqttEndpoint};
 use crate::config::{ConnectorConfig, ConnectorConfigError, require, require_port};
 use crate::credentials::ClientCredentials;
 use crate::egress::Egress;
@@ -128,7 +128,11 @@ pub(crate) fn check_client_id(version: MqttVersion, client_id: &str) -> Result<(
 
 impl MqttConfig {
     /// Says how to connect. `suffix` is the name of the platform's node.
-    pub(super) fn link(&self, suffix: &str, egress: &Egress) -> Result<MqttEndpoint, ConnectorConfigError> {
+    pub(super) fn endpoint(
+        &self,
+        suffix: &str,
+        egress: &Egress,
+    ) -> Result<MqttEndpoint, ConnectorConfigError> {
         self.validate()?;
         let client_id = match (self.client_id.as_str(), self.append_client_id_suffix) {
             ("", _) => generate_client_id(),

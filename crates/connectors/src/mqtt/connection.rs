@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::client::PublishJob;
-use super::link::{BrokerStream, MqttEndpoint};
+use super::endpoint::{BrokerStream, MqttEndpoint};
 use crate::backoff::Backoff;
 
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
@@ -37,7 +37,7 @@ impl From<io::Error> for BrokerDisconnect {
 }
 
 pub(super) struct BrokerConnection {
-    link: Arc<MqttEndpoint>,
+    endpoint: Arc<MqttEndpoint>,
     queue: mpsc::Receiver<Arc<PublishJob>>,
     session: ClientSession<Arc<PublishJob>>,
     started: Instant,
@@ -49,7 +49,7 @@ impl BrokerConnection {
     pub(super) fn new(link: Arc<MqttEndpoint>, queue: mpsc::Receiver<Arc<PublishJob>>) -> Self {
         let session = ClientSession::new(link.version, SessionLimits::default());
         Self {
-            link,
+            endpoint: link,
             queue,
             session,
             started: Instant::now(),
@@ -65,7 +65,7 @@ impl BrokerConnection {
     pub(super) async fn run(mut self) {
         let mut refused = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         let mut short_lived = Backoff::new(SHORTEST_PAUSE, LONGEST_PAUSE);
-        let link = Arc::clone(&self.link);
+        let link = Arc::clone(&self.endpoint);
         loop {
             let failure = match timeout(link.connect_timeout, self.connect(&link)).await {
                 Ok(Ok(stream)) => {

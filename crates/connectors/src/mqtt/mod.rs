@@ -3,8 +3,8 @@
 mod client;
 mod config;
 mod connection;
-mod link;
+mod endpoint;
 
 pub use client::MqttClient;
 pub use config::{MqttConfig, MqttVersion};
-pub(crate) use link::{BrokerPassword, MqttEndpoint};
+pub(crate) use endpoint::{BrokerPassword, MqttEndpoint};

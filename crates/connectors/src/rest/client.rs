@@ -6,10 +6,10 @@ use serde_json::value::RawValue;
 
 use super::config::{RestConfig, RestSettings};
 use super::{status, url};
+use crate::concurrency_limiter::ConcurrencyLimiter;
 use crate::config::{ConnectorConfig, ConnectorConfigError};
 use crate::credentials::ClientCredentials;
 use crate::egress::{Egress, HttpClient, ProxySetting};
-use crate::gate::ConcurrencyLimiter;
 use crate::http::{self, BodyError};
 use crate::outcome::{ConnectorError, ConnectorOutcome, MetadataEntries, entry};
 
@@ -100,7 +100,7 @@ impl RestCallClient {
     pub async fn send(&self, request: &RestRequest<'_>) -> Result<ConnectorOutcome, ConnectorError> {
         let _permit = self
             .gate
-            .enter()
+            .acquire()
             .await
             .map_err(|_| ConnectorError::with_error_metadata("Max pending requests limit exceeded!"))?;
         let url = url::build(request.url, request.query).map_err(ConnectorError::with_error_metadata)?;

@@ -93,7 +93,7 @@ fn split(text: &str, separator: char) -> (&str, Option<&str>) {
 
 #[cfg(test)]
 mod tests {
-    use fieldline_testkit::stand_ins::pairs;
+    use fieldline_testkit::fakes::pairs;
 
     use super::*;
 

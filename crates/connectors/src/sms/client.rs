@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::config::{SmsProviderConfig, TwilioConfig, is_phone_number};
 use super::smpp::SmppClient;
 use crate::aws::{AwsClient, publish_sms, sms_client};
+use crate::concurrency_limiter::ConcurrencyLimiter;
 use crate::config::{ConnectorConfig, ConnectorConfigError};
 use crate::egress::{Egress, HttpClient};
-use crate::gate::ConcurrencyLimiter;
 use crate::http;
 use crate::outcome::{ConnectorError, ConnectorOutcome};
 use crate::percent;
@@ -97,7 +97,7 @@ impl SmsClient {
     async fn send_to(&self, number: &str, message: &str) -> Result<u32, String> {
         let _permit = self
             .gate
-            .enter()
+            .acquire()
             .await
             .map_err(|_| "too many messages wait".to_owned())?;
         if let SmsProvider::Smpp(smpp) = &self.provider {

@@ -33,7 +33,7 @@ const INTERNATIONAL: u8 = 1;
 pub(super) struct SmppClient {
     config: SmppConfig,
     egress: Egress,
-    link: Mutex<SmppConnection>,
+    connection: Mutex<SmppConnection>,
 }
 
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl SmppClient {
         Self {
             config: config.clone(),
             egress: egress.clone(),
-            link: Mutex::new(SmppConnection {
+            connection: Mutex::new(SmppConnection {
                 stream: None,
                 sequence: 0,
                 backoff: Backoff::new(Duration::from_secs(1), Duration::from_secs(60)),
@@ -67,7 +67,7 @@ impl SmppClient {
     /// Sends a message and waits until the message centre has taken it.
     pub(super) async fn send(&self, number: &str, message: &str) -> Result<(), String> {
         let body = self.submit_sm(number, message)?;
-        let mut link = self.link.lock().await;
+        let mut link = self.connection.lock().await;
         // A connection may have ended since the last message: that shows when it is used.
         for attempt in 0..2 {
             let was_open = link.stream.is_some();

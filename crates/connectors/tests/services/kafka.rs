@@ -3,8 +3,8 @@ use std::time::Instant;
 use fieldline_connectors::ConnectorConfig;
 use fieldline_connectors::egress::Egress;
 use fieldline_connectors::kafka::{KafkaClient, KafkaConfig};
+use fieldline_testkit::fakes::pairs;
 use fieldline_testkit::services::{consume_with_kafka, service_variable, unique};
-use fieldline_testkit::stand_ins::pairs;
 use serde_json::{Value, json};
 
 fn client(configuration: &Value) -> KafkaClient {

@@ -3,9 +3,9 @@ use std::time::Duration;
 use fieldline_connectors::ConnectorConfig;
 use fieldline_connectors::ai::{AiClient, AiConfig, AiModelConfig, ChatRequest, PromptPart, ResponseFormat};
 use fieldline_connectors::egress::Egress;
-use fieldline_testkit::stand_ins::aws::{SECRET, is_signed};
-use fieldline_testkit::stand_ins::google;
-use fieldline_testkit::stand_ins::server::{FakeHttpServer, RecordedRequest, answer};
+use fieldline_testkit::fakes::aws::{SECRET, is_signed};
+use fieldline_testkit::fakes::google;
+use fieldline_testkit::fakes::server::{FakeHttpServer, RecordedRequest, answer};
 use serde_json::{Value, json};
 
 fn format(format: Value) -> ResponseFormat {

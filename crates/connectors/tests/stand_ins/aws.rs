@@ -4,9 +4,9 @@ use fieldline_connectors::aws::{
 };
 use fieldline_connectors::egress::Egress;
 use fieldline_connectors::sms::{SmsClient, SmsProviderConfig};
-use fieldline_testkit::stand_ins::aws::{SECRET, is_signed};
-use fieldline_testkit::stand_ins::pairs;
-use fieldline_testkit::stand_ins::server::{FakeHttpServer, answer};
+use fieldline_testkit::fakes::aws::{SECRET, is_signed};
+use fieldline_testkit::fakes::pairs;
+use fieldline_testkit::fakes::server::{FakeHttpServer, answer};
 use serde_json::json;
 
 #[tokio::test]

@@ -3,8 +3,8 @@ use base64::engine::general_purpose::STANDARD;
 use fieldline_connectors::ConnectorConfig;
 use fieldline_connectors::egress::Egress;
 use fieldline_connectors::gcp::{PubSubClient, PubSubConfig};
-use fieldline_testkit::stand_ins::google::{key_file, token};
-use fieldline_testkit::stand_ins::server::{FakeHttpServer, answer};
+use fieldline_testkit::fakes::google::{key_file, token};
+use fieldline_testkit::fakes::server::{FakeHttpServer, answer};
 use serde_json::json;
 
 fn client(server: &FakeHttpServer) -> PubSubClient {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use fieldline_connectors::egress::Egress;
 use fieldline_connectors::rest::{RestBody, RestCallClient, RestConfig, RestRequest, RestSettings};
 use fieldline_connectors::{ConnectorConfig, ConnectorError, ConnectorOutcome};
-use fieldline_testkit::stand_ins::server::{FakeHttpServer, answer};
+use fieldline_testkit::fakes::server::{FakeHttpServer, answer};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};

@@ -10,8 +10,8 @@ use fieldline_model::{EntityKey, TenantId};
 use rustc_hash::FxHashMap;
 
 use super::ActivityEvent;
-use super::course::ClockMonitor;
-use crate::parted::{SHARD_COUNT, ShardedMap, shard_of};
+use super::clock_monitor::ClockMonitor;
+use crate::sharded_map::{SHARD_COUNT, ShardedMap, shard_of};
 
 const ACTIVE: &str = "active";
 const LAST_ACTIVITY: &str = "lastActivityTime";
@@ -71,7 +71,7 @@ pub(super) struct ActivityUpdate {
     pub(super) timeout_ms: i64,
     last_connect: Option<NonZeroI64>,
     last_disconnect: Option<NonZeroI64>,
-    told_inactive: Option<i64>,
+    reported_inactive: Option<i64>,
 }
 
 impl ActivityUpdate {
@@ -83,18 +83,18 @@ impl ActivityUpdate {
 
 impl DeviceActivity {
     /// Notes a message.
-    pub(super) fn heard_at(&mut self, at: i64) {
+    pub(super) fn record_activity(&mut self, at: i64) {
         self.last_activity = self.last_activity.max(at);
         self.heard = true;
     }
 
     /// Notes a session's beginning.
-    pub(super) fn connected_at(&mut self, at: i64) {
+    pub(super) fn record_connect(&mut self, at: i64) {
         self.last_connect = NonZeroI64::new(at);
     }
 
     /// Notes a session's end.
-    pub(super) fn disconnected_at(&mut self, at: i64) {
+    pub(super) fn record_disconnect(&mut self, at: i64) {
         self.last_disconnect = NonZeroI64::new(at);
     }
 
@@ -177,12 +177,12 @@ impl DeviceActivity {
             last_activity: self.last_activity,
             last_connect: self.last_connect,
             last_disconnect: self.last_disconnect,
-            told_inactive,
+            reported_inactive: told_inactive,
         }
     }
 
     /// Follows what was written; what was noted meanwhile stays news.
-    fn written(&mut self, settled: &ActivityUpdate) {
+    fn apply_written(&mut self, settled: &ActivityUpdate) {
         self.active = settled.active;
         self.inactivity_alarm = settled.inactivity_alarm;
         self.listed = Some(settled.active);
@@ -226,13 +226,13 @@ pub(super) struct ActivityTable {
     // Those that have `queued` set. At most one entry a device, but for devices that were deleted and heard again.
     queue: VecDeque<EntityKey>,
     // Who was told to be inactive, and when; not written yet. Few at a time, so no part of each state.
-    told_inactive: FxHashMap<EntityKey, i64>,
+    reported_inactive: FxHashMap<EntityKey, i64>,
     // When the clock was set, or the program went on after it had been stopped; 0 before that.
     judged_from: i64,
     // How often that was.
     renewed: u32,
     // Notices that; nobody looks after it before the program watches devices by itself.
-    course: Option<ClockMonitor>,
+    clock_monitor: Option<ClockMonitor>,
 }
 
 impl Default for ActivityTable {
@@ -241,16 +241,16 @@ impl Default for ActivityTable {
             by_device: ShardedMap::default(),
             renewals: [0; SHARD_COUNT],
             queue: VecDeque::new(),
-            told_inactive: FxHashMap::default(),
+            reported_inactive: FxHashMap::default(),
             judged_from: 0,
             renewed: 0,
-            course: None,
+            clock_monitor: None,
         }
     }
 }
 
 impl ActivityTable {
-    /// Catches a part up with [`Self::begin_anew`], which itself walks over nobody: whoever was heard in what is now the
+    /// Catches a part up with [`Self::restart_timeouts`], which itself walks over nobody: whoever was heard in what is now the
     /// future was heard then.
     fn renew(&mut self, part: usize) {
         if std::mem::replace(&mut self.renewals[part], self.renewed) == self.renewed {
@@ -283,7 +283,7 @@ impl ActivityTable {
     /// Notes that somebody takes a device for inactive since a time.
     pub(super) fn mark_inactive(&mut self, subject: EntityKey, at: i64) {
         self.touch(subject);
-        let told = self.told_inactive.entry(subject).or_insert(at);
+        let told = self.reported_inactive.entry(subject).or_insert(at);
         *told = (*told).max(at);
     }
 
@@ -300,7 +300,7 @@ impl ActivityTable {
     /// Forgets a device.
     pub(super) fn remove(&mut self, subject: &EntityKey) {
         self.by_device.of_mut(subject).remove(subject);
-        self.told_inactive.remove(subject);
+        self.reported_inactive.remove(subject);
     }
 
     /// Forgets the devices of a tenant that are in a part.
@@ -309,7 +309,7 @@ impl ActivityTable {
         devices.retain(|subject, _| {
             let stays = subject.tenant != tenant;
             if !stays {
-                self.told_inactive.remove(subject);
+                self.reported_inactive.remove(subject);
             }
             stays
         });
@@ -332,7 +332,7 @@ impl ActivityTable {
     /// Takes the first `count` of the queue, without those that are gone or, where only news is wanted, have none.
     pub(super) fn take(&mut self, count: usize, only_news: bool) -> Vec<EntityKey> {
         let count = count.min(self.queue.len());
-        let (by_device, told_inactive) = (&mut self.by_device, &self.told_inactive);
+        let (by_device, told_inactive) = (&mut self.by_device, &self.reported_inactive);
         let taken = self
             .queue
             .drain(..count)
@@ -372,22 +372,22 @@ impl ActivityTable {
 
     /// Notices from now on when time does not go on as usual.
     pub(super) fn monitor_clock(&mut self, course: ClockMonitor) {
-        self.course = Some(course);
+        self.clock_monitor = Some(course);
     }
 
     /// Begins anew where time did not go on as usual since the last look.
     pub(super) fn check_clock(&mut self, now: i64, at: Instant) {
         if self
-            .course
+            .clock_monitor
             .as_mut()
             .is_some_and(|course| !course.advance(now, at))
         {
-            self.begin_anew(now);
+            self.restart_timeouts(now);
         }
     }
 
     /// The clock was set, or nobody could be heard for a while: everyone has their whole time-out from now on.
-    pub(super) fn begin_anew(&mut self, now: i64) {
+    pub(super) fn restart_timeouts(&mut self, now: i64) {
         self.judged_from = now;
         self.renewed = self.renewed.wrapping_add(1);
     }
@@ -427,7 +427,7 @@ impl ActivityTable {
         let judge = self.judge(known_until, default_timeout_ms);
         part.iter()
             .filter_map(|subject| {
-                let told = self.told_inactive.get(subject).copied();
+                let told = self.reported_inactive.get(subject).copied();
                 let state = self.part_of(subject).get(subject).filter(|state| state.read)?;
                 Some(state.settle(*subject, now, &judge, told))
             })
@@ -437,16 +437,16 @@ impl ActivityTable {
     /// Follows what was written. What is inactive and written down need not be remembered.
     pub(super) fn apply_written(&mut self, settled: &[ActivityUpdate]) {
         for settled in settled {
-            if settled.told_inactive.is_some()
-                && self.told_inactive.get(&settled.subject) == settled.told_inactive.as_ref()
+            if settled.reported_inactive.is_some()
+                && self.reported_inactive.get(&settled.subject) == settled.reported_inactive.as_ref()
             {
-                self.told_inactive.remove(&settled.subject);
+                self.reported_inactive.remove(&settled.subject);
             }
             let part = self.part_of(&settled.subject);
             let Some(state) = part.get_mut(&settled.subject) else {
                 continue;
             };
-            state.written(settled);
+            state.apply_written(settled);
             if !state.active && !state.queued {
                 part.remove(&settled.subject);
             }

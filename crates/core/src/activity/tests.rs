@@ -277,7 +277,7 @@ async fn a_clock_that_is_set_neither_silences_anybody_nor_keeps_them_alive() {
     let device = world.stores.add_device("a");
     let set = |by: i64| {
         let now = world.clock.0.fetch_add(by, Ordering::SeqCst) + by;
-        world.tracker.states.lock().begin_anew(now);
+        world.tracker.states.lock().restart_timeouts(now);
     };
     world.tracker.record_activity(device);
     set(86_400_000);

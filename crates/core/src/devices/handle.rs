@@ -9,7 +9,7 @@ use fieldline_model::{DeviceId, DeviceProfileId, EntityKey, TenantProfileId};
 use fieldline_protobuf::PayloadSchemas;
 use parking_lot::RwLock;
 
-use super::marks::{SourceVersion, VersionedSettings};
+use super::versions::{SourceVersion, VersionedSettings};
 use crate::clock::MonotonicTimes;
 use crate::events::EntityChange;
 use crate::rate_limits::{MessageLimiter, MessageRates, RateLimitViolation};

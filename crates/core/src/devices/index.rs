@@ -8,11 +8,11 @@ use fieldline_model::{DeviceId, DeviceProfileId, EntityKey, TenantId};
 use rustc_hash::FxHashMap;
 
 use super::handle::{DeviceHandle, DeviceLimiters, DeviceRole, DeviceSettings, meaning};
-use super::marks::{ChangeTable, SettingsSource, SourceVersions, VersionedSettings};
+use super::versions::{ChangeTable, SettingsSource, SourceVersions, VersionedSettings};
 use crate::clock::{MonotonicTimes, SharedClock};
 use crate::events::EntityChange;
-use crate::parted::{SHARD_COUNT, ShardedMap, shard_of};
 use crate::rate_limits::{MessageLimiter, MessageRates};
+use crate::sharded_map::{SHARD_COUNT, ShardedMap, shard_of};
 use crate::usage::UsageStore;
 
 /// Settings are those of a profile within a tenant.

@@ -12,10 +12,10 @@ use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
 use super::plan::{EntityCandidates, EntityQueryPlan, EntityScan};
+use super::predicate::PredicateOperand;
 use super::prepare::{QueryMemoryLimits, TableGuard, TableSource, columns, prepare, sources, too_much};
 use super::row::{EntityTableRow, EntityTextField};
 use super::table::{ColumnCell, ColumnKey, TableData, ValueColumn};
-use super::test::PredicateOperand;
 use crate::access::{AccessOperation, Principal, allows};
 use crate::ports::{StoreResult, ValueReader, ValueSource};
 
@@ -277,13 +277,13 @@ impl<'a> QueryEvaluator<'a> {
         let holds = if self.plan.any && !self.plan.conditions.is_empty() {
             conditions.any(|(one, bound)| {
                 self.operands(bound, place, row, sight)
-                    .any(|operand| one.test.holds(&operand))
+                    .any(|operand| one.predicate.holds(&operand))
             })
         } else {
             // Where all must hold, there has to be a value.
             conditions.all(|(one, bound)| {
                 self.operands(bound, place, row, sight)
-                    .any(|operand| operand != PredicateOperand::Absent && one.test.holds(&operand))
+                    .any(|operand| operand != PredicateOperand::Absent && one.predicate.holds(&operand))
             })
         };
         holds

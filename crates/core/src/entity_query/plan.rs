@@ -16,7 +16,7 @@ use rustc_hash::FxHashSet;
 use uuid::Uuid;
 
 use super::EntityQueryService;
-use super::test::{NamePattern, ValuePredicate};
+use super::predicate::{NamePattern, ValuePredicate};
 use crate::access::Principal;
 use crate::ports::MAX_RELATION_LEVELS;
 use crate::services::{ServiceError, ServiceResult};
@@ -68,7 +68,7 @@ pub(super) struct EntityScan {
 #[derive(Debug, Clone)]
 pub(super) struct QueryCondition {
     pub(super) key: EntityQueryKey,
-    pub(super) test: ValuePredicate,
+    pub(super) predicate: ValuePredicate,
 }
 
 /// See the module.
@@ -177,7 +177,7 @@ impl EntityQueryService {
             if let Some(test) = self.test(who, predicate, &mut left).await? {
                 conditions.push(QueryCondition {
                     key: key.clone(),
-                    test,
+                    predicate: test,
                 });
             }
         }

@@ -8,7 +8,7 @@ use fieldline_model::timeseries::AttributeScope;
 use parking_lot::{RwLockReadGuard, RwLockUpgradableReadGuard};
 
 use super::table::{ColumnKey, TableData, source_bit};
-use super::tables::EntityTable;
+use super::table_cache::EntityTable;
 use crate::ports::{StoreError, StoreErrorKind, StoreResult, ValueReader, ValueSource};
 
 /// How much a query may take, bytes.

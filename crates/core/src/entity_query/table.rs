@@ -76,7 +76,7 @@ impl ColumnCell {
 /// Values of one name, by the places of the entities.
 #[derive(Debug, Default)]
 pub(super) struct ValueColumn {
-    slots: Vec<Option<ColumnCell>>,
+    cells: Vec<Option<ColumnCell>>,
     heap: usize,
     /// Count of the query that used it last.
     used: u64,
@@ -84,14 +84,14 @@ pub(super) struct ValueColumn {
 
 impl ValueColumn {
     pub(super) fn get(&self, place: usize) -> Option<&ColumnCell> {
-        self.slots.get(place)?.as_ref()
+        self.cells.get(place)?.as_ref()
     }
 
     fn set(&mut self, place: usize, slot: Option<ColumnCell>) {
-        if self.slots.len() <= place {
-            self.slots.resize(place + 1, None);
+        if self.cells.len() <= place {
+            self.cells.resize(place + 1, None);
         }
-        if let Some(held) = self.slots.get_mut(place) {
+        if let Some(held) = self.cells.get_mut(place) {
             self.heap += slot.as_ref().map_or(0, |slot| slot.value.heap_bytes());
             self.heap -= held.as_ref().map_or(0, |slot| slot.value.heap_bytes());
             *held = slot;
@@ -99,7 +99,7 @@ impl ValueColumn {
     }
 
     fn cost(&self) -> usize {
-        self.slots.capacity() * size_of::<Option<ColumnCell>>() + self.heap
+        self.cells.capacity() * size_of::<Option<ColumnCell>>() + self.heap
     }
 }
 
@@ -292,8 +292,8 @@ impl TableData {
         let ids: Vec<Uuid> = entities.iter().map(|(id, _)| *id).collect();
         for column in columns.iter_mut() {
             column
-                .slots
-                .resize_with(column.slots.len().max(self.rows.len()), || None);
+                .cells
+                .resize_with(column.cells.len().max(self.rows.len()), || None);
         }
         let mut take = |entity: usize, name: usize, stored: StoredValue<'_>| {
             if let (Some((_, place)), Some(column)) = (entities.get(entity), columns.get_mut(name)) {

@@ -13,10 +13,10 @@ use uuid::Uuid;
 
 use super::evaluate::{OwnerTitles, evaluate};
 use super::plan::{EntityCandidates, EntityQueryPlan, EntityScan, QueryCondition};
+use super::predicate::ValuePredicate;
 use super::prepare::{QueryMemoryLimits, TableSource};
 use super::table::{ALL_SOURCES, ColumnKey, SOURCES, TableData, source_bit};
-use super::tables::EntityTable;
-use super::test::ValuePredicate;
+use super::table_cache::EntityTable;
 use crate::access::{AnyEntity, Principal};
 use crate::ports::{StoreErrorKind, StoreResult, StoredValue, ValueReadRequest, ValueReader, ValueSource};
 
@@ -153,7 +153,7 @@ fn what_a_query_may_take_is_bounded_and_what_it_only_shows_takes_no_column() {
         }],
         conditions: vec![QueryCondition {
             key: key("tested"),
-            test: ValuePredicate::Number(NumericOperation::Less, 10.0),
+            predicate: ValuePredicate::Number(NumericOperation::Less, 10.0),
         }],
         shown: vec![key("shown")],
         page_size: 100,

@@ -16,7 +16,7 @@ pub(super) struct DecodedBatch<'a> {
     /// Each with its position.
     pub(super) readable: Vec<(Offset, JournalRecord<'a>)>,
     /// Which devices sent something, and when it was received.
-    pub(super) heard: Vec<(EntityKey, i64)>,
+    pub(super) activity: Vec<(EntityKey, i64)>,
     /// Position to continue from.
     pub(super) next: Offset,
     /// The version of the record at `next`, if a version of the program wrote it that this one does not understand.
@@ -28,7 +28,7 @@ impl<'a> DecodedBatch<'a> {
     pub(super) fn decode(records: &'a ConsumerRecords) -> Self {
         let mut batch = Self {
             readable: Vec::new(),
-            heard: Vec::new(),
+            activity: Vec::new(),
             next: records.next,
             foreign: None,
         };
@@ -43,7 +43,7 @@ impl<'a> DecodedBatch<'a> {
                 Ok(record) => {
                     // What was diverted was heard when it was first read.
                     if !matches!(record.body, RecordBody::Message(_) | RecordBody::Diverted(_)) {
-                        batch.heard.push((record.subject, record.received_ms));
+                        batch.activity.push((record.subject, record.received_ms));
                     }
                     batch.readable.push((Offset(at), record));
                 }

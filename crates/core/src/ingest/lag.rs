@@ -70,7 +70,7 @@ struct LagMonitor {
     has_kept_up: bool,
     /// Where the partitions ended at the last look.
     ends: HashMap<Partition, Offset>,
-    told: Option<Instant>,
+    last_report: Option<Instant>,
 }
 
 impl LagMonitor {
@@ -79,7 +79,7 @@ impl LagMonitor {
             kept_up: now,
             has_kept_up: false,
             ends: HashMap::new(),
-            told: None,
+            last_report: None,
         }
     }
 
@@ -92,15 +92,18 @@ impl LagMonitor {
         self.ends = standing.iter().map(|at| (at.partition, at.end)).collect();
         if keeps_up {
             (self.kept_up, self.has_kept_up) = (now, true);
-            return (Duration::ZERO, self.told.take().map(|_| LagReport::CaughtUp));
+            return (
+                Duration::ZERO,
+                self.last_report.take().map(|_| LagReport::CaughtUp),
+            );
         }
         let behind = now - self.kept_up;
-        let is_due = match self.told {
+        let is_due = match self.last_report {
             Some(told) => now - told >= REMIND_EVERY,
             None => behind >= NOTABLE,
         };
         if is_due {
-            self.told = Some(now);
+            self.last_report = Some(now);
         }
         (behind, is_due.then_some(LagReport::Behind))
     }

@@ -13,7 +13,7 @@ use super::metrics;
 use super::senders::WaitingTenants;
 use super::service::{IngestShared, IngestShutdown};
 use super::worker::RETRY_PAUSE;
-use crate::in_hand::{CrashCount, InFlightKept, KeptTurn};
+use crate::in_flight::{CrashCount, InFlightKept, KeptTurn};
 use crate::logging::LogGate;
 use crate::ports::{
     AttributeEffect, AttributeRow, ConsumerRecords, Offset, Partition, StateRow, StoreEffects, StoreError,
@@ -177,7 +177,7 @@ impl EffectWriter {
     /// Notes that something which was kept is worked on, if it may be.
     pub fn take_kept(&self, kept: InFlightKept) -> KeptTurn {
         match &self.0 {
-            EffectTarget::Store(shared) => shared.crashes.in_hand.take_kept(kept),
+            EffectTarget::Store(shared) => shared.crashes.in_flight.take_kept(kept),
             EffectTarget::Sink(_) => KeptTurn::Now(None),
         }
     }
@@ -362,7 +362,7 @@ fn collect<'a>(record: &JournalRecord<'a>, effects: &mut StoreEffects<'a>) {
                 subject,
                 ts: row.ts,
                 ttl_seconds,
-                parts: TelemetrySaveStrategy::ALL,
+                strategy: TelemetrySaveStrategy::ALL,
                 values: row.values,
             }));
         }

@@ -11,13 +11,13 @@ use tokio::sync::{Notify, watch};
 use tracing::{error, warn};
 
 use super::lag::{self, PartitionLag};
-use super::large::LargeRecordLimiter;
+use super::large_records::LargeRecordLimiter;
 use super::processor::ProcessorFactory;
 use super::senders::{QueueSenders, WaitingTenants};
 use super::worker::IngestWorker;
 use super::{Options, QueueProducer, metrics};
 use crate::activity::ActivityTracker;
-use crate::in_hand::InFlightTracker;
+use crate::in_flight::InFlightTracker;
 use crate::ports::{IngestStore, Journal, JournalError, Offset, Partition, QueueId, StoreError, StoreResult};
 use crate::set_aside::SetAsideService;
 
@@ -44,7 +44,7 @@ pub struct IngestStores {
 #[derive(Clone)]
 pub struct CrashHandling {
     /// What is in hand, and what was when the process before died.
-    pub in_hand: Arc<InFlightTracker>,
+    pub in_flight: Arc<InFlightTracker>,
     /// Where records go that are not tried again.
     pub set_aside: Option<Arc<SetAsideService>>,
 }
@@ -53,7 +53,7 @@ impl Default for CrashHandling {
     /// Nothing is noted and nothing suspected.
     fn default() -> Self {
         Self {
-            in_hand: InFlightTracker::nowhere(),
+            in_flight: InFlightTracker::nowhere(),
             set_aside: None,
         }
     }
@@ -113,7 +113,7 @@ pub(super) type LagCallback = Box<dyn Fn(Duration) + Send + Sync>;
 /// What the threads share.
 pub(super) struct IngestShared {
     pub(super) store: Arc<dyn IngestStore>,
-    pub(super) heard: ActivityCallback,
+    pub(super) on_activity: ActivityCallback,
     journal: Arc<dyn Journal>,
     large: Arc<LargeRecordLimiter>,
     stored: Mutex<HashMap<Partition, Offset>>,
@@ -180,7 +180,7 @@ impl IngestService {
         for queue in uplink.all() {
             service.shared.prepare(&queue).await?;
         }
-        service.work_on("ingest", uplink, processors, options.workers, service.pace())?;
+        service.spawn_workers("ingest", uplink, processors, options.workers, service.pace())?;
         let every = options.checkpoint_interval.0.max(Duration::from_millis(10));
         let checkpoints = make_checkpoints(service.shared.clone(), every);
         service.spawn("checkpoint".to_owned(), ThreadRole::Keeper, || checkpoints)?;
@@ -204,7 +204,7 @@ impl IngestService {
         workers: u16,
     ) -> Result<(), IngestStartError> {
         self.shared.prepare(uplink).await?;
-        self.work_on(name, uplink, processors, workers, self.pace())
+        self.spawn_workers(name, uplink, processors, workers, self.pace())
     }
 
     /// The same for a queue of what may take long: its workers take fewer records at a time, and the processor only where
@@ -221,7 +221,7 @@ impl IngestService {
             max_bytes: self.max_bytes.min(SLOW_BATCH),
             yields: true,
         };
-        self.work_on(name, uplink, processors, workers, pace)
+        self.spawn_workers(name, uplink, processors, workers, pace)
     }
 
     /// Whether a queue holds records that are not stored yet, or something is kept for it.
@@ -260,7 +260,7 @@ impl IngestService {
         Ok(())
     }
 
-    fn work_on(
+    fn spawn_workers(
         &self,
         name: &str,
         uplink: &QueueProducer,
@@ -354,14 +354,14 @@ impl IngestService {
             std::thread::sleep(Duration::from_millis(5));
         }
         self.shared.stop.send_replace(true);
-        self.shared.crashes.in_hand.end();
+        self.shared.crashes.in_flight.end();
         for (_, thread) in std::mem::take(&mut *self.threads.lock()) {
             if thread.join().is_err() {
                 error!("an ingest thread has panicked");
             }
         }
         // Once more, now that nobody notes anything: one of them may have done so meanwhile.
-        self.shared.crashes.in_hand.end();
+        self.shared.crashes.in_flight.end();
     }
 }
 
@@ -414,7 +414,7 @@ impl IngestShared {
         let journal = uplink.journal().clone();
         Self {
             store,
-            heard,
+            on_activity: heard,
             journal,
             large: uplink.large.clone(),
             stored: Mutex::default(),
@@ -437,7 +437,7 @@ impl IngestShared {
             return Ok(());
         }
         rewind_what_was_lost(uplink, self.store.as_ref()).await?;
-        let in_hand = &self.crashes.in_hand;
+        let in_hand = &self.crashes.in_flight;
         for partition in partitions(uplink) {
             in_hand.truncate_at(partition, self.journal.end(partition));
             if let Some(stored) = self.store.resume_position(partition).await? {
@@ -455,7 +455,7 @@ impl IngestShared {
     }
 
     /// Who waits behind what is read next of a partition.
-    pub(super) fn who_waits(&self, partition: Partition) -> WaitingTenants {
+    pub(super) fn waiting_tenants(&self, partition: Partition) -> WaitingTenants {
         let senders = self.queue_senders.get(partition.queue);
         WaitingTenants {
             changes: senders
@@ -514,7 +514,7 @@ impl IngestShared {
     pub(super) fn note_durable(&self, positions: Vec<(Partition, Offset)>) {
         for (partition, position) in &positions {
             // Not as soon as it is stored: what comes again after another death is to be as suspected as it was.
-            self.crashes.in_hand.clear_before(*partition, *position);
+            self.crashes.in_flight.clear_before(*partition, *position);
         }
         self.durable.lock().extend(positions);
     }

@@ -12,7 +12,7 @@ use super::batch::DecodedBatch;
 use super::metrics;
 use super::processor::{DeliveredBatch, EffectWriter, RecordProcessor};
 use super::service::{IngestShared, IngestShutdown};
-use crate::in_hand::{BatchIsolation, InFlightBatch, InFlightWork, NoteSlot, RecordTreatment};
+use crate::in_flight::{BatchIsolation, InFlightBatch, InFlightWork, NoteSlot, RecordTreatment};
 use crate::logging::LogGate;
 use crate::ports::{ConsumerEvent, ConsumerRecords, JournalConsumer, JournalError, Offset, Partition};
 
@@ -54,7 +54,7 @@ impl IngestWorker {
     ) -> Self {
         Self {
             store: EffectWriter::new(&shared),
-            slot: shared.crashes.in_hand.slot(),
+            slot: shared.crashes.in_flight.slot(),
             shared,
             processor,
             consumer,
@@ -101,7 +101,7 @@ impl IngestWorker {
     async fn work(&mut self) -> Result<(), IngestShutdown> {
         let shared = self.shared.clone();
         let _turn = tokio::select! {
-            turn = shared.crashes.in_hand.turn(RecordTreatment::Usual) => turn,
+            turn = shared.crashes.in_flight.acquire(RecordTreatment::Usual) => turn,
             () = shared.stopped() => return Err(IngestShutdown),
         };
         self.processor.work(&self.store).await
@@ -198,7 +198,7 @@ impl IngestWorker {
 
     /// Processes the records, and goes no further than this program understands them.
     async fn store(&mut self, records: &ConsumerRecords) -> Result<(), IngestShutdown> {
-        if self.shared.crashes.in_hand.suspects_records() {
+        if self.shared.crashes.in_flight.suspects_records() {
             self.store_singly(records.clone()).await
         } else {
             self.store_pack(records, BatchIsolation::Usual).await.map(drop)
@@ -214,7 +214,7 @@ impl IngestWorker {
         let partition = records.partition;
         let batch = DecodedBatch::decode(records);
         if batch.next > records.first {
-            let mut waits = self.shared.who_waits(partition);
+            let mut waits = self.shared.waiting_tenants(partition);
             if let Some(progress) = self.partitions.get_mut(&partition) {
                 std::mem::swap(&mut progress.changes, &mut waits.changes);
             }
@@ -228,13 +228,13 @@ impl IngestWorker {
                 partition,
                 first: records.first,
                 next: batch.next,
-                taken,
+                isolation: taken,
             };
             self.slot.note(Some(InFlightWork::Pack(pack)));
             self.processor.process(delivered, &self.store).await?;
             self.slot.note(None);
             ::metrics::counter!(metrics::RECORDS).increment(batch.readable.len() as u64);
-            (self.shared.heard)(&batch.heard);
+            (self.shared.on_activity)(&batch.activity);
             if let Some(progress) = self.partitions.get_mut(&partition) {
                 progress.pause = FIRST_PAUSE;
             }

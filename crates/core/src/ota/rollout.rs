@@ -116,7 +116,7 @@ pub struct OtaRollouts {
     deps: RolloutServices,
     /// Time between two devices.
     pace: Duration,
-    book: Mutex<RolloutTable>,
+    table: Mutex<RolloutTable>,
     wake: Notify,
 }
 
@@ -126,7 +126,7 @@ impl OtaRollouts {
         Arc::new(Self {
             deps,
             pace: options.rollout_interval.0 / options.rollout_devices.max(1),
-            book: Mutex::default(),
+            table: Mutex::default(),
             wake: Notify::new(),
         })
     }
@@ -137,7 +137,7 @@ impl OtaRollouts {
     /// The store failed.
     pub async fn restore(&self) -> StoreResult<()> {
         let tenants = self.deps.stores.ota_packages.tenants().await?;
-        let mut book = self.book.lock();
+        let mut book = self.table.lock();
         for tenant in tenants {
             book.tenants.insert(tenant);
             book.changed.entry(tenant).or_default().all = true;
@@ -226,7 +226,7 @@ impl OtaRollouts {
         let assigned = updates.assigned(next.tenant, next.device, next.kind).await?;
         if assigned == Some(next.package) {
             if let Some(package) = self.package(next.tenant, next.package).await? {
-                self.tell(next, &package).await?;
+                self.notify_device(next, &package).await?;
             }
             updates.mark_notified(next).await?;
             return Ok(true);
@@ -241,11 +241,11 @@ impl OtaRollouts {
 
     /// Notes who shall have another package than they were told of. What fails is looked at again, after all others.
     async fn note_changes(&self) -> StoreResult<()> {
-        let changed = std::mem::take(&mut self.book.lock().changed);
+        let changed = std::mem::take(&mut self.table.lock().changed);
         let mut outcome = Ok(());
         for (tenant, changed) in changed {
             if let Err(error) = self.note_tenant(tenant, changed).await {
-                self.book.lock().changed.entry(tenant).or_default().all = true;
+                self.table.lock().changed.entry(tenant).or_default().all = true;
                 outcome = Err(error);
             }
         }
@@ -309,7 +309,7 @@ impl OtaRollouts {
                 subject: EntityKey::device(tenant, target.device),
                 ts: now,
                 ttl_seconds: times.of(&self.deps.stores, tenant, target.profile).await?,
-                parts: TelemetrySaveStrategy::ALL,
+                strategy: TelemetrySaveStrategy::ALL,
                 values,
             });
         }
@@ -320,7 +320,7 @@ impl OtaRollouts {
     }
 
     /// Tells a device of its package.
-    async fn tell(&self, update: &OtaUpdate, package: &OtaPackageInfo) -> StoreResult<()> {
+    async fn notify_device(&self, update: &OtaUpdate, package: &OtaPackageInfo) -> StoreResult<()> {
         let (deps, kind) = (&self.deps, update.kind);
         let subject = EntityKey::device(update.tenant, update.device);
         let Some(device) = deps.stores.devices.get(update.tenant, update.device).await? else {
@@ -337,7 +337,7 @@ impl OtaRollouts {
             ttl_seconds: ProfileTtls::default()
                 .of(&deps.stores, update.tenant, profile)
                 .await?,
-            parts: TelemetrySaveStrategy::ALL,
+            strategy: TelemetrySaveStrategy::ALL,
             values: &state,
         };
         deps.series.save(&[row]).await?;
@@ -372,7 +372,7 @@ impl OtaRollouts {
 
 impl EntityListener for OtaRollouts {
     fn on_change(&self, change: EntityChange) {
-        let mut book = self.book.lock();
+        let mut book = self.table.lock();
         let concerns = match change {
             EntityChange::DeviceSaved(tenant, device) => {
                 book.changed(tenant).map(|changed| changed.note_device(device))

@@ -16,7 +16,7 @@ pub struct TelemetrySaveStrategy {
     /// They become latest values where they are the newest.
     pub latest: bool,
     /// Those who follow the values now are shown them.
-    pub shown: bool,
+    pub published: bool,
 }
 
 impl TelemetrySaveStrategy {
@@ -24,7 +24,7 @@ impl TelemetrySaveStrategy {
     pub const ALL: Self = Self {
         history: true,
         latest: true,
-        shown: true,
+        published: true,
     };
     /// All but points of the history.
     pub const LATEST: Self = Self {
@@ -34,7 +34,7 @@ impl TelemetrySaveStrategy {
 
     /// Whether nothing becomes of them.
     pub fn is_nothing(self) -> bool {
-        !(self.history || self.latest || self.shown)
+        !(self.history || self.latest || self.published)
     }
 }
 
@@ -48,7 +48,7 @@ pub struct TelemetryRow<'a> {
     /// Seconds they are kept after their time; 0 keeps them for ever.
     pub ttl_seconds: u32,
     /// What becomes of them.
-    pub parts: TelemetrySaveStrategy,
+    pub strategy: TelemetrySaveStrategy,
     /// Packed key-values.
     pub values: &'a [u8],
 }
@@ -72,14 +72,14 @@ pub struct AttributeSaveStrategy {
     /// They are stored.
     pub stored: bool,
     /// Those who follow them now are shown them.
-    pub shown: bool,
+    pub published: bool,
 }
 
 impl AttributeSaveStrategy {
     /// Both.
     pub const ALL: Self = Self {
         stored: true,
-        shown: true,
+        published: true,
     };
 }
 
@@ -89,14 +89,14 @@ pub struct AttributeEffect<'a> {
     /// The attributes.
     pub row: AttributeRow<'a>,
     /// What becomes of them.
-    pub parts: AttributeSaveStrategy,
+    pub strategy: AttributeSaveStrategy,
 }
 
 impl<'a> From<AttributeRow<'a>> for AttributeEffect<'a> {
     /// They are stored and shown.
     fn from(row: AttributeRow<'a>) -> Self {
         let parts = AttributeSaveStrategy::ALL;
-        Self { row, parts }
+        Self { row, strategy: parts }
     }
 }
 
@@ -116,7 +116,7 @@ pub struct StateKey {
     /// The entity it is about.
     pub subject: EntityKey,
     /// Node, calculated field or profile that keeps it.
-    pub keeper: Uuid,
+    pub owner: Uuid,
     /// Tells several of the same apart.
     pub number: u64,
 }

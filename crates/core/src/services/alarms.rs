@@ -1,7 +1,7 @@
 //! Alarms: raising, changing, ending, and where they show.
 
 mod comments;
-mod people;
+mod user_actions;
 
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use fieldline_model::entity::{Asset, AssetProfile};
 use fieldline_model::{AssetId, CustomerId, TenantId};
 
-use super::assigned::{self, AssignableService};
+use super::assignable::{self, AssignableService};
 use super::{NameConflict, ServiceContext, ServiceResult, conflict, profiles, validate};
 use crate::events::EntityChange;
 
@@ -30,15 +30,15 @@ impl AssetService {
         mut asset: Asset,
         names: &NameConflict,
     ) -> ServiceResult<Asset> {
-        let old = assigned::prepare(&self.0, tenant, &mut asset, names).await?;
+        let old = assignable::prepare(&self.0, tenant, &mut asset, names).await?;
         self.check(&asset).await?;
         let named = (asset.asset_profile_id, asset.asset_type.as_str());
         let profile: AssetProfile = profiles::of_entity(&self.0, tenant, named.0, named.1).await?;
         asset.asset_profile_id = profile.id;
         asset.asset_type = profile.name;
-        assigned::complete(&self.0, &mut asset, old.as_ref()).await?;
+        assignable::complete(&self.0, &mut asset, old.as_ref()).await?;
         let saved = self.0.stores.assets.save(asset, old.is_none()).await;
-        let saved = conflict(saved, &assigned::name_taken::<Asset>())?;
+        let saved = conflict(saved, &assignable::name_taken::<Asset>())?;
         self.0
             .publish_change(EntityChange::AssetSaved(tenant, saved.id.unwrap_or_default()));
         Ok(saved)
@@ -46,7 +46,7 @@ impl AssetService {
 
     async fn check(&self, asset: &Asset) -> ServiceResult<()> {
         check_fields(asset)?;
-        assigned::check_customer(&self.0, asset).await
+        assignable::check_customer(&self.0, asset).await
     }
 }
 
@@ -55,7 +55,7 @@ impl AssignableService for AssetService {
     type ManagedEntity = Asset;
 
     async fn assign(&self, tenant: TenantId, id: AssetId, customer: CustomerId) -> ServiceResult<Asset> {
-        match assigned::with_customer(&self.0, tenant, id, customer).await? {
+        match assignable::with_customer(&self.0, tenant, id, customer).await? {
             (asset, true) => self.save(tenant, asset, &NameConflict::Fail).await,
             (asset, false) => Ok(asset),
         }
@@ -63,7 +63,7 @@ impl AssignableService for AssetService {
 
     async fn delete(&self, tenant: TenantId, id: AssetId) -> ServiceResult<()> {
         let change = EntityChange::AssetDeleted(tenant, id);
-        assigned::delete_source::<Asset>(&self.0, tenant, id, change).await
+        assignable::delete_source::<Asset>(&self.0, tenant, id, change).await
     }
 }
 

@@ -71,7 +71,7 @@ impl CalculatedFieldService {
             field.created_time = self.0.now();
             conflict(stores.save(field, true).await, taken)?
         };
-        self.tell(tenant, entity, saved.id.unwrap_or_default());
+        self.publish_change(tenant, entity, saved.id.unwrap_or_default());
         Ok(saved)
     }
 
@@ -88,7 +88,7 @@ impl CalculatedFieldService {
             .calculated_fields
             .delete(field.tenant_id, id)
             .await?;
-        self.tell(field.tenant_id, entity, id);
+        self.publish_change(field.tenant_id, entity, id);
         Ok(())
     }
 
@@ -212,7 +212,7 @@ impl CalculatedFieldService {
         Ok(())
     }
 
-    fn tell(&self, tenant: TenantId, entity: EntityId, id: CalculatedFieldId) {
+    fn publish_change(&self, tenant: TenantId, entity: EntityId, id: CalculatedFieldId) {
         self.0
             .publish_change(EntityChange::CalculatedFieldChanged(tenant, entity, id));
     }

@@ -7,7 +7,7 @@ use fieldline_model::{CustomerId, EntityKey, EntityType, TenantId};
 use serde_json::json;
 
 use super::names::no_free_name;
-use super::{NameConflict, ServiceContext, ServiceError, ServiceResult, conflict, limits, validate};
+use super::{NameConflict, ServiceContext, ServiceError, ServiceResult, conflict, quota, validate};
 use crate::events::EntityChange;
 use crate::ports::StoreErrorKind;
 
@@ -54,7 +54,7 @@ impl CustomerService {
             customer.created_time = old.created_time;
             return self.publish_saved(conflict(stores.save(customer, false).await, TITLE_TAKEN));
         }
-        limits::check(&self.0, tenant, EntityType::Customer).await?;
+        quota::check(&self.0, tenant, EntityType::Customer).await?;
         customer.id = Some(CustomerId::new());
         customer.created_time = self.0.now();
         self.publish_saved(conflict(stores.save(customer, true).await, TITLE_TAKEN))

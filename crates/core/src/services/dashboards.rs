@@ -6,7 +6,7 @@ use fieldline_model::entity::{Customer, Dashboard, DashboardInfo};
 use fieldline_model::page::PageLink;
 use fieldline_model::{DashboardId, EntityId, EntityKey, EntityType, TenantId};
 
-use super::{ServiceContext, ServiceError, ServiceResult, limits, validate};
+use super::{ServiceContext, ServiceError, ServiceResult, quota, validate};
 use crate::events::EntityChange;
 
 /// Profiles read at once while looking for one that names a dashboard.
@@ -43,14 +43,14 @@ impl DashboardService {
                 false
             }
             None => {
-                limits::check(&self.0, tenant, EntityType::Dashboard).await?;
+                quota::check(&self.0, tenant, EntityType::Dashboard).await?;
                 info.id = Some(DashboardId::new());
                 info.created_time = self.0.now();
                 true
             }
         };
         let saved = stores.save(dashboard, create).await?;
-        self.tell(tenant, saved.info.id.unwrap_or_default());
+        self.publish_change(tenant, saved.info.id.unwrap_or_default());
         Ok(saved)
     }
 
@@ -67,7 +67,7 @@ impl DashboardService {
     ) -> ServiceResult<bool> {
         let customer = customer.id.unwrap_or_default();
         let changed = self.0.stores.dashboards.assign(tenant, id, customer).await?;
-        self.tell(tenant, id);
+        self.publish_change(tenant, id);
         Ok(changed)
     }
 
@@ -83,7 +83,7 @@ impl DashboardService {
     ) -> ServiceResult<bool> {
         let customer = customer.id.unwrap_or_default();
         let changed = self.0.stores.dashboards.unassign(tenant, id, customer).await?;
-        self.tell(tenant, id);
+        self.publish_change(tenant, id);
         Ok(changed)
     }
 
@@ -99,12 +99,12 @@ impl DashboardService {
             entity: id.into(),
         };
         self.0.stores.dashboards.delete(tenant, id).await?;
-        self.tell(tenant, id);
+        self.publish_change(tenant, id);
         self.0.delete_links(subject).await?;
         Ok(())
     }
 
-    fn tell(&self, tenant: TenantId, id: DashboardId) {
+    fn publish_change(&self, tenant: TenantId, id: DashboardId) {
         self.0.publish_change(EntityChange::DashboardChanged(tenant, id));
     }
 

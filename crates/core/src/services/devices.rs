@@ -10,7 +10,7 @@ use fieldline_model::{
 };
 use serde_json::{Value, json};
 
-use super::assigned::{self, AssignableService};
+use super::assignable::{self, AssignableService};
 use super::{
     NameConflict, ServiceContext, ServiceError, ServiceResult, conflict, credentials, gateway_notices,
     ota_packages, profiles, random_text, validate,
@@ -52,7 +52,7 @@ impl DeviceService {
         new_credentials: NewCredentials,
         names: &NameConflict,
     ) -> ServiceResult<Device> {
-        let old = assigned::prepare(&self.0, tenant, &mut device, names).await?;
+        let old = assignable::prepare(&self.0, tenant, &mut device, names).await?;
         self.check(&device).await?;
         let named = (device.device_profile_id, device.device_type.as_str());
         let profile: DeviceProfile = profiles::of_entity(&self.0, tenant, named.0, named.1).await?;
@@ -60,7 +60,7 @@ impl DeviceService {
         ota_packages::check_assigned(&self.0, tenant, profile.id, assigned_packages(&device)).await?;
         sync_device_data(&mut device.device_data, &profile);
         device.device_type = profile.name;
-        assigned::complete(&self.0, &mut device, old.as_ref()).await?;
+        assignable::complete(&self.0, &mut device, old.as_ref()).await?;
         match old {
             Some(old) => self.update(&old, device, new_credentials).await,
             None => self.create(device, new_credentials).await,
@@ -91,7 +91,7 @@ impl DeviceService {
                 // Name and credentials are both unique; say which it was.
                 let taken = self.0.stores.devices.by_name(tenant, &name).await?.is_some();
                 let message = match taken {
-                    true => assigned::name_taken::<Device>(),
+                    true => assignable::name_taken::<Device>(),
                     false => CREDENTIALS_TAKEN.to_owned(),
                 };
                 return Err(ServiceError::from(error).with_message(message));
@@ -111,7 +111,7 @@ impl DeviceService {
     ) -> ServiceResult<Device> {
         let (tenant, id) = (device.tenant_id, device.id.unwrap_or_default());
         let saved = self.0.stores.devices.save(device, false).await;
-        let saved = conflict(saved, &assigned::name_taken::<Device>())?;
+        let saved = conflict(saved, &assignable::name_taken::<Device>())?;
         self.0.publish_change(EntityChange::DeviceSaved(tenant, id));
         gateway_notices::notify_renamed(&self.0, old, &saved).await;
         if let NewCredentials::Given(mut credentials) = new_credentials {
@@ -138,7 +138,7 @@ impl DeviceService {
 
     async fn check(&self, device: &Device) -> ServiceResult<()> {
         check_fields(device)?;
-        assigned::check_customer(&self.0, device).await
+        assignable::check_customer(&self.0, device).await
     }
 
     /// Replaces the credentials of a device.
@@ -184,7 +184,7 @@ impl AssignableService for DeviceService {
 
     async fn assign(&self, tenant: TenantId, id: DeviceId, customer: CustomerId) -> ServiceResult<Device> {
         let keep = NewCredentials::AccessToken(None);
-        match assigned::with_customer(&self.0, tenant, id, customer).await? {
+        match assignable::with_customer(&self.0, tenant, id, customer).await? {
             (device, true) => self.save(tenant, device, keep, &NameConflict::Fail).await,
             (device, false) => Ok(device),
         }
@@ -193,7 +193,7 @@ impl AssignableService for DeviceService {
     async fn delete(&self, tenant: TenantId, id: DeviceId) -> ServiceResult<()> {
         let change = EntityChange::DeviceDeleted(tenant, id);
         let device = self.0.stores.devices.get(tenant, id).await?;
-        assigned::delete_source::<Device>(&self.0, tenant, id, change).await?;
+        assignable::delete_source::<Device>(&self.0, tenant, id, change).await?;
         if let Some(device) = device {
             gateway_notices::notify_deleted(&self.0, &device).await;
         }

@@ -10,7 +10,7 @@ use fieldline_model::{
     AssetId, CustomerId, DeviceId, EntityId, EntityKey, EntityType, EntityViewId, TenantId, kv,
 };
 
-use super::assigned::{self, AssignableService};
+use super::assignable::{self, AssignableService};
 use super::{NameConflict, ServiceContext, ServiceError, ServiceResult, conflict, validate};
 use crate::events::EntityChange;
 use crate::ports::{AttributeRow, EntityViewFilter};
@@ -34,11 +34,11 @@ impl EntityViewService {
         mut view: EntityView,
         names: &NameConflict,
     ) -> ServiceResult<EntityView> {
-        let old = assigned::prepare(&self.0, tenant, &mut view, names).await?;
+        let old = assignable::prepare(&self.0, tenant, &mut view, names).await?;
         self.check(&view).await?;
-        assigned::complete(&self.0, &mut view, old.as_ref()).await?;
+        assignable::complete(&self.0, &mut view, old.as_ref()).await?;
         let saved = self.0.stores.entity_views.save(view, old.is_none()).await;
-        let saved = conflict(saved, &assigned::name_taken::<EntityView>())?;
+        let saved = conflict(saved, &assignable::name_taken::<EntityView>())?;
         self.0.publish_change(EntityChange::EntityViewChanged(
             tenant,
             saved.id.unwrap_or_default(),
@@ -123,7 +123,7 @@ impl EntityViewService {
                 "Entity view is referencing to non-existent entity!",
             ));
         }
-        assigned::check_customer(&self.0, view).await
+        assignable::check_customer(&self.0, view).await
     }
 }
 
@@ -137,7 +137,7 @@ impl AssignableService for EntityViewService {
         id: EntityViewId,
         customer: CustomerId,
     ) -> ServiceResult<EntityView> {
-        match assigned::with_customer(&self.0, tenant, id, customer).await? {
+        match assignable::with_customer(&self.0, tenant, id, customer).await? {
             (view, true) => self.save(tenant, view, &NameConflict::Fail).await,
             (view, false) => Ok(view),
         }
@@ -145,7 +145,7 @@ impl AssignableService for EntityViewService {
 
     async fn delete(&self, tenant: TenantId, id: EntityViewId) -> ServiceResult<()> {
         let change = EntityChange::EntityViewChanged(tenant, id);
-        assigned::delete_source::<EntityView>(&self.0, tenant, id, change).await
+        assignable::delete_source::<EntityView>(&self.0, tenant, id, change).await
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) async fn notify_renamed(context: &ServiceContext, old: &Device, saved
     }
     let gateway = gateway_of(saved).or_else(|| gateway_of(old));
     let names = Map::from_iter([(old.name.clone(), json!(saved.name))]);
-    tell(
+    notify_gateway(
         context,
         saved.tenant_id,
         gateway,
@@ -39,7 +39,7 @@ pub(super) async fn notify_renamed(context: &ServiceContext, old: &Device, saved
 /// Tells the gateway, if there is one, that its tenant has the device no longer.
 pub(super) async fn notify_deleted(context: &ServiceContext, device: &Device) {
     let name = json!(device.name);
-    tell(
+    notify_gateway(
         context,
         device.tenant_id,
         gateway_of(device),
@@ -55,7 +55,7 @@ fn gateway_of(device: &Device) -> Option<DeviceId> {
     id.parse().ok().map(DeviceId)
 }
 
-async fn tell(
+async fn notify_gateway(
     context: &ServiceContext,
     tenant: TenantId,
     gateway: Option<DeviceId>,

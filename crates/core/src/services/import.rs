@@ -29,7 +29,7 @@ use tracing::warn;
 
 use self::line::ImportLine;
 use self::values::{ImportBatchValues, ImportLineValues};
-use super::{EntityActionService, ServiceContext, ServiceError, ServiceResult, limits};
+use super::{EntityActionService, ServiceContext, ServiceError, ServiceResult, quota};
 use crate::access::{EntityKind as _, Principal};
 use crate::audit::raw;
 use crate::downlink::{AttributeUpdate, DeviceLink};
@@ -158,7 +158,7 @@ impl BulkImportService {
             usage: links.usage.of(tenant),
             devices: links.devices,
             ttl_seconds: tenant_ttl(&self.context, tenant).await?,
-            room: limits::room(&self.context, tenant, K::ImportEntity::TYPE).await?,
+            room: quota::room(&self.context, tenant, K::ImportEntity::TYPE).await?,
             update: mapping.update == Some(true),
             result: ImportResult::default(),
             problems,
@@ -194,7 +194,7 @@ struct ImportRun<'r, K> {
     devices: &'r dyn DeviceLink,
     /// Seconds that the tenant's profile has points kept; 0 for ever.
     ttl_seconds: u32,
-    room: Option<limits::EntityQuota>,
+    room: Option<quota::EntityQuota>,
     /// Whether values of entities that exist already are saved.
     update: bool,
     result: ImportResult,
@@ -333,7 +333,7 @@ impl<'r, K: EntityImport> ImportRun<'r, K> {
                 }
             }
         }
-        self.tell(&stored, now).await;
+        self.publish_stored(&stored, now).await;
         Ok(())
     }
 
@@ -386,7 +386,7 @@ impl<'r, K: EntityImport> ImportRun<'r, K> {
     }
 
     /// Tells everybody about what was stored.
-    async fn tell(&self, stored: &[ImportedEntity<K::ImportEntity>], now: i64) {
+    async fn publish_stored(&self, stored: &[ImportedEntity<K::ImportEntity>], now: i64) {
         for one in stored {
             for change in self.kind.changes(one) {
                 self.context.publish_change(change);
@@ -403,11 +403,11 @@ impl<'r, K: EntityImport> ImportRun<'r, K> {
             }
         }
         stream::iter(stored)
-            .for_each_concurrent(MAX_CONCURRENT_MESSAGES, |one| self.tell_rules(one, now))
+            .for_each_concurrent(MAX_CONCURRENT_MESSAGES, |one| self.notify_rule_engine(one, now))
             .await;
     }
 
-    async fn tell_rules(&self, one: &ImportedEntity<K::ImportEntity>, now: i64) {
+    async fn notify_rule_engine(&self, one: &ImportedEntity<K::ImportEntity>, now: i64) {
         let (who, entity) = (self.who, id_of(&one.entity));
         self.actions
             .push_saved(who, one.create, &one.entity.clone().into_entity())

@@ -2,7 +2,7 @@
 
 mod claims;
 mod gateways;
-mod guesses;
+mod guess_limiter;
 mod provisioning;
 
 use std::sync::Arc;
@@ -52,7 +52,7 @@ struct DeviceLocks(Mutex<FxHashSet<DeviceId>>);
 
 /// The turn of one who does; ends when dropped.
 struct DeviceLockGuard<'a> {
-    turns: &'a DeviceLocks,
+    locks: &'a DeviceLocks,
     device: DeviceId,
 }
 
@@ -60,12 +60,12 @@ impl DeviceLocks {
     /// `None` while it is somebody else's turn.
     fn try_lock(&self, device: DeviceId) -> Option<DeviceLockGuard<'_>> {
         let is_free = self.0.lock().insert(device);
-        is_free.then_some(DeviceLockGuard { turns: self, device })
+        is_free.then_some(DeviceLockGuard { locks: self, device })
     }
 }
 
 impl Drop for DeviceLockGuard<'_> {
     fn drop(&mut self) {
-        self.turns.0.lock().remove(&self.device);
+        self.locks.0.lock().remove(&self.device);
     }
 }

@@ -56,7 +56,7 @@ impl RpcCleanupService {
     pub async fn expire(&self) -> ServiceResult<u64> {
         let mut count = 0;
         for (tenant, before) in ages(&self.0, "rpcTtlDays").await? {
-            count += self.0.stores.calls.delete_before(tenant, before).await?;
+            count += self.0.stores.rpcs.delete_before(tenant, before).await?;
         }
         Ok(count)
     }

@@ -14,7 +14,7 @@ use fieldline_model::page::PageLink;
 use fieldline_model::{EntityKey, EntityType, RuleChainId, TenantId};
 use serde_json::Value;
 
-use super::{ServiceContext, ServiceError, ServiceResult, limits, validate};
+use super::{ServiceContext, ServiceError, ServiceResult, quota, validate};
 use crate::events::EntityChange;
 use crate::ports::StoreErrorKind;
 
@@ -59,7 +59,7 @@ impl RuleChainService {
             chain.first_rule_node_id = self.first_node(&chain, &old).await?;
             stores.save(chain, false).await?
         } else {
-            limits::check(&self.0, tenant, EntityType::RuleChain).await?;
+            quota::check(&self.0, tenant, EntityType::RuleChain).await?;
             self.check_root(&chain).await?;
             chain.id = Some(RuleChainId::new());
             chain.created_time = self.0.now();

@@ -8,7 +8,7 @@ use fieldline_model::{CustomerId, EntityKey, EntityType, TenantId, UserId};
 
 use super::{
     AlarmService, EntityActionService, SecuritySettingsService, ServiceContext, ServiceError,
-    ServiceErrorKind, ServiceResult, conflict, limits, random_text, security, validate,
+    ServiceErrorKind, ServiceResult, conflict, quota, random_text, security, validate,
 };
 use crate::events::EntityChange;
 use crate::password::PasswordError;
@@ -68,7 +68,7 @@ impl UserService {
             conflict(stores.save(user, false).await, &taken)?
         } else {
             if !user.tenant_id.is_null() {
-                limits::check(&self.0, user.tenant_id, EntityType::User).await?;
+                quota::check(&self.0, user.tenant_id, EntityType::User).await?;
             }
             let (id, now) = (UserId::new(), self.0.now());
             user.id = Some(id);
@@ -78,11 +78,11 @@ impl UserService {
             stores.save_credentials(inactive(id, now + ttl)).await?;
             saved
         };
-        self.tell(&saved);
+        self.publish_change(&saved);
         Ok(saved)
     }
 
-    fn tell(&self, user: &User) {
+    fn publish_change(&self, user: &User) {
         self.0.publish_change(EntityChange::UserChanged(
             user.tenant_id,
             user.id.unwrap_or_default(),
@@ -142,7 +142,7 @@ impl UserService {
             entity: id.into(),
         };
         stores.delete(tenant, id).await?;
-        self.tell(user);
+        self.publish_change(user);
         self.0.delete_links(subject).await?;
         let actions = EntityActionService::new(&self.0);
         AlarmService::new(&self.0, &actions)
@@ -338,7 +338,7 @@ impl UserService {
         credentials.tokens_valid_from = self.outdate(&credentials);
         self.0.stores.users.save_credentials(credentials.clone()).await?;
         credentials.version = None;
-        self.tell(user);
+        self.publish_change(user);
         Ok(credentials)
     }
 
@@ -365,7 +365,7 @@ impl UserService {
             credentials.tokens_valid_from = self.outdate(&credentials);
         }
         self.0.stores.users.save_credentials(credentials).await?;
-        self.tell(user);
+        self.publish_change(user);
         Ok(())
     }
 

@@ -18,7 +18,7 @@ const PART_OF_LEFT: usize = 8;
 const HAS_WAITING: u8 = 0x80;
 /// Bit of `is_subscribed` of a session that is sent one thing and ends.
 const ONE_SHOT: u8 = 0x40;
-const WANTS: u8 = Subscriptions::ATTRIBUTES.0 | Subscriptions::CALLS.0;
+const SUBSCRIPTION_BITS: u8 = Subscriptions::ATTRIBUTES.0 | Subscriptions::RPC.0;
 
 /// Memory that everything that waits for sessions takes together, bytes.
 #[derive(Debug)]
@@ -60,11 +60,11 @@ impl OutboundBudget {
 #[derive(Debug, Default)]
 pub struct SessionControl {
     close: AtomicU8,
-    wants: AtomicU8,
+    subscriptions: AtomicU8,
     heard_s: AtomicU32,
     inner: Mutex<OutboundState>,
     /// The session that this one is served by, where its device is behind a gateway.
-    via: Option<Box<GatewayRoute>>,
+    gateway_route: Option<Box<GatewayRoute>>,
 }
 
 #[derive(Debug)]
@@ -81,7 +81,7 @@ struct OutboundState {
 
 #[derive(Debug, Default)]
 struct OutboundQueue {
-    letters: VecDeque<OutboundMessage>,
+    messages: VecDeque<OutboundMessage>,
     /// What it takes of the budget.
     bytes: usize,
     budget: Option<Arc<OutboundBudget>>,
@@ -109,7 +109,7 @@ pub struct OutboundMessage {
     /// Name of the device behind the gateway, where it is not for the session's own device.
     pub to: Option<Arc<str>>,
     /// What it is.
-    pub content: OutboundPayload,
+    pub payload: OutboundPayload,
 }
 
 /// What a letter says.
@@ -123,7 +123,7 @@ pub enum OutboundPayload {
 
 impl OutboundMessage {
     fn weight(&self) -> usize {
-        let content = match &self.content {
+        let content = match &self.payload {
             OutboundPayload::Downlink(downlink) => downlink.weight(),
             OutboundPayload::Close(_) => 0,
         };
@@ -135,7 +135,7 @@ impl SessionControl {
     /// Of a session that is sent one thing, and takes no part in what the device counts as its sessions.
     pub(super) fn one_shot() -> Self {
         Self {
-            wants: AtomicU8::new(ONE_SHOT),
+            subscriptions: AtomicU8::new(ONE_SHOT),
             ..Self::default()
         }
     }
@@ -143,42 +143,44 @@ impl SessionControl {
     /// Of the session of a device behind a gateway, which is served through the gateway's session.
     pub fn behind(gateway: Arc<SessionControl>, name: Arc<str>) -> Self {
         Self {
-            via: Some(Box::new(GatewayRoute { gateway, name })),
+            gateway_route: Some(Box::new(GatewayRoute { gateway, name })),
             ..Self::default()
         }
     }
 
     /// Whether it is one request that waits for something, and no connection.
     pub fn is_one_shot(&self) -> bool {
-        self.wants.load(Ordering::Relaxed) & ONE_SHOT != 0
+        self.subscriptions.load(Ordering::Relaxed) & ONE_SHOT != 0
     }
 
     /// Wants something in addition to what it wanted before.
     pub fn subscribe(&self, wants: Subscriptions) {
-        self.wants.fetch_or(wants.0, Ordering::AcqRel);
+        self.subscriptions.fetch_or(wants.0, Ordering::AcqRel);
     }
 
     /// Wants this and nothing else, in one step: of what it goes on wanting nothing is missed.
     pub fn set_subscriptions(&self, wants: Subscriptions) {
-        let only = |before: u8| Some(before & !WANTS | wants.0 & WANTS);
+        let only = |before: u8| Some(before & !SUBSCRIPTION_BITS | wants.0 & SUBSCRIPTION_BITS);
         // It always takes place.
-        let _ = self.wants.fetch_update(Ordering::AcqRel, Ordering::Acquire, only);
+        let _ = self
+            .subscriptions
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, only);
     }
 
     /// Wants something no longer.
     pub fn unsubscribe(&self, wants: Subscriptions) {
-        self.wants.fetch_and(!wants.0, Ordering::AcqRel);
+        self.subscriptions.fetch_and(!wants.0, Ordering::AcqRel);
     }
 
     /// Whether it wants this and nothing else.
     #[inline]
-    pub fn wants_only(&self, wants: Subscriptions) -> bool {
-        self.wants.load(Ordering::Acquire) & WANTS == wants.0
+    pub fn is_subscribed_only(&self, wants: Subscriptions) -> bool {
+        self.subscriptions.load(Ordering::Acquire) & SUBSCRIPTION_BITS == wants.0
     }
 
     /// Whether it wants all of this.
     pub fn is_subscribed(&self, wants: Subscriptions) -> bool {
-        self.wants.load(Ordering::Acquire) & wants.0 == wants.0
+        self.subscriptions.load(Ordering::Acquire) & wants.0 == wants.0
     }
 
     /// Asks the connection to end; the first reason counts.
@@ -187,11 +189,11 @@ impl SessionControl {
             .close
             .compare_exchange(0, reason as u8, Ordering::AcqRel, Ordering::Acquire)
             .is_ok();
-        match &self.via {
+        match &self.gateway_route {
             Some(via) if first => {
                 let letter = OutboundMessage {
                     to: Some(via.name.clone()),
-                    content: OutboundPayload::Close(reason),
+                    payload: OutboundPayload::Close(reason),
                 };
                 via.gateway.enqueue_message(letter, None);
             }
@@ -209,31 +211,31 @@ impl SessionControl {
     /// Puts something into the buffer of the session if it wants that. Where there is no room, the session is closed: the
     /// device will ask for what it has missed when it comes back.
     pub(super) fn enqueue(&self, downlink: &Downlink, budget: &Arc<OutboundBudget>) -> bool {
-        let wanted = downlink.wanted_by() & WANTS;
+        let wanted = downlink.subscription_bits() & SUBSCRIPTION_BITS;
         let is_answer = matches!(downlink, Downlink::Answer(..));
-        let wants = self.wants.load(Ordering::Acquire);
+        let wants = self.subscriptions.load(Ordering::Acquire);
         if self.close_reason().is_some() || !(is_answer || wants & wanted != 0) {
             return false;
         }
         if wants & ONE_SHOT != 0 {
             // Of two who send at the same time only one finds that it is wanted.
-            let before = self.wants.fetch_and(!WANTS, Ordering::AcqRel);
+            let before = self.subscriptions.fetch_and(!SUBSCRIPTION_BITS, Ordering::AcqRel);
             if before & wanted == 0 {
                 return false;
             }
         }
         let letter = |to| OutboundMessage {
             to,
-            content: OutboundPayload::Downlink(downlink.clone()),
+            payload: OutboundPayload::Downlink(downlink.clone()),
         };
-        let taken = match &self.via {
+        let taken = match &self.gateway_route {
             Some(via) => via
                 .gateway
                 .enqueue_message(letter(Some(via.name.clone())), Some(budget)),
             None => self.enqueue_message(letter(None), Some(budget)),
         };
         if !taken {
-            let full = self.via.as_ref().map_or(self, |via| &*via.gateway);
+            let full = self.gateway_route.as_ref().map_or(self, |via| &*via.gateway);
             full.close(CloseReason::TooSlow);
         }
         taken
@@ -255,8 +257,8 @@ impl SessionControl {
                 waiting.budget.get_or_insert_with(|| budget.clone());
                 waiting.bytes += weight;
             }
-            waiting.letters.push_back(letter);
-            self.wants.fetch_or(HAS_WAITING, Ordering::AcqRel);
+            waiting.messages.push_back(letter);
+            self.subscriptions.fetch_or(HAS_WAITING, Ordering::AcqRel);
             inner.waker.take()
         };
         if let Some(waker) = waker {
@@ -267,8 +269,8 @@ impl SessionControl {
 
     /// Whether something waits to be sent.
     #[inline]
-    pub fn has_letters(&self) -> bool {
-        self.wants.load(Ordering::Acquire) & HAS_WAITING != 0
+    pub fn has_outbound(&self) -> bool {
+        self.subscriptions.load(Ordering::Acquire) & HAS_WAITING != 0
     }
 
     /// What waits to be sent, bytes.
@@ -281,16 +283,16 @@ impl SessionControl {
     }
 
     /// Takes the oldest of what waits to be sent.
-    pub fn take_letter(&self) -> Option<OutboundMessage> {
+    pub fn take_outbound(&self) -> Option<OutboundMessage> {
         let mut inner = self.inner.lock();
         let waiting = inner.waiting.as_mut()?;
-        let letter = waiting.letters.pop_front();
+        let letter = waiting.messages.pop_front();
         if let Some(letter) = &letter {
             waiting.give_back(letter.weight());
         }
-        if waiting.letters.is_empty() {
+        if waiting.messages.is_empty() {
             inner.waiting = None;
-            self.wants.fetch_and(!HAS_WAITING, Ordering::AcqRel);
+            self.subscriptions.fetch_and(!HAS_WAITING, Ordering::AcqRel);
         }
         letter
     }

@@ -58,9 +58,9 @@ pub struct SessionInfo {
     /// Where it comes from.
     pub origin: SessionOrigin,
     /// It is told of shared attributes.
-    pub wants_attributes: bool,
+    pub subscribes_attributes: bool,
     /// It takes calls.
-    pub wants_calls: bool,
+    pub subscribes_rpc: bool,
     /// What waits to be sent to it, bytes.
     pub waiting_bytes: usize,
 }
@@ -77,8 +77,8 @@ impl SessionRegistry {
             .map(|session| SessionInfo {
                 id: self.id_of(session),
                 origin: session.origin,
-                wants_attributes: session.control.is_subscribed(Subscriptions::ATTRIBUTES),
-                wants_calls: session.control.is_subscribed(Subscriptions::CALLS),
+                subscribes_attributes: session.control.is_subscribed(Subscriptions::ATTRIBUTES),
+                subscribes_rpc: session.control.is_subscribed(Subscriptions::RPC),
                 waiting_bytes: session.control.waiting_bytes(),
             })
             .collect()

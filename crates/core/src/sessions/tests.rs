@@ -40,22 +40,22 @@ async fn a_session_is_sent_what_it_wants_and_is_closed_when_it_does_not_take_it(
         std::array::from_fn(|_| sessions.open(device.clone(), Arc::new(SessionControl::default())));
     assert_eq!(sessions.send(device.subject, &update(10)), 0);
     eager.control().subscribe(Subscriptions::ATTRIBUTES);
-    other.control().subscribe(Subscriptions::CALLS);
+    other.control().subscribe(Subscriptions::RPC);
     assert_eq!(sessions.send(device.subject, &update(10)), 1);
-    assert!(eager.control().has_letters() && !other.control().has_letters());
-    let letter = eager.control().take_letter().expect("something waits");
+    assert!(eager.control().has_outbound() && !other.control().has_outbound());
+    let letter = eager.control().take_outbound().expect("something waits");
     assert!(matches!(
-        letter.content,
+        letter.payload,
         OutboundPayload::Downlink(Downlink::Attributes(_))
     ));
-    assert!(!eager.control().has_letters() && eager.control().take_letter().is_none());
+    assert!(!eager.control().has_outbound() && eager.control().take_outbound().is_none());
 
     while sessions.send(device.subject, &update(10_000)) == 1 {}
     assert_eq!(eager.control().close_reason(), Some(CloseReason::TooSlow));
     assert_eq!(other.control().close_reason(), None);
     // What it has not taken is bounded, and given back with it.
     let mut held = 0;
-    while eager.control().take_letter().is_some() {
+    while eager.control().take_outbound().is_some() {
         held += 10_000;
     }
     assert!((100_000..=control::MAX_WAITING).contains(&held));
@@ -91,12 +91,12 @@ async fn a_device_behind_a_gateway_is_served_through_its_session() {
     behind.subscribe(Subscriptions::ATTRIBUTES);
     let _guard = sessions.open(device.clone(), behind);
     assert_eq!(sessions.send(device.subject, &update(1)), 1);
-    let letter = gateway.take_letter().expect("something waits");
+    let letter = gateway.take_outbound().expect("something waits");
     assert_eq!(letter.to.as_deref(), Some("meter"));
     sessions.close_device(device.id, CloseReason::CredentialsChanged);
-    let letter = gateway.take_letter().expect("something waits");
+    let letter = gateway.take_outbound().expect("something waits");
     assert!(matches!(
-        letter.content,
+        letter.payload,
         OutboundPayload::Close(CloseReason::CredentialsChanged)
     ));
     assert_eq!(gateway.close_reason(), None);
@@ -131,10 +131,10 @@ async fn sessions_are_listed_and_ended_one_by_one_or_all_together() {
     let open = || sessions.open_from(device.clone(), Arc::new(SessionControl::default()), origin);
     let (first, second, third) = (open(), open(), open());
     let poll = sessions.poll(device.clone());
-    second.control().subscribe(Subscriptions::CALLS);
+    second.control().subscribe(Subscriptions::RPC);
     let subject = device.subject;
     let listed = sessions.list(subject);
-    let calls: Vec<_> = listed.iter().map(|info| info.wants_calls).collect();
+    let calls: Vec<_> = listed.iter().map(|info| info.subscribes_rpc).collect();
     assert_eq!(calls, [false, true, false], "a request that waits is no session");
     assert!(listed.iter().all(|info| info.origin == origin));
     assert_eq!(

@@ -1,6 +1,6 @@
 //! One simulated connection.
 
-use super::link::ClientSocket;
+use super::socket::ClientSocket;
 
 /// How far a connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,24 +17,24 @@ pub(super) enum ClientStage {
 
 /// The state of a connection.
 pub(super) struct SimulatedClient {
-    pub(super) link: Option<ClientSocket>,
+    pub(super) socket: Option<ClientSocket>,
     pub(super) stage: ClientStage,
     /// The device whose message is in flight (HTTP), or that the connection belongs to (MQTT).
     pub(super) device: u32,
     /// Messages of the schedule that wait to be sent.
-    pub(super) owed: u32,
+    pub(super) due_messages: u32,
     /// Messages sent over all connections of this client.
     pub(super) sent: u64,
     /// Messages sent and not answered.
     in_flight: u64,
     /// When the messages in flight were sent or should have been, in microseconds of the load; a ring.
-    marks: Box<[u64]>,
+    sent_times: Box<[u64]>,
     /// What the system did not take yet.
     pub(super) out: Vec<u8>,
     /// The system takes nothing now: it is waited for before more is sent.
     pub(super) is_blocked: bool,
     /// The beginning of an answer whose rest has not come.
-    pub(super) rest: Vec<u8>,
+    pub(super) partial_input: Vec<u8>,
     /// It stands in the queue of connections whose turn the loop decides.
     pub(super) is_queued: bool,
     /// The server has answered something on this connection.
@@ -48,16 +48,16 @@ impl SimulatedClient {
     /// A connection of a device, for at most `window` messages in flight.
     pub(super) fn new(device: u32, window: usize) -> Self {
         Self {
-            link: None,
+            socket: None,
             stage: ClientStage::Closed,
             device,
-            owed: 0,
+            due_messages: 0,
             sent: 0,
             in_flight: 0,
-            marks: vec![FREE; window.max(1)].into_boxed_slice(),
+            sent_times: vec![FREE; window.max(1)].into_boxed_slice(),
             out: Vec::new(),
             is_blocked: false,
-            rest: Vec::new(),
+            partial_input: Vec::new(),
             is_queued: false,
             is_served: false,
         }
@@ -75,18 +75,18 @@ impl SimulatedClient {
     }
 
     fn slot(&self, number: u64) -> usize {
-        (number % self.marks.len() as u64) as usize
+        (number % self.sent_times.len() as u64) as usize
     }
 
     fn mark(&self, number: u64) -> Option<u64> {
-        self.marks.get(self.slot(number)).copied()
+        self.sent_times.get(self.slot(number)).copied()
     }
 
     /// Notes a message that belongs to the time `mark`, and returns its number on this connection. There has to be room.
     pub(super) fn note_sent(&mut self, mark: u64) -> u64 {
         let number = self.sent;
         let slot = self.slot(number);
-        if let Some(kept) = self.marks.get_mut(slot) {
+        if let Some(kept) = self.sent_times.get_mut(slot) {
             *kept = mark.min(FREE - 1);
         }
         self.sent += 1;
@@ -101,7 +101,7 @@ impl SimulatedClient {
         let last = self.sent.checked_sub(1)?;
         let back = (last % IDS + IDS + 1 - u64::from(id)) % IDS;
         let number = last.checked_sub(back)?;
-        (id > 0 && back < self.marks.len() as u64)
+        (id > 0 && back < self.sent_times.len() as u64)
             .then(|| self.take(number))
             .flatten()
     }
@@ -113,7 +113,7 @@ impl SimulatedClient {
 
     fn take(&mut self, number: u64) -> Option<u64> {
         let slot = self.slot(number);
-        let kept = self.marks.get_mut(slot).filter(|kept| **kept != FREE)?;
+        let kept = self.sent_times.get_mut(slot).filter(|kept| **kept != FREE)?;
         self.in_flight = self.in_flight.saturating_sub(1);
         self.is_served = true;
         Some(std::mem::replace(kept, FREE))
@@ -121,12 +121,12 @@ impl SimulatedClient {
 
     /// Closes the connection and forgets what was on its way; returns the messages that were in flight.
     pub(super) fn close(&mut self) -> u64 {
-        self.marks.fill(FREE);
-        self.link = None;
+        self.sent_times.fill(FREE);
+        self.socket = None;
         self.stage = ClientStage::Closed;
         self.out = Vec::new();
         self.is_blocked = false;
-        self.rest = Vec::new();
+        self.partial_input = Vec::new();
         self.is_served = false;
         std::mem::take(&mut self.in_flight)
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fieldline_codec::QoS;
 
-use super::link::ClientTls;
+use super::socket::ClientTls;
 use crate::payload::PayloadKind;
 
 /// A load.
@@ -35,7 +35,7 @@ pub struct LoadPlan {
     /// No message has an earlier time than this, in milliseconds since 1970: what devices have sent before lies before it.
     pub not_before_ms: i64,
     /// How long acknowledgements are waited for after the load, and connections before it.
-    pub patience: Duration,
+    pub reply_timeout: Duration,
 }
 
 /// How devices talk to the server.
@@ -149,7 +149,7 @@ mod tests {
             seed: 0,
             opening: 1,
             not_before_ms: 0,
-            patience: Duration::ZERO,
+            reply_timeout: Duration::ZERO,
         };
         let due = |seconds, now| plan(seconds).due(10.0, Duration::from_secs_f64(now));
         assert_eq!([due(2.0, 0.0), due(2.0, 0.05), due(2.0, 0.1)], [1, 1, 2]);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use mio::Events;
 
 use super::plan::{DeviceProtocol, LoadPace};
+use super::state::{LoadPhase, now_ms};
 use super::tally::{LoadInterval, LoadTotals};
-use super::world::{LoadPhase, now_ms};
 use super::{EVENTS, LoadEngine};
 use crate::error::LoadError;
 
@@ -41,8 +41,8 @@ impl LoadEngine {
             before: LoadTotals::default(),
         };
         loop {
-            let now = self.world.started.elapsed();
-            if self.world.is_sending() && now >= end {
+            let now = self.state.started.elapsed();
+            if self.state.is_sending() && now >= end {
                 // However late the loop is, what was due is sent.
                 self.schedule(end);
                 self.stop_sending();
@@ -50,14 +50,14 @@ impl LoadEngine {
             } else if now >= ticks.next {
                 self.tick(&mut ticks, watch);
             }
-            let wait = if self.world.is_sending() {
+            let wait = if self.state.is_sending() {
                 self.redial();
                 self.send_queued()
                     .min(self.schedule(now))
-                    .min(self.world.next_redial_in())
+                    .min(self.state.next_redial_in())
                     .min(end.saturating_sub(now))
                     .min(ticks.next.saturating_sub(now))
-            } else if self.in_flight() == 0 || now >= end + self.plan.patience {
+            } else if self.in_flight() == 0 || now >= end + self.plan.reply_timeout {
                 break;
             } else {
                 DRAIN_POLL_INTERVAL
@@ -66,14 +66,14 @@ impl LoadEngine {
         }
         self.finish();
         self.tick_rest(&mut ticks, watch);
-        Ok(self.world.totals.clone())
+        Ok(self.state.totals.clone())
     }
 
     /// Starts the clock of the load.
     fn begin(&mut self) {
-        self.world.begin(&self.plan);
+        self.state.begin(&self.plan);
         for client in &mut self.clients {
-            client.owed = 0;
+            client.due_messages = 0;
         }
         for index in 0..self.clients.len() {
             match self.plan.pace {
@@ -84,10 +84,10 @@ impl LoadEngine {
     }
 
     fn stop_sending(&mut self) {
-        let now = self.world.started.elapsed();
-        self.world.phase = LoadPhase::Draining;
+        let now = self.state.started.elapsed();
+        self.state.phase = LoadPhase::Draining;
         let unsent = self.unsent(now);
-        let totals = &mut self.world.totals;
+        let totals = &mut self.state.totals;
         totals.seconds = now.as_secs_f64();
         totals.acknowledged_in_time = totals.acknowledged;
         totals.unsent = unsent;
@@ -96,7 +96,7 @@ impl LoadEngine {
     fn finish(&mut self) {
         let unanswered = self.in_flight();
         let (_, last_ms) = self.span();
-        let world = &mut self.world;
+        let world = &mut self.state;
         world.phase = LoadPhase::Quiet;
         world.totals.failed += unanswered;
         world.totals.unanswered = unanswered;
@@ -106,22 +106,22 @@ impl LoadEngine {
 
     /// Tells of what happened since the last time.
     fn tick(&mut self, ticks: &mut IntervalTicker, watch: &mut dyn FnMut(&LoadInterval)) {
-        let now = self.world.started.elapsed();
-        let totals = self.world.totals.clone();
+        let now = self.state.started.elapsed();
+        let totals = self.state.totals.clone();
         let interval = LoadInterval {
             at: now,
             length: now.saturating_sub(ticks.started),
             sent: totals.sent - ticks.before.sent,
             acknowledged: totals.acknowledged - ticks.before.acknowledged,
             failed: totals.failed - ticks.before.failed,
-            latency: self.world.latency.take_interval(),
+            latency: self.state.latency.take_interval(),
         };
         // What the loop slept through is part of this interval.
         let missed = now.saturating_sub(ticks.next).as_secs() as u32;
         if now >= ticks.next {
             ticks.next += SECOND * (missed + 1);
         }
-        if !self.world.is_sending() && ticks.started < self.plan.duration {
+        if !self.state.is_sending() && ticks.started < self.plan.duration {
             ticks.next = now + SECOND;
         }
         ticks.started = now;
@@ -131,7 +131,7 @@ impl LoadEngine {
 
     /// Tells of answers that came after the last full interval, and of those that never came.
     fn tick_rest(&mut self, ticks: &mut IntervalTicker, watch: &mut dyn FnMut(&LoadInterval)) {
-        let (before, now) = (&ticks.before, &self.world.totals);
+        let (before, now) = (&ticks.before, &self.state.totals);
         if (now.acknowledged, now.failed) != (before.acknowledged, before.failed) {
             self.tick(ticks, watch);
         }
@@ -142,10 +142,14 @@ impl LoadEngine {
         let LoadPace::Open { per_second } = self.plan.pace else {
             return 0;
         };
-        let owed: u64 = self.clients.iter().map(|client| u64::from(client.owed)).sum();
+        let owed: u64 = self
+            .clients
+            .iter()
+            .map(|client| u64::from(client.due_messages))
+            .sum();
         self.plan
             .due(per_second, now)
-            .saturating_sub(self.world.scheduled)
+            .saturating_sub(self.state.scheduled)
             + owed
     }
 
@@ -156,9 +160,9 @@ impl LoadEngine {
         };
         let due = self.plan.due(per_second, now);
         let http = matches!(self.plan.protocol, DeviceProtocol::Http { .. });
-        while self.world.scheduled < due {
+        while self.state.scheduled < due {
             let index = if http {
-                let Some(index) = self.world.next_in_queue() else {
+                let Some(index) = self.state.next_in_queue() else {
                     // Answers come first.
                     return Duration::MAX;
                 };
@@ -167,20 +171,20 @@ impl LoadEngine {
                 }
                 index
             } else {
-                let turn = self.world.scheduled as usize % self.world.order.len().max(1);
-                self.world.scheduled += 1;
-                let index = self.world.order.get(turn).copied().unwrap_or_default() as usize;
+                let turn = self.state.scheduled as usize % self.state.order.len().max(1);
+                self.state.scheduled += 1;
+                let index = self.state.order.get(turn).copied().unwrap_or_default() as usize;
                 if let Some(client) = self.clients.get_mut(index) {
-                    client.owed += 1;
+                    client.due_messages += 1;
                 }
                 index
             };
             self.fill(index);
         }
         // Sending took time as well.
-        Duration::try_from_secs_f64(self.world.scheduled as f64 / per_second)
+        Duration::try_from_secs_f64(self.state.scheduled as f64 / per_second)
             .unwrap_or(Duration::MAX)
-            .saturating_sub(self.world.started.elapsed())
+            .saturating_sub(self.state.started.elapsed())
     }
 
     /// Lets connections of QoS 0 send whose turn it is, and returns how long none has one.
@@ -188,8 +192,8 @@ impl LoadEngine {
         if !(self.plan.is_unanswered() && matches!(self.plan.pace, LoadPace::Closed { .. })) {
             return Duration::MAX;
         }
-        for _ in 0..self.world.queued().min(MAX_SENDS_PER_TURN) {
-            let Some(index) = self.world.next_in_queue() else {
+        for _ in 0..self.state.queued().min(MAX_SENDS_PER_TURN) {
+            let Some(index) = self.state.next_in_queue() else {
                 break;
             };
             if let Some(client) = self.clients.get_mut(index) {
@@ -197,7 +201,7 @@ impl LoadEngine {
             }
             self.fill(index);
         }
-        match self.world.queued() {
+        match self.state.queued() {
             0 => Duration::MAX,
             _ => Duration::ZERO,
         }
@@ -205,9 +209,9 @@ impl LoadEngine {
 
     /// Opens lost connections again whose time has come.
     fn redial(&mut self) {
-        while let Some(index) = self.world.next_redial() {
+        while let Some(index) = self.state.next_redial() {
             if self.open(index).is_err() {
-                self.world.redial(index, REDIAL_AFTER);
+                self.state.redial(index, REDIAL_AFTER);
             }
         }
     }

@@ -38,7 +38,7 @@ pub struct LoadTotals {
     /// Why the first one was lost.
     pub first_loss: Option<String>,
     /// Answers to nothing that was asked.
-    pub strange: u64,
+    pub unexpected: u64,
     /// Bytes of the payloads sent.
     pub payload_bytes: u64,
     /// Why the first message was refused.

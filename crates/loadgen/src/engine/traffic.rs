@@ -7,11 +7,11 @@ use fieldline_codec::QoS;
 use mio::{Interest, Token};
 
 use super::client::{ClientStage, SimulatedClient};
-use super::link::ClientSocket;
 use super::mqtt::TELEMETRY;
 use super::plan::{DeviceProtocol, LoadPace};
 use super::run::REDIAL_AFTER;
-use super::world::LoadPhase;
+use super::socket::ClientSocket;
+use super::state::LoadPhase;
 use super::{LoadEngine, http, micros, mqtt};
 use crate::error::LoadError;
 
@@ -32,7 +32,7 @@ impl LoadEngine {
         let mut link = ClientSocket::open(self.plan.target, index, tls)?;
         let both = Interest::READABLE | Interest::WRITABLE;
         self.poll.registry().register(link.socket(), Token(index), both)?;
-        client.link = Some(link);
+        client.socket = Some(link);
         client.stage = ClientStage::Opening;
         Ok(())
     }
@@ -61,7 +61,7 @@ impl LoadEngine {
         if writable {
             flush(client)?;
         }
-        if readable || ended || client.link.as_ref().is_some_and(ClientSocket::is_tls) {
+        if readable || ended || client.socket.as_ref().is_some_and(ClientSocket::is_tls) {
             self.read(index, ended)?;
         }
         self.take_turn(index);
@@ -74,7 +74,7 @@ impl LoadEngine {
             return Ok(());
         };
         if let Some(Ok(Some(error)) | Err(error)) =
-            client.link.as_mut().map(|link| link.socket().take_error())
+            client.socket.as_mut().map(|link| link.socket().take_error())
         {
             return Err(error.to_string());
         }
@@ -82,22 +82,22 @@ impl LoadEngine {
             DeviceProtocol::Mqtt { .. } => {
                 client.stage = ClientStage::Greeting;
                 let token = self.plan.tokens.get(index).map_or("", String::as_str);
-                self.world.output.clear();
-                mqtt::put_connect(token, self.plan.keep_alive(), &mut self.world.output)
+                self.state.output.clear();
+                mqtt::put_connect(token, self.plan.keep_alive(), &mut self.state.output)
                     .map_err(|error| error.to_string())?;
-                write(client, &self.world.output)
+                write(client, &self.state.output)
             }
             DeviceProtocol::Http { .. } => {
-                self.world.make_ready(client);
+                self.state.make_ready(client);
                 Ok(())
             }
         }
     }
 
     fn read(&mut self, index: usize, ended: bool) -> Result<(), String> {
-        let mut input = std::mem::take(&mut self.world.input);
+        let mut input = std::mem::take(&mut self.state.input);
         let result = self.read_into(index, &mut input, ended);
-        self.world.input = input;
+        self.state.input = input;
         result
     }
 
@@ -107,7 +107,7 @@ impl LoadEngine {
                 return Ok(());
             };
             // Answering may have ended it.
-            let Some(link) = client.link.as_mut() else {
+            let Some(link) = client.socket.as_mut() else {
                 return Ok(());
             };
             // A short read has emptied the socket of TCP, but neither what TLS holds nor what came with the end.
@@ -133,17 +133,17 @@ impl LoadEngine {
         let Some(client) = self.clients.get_mut(index) else {
             return Ok(());
         };
-        let mut joined = std::mem::take(&mut client.rest);
+        let mut joined = std::mem::take(&mut client.partial_input);
         let whole = if joined.is_empty() {
             input
         } else {
             joined.extend_from_slice(input);
             joined.as_slice()
         };
-        let now = micros(self.world.started.elapsed());
-        let mut out = std::mem::take(&mut self.world.output);
+        let now = micros(self.state.started.elapsed());
+        let mut out = std::mem::take(&mut self.state.output);
         out.clear();
-        let world = &mut self.world;
+        let world = &mut self.state;
         let used = match &self.plan.protocol {
             DeviceProtocol::Mqtt { .. } => {
                 mqtt::parse_packets(whole, &mut out, |heard| world.handle_reply(client, heard, now))
@@ -152,14 +152,14 @@ impl LoadEngine {
                 http::parse_responses(whole, |heard| world.handle_reply(client, heard, now))
             }
         };
-        self.world.output = out;
+        self.state.output = out;
         let used = used.map_err(|error| error.to_string())?;
         let rest = whole.get(used..).unwrap_or_default();
         if rest.len() > MAX_ANSWER {
             return Err("an answer of the server is too long".to_owned());
         }
         if !rest.is_empty() {
-            client.rest = rest.to_vec();
+            client.partial_input = rest.to_vec();
         }
         if matches!(self.plan.protocol, DeviceProtocol::Mqtt { .. }) {
             // What QoS 2 has to answer goes out with the next messages, in one write.
@@ -180,7 +180,7 @@ impl LoadEngine {
             && client.has_room()
         {
             // What is overdue is sent by the schedule, which runs before the next wait.
-            self.world.queue(client, index);
+            self.state.queue(client, index);
         }
     }
 
@@ -192,10 +192,10 @@ impl LoadEngine {
         if !client.has_room() {
             return Ok(());
         }
-        self.world.output.clear();
-        let number = client.note_sent(micros(self.world.started.elapsed()));
-        mqtt::put_message(TELEMETRY, qos, number, message, &mut self.world.output)?;
-        match write(client, &self.world.output) {
+        self.state.output.clear();
+        let number = client.note_sent(micros(self.state.started.elapsed()));
+        mqtt::put_message(TELEMETRY, qos, number, message, &mut self.state.output)?;
+        match write(client, &self.state.output) {
             Ok(()) => self.count_flushed(index),
             Err(end) => self.handle_loss(index, &end),
         }
@@ -204,7 +204,7 @@ impl LoadEngine {
 
     /// Sends what a connection owes and has room for, in one write.
     pub(super) fn fill(&mut self, index: usize) {
-        self.world.output.clear();
+        self.state.output.clear();
         self.fill_further(index);
     }
 
@@ -214,7 +214,7 @@ impl LoadEngine {
         let Some(client) = self.clients.get_mut(index) else {
             return;
         };
-        let world = &mut self.world;
+        let world = &mut self.state;
         if client.stage == ClientStage::Closed {
             return;
         }
@@ -250,7 +250,7 @@ impl LoadEngine {
             && let Some(client) = self.clients.get_mut(index)
             && client.has_room()
         {
-            self.world.queue(client, index);
+            self.state.queue(client, index);
         }
     }
 
@@ -260,7 +260,7 @@ impl LoadEngine {
             && self.plan.is_unanswered()
             && !client.is_blocked
         {
-            self.world.count_written(client);
+            self.state.count_written(client);
         }
     }
 
@@ -275,7 +275,7 @@ impl LoadEngine {
         }
         let failed = client.close();
         let http = matches!(self.plan.protocol, DeviceProtocol::Http { .. });
-        let world = &mut self.world;
+        let world = &mut self.state;
         world.totals.failed += failed;
         if stage == ClientStage::Ready {
             world.connected = world.connected.saturating_sub(1);
@@ -284,7 +284,7 @@ impl LoadEngine {
             world.reset_acknowledged(client);
         }
         if world.phase == LoadPhase::Quiet {
-            world.refuse(reason);
+            world.count_refusal(reason);
             return;
         }
         // Servers close connections of HTTP that have nothing to do, or had enough.
@@ -310,7 +310,7 @@ fn write(client: &mut SimulatedClient, bytes: &[u8]) -> Result<(), String> {
         client.out.extend_from_slice(bytes);
         return Ok(());
     }
-    let Some(link) = client.link.as_mut() else {
+    let Some(link) = client.socket.as_mut() else {
         return Ok(());
     };
     let mut written = 0;

@@ -8,8 +8,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use fieldline_codec::{PacketId, QoS};
 use mio::Waker;
 
+use crate::cleanup::CleanupPath;
 use crate::error::LoadError;
-use crate::leftovers::CleanupPath;
 
 /// A file longer than this is replaced by an empty one, as a journal would begin a new segment.
 const SEGMENT_BYTES: u64 = 256 << 20;
@@ -45,7 +45,7 @@ struct GroupCommitQueue {
 }
 
 struct GroupCommitShared {
-    exchange: Mutex<GroupCommitQueue>,
+    queue: Mutex<GroupCommitQueue>,
     filled: Condvar,
     /// Here and not with the thread: one that is dropped takes what it was to tell with it.
     waker: Waker,
@@ -63,7 +63,7 @@ pub(super) struct GroupCommitter {
 
 impl GroupCommitShared {
     fn lock(&self) -> MutexGuard<'_, GroupCommitQueue> {
-        self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for something to write, and puts it into `batch`; false at the end.
@@ -110,7 +110,7 @@ impl GroupCommitter {
     pub(super) fn start(directory: &Path, waker: Waker) -> Result<Self, LoadError> {
         let mut segment = LimitFile::open(directory)?;
         let shared = Arc::new(GroupCommitShared {
-            exchange: Mutex::default(),
+            queue: Mutex::default(),
             filled: Condvar::new(),
             waker,
         });
@@ -204,7 +204,7 @@ struct LimitFile {
     file: File,
     length: u64,
     /// The file is of no use to anybody afterwards.
-    _litter: CleanupPath,
+    _cleanup: CleanupPath,
 }
 
 impl LimitFile {
@@ -217,7 +217,7 @@ impl LimitFile {
                 error,
             })?;
         Ok(Self {
-            _litter: CleanupPath::new(path.clone()),
+            _cleanup: CleanupPath::new(path.clone()),
             path,
             file,
             length: 0,

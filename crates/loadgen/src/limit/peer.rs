@@ -23,7 +23,7 @@ pub(super) struct LimitPeer {
     /// Tells connections apart that used the same slot.
     pub(super) generation: u32,
     /// The beginning of a packet whose rest has not come.
-    rest: Vec<u8>,
+    partial_input: Vec<u8>,
     /// What the system did not take yet.
     out: Vec<u8>,
     /// It was not read from because its peer does not read.
@@ -39,7 +39,7 @@ impl LimitPeer {
             version: MqttProtocolVersion::V311,
             slot,
             generation,
-            rest: Vec::new(),
+            partial_input: Vec::new(),
             out: Vec::new(),
             is_unread: false,
             is_held: false,
@@ -54,7 +54,7 @@ impl LimitPeer {
     /// Bytes that are kept for the peer.
     #[cfg(test)]
     pub(super) fn buffered_bytes(&self) -> usize {
-        self.out.len() + self.rest.len()
+        self.out.len() + self.partial_input.len()
     }
 
     /// Handles the packets that came; answers go to `out`. Whether the connection goes on.
@@ -64,7 +64,7 @@ impl LimitPeer {
         out: &mut Vec<u8>,
         committer: Option<&mut GroupCommitter>,
     ) -> bool {
-        let mut joined = std::mem::take(&mut self.rest);
+        let mut joined = std::mem::take(&mut self.partial_input);
         let whole = if joined.is_empty() {
             input
         } else {
@@ -76,7 +76,7 @@ impl LimitPeer {
         };
         let rest = whole.get(used..).unwrap_or_default();
         if !rest.is_empty() {
-            self.rest = rest.to_vec();
+            self.partial_input = rest.to_vec();
         }
         true
     }

@@ -173,8 +173,8 @@ impl TelemetryRun<'_> {
         if totals.unanswered > 0 {
             remark(format!("{} messages were never answered.", totals.unanswered));
         }
-        if totals.strange > 0 {
-            remark(format!("{} answers belonged to no message.", totals.strange));
+        if totals.unexpected > 0 {
+            remark(format!("{} answers belonged to no message.", totals.unexpected));
         }
         if totals.ahead_ms > AHEAD_MS {
             remark(format!(

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fieldline_loadgen::engine::{DeviceProtocol, LoadPace};
 
-use crate::stand_in::StandIn;
+use crate::fake_server::StandIn;
 use crate::{plan, run};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
@@ -107,7 +107,7 @@ fn a_user_without_an_answer_sends_nothing_further() {
         LoadPace::Open { per_second: 100.0 },
         0.2,
     );
-    plan.patience = Duration::from_millis(100);
+    plan.reply_timeout = Duration::from_millis(100);
     let (totals, _) = run(plan);
     assert_eq!((totals.sent, totals.unsent), (2, 18), "{totals:?}");
     assert_eq!((totals.failed, totals.unanswered), (2, 2));

@@ -9,9 +9,9 @@ use fieldline_codec::QoS;
 use fieldline_loadgen::engine::{AlarmLoad, DeviceProtocol, LoadEngine, LoadPace, LoadPlan, LoadTotals};
 use fieldline_loadgen::payload::PayloadKind;
 
+mod fake_server;
 mod http;
 mod mqtt;
-mod stand_in;
 mod tls;
 
 /// A load of so many devices, in the order of their numbers and without alarms.
@@ -39,7 +39,7 @@ fn plan(
         seed: 0,
         opening: 10,
         not_before_ms: 0,
-        patience: Duration::from_secs(30),
+        reply_timeout: Duration::from_secs(30),
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use fieldline_codec::{QoS, ReasonCode};
 use fieldline_loadgen::engine::{LoadEngine, LoadPace};
 
-use crate::stand_in::{Said, Session, StandIn};
+use crate::fake_server::{Said, Session, StandIn};
 use crate::{mqtt_of, plan, run};
 
 const OPEN: LoadPace = LoadPace::Open { per_second: 200.0 };
@@ -103,7 +103,7 @@ fn messages_that_find_no_room_are_counted_as_unsent() {
         while session.hear().is_some() {}
     });
     plan.target = server.address;
-    plan.patience = Duration::from_millis(100);
+    plan.reply_timeout = Duration::from_millis(100);
     let (totals, engine) = run(plan);
     // A connection has 64 messages in flight at most.
     assert_eq!((totals.sent, totals.unsent), (64, 136), "{totals:?}");
@@ -136,7 +136,7 @@ fn acknowledgements_out_of_order_twice_or_of_nothing_are_matched() {
     let (totals, _) = run(plan(server.address, mqtt_of(QoS::AtLeastOnce), 1, closed(2), 0.3));
     server.stop();
     assert!(totals.sent > 0 && totals.failed == 0, "{totals:?}");
-    assert_eq!(totals.strange, extra.load(Ordering::SeqCst));
+    assert_eq!(totals.unexpected, extra.load(Ordering::SeqCst));
 }
 
 #[test]

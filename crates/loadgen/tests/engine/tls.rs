@@ -12,7 +12,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
-use crate::stand_in::{Said, Session, StandIn};
+use crate::fake_server::{Said, Session, StandIn};
 use crate::{plan, run};
 
 /// Signed by itself for `localhost`, and used nowhere but here.
@@ -166,7 +166,7 @@ fn a_certificate_of_somebody_else_is_refused_with_the_reason() {
         QoS::AtLeastOnce,
         LoadPace::Closed { in_flight: 1 },
     );
-    plan.patience = Duration::from_secs(20);
+    plan.reply_timeout = Duration::from_secs(20);
     let error = LoadEngine::new(plan)
         .unwrap()
         .connect(3, &mut |_| {})

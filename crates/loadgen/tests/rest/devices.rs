@@ -9,7 +9,7 @@ use fieldline_loadgen::devices::{
 };
 use serde_json::{Value, json};
 
-use crate::stand_in::{Reply, Request};
+use crate::fake_server::{Reply, Request};
 use crate::{client, open_server};
 
 const LIST: &str = "GET /api/tenant/devices";

@@ -13,10 +13,10 @@ use fieldline_loadgen::rest::{RestClient, RestTarget};
 use serde_json::json;
 use socket2::{Domain, Socket, Type};
 
-use stand_in::{Reply, Request, StandIn};
+use fake_server::{Reply, Request, StandIn};
 
 mod devices;
-mod stand_in;
+mod fake_server;
 mod verify;
 mod watch;
 

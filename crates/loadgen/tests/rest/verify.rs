@@ -8,7 +8,7 @@ use std::time::Duration;
 use fieldline_loadgen::verify::{CountFilter, DeviceExpectation, newest_ms, verify};
 use serde_json::json;
 
-use crate::stand_in::{Reply, StandIn};
+use crate::fake_server::{Reply, StandIn};
 use crate::{client, open_server};
 
 fn expected(device: &str, acknowledged: u64, sent: u64) -> DeviceExpectation {

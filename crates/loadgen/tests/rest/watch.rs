@@ -11,7 +11,7 @@ use fieldline_loadgen::probe::VisibilityProbe;
 use fieldline_loadgen::sampler::{ResourceSampler, ResourceSamplerOptions};
 use serde_json::json;
 
-use crate::stand_in::{Reply, StandIn};
+use crate::fake_server::{Reply, StandIn};
 use crate::{client, open_server};
 
 #[test]

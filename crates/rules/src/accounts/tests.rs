@@ -4,8 +4,8 @@ use fieldline_core::ports::StoreResult;
 use fieldline_model::UserId;
 use fieldline_model::entity::{AdminSettings, UserSettingsType};
 use fieldline_testkit::clock::ManualClock;
-use fieldline_testkit::stand_ins::aws::{SECRET, is_signed};
-use fieldline_testkit::stand_ins::server::{FakeHttpServer, answer};
+use fieldline_testkit::fakes::aws::{SECRET, is_signed};
+use fieldline_testkit::fakes::server::{FakeHttpServer, answer};
 use parking_lot::Mutex;
 use serde_json::json;
 

@@ -8,18 +8,18 @@ use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{EntityId, EntityType};
 use serde_json::Value as Json;
 
+use super::condition::{AlarmCondition, ConditionFilter, FilterInput};
+use super::condition_spec::AlarmConditionSpec;
 use super::convert::stable_hash;
 use super::details::DetailsTemplate;
 use super::device_profile::{parse_propagation, rule_key};
-use super::expression::{AlarmCondition, ConditionFilter, FilterInput};
 use super::parse::{AlarmConfigError, ConfigCursor, ConfigResult, FromConfig, typed_default};
 use super::predicate::{AlarmOperand, AlarmPredicate, MAX_LIST, OperandParser};
 use super::rules::{
     AlarmArgument, AlarmDefinition, AlarmInputKind, AlarmInputSet, AlarmInputSource, AlarmRule, AlarmRuleSet,
-    MAX_NEEDS, MAX_RULES_PER_ALARM, RuleSetBuilder, RuleSetForm,
+    MAX_INPUTS, MAX_RULES_PER_ALARM, RuleSetBuilder, RuleSetForm,
 };
 use super::schedule::{AlarmSchedule, ScheduleSource, ScheduleType};
-use super::span::AlarmConditionSpec;
 use crate::bounds::check_field;
 
 impl AlarmRuleSet {
@@ -77,7 +77,7 @@ impl AlarmRuleSet {
 
 fn parse_arguments(at: &ConfigCursor<'_>, builder: &mut RuleSetBuilder) -> ConfigResult<Vec<AlarmArgument>> {
     let mut arguments = Vec::new();
-    for (name, at) in at.entries(MAX_NEEDS)? {
+    for (name, at) in at.entries(MAX_INPUTS)? {
         let key = at.field("refEntityKey").required()?;
         let kind = key.field("type");
         let need_kind = match kind.text()?.as_str() {

@@ -8,7 +8,7 @@ use fieldline_model::entity::AlarmSeverity;
 use fieldline_model::kv::{CorruptData, read_varint, take_array, write_varint};
 use uuid::Uuid;
 
-use super::rules::{MAX_ALARMS, MAX_NEEDS, MAX_RULES_PER_ALARM};
+use super::rules::{MAX_ALARMS, MAX_INPUTS, MAX_RULES_PER_ALARM};
 use super::state::{ActiveAlarm, AlarmEntry, AlarmRuleProgress, AlarmRuleState, PartialMatch};
 
 const VERSION: u8 = 1;
@@ -86,7 +86,7 @@ impl AlarmRuleState {
             parts.alarms.push(AlarmEntry { alarm, active });
         }
         let mut seen = Vec::new();
-        for _ in 0..read_count(bytes, MAX_NEEDS)? {
+        for _ in 0..read_count(bytes, MAX_INPUTS)? {
             seen.push(u32::from_le_bytes(take_array(bytes)?));
         }
         if !bytes.is_empty() {

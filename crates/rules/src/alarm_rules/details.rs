@@ -1,8 +1,8 @@
 //! The text of an alarm's details, with `${key}` replaced by values.
 
+use super::condition::FilterInput;
 use super::convert::as_text;
 use super::evaluate::EvaluationContext;
-use super::expression::FilterInput;
 use crate::budget::within;
 
 /// Longest text of details, bytes.

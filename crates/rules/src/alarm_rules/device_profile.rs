@@ -7,9 +7,10 @@ use fieldline_model::kv::KvValue;
 use fieldline_model::timeseries::AttributeScope;
 use serde_json::Value as Json;
 
+use super::condition::{AlarmCondition, ConditionFilter, FilterInput};
+use super::condition_spec::AlarmConditionSpec;
 use super::convert::{parse_double, stable_hash};
 use super::details::DetailsTemplate;
-use super::expression::{AlarmCondition, ConditionFilter, FilterInput};
 use super::parse::{AlarmConfigError, ConfigCursor, ConfigResult, FromConfig};
 use super::predicate::{AlarmOperand, AlarmPredicate, MAX_LIST, OperandParser};
 use super::rules::{
@@ -17,7 +18,6 @@ use super::rules::{
     MAX_RULES_PER_ALARM, PropagationTargets, RuleSetBuilder, RuleSetForm,
 };
 use super::schedule::{AlarmSchedule, ScheduleSource, ScheduleType};
-use super::span::AlarmConditionSpec;
 use crate::bounds::check_alarm_rules;
 
 impl AlarmRuleSet {

@@ -19,9 +19,9 @@ pub use context::AlarmScriptArguments;
 pub(super) use context::EvaluationContext;
 pub use timer::RECHECK_MS;
 
+use super::condition_spec::AlarmConditionSpec;
 use super::convert::fingerprint;
 use super::rules::{AlarmDefinition, AlarmInputKind, AlarmInputSet, AlarmRule, AlarmRuleSet, RuleSetForm};
-use super::span::AlarmConditionSpec;
 use super::state::{ActiveAlarm, AlarmRuleState};
 use crate::budget::EvaluationBudget;
 use context::ChangeOverlay;
@@ -75,7 +75,7 @@ pub fn evaluate(
         AlarmRuleEvent::Update(changes) => *changes,
         _ => &[],
     };
-    let mut overlay = ChangeOverlay::new(rules.needs.len(), changes);
+    let mut overlay = ChangeOverlay::new(rules.inputs.len(), changes);
     let budget = RefCell::default();
     let mut run = RuleEvaluation {
         rules,
@@ -101,7 +101,7 @@ pub fn evaluate(
                 overlay.remove(need);
                 updated.insert(need);
                 if form == RuleSetForm::DeviceProfile {
-                    state.see(rules.needs.len(), need, 0);
+                    state.replace_fingerprint(rules.inputs.len(), need, 0);
                 }
             }
             run.all(state, &overlay, EvaluationCause::Changed(&updated));
@@ -112,8 +112,8 @@ pub fn evaluate(
             run.all(state, &overlay, EvaluationCause::Started);
         }
         (AlarmRuleEvent::Timer, _) => run.all(state, &overlay, EvaluationCause::Timer),
-        (AlarmRuleEvent::AlarmCleared(id), _) => run.ended_outside(state, *id, false),
-        (AlarmRuleEvent::AlarmDeleted(id), _) => run.ended_outside(state, *id, true),
+        (AlarmRuleEvent::AlarmCleared(id), _) => run.handle_external_end(state, *id, false),
+        (AlarmRuleEvent::AlarmDeleted(id), _) => run.handle_external_end(state, *id, true),
         (AlarmRuleEvent::AlarmAcknowledged(_), _) | (AlarmRuleEvent::Started, RuleSetForm::DeviceProfile) => {
         }
     }
@@ -172,9 +172,9 @@ impl<'a> RuleEvaluation<'a, '_> {
         let anchor_ts = state.anchor_ts;
         for (position, change) in group.iter().enumerate() {
             let print = fingerprint(change.value);
-            let before = state.see(self.rules.needs.len(), change.need, print);
+            let before = state.replace_fingerprint(self.rules.inputs.len(), change.input, print);
             if change.ts != anchor_ts || before != print {
-                updated.insert(change.need);
+                updated.insert(change.input);
                 is_updated = true;
             }
             overlay.set(start + position);
@@ -196,12 +196,12 @@ impl<'a> RuleEvaluation<'a, '_> {
         let mut is_updated = false;
         for (position, change) in changes.iter().enumerate() {
             let stored = overlay
-                .change(change.need)
+                .change(change.input)
                 .map(|earlier| earlier.ts)
-                .or_else(|| Some(self.values.get(usize::from(change.need))?.0));
-            if stored.is_none_or(|stored| stored <= change.ts) || !self.is_series(change.need) {
+                .or_else(|| Some(self.values.get(usize::from(change.input))?.0));
+            if stored.is_none_or(|stored| stored <= change.ts) || !self.is_series(change.input) {
                 overlay.set(position);
-                updated.insert(change.need);
+                updated.insert(change.input);
                 is_updated = true;
             }
         }
@@ -212,7 +212,7 @@ impl<'a> RuleEvaluation<'a, '_> {
 
     fn is_series(&self, need: u16) -> bool {
         self.rules
-            .needs
+            .inputs
             .get(usize::from(need))
             .is_some_and(|need| need.kind == AlarmInputKind::TimeSeries)
     }
@@ -400,7 +400,7 @@ impl<'a> RuleEvaluation<'a, '_> {
     }
 
     /// An alarm was cleared or deleted by somebody else.
-    fn ended_outside(&mut self, state: &mut AlarmRuleState, id: Uuid, deleted: bool) {
+    fn handle_external_end(&mut self, state: &mut AlarmRuleState, id: Uuid, deleted: bool) {
         let Some(key) = state.take_active(id) else { return };
         self.out.changed = true;
         let Some(alarm) = self.rules.alarms.iter().find(|alarm| alarm.key == key) else {

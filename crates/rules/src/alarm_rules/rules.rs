@@ -7,14 +7,14 @@ use fieldline_model::timeseries::AttributeScope;
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
+use super::condition::AlarmCondition;
+use super::condition_spec::AlarmConditionSpec;
 use super::details::DetailsTemplate;
-use super::expression::AlarmCondition;
 use super::parse::{ConfigCursor, ConfigResult};
 use super::schedule::ScheduleSource;
-use super::span::AlarmConditionSpec;
 
 /// Most values one rule set may read.
-pub(super) const MAX_NEEDS: usize = 256;
+pub(super) const MAX_INPUTS: usize = 256;
 /// Most alarm types in one device profile.
 pub(super) const MAX_ALARMS: usize = 256;
 /// Create rules of an alarm, one a severity, and the clear rule.
@@ -61,7 +61,7 @@ pub enum AlarmInputKind {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AlarmInput {
     /// Whose value.
-    pub of: AlarmInputSource,
+    pub source: AlarmInputSource,
     /// What kind of value.
     pub kind: AlarmInputKind,
     /// Its key.
@@ -70,7 +70,7 @@ pub struct AlarmInput {
 
 /// A set of needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct AlarmInputSet([u64; MAX_NEEDS / 64]);
+pub(super) struct AlarmInputSet([u64; MAX_INPUTS / 64]);
 
 impl AlarmInputSet {
     pub(super) fn insert(&mut self, need: u16) {
@@ -146,7 +146,7 @@ pub struct AlarmRuleSet {
     pub(super) form: RuleSetForm,
     /// Hash of the configuration.
     pub(super) definition: u64,
-    pub(super) needs: Box<[AlarmInput]>,
+    pub(super) inputs: Box<[AlarmInput]>,
     series: FxHashMap<Box<str>, u16>,
     /// Any scope, client, shared, server.
     attributes: FxHashMap<Box<str>, [u16; 4]>,
@@ -165,11 +165,11 @@ impl AlarmRuleSet {
     }
 
     /// The values that the rules read, in a fixed order; [`super::Values`] is asked by position in it.
-    pub fn needs(&self) -> &[AlarmInput] {
-        &self.needs
+    pub fn inputs(&self) -> &[AlarmInput] {
+        &self.inputs
     }
 
-    /// The position in [`Self::needs`] that an update of the originator's own value concerns. Attributes have a scope.
+    /// The position in [`Self::inputs`] that an update of the originator's own value concerns. Attributes have a scope.
     pub fn find(&self, kind: AlarmInputKind, key: &str) -> Option<usize> {
         let need = match kind {
             AlarmInputKind::TimeSeries => *self.series.get(key)?,
@@ -181,8 +181,8 @@ impl AlarmRuleSet {
                     .or_else(|| by_scope.first().copied())?
             }
             AlarmInputKind::EntityField => {
-                return self.needs.iter().position(|need| {
-                    need.of == AlarmInputSource::Originator
+                return self.inputs.iter().position(|need| {
+                    need.source == AlarmInputSource::Originator
                         && need.kind == AlarmInputKind::EntityField
                         && &*need.key == key
                 });
@@ -217,7 +217,7 @@ impl AlarmRuleSet {
             .flat_map(|alarm| alarm.propagation.relation_types.iter().map(|name| &**name))
     }
 
-    /// TBEL expressions, by the position that [`super::Values::expression`] is asked with.
+    /// TBEL expressions, by the position that [`super::Values::condition`] is asked with.
     pub fn expressions(&self) -> &[Box<str>] {
         &self.expressions
     }
@@ -255,16 +255,16 @@ impl RuleSetBuilder {
         at: &ConfigCursor<'_>,
     ) -> ConfigResult<u16> {
         let need = AlarmInput {
-            of,
+            source: of,
             kind,
             key: key.into(),
         };
         if let Some(position) = self.positions.get(&need) {
             return Ok(*position);
         }
-        if self.needs.len() == MAX_NEEDS {
+        if self.needs.len() == MAX_INPUTS {
             return at.error(format_args!(
-                "is one more than the {MAX_NEEDS} different values that rules may read"
+                "is one more than the {MAX_INPUTS} different values that rules may read"
             ));
         }
         let position = self.needs.len() as u16;
@@ -291,7 +291,7 @@ impl RuleSetBuilder {
         let mut series = FxHashMap::default();
         let mut attributes: FxHashMap<Box<str>, [u16; 4]> = FxHashMap::default();
         for (position, need) in self.needs.iter().enumerate() {
-            if need.of != AlarmInputSource::Originator {
+            if need.source != AlarmInputSource::Originator {
                 continue;
             }
             match need.kind {
@@ -320,7 +320,7 @@ impl RuleSetBuilder {
         AlarmRuleSet {
             form,
             definition,
-            needs: self.needs.into(),
+            inputs: self.needs.into(),
             series,
             attributes,
             arguments: arguments.into(),

@@ -216,7 +216,7 @@ impl AlarmRuleState {
     }
 
     /// Notes the fingerprint of a value; the one before, 0 for none.
-    pub(super) fn see(&mut self, needs: usize, need: u16, fingerprint: u32) -> u32 {
+    pub(super) fn replace_fingerprint(&mut self, needs: usize, need: u16, fingerprint: u32) -> u32 {
         let parts = self.parts.get_or_insert_default();
         if parts.seen.len() != needs {
             parts.seen = vec![0; needs].into();

@@ -95,7 +95,7 @@ impl World {
         let changes: Vec<AlarmInputChange<'_>> = found
             .iter()
             .map(|(need, value)| AlarmInputChange {
-                need: *need as u16,
+                input: *need as u16,
                 ts,
                 value: value.as_ref(),
             })
@@ -125,8 +125,8 @@ impl World {
 
     /// Stores a value without an event, such as an attribute of the customer.
     fn store(&mut self, of: AlarmInputSource, key: &str, value: KvValue) {
-        let is_it = |need: &super::AlarmInput| need.of == of && &*need.key == key;
-        let need = self.rules.needs().iter().position(is_it).unwrap();
+        let is_it = |need: &super::AlarmInput| need.source == of && &*need.key == key;
+        let need = self.rules.inputs().iter().position(is_it).unwrap();
         self.stored.values.insert(need, (self.now, value));
     }
 

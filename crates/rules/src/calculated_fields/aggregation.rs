@@ -12,8 +12,8 @@ use fieldline_model::kv::KvValue;
 
 use super::field::CompiledField;
 use super::geofencing::millis;
+use super::input::FieldInput;
 use super::interval::IntervalCalendar;
-use super::need::FieldInput;
 use super::number::{number, rounded};
 use super::outcome::{FieldEvaluationError, IntervalAnswer, IntervalQuery, OutputRow};
 use super::state::{ArgumentEntry, CalculatedFieldState, NEVER};

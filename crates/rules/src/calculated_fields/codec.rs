@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::aggregation::OpenInterval;
 use super::field::CompiledField;
 use super::geofencing::GeofenceZone;
-use super::need::{FieldInput, FieldInputRole};
+use super::input::{FieldInput, FieldInputRole};
 use super::perimeter::{GeoPoint, Perimeter};
 use super::rolling::RollingWindow;
 use super::state::{ArgumentEntry, CalculatedFieldState, SingleValue};
@@ -136,7 +136,7 @@ impl CompiledField {
         state.related = read_list(input, 17, read_entity)?;
         state.related.sort_unstable();
         state.related.dedup();
-        for (need, slot) in self.needs().iter().zip(&mut state.slots) {
+        for (need, slot) in self.inputs().iter().zip(&mut state.slots) {
             *slot = read_slot(input)?;
             if !fits(need.role, slot) {
                 return Err(CorruptData("argument of another kind").into());

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::field::CompiledField;
-use super::need::FieldInputKind;
+use super::input::FieldInputKind;
 use super::state::{ArgumentEntry, CalculatedFieldState, SingleValue};
 
 /// Points of a window that are shown.
@@ -14,7 +14,7 @@ impl CompiledField {
     /// several entities an object by their ids.
     pub fn arguments_json(&self, state: &CalculatedFieldState) -> Json {
         let mut arguments = Map::new();
-        for (need, slot) in self.needs().iter().zip(&state.slots) {
+        for (need, slot) in self.inputs().iter().zip(&state.slots) {
             let shown = match slot {
                 ArgumentEntry::Empty => Json::Null,
                 ArgumentEntry::Single(value) => single(value),

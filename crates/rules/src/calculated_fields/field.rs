@@ -12,7 +12,7 @@ use fieldline_model::expression::MathExpression;
 use fieldline_model::{CalculatedFieldId, EntityId};
 use fieldline_script::Script;
 
-use super::need::{FieldInput, FieldInputRole, FieldInputSource};
+use super::input::{FieldInput, FieldInputRole, FieldInputSource};
 use super::number::{number, rounded};
 use super::outcome::{
     FieldEvaluationError, FieldOutcome, IntervalAnswer, Output, OutputKind, OutputRow, OutputTargets,
@@ -45,7 +45,7 @@ pub struct CompiledField {
     id: CalculatedFieldId,
     name: Arc<str>,
     kind: FieldEvaluator,
-    needs: Box<[FieldInput]>,
+    inputs: Box<[FieldInput]>,
     relation: Option<RelationLevel>,
     limits: CalculatedFieldLimits,
     output: OutputKind,
@@ -135,7 +135,7 @@ impl CompiledField {
             name: field.name.as_str().into(),
             fingerprint: codec::fingerprint(field, &needs, relation.as_ref()),
             kind,
-            needs: needs.into(),
+            inputs: needs.into(),
             relation,
             limits: *limits,
             output: output_kind(output)?,
@@ -164,8 +164,8 @@ impl CompiledField {
     }
 
     /// Its arguments; the place of one is its number.
-    pub fn needs(&self) -> &[FieldInput] {
-        &self.needs
+    pub fn inputs(&self) -> &[FieldInput] {
+        &self.inputs
     }
 
     /// To which entities it propagates, or which it aggregates.
@@ -177,7 +177,7 @@ impl CompiledField {
     pub fn follows_relations(&self) -> bool {
         self.relation.is_some()
             || self
-                .needs
+                .inputs
                 .iter()
                 .any(|need| matches!(need.source, FieldInputSource::Path(_)))
     }
@@ -199,7 +199,7 @@ impl CompiledField {
 
     /// A state that knows nothing yet. It wants every argument once, the zones and the related entities.
     pub fn new_state(&self, entity: EntityId) -> CalculatedFieldState {
-        CalculatedFieldState::new(entity, self.needs.len())
+        CalculatedFieldState::new(entity, self.inputs.len())
     }
 
     /// Takes news; returns whether they are a reason to evaluate. `previous` are the fields that have taken part in
@@ -296,13 +296,13 @@ impl CompiledField {
             FieldEvaluator::Script(script) => {
                 script::rows(self.run(script, state, scripts, now)?, self.output)?
             }
-            FieldEvaluator::Geofencing(plan) => vec![plan.evaluate(state, &self.needs, outcome)?],
+            FieldEvaluator::Geofencing(plan) => vec![plan.evaluate(state, &self.inputs, outcome)?],
             FieldEvaluator::Propagation(script) => {
                 let (entities, all) = propagation::targets(state);
                 targets = OutputTargets::Entities(entities);
                 match script {
                     Some(script) => script::rows(self.run(script, state, scripts, now)?, self.output)?,
-                    None => vec![propagation::copied(state, &self.needs, all)],
+                    None => vec![propagation::copied(state, &self.inputs, all)],
                 }
             }
             FieldEvaluator::Related(plan) => {
@@ -312,10 +312,10 @@ impl CompiledField {
                 // A failure is not tried again before the next values.
                 (state.forced, state.pending, state.evaluated_at) = (false, false, now);
                 state.added.clear();
-                vec![plan.evaluate(state, &self.needs, self.decimals, scripts, now)?]
+                vec![plan.evaluate(state, &self.inputs, self.decimals, scripts, now)?]
             }
             FieldEvaluator::Aggregation(plan) => {
-                let (queries, empty) = plan.evaluate(state, &self.needs, now);
+                let (queries, empty) = plan.evaluate(state, &self.inputs, now);
                 outcome.queries = queries;
                 let rows = plan.rows(&empty, self.decimals)?;
                 if rows.is_empty() && outcome.queries.is_empty() {
@@ -329,7 +329,7 @@ impl CompiledField {
         } else {
             None
         };
-        outcome.previous = self.taken_part(state);
+        outcome.previous = self.take_previous(state);
         outcome.outputs = self.outputs(targets, rows, latest_ts);
         Ok(())
     }
@@ -375,7 +375,7 @@ impl CompiledField {
 
     /// Windows end now, whether or not points have come.
     fn expire(&self, state: &mut CalculatedFieldState, now: i64) {
-        for (need, slot) in self.needs.iter().zip(&mut state.slots) {
+        for (need, slot) in self.inputs.iter().zip(&mut state.slots) {
             if let (ArgumentEntry::Rolling(rolling), super::FieldInputKind::Rolling { window_ms, .. }) =
                 (slot, need.kind)
             {
@@ -392,14 +392,14 @@ impl CompiledField {
     ) -> Result<OutputRow, FieldEvaluationError> {
         let mut few = [0.0; INLINE_ARGUMENTS];
         let mut many = Vec::new();
-        let numbers = match few.get_mut(..self.needs.len()) {
+        let numbers = match few.get_mut(..self.inputs.len()) {
             Some(numbers) => numbers,
             None => {
-                many.resize(self.needs.len(), 0.0);
+                many.resize(self.inputs.len(), 0.0);
                 many.as_mut_slice()
             }
         };
-        for ((place, need), slot) in numbers.iter_mut().zip(&self.needs).zip(&state.slots) {
+        for ((place, need), slot) in numbers.iter_mut().zip(&self.inputs).zip(&state.slots) {
             let value = match slot {
                 ArgumentEntry::Single(single) => number(single.value.as_ref()),
                 _ => None,
@@ -421,13 +421,13 @@ impl CompiledField {
         now: i64,
     ) -> Result<serde_json::Value, FieldEvaluationError> {
         let views: Vec<ArgumentView<'_>> = self
-            .needs
+            .inputs
             .iter()
             .zip(&state.slots)
             .map(|(need, slot)| ArgumentView::of(need, slot))
             .collect();
         let latest_ts = state.latest_ts(matches!(self.kind, FieldEvaluator::Propagation(_)));
-        script::call(script, &self.needs, &views, latest_ts, now, scripts)
+        script::call(script, &self.inputs, &views, latest_ts, now, scripts)
     }
 
     fn outputs(
@@ -453,7 +453,7 @@ impl CompiledField {
         }]
     }
 
-    fn taken_part(&self, state: &mut CalculatedFieldState) -> Vec<CalculatedFieldId> {
+    fn take_previous(&self, state: &mut CalculatedFieldState) -> Vec<CalculatedFieldId> {
         let mut previous = std::mem::take(&mut state.previous);
         previous.push(self.id);
         previous
@@ -462,7 +462,7 @@ impl CompiledField {
     /// Which arguments have no value, in the words of the REST API.
     fn not_ready(&self, state: &CalculatedFieldState) -> Option<String> {
         let empty = || {
-            self.needs
+            self.inputs
                 .iter()
                 .zip(&state.slots)
                 .filter(|(_, slot)| slot.is_empty())
@@ -478,7 +478,7 @@ impl CompiledField {
             FieldEvaluator::Propagation(script) => {
                 let waits = match script {
                     Some(_) => empty().next().is_some(),
-                    None => empty().count() == self.needs.len(),
+                    None => empty().count() == self.inputs.len(),
                 };
                 let targets = "No entities found via 'Propagation path to related entities'. Verify the configured \
                                relation type and direction.";

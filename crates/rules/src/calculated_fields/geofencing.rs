@@ -11,7 +11,7 @@ use fieldline_model::entity::calculated_field::{
 use fieldline_model::kv::KvValue;
 use fieldline_model::timeseries::AttributeScope;
 
-use super::need::{FieldInput, FieldInputRole, FieldInputSource};
+use super::input::{FieldInput, FieldInputRole, FieldInputSource};
 use super::outcome::{FieldEvaluationError, FieldOutcome, OutputRow, RelationChange};
 use super::perimeter::{GeoPoint, Perimeter};
 use super::state::{ArgumentEntry, CalculatedFieldState};

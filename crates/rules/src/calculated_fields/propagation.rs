@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fieldline_model::EntityId;
 use fieldline_model::kv::KvValue;
 
-use super::need::FieldInput;
+use super::input::FieldInput;
 use super::outcome::OutputRow;
 use super::state::{ArgumentEntry, CalculatedFieldState};
 

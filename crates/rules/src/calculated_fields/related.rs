@@ -11,8 +11,8 @@ use fieldline_model::kv::KvValue;
 use fieldline_script::Script;
 
 use super::geofencing::millis;
+use super::input::FieldInput;
 use super::metric::MetricAccumulator;
-use super::need::FieldInput;
 use super::outcome::{FieldEvaluationError, OutputRow};
 use super::script::{self, ArgumentView, ScriptRunner};
 use super::state::{ArgumentEntry, CalculatedFieldState, NEVER, SingleValue};

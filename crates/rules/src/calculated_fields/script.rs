@@ -7,7 +7,7 @@ use fieldline_model::kv::{KvValue, KvValueRef};
 use fieldline_script::{Script, ScriptArg, ScriptLang};
 use serde_json::Value as Json;
 
-use super::need::{FieldInput, FieldInputKind, is_decimal};
+use super::input::{FieldInput, FieldInputKind, is_decimal};
 use super::outcome::{FieldEvaluationError, OutputKind, OutputRow};
 use super::state::{ArgumentEntry, SingleValue};
 

@@ -68,7 +68,11 @@ fn series() -> Json {
 
 /// Number of an argument.
 fn number(field: &CompiledField, name: &str) -> usize {
-    field.needs().iter().position(|need| *need.name == *name).unwrap()
+    field
+        .inputs()
+        .iter()
+        .position(|need| *need.name == *name)
+        .unwrap()
 }
 
 /// A value of the entity itself, or of another one.

@@ -5,14 +5,14 @@ use fieldline_model::kv::KvValueRef;
 
 use super::field::CompiledField;
 use super::geofencing::GeofenceZone;
-use super::need::{FieldInput, FieldInputKind, FieldInputRole};
+use super::input::{FieldInput, FieldInputKind, FieldInputRole};
 use super::number::rolling_number;
 use super::outcome::FieldEvaluationError;
 use super::perimeter::Perimeter;
 use super::rolling::RollingWindow;
 use super::state::{ArgumentEntry, CalculatedFieldState, SingleValue};
 
-/// News for a state. Arguments are numbered as in [`CompiledField::needs`].
+/// News for a state. Arguments are numbered as in [`CompiledField::inputs`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum ArgumentUpdate<'a> {
     /// A value: of a series or attribute of `entity`.
@@ -103,7 +103,7 @@ impl CompiledField {
     }
 
     fn need(&self, argument: usize) -> Result<&FieldInput, FieldEvaluationError> {
-        self.needs()
+        self.inputs()
             .get(argument)
             .ok_or(FieldEvaluationError::WrongArgument(argument))
     }
@@ -207,7 +207,7 @@ impl CompiledField {
         state.added.push(entity);
         state.forced = true;
         state.pending = true;
-        for (need, slot) in self.needs().iter().zip(&mut state.slots) {
+        for (need, slot) in self.inputs().iter().zip(&mut state.slots) {
             if need.role == FieldInputRole::Related {
                 related_entry(slot, entity);
             }

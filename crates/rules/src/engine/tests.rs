@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{EngineDependencies, Options, RuleEngineService};
-use crate::book::TenantChains;
 use crate::chain::CompiledChain;
+use crate::chain_registry::TenantChains;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeContext, NodeResult};
 use crate::nodes::tests::{NOW, World};
@@ -61,7 +61,7 @@ impl Site {
             activity: world.services.activity.clone(),
             usage: world.services.usage.clone(),
             egress: fieldline_connectors::egress::EgressRules::default(),
-            uplink: uplink.clone(),
+            producer: uplink.clone(),
             runtime: tokio::runtime::Handle::current(),
             service_id: "here".into(),
         };
@@ -88,7 +88,7 @@ impl Site {
         let ids = nodes.iter().map(|(id, _)| *id).collect();
         let chain = CompiledChain::of(RuleChainId::new(), nodes, edges);
         let chains = TenantChains::of(Some(chain.id), [Arc::new(chain)], 0);
-        self.engine.common().book.put(world.tenant, chains);
+        self.engine.shared().chains.put(world.tenant, chains);
         ids
     }
 
@@ -247,7 +247,11 @@ async fn queues_are_routed_and_in_line_with_the_store_before_anything_is_process
             .0;
     let mut to_fast = message(device, 1);
     to_fast.queue = Some("Fast".into());
-    site.engine.pusher().push(world.tenant, to_fast).await.unwrap();
+    site.engine
+        .message_producer()
+        .push(world.tenant, to_fast)
+        .await
+        .unwrap();
     let held = |queue| -> u64 {
         (0..2)
             .map(|index| site.journal.end(Partition { queue, index }).0)
@@ -288,7 +292,7 @@ async fn a_script_that_is_switched_off_leaves_one_event_of_its_node() {
     let service = site.start(&world).await;
     let push = async |n| {
         site.engine
-            .pusher()
+            .message_producer()
             .push(world.tenant, message(device, n))
             .await
             .unwrap();

@@ -2,16 +2,16 @@
 
 pub(crate) mod ai;
 pub(crate) mod aws;
+mod client_cache;
+mod external_node;
 pub(crate) mod kafka;
 pub(crate) mod mail;
 pub(crate) mod mqtt;
 pub(crate) mod notification;
-mod outside;
 mod pairs;
 pub(crate) mod pubsub;
 pub(crate) mod rabbitmq;
 pub(crate) mod rest;
-mod shared;
 pub(crate) mod sms;
 #[cfg(test)]
 mod tests;

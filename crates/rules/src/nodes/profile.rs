@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Raises, updates and clears alarms by the alarm rules of the device's profile",

@@ -27,21 +27,21 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 pub(crate) use self::ports::{Callers, Queue};
-use crate::book::ChainRegistry;
+use crate::chain_registry::ChainRegistry;
 use crate::engine::EngineShared;
 use crate::events::{DebugLimit, EventRecorder};
 use crate::message::{MessageBody, MessageMetadata, RuleMessage};
 use crate::node::{
     ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
 };
+use crate::node_types::{self, NodeType, PREFIX};
 use crate::nodes::regex::RegexAllowance;
 use crate::originators::OriginatorCache;
-use crate::registry::{self, NodeType, PREFIX};
 use crate::script_pool::{ScriptCaller, ScriptPool};
 use crate::services::NodeServices;
 use crate::worker::effects::PendingEffects;
-use crate::worker::parts::WorkerState;
-use crate::worker::states::KeyedStates;
+use crate::worker::keyed_states::KeyedStates;
+use crate::worker::worker_state::WorkerState;
 
 /// The time at which every test begins.
 pub(crate) const NOW: i64 = 1_760_000_000_000;
@@ -202,7 +202,7 @@ impl World {
         // Those of the worker are its own, so that a test may change what nodes see.
         let (services, of_worker) = (make_services(), make_services());
         let common = Arc::new(EngineShared {
-            book: ChainRegistry::new(of_worker.clone(), debug.clone()),
+            chains: ChainRegistry::new(of_worker.clone(), debug.clone()),
             services: of_worker,
             events: debug,
         });
@@ -218,7 +218,7 @@ impl World {
             is_lane: false,
             partitions: 1,
             branches: Vec::new(),
-            feeding: Default::default(),
+            field_events: Default::default(),
             meter: UsageCounter::new(usage),
         };
         let mut world = Self {
@@ -405,7 +405,7 @@ impl World {
             chain: self.chain,
             node: self.node,
             now_ms: self.services.now_ms(),
-            parts: &mut self.parts,
+            worker_state: &mut self.parts,
         }
     }
 
@@ -443,13 +443,13 @@ impl World {
             .apply(self.parts.partition, Offset(self.applied), &effects)
             .await;
         done.unwrap();
-        self.parts.effects.settle(&*self.services.devices);
+        self.parts.effects.complete(&*self.services.devices);
     }
 }
 
 /// The type of a class.
 fn node_type(class: &str) -> &'static NodeType {
-    registry::find(&format!("{PREFIX}{class}")).unwrap_or_else(|| panic!("no node {class}"))
+    node_types::find(&format!("{PREFIX}{class}")).unwrap_or_else(|| panic!("no node {class}"))
 }
 
 /// Default configuration of a class with some fields replaced; those that are null are removed.

@@ -19,7 +19,7 @@ use super::entities::{ReplayDrafts, dry_stores};
 use super::play::{FollowUpQueue, ReplayClock};
 use super::record::ReplayRecord;
 use super::series::{DryAttributeStore, DrySeriesStore};
-use crate::book::ChainRegistry;
+use crate::chain_registry::ChainRegistry;
 use crate::engine::EngineShared;
 use crate::events::{DebugLimit, EventRecorder};
 use crate::originators::OriginatorCache;
@@ -44,7 +44,7 @@ pub(super) struct ReplaySetup {
 
 /// What a replay works with.
 pub(super) struct DryEngine {
-    pub(super) common: Arc<EngineShared>,
+    pub(super) shared: Arc<EngineShared>,
     pub(super) record: Arc<Mutex<ReplayRecord>>,
     pub(super) series: Arc<DrySeriesStore>,
     pub(super) alarms: Arc<DryAlarmStore>,
@@ -122,12 +122,12 @@ impl DryEngine {
             service_id: real.service_id.clone(),
         });
         let common = Arc::new(EngineShared {
-            book: ChainRegistry::new(services.clone(), events.clone()),
+            chains: ChainRegistry::new(services.clone(), events.clone()),
             services,
             events,
         });
         Self {
-            common,
+            shared: common,
             record,
             series,
             alarms,

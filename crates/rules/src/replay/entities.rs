@@ -69,7 +69,7 @@ pub(super) fn dry_stores(
                 }),)*
                 alarms,
                 // No node asks for it.
-                calls: real.calls.clone(),
+                rpcs: real.rpcs.clone(),
                 // Nothing that a chain does changes these.
                 dashboards: real.dashboards.clone(),
                 set_aside: real.set_aside.clone(),
@@ -77,8 +77,8 @@ pub(super) fn dry_stores(
                 audit: real.audit.clone(),
                 api_keys: real.api_keys.clone(),
                 sign_ins: real.sign_ins.clone(),
-                device_moves: real.device_moves.clone(),
-                leftovers: real.leftovers.clone(),
+                device_transfers: real.device_transfers.clone(),
+                housekeeper: real.housekeeper.clone(),
                 ota_packages: real.ota_packages.clone(),
                 ota_updates: real.ota_updates.clone(),
             }

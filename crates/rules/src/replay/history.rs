@@ -130,7 +130,7 @@ impl HistoryReader {
             hops: 0,
             moves: 0,
             callers: None,
-            fields: None,
+            previous_fields: None,
             budget: EvaluationBudget::new(),
         }))
     }

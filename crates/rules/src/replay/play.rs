@@ -21,7 +21,7 @@ use crate::engine::{EngineShared, QueueHandle};
 use crate::stats::LastFailure;
 use crate::strategy::QueueStrategy;
 use crate::worker::RuleWorker;
-use crate::worker::watch::NodeActivityLog;
+use crate::worker::node_activity::NodeActivityLog;
 
 /// Messages that one message of the history may lead to.
 const MAX_FOLLOW_UPS: usize = 1000;
@@ -101,7 +101,7 @@ pub(super) struct ReplayProgress {
 
 /// What is played, and where it is noted.
 pub(super) struct ReplayRun {
-    pub(super) common: Arc<EngineShared>,
+    pub(super) shared: Arc<EngineShared>,
     pub(super) store: Arc<dyn EffectSink>,
     pub(super) chain: RuleChainId,
     pub(super) history: HistoryReader,
@@ -188,7 +188,7 @@ impl ReplayRun {
 
     async fn go(mut self) -> Result<(), ReplayError> {
         let queue = QueueHandle::new(MAIN_QUEUE, 1, QueueStrategy::default());
-        let mut worker = RuleWorker::new(self.common.clone(), queue);
+        let mut worker = RuleWorker::new(self.shared.clone(), queue);
         worker.watch(self.watch.clone());
         let store = EffectWriter::detached(self.store.clone());
         let deadline = Instant::now() + self.max_time;

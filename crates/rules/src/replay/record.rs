@@ -61,7 +61,7 @@ impl ReplayRecord {
         for (key, value) in unpack(row.values).filter_map(Result::ok) {
             let value = value.to_value();
             let size = value.heap_bytes();
-            if row.parts.history {
+            if row.strategy.history {
                 let of = self.series.entry(row.subject).or_default();
                 let series = match of.get_mut(key) {
                     Some(series) => series,
@@ -75,7 +75,7 @@ impl ReplayRecord {
                     self.points += 1;
                 }
             }
-            if row.parts.latest {
+            if row.strategy.latest {
                 let of = self.latest.entry(row.subject).or_default();
                 let point = DataPoint { ts: row.ts, value };
                 match of.get_mut(key) {

@@ -13,9 +13,9 @@ use super::is_executed;
 use super::plan::ReplayPlan;
 use super::play::ReplayProgress;
 use super::record::ReplayRecord;
-use crate::book::TenantChains;
-use crate::registry::PREFIX;
-use crate::worker::watch::{NodeActivity, NodeActivityLog};
+use crate::chain_registry::TenantChains;
+use crate::node_types::PREFIX;
+use crate::worker::node_activity::{NodeActivity, NodeActivityLog};
 
 /// Names of series that are told apart.
 const MAX_KEYS: usize = 10_000;

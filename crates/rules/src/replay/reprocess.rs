@@ -35,8 +35,8 @@ use super::plan::times;
 use super::play::{CancelOnDrop, on_thread};
 use crate::engine::EngineShared;
 use crate::fields::{FieldLogic, ProfilePage, RegisteredField, is_profile};
-use crate::worker::fields::reach::page_of;
-use crate::worker::watch::NodeActivityLog;
+use crate::worker::fields::fan_out::page_of;
+use crate::worker::node_activity::NodeActivityLog;
 
 /// Fields that are reprocessed at the same time, each of another tenant.
 const MAX_CONCURRENT_JOBS: usize = 2;
@@ -47,7 +47,7 @@ const MAX_KNOWN_JOBS: usize = 1000;
 
 /// Reprocesses history beside an engine.
 pub struct FieldReprocessor {
-    common: Arc<EngineShared>,
+    shared: Arc<EngineShared>,
     permits: Arc<Semaphore>,
     jobs: Mutex<FieldReprocessJobs>,
 }
@@ -71,7 +71,7 @@ impl FieldReprocessor {
     /// A reprocessor beside an engine.
     pub fn new(common: Arc<EngineShared>) -> Self {
         Self {
-            common,
+            shared: common,
             permits: Arc::new(Semaphore::new(MAX_CONCURRENT_JOBS)),
             jobs: Mutex::default(),
         }
@@ -117,7 +117,7 @@ impl FieldReprocess for FieldReprocessor {
         field: &CalculatedField,
         request: ReprocessRequest,
     ) -> ServiceResult<ReprocessReport> {
-        let now = self.common.services.now_ms();
+        let now = self.shared.services.now_ms();
         let (start, end) = bounds(request, now)?;
         let draft = with_immediate_output(field)?;
         let job = Arc::new(FieldReprocessJob {
@@ -141,8 +141,8 @@ impl FieldReprocess for FieldReprocessor {
         });
         let permit = self.register_job(&job)?;
         let begun = job.progress.lock().clone();
-        let (common, work) = (Arc::clone(&self.common), Arc::clone(&job));
-        self.common.services.runtime.spawn(async move {
+        let (common, work) = (Arc::clone(&self.shared), Arc::clone(&job));
+        self.shared.services.runtime.spawn(async move {
             let _permit = permit;
             work.run(&common, draft).await;
         });
@@ -252,14 +252,14 @@ impl FieldReprocessJob {
             usage: Some(Arc::clone(&real.usage)),
         };
         let dry = DryEngine::new(real, setup);
-        let fields = dry.common.book.fields().tenant(self.tenant).await?;
+        let fields = dry.shared.chains.fields().tenant(self.tenant).await?;
         let gone = || ServiceError::not_found(format!("Calculated field with id [{id}] is not found"));
         let entry = fields.get(id).cloned().ok_or_else(gone)?;
         if let FieldLogic::Broken(problem) = &entry.kind {
             return Err(ServiceError::invalid(problem.to_string()));
         }
         let play = ReprocessRun {
-            common,
+            shared: common,
             dry: &dry,
             entry: &entry,
             bounds: (start, end),
@@ -284,11 +284,11 @@ impl FieldReprocessJob {
         self.progress.lock().entities += entities.len() as u64;
         let mut left = entities;
         while !left.is_empty() && !self.cancelled.load(Ordering::Acquire) {
-            let services = &play.dry.common.services;
+            let services = &play.dry.shared.services;
             let (sources, count) = ReprocessSources::gather(services, self.tenant, play.entry, left).await?;
             let batch = ReprocessBatch {
-                common: Arc::clone(&play.dry.common),
-                real: Arc::clone(&play.common.services),
+                shared: Arc::clone(&play.dry.shared),
+                real: Arc::clone(&play.shared.services),
                 clock: Arc::clone(&play.dry.clock),
                 pushes: Arc::clone(&play.dry.pushes),
                 watch: Arc::clone(&play.watch),
@@ -309,7 +309,7 @@ impl FieldReprocessJob {
 
 /// What all batches of a job work with.
 struct ReprocessRun<'a> {
-    common: &'a Arc<EngineShared>,
+    shared: &'a Arc<EngineShared>,
     dry: &'a DryEngine,
     entry: &'a Arc<RegisteredField>,
     bounds: (i64, i64),

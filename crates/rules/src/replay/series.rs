@@ -224,7 +224,7 @@ impl EffectSink for DrySeriesStore {
             .telemetry
             .iter()
             .for_each(|row| record.write_telemetry(row));
-        let stored = effects.attributes.iter().filter(|effect| effect.parts.stored);
+        let stored = effects.attributes.iter().filter(|effect| effect.strategy.stored);
         stored.for_each(|effect| record.write_attributes(&effect.row));
         Ok(())
     }

@@ -13,8 +13,8 @@ use fieldline_model::{EntityId, RuleChainId};
 use serde_json::{Value, json};
 
 use super::ChainReplayer;
+use crate::node_types::PREFIX;
 use crate::nodes::tests::{NOW, World, configuration};
-use crate::registry::PREFIX;
 
 const MINUTE: i64 = 60_000;
 const DAY: i64 = 24 * 60 * MINUTE;

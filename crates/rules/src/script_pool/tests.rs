@@ -10,8 +10,8 @@ use fieldline_model::{EntityId, RuleNodeId, TenantId};
 use fieldline_script::{Script, ScriptError, ScriptLang, ScriptLimits};
 use uuid::Uuid;
 
-use super::turns::{SLOW_CALL_THRESHOLD, ScriptJob, ScriptPoolLimits, ScriptScheduler};
-use super::work::ScriptTask;
+use super::scheduler::{SLOW_CALL_THRESHOLD, ScriptJob, ScriptPoolLimits, ScriptScheduler};
+use super::task::ScriptTask;
 use super::{ScriptCaller, ScriptCancelScope, ScriptPool, ScriptRefusal};
 use crate::engine::Options;
 
@@ -43,7 +43,7 @@ fn job(id: u64, tenant: TenantId) -> ScriptJob {
         id,
         tenant,
         owner: tenant.into(),
-        turn: Uuid::from_u128(id.into()),
+        order_key: Uuid::from_u128(id.into()),
         scope: 0,
         bytes: 1,
         is_test: false,
@@ -143,7 +143,7 @@ fn calls_about_one_originator_keep_their_order_and_others_pass() {
     let tenant = TenantId::new();
     let now = Instant::now();
     let of = |id, turn| ScriptJob {
-        turn: Uuid::from_u128(turn),
+        order_key: Uuid::from_u128(turn),
         ..job(id, tenant)
     };
     for (id, turn) in [(1, 7), (2, 7), (3, 8), (4, 7)] {

@@ -13,8 +13,8 @@ use rustix::thread::Pid;
 use tracing::{error, warn};
 
 use super::SwitchOffListener;
-use super::turns::{ScriptJob, ScriptPoolLimits, ScriptScheduler};
-use super::work::ScriptRefusal;
+use super::scheduler::{ScriptJob, ScriptPoolLimits, ScriptScheduler};
+use super::task::ScriptRefusal;
 use crate::script_ledger::ScriptLedger;
 
 /// Threads that may be abandoned at the same time. Further calls that do not stop keep the thread they have.
@@ -34,12 +34,12 @@ struct ScriptThread {
 }
 
 struct ScriptPoolState {
-    turns: ScriptScheduler,
+    scheduler: ScriptScheduler,
     slots: HashMap<u64, ScriptThread>,
     /// Abandoned calls that have not returned, by their threads.
     abandoned: FxHashMap<u64, (TenantId, EntityId)>,
     /// What does not run because a call of it was abandoned, until it has returned and the time is over.
-    off: FxHashMap<EntityId, Option<Instant>>,
+    switched_off: FxHashMap<EntityId, Option<Instant>>,
     sleeping: usize,
     next_slot: u64,
 }
@@ -68,10 +68,10 @@ impl ScriptPoolShared {
     ) -> Arc<Self> {
         let shared = Arc::new(Self {
             state: Mutex::new(ScriptPoolState {
-                turns: ScriptScheduler::new(bounds),
+                scheduler: ScriptScheduler::new(bounds),
                 slots: HashMap::new(),
                 abandoned: FxHashMap::default(),
-                off: FxHashMap::default(),
+                switched_off: FxHashMap::default(),
                 sleeping: 0,
                 next_slot: 0,
             }),
@@ -127,7 +127,7 @@ impl ScriptPoolShared {
             let pushed = if !job.is_test && state.is_off(owner) {
                 Err(Box::new((job, ScriptRefusal::SwitchedOff)))
             } else {
-                state.turns.push(job)
+                state.scheduler.push(job)
             };
             if pushed.is_ok() && state.sleeping > 0 {
                 self.wakes.notify_one();
@@ -179,7 +179,7 @@ impl ScriptPoolShared {
                 return None;
             }
             let now = Instant::now();
-            if let Some(job) = state.turns.pick(now) {
+            if let Some(job) = state.scheduler.pick(now) {
                 let slot = state.slots.get_mut(&number)?;
                 // Nothing that was meant for an earlier call ends this one.
                 slot.interrupt.clear();
@@ -210,8 +210,8 @@ impl ScriptPoolShared {
             state.finish_abandoned(job.tenant, job.owner, now + self.limits.blocked_for, now);
             return true;
         }
-        state.turns.finish(job, used, now);
-        if state.sleeping > 0 && state.turns.sizes().0 > 0 {
+        state.scheduler.finish(job, used, now);
+        if state.sleeping > 0 && state.scheduler.sizes().0 > 0 {
             // Its tenant may have been the only one that waits, and could not have more threads.
             self.wakes.notify_one();
         }
@@ -221,8 +221,8 @@ impl ScriptPoolShared {
     /// Lets what belongs to somebody run again.
     pub(super) fn switch_on(&self, owner: EntityId) {
         let mut state = self.state.lock();
-        if state.off.get(&owner).is_some_and(Option::is_some) {
-            state.off.remove(&owner);
+        if state.switched_off.get(&owner).is_some_and(Option::is_some) {
+            state.switched_off.remove(&owner);
         }
     }
 
@@ -242,7 +242,7 @@ impl ScriptPoolShared {
                     slot.interrupt.set();
                 }
             }
-            state.turns.remove(tenant, is_meant)
+            state.scheduler.remove(tenant, is_meant)
         };
         for job in removed {
             job.work.refuse(ScriptRefusal::Ended(why));
@@ -256,7 +256,7 @@ impl ScriptPoolShared {
             for slot in state.slots.values() {
                 slot.interrupt.set();
             }
-            state.turns.remove(None, |_| true)
+            state.scheduler.remove(None, |_| true)
         };
         self.wakes.notify_all();
         self.ends.notify_all();
@@ -287,9 +287,11 @@ impl ScriptPoolShared {
     /// Threads whose calls are over their time, those calls, and whether each thread is to be replaced.
     fn collect_late_calls(&self, state: &mut ScriptPoolState) -> Vec<(u64, u64, bool)> {
         let now = Instant::now();
-        state.turns.prune(now);
-        state.off.retain(|_, until| until.is_none_or(|until| now < until));
-        let (waiting, running) = state.turns.sizes();
+        state.scheduler.prune(now);
+        state
+            .switched_off
+            .retain(|_, until| until.is_none_or(|until| now < until));
+        let (waiting, running) = state.scheduler.sizes();
         metrics::gauge!("fieldline_script_calls_waiting").set(waiting as f64);
         metrics::gauge!("fieldline_script_calls_running").set(running as f64);
         metrics::gauge!("fieldline_script_threads_abandoned").set(state.abandoned.len() as f64);
@@ -326,9 +328,9 @@ impl ScriptPoolShared {
             slot.is_hopeless = true;
             slot.interrupt.set();
             if !job.is_test {
-                state.off.insert(job.owner, None);
+                state.switched_off.insert(job.owner, None);
             }
-            let waited = state.turns.abandon(job.id, Instant::now());
+            let waited = state.scheduler.abandon(job.id, Instant::now());
             if replaces {
                 state.slots.remove(&number);
                 state.abandoned.insert(number, (job.tenant, job.owner));
@@ -357,16 +359,16 @@ impl ScriptPoolShared {
 
 impl ScriptPoolState {
     fn is_off(&self, owner: EntityId) -> bool {
-        self.off
+        self.switched_off
             .get(&owner)
             .is_some_and(|until| until.is_none_or(|until| Instant::now() < until))
     }
 
     /// A call that was given up has returned after all.
     fn finish_abandoned(&mut self, tenant: TenantId, owner: EntityId, off_until: Instant, now: Instant) {
-        if let Some(until) = self.off.get_mut(&owner) {
+        if let Some(until) = self.switched_off.get_mut(&owner) {
             *until = Some(off_until);
         }
-        self.turns.finish_abandoned(tenant, now);
+        self.scheduler.finish_abandoned(tenant, now);
     }
 }

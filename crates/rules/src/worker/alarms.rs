@@ -1,7 +1,7 @@
 //! Alarm rules on a worker: values are gathered, rules evaluated, and what they say is done with alarms.
 
 mod actions;
-mod told;
+mod trigger;
 mod values;
 
 use std::cell::RefCell;
@@ -16,13 +16,13 @@ use fieldline_script::Script;
 use uuid::Uuid;
 
 use self::actions::AlarmActionContext;
-pub(super) use self::told::AlarmTrigger;
-use self::told::alarm_trigger_of;
+pub(super) use self::trigger::AlarmTrigger;
+use self::trigger::alarm_trigger_of;
 use self::values::{AlarmInputValues, WorkerAlarmValues};
 use super::RuleWorker;
+use super::batch::kept_hash;
 use super::field_calls::{FieldEvaluation, FieldScriptCall, FieldScriptRunner};
 use super::fields::FieldDebugEvent;
-use super::pack::kept_hash;
 use super::walk::{MessageHandle, NodeRef, WalkTask};
 use crate::alarm_rules::{
     AlarmRuleEvent, AlarmRuleOutcome, AlarmRuleSet, AlarmRuleState, RuleSetForm, evaluate,
@@ -65,7 +65,7 @@ pub(super) struct AlarmFieldEvaluation {
     rules: Arc<AlarmRuleSet>,
     state: AlarmRuleState,
     is_new: bool,
-    told: AlarmTrigger,
+    trigger: AlarmTrigger,
     values: AlarmInputValues,
     msg: RuleMessage,
     out: AlarmDestination,
@@ -74,8 +74,8 @@ pub(super) struct AlarmFieldEvaluation {
 impl AlarmFieldEvaluation {
     /// Evaluates the rules, on the thread that runs scripts.
     pub(super) fn evaluate(&mut self, scripts: &mut FieldScriptRunner<'_>, now: i64) -> AlarmRuleOutcome {
-        let (changes, removed) = self.told.news(&self.rules);
-        let Some(event) = self.told.event(&changes, &removed) else {
+        let (changes, removed) = self.trigger.input_changes(&self.rules);
+        let Some(event) = self.trigger.event(&changes, &removed) else {
             return AlarmRuleOutcome::default();
         };
         let seen = WorkerAlarmValues {
@@ -111,7 +111,7 @@ impl RuleWorker {
             moves.push(WalkTask::Leave(msg, place, ConnectionLabel::SUCCESS));
             return Ok(());
         };
-        if !self.parts.owns(subject) {
+        if !self.state.owns(subject) {
             moves.push(WalkTask::Answer(
                 NodeResult::Home(msg),
                 Some(place),
@@ -125,7 +125,7 @@ impl RuleWorker {
         };
         let key = StateKey {
             subject,
-            keeper: place.node().map_or(Uuid::nil(), |node| node.id.0),
+            owner: place.node().map_or(Uuid::nil(), |node| node.id.0),
             number: 0,
         };
         // It goes on after the messages about its alarms.
@@ -157,14 +157,14 @@ impl RuleWorker {
         store: &EffectWriter,
         moves: &mut Vec<WalkTask>,
     ) -> Result<(), IngestShutdown> {
-        self.parts.set_state(key.clone(), None, &value);
+        self.state.set_state(key.clone(), None, &value);
         let originator = self.find(key.subject, store).await?;
         let rules = originator
             .as_ref()
             .and_then(|found| found.profile.as_ref()?.alarm_rules())
             .cloned();
         let (Some(originator), Some(rules)) = (originator, rules) else {
-            self.parts.clear_state(&key);
+            self.state.clear_state(&key);
             self.end(ticket, None);
             return Ok(());
         };
@@ -223,13 +223,13 @@ impl RuleWorker {
         store: &EffectWriter,
         moves: &mut Vec<WalkTask>,
     ) -> Result<(), IngestShutdown> {
-        let (changes, removed) = told.news(rules);
+        let (changes, removed) = told.input_changes(rules);
         let Some(event) = told.event(&changes, &removed) else {
             return Ok(());
         };
         let now = self.now_ms();
         let kept = self
-            .parts
+            .state
             .states
             .peek(&key)
             .and_then(|bytes| AlarmRuleState::decode(bytes).ok());
@@ -241,7 +241,7 @@ impl RuleWorker {
         let covered = match &event {
             // Fields drop what comes later than what is stored, and have to see it.
             AlarmRuleEvent::Update(changes) => {
-                rules.form() == RuleSetForm::DeviceProfile && rules.needs().len() <= changes.len()
+                rules.form() == RuleSetForm::DeviceProfile && rules.inputs().len() <= changes.len()
             }
             _ => false,
         };
@@ -256,7 +256,7 @@ impl RuleWorker {
             && let AlarmDestination::Chain(entry) = out
         {
             let call = FieldScriptCall {
-                ticket,
+                handle: ticket,
                 key,
                 entry: entry.clone(),
             };
@@ -265,7 +265,7 @@ impl RuleWorker {
                 rules: rules.clone(),
                 state,
                 is_new,
-                told,
+                trigger: told,
                 values,
                 msg: msg.clone(),
                 out: out.clone(),
@@ -280,7 +280,7 @@ impl RuleWorker {
         };
         let outcome = evaluate(rules, &mut state, &event, &seen, now);
         let case = AlarmActionContext {
-            ticket,
+            handle: ticket,
             key: &key,
             rules,
             msg,
@@ -301,12 +301,12 @@ impl RuleWorker {
         store: &EffectWriter,
         moves: &mut Vec<WalkTask>,
     ) -> Result<(), IngestShutdown> {
-        if !case.is_new && self.parts.states.peek(&key).is_none() {
+        if !case.is_new && self.state.states.peek(&key).is_none() {
             // The entity or the partition has gone meanwhile.
             return Ok(());
         }
         let case_of = AlarmActionContext {
-            ticket,
+            handle: ticket,
             key: &key,
             rules: &case.rules,
             msg: &case.msg,
@@ -314,7 +314,7 @@ impl RuleWorker {
         };
         let about = EvaluationFlags {
             is_new: case.is_new,
-            is_timer: matches!(case.told, AlarmTrigger::Timer),
+            is_timer: matches!(case.trigger, AlarmTrigger::Timer),
         };
         self.finish_rules(&case_of, (case.state, about), &case.values, outcome, store, moves)
             .await
@@ -337,7 +337,7 @@ impl RuleWorker {
             }
             AlarmDestination::Node(_) => {
                 if let Some(error) = &outcome.error {
-                    self.common
+                    self.shared
                         .events
                         .error(subject.tenant, subject.entity, "alarm rules", &error.message);
                 }
@@ -351,11 +351,11 @@ impl RuleWorker {
         if outcome.changed || about.is_new || !outcome.actions.is_empty() {
             let mut bytes = Vec::new();
             state.encode(&mut bytes);
-            self.parts.set_state(case.key.clone(), outcome.next_check, &bytes);
+            self.state.set_state(case.key.clone(), outcome.next_check, &bytes);
         } else if outcome.next_check.is_some() || about.is_timer {
             let mut bytes = Vec::new();
             state.encode(&mut bytes);
-            self.parts.states.schedule(case.key, outcome.next_check, &bytes);
+            self.state.states.schedule(case.key, outcome.next_check, &bytes);
         }
         Ok(())
     }
@@ -383,7 +383,7 @@ impl RuleWorker {
             return;
         }
         let arguments: serde_json::Map<String, serde_json::Value> = rules
-            .needs()
+            .inputs()
             .iter()
             .zip(&values.0)
             .filter_map(|(need, value)| {

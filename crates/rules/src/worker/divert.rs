@@ -12,10 +12,10 @@ use fieldline_model::{EntityKey, TenantId};
 use tracing::warn;
 
 use super::RuleWorker;
-use super::build::message_id;
-use super::late::{self, LateNote};
-use super::pack::MessageOrigin;
+use super::batch::MessageOrigin;
+use super::late_messages::{self, LateNote};
 use super::rounds::MAX_SUSPENDED;
+use super::submit::message_id;
 use super::waits::TOO_MANY_WAITING_ERROR;
 use super::walk::{DETACHED, MessageHandle, NodeRef};
 use crate::engine::QueueRole;
@@ -62,12 +62,12 @@ impl RuleWorker {
     }
 
     /// Whether a message of the pack may leave it, as far as is known without its record.
-    pub(super) fn may_leave(&self, ticket: MessageHandle) -> bool {
+    pub(super) fn may_divert(&self, ticket: MessageHandle) -> bool {
         self.lanes().is_some()
-            && !self.refuses_to_leave
-            && ticket.pack != DETACHED
-            && self.pack.is_current(ticket)
-            && self.pack.may_leave(ticket.entry)
+            && !self.is_diverting_stopped
+            && ticket.batch != DETACHED
+            && self.batch.is_current(ticket)
+            && self.batch.may_divert(ticket.entry)
     }
 
     /// Whether a message leaves the pack before it is tried, because its tenant is slow or takes more than its share.
@@ -95,7 +95,7 @@ impl RuleWorker {
         }
         // What was on its way when the program ended is known to take long.
         let is_slow = delivered.is_none() || lanes.is_slow(tenant);
-        is_slow && !self.refuses_to_leave && self.can_leave(index, delivered)
+        is_slow && !self.is_diverting_stopped && self.can_divert(index, delivered)
     }
 
     /// A tenant whose messages take much time each, and together more than its share, is slow if others wait behind it.
@@ -111,18 +111,18 @@ impl RuleWorker {
         }
         let others = delivered.readable.iter().map(|(_, record)| record.subject.tenant);
         if let Some(other) = others.into_iter().find(|other| *other != tenant) {
-            self.shares.sees(other);
+            self.shares.mark_present(other);
         }
-        self.look_behind(tenant, delivered);
+        self.note_waiting_tenants(tenant, delivered);
         if !self.shares.is_alone() {
             self.mark(tenant);
         }
     }
 
     /// Notes that there are others, where they wait behind what was delivered.
-    fn look_behind(&mut self, tenant: TenantId, delivered: &DeliveredBatch<'_>) {
+    fn note_waiting_tenants(&mut self, tenant: TenantId, delivered: &DeliveredBatch<'_>) {
         if delivered.waits.has_others(tenant) {
-            self.shares.sees(ANY_OTHER_TENANT);
+            self.shares.mark_present(ANY_OTHER_TENANT);
         }
     }
 
@@ -134,7 +134,7 @@ impl RuleWorker {
 
     /// Whether the record of a message can be read again elsewhere. What belongs to this partition stays: a message that has
     /// come home, and what fields are told.
-    fn can_leave(&self, index: u32, delivered: Option<&DeliveredBatch<'_>>) -> bool {
+    fn can_divert(&self, index: u32, delivered: Option<&DeliveredBatch<'_>>) -> bool {
         let Some(record) = self.record_of(index, delivered) else {
             return false;
         };
@@ -150,10 +150,10 @@ impl RuleWorker {
     }
 
     /// Notes a message that belongs to this partition, and where it has come home to.
-    pub(super) fn note_what_stays(&mut self, index: u32, message: &QueueMessage) {
+    pub(super) fn pin_local_message(&mut self, index: u32, message: &QueueMessage) {
         match &message.from {
-            Some((node, label)) if label.is_empty() => self.pack.pin(index, Some(*node)),
-            None if message.msg_type.name() == FIELD_MESSAGE => self.pack.pin(index, None),
+            Some((node, label)) if label.is_empty() => self.batch.pin(index, Some(*node)),
+            None if message.msg_type.name() == FIELD_MESSAGE => self.batch.pin(index, None),
             _ => {}
         }
     }
@@ -163,7 +163,7 @@ impl RuleWorker {
         index: u32,
         delivered: Option<&'a DeliveredBatch<'_>>,
     ) -> Option<JournalRecord<'a>> {
-        let origin = self.pack.entries.get(index as usize)?.origin;
+        let origin = self.batch.entries.get(index as usize)?.origin;
         match delivered {
             Some(delivered) => Some(delivered.readable.get(origin.record as usize)?.1),
             None => self.noted(origin).map(|noted| noted.record),
@@ -172,7 +172,7 @@ impl RuleWorker {
 
     /// The record of a message that has come due as a note.
     fn noted(&self, origin: MessageOrigin) -> Option<DivertedRecord<'_>> {
-        match late::read(&self.due.get(origin.record as usize)?.1) {
+        match late_messages::read(&self.due.get(origin.record as usize)?.1) {
             Some(LateNote::Record(diverted)) => Some(diverted),
             _ => None,
         }
@@ -180,17 +180,18 @@ impl RuleWorker {
 
     /// A message leaves the pack, with all that it waits for; what it has done so far, it does again.
     pub(super) fn divert_message(&mut self, index: u32) {
-        self.suspended.cut_one((self.pack.number_of(index), index));
-        self.pack.divert(index);
+        self.suspended
+            .cancel_message((self.batch.number_of(index), index));
+        self.batch.divert(index);
     }
 
     /// Ends a message that cannot go on where it is: it leaves the pack where it may, else it has failed.
     pub(super) fn drop_walk(&mut self, ticket: MessageHandle, tenant: TenantId, error: &str) {
         self.mark(tenant);
-        self.is_cut = true;
-        if self.may_leave(ticket) {
+        self.is_walk_cancelled = true;
+        if self.may_divert(ticket) {
             self.divert_message(ticket.entry);
-        } else if self.pack.is_current(ticket) {
+        } else if self.batch.is_current(ticket) {
             self.abort(ticket, error);
         } else {
             let entity = tenant.into();
@@ -212,12 +213,12 @@ impl RuleWorker {
         let Some(before) = Instant::now().checked_sub(patience) else {
             return;
         };
-        let pack = &self.pack;
+        let pack = &self.batch;
         let overdue = self
             .suspended
             .overdue(before, |ticket| pack.is_under_way(*ticket));
         if let (Some(late), Some(delivered)) = (overdue.first(), delivered) {
-            self.look_behind(late.tenant, delivered);
+            self.note_waiting_tenants(late.tenant, delivered);
         }
         if self.shares.is_alone() {
             return;
@@ -228,35 +229,35 @@ impl RuleWorker {
                 continue;
             }
             // What fields have taken in comes to its end by itself: done again, it would be told to them twice.
-            let goes_on = strategy.keeps_late() && (late.fields || !self.may_leave(late.ticket));
+            let goes_on = strategy.keeps_late() && (late.fields || !self.may_divert(late.handle));
             if goes_on {
-                self.let_go(late.ticket.entry, delivered);
-            } else if self.may_leave(late.ticket) {
-                self.divert_message(late.ticket.entry);
+                self.detach_message(late.handle.entry, delivered);
+            } else if self.may_divert(late.handle) {
+                self.divert_message(late.handle.entry);
             }
         }
     }
 
     /// Makes room where more wait than may: whoever has most of them waiting gives way.
-    pub(super) fn relieve(&mut self) {
+    pub(super) fn shed_waits(&mut self) {
         let Some(tenant) = self.suspended.most() else {
             return;
         };
         warn!(%tenant, queue = %self.queue.name, "too many messages wait, those of one tenant give way");
         self.mark(tenant);
         for ticket in self.suspended.tickets_of(tenant) {
-            if !self.pack.is_under_way(ticket) {
+            if !self.batch.is_under_way(ticket) {
                 continue;
             }
-            if self.may_leave(ticket) {
+            if self.may_divert(ticket) {
                 self.divert_message(ticket.entry);
-            } else if self.pack.is_current(ticket) {
+            } else if self.batch.is_current(ticket) {
                 self.abort(ticket, TOO_MANY_WAITING_ERROR);
             }
         }
         // What is left has been acknowledged already, or goes on in the background.
         let before = self.suspended.of(tenant);
-        self.suspended.cut(|_, of| of == tenant);
+        self.suspended.cancel(|_, of| of == tenant);
         let entity = tenant.into();
         for _ in self.suspended.of(tenant)..before {
             self.give_up(EntityKey { tenant, entity }, TOO_MANY_WAITING_ERROR);
@@ -282,26 +283,27 @@ impl RuleWorker {
             let Some(subject) = self.subject_of(*index, delivered) else {
                 continue;
             };
-            if !self.pack.is_unsuccessful(*index) {
+            if !self.batch.is_unsuccessful(*index) {
                 continue;
             }
             self.mark(subject.tenant);
-            if !self.refuses_to_leave && self.can_leave(*index, delivered) {
+            if !self.is_diverting_stopped && self.can_divert(*index, delivered) {
                 self.divert_message(*index);
             } else if tries >= MAX_TRIES {
                 self.give_up(
                     subject,
                     "it has failed again and again where it cannot leave its queue",
                 );
-                self.pack.give_up_one(*index);
+                self.batch.give_up_one(*index);
             } else {
                 stays = true;
             }
         }
         self.flush_leaving(delivered).await;
         // What has succeeded is not done again because another one's message has failed.
-        let is_left =
-            |index: &u32| self.pack.outcome(*index) != MessageOutcome::Done && !self.pack.is_given_up(*index);
+        let is_left = |index: &u32| {
+            self.batch.outcome(*index) != MessageOutcome::Done && !self.batch.is_given_up(*index)
+        };
         let left = again.into_iter().filter(is_left).collect();
         (left, if stays { pause } else { Duration::ZERO })
     }
@@ -309,7 +311,7 @@ impl RuleWorker {
     /// Appends what has left the pack to its lanes, and waits until it is durable. What the journal does not take comes back
     /// into the pack, which is then left by nothing more.
     pub(super) async fn flush_leaving(&mut self, delivered: Option<&DeliveredBatch<'_>>) {
-        if self.pack.leaving.is_empty() {
+        if self.batch.leaving.is_empty() {
             return;
         }
         let QueueRole::Shared(lanes) = self.queue.role.clone() else {
@@ -319,7 +321,7 @@ impl RuleWorker {
         let patience = self.queue.strategy.read().timeout;
         let mut batches = Vec::new();
         let mut appends: Vec<(LaneBatch, Option<AppendFuture>)> = Vec::new();
-        for index in std::mem::take(&mut self.pack.leaving) {
+        for index in std::mem::take(&mut self.batch.leaving) {
             self.encode_leaving(index, delivered, &lanes, &mut batches);
             let full = batches
                 .iter()
@@ -345,10 +347,10 @@ impl RuleWorker {
                 metrics::counter!("fieldline_rules_diverted_total").increment(messages);
                 continue;
             }
-            self.refuses_to_leave = true;
+            self.is_diverting_stopped = true;
             for (index, bytes) in batch.entries {
                 lanes.release(batch.tenant, bytes);
-                self.pack.come_back(index);
+                self.batch.reinstate(index);
             }
         }
     }
@@ -361,14 +363,14 @@ impl RuleWorker {
         batches: &mut Vec<LaneBatch>,
     ) {
         let Some(diverted) = self.diverted(index, delivered) else {
-            self.pack.come_back(index);
-            self.refuses_to_leave = true;
+            self.batch.reinstate(index);
+            self.is_diverting_stopped = true;
             return;
         };
         let (subject, bytes) = (diverted.record.subject, diverted.body_len() as u64);
         if !lanes.try_reserve(subject.tenant, bytes) {
             self.give_up(subject, "too many messages of the tenant wait in its slow lane");
-            self.pack.give_up_one(index);
+            self.batch.give_up_one(index);
             return;
         }
         let at = batches.iter().position(|batch| batch.tenant == subject.tenant);
@@ -392,7 +394,7 @@ impl RuleWorker {
         index: u32,
         delivered: Option<&'a DeliveredBatch<'_>>,
     ) -> Option<DivertedRecord<'a>> {
-        let origin = self.pack.entries.get(index as usize)?.origin;
+        let origin = self.batch.entries.get(index as usize)?.origin;
         let Some(delivered) = delivered else {
             return Some(DivertedRecord {
                 queue: &self.queue.name,
@@ -424,11 +426,11 @@ impl RuleWorker {
     /// Whether a message has come home to this node, and goes on in its tenant's lane from there.
     pub(super) fn goes_on_in_lane(&self, ticket: MessageHandle, place: &NodeRef, msg: &RuleMessage) -> bool {
         let node = place.node().map(|node| node.id);
-        ticket.pack != DETACHED
+        ticket.batch != DETACHED
             && node.is_some()
             && self.lanes().is_some_and(|lanes| lanes.is_slow(msg.tenant))
-            && self.pack.is_current(ticket)
-            && self.pack.home_of(ticket.entry) == node
+            && self.batch.is_current(ticket)
+            && self.batch.home_of(ticket.entry) == node
     }
 
     /// Sends a message that leaves a node to its tenant's lane, where it goes on.
@@ -468,7 +470,7 @@ impl RuleWorker {
         let Some(count) = count else { return };
         let error = format!("A message was given up: {reason}; {count} so far");
         warn!(tenant = %subject.tenant, entity = %subject.entity, reason, count, "gave messages of a tenant up");
-        self.common
+        self.shared
             .events
             .error(subject.tenant, subject.entity, "slowLane", &error);
     }
@@ -478,7 +480,7 @@ impl RuleWorker {
         self.shares.rest();
         let measured = self.shares.take_measured();
         if let Some(lanes) = self.shared_lanes() {
-            let ledger = self.common.services.scripts.ledger();
+            let ledger = self.shared.services.scripts.ledger();
             for (tenant, time) in measured {
                 lanes.note(tenant, |counts| counts.inline += time);
                 ledger.note_inline(tenant, time);

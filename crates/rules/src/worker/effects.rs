@@ -25,7 +25,7 @@ pub struct TelemetryValues {
     /// For how long they are kept; 0 for ever.
     pub ttl_seconds: u32,
     /// What is done with them.
-    pub parts: TelemetrySaveStrategy,
+    pub strategy: TelemetrySaveStrategy,
     /// Packed as in [`fieldline_model::kv`].
     pub values: Bytes,
 }
@@ -40,7 +40,7 @@ pub struct AttributeValues {
     /// When they were set, milliseconds.
     pub ts: i64,
     /// What is done with them.
-    pub parts: AttributeSaveStrategy,
+    pub strategy: AttributeSaveStrategy,
     /// Packed as in [`fieldline_model::kv`].
     pub values: Bytes,
 }
@@ -136,7 +136,7 @@ impl PendingEffects {
                     subject: of.subject,
                     ts: of.ts,
                     ttl_seconds: of.ttl_seconds,
-                    parts: of.parts,
+                    strategy: of.strategy,
                     values: &of.values,
                 })
                 .collect(),
@@ -150,7 +150,7 @@ impl PendingEffects {
                         ts: of.ts,
                         values: &of.values,
                     },
-                    parts: of.parts,
+                    strategy: of.strategy,
                 })
                 .collect(),
             states,
@@ -158,7 +158,7 @@ impl PendingEffects {
     }
 
     /// Forgets them: they are applied. Devices are told.
-    pub fn settle(&mut self, devices: &dyn DeviceLink) {
+    pub fn complete(&mut self, devices: &dyn DeviceLink) {
         for (subject, scope, values) in self.updates.drain(..) {
             devices.attributes_changed(subject, scope, AttributeUpdate::Saved(values));
         }

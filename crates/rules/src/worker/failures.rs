@@ -9,24 +9,24 @@ use crate::stats::LastFailure;
 impl RuleWorker {
     pub(super) fn ticket(&self, entry: u32) -> MessageHandle {
         MessageHandle {
-            pack: self.pack.number_of(entry),
+            batch: self.batch.number_of(entry),
             entry,
-            partition: self.parts.partition,
+            partition: self.state.partition,
             home: self.lane.home_of(entry),
         }
     }
 
     pub(super) fn begin(&mut self, ticket: MessageHandle) {
-        if self.pack.is_current(ticket) {
-            self.pack.begin_of(ticket.entry);
+        if self.batch.is_current(ticket) {
+            self.batch.begin_of(ticket.entry);
         } else {
             self.late.begin(ticket);
         }
     }
 
     pub(super) fn end(&mut self, ticket: MessageHandle, failure: Option<LastFailure>) {
-        if self.pack.is_current(ticket) {
-            self.pack.end_of(ticket.entry, failure);
+        if self.batch.is_current(ticket) {
+            self.batch.end_of(ticket.entry, failure);
         } else {
             self.end_of_late(ticket);
         }
@@ -43,8 +43,8 @@ impl RuleWorker {
     }
 
     pub(super) fn note_failure(&self, place: &NodeRef, error: &str) {
-        if let Some(watch) = &self.watch {
-            watch.lock().failed(place, error);
+        if let Some(watch) = &self.node_activity {
+            watch.lock().count_failure(place, error);
         }
     }
 
@@ -52,7 +52,7 @@ impl RuleWorker {
         let error = "the rule node has panicked";
         if let Some((place, node)) = place.and_then(|place| Some((place, place.node()?))) {
             tracing::error!(chain = %place.chain.name, node = %node.name, error);
-            self.common.events.error(tenant, node.id.into(), "onMsg", error);
+            self.shared.events.error(tenant, node.id.into(), "onMsg", error);
             self.note_failure(place, error);
         }
         metrics::counter!("fieldline_rules_panics_total").increment(1);
@@ -62,13 +62,13 @@ impl RuleWorker {
     /// Gives a message up, with all that it has become so far.
     pub(super) fn abort(&mut self, ticket: MessageHandle, error: &str) {
         tracing::warn!(error, "gave a message of a rule chain up");
-        if self.pack.is_current(ticket) {
+        if self.batch.is_current(ticket) {
             let failure = LastFailure {
                 chain: String::new(),
                 node: String::new(),
                 error: error.to_owned(),
             };
-            self.pack.abort(ticket.entry, failure);
+            self.batch.abort(ticket.entry, failure);
         } else {
             self.end_late(ticket);
         }
@@ -77,7 +77,7 @@ impl RuleWorker {
     /// The same where alarm rules or calculated fields have panicked.
     pub(super) fn abort_panicked(&mut self, ticket: MessageHandle) {
         metrics::counter!("fieldline_rules_panics_total").increment(1);
-        self.parts.branches.clear();
+        self.state.branches.clear();
         self.abort(ticket, "alarm rules or calculated fields have panicked");
     }
 }

@@ -36,11 +36,11 @@ const MAX_DEFERRED_EVENTS_PER_TENANT: usize = 1024;
 
 /// News that wait until the script of a field has ended.
 struct DeferredFieldEvent {
-    ticket: MessageHandle,
+    handle: MessageHandle,
     entry: CalculatedFieldId,
     subject: EntityKey,
     originator: Arc<Originator>,
-    news: FieldEvent,
+    event: FieldEvent,
 }
 
 /// Fields of entities whose scripts run, with what waits for each.
@@ -91,7 +91,7 @@ impl RunningFieldScripts {
 /// A call of a field's scripts.
 #[derive(Clone)]
 pub(super) struct FieldScriptCall {
-    pub(super) ticket: MessageHandle,
+    pub(super) handle: MessageHandle,
     pub(super) key: StateKey,
     pub(super) entry: Arc<RegisteredField>,
 }
@@ -101,7 +101,7 @@ pub(super) struct ValueFieldEvaluation {
     pub(super) field: Arc<CompiledField>,
     pub(super) state: CalculatedFieldState,
     pub(super) originator: Arc<Originator>,
-    pub(super) news: FieldEvent,
+    pub(super) event: FieldEvent,
 }
 
 /// What is evaluated.
@@ -161,11 +161,11 @@ impl RuleWorker {
         moves: &mut Vec<WalkTask>,
     ) -> Result<(), IngestShutdown> {
         let tenant = call.key.subject.tenant;
-        let may_call = self.parts.meter.allows(tenant, ApiFeature::Tbel);
+        let may_call = self.state.meter.allows(tenant, ApiFeature::Tbel);
         let caller = ScriptCaller {
             tenant,
             owner: call.entry.id.into(),
-            turn: call.key.subject.entity.id,
+            order_key: call.key.subject.entity.id,
             scope: ScriptCancelScope::NONE,
         };
         let (now, bytes) = (self.now_ms(), case.bytes());
@@ -193,8 +193,8 @@ impl RuleWorker {
                     },
                 }
             };
-        let pool = self.common.services.scripts.clone();
-        if self.watch.is_some() {
+        let pool = self.shared.services.scripts.clone();
+        if self.node_activity.is_some() {
             let (answer, answered) = oneshot::channel();
             pool.submit(caller, bytes, case, work, move |result| {
                 // Whoever asked may be gone.
@@ -206,15 +206,15 @@ impl RuleWorker {
             };
         }
         self.field_calls.running.entry(call.key.clone()).or_default();
-        self.begin(call.ticket);
+        self.begin(call.handle);
         let outbox = self.outbox.clone();
         self.suspended
-            .add((call.ticket, tenant), WaitKind::Field, |number| {
+            .add((call.handle, tenant), WaitKind::Field, |number| {
                 pool.submit(caller, bytes, case, work, move |result| {
                     let resumed = WaitCompletion {
-                        ticket: call.ticket,
+                        handle: call.handle,
                         number,
-                        back: WaitResult::Field(Box::new(back(call, result))),
+                        result: WaitResult::Field(Box::new(back(call, result))),
                         place: None,
                         tenant,
                     };
@@ -245,11 +245,11 @@ impl RuleWorker {
             return;
         }
         let told = DeferredFieldEvent {
-            ticket,
+            handle: ticket,
             entry: entry.id,
             subject: key.subject,
             originator: originator.clone(),
-            news: news.clone(),
+            event: news.clone(),
         };
         self.field_calls.push(key, told);
         self.suspended.note_waiter(ticket, tenant, WaitKind::Field);
@@ -263,8 +263,8 @@ impl RuleWorker {
         store: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
         let mut back = back;
-        back.call.ticket = self.or_detached(back.call.ticket);
-        let (ticket, key) = (back.call.ticket, back.call.key.clone());
+        back.call.handle = self.or_detached(back.call.handle);
+        let (ticket, key) = (back.call.handle, back.call.key.clone());
         let mut waiting = self.field_calls.running.remove(&key).unwrap_or_default();
         let mut moves = Vec::new();
         let done = self.finish_field(back, store, &mut moves);
@@ -276,17 +276,17 @@ impl RuleWorker {
             self.field_calls.settle(key.subject.tenant);
             let mut moves = Vec::new();
             let DeferredFieldEvent {
-                ticket,
+                handle: ticket,
                 entry,
                 subject,
                 originator,
-                news,
+                event: news,
             } = told;
             let ticket = self.or_detached(ticket);
-            self.parts.record = self.open_record(ticket);
+            self.state.record = self.open_record(ticket);
             self.refresh_fields(subject.tenant, store).await?;
             // It may have been edited or deleted while the news waited.
-            let fields = self.parts.feeding.of(subject.tenant);
+            let fields = self.state.field_events.of(subject.tenant);
             let Some(entry) = fields.and_then(|fields| fields.get(entry)).cloned() else {
                 self.fields_done(ticket, Ok(Ok(())), moves, store).await?;
                 continue;
@@ -306,11 +306,11 @@ impl RuleWorker {
     /// The ticket of a message, or that of nobody's where the message does not wait for it any more: what a field has taken in
     /// leads to what it leads to all the same.
     fn or_detached(&self, ticket: MessageHandle) -> MessageHandle {
-        if ticket.pack == DETACHED || self.pack.is_current(ticket) || self.late.has(ticket) {
+        if ticket.batch == DETACHED || self.batch.is_current(ticket) || self.late.has(ticket) {
             return ticket;
         }
         MessageHandle {
-            pack: DETACHED,
+            batch: DETACHED,
             ..ticket
         }
     }
@@ -345,21 +345,25 @@ impl RuleWorker {
         moves: &mut Vec<WalkTask>,
     ) -> Result<(), IngestShutdown> {
         let FieldCallResult { call, calls, result } = back;
-        let FieldScriptCall { ticket, key, entry } = call;
-        self.parts.record = self.open_record(ticket);
+        let FieldScriptCall {
+            handle: ticket,
+            key,
+            entry,
+        } = call;
+        self.state.record = self.open_record(ticket);
         let tenant = key.subject.tenant;
         if calls > 0 {
-            self.parts.meter.add(tenant, UsageKey::TbelExecutions, calls);
+            self.state.meter.add(tenant, UsageKey::TbelExecutions, calls);
         }
         self.refresh_fields(tenant, store).await?;
-        let fields = self.parts.feeding.of(tenant);
+        let fields = self.state.field_events.of(tenant);
         if fields.is_none_or(|fields| fields.get(entry.id).is_none()) {
             // It has been deleted meanwhile.
             return Ok(());
         }
         match result {
             // The entity or the partition has gone meanwhile.
-            Ok(FieldEvaluationResult::Values(..)) if self.parts.states.peek(&key).is_none() => Ok(()),
+            Ok(FieldEvaluationResult::Values(..)) if self.state.states.peek(&key).is_none() => Ok(()),
             Ok(FieldEvaluationResult::Values(case, evaluated)) => {
                 self.finish_values(ticket, &entry, key, case, evaluated, store, moves)
                     .await
@@ -370,15 +374,15 @@ impl RuleWorker {
             Err(refusal) => {
                 metrics::counter!("fieldline_rules_field_errors_total").increment(1);
                 let error = refusal.to_string();
-                self.common
+                self.shared
                     .events
                     .error(tenant, entry.id.into(), "script", &error);
                 // What waits for a time is not to be forgotten for that.
-                if self.watch.is_none()
-                    && let Some(value) = self.parts.states.get(&key)
+                if self.node_activity.is_none()
+                    && let Some(value) = self.state.states.get(&key)
                 {
                     let again = self.now_ms() + RETRY_MS;
-                    self.parts.states.schedule(&key, Some(again), &value);
+                    self.state.states.schedule(&key, Some(again), &value);
                 }
                 Ok(())
             }

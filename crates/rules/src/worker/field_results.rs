@@ -25,11 +25,11 @@ use crate::calculated_fields::{
     CalculatedFieldState, CompiledField, FieldOutcome, IntervalAnswer, IntervalQuery, Output, OutputKind,
     OutputStrategyType, OutputTargets, RelationChange,
 };
-use crate::feed::{UpdatedValues, ValueUpdate};
 use crate::fields::{FieldEvent, RegisteredField};
 use crate::message::{MessageBody, RuleMessage, derive_id};
 use crate::node::NodeResult;
 use crate::originators::Originator;
+use crate::value_update::{UpdatedValues, ValueUpdate};
 
 /// Points that are read at once to count different values.
 const CHUNK: usize = 10_000;
@@ -157,8 +157,8 @@ impl RuleWorker {
         let (strategy, now) = (output.strategy, self.now_ms());
         let ttl_seconds = match strategy.ttl {
             0 => self
-                .parts
-                .feeding
+                .state
+                .field_events
                 .of(subject.tenant)
                 .map_or(0, |fields| fields.ttl_seconds),
             // Beyond the range is as good as for ever.
@@ -167,7 +167,7 @@ impl RuleWorker {
         let parts = TelemetrySaveStrategy {
             history: strategy.save_time_series,
             latest: strategy.save_latest,
-            shown: strategy.send_ws_update,
+            published: strategy.send_ws_update,
         };
         for row in &output.rows {
             let ts = row.ts.unwrap_or(now);
@@ -177,14 +177,18 @@ impl RuleWorker {
                     subject,
                     ts,
                     ttl_seconds,
-                    parts,
+                    strategy: parts,
                     values: values.clone(),
                 };
-                self.parts.save_telemetry(EffectSource::of(msg, msg.id), row);
+                self.state.save_telemetry(EffectSource::of(msg, msg.id), row);
             }
             if strategy.process_cfs {
                 let what = UpdatedValues::Telemetry { ts, values: &values };
-                self.parts.notify_fields(ValueUpdate { subject, what, msg });
+                self.state.notify_fields(ValueUpdate {
+                    subject,
+                    values: what,
+                    msg,
+                });
             }
         }
     }
@@ -221,27 +225,31 @@ impl RuleWorker {
         let packed = packed(values.into_iter());
         let parts = AttributeSaveStrategy {
             stored: strategy.save_attribute,
-            shown: strategy.send_ws_update,
+            published: strategy.send_ws_update,
         };
-        if parts.stored || parts.shown {
+        if parts.stored || parts.published {
             let saved = AttributeValues {
                 subject,
                 scope,
                 ts: now,
-                parts,
+                strategy: parts,
                 values: packed.clone(),
             };
-            self.parts.save_attributes(EffectSource::of(msg, msg.id), saved);
+            self.state.save_attributes(EffectSource::of(msg, msg.id), saved);
         }
         if parts.stored {
-            self.parts.effects.notify_device(subject, scope, packed.clone());
+            self.state.effects.notify_device(subject, scope, packed.clone());
         }
         if strategy.process_cfs {
             let what = UpdatedValues::Attributes {
                 scope,
                 values: &packed,
             };
-            self.parts.notify_fields(ValueUpdate { subject, what, msg });
+            self.state.notify_fields(ValueUpdate {
+                subject,
+                values: what,
+                msg,
+            });
         }
         if strategy.send_attributes_updated_notification {
             let metadata = MetadataMap::from_iter([("scope", scope.name())]);
@@ -289,9 +297,9 @@ impl RuleWorker {
     ) -> Result<(), IngestShutdown> {
         let tenant = news.subject.tenant;
         loop {
-            let relations = self.common.services.rules.relations.clone();
+            let relations = self.shared.services.rules.relations.clone();
             let change = change.clone();
-            let done = self.common.services.runtime.spawn(async move {
+            let done = self.shared.services.runtime.spawn(async move {
                 if change.exists {
                     let relation = EntityRelation::new(change.from, change.to, &*change.relation_type);
                     relations.save(tenant, relation).await.map(drop)
@@ -343,7 +351,7 @@ impl RuleWorker {
         };
         loop {
             match self
-                .common
+                .shared
                 .services
                 .series
                 .aggregate(of, &query.key, aggregation, &[bucket])
@@ -377,7 +385,7 @@ impl RuleWorker {
                 limit: CHUNK,
                 order: PointOrder::Ascending,
             };
-            let series = &self.common.services.series;
+            let series = &self.shared.services.series;
             let page = match series.page_or_point(of, &query.key, range, PAGE_BYTES).await {
                 Ok(page) => page,
                 Err(error) if !error.kind().is_retryable() => {

@@ -19,8 +19,8 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::book::TenantChains;
 use crate::chain::CompiledChain;
+use crate::chain_registry::TenantChains;
 use crate::engine::{EngineDependencies, RuleEngineService};
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeContext, NodeResult};
@@ -74,7 +74,7 @@ impl Running {
             activity: world.services.activity.clone(),
             usage: world.services.usage.clone(),
             egress: fieldline_connectors::egress::EgressRules::default(),
-            uplink: uplink.clone(),
+            producer: uplink.clone(),
             runtime: tokio::runtime::Handle::current(),
             service_id: "here".into(),
         };
@@ -97,7 +97,7 @@ impl Running {
         let nodes = nodes.into_iter().map(|node| (RuleNodeId::new(), node)).collect();
         let chain = CompiledChain::of(RuleChainId::new(), nodes, &edges);
         let chains = TenantChains::of(Some(chain.id), [Arc::new(chain)], 0);
-        engine.common().book.put(world.tenant, chains);
+        engine.shared().chains.put(world.tenant, chains);
         let stores = IngestStores {
             store: world.store.clone(),
             activity: world.services.activity.clone(),
@@ -145,8 +145,8 @@ impl Running {
     async fn shows(&self, world: &World, name: &str) {
         let fields = self
             .engine
-            .common()
-            .book
+            .shared()
+            .chains
             .fields()
             .tenant(world.tenant)
             .await
@@ -178,7 +178,11 @@ impl Running {
     ) {
         let metadata = metadata.iter().copied().chain([("userId", "somebody")]).collect();
         let message = QueueMessage::new(kind, entity, world.services.now_ms(), metadata, body.to_string());
-        self.engine.pusher().push(world.tenant, message).await.unwrap();
+        self.engine
+            .message_producer()
+            .push(world.tenant, message)
+            .await
+            .unwrap();
     }
 }
 

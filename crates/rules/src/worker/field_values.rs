@@ -12,7 +12,7 @@ use tracing::warn;
 
 use super::RuleWorker;
 use super::field_calls::{FieldEvaluation, FieldScriptCall, ValueFieldEvaluation};
-use super::fields::reach::walk_path;
+use super::fields::fan_out::walk_path;
 use super::fields::{FieldDebugEvent, owner_of, takers};
 use super::walk::{MessageHandle, WalkTask};
 use crate::calculated_fields::{
@@ -79,7 +79,7 @@ impl RuleWorker {
     ) -> Result<(), IngestShutdown> {
         let (subject, now) = (key.subject, self.now_ms());
         let known = self
-            .parts
+            .state
             .states
             .peek(&key)
             .and_then(|bytes| field.decode(subject.entity, bytes).ok());
@@ -138,7 +138,7 @@ impl RuleWorker {
         let (subject, now) = (news.subject, self.now_ms());
         let key = super::fields::key_of(entry, subject);
         let Some(mut state) = self
-            .parts
+            .state
             .states
             .peek(&key)
             .and_then(|bytes| field.decode(subject.entity, bytes).ok())
@@ -185,16 +185,16 @@ impl RuleWorker {
             field: field.clone(),
             state,
             originator: originator.clone(),
-            news: news.clone(),
+            event: news.clone(),
         };
         let now = self.now_ms();
         if field.calls_scripts() {
             // What it has taken in is kept while its scripts run.
             let due = field.next_check(&state, now);
             let bytes = field.encode(&state);
-            self.parts.states.put(ticket.partition, key.clone(), due, &bytes);
+            self.state.states.put(ticket.partition, key.clone(), due, &bytes);
             let call = FieldScriptCall {
-                ticket,
+                handle: ticket,
                 key,
                 entry: entry.clone(),
             };
@@ -226,10 +226,10 @@ impl RuleWorker {
             field,
             state,
             originator,
-            news,
+            event: news,
         } = case;
         let due = field.next_check(&state, self.now_ms());
-        self.parts
+        self.state
             .states
             .put(ticket.partition, key, due, &field.encode(&state));
         match evaluated {
@@ -304,7 +304,7 @@ impl RuleWorker {
                     self.apply_pending(ticket.partition, store).await?;
                 }
                 for argument in removed {
-                    let Some(need) = field.needs().get(argument) else {
+                    let Some(need) = field.inputs().get(argument) else {
                         continue;
                     };
                     if scope.is_some() {
@@ -321,7 +321,7 @@ impl RuleWorker {
                     entity: owner_of(originator, subject.tenant),
                     ..subject
                 };
-                for (argument, need) in field.needs().iter().enumerate() {
+                for (argument, need) in field.inputs().iter().enumerate() {
                     if need.source == FieldInputSource::Owner {
                         updates.extend(self.value_of(argument, need, owner, store).await?);
                     }
@@ -341,7 +341,7 @@ impl RuleWorker {
         store: &EffectWriter,
     ) -> Result<Vec<OwnedArgumentUpdate>, IngestShutdown> {
         let mut updates = self.relations(field, None, subject, store).await?;
-        for (argument, need) in field.needs().iter().enumerate() {
+        for (argument, need) in field.inputs().iter().enumerate() {
             let entity = match (&need.source, need.role) {
                 (_, FieldInputRole::Related) | (FieldInputSource::Path(_), _) => continue,
                 (FieldInputSource::Own, _) => subject.entity,
@@ -370,7 +370,7 @@ impl RuleWorker {
             updates.push(OwnedArgumentUpdate::Related(related.clone()));
             let is_known = |entity: &EntityId| state.is_some_and(|state| state.related().contains(entity));
             for entity in related.into_iter().filter(|entity| !is_known(entity)) {
-                for (argument, need) in field.needs().iter().enumerate() {
+                for (argument, need) in field.inputs().iter().enumerate() {
                     if need.role == FieldInputRole::Related {
                         updates.extend(
                             self.value_of(argument, need, EntityKey { entity, ..subject }, store)
@@ -380,7 +380,7 @@ impl RuleWorker {
                 }
             }
         }
-        for (argument, need) in field.needs().iter().enumerate() {
+        for (argument, need) in field.inputs().iter().enumerate() {
             let FieldInputSource::Path(path) = &need.source else {
                 continue;
             };
@@ -442,7 +442,7 @@ impl RuleWorker {
         };
         loop {
             // Of long texts, the newest that fit.
-            let series = &self.common.services.series;
+            let series = &self.shared.services.series;
             match series.page(of, key, query, MAX_POINTS_BYTES).await {
                 Ok(page) => return Ok(page.points),
                 Err(error) if !error.kind().is_retryable() => {
@@ -463,10 +463,10 @@ impl RuleWorker {
         store: &EffectWriter,
     ) -> Result<Vec<EntityId>, IngestShutdown> {
         loop {
-            let services = self.common.services.clone();
+            let services = self.shared.services.clone();
             let path = path.to_vec();
             let asked = self
-                .common
+                .shared
                 .services
                 .runtime
                 .spawn(async move { walk_path(&services, subject.tenant, subject.entity, &path).await });

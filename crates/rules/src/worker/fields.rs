@@ -1,6 +1,6 @@
 //! Calculated fields on a worker: who is told what, and in which partition.
 
-pub(crate) mod reach;
+pub(crate) mod fan_out;
 mod tasks;
 
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ pub(crate) use self::tasks::owner_of;
 pub(super) use self::tasks::{FieldDebugEvent, key_of, salt, takers};
 use super::RuleWorker;
 use super::walk::{MessageHandle, WalkTask};
-use crate::book::ChainRegistry;
+use crate::chain_registry::ChainRegistry;
 use crate::fields::{
     self, DependencySource, FIELD_MESSAGE, FieldEvent, FieldEventKind, FieldLogic, FieldTask, ProfilePage,
     RegisteredField, TenantFields,
@@ -26,10 +26,10 @@ use crate::fields::{
 use crate::message::RuleMessage;
 use crate::node::{NodeError, NodeResult};
 use crate::originators::Originator;
-use crate::tenants::TenantEpoch;
+use crate::tenant_cache::TenantEpoch;
 
 /// News that one message may lead to in one partition. Fields that feed each other end long before: none takes part twice.
-const MAX_NEWS: usize = 10_000;
+const MAX_FIELD_EVENTS: usize = 10_000;
 
 /// The fields of the tenants that a worker has seen, and what waits to be told to them.
 #[derive(Default)]
@@ -37,7 +37,7 @@ pub struct FieldEventQueue {
     /// `None` for a tenant without fields.
     pub(super) tenants: FxHashMap<TenantId, (TenantEpoch, Option<Arc<TenantFields>>)>,
     /// What has been told by nodes and results, and not been handled yet.
-    pub(super) fed: Vec<FieldEvent>,
+    pub(super) pending: Vec<FieldEvent>,
 }
 
 impl FieldEventQueue {
@@ -54,21 +54,21 @@ impl RuleWorker {
         tenant: TenantId,
         store: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
-        let known = self.parts.feeding.tenants.get(&tenant);
+        let known = self.state.field_events.tenants.get(&tenant);
         if known.is_some_and(|(epoch, _)| epoch.is_current()) {
             return Ok(());
         }
-        let epoch = self.common.book.fields().epoch(tenant);
+        let epoch = self.shared.chains.fields().epoch(tenant);
         let load = |book: Arc<ChainRegistry>| async move { book.fields().tenant(tenant).await };
         let loaded = self.load(tenant, "calculated fields", load, store).await?;
         let fields = loaded.filter(|fields| !fields.is_empty());
-        self.parts.feeding.tenants.insert(tenant, (epoch, fields));
+        self.state.field_events.tenants.insert(tenant, (epoch, fields));
         Ok(())
     }
 
     /// What a message from inside the platform says to fields, to be handled before its chain sees it.
     pub(super) fn news_of(&self, msg: &mut RuleMessage) -> Option<FieldEvent> {
-        FieldEvent::of_message(self.parts.feeding.of(msg.tenant)?, msg)
+        FieldEvent::of_message(self.state.field_events.of(msg.tenant)?, msg)
     }
 
     /// Handles news, and what comes of it.
@@ -82,12 +82,12 @@ impl RuleWorker {
         let mut waiting = VecDeque::from(fed);
         let mut count = 0;
         loop {
-            waiting.extend(self.parts.feeding.fed.drain(..));
+            waiting.extend(self.state.field_events.pending.drain(..));
             let Some(news) = waiting.pop_front() else {
                 return Ok(());
             };
             count += 1;
-            if count > MAX_NEWS {
+            if count > MAX_FIELD_EVENTS {
                 warn!(tenant = %news.subject.tenant, "a message leads to too many values of calculated fields");
                 return Ok(());
             }
@@ -104,12 +104,12 @@ impl RuleWorker {
         moves: &mut Vec<WalkTask>,
     ) -> Result<(), IngestShutdown> {
         let subject = news.subject;
-        let Some(fields) = self.parts.feeding.of(subject.tenant).cloned() else {
+        let Some(fields) = self.state.field_events.of(subject.tenant).cloned() else {
             return Ok(());
         };
         if news.change == FieldEventKind::Gone {
             for entry in fields.all() {
-                self.parts.clear_state(&key_of(entry, subject));
+                self.state.clear_state(&key_of(entry, subject));
             }
             return Ok(());
         }
@@ -129,7 +129,7 @@ impl RuleWorker {
         if !self.owns_fields(ticket, subject, &originator) {
             let task = FieldTask {
                 field: None,
-                news: news.clone(),
+                event: news.clone(),
                 page: None,
             };
             let message = task.message(subject.entity, self.now_ms());
@@ -151,7 +151,7 @@ impl RuleWorker {
             .as_ref()
             .and_then(|profile| profile.queue.as_deref());
         let home = queue.unwrap_or(fieldline_core::ingest::MAIN_QUEUE);
-        let index = fieldline_core::ingest::partition_index(subject.entity.id, self.parts.partitions);
+        let index = fieldline_core::ingest::partition_index(subject.entity.id, self.state.partitions);
         *self.queue.name == *home && index == ticket.partition.index
     }
 
@@ -163,7 +163,7 @@ impl RuleWorker {
         messages: Vec<QueueMessage>,
         moves: &mut Vec<WalkTask>,
     ) {
-        let services = self.common.services.clone();
+        let services = self.shared.services.clone();
         let work = async move { fields::push(&services, tenant, messages).await };
         self.beside(ticket, tenant, work, moves);
     }
@@ -204,14 +204,18 @@ impl RuleWorker {
             let page = fields::is_profile(entry.entity).then_some(ProfilePage { number: 0, owner });
             let task = FieldTask {
                 field: Some(entry.id),
-                news: news.clone(),
+                event: news.clone(),
                 page,
             };
             messages.push(task.message(entry.entity, now));
         };
         for entry in fields.naming(subject.entity) {
             let is_named = |of: &DependencySource| *of == DependencySource::Entity(subject.entity);
-            if !news.comes_from(entry.id) && entry.taken_from(news).any(|watch| is_named(&watch.of)) {
+            if !news.comes_from(entry.id)
+                && entry
+                    .affected_arguments(news)
+                    .any(|watch| is_named(&watch.source))
+            {
                 tell(entry, None);
             }
         }
@@ -222,8 +226,8 @@ impl RuleWorker {
             for entry in fields.of_owners() {
                 if !news.comes_from(entry.id)
                     && entry
-                        .taken_from(news)
-                        .any(|watch| watch.of == DependencySource::Owner)
+                        .affected_arguments(news)
+                        .any(|watch| watch.source == DependencySource::Owner)
                 {
                     tell(entry, Some(subject.entity));
                 }
@@ -237,8 +241,8 @@ impl RuleWorker {
                 continue;
             }
             let mut paths: Vec<Arc<[RelationLevel]>> = Vec::new();
-            for watch in entry.taken_from(news) {
-                match (&watch.of, &entry.kind) {
+            for watch in entry.affected_arguments(news) {
+                match (&watch.source, &entry.kind) {
                     (DependencySource::Path(path), _) if !paths.contains(path) => paths.push(path.clone()),
                     (DependencySource::Related, FieldLogic::Values(field)) => {
                         paths.extend(field.relation().map(|level| [level.clone()].into()));
@@ -248,8 +252,8 @@ impl RuleWorker {
             }
             paths.dedup();
             if !paths.is_empty() {
-                let work = reach::notify_related(
-                    self.common.services.clone(),
+                let work = fan_out::notify_related(
+                    self.shared.services.clone(),
                     entry.clone(),
                     paths,
                     news.clone(),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use fieldline_core::in_hand::KeptTurn;
+use fieldline_core::in_flight::KeptTurn;
 use fieldline_core::ingest::{DeliveredBatch, EffectWriter, IngestShutdown};
 use fieldline_core::ports::{Partition, StateKey};
 use fieldline_model::EntityKey;
@@ -23,10 +23,10 @@ use tracing::error;
 use uuid::Uuid;
 
 use super::RuleWorker;
-use super::build::MessageSource;
-use super::lane_book::{LaneItem, LaneRun};
-use super::pack::MessageOrigin;
+use super::batch::MessageOrigin;
+use super::lane_scheduler::{LaneItem, LaneRun};
 use super::rounds::SHORTEST_PAUSE;
+use super::submit::MessageSource;
 use super::walk::MessageHandle;
 use crate::engine::QueueRole;
 use crate::lanes::SlowLanes;
@@ -94,14 +94,14 @@ impl RuleWorker {
     }
 
     /// Finds what the lane held when the program started.
-    pub(super) fn find_lane(&mut self, partition: Partition) {
+    pub(super) fn load_lane_partition(&mut self, partition: Partition) {
         let Some(lanes) = self.lane_of() else { return };
-        let mut keys = self.parts.states.keys_of(LANE_STATE_OWNER, partition);
+        let mut keys = self.state.states.keys_of(LANE_STATE_OWNER, partition);
         keys.sort_unstable_by_key(|key| key.number);
         let held: FxHashSet<u64> = keys.iter().map(|key| key.number).collect();
-        let states = &mut self.parts.states;
+        let states = &mut self.state.states;
         let is_done = |record| !held.contains(&record);
-        self.parts.marks.forget(partition, states, is_done);
+        self.state.marks.forget(partition, states, is_done);
         for key in keys {
             let tenant = key.subject.tenant;
             match self.lane_item(key.clone(), partition, &lanes) {
@@ -111,23 +111,23 @@ impl RuleWorker {
                 }
                 None => {
                     error!(entity = %key.subject.entity, "what a lane has kept cannot be read");
-                    self.parts.states.remove(&key);
+                    self.state.states.remove(&key);
                 }
             }
         }
     }
 
     /// Another worker goes on with a partition.
-    pub(super) fn leave_lane(&mut self, partition: Partition) {
+    pub(super) fn drop_lane_partition(&mut self, partition: Partition) {
         let Some(lanes) = self.lane_of() else { return };
         for item in self.lane.drop_partition(partition) {
             lanes.release(item.key.subject.tenant, item.bytes);
         }
-        self.suspended.cut(|ticket, _| ticket.partition == partition);
+        self.suspended.cancel(|ticket, _| ticket.partition == partition);
     }
 
     fn lane_item(&mut self, key: StateKey, partition: Partition, lanes: &SlowLanes) -> Option<LaneItem> {
-        let (header, diverted) = read(key.subject, self.parts.states.peek(&key)?)?;
+        let (header, diverted) = read(key.subject, self.state.states.peek(&key)?)?;
         let is_one_by_one = lanes
             .queue(diverted.queue)
             .is_some_and(|queue| queue.strategy.read().is_one_by_one());
@@ -159,7 +159,7 @@ impl RuleWorker {
             };
             let key = StateKey {
                 subject: record.subject,
-                keeper: LANE_STATE_OWNER,
+                owner: LANE_STATE_OWNER,
                 number: offset.0,
             };
             let header = LaneRecordHeader {
@@ -168,7 +168,7 @@ impl RuleWorker {
                 received_ms: record.received_ms,
             };
             let value = header.encode(body);
-            self.parts.states.put(partition, key.clone(), None, &value);
+            self.state.states.put(partition, key.clone(), None, &value);
             if let Some(item) = self.lane_item(key, partition, &lanes) {
                 if lanes.is_from_before(partition, *offset) {
                     lanes.count_existing(record.subject.tenant, item.bytes);
@@ -183,7 +183,7 @@ impl RuleWorker {
         let QueueRole::Lane(lanes) = &self.queue.role else {
             return None;
         };
-        if !self.pack.ended.is_empty() {
+        if !self.batch.ended.is_empty() {
             return Some(Duration::ZERO);
         }
         let now = Instant::now();
@@ -196,9 +196,9 @@ impl RuleWorker {
         let Some(lanes) = self.lane_of() else {
             return Ok(());
         };
-        self.pack.notes_ends = true;
+        self.batch.notes_ends = true;
         self.check_open()?;
-        self.settle_lane(&lanes);
+        self.finish_ended_in_lane(&lanes);
         for slot in self.lane.late(lanes.options.timeout.0, Instant::now()) {
             self.end_of_lane(slot, MessageOutcome::Open, &lanes);
         }
@@ -208,7 +208,7 @@ impl RuleWorker {
         {
             self.begin_of_lane(slot, &lanes, store).await?;
             self.check_open()?;
-            self.settle_lane(&lanes);
+            self.finish_ended_in_lane(&lanes);
         }
         self.shares.rest();
         for (tenant, time) in self.shares.take_measured() {
@@ -226,15 +226,15 @@ impl RuleWorker {
         let Some(item) = self.lane.running(slot).map(|run| run.item.clone()) else {
             return Ok(());
         };
-        self.pack.begin_one(slot, MessageOrigin { record: 0, row: 0 });
-        let Some(value) = self.parts.states.get(&item.key) else {
+        self.batch.begin_one(slot, MessageOrigin { record: 0, row: 0 });
+        let Some(value) = self.state.states.get(&item.key) else {
             // Its originator or tenant is no more.
             self.lane.end(slot);
             lanes.release(item.key.subject.tenant, item.bytes);
             return Ok(());
         };
         self.shares.resume_tenant(item.key.subject.tenant);
-        self.parts.partition = item.partition;
+        self.state.partition = item.partition;
         self.submit_diverted(slot, &item, &value, lanes, store).await
     }
 
@@ -248,14 +248,14 @@ impl RuleWorker {
     ) -> Result<(), IngestShutdown> {
         let Some((_, diverted)) = read(item.key.subject, value) else {
             let (ticket, error) = (self.ticket(slot), "the message cannot be read");
-            self.pack.begin_of(slot);
+            self.batch.begin_of(slot);
             self.fail(ticket, None, error);
             return Ok(());
         };
         match store.take_kept(item.in_hand()) {
             KeptTurn::Now(note) => self.lane.note(slot, note),
             KeptTurn::Later => {
-                self.pack.end_one(slot);
+                self.batch.end_one(slot);
                 if let Some(mut run) = self.lane.end(slot) {
                     run.item.at = Instant::now() + SUSPECT_PAUSE;
                     self.lane.push(run.item);
@@ -267,11 +267,11 @@ impl RuleWorker {
                     .set_aside_of_lane(item, &diverted, proof.deaths, store)
                     .await?
                 {
-                    self.pack.end_one(slot);
+                    self.batch.end_one(slot);
                     if let Some(run) = self.lane.end(slot) {
                         self.leave_lane_for_good(run, lanes);
                     }
-                    proof.ended();
+                    proof.finish();
                     return Ok(());
                 }
                 error!(partition = %item.partition, tenant = %item.key.subject.tenant, "the process died of this message of a lane and there is nowhere to keep it, trying it again");
@@ -287,10 +287,10 @@ impl RuleWorker {
     }
 
     /// Lets go of the messages that have ended.
-    fn settle_lane(&mut self, lanes: &SlowLanes) {
-        for slot in std::mem::take(&mut self.pack.ended) {
+    fn finish_ended_in_lane(&mut self, lanes: &SlowLanes) {
+        for slot in std::mem::take(&mut self.batch.ended) {
             if self.lane.running(slot).is_some() {
-                let outcome = self.pack.outcome(slot);
+                let outcome = self.batch.outcome(slot);
                 self.end_of_lane(slot, outcome, lanes);
             }
         }
@@ -298,10 +298,10 @@ impl RuleWorker {
 
     /// A message of the lane has ended, or its time is up.
     fn end_of_lane(&mut self, slot: u32, outcome: MessageOutcome, lanes: &SlowLanes) {
-        let number = self.pack.number_of(slot);
-        self.suspended.cut_one((number, slot));
-        let failure = self.pack.failures.remove(&slot);
-        self.pack.end_one(slot);
+        let number = self.batch.number_of(slot);
+        self.suspended.cancel_message((number, slot));
+        let failure = self.batch.failures.remove(&slot);
+        self.batch.end_one(slot);
         let Some(run) = self.lane.end(slot) else { return };
         let item = &run.item;
         let name = self.lane.name(item.home).cloned();
@@ -328,8 +328,8 @@ impl RuleWorker {
     /// Keeps nothing of a message any longer.
     fn leave_lane_for_good(&mut self, run: LaneRun, lanes: &SlowLanes) {
         let LaneRun { item, note, .. } = run;
-        self.parts.states.remove(&item.key);
-        self.parts.end_record(item.partition, item.key.number);
+        self.state.states.remove(&item.key);
+        self.state.end_record(item.partition, item.key.number);
         self.lane_notes.extend(note);
         lanes.release(item.key.subject.tenant, item.bytes);
     }
@@ -341,7 +341,7 @@ impl RuleWorker {
         strategy: &QueueStrategy,
         lanes: &SlowLanes,
     ) -> bool {
-        if !strategy.retries_of(outcome) || self.parts.states.peek(&item.key).is_none() {
+        if !strategy.retries_of(outcome) || self.state.states.peek(&item.key).is_none() {
             return false;
         }
         if strategy.retries > 0 {
@@ -361,7 +361,7 @@ impl RuleWorker {
             item.first_ms = self.now_ms().max(1);
         }
         item.at = Instant::now() + pause;
-        let value = self.parts.states.get(&item.key);
+        let value = self.state.states.get(&item.key);
         if let Some((header, body)) = value.as_deref().and_then(LaneRecordHeader::decode) {
             let header = LaneRecordHeader {
                 retries: item.retries,
@@ -369,7 +369,7 @@ impl RuleWorker {
                 ..header
             };
             let value = header.encode(body);
-            self.parts
+            self.state
                 .states
                 .put(item.partition, item.key.clone(), None, &value);
         }

@@ -15,7 +15,7 @@ use fieldline_model::{EntityId, EntityKey, TenantId, fnv};
 use rustc_hash::{FxHashMap, FxHashSet};
 use uuid::Uuid;
 
-use super::states::KeyedStates;
+use super::keyed_states::KeyedStates;
 use crate::message::RuleMessage;
 
 /// Who keeps marks.
@@ -115,7 +115,7 @@ impl EffectMarks {
                     tenant: TenantId::NULL,
                     entity: EntityId::from(TenantId::NULL),
                 },
-                keeper: MARK_STATE_OWNER,
+                owner: MARK_STATE_OWNER,
                 number: self.next,
             };
             self.next += 1;

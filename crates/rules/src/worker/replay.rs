@@ -8,9 +8,9 @@ use fieldline_model::{EntityKey, RuleChainId, TenantId};
 use parking_lot::Mutex;
 
 use super::RuleWorker;
-use super::pack::MessageOrigin;
+use super::batch::MessageOrigin;
+use super::node_activity::NodeActivityLog;
 use super::walk::{NodeRef, WalkTask};
-use super::watch::NodeActivityLog;
 use crate::fields::FieldTask;
 use crate::message::RuleMessage;
 use crate::stats::LastFailure;
@@ -19,7 +19,7 @@ impl RuleWorker {
     /// Counts from here on what nodes do, and waits in place for what they wait for, so that one message is done with before
     /// the next one begins.
     pub(crate) fn watch(&mut self, watch: Arc<Mutex<NodeActivityLog>>) {
-        self.watch = Some(watch);
+        self.node_activity = Some(watch);
     }
 
     /// Takes a message through a chain. Returns how it failed, where it did.
@@ -72,7 +72,7 @@ impl RuleWorker {
 
     /// When the next thing that was kept comes due, milliseconds.
     pub(crate) fn next_due(&mut self) -> Option<i64> {
-        self.parts.states.next_due()
+        self.state.states.next_due()
     }
 
     /// Handles one thing that is due now.
@@ -81,26 +81,26 @@ impl RuleWorker {
         store: &EffectWriter,
     ) -> Result<Option<LastFailure>, IngestShutdown> {
         let now = self.now_ms();
-        let Some(due) = self.parts.states.take_due(now) else {
+        let Some(due) = self.state.states.take_due(now) else {
             return Ok(None);
         };
         self.due.clear();
         self.due.push(due);
-        self.pack.begin();
-        self.pack.add(MessageOrigin { record: 0, row: 0 });
+        self.batch.begin();
+        self.batch.add(MessageOrigin { record: 0, row: 0 });
         self.submit(0, None, store).await?;
         self.play_ends(store).await
     }
 
     fn play_begins(&mut self) {
-        self.pack.begin();
-        self.pack.add(MessageOrigin { record: 0, row: 0 });
-        self.pack.begin_of(0);
+        self.batch.begin();
+        self.batch.add(MessageOrigin { record: 0, row: 0 });
+        self.batch.begin_of(0);
     }
 
     async fn play_ends(&mut self, store: &EffectWriter) -> Result<Option<LastFailure>, IngestShutdown> {
-        self.apply_between_records(self.parts.partition, store).await?;
-        self.store_touches().await;
-        Ok(self.pack.failures.remove(&0))
+        self.apply_between_records(self.state.partition, store).await?;
+        self.store_alarm_ends().await;
+        Ok(self.batch.failures.remove(&0))
     }
 }

@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::RuleWorker;
-use super::gate::SubmitScheduler;
-use super::pack::MessageBatch;
+use super::batch::MessageBatch;
+use super::submit_scheduler::SubmitScheduler;
 use super::waits::{WaitCompletion, WaitResult};
 use super::walk::DETACHED;
 use crate::strategy::{BatchAttempts, MessageOutcome, QueueStrategy, RetryDecision};
@@ -35,11 +35,11 @@ impl RuleWorker {
         store: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
         let strategy = self.queue.strategy.read().clone();
-        let mut attempts = BatchAttempts::new(&strategy, self.pack.entries.len());
+        let mut attempts = BatchAttempts::new(&strategy, self.batch.entries.len());
         let mut which: Option<Vec<u32>> = None;
         let began = Instant::now();
-        self.refuses_to_leave = false;
-        self.pack.is_fixed = delivered.is_none();
+        self.is_diverting_stopped = false;
+        self.batch.is_fixed = delivered.is_none();
         loop {
             self.suspended.forget_waiters();
             self.run_round(delivered, &strategy, which.as_deref(), store)
@@ -47,12 +47,12 @@ impl RuleWorker {
             self.flush_leaving(delivered).await;
             self.note_inline();
             self.check_open()?;
-            let mut verdict = attempts.decide(&strategy, self.pack.wanted());
+            let mut verdict = attempts.decide(&strategy, self.batch.wanted());
             if verdict == RetryDecision::Commit {
-                self.let_late_go(&strategy, delivered);
+                self.detach_late(&strategy, delivered);
             }
             if verdict == RetryDecision::Commit
-                && let Some(untried) = self.pack.give_up()
+                && let Some(untried) = self.batch.give_up()
             {
                 // They only waited for others, which are given up: that is no reason to give them up as well.
                 attempts = BatchAttempts::new(&strategy, untried.len());
@@ -61,18 +61,18 @@ impl RuleWorker {
             self.tally(delivered, &verdict, attempts.retries());
             match verdict {
                 RetryDecision::Commit => {
-                    self.cut_late(&strategy);
+                    self.cancel_late(&strategy);
                     // Nothing can leave any more: its records are gone.
-                    self.pack.is_fixed = true;
+                    self.batch.is_fixed = true;
                     return Ok(());
                 }
                 RetryDecision::Retry(mut again, pause) => {
-                    again.retain(|index| !self.pack.is_given_up(*index));
+                    again.retain(|index| !self.batch.is_given_up(*index));
                     let so_far = (began.elapsed(), attempts.retries());
                     let (again, pause) = self.divert_retries(again, pause, so_far, delivered).await;
                     self.pause_before(&again, pause, store).await?;
-                    self.cut_again(&again);
-                    self.pack.begin_again(&again);
+                    self.cancel_retried(&again);
+                    self.batch.begin_again(&again);
                     which = Some(again);
                 }
             }
@@ -96,25 +96,25 @@ impl RuleWorker {
     }
 
     /// Ends what messages wait for that begin again.
-    fn cut_again(&mut self, again: &[u32]) {
-        let pack = &self.pack;
+    fn cancel_retried(&mut self, again: &[u32]) {
+        let pack = &self.batch;
         let again: FxHashSet<u32> = again.iter().copied().collect();
         self.suspended
-            .cut(|ticket, _| pack.is_current(*ticket) && again.contains(&ticket.entry));
+            .cancel(|ticket, _| pack.is_current(*ticket) && again.contains(&ticket.entry));
     }
 
     /// Ends what is late, unless it may go on in the background.
-    fn cut_late(&mut self, strategy: &QueueStrategy) {
+    fn cancel_late(&mut self, strategy: &QueueStrategy) {
         if !strategy.keeps_late() && self.suspended.len() > 0 {
-            let pack = &self.pack;
-            self.suspended.cut(|ticket, _| pack.is_current(*ticket));
+            let pack = &self.batch;
+            self.suspended.cancel(|ticket, _| pack.is_current(*ticket));
         }
     }
 
     /// Once the queues take no more messages, what nodes wanted to put into them has failed for no reason of its own: nothing
     /// is given up then, and the next start does it again.
     pub(super) fn check_open(&self) -> Result<(), IngestShutdown> {
-        let services = &self.common.services;
+        let services = &self.shared.services;
         if services.engine.is_closed() || services.scripts.is_stopped() {
             Err(IngestShutdown)
         } else {
@@ -133,9 +133,9 @@ impl RuleWorker {
         let deadline = Instant::now() + strategy.timeout;
         let mut gate = match which {
             Some(which) => self.gate(which.iter().copied(), delivered, strategy),
-            None => self.gate(0..self.pack.entries.len() as u32, delivered, strategy),
+            None => self.gate(0..self.batch.entries.len() as u32, delivered, strategy),
         };
-        self.pack.notes_ends = strategy.submit != SubmitStrategyType::Burst;
+        self.batch.notes_ends = strategy.submit != SubmitStrategyType::Burst;
         let mut look = self.next_look(deadline);
         let mut applied = Instant::now();
         loop {
@@ -144,18 +144,18 @@ impl RuleWorker {
                 self.release_successors(&mut gate, strategy);
             }
             self.flush_leaving(delivered).await;
-            if self.pack.open == 0 {
+            if self.batch.open == 0 {
                 return Ok(());
             }
-            let until = if self.parts.effects.is_empty() {
+            let until = if self.state.effects.is_empty() {
                 look
             } else {
                 look.min(applied + APPLY_DELAY)
             };
             let is_idle = !self.resume_one(until, store).await?;
-            if !self.parts.effects.is_empty() && applied.elapsed() >= APPLY_DELAY {
+            if !self.state.effects.is_empty() && applied.elapsed() >= APPLY_DELAY {
                 // What the others have done does not wait for those that take long.
-                self.apply_pending(self.parts.partition, store).await?;
+                self.apply_pending(self.state.partition, store).await?;
                 applied = Instant::now();
             }
             if is_idle && until >= deadline {
@@ -200,7 +200,7 @@ impl RuleWorker {
             // Where nobody else is there, that may take as long as it likes: what may be submitted must not be given up
             // before it is.
             if !self.resume_one(limit, store).await? && !self.queue.role.is_own() {
-                self.relieve();
+                self.shed_waits();
             }
         }
         self.submit(index, delivered, store).await
@@ -232,7 +232,7 @@ impl RuleWorker {
 
     /// Whom a message of the pack is about.
     pub(super) fn subject_of(&self, index: u32, delivered: Option<&DeliveredBatch<'_>>) -> Option<EntityKey> {
-        let record = self.pack.entries.get(index as usize)?.origin.record as usize;
+        let record = self.batch.entries.get(index as usize)?.origin.record as usize;
         Some(match delivered {
             Some(delivered) => delivered.readable.get(record)?.1.subject,
             None => self.due.get(record)?.1.key.subject,
@@ -242,7 +242,7 @@ impl RuleWorker {
     /// Lets follow what has waited for messages that have ended. Where a message that has failed is tried again, what has
     /// to come after it waits for that.
     fn release_successors(&mut self, gate: &mut SubmitScheduler<EntityId>, strategy: &QueueStrategy) {
-        let MessageBatch { entries, ended, .. } = &mut self.pack;
+        let MessageBatch { entries, ended, .. } = &mut self.batch;
         for index in ended.drain(..) {
             let failed = entries
                 .get(index as usize)
@@ -288,10 +288,10 @@ impl RuleWorker {
             // Nobody waits for it any more.
             return Ok(());
         }
-        let ticket = resumed.ticket;
-        let is_late = ticket.pack != DETACHED && !self.pack.is_current(ticket) && !self.late.has(ticket);
+        let ticket = resumed.handle;
+        let is_late = ticket.batch != DETACHED && !self.batch.is_current(ticket) && !self.late.has(ticket);
         // Fields have taken in what has come, whatever becomes of the message.
-        let is_field = matches!(resumed.back, WaitResult::Field(_));
+        let is_field = matches!(resumed.result, WaitResult::Field(_));
         if is_late && !is_field && !self.queue.strategy.read().keeps_late() {
             return Ok(());
         }
@@ -299,9 +299,9 @@ impl RuleWorker {
             self.shares.resume_tenant(resumed.tenant);
         }
         // What it keeps belongs to the partition it came from.
-        let own = std::mem::replace(&mut self.parts.partition, resumed.ticket.partition);
+        let own = std::mem::replace(&mut self.state.partition, resumed.handle.partition);
         let done = self.handle_wait_result(resumed, store).await;
-        self.parts.partition = own;
+        self.state.partition = own;
         done
     }
 }

@@ -43,7 +43,7 @@ impl WaitCanceller {
 
 /// Something that a message waits for.
 struct PendingWait {
-    ticket: MessageHandle,
+    handle: MessageHandle,
     tenant: TenantId,
     kind: WaitKind,
     ending: WaitCanceller,
@@ -55,7 +55,7 @@ struct WaitingMessage {
     /// When it began to wait for the first time.
     since: Instant,
     /// How much it waits for, and how many calls of others are among that.
-    live: u32,
+    pending: u32,
     calls: u32,
     /// It has waited for calculated fields.
     fields: bool,
@@ -63,7 +63,7 @@ struct WaitingMessage {
 
 /// A message that waits for long.
 pub(super) struct OverdueMessage {
-    pub(super) ticket: MessageHandle,
+    pub(super) handle: MessageHandle,
     pub(super) tenant: TenantId,
     /// It waits for something that must not be done twice lightly.
     pub(super) calls: bool,
@@ -107,7 +107,7 @@ impl SuspendedWaits {
     ) {
         self.last += 1;
         let wait = PendingWait {
-            ticket,
+            handle: ticket,
             tenant,
             kind,
             ending: start(self.last),
@@ -119,23 +119,23 @@ impl SuspendedWaits {
 
     /// Notes that a message waits, as of now unless it has waited before.
     pub(super) fn note_waiter(&mut self, ticket: MessageHandle, tenant: TenantId, kind: WaitKind) {
-        if ticket.pack == DETACHED {
+        if ticket.batch == DETACHED {
             return;
         }
         let (_, waiter) = self
             .waiters
-            .entry((ticket.pack, ticket.entry))
+            .entry((ticket.batch, ticket.entry))
             .or_insert_with(|| {
                 let waiter = WaitingMessage {
                     tenant,
                     since: Instant::now(),
-                    live: 0,
+                    pending: 0,
                     calls: 0,
                     fields: false,
                 };
                 (ticket, waiter)
             });
-        waiter.live += 1;
+        waiter.pending += 1;
         waiter.calls += u32::from(kind == WaitKind::Outside);
         waiter.fields |= kind == WaitKind::Field;
     }
@@ -156,8 +156,8 @@ impl SuspendedWaits {
                 self.tenants.remove(&wait.tenant);
             }
         }
-        if let Some((_, waiter)) = self.waiters.get_mut(&(wait.ticket.pack, wait.ticket.entry)) {
-            waiter.live = waiter.live.saturating_sub(1);
+        if let Some((_, waiter)) = self.waiters.get_mut(&(wait.handle.batch, wait.handle.entry)) {
+            waiter.pending = waiter.pending.saturating_sub(1);
             waiter.calls = waiter
                 .calls
                 .saturating_sub(u32::from(wait.kind == WaitKind::Outside));
@@ -165,10 +165,10 @@ impl SuspendedWaits {
     }
 
     /// Ends what the messages wait for that are meant: nothing of it comes back, but what fields have taken in.
-    pub(super) fn cut(&mut self, is_meant: impl Fn(&MessageHandle, TenantId) -> bool) {
+    pub(super) fn cancel(&mut self, is_meant: impl Fn(&MessageHandle, TenantId) -> bool) {
         let gone: Vec<_> = self
             .waits
-            .extract_if(|_, wait| wait.kind != WaitKind::Field && is_meant(&wait.ticket, wait.tenant))
+            .extract_if(|_, wait| wait.kind != WaitKind::Field && is_meant(&wait.handle, wait.tenant))
             .collect();
         for (_, wait) in gone {
             wait.ending.end();
@@ -179,10 +179,10 @@ impl SuspendedWaits {
     }
 
     /// The same of one message, which costs nothing where it waits for nothing.
-    pub(super) fn cut_one(&mut self, (pack, entry): (u64, u32)) {
+    pub(super) fn cancel_message(&mut self, (pack, entry): (u64, u32)) {
         let waiter = self.waiters.remove(&(pack, entry));
-        if waiter.is_some_and(|(_, waiter)| waiter.live > 0) {
-            self.cut(|ticket, _| (ticket.pack, ticket.entry) == (pack, entry));
+        if waiter.is_some_and(|(_, waiter)| waiter.pending > 0) {
+            self.cancel(|ticket, _| (ticket.batch, ticket.entry) == (pack, entry));
         }
     }
 
@@ -203,7 +203,7 @@ impl SuspendedWaits {
         let waiters = self.waiters.values();
         let late = waiters.filter(|(_, waiter)| waiter.since <= before);
         late.map(|(ticket, waiter)| OverdueMessage {
-            ticket: *ticket,
+            handle: *ticket,
             tenant: waiter.tenant,
             calls: waiter.calls > 0,
             fields: waiter.fields,
@@ -220,7 +220,7 @@ impl SuspendedWaits {
 impl Drop for SuspendedWaits {
     fn drop(&mut self) {
         for wait in self.waits.values() {
-            if wait.kind != WaitKind::Outside && wait.ticket.pack != DETACHED {
+            if wait.kind != WaitKind::Outside && wait.handle.batch != DETACHED {
                 wait.ending.end();
             }
         }

@@ -21,8 +21,8 @@ impl RuleWorker {
         let mut last = None;
         let mut tenants: FxHashMap<TenantId, MessageCounts> = FxHashMap::default();
         let mut diverted = 0;
-        for (index, outcome) in (0..).zip(self.pack.outcomes()) {
-            if self.pack.is_diverted(index) {
+        for (index, outcome) in (0..).zip(self.batch.outcomes()) {
+            if self.batch.is_diverted(index) {
                 // It is counted where it ends.
                 diverted += 1;
                 continue;
@@ -54,13 +54,13 @@ impl RuleWorker {
             all.of(tenant).0.add(&counts);
         }
         if let Some((index, tenant)) = last
-            && let Some(failure) = self.pack.failures.get(&index)
+            && let Some(failure) = self.batch.failures.get(&index)
         {
             all.of(tenant).1 = Some(failure.clone());
         }
         drop(all);
         if commits {
-            let messages = self.pack.entries.len() as u64 - diverted;
+            let messages = self.batch.entries.len() as u64 - diverted;
             metrics::counter!("fieldline_rules_messages_total").increment(messages);
             metrics::counter!("fieldline_rules_failed_total").increment(failed);
             metrics::counter!("fieldline_rules_timed_out_total").increment(late);

@@ -13,8 +13,8 @@ use fieldline_model::record::RecordBatch;
 use fieldline_model::{RuleChainId, RuleNodeId};
 use serde_json::{Value, json};
 
-use crate::book::TenantChains;
 use crate::chain::CompiledChain;
+use crate::chain_registry::TenantChains;
 use crate::engine::{EngineShared, QueueHandle};
 use crate::nodes::tests::{NOW, World};
 
@@ -56,11 +56,11 @@ async fn executions_are_counted_and_messages_of_a_tenant_that_used_them_up_are_d
     let chain = CompiledChain::of(RuleChainId::new(), nodes, &[(0, 1, "True"), (1, 2, "True")]);
     let common = EngineShared {
         services: world.services.clone(),
-        book: world.common.book.clone(),
+        chains: world.common.chains.clone(),
         events: world.common.events.clone(),
     };
     let chains = TenantChains::of(Some(chain.id), [Arc::new(chain)], 0);
-    common.book.put(world.tenant, chains);
+    common.chains.put(world.tenant, chains);
     let queue = QueueHandle::new("Main", uplink.partitions(), Default::default());
     let stores = IngestStores {
         store: world.store.clone(),

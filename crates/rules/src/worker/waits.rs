@@ -28,10 +28,10 @@ pub(super) const TOO_MANY_WAITING_ERROR: &str = "too many messages of the tenant
 
 /// What was suspended and has come back.
 pub(super) struct WaitCompletion {
-    pub(super) ticket: MessageHandle,
+    pub(super) handle: MessageHandle,
     /// What it has in the book of what waits.
     pub(super) number: u64,
-    pub(super) back: WaitResult,
+    pub(super) result: WaitResult,
     pub(super) place: Option<NodeRef>,
     pub(super) tenant: TenantId,
 }
@@ -60,8 +60,8 @@ impl RuleWorker {
         store: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
         let WaitCompletion {
-            ticket,
-            back,
+            handle: ticket,
+            result: back,
             place,
             tenant,
             ..
@@ -76,7 +76,7 @@ impl RuleWorker {
                 Ok(())
             }
             WaitResult::Lost(refusal) => {
-                self.lost(ticket, place.as_ref(), tenant, &refusal);
+                self.fail_lost(ticket, place.as_ref(), tenant, &refusal);
                 Ok(())
             }
             WaitResult::Field(back) => self.finish_field_call(*back, store).await,
@@ -84,7 +84,7 @@ impl RuleWorker {
     }
 
     /// A message fails as a whole: nothing of it is left that could go on through `Failure`.
-    fn lost(
+    fn fail_lost(
         &mut self,
         ticket: MessageHandle,
         place: Option<&NodeRef>,
@@ -93,7 +93,7 @@ impl RuleWorker {
     ) {
         let error = refusal.to_string();
         if let Some((place, node)) = place.and_then(|place| Some((place, place.node()?))) {
-            self.common.events.error(tenant, node.id.into(), "script", &error);
+            self.shared.events.error(tenant, node.id.into(), "script", &error);
             self.note_failure(place, &error);
         }
         self.fail(ticket, place, &error);
@@ -112,20 +112,20 @@ impl RuleWorker {
         let caller = ScriptCaller {
             tenant,
             owner: node.into(),
-            turn: call.msg.originator.id,
-            scope: if ticket.pack == DETACHED {
+            order_key: call.msg.originator.id,
+            scope: if ticket.batch == DETACHED {
                 ScriptCancelScope::NONE
             } else {
                 ScriptCancelScope::fresh()
             },
         };
-        let pool = self.common.services.scripts.clone();
-        if self.watch.is_some() {
+        let pool = self.shared.services.scripts.clone();
+        if self.node_activity.is_some() {
             return match call.wait(&pool, caller).await {
                 Ok(step) => Ok(Some(step)),
                 Err(ScriptRefusal::Stopped) => Err(IngestShutdown),
                 Err(refusal) => {
-                    self.lost(ticket, Some(&place), tenant, &refusal);
+                    self.fail_lost(ticket, Some(&place), tenant, &refusal);
                     Ok(None)
                 }
             };
@@ -142,9 +142,9 @@ impl RuleWorker {
                     let back = result.map_or_else(WaitResult::Lost, WaitResult::Step);
                     // The worker may be gone.
                     let _ = outbox.send(WaitCompletion {
-                        ticket,
+                        handle: ticket,
                         number,
-                        back,
+                        result: back,
                         place: Some(place),
                         tenant,
                     });
@@ -156,7 +156,7 @@ impl RuleWorker {
 
     /// Polls work once; the error says that it has panicked.
     fn poll_here(&self, work: &mut NodeFuture) -> std::thread::Result<Poll<NodeResult>> {
-        let _context = self.common.services.runtime.enter();
+        let _context = self.shared.services.runtime.enter();
         let mut context = Context::from_waker(Waker::noop());
         std::panic::catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(&mut context)))
     }
@@ -176,10 +176,10 @@ impl RuleWorker {
             self.drop_walk(ticket, tenant, TOO_MANY_WAITING_ERROR);
             return Ok(None);
         }
-        let runtime = self.common.services.runtime.clone();
+        let runtime = self.shared.services.runtime.clone();
         match self.poll_here(&mut work) {
             Ok(Poll::Ready(step)) => Ok(Some(step)),
-            Ok(Poll::Pending) if self.watch.is_some() => {
+            Ok(Poll::Pending) if self.node_activity.is_some() => {
                 let done = runtime.spawn(AssertUnwindSafe(work).catch_unwind()).await;
                 let step = done.ok().and_then(Result::ok);
                 if step.is_none() {
@@ -194,9 +194,9 @@ impl RuleWorker {
                         let step = AssertUnwindSafe(work).catch_unwind().await;
                         // The worker may be gone.
                         let _ = outbox.send(WaitCompletion {
-                            ticket,
+                            handle: ticket,
                             number,
-                            back: step.map_or(WaitResult::Panicked, WaitResult::Step),
+                            result: step.map_or(WaitResult::Panicked, WaitResult::Step),
                             place,
                             tenant,
                         });
@@ -264,7 +264,7 @@ impl RuleWorker {
         match &self.queue.role {
             QueueRole::Own => None,
             QueueRole::Lane(lanes) => Some(lanes.options.timeout.0),
-            QueueRole::Shared(lanes) if self.may_leave(ticket) && !self.shares.is_alone() => {
+            QueueRole::Shared(lanes) if self.may_divert(ticket) && !self.shares.is_alone() => {
                 Some(lanes.options.patience.0)
             }
             QueueRole::Shared(_) => Some(self.queue.strategy.read().timeout),
@@ -285,7 +285,7 @@ impl RuleWorker {
         let step = match self.poll_here(&mut work) {
             Ok(Poll::Ready(step)) => Some(step),
             Ok(Poll::Pending) => {
-                let mut works = self.common.services.runtime.spawn(work);
+                let mut works = self.shared.services.runtime.spawn(work);
                 match self.wait_limit(ticket) {
                     None => works.await.ok(),
                     Some(limit) => match tokio::time::timeout(limit, &mut works).await {
@@ -308,7 +308,7 @@ impl RuleWorker {
 
     /// Sends a message to the same node in the partition of its originator.
     pub(super) fn send_home(&self, msg: RuleMessage, place: &NodeRef, ticket: MessageHandle) -> NodeFuture {
-        let services = self.common.services.clone();
+        let services = self.shared.services.clone();
         let node = place.node().map_or(RuleNodeId::NULL, |node| node.id);
         let (chain, queue) = (place.chain.id, self.home_queue(ticket));
         Box::pin(async move {

@@ -12,7 +12,7 @@ use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
 use futures::FutureExt as _;
 
 use super::RuleWorker;
-use super::pack::DueTimer;
+use super::batch::DueTimer;
 use super::suspended::WaitKind;
 use crate::chain::{CompiledChain, CompiledNode};
 use crate::fields::FieldEvent;
@@ -30,7 +30,7 @@ pub(super) const DETACHED: u64 = u64::MAX;
 /// Which entry of which pack something belongs to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MessageHandle {
-    pub(super) pack: u64,
+    pub(super) batch: u64,
     pub(super) entry: u32,
     pub(super) partition: Partition,
     /// In a lane, the number of the queue that the message was taken from.
@@ -79,7 +79,9 @@ impl WalkTask {
 }
 
 /// Whether work has ended without a panic.
-async fn survives(work: impl Future<Output = Result<(), IngestShutdown>>) -> Result<bool, IngestShutdown> {
+async fn run_catching_panic(
+    work: impl Future<Output = Result<(), IngestShutdown>>,
+) -> Result<bool, IngestShutdown> {
     match AssertUnwindSafe(work).catch_unwind().await {
         Ok(done) => done.map(|()| true),
         Err(_) => Ok(false),
@@ -94,7 +96,7 @@ impl RuleWorker {
         first: WalkTask,
         store: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
-        let mut moves = std::mem::take(&mut self.moves);
+        let mut moves = std::mem::take(&mut self.tasks);
         moves.push(first);
         self.walk_all(ticket, moves, store).await
     }
@@ -110,7 +112,7 @@ impl RuleWorker {
         self.now = self.now_ms();
         let record = self.open_record(ticket);
         while let Some(next) = moves.pop() {
-            self.parts.record = record;
+            self.state.record = record;
             steps += 1;
             if steps > MAX_STEPS {
                 let error = "the message has become more than a rule chain may make of one";
@@ -118,7 +120,7 @@ impl RuleWorker {
                 break;
             }
             let watched = self
-                .watch
+                .node_activity
                 .as_ref()
                 .and_then(|_| Some((next.place()?.clone(), Instant::now())));
             let ends = matches!(
@@ -142,13 +144,17 @@ impl RuleWorker {
                 WalkTask::Answer(step, place, tenant) => {
                     self.run_effect(ticket, step, place, tenant, store, moves).await?
                 }
-                WalkTask::Feed(fed) => survives(self.notify_fields(ticket, fed, store, moves)).await?,
-                WalkTask::FieldMessage(msg) => {
-                    survives(self.field_message(ticket, &msg, store, moves)).await?
+                WalkTask::Feed(fed) => {
+                    run_catching_panic(self.notify_fields(ticket, fed, store, moves)).await?
                 }
-                WalkTask::FieldDue(due) => survives(self.field_due(ticket, due, store, moves)).await?,
+                WalkTask::FieldMessage(msg) => {
+                    run_catching_panic(self.field_message(ticket, &msg, store, moves)).await?
+                }
+                WalkTask::FieldDue(due) => {
+                    run_catching_panic(self.field_due(ticket, due, store, moves)).await?
+                }
             };
-            if std::mem::take(&mut self.is_cut) {
+            if std::mem::take(&mut self.is_walk_cancelled) {
                 // It was taken away in the midst.
                 break;
             }
@@ -160,13 +166,13 @@ impl RuleWorker {
             if ends {
                 self.end(ticket, None);
             }
-            if let (Some(watch), Some((place, since))) = (&self.watch, watched) {
-                watch.lock().took(&place, since.elapsed());
+            if let (Some(watch), Some((place, since))) = (&self.node_activity, watched) {
+                watch.lock().add_time(&place, since.elapsed());
             }
         }
         if moves.capacity() <= MAX_KEPT_TASKS {
             moves.clear();
-            self.moves = moves;
+            self.tasks = moves;
         }
         Ok(())
     }
@@ -210,12 +216,12 @@ impl RuleWorker {
             }
             (NodeResult::Acknowledge(msg), Some(place)) => {
                 let next = WalkTask::Leave(msg, place, ConnectionLabel::SUCCESS);
-                if ticket.pack == DETACHED {
+                if ticket.batch == DETACHED {
                     moves.push(next);
                 } else {
                     self.end(ticket, None);
                     let detached = MessageHandle {
-                        pack: DETACHED,
+                        batch: DETACHED,
                         ..ticket
                     };
                     Box::pin(self.walk(detached, next, store)).await?;
@@ -241,10 +247,12 @@ impl RuleWorker {
                 self.return_to_caller(ticket, msg, label, place.as_ref(), &chains, moves);
             }
             (NodeResult::AlarmRules(msg), Some(place)) => {
-                survived = survives(self.profile_rules(ticket, msg, place, store, moves)).await?;
+                survived = run_catching_panic(self.profile_rules(ticket, msg, place, store, moves)).await?;
             }
             (NodeResult::AlarmRulesDue(key, value), Some(place)) => {
-                survived = survives(self.profile_rules_due(ticket, key, value, place, store, moves)).await?;
+                survived =
+                    run_catching_panic(self.profile_rules_due(ticket, key, value, place, store, moves))
+                        .await?;
             }
             (
                 NodeResult::Acknowledge(_)
@@ -265,11 +273,11 @@ impl RuleWorker {
 
     /// Number of the record that a ticket's message belongs to, where that is not done with.
     pub(super) fn open_record(&self, ticket: MessageHandle) -> Option<u64> {
-        if self.watch.is_some() || ticket.pack == DETACHED || !self.pack.is_current(ticket) {
+        if self.node_activity.is_some() || ticket.batch == DETACHED || !self.batch.is_current(ticket) {
             return None;
         }
         if !self.queue.role.is_lane() {
-            return Some(self.pack.record);
+            return Some(self.batch.record);
         }
         let run = self.lane.running(ticket.entry);
         run.map(|run| run.item.key.number)
@@ -277,12 +285,12 @@ impl RuleWorker {
 
     fn ctx(&mut self, tenant: TenantId, chain: RuleChainId, node: RuleNodeId) -> NodeContext<'_> {
         NodeContext {
-            services: &self.common.services,
+            services: &self.shared.services,
             tenant,
             chain,
             node,
             now_ms: self.now,
-            parts: &mut self.parts,
+            worker_state: &mut self.state,
         }
     }
 
@@ -297,7 +305,7 @@ impl RuleWorker {
             self.end(ticket, None);
             return;
         };
-        if let Some(watch) = &self.watch {
+        if let Some(watch) = &self.node_activity {
             watch.lock().count_input(&place);
         }
         msg.hops += 1;
@@ -314,11 +322,11 @@ impl RuleWorker {
             self.fail(ticket, Some(&place), &error);
             return;
         }
-        self.parts
+        self.state
             .meter
             .add(msg.tenant, UsageKey::RuleEngineExecutions, 1);
         if node.debug.is_on() && self.now < node.debug.all_until {
-            self.common
+            self.shared
                 .events
                 .node(EVENT_IN, place.chain.id.into(), node.id.into(), &msg, None, None);
         }
@@ -329,7 +337,7 @@ impl RuleWorker {
                 let error = format!("Rule node is not active! {error}");
                 if node.debug.is_on() {
                     let (chain, id) = (place.chain.id.into(), node.id.into());
-                    self.common
+                    self.shared
                         .events
                         .node(EVENT_OUT, chain, id, &msg, Some("Failure"), Some(&error));
                 }
@@ -374,11 +382,11 @@ impl RuleWorker {
         tenant: TenantId,
         moves: &mut Vec<WalkTask>,
     ) {
-        for branch in std::mem::take(&mut self.parts.branches) {
+        for branch in std::mem::take(&mut self.state.branches) {
             self.begin(ticket);
             moves.push(WalkTask::Answer(NodeResult::Wait(branch), None, tenant));
         }
-        let fed = std::mem::take(&mut self.parts.feeding.fed);
+        let fed = std::mem::take(&mut self.state.field_events.pending);
         if !fed.is_empty() {
             self.begin(ticket);
         }
@@ -418,7 +426,7 @@ impl RuleWorker {
                 if error.is_over_budget()
                     && let Some(node) = place.node()
                 {
-                    let ledger = self.common.services.scripts.ledger();
+                    let ledger = self.shared.services.scripts.ledger();
                     ledger.count_overrun(tenant, node.id.into());
                 }
                 let error = error.to_string();

@@ -24,7 +24,7 @@ pub(super) fn resolve_client(
     peer: SocketAddr,
     headers: &mut HeaderMap,
 ) -> SocketAddr {
-    if !proxies.hold(peer.ip()) {
+    if !proxies.contains(peer.ip()) {
         for name in FORWARDING_HEADERS {
             headers.remove(name);
         }
@@ -71,7 +71,7 @@ fn walk(
     for (address, proto) in hops {
         match address {
             None => break,
-            Some(address) if proxies.hold(address) => last = (address, proto.or(last.1)),
+            Some(address) if proxies.contains(address) => last = (address, proto.or(last.1)),
             Some(address) => return (address, proto.or(last.1)),
         }
     }

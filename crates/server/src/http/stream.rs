@@ -14,7 +14,7 @@ use tokio::time::{Sleep, sleep};
 pub(super) struct WriteTimeoutStream<S, H> {
     stream: S,
     _held: H,
-    patience: Duration,
+    timeout: Duration,
     /// There while the peer is waited for.
     stalled: Option<Pin<Box<Sleep>>>,
 }
@@ -24,7 +24,7 @@ impl<S, H> WriteTimeoutStream<S, H> {
         Self {
             stream,
             _held: held,
-            patience,
+            timeout: patience,
             stalled: None,
         }
     }
@@ -34,7 +34,7 @@ impl<S, H> WriteTimeoutStream<S, H> {
             self.stalled = None;
             return progress;
         }
-        let patience = self.patience;
+        let patience = self.timeout;
         let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
         stalled
             .as_mut()

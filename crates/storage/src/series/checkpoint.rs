@@ -11,10 +11,10 @@ use fieldline_model::kv::CorruptData;
 use fjall::OwnedWriteBatch;
 use parking_lot::Mutex;
 
-use super::cells::FlushedValueKey;
 use super::engine::{RowEpoch, SeriesEngine};
-use super::heads::MemtableFlush;
-use super::states::{self, StateRowChanges};
+use super::latest_cache::FlushedValueKey;
+use super::memtable::MemtableFlush;
+use super::state_rows::{self, StateRowChanges};
 use super::store::SeriesStore;
 use super::{error, keys, metrics as names};
 
@@ -74,7 +74,7 @@ impl SeriesStore {
         let moved = self.positions.lock().values().any(|it| it.applied != it.durable);
         moved
             || self.states.has_changed()
-            || !self.heads.is_empty()
+            || !self.memtable.is_empty()
             || self.latest.has_dirty()
             || self.attributes.has_dirty()
     }
@@ -99,8 +99,8 @@ impl SeriesStore {
         }
         let engine = self.writable()?;
         let mut batch = engine.batch(1024);
-        let cut = self.cut(&engine, &mut batch)?;
-        self.commit_cut(&engine, batch, cut).map(Some)
+        let cut = self.add_checkpoint(&engine, &mut batch)?;
+        self.commit_batch(&engine, batch, cut).map(Some)
     }
 
     /// Runs a direct write: `plan` fills the batch and changes the caches, then a checkpoint is added to the batch. While
@@ -116,21 +116,21 @@ impl SeriesStore {
             let _one = self.checkpointing.lock();
             let _alone = self.gate.write();
             let engine = self.writable()?;
-            let mark = self.heads.mark();
+            let mark = self.memtable.mark();
             self.latest.record();
             self.attributes.record();
             let mut batch = engine.batch(64);
             let done = plan(&engine, &mut batch).and_then(|outcome| {
-                let cut = self.cut(&engine, &mut batch)?;
-                Ok((outcome, self.commit_cut(&engine, batch, cut)?))
+                let cut = self.add_checkpoint(&engine, &mut batch)?;
+                Ok((outcome, self.commit_batch(&engine, batch, cut)?))
             });
             if done.is_ok() {
                 self.latest.confirm();
                 self.attributes.confirm();
             } else {
-                self.latest.take_back();
-                self.attributes.take_back();
-                self.heads.take_back(mark);
+                self.latest.roll_back();
+                self.attributes.roll_back();
+                self.memtable.roll_back(mark);
             }
             done?
         };
@@ -146,7 +146,11 @@ impl SeriesStore {
     }
 
     /// Adds a checkpoint to a batch. The order matters: positions first, then rows and cells (invariant 2).
-    fn cut(&self, engine: &SeriesEngine, batch: &mut OwnedWriteBatch) -> StoreResult<CheckpointBatch> {
+    fn add_checkpoint(
+        &self,
+        engine: &SeriesEngine,
+        batch: &mut OwnedWriteBatch,
+    ) -> StoreResult<CheckpointBatch> {
         let epoch = engine.active()?;
         let (positions, taken) = {
             let held = self.positions.lock();
@@ -156,7 +160,7 @@ impl SeriesStore {
             let positions: Vec<(Partition, Offset)> = applied.collect();
             (positions, self.states.take())
         };
-        states::write(&taken, &engine.states, batch);
+        state_rows::write(&taken, &engine.states, batch);
         for (partition, offset) in &positions {
             batch.insert(
                 &engine.meta,
@@ -171,7 +175,7 @@ impl SeriesStore {
         Ok(CheckpointBatch {
             number,
             positions,
-            rows: self.heads.flush(&epoch, batch, self.now_ms()),
+            rows: self.memtable.flush(&epoch, batch, self.now_ms()),
             latest: self.latest.flush(&engine.latest, batch),
             attributes: self.attributes.flush(&engine.attributes, batch),
             epoch,
@@ -179,7 +183,7 @@ impl SeriesStore {
         })
     }
 
-    fn commit_cut(
+    fn commit_batch(
         &self,
         engine: &SeriesEngine,
         batch: OwnedWriteBatch,
@@ -191,7 +195,7 @@ impl SeriesStore {
             self.states.restore(cut.states);
             return Err(self.note_write_failure(error));
         }
-        self.heads.flushed(cut.rows);
+        self.memtable.remove_flushed(cut.rows);
         self.wake_when_large(&cut.epoch);
         self.latest.evict();
         self.attributes.evict();

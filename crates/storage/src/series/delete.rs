@@ -11,10 +11,10 @@ use fieldline_model::kv::{CorruptData, pack, unpack};
 use fjall::{Keyspace, OwnedWriteBatch};
 
 use super::block::BlockRow;
-use super::cell::cell_key;
+use super::cached_value::cell_key;
 use super::chunk::StoredPoint;
+use super::compaction::write_chunks;
 use super::engine::SeriesEngine;
-use super::pack::write_chunks;
 use super::read::{SeriesSnapshot, read_header};
 use super::store::SeriesStore;
 use super::{block, chunk, error, keys};
@@ -49,7 +49,7 @@ impl<'a> EditBatcher<'a> {
     }
 
     /// Counts a change, and writes the changes when they are many.
-    fn changed(&mut self, table: &Keyspace, bytes: usize) -> StoreResult<()> {
+    fn count_change(&mut self, table: &Keyspace, bytes: usize) -> StoreResult<()> {
         if self.add(bytes) {
             self.flush(table)
         } else {
@@ -78,7 +78,7 @@ impl SeriesStore {
         if names.is_empty() || start > end {
             return Ok(());
         }
-        let _packing = self.packing.lock();
+        let _packing = self.compacting.lock();
         let barrier = self.direct(|engine, batch| {
             if what.delete_latest {
                 self.delete_latest(engine, batch, subject, names, what)?;
@@ -120,7 +120,7 @@ impl SeriesStore {
                 _ => None,
             };
             self.latest
-                .forget(&engine.latest, &group, |other| other.name == cell.name)?;
+                .remove(&engine.latest, &group, |other| other.name == cell.name)?;
             match left {
                 Some(point) => {
                     let value = std::iter::once((&*cell.name, point.value.as_ref()));
@@ -197,7 +197,7 @@ impl SeriesStore {
             for entry in engine.chunks.prefix(prefix) {
                 let key = entry.key().map_err(error::engine)?;
                 edits.batch.remove(&engine.chunks, key);
-                edits.changed(&engine.chunks, 0)?;
+                edits.count_change(&engine.chunks, 0)?;
             }
             return edits.flush(&engine.chunks);
         };
@@ -217,7 +217,7 @@ impl SeriesStore {
                 points.retain(|point| point.ts < start || point.ts >= end);
                 write_chunks(engine, &mut edits.batch, prefix, &points, Some(&key));
             }
-            edits.changed(&engine.chunks, value.len())?;
+            edits.count_change(&engine.chunks, value.len())?;
         }
         edits.flush(&engine.chunks)
     }

@@ -17,7 +17,7 @@ use parking_lot::RwLock;
 
 use super::keys::{self, EPOCH_BYTES};
 use super::options::Options;
-use super::{error, format, pack};
+use super::{compaction, error, format};
 
 /// The engine's journal is at most this large; it refuses less than 64 MiB.
 const MAX_JOURNAL_BYTES: u64 = 128 << 20;
@@ -90,7 +90,7 @@ pub(super) struct SeriesEngine {
     pub(super) attributes: Keyspace,
     pub(super) chunks: Keyspace,
     /// Rows that cannot be packed because the chunk they belong to is corrupt.
-    pub(super) stuck: Arc<RowEpoch>,
+    pub(super) quarantine: Arc<RowEpoch>,
     pub(super) blocks: Keyspace,
     /// Oldest first; the last one takes new rows.
     epochs: RwLock<Vec<Arc<RowEpoch>>>,
@@ -164,7 +164,7 @@ impl SeriesEngine {
             latest,
             attributes,
             chunks,
-            stuck: Arc::new(RowEpoch::new(QUARANTINE_EPOCH, stuck)),
+            quarantine: Arc::new(RowEpoch::new(QUARANTINE_EPOCH, stuck)),
             blocks,
             epochs: RwLock::default(),
             #[cfg(test)]
@@ -187,7 +187,7 @@ impl SeriesEngine {
             next = number + 1;
         }
         // What is packed in part takes no more rows: they would come before the place where packing goes on.
-        let packing = self.meta.get(pack::CURSOR_KEY).map_err(error::engine)?;
+        let packing = self.meta.get(compaction::CURSOR_KEY).map_err(error::engine)?;
         let packing = packing.and_then(|cursor| keys::read_epoch(&cursor));
         match epochs.last() {
             Some(last) if packing != Some(last.number) => {
@@ -203,7 +203,7 @@ impl SeriesEngine {
     /// All rows there are, oldest first.
     pub(super) fn epochs(&self) -> Vec<Arc<RowEpoch>> {
         let epochs = self.epochs.read();
-        std::iter::once(&self.stuck)
+        std::iter::once(&self.quarantine)
             .chain(epochs.iter())
             .map(Arc::clone)
             .collect()
@@ -236,7 +236,7 @@ impl SeriesEngine {
     }
 
     /// Notes in the batch with the last of its chunks that an epoch is packed.
-    pub(super) fn forget_epoch(&self, epoch: &RowEpoch, batch: &mut OwnedWriteBatch) {
+    pub(super) fn mark_compacted(&self, epoch: &RowEpoch, batch: &mut OwnedWriteBatch) {
         batch.insert(&self.meta, FIRST_EPOCH_KEY, epoch.end());
     }
 

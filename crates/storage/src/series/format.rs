@@ -76,7 +76,12 @@ fn gather_epochs(engine: &SeriesEngine) -> StoreResult<()> {
     for (number, table) in &tables {
         copy(engine, *number, table, &engine.blocks)?;
     }
-    copy(engine, QUARANTINE_EPOCH, &engine.stuck.rows, &engine.stuck.rows)?;
+    copy(
+        engine,
+        QUARANTINE_EPOCH,
+        &engine.quarantine.rows,
+        &engine.quarantine.rows,
+    )?;
     if let Some((first, _)) = tables.first() {
         let first = first.to_be_bytes();
         engine

@@ -91,7 +91,7 @@ impl SeriesStore {
     }
 
     /// Reopens the engine after the disk was full, once there is room.
-    pub(super) fn heal(&self) {
+    pub(super) fn try_reopen(&self) {
         if !matches!(*self.health.lock(), SeriesHealth::DiskFull) || self.probe().is_err() {
             return;
         }
@@ -107,7 +107,7 @@ impl SeriesStore {
 
     fn reopen(&self) -> StoreResult<()> {
         // The locks keep writers, the packer and the sweeper out; readers finish on the old engine.
-        let _packing = self.packing.lock();
+        let _packing = self.compacting.lock();
         let _one = self.checkpointing.lock();
         let _alone = self.gate.write();
         let mut held = self.engine.write();

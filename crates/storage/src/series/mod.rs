@@ -44,29 +44,29 @@
 
 mod aggregate;
 mod block;
-mod cell;
-mod cells;
+mod cached_value;
 mod checkpoint;
 pub mod chunk;
+mod compaction;
 mod delete;
 mod engine;
 mod error;
-mod expiry;
+mod expire;
+mod expiry_clock;
 mod format;
-mod hand_over;
-mod heads;
 mod health;
 mod keys;
+mod latest_cache;
+mod memtable;
 pub mod metrics;
 mod options;
-mod pack;
 mod ports;
 mod read;
 mod removal;
 mod rows;
-mod states;
+mod state_rows;
 mod store;
-mod sweep;
+mod transfer;
 mod values;
 mod watermark;
 

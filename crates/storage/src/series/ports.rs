@@ -13,7 +13,7 @@ use fieldline_model::timeseries::{
 };
 use tokio::runtime::Handle;
 
-use super::cell::{CachedValue, cell_key};
+use super::cached_value::{CachedValue, cell_key};
 use super::chunk::is_expired;
 use super::read::SeriesSnapshot;
 use super::rows::RowReadOptions;
@@ -42,7 +42,7 @@ impl SeriesStore {
 }
 
 /// Reads, and once more where rows were packed before all their values had been read.
-fn again_if_moved<T>(read: impl Fn() -> StoreResult<T>) -> StoreResult<T> {
+fn retry_if_compacted<T>(read: impl Fn() -> StoreResult<T>) -> StoreResult<T> {
     match read() {
         Err(error) if error.kind() == StoreErrorKind::Unavailable => read(),
         outcome => outcome,
@@ -95,7 +95,7 @@ impl TimeSeriesStore for SeriesStore {
         for row in rows {
             check_values(row.values)?;
             owned.push(OwnedRow {
-                head: (row.subject, row.ts, row.ttl_seconds, row.parts),
+                head: (row.subject, row.ts, row.ttl_seconds, row.strategy),
                 values: row.values.to_vec(),
             });
         }
@@ -109,7 +109,7 @@ impl TimeSeriesStore for SeriesStore {
                     subject: row.head.0,
                     ts: row.head.1,
                     ttl_seconds: row.head.2,
-                    parts: row.head.3,
+                    strategy: row.head.3,
                     values: &row.values,
                 })
                 .collect();
@@ -120,13 +120,13 @@ impl TimeSeriesStore for SeriesStore {
     }
 
     async fn keys(&self, subject: EntityKey) -> StoreResult<Vec<String>> {
-        let cells = self.latest_cells(subject).await?;
+        let cells = self.latest_values(subject).await?;
         Ok(cells.iter().map(|cell| cell.name.to_string()).collect())
     }
 
     async fn latest(&self, subject: EntityKey, keys: Option<&[String]>) -> StoreResult<Vec<LatestValue>> {
         let now = self.now_ms();
-        let cells = self.latest_cells(subject).await?.into_iter();
+        let cells = self.latest_values(subject).await?.into_iter();
         Ok(cells
             .filter(|cell| is_wanted(keys, cell) && !is_expired(cell.ts, cell.ttl, now))
             .map(|cell| LatestValue {
@@ -155,7 +155,7 @@ impl TimeSeriesStore for SeriesStore {
                 texts: true,
                 now: store.now_ms(),
             };
-            again_if_moved(|| {
+            retry_if_compacted(|| {
                 let span = (query.start, query.end);
                 SeriesSnapshot::new(store, &engine, subject, &key, span, wanted)?.page(query)
             })
@@ -176,7 +176,7 @@ impl TimeSeriesStore for SeriesStore {
             let start = buckets.iter().map(|bucket| bucket.start).min().unwrap_or(0);
             let end = buckets.iter().map(|bucket| bucket.end).max().unwrap_or(0);
             let wanted = aggregate::wanted(aggregation, store.now_ms());
-            again_if_moved(|| {
+            retry_if_compacted(|| {
                 let series = SeriesSnapshot::new(store, &engine, subject, &key, (start, end), wanted)?;
                 aggregate::aggregate(&series, aggregation, &buckets, wanted.now)
             })
@@ -192,7 +192,7 @@ impl TimeSeriesStore for SeriesStore {
 }
 
 impl SeriesStore {
-    async fn latest_cells(&self, subject: EntityKey) -> StoreResult<Vec<CachedValue>> {
+    async fn latest_values(&self, subject: EntityKey) -> StoreResult<Vec<CachedValue>> {
         let group = keys::latest_group(subject);
         if let Some(cells) = self.latest.peek(&group) {
             return cells;
@@ -288,7 +288,7 @@ impl SeriesStore {
                 }
             }
             self.attributes
-                .forget(&engine.attributes, &group, |cell| is_wanted(Some(names), cell))?;
+                .remove(&engine.attributes, &group, |cell| is_wanted(Some(names), cell))?;
             Ok(deleted)
         })
     }

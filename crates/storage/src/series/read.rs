@@ -20,7 +20,7 @@ use super::store::SeriesStore;
 pub(super) struct SeriesSnapshot<'a> {
     engine: &'a SeriesEngine,
     /// Rows that were in memory.
-    heads: MemtableRows,
+    memtable_rows: MemtableRows,
     epochs: Vec<std::sync::Arc<RowEpoch>>,
     snapshot: Snapshot,
     subject: EntityKeyBytes,
@@ -45,7 +45,7 @@ impl<'a> SeriesSnapshot<'a> {
         let epochs = engine.epochs();
         Ok(Self {
             engine,
-            heads,
+            memtable_rows: heads,
             epochs,
             snapshot: engine.db.snapshot(),
             prefix: keys::series_prefix(&subject, name),
@@ -67,15 +67,15 @@ impl<'a> SeriesSnapshot<'a> {
         while page.points.len() < query.limit {
             let Some(point) = next_point(&mut sources, query.order)? else {
                 // What is in memory and was not taken comes behind all that was.
-                page.rest = self.heads.next.and_then(|ts| rest_from(query, ts));
+                page.rest = self.memtable_rows.next.and_then(|ts| rest_from(query, ts));
                 return Ok(page);
             };
-            let is_behind = self.heads.next.is_some_and(|next| match query.order {
+            let is_behind = self.memtable_rows.next.is_some_and(|next| match query.order {
                 PointOrder::Ascending => point.ts >= next,
                 PointOrder::Descending => point.ts <= next,
             });
             if is_behind {
-                page.rest = self.heads.next.and_then(|ts| rest_from(query, ts));
+                page.rest = self.memtable_rows.next.and_then(|ts| rest_from(query, ts));
                 return Ok(page);
             }
             if is_expired(point.ts, point.ttl, self.wanted.now) {
@@ -125,7 +125,7 @@ impl<'a> SeriesSnapshot<'a> {
             };
             let mut sources = series.sources(query)?;
             while let Some(point) = next_point(&mut sources, query.order)? {
-                if series.heads.next.is_some_and(|next| point.ts <= next) {
+                if series.memtable_rows.next.is_some_and(|next| point.ts <= next) {
                     break;
                 }
                 let (ts, ttl) = (point.ts, point.ttl);
@@ -134,7 +134,7 @@ impl<'a> SeriesSnapshot<'a> {
                     return Ok(Some(StoredPoint { ts, ttl, value }));
                 }
             }
-            left = series.heads.next.and_then(|ts| rest_from(query, ts));
+            left = series.memtable_rows.next.and_then(|ts| rest_from(query, ts));
         }
         Ok(None)
     }
@@ -151,7 +151,7 @@ impl<'a> SeriesSnapshot<'a> {
 
     fn sources(&self, query: RangeQuery) -> StoreResult<Vec<MergeSource<'_>>> {
         let mut sources = vec![MergeSource::ready(
-            self.heads_in(query.start, query.end),
+            self.memtable_points(query.start, query.end),
             query.order,
         )];
         for epoch in &self.epochs {
@@ -172,8 +172,8 @@ impl<'a> SeriesSnapshot<'a> {
         Ok(sources)
     }
 
-    fn heads_in(&self, start: i64, end: i64) -> Vec<RankedPoint> {
-        let heads = self.heads.taken.iter();
+    fn memtable_points(&self, start: i64, end: i64) -> Vec<RankedPoint> {
+        let heads = self.memtable_rows.points.iter();
         heads
             .filter(|head| (start..end).contains(&head.ts))
             .cloned()
@@ -209,14 +209,14 @@ impl<'a> SeriesSnapshot<'a> {
     /// # Errors
     /// Rows in memory take more than is wanted of them.
     pub(super) fn newest_rows(&self, start: i64, end: i64) -> StoreResult<Vec<RankedPoint>> {
-        if self.heads.next.is_some() {
+        if self.memtable_rows.next.is_some() {
             return Err(StoreError::new(
                 StoreErrorKind::Unavailable,
                 "so much text of this series has just arrived that it is not compared yet: try again in a moment",
             ));
         }
         let mut found = RowCollector::default();
-        found.points = self.heads_in(start, end);
+        found.points = self.memtable_points(start, end);
         let mut enough = 2 * block::WINDOW_TIMES;
         for epoch in &self.epochs {
             for entry in self.blocks(epoch, start, end) {

@@ -79,7 +79,7 @@ pub(super) struct EntityRemoval {
     prefixes: Vec<Vec<u8>>,
     spared: FxHashSet<EntityKeyBytes>,
     /// Where is still to be looked, and for which of the prefixes.
-    places: VecDeque<(RemovalTable, usize)>,
+    remaining: VecDeque<(RemovalTable, usize)>,
     /// Where the first of them goes on.
     from: Option<Vec<u8>>,
 }
@@ -99,7 +99,7 @@ impl SeriesStore {
         let mut removal = EntityRemoval {
             prefixes: prefixes.collect(),
             spared: spared.iter().map(|subject| keys::subject_key(*subject)).collect(),
-            places: VecDeque::new(),
+            remaining: VecDeque::new(),
             from: None,
         };
         let epochs = self.engine()?.epochs();
@@ -110,10 +110,10 @@ impl SeriesStore {
             RemovalTable::Attributes,
         ]) {
             removal
-                .places
+                .remaining
                 .extend((0..removal.prefixes.len()).map(|at| (place, at)));
         }
-        self.forget_cells(&removal);
+        self.drop_cached_values(&removal);
         Ok(removal)
     }
 
@@ -124,7 +124,7 @@ impl SeriesStore {
         let mut batch = engine.batch(STEP_KEYS);
         let mut left = STEP_KEYS;
         for _ in 0..STEP_PLACES {
-            let Some((place, at)) = removal.places.front().copied() else {
+            let Some((place, at)) = removal.remaining.front().copied() else {
                 break;
             };
             let from = removal.from.take();
@@ -149,12 +149,12 @@ impl SeriesStore {
             if removal.from.is_some() {
                 break;
             }
-            removal.places.pop_front();
+            removal.remaining.pop_front();
             let is_in_rows =
                 |place: Option<&(RemovalTable, usize)>| matches!(place, Some((RemovalTable::Epoch(_), _)));
-            if matches!(place, RemovalTable::Epoch(_)) && !is_in_rows(removal.places.front()) {
+            if matches!(place, RemovalTable::Epoch(_)) && !is_in_rows(removal.remaining.front()) {
                 // A step of the packer that has read rows ends before their chunks are looked for.
-                drop(self.packing.lock());
+                drop(self.compacting.lock());
             }
         }
         if !batch.is_empty() {
@@ -164,19 +164,19 @@ impl SeriesStore {
                 .map_err(|error| self.note_write_failure(error))?;
         }
         std::thread::sleep(began.elapsed().min(MAX_PAUSE));
-        Ok(!removal.places.is_empty())
+        Ok(!removal.remaining.is_empty())
     }
 
     /// Makes it durable.
     pub(super) fn end_removal(&self, removal: &EntityRemoval) -> StoreResult<()> {
         // Somebody may have read them while they went.
-        self.forget_cells(removal);
+        self.drop_cached_values(removal);
         let engine = self.writable()?;
         self.sync_commits(&engine)
     }
 
     /// Takes latest values and attributes out of memory.
-    fn forget_cells(&self, removal: &EntityRemoval) {
+    fn drop_cached_values(&self, removal: &EntityRemoval) {
         for prefix in &removal.prefixes {
             let (latest, attributes) = match prefix.first_chunk::<SUBJECT_BYTES>() {
                 Some(subject) => {

@@ -95,7 +95,7 @@ fn value_of<'a>(name: &str, values: &'a [u8]) -> Result<Option<KvValueRef<'a>>, 
 #[derive(Debug, Default)]
 pub(super) struct MemtableRows {
     /// By time, the one that counts of each.
-    pub(super) taken: Vec<RankedPoint>,
+    pub(super) points: Vec<RankedPoint>,
     /// The time of the first one that was not taken, as there were enough.
     pub(super) next: Option<i64>,
 }
@@ -118,7 +118,7 @@ impl MemtableRows {
             }
             Ok(Self::newest(found, wanted))
         };
-        let read: Result<Self, CorruptData> = store.heads.read(subject, start, end, take);
+        let read: Result<Self, CorruptData> = store.memtable.read(subject, start, end, take);
         read.map_err(|cause| error::corrupt(subject, cause))
     }
 
@@ -142,10 +142,10 @@ impl MemtableRows {
             };
             let taken = ranked(&row, LazyValue::Here(value));
             bytes += taken.cost();
-            rows.taken.push(taken);
+            rows.points.push(taken);
         }
         if wanted.order == PointOrder::Descending {
-            rows.taken.reverse();
+            rows.points.reverse();
         }
         rows
     }

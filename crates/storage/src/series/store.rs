@@ -18,18 +18,18 @@ use fieldline_model::kv::unpack;
 use parking_lot::{Condvar, Mutex, RwLock};
 
 use super::block::BlockRow;
-use super::cells::{ConflictPolicy, LatestCache};
 use super::checkpoint::{self, CHECKPOINT_KEY, CheckpointPosition, GroupSync, SEQ_KEY};
 use super::engine::{RowEpoch, SeriesEngine};
-use super::expiry::ExpiryClock;
-use super::heads::Memtable;
+use super::expiry_clock::ExpiryClock;
 use super::health::SeriesHealth;
 use super::keys::{self, MAX_NAME_BYTES};
+use super::latest_cache::{ConflictPolicy, LatestCache};
+use super::memtable::Memtable;
 use super::metrics as names;
 use super::options::Options;
-use super::states::StateRowBuffer;
+use super::state_rows::StateRowBuffer;
 use super::watermark::CheckpointWatermark;
-use super::{error, pack, sweep};
+use super::{compaction, error, expire};
 
 /// How far the sequence numbers jump at a restart: more rows than fit between two checkpoints.
 const SEQ_JUMP: u64 = 1 << 32;
@@ -51,7 +51,7 @@ pub struct SeriesStore {
     pub(super) health: Mutex<SeriesHealth>,
     pub(super) latest: LatestCache,
     pub(super) attributes: LatestCache,
-    pub(super) heads: Memtable,
+    pub(super) memtable: Memtable,
     pub(super) positions: Mutex<BTreeMap<Partition, CheckpointPosition>>,
     /// Changed together with the positions, under their lock.
     pub(super) states: StateRowBuffer,
@@ -60,9 +60,9 @@ pub struct SeriesStore {
     pub(super) watermark: CheckpointWatermark,
     pub(super) checkpointing: Mutex<()>,
     pub(super) gate: RwLock<()>,
-    pub(super) packing: Mutex<()>,
-    pub(super) sweep: Mutex<sweep::ExpiryCursor>,
-    expiry: Mutex<ExpiryClock>,
+    pub(super) compacting: Mutex<()>,
+    pub(super) expiry_cursor: Mutex<expire::ExpiryCursor>,
+    expiry_clock: Mutex<ExpiryClock>,
     pub(super) sync: GroupSync,
     signal: Arc<MaintenanceSignal>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -122,7 +122,7 @@ impl SeriesStore {
             health: Mutex::default(),
             latest: cells(ConflictPolicy::ByTime),
             attributes: cells(ConflictPolicy::ByArrival),
-            heads: Memtable::default(),
+            memtable: Memtable::default(),
             positions: Mutex::new(positions),
             states: StateRowBuffer::default(),
             seq: AtomicU64::new(seq),
@@ -130,9 +130,9 @@ impl SeriesStore {
             watermark,
             checkpointing: Mutex::default(),
             gate: RwLock::default(),
-            packing: Mutex::default(),
-            sweep: Mutex::default(),
-            expiry: Mutex::new(ExpiryClock::new(options.clock_grace.0)),
+            compacting: Mutex::default(),
+            expiry_cursor: Mutex::default(),
+            expiry_clock: Mutex::new(ExpiryClock::new(options.clock_grace.0)),
             sync: GroupSync::default(),
             signal: Arc::default(),
             threads: Mutex::default(),
@@ -140,7 +140,7 @@ impl SeriesStore {
         // From here on numbers are taken from the new range, which must outlive a crash before the first checkpoint.
         store.write_checkpoint(true)?;
         store.spawn("series-keeper", run_maintenance)?;
-        store.spawn("series-packer", pack::run)?;
+        store.spawn("series-packer", compaction::run)?;
         Ok(store)
     }
 
@@ -185,7 +185,9 @@ impl SeriesStore {
 
     /// What has expired before this time may be deleted; readers go by [`now_ms`](Self::now_ms).
     pub(super) fn expiry_ms(&self) -> i64 {
-        self.expiry.lock().now_ms(self.clock.now_ms(), Instant::now())
+        self.expiry_clock
+            .lock()
+            .now_ms(self.clock.now_ms(), Instant::now())
     }
 
     /// Stores the effects of records that were not applied yet.
@@ -210,13 +212,13 @@ impl SeriesStore {
     ) -> StoreResult<()> {
         if self.latest.is_overfull() || self.attributes.is_overfull() {
             self.write_checkpoint(false)?;
-        } else if self.are_heads_full() {
-            self.flush_heads()?;
+        } else if self.is_memtable_full() {
+            self.flush_memtable()?;
         }
         let _shared = self.gate.read();
         let engine = self.writable()?;
         let rows = usable_rows(&effects.telemetry);
-        for effect in effects.attributes.iter().filter(|effect| effect.parts.stored) {
+        for effect in effects.attributes.iter().filter(|effect| effect.strategy.stored) {
             self.put_attributes(&engine, &effect.row)?;
         }
         self.put_telemetry(&engine, &rows)?;
@@ -230,13 +232,13 @@ impl SeriesStore {
 
     /// Puts rows where their parts belong. The gate is held. Where it fails, it may be done again.
     pub(super) fn put_telemetry(&self, engine: &SeriesEngine, rows: &[&TelemetryRow<'_>]) -> StoreResult<()> {
-        if rows.iter().all(|row| row.parts.history && row.parts.latest) {
+        if rows.iter().all(|row| row.strategy.history && row.strategy.latest) {
             self.put_latest(engine, rows)?;
             self.put_rows(rows);
             return Ok(());
         }
         let having = |has: fn(&TelemetrySaveStrategy) -> bool| -> Vec<_> {
-            rows.iter().copied().filter(|row| has(&row.parts)).collect()
+            rows.iter().copied().filter(|row| has(&row.strategy)).collect()
         };
         self.put_latest(engine, &having(|parts| parts.latest))?;
         self.put_rows(&having(|parts| parts.history));
@@ -253,30 +255,30 @@ impl SeriesStore {
                 ttl: row.ttl_seconds,
                 values: row.values,
             };
-            self.heads.put(&keys::subject_key(row.subject), &row_of_head);
+            self.memtable.put(&keys::subject_key(row.subject), &row_of_head);
         }
         metrics::counter!(names::ROWS).increment(rows.len() as u64);
     }
 
-    fn are_heads_full(&self) -> bool {
-        self.heads.bytes() as u64 >= self.options.memtable.0
+    fn is_memtable_full(&self) -> bool {
+        self.memtable.bytes() as u64 >= self.options.memtable.0
     }
 
     /// Hands the rows in memory to the engine, without making them durable.
-    fn flush_heads(&self) -> StoreResult<()> {
+    fn flush_memtable(&self) -> StoreResult<()> {
         let _one = self.checkpointing.lock();
         // Another may have done it while this one waited.
-        if !self.are_heads_full() {
+        if !self.is_memtable_full() {
             return Ok(());
         }
         let engine = self.writable()?;
         let mut batch = engine.batch(1024);
         let epoch = engine.active()?;
-        let leaving = self.heads.flush(&epoch, &mut batch, self.now_ms());
+        let leaving = self.memtable.flush(&epoch, &mut batch, self.now_ms());
         engine
             .commit(batch, &[&epoch.rows])
             .map_err(|error| self.note_write_failure(error))?;
-        self.heads.flushed(leaving);
+        self.memtable.remove_flushed(leaving);
         self.wake_when_large(&epoch);
         Ok(())
     }
@@ -362,7 +364,7 @@ fn run_maintenance(store: &Weak<SeriesStore>, signal: &Arc<MaintenanceSignal>) {
         signal.wait(&mut seen, interval);
         let Some(store) = store.upgrade() else { return };
         interval = MAINTENANCE_INTERVAL;
-        store.heal();
+        store.try_reopen();
         let mut outcome = store.seal_when_due();
         if Instant::now() >= next_sweep {
             next_sweep = Instant::now() + store.options.sweep_interval.0;

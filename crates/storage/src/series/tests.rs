@@ -5,12 +5,12 @@ mod corruption;
 mod disk_full;
 mod epochs;
 mod failures;
-mod hand_over;
-mod heads;
 mod many_keys;
+mod memtable;
 mod model;
 mod moving;
 mod pages;
+mod transfer;
 mod values;
 
 use std::path::{Path, PathBuf};

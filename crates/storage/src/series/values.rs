@@ -23,12 +23,13 @@ impl ValueReader for SeriesStore {
             match values.source {
                 ValueSource::Latest => {
                     let group = keys::latest_group(subject);
-                    self.latest.some(&engine.latest, &group, values.names, &mut one)?;
+                    self.latest
+                        .visit_named(&engine.latest, &group, values.names, &mut one)?;
                 }
                 ValueSource::Attribute(scope) => {
                     let group = keys::attribute_group(subject, scope);
                     self.attributes
-                        .some(&engine.attributes, &group, values.names, &mut one)?;
+                        .visit_named(&engine.attributes, &group, values.names, &mut one)?;
                 }
             }
         }

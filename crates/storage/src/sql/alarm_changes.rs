@@ -9,10 +9,10 @@ use uuid::Uuid;
 use super::alarm_rows::{self, alarm_columns};
 use super::alarms::{SqlAlarms, select};
 use super::database::SqlTransaction;
-use super::failure::StatementError;
 use super::names::{names, type_code};
 use super::query::{RowOwner, SqlQuery, SqlRow};
 use super::record;
+use super::statement_error::StatementError;
 
 /// A result in which nothing has changed.
 pub(super) fn unchanged(alarm: Alarm) -> AlarmApiResult {

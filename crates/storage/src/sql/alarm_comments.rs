@@ -7,10 +7,10 @@ use fieldline_model::{AlarmId, TenantId, UserId};
 use uuid::Uuid;
 
 use super::database::EntityDatabase;
-use super::failure::StatementError;
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlQuery, unreadable};
 use super::record;
+use super::statement_error::StatementError;
 
 /// What a comment is read from.
 macro_rules! comment_columns {

@@ -8,10 +8,10 @@ use fieldline_model::{ApiKeyId, TenantId, UserId};
 use uuid::Uuid;
 
 use super::database::EntityDatabase;
-use super::failure::StatementError;
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, SqlQuery, SqlRow, unreadable};
 use super::record;
+use super::statement_error::StatementError;
 
 const COLUMNS: &str = "id, created_time, tenant_id, user_id, enabled, expiration, description";
 

@@ -59,7 +59,7 @@ impl EntityRecord for AssetProfile {
         })
     }
 
-    fn taken(&self, constraint: &str) -> Option<String> {
+    fn conflict_message(&self, constraint: &str) -> Option<String> {
         let message = match constraint {
             "asset_profile_tenant_id_name_key" => "Asset profile with such name already exists!",
             "asset_profile_tenant_id_key" => {

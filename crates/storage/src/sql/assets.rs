@@ -5,7 +5,7 @@ use fieldline_model::entity::{Asset, AssetInfo};
 use fieldline_model::{AssetId, AssetProfileId, CustomerId, TenantId};
 use uuid::Uuid;
 
-use super::assigned::{AssignableRecord, BY_CUSTOMER, of_customer, of_profile};
+use super::assignables::{AssignableRecord, BY_CUSTOMER, of_customer, of_profile};
 use super::list::ListDefinition;
 use super::query::{ColumnReader, SqlArg, SqlQuery};
 use super::record::{self, EntityRecord, EntityRowKey};
@@ -89,7 +89,7 @@ impl EntityRecord for Asset {
         })
     }
 
-    fn taken(&self, constraint: &str) -> Option<String> {
+    fn conflict_message(&self, constraint: &str) -> Option<String> {
         (constraint == "asset_tenant_id_name_key").then(|| "Asset with such name already exists!".into())
     }
 }

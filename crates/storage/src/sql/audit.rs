@@ -11,11 +11,11 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::database::EntityDatabase;
-use super::failure::StatementError;
 use super::list::{self, ListDefinition};
 use super::names::{self, type_code};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, unreadable};
 use super::record::IDS_A_STATEMENT;
+use super::statement_error::StatementError;
 
 const COLUMNS: &str = "id, created_time, tenant_id, customer_id, entity_type, entity_id, entity_name, user_id, user_name, \
     action, succeeded, data, details";

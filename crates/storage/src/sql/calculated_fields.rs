@@ -64,7 +64,7 @@ impl EntityRecord for CalculatedField {
         })
     }
 
-    fn taken(&self, constraint: &str) -> Option<String> {
+    fn conflict_message(&self, constraint: &str) -> Option<String> {
         (constraint == "calculated_field_tenant_id_entity_id_type_name_key")
             .then(|| "Calculated field with such name and type already exists".into())
     }

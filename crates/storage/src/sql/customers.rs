@@ -7,7 +7,7 @@ use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, EntityType, TenantId};
 
 use super::database::EntityDatabase;
-use super::leftovers;
+use super::housekeeper;
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery};
 use super::record::{self, EntityRecord, EntityRowKey};
@@ -79,7 +79,7 @@ impl EntityRecord for Customer {
         })
     }
 
-    fn taken(&self, constraint: &str) -> Option<String> {
+    fn conflict_message(&self, constraint: &str) -> Option<String> {
         (constraint == "customer_tenant_id_title_key")
             .then(|| "Customer with such title already exists!".into())
     }
@@ -147,18 +147,18 @@ impl CustomerStore for SqlCustomers {
         for table in ["device", "asset", "entity_view"] {
             changes.execute(unassignment(table, owner, id)).await?;
         }
-        let users = leftovers::note_from(tenant, EntityType::User)
+        let users = housekeeper::note_from(tenant, EntityType::User)
             .push("user_account WHERE customer_id = ")
             .bind(id.0)
             .owned_by(owner);
-        changes.execute(leftovers::noted(users)).await?;
+        changes.execute(housekeeper::noted(users)).await?;
         // Users go with their customer by a foreign key that cascades.
         let deleted = changes.execute(record::deletion::<Customer>(owner, id.0)).await?;
         if deleted == 0 {
             return Ok(false);
         }
         changes
-            .execute(leftovers::note(record::subject(tenant, id)))
+            .execute(housekeeper::note(record::subject(tenant, id)))
             .await?;
         changes.commit().await?;
         Ok(true)

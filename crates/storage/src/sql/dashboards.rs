@@ -12,10 +12,10 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::database::EntityDatabase;
-use super::failure::StatementError;
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, unreadable};
 use super::record::{self, EntityRecord, EntityRowKey, IDS_A_STATEMENT};
+use super::statement_error::StatementError;
 
 macro_rules! info_columns {
     () => {
@@ -88,7 +88,7 @@ impl EntityRecord for Dashboard {
         Ok(dashboard)
     }
 
-    fn taken(&self, _: &str) -> Option<String> {
+    fn conflict_message(&self, _: &str) -> Option<String> {
         None
     }
 }

@@ -10,18 +10,18 @@ use std::time::Duration;
 
 use fieldline_core::options::HumanDuration;
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
-use fieldline_core::reading;
+use fieldline_core::reader;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
 use sqlx::{AssertSqlSafe, Postgres, Sqlite, Transaction};
 
-use super::failure::StatementError;
-use super::lists::ListExecutor;
+use super::list_executor::ListExecutor;
 use super::options::Options;
 use super::query::{SqlArg, SqlQuery, SqlRow};
 use super::schema;
+use super::statement_error::StatementError;
 use super::text_index;
 
 /// How long a call waits for a connection or a lock before the store counts as unavailable.
@@ -171,7 +171,7 @@ impl EntityDatabase {
     /// The same of a statement that may take long: for a person it is read beside everything else, in the turn of the
     /// person's tenant, and within a time and so many bytes.
     pub(super) async fn read_list(&self, query: SqlQuery) -> Result<Vec<SqlRow>, StatementError> {
-        match reading::person() {
+        match reader::current_reader() {
             Some(_) if query.has_null_character() => Ok(Vec::new()),
             Some(tenant) => self.lists.rows(tenant, query).await,
             None => self.read(query).await,
@@ -180,7 +180,7 @@ impl EntityDatabase {
 
     /// The same, where the first rows are enough: those that take so many bytes, one at least.
     pub(super) async fn read_some(&self, query: SqlQuery) -> Result<Vec<SqlRow>, StatementError> {
-        match reading::person() {
+        match reader::current_reader() {
             Some(tenant) => self.lists.first_rows(tenant, query).await,
             None => self.read(query).await,
         }

@@ -7,9 +7,9 @@ use fieldline_model::{DeviceCredentialsId, DeviceId, TenantId, new_uuid};
 use uuid::Uuid;
 
 use super::database::{EntityDatabase, SqlTransaction};
-use super::failure::StatementError;
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, SqlRow, unreadable};
 use super::record::{self, EntityRecord};
+use super::statement_error::StatementError;
 
 /// The longest id that fits an index of PostgreSQL whatever it is made of.
 const MAX_ID_BYTES: usize = 2_048;

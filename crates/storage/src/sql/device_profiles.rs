@@ -92,7 +92,7 @@ impl EntityRecord for DeviceProfile {
         })
     }
 
-    fn taken(&self, constraint: &str) -> Option<String> {
+    fn conflict_message(&self, constraint: &str) -> Option<String> {
         let message = match constraint {
             "device_profile_tenant_id_name_key" => "Device profile with such name already exists!",
             "device_profile_provision_key_key"

@@ -8,7 +8,7 @@ use fieldline_model::entity::{Device, DeviceCredentials, DeviceInfo};
 use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, TenantId};
 use uuid::Uuid;
 
-use super::assigned::{AssignableRecord, BY_CUSTOMER, SqlAssignables, of_customer, of_profile};
+use super::assignables::{AssignableRecord, BY_CUSTOMER, SqlAssignables, of_customer, of_profile};
 use super::database::SqlTransaction;
 use super::device_credentials;
 use super::list::ListDefinition;
@@ -111,7 +111,7 @@ impl EntityRecord for Device {
         })
     }
 
-    fn taken(&self, constraint: &str) -> Option<String> {
+    fn conflict_message(&self, constraint: &str) -> Option<String> {
         (constraint == "device_tenant_id_name_key").then(|| "Device with such name already exists!".into())
     }
 }

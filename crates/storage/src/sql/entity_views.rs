@@ -6,7 +6,7 @@ use fieldline_model::entity::{EntityView, EntityViewInfo};
 use fieldline_model::{CustomerId, EntityViewId, TenantId};
 use uuid::Uuid;
 
-use super::assigned::{AssignableRecord, BY_CUSTOMER, SqlAssignables, of_customer};
+use super::assignables::{AssignableRecord, BY_CUSTOMER, SqlAssignables, of_customer};
 use super::list::ListDefinition;
 use super::names::{entity_id, type_code};
 use super::query::{ColumnReader, SqlArg, SqlQuery};
@@ -95,7 +95,7 @@ impl EntityRecord for EntityView {
         })
     }
 
-    fn taken(&self, constraint: &str) -> Option<String> {
+    fn conflict_message(&self, constraint: &str) -> Option<String> {
         (constraint == "entity_view_tenant_id_name_key")
             .then(|| "Entity view with such name already exists!".into())
     }

@@ -8,10 +8,10 @@ use fieldline_model::{CalculatedFieldId, EntityId, EntityKey, TenantId};
 use uuid::Uuid;
 
 use super::database::EntityDatabase;
-use super::failure::StatementError;
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, unreadable};
 use super::record;
+use super::statement_error::StatementError;
 
 const COLUMNS: &str = "id, created_time, tenant_id, entity_type, entity_id, kind, server, name, field_id, about_type, \
     about_id, msg_id, msg_type, data_type, relation_type, data, metadata, success, messages, errors, error";

@@ -6,7 +6,7 @@ use fieldline_core::ports::{ImportRow, ImportValueStore, StoreError, StoreResult
 use fieldline_model::EntityId;
 use uuid::Uuid;
 
-use super::assigned::AssignableRecord;
+use super::assignables::AssignableRecord;
 use super::database::EntityDatabase;
 use super::query::unreadable;
 use super::record;

@@ -25,25 +25,23 @@ mod alarms;
 mod api_keys;
 mod asset_profiles;
 mod assets;
-mod assigned;
+mod assignables;
 mod audit;
 mod calculated_fields;
-mod calls;
 mod customers;
 mod dashboards;
 mod database;
 mod device_credentials;
-mod device_moves;
 mod device_profiles;
+mod device_transfers;
 mod devices;
 mod entity_rows;
 mod entity_views;
 mod events;
-mod failure;
+mod housekeeper;
 mod import;
-mod leftovers;
 mod list;
-mod lists;
+mod list_executor;
 mod names;
 mod options;
 mod ota_packages;
@@ -53,6 +51,7 @@ mod query;
 mod queues;
 mod record;
 mod relations;
+mod rpcs;
 mod rule_chains;
 mod rule_nodes;
 mod schema;
@@ -60,6 +59,7 @@ mod search;
 mod set_aside;
 mod settings;
 mod sign_ins;
+mod statement_error;
 mod tenant_profiles;
 mod tenants;
 mod text_index;
@@ -98,12 +98,12 @@ impl EntityDatabase {
     pub fn entity_stores(&self) -> EntityStores {
         EntityStores {
             tenants: Arc::new(tenants::SqlTenants(self.clone())),
-            assets: Arc::new(assigned::SqlAssignables::new(self)),
+            assets: Arc::new(assignables::SqlAssignables::new(self)),
             asset_profiles: Arc::new(profiles::SqlProfiles::new(self)),
-            entity_views: Arc::new(assigned::SqlAssignables::new(self)),
+            entity_views: Arc::new(assignables::SqlAssignables::new(self)),
             relations: Arc::new(relations::SqlRelations(self.clone())),
             alarms: Arc::new(alarms::SqlAlarms(self.clone())),
-            calls: Arc::new(calls::SqlRpcs(self.clone())),
+            rpcs: Arc::new(rpcs::SqlRpcs(self.clone())),
             tenant_profiles: Arc::new(tenant_profiles::SqlTenantProfiles(self.clone())),
             calculated_fields: Arc::new(calculated_fields::SqlCalculatedFields(self.clone())),
             ota_packages: Arc::new(ota_packages::SqlOtaPackages(self.clone())),
@@ -116,14 +116,14 @@ impl EntityDatabase {
             dashboards: Arc::new(dashboards::SqlDashboards(self.clone())),
             customers: Arc::new(customers::SqlCustomers(self.clone())),
             users: Arc::new(users::SqlUsers(self.clone())),
-            devices: Arc::new(assigned::SqlAssignables::new(self)),
-            device_moves: Arc::new(device_moves::SqlDeviceTransfers(self.clone())),
+            devices: Arc::new(assignables::SqlAssignables::new(self)),
+            device_transfers: Arc::new(device_transfers::SqlDeviceTransfers(self.clone())),
             device_profiles: Arc::new(profiles::SqlProfiles::new(self)),
             device_credentials: Arc::new(device_credentials::SqlDeviceCredentials(self.clone())),
             rule_chains: Arc::new(rule_chains::SqlRuleChains(self.clone())),
             queues: Arc::new(queues::SqlQueues(self.clone())),
             events: Arc::new(events::SqlEvents(self.clone())),
-            leftovers: Arc::new(leftovers::SqlHousekeeper(self.clone())),
+            housekeeper: Arc::new(housekeeper::SqlHousekeeper(self.clone())),
         }
     }
 }

@@ -11,11 +11,11 @@ use fieldline_model::{DeviceProfileId, OtaPackageId, TenantId};
 use uuid::Uuid;
 
 use super::database::{EntityDatabase, SqlTransaction};
-use super::failure::StatementError;
-use super::leftovers;
+use super::housekeeper;
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, unreadable};
 use super::record::{self, EntityRecord, EntityRowKey};
+use super::statement_error::StatementError;
 
 impl EntityRecord for OtaPackageInfo {
     const NAME: &'static str = "OtaPackage";
@@ -98,7 +98,7 @@ impl EntityRecord for OtaPackageInfo {
         })
     }
 
-    fn taken(&self, constraint: &str) -> Option<String> {
+    fn conflict_message(&self, constraint: &str) -> Option<String> {
         (constraint == "ota_package_tenant_id_title_package_version_key")
             .then(|| "OtaPackage with such title and version already exists!".into())
     }
@@ -233,7 +233,7 @@ impl OtaPackageStore for SqlOtaPackages {
             Err(failure) => return Err(failure.into_error()),
         }
         changes
-            .execute(leftovers::note(record::subject(tenant, id)))
+            .execute(housekeeper::note(record::subject(tenant, id)))
             .await?;
         if let Some(upload) = upload {
             discard(&mut changes, upload).await?;

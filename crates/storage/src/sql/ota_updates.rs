@@ -7,9 +7,9 @@ use fieldline_model::{DeviceId, DeviceProfileId, OtaPackageId, TenantId};
 use uuid::Uuid;
 
 use super::database::EntityDatabase;
-use super::failure::StatementError;
 use super::query::{SqlArg, SqlQuery, unreadable};
 use super::record;
+use super::statement_error::StatementError;
 
 /// What of OTA updates is in a database.
 pub(super) struct SqlOtaUpdates(pub(super) EntityDatabase);

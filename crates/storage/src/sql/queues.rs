@@ -56,7 +56,7 @@ impl EntityRecord for Queue {
         })
     }
 
-    fn taken(&self, constraint: &str) -> Option<String> {
+    fn conflict_message(&self, constraint: &str) -> Option<String> {
         match constraint {
             "queue_tenant_id_name_key" | "queue_name_key" => {
                 Some(format!("Queue with name: {} already exists!", self.name))

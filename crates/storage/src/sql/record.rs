@@ -8,9 +8,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::database::{EntityDatabase, SqlTransaction};
-use super::failure::StatementError;
-use super::leftovers;
+use super::housekeeper;
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, SqlRow, unreadable};
+use super::statement_error::StatementError;
 
 /// Longest text in a column that is indexed, in characters; ThingsBoard's limit, too.
 const MAX_CHARS: usize = 255;
@@ -43,7 +43,7 @@ pub(super) trait EntityRecord: Serialize + DeserializeOwned {
     /// An entity from the columns of [`EntityRecord::SELECT`].
     fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self>;
     /// The answer where this value of a constraint is taken; `None` for constraints of no meaning to people.
-    fn taken(&self, constraint: &str) -> Option<String>;
+    fn conflict_message(&self, constraint: &str) -> Option<String>;
 }
 
 /// What every entity is kept under.
@@ -148,7 +148,7 @@ pub(super) async fn update_within<R: EntityRecord>(
 
 /// Updates a row of another owner within a transaction, which gives it to the owner that the record names. Returns what is
 /// stored; `None` where that owner does not have it, or another version.
-pub(super) async fn give_within<R: EntityRecord>(
+pub(super) async fn transfer_within<R: EntityRecord>(
     changes: &mut SqlTransaction,
     record: &R,
     from: RowOwner,
@@ -234,7 +234,7 @@ pub(super) async fn delete_leaving<R: EntityRecord>(
         }
         Err(failure) => return Err(failure.into_error()),
     }
-    changes.execute(leftovers::note(subject)).await?;
+    changes.execute(housekeeper::note(subject)).await?;
     changes.commit().await?;
     Ok(true)
 }
@@ -459,7 +459,7 @@ fn stored<R: EntityRecord>(record: &R, saved: Result<Vec<SqlRow>, StatementError
     match saved {
         Ok(rows) => first(&rows)?.ok_or_else(|| unreadable("a saved row was not returned")),
         Err(StatementError::BrokenReference) => Err(invalid(R::BROKEN_REFERENCE)),
-        Err(StatementError::Taken(constraint)) => Err(match record.taken(&constraint) {
+        Err(StatementError::Taken(constraint)) => Err(match record.conflict_message(&constraint) {
             Some(message) => StoreError::new(StoreErrorKind::Conflict, message),
             None => StatementError::Taken(constraint).into_error(),
         }),

@@ -12,10 +12,10 @@ use fieldline_model::entity::{
 use fieldline_model::{EntityId, TenantId};
 
 use super::database::EntityDatabase;
-use super::failure::StatementError;
 use super::names::{entity_id, names, type_code};
 use super::query::{ColumnReader, SqlQuery, unreadable};
 use super::record::{self, IDS_A_STATEMENT};
+use super::statement_error::StatementError;
 
 /// What a relation is read from.
 macro_rules! columns {

@@ -8,12 +8,12 @@ use fieldline_model::{EntityType, RuleChainId, RuleNodeId, TenantId};
 use uuid::Uuid;
 
 use super::database::EntityDatabase;
-use super::failure::StatementError;
-use super::leftovers;
+use super::housekeeper;
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, unreadable};
 use super::record::{self, EntityRecord, EntityRowKey};
 use super::rule_nodes;
+use super::statement_error::StatementError;
 
 impl EntityRecord for RuleChain {
     const NAME: &'static str = "Rule chain";
@@ -64,7 +64,7 @@ impl EntityRecord for RuleChain {
         })
     }
 
-    fn taken(&self, constraint: &str) -> Option<String> {
+    fn conflict_message(&self, constraint: &str) -> Option<String> {
         (constraint == "rule_chain_tenant_id_type_key").then(|| {
             match self.chain_type {
                 RuleChainType::Core => "Another root rule chain is present in scope of current tenant!",
@@ -182,11 +182,11 @@ impl RuleChainStore for SqlRuleChains {
         let in_use = "The rule chain referenced by the profiles cannot be deleted!";
         let owner = RowOwner::Tenant(tenant.0);
         let mut changes = self.0.begin().await?;
-        let nodes = leftovers::note_from(tenant, EntityType::RuleNode)
+        let nodes = housekeeper::note_from(tenant, EntityType::RuleNode)
             .push("rule_node WHERE chain_id = ")
             .bind(id.0)
             .owned_by(owner);
-        changes.execute(leftovers::noted(nodes)).await?;
+        changes.execute(housekeeper::noted(nodes)).await?;
         match changes.execute(record::deletion::<RuleChain>(owner, id.0)).await {
             Ok(0) => return Ok(false),
             Ok(_) => {}
@@ -196,7 +196,7 @@ impl RuleChainStore for SqlRuleChains {
             Err(failure) => return Err(failure.into_error()),
         }
         changes
-            .execute(leftovers::note(record::subject(tenant, id)))
+            .execute(housekeeper::note(record::subject(tenant, id)))
             .await?;
         changes.commit().await?;
         Ok(true)

@@ -46,7 +46,7 @@ pub(super) struct SearchScope {
 
 /// How the rows of a place are found that contain a text.
 pub(super) struct TextSearch<'t> {
-    place: SearchScope,
+    scope: SearchScope,
     /// In lower case.
     text: &'t str,
     in_sqlite: bool,
@@ -73,7 +73,7 @@ impl<'t> TextSearch<'t> {
     ) -> StoreResult<Self> {
         let in_sqlite = database.is_sqlite();
         let mut search = Self {
-            place,
+            scope: place,
             text,
             in_sqlite,
             related: Vec::new(),
@@ -87,7 +87,7 @@ impl<'t> TextSearch<'t> {
                 ..place
             };
             let there = Self {
-                place: there,
+                scope: there,
                 text,
                 in_sqlite,
                 related: Vec::new(),
@@ -110,7 +110,7 @@ impl<'t> TextSearch<'t> {
 
     /// Appends what rows are selected from.
     pub(super) fn from(&self, query: SqlQuery) -> SqlQuery {
-        let table = self.place.table;
+        let table = self.scope.table;
         let Some(trigrams) = &self.trigrams else {
             return query.push(table);
         };
@@ -165,7 +165,7 @@ impl<'t> TextSearch<'t> {
                     .push(" IN (SELECT id FROM ")
                     .push(related.table)
                     .push(" WHERE ");
-                self.contains(query).owned_by(self.place.owner)
+                self.contains(query).owned_by(self.scope.owner)
             }
         }
         .push(")")
@@ -175,21 +175,21 @@ impl<'t> TextSearch<'t> {
     fn referring(&self, query: SqlQuery, related: RelatedTable, found: &RelatedMatches) -> SqlQuery {
         let query = query
             .push(" FROM ")
-            .push(self.place.table)
+            .push(self.scope.table)
             .push(" WHERE ")
             .push(related.column);
-        self.among(query, related, found).owned_by(self.place.owner)
+        self.among(query, related, found).owned_by(self.scope.owner)
     }
 
     /// The entries of the index that have these trigrams.
     fn indexed(&self, query: SqlQuery, trigrams: &str) -> SqlQuery {
-        let tenant = match self.place.owner {
+        let tenant = match self.scope.owner {
             RowOwner::Tenant(tenant) => tenant,
             RowOwner::NoTenant | RowOwner::Installation => Uuid::nil(),
         };
         query
             .push(" WHERE text_part.kind = ")
-            .bind(self.place.table)
+            .bind(self.scope.table)
             .push(" AND text_part.tenant_id = ")
             .bind(tenant)
             .push(" AND text_index MATCH ")
@@ -221,10 +221,10 @@ impl<'t> TextSearch<'t> {
 
     /// The first rows that contain the text.
     async fn ids(&self, database: &EntityDatabase, most: usize) -> StoreResult<Vec<Uuid>> {
-        let query = SqlQuery::new("SELECT ").push(self.place.table).push(".id FROM ");
+        let query = SqlQuery::new("SELECT ").push(self.scope.table).push(".id FROM ");
         let query = self
             .matching(self.from(query).push(" WHERE "))
-            .owned_by(self.place.owner)
+            .owned_by(self.scope.owner)
             .push(" LIMIT ")
             .bind(i64::try_from(most).unwrap_or(i64::MAX));
         let rows = database.read_list(query).await?;

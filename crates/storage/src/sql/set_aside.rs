@@ -9,11 +9,11 @@ use fieldline_model::{SetAsideId, TenantId};
 use uuid::Uuid;
 
 use super::database::{EntityDatabase, SqlTransaction};
-use super::failure::StatementError;
 use super::list::{self, ListDefinition};
 use super::names::{self, type_code};
 use super::query::{ColumnReader, SqlQuery, unreadable};
 use super::record;
+use super::statement_error::StatementError;
 
 const COLUMNS: &str = "id, created_time, tenant_id, entity_type, entity_id, queue_name, queue_partition, queue_offset, \
     received_time, reason, details, deaths, size";

@@ -8,9 +8,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::database::EntityDatabase;
-use super::failure::StatementError;
 use super::query::{SqlQuery, SqlRow, unreadable};
 use super::record;
+use super::statement_error::StatementError;
 
 /// Settings in a database.
 pub(super) struct SqlSettings(pub(super) EntityDatabase);

@@ -6,9 +6,9 @@ use fieldline_model::UserId;
 use uuid::Uuid;
 
 use super::database::{EntityDatabase, SqlTransaction};
-use super::failure::StatementError;
 use super::query::{SqlArg, SqlQuery, SqlRow, unreadable};
 use super::record;
+use super::statement_error::StatementError;
 
 const COLUMNS: &str = "session_id, user_id, current_token, replaced, used_at, access_until, until, ended_at";
 

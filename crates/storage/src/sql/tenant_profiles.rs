@@ -54,7 +54,7 @@ impl EntityRecord for TenantProfile {
         })
     }
 
-    fn taken(&self, constraint: &str) -> Option<String> {
+    fn conflict_message(&self, constraint: &str) -> Option<String> {
         match constraint {
             "tenant_profile_name_key" => Some("Tenant profile with such name already exists!".into()),
             "tenant_profile_is_default_key" => Some("Another default tenant profile is present!".into()),

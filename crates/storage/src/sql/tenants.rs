@@ -8,11 +8,11 @@ use fieldline_model::{EntityType, TenantId, TenantProfileId};
 use uuid::Uuid;
 
 use super::database::EntityDatabase;
-use super::failure::StatementError;
-use super::leftovers;
+use super::housekeeper;
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery};
 use super::record::{self, EntityRecord, EntityRowKey};
+use super::statement_error::StatementError;
 
 impl EntityRecord for Tenant {
     const NAME: &'static str = "Tenant";
@@ -69,7 +69,7 @@ impl EntityRecord for Tenant {
         })
     }
 
-    fn taken(&self, constraint: &str) -> Option<String> {
+    fn conflict_message(&self, constraint: &str) -> Option<String> {
         (constraint == "tenant_title_key").then(|| "Tenant with such title already exists!".into())
     }
 }
@@ -102,7 +102,7 @@ struct BulkTable {
 }
 
 /// Who gets in first, then what refers to others before these.
-const MANY: [BulkTable; 13] = [
+const BULK_TABLES: [BulkTable; 13] = [
     BulkTable::by_time("user_account"),
     BulkTable::new("rpc", " ORDER BY created_time"),
     BulkTable::by_time("device"),
@@ -184,14 +184,14 @@ impl TenantStore for SqlTenants {
     }
 
     async fn delete(&self, id: TenantId) -> StoreResult<bool> {
-        let note = leftovers::note_from(id, EntityType::Tenant)
+        let note = housekeeper::note_from(id, EntityType::Tenant)
             .push("tenant WHERE id = ")
             .bind(id.0);
-        if self.0.execute(leftovers::noted(note)).await? == 0 {
+        if self.0.execute(housekeeper::noted(note)).await? == 0 {
             return Ok(false);
         }
         let place = if self.0.is_sqlite() { "rowid" } else { "ctid" };
-        for rows in &MANY {
+        for rows in &BULK_TABLES {
             loop {
                 match self.0.execute(rows.deletion(id, place)).await {
                     Ok(deleted) if deleted >= rows.a_statement => {}

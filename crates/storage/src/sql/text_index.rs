@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use fieldline_core::ports::StoreResult;
 
 use super::database::{EntityDatabase, SqlTransaction};
-use super::failure::StatementError;
 use super::query::SqlQuery;
 use super::record::number;
+use super::statement_error::StatementError;
 
 /// The kinds that may be many, with the tenant of a row, or the null id. Migration 14 goes through them: another kind needs a
 /// migration of its own.

@@ -10,10 +10,10 @@ use fieldline_model::{CustomerId, TenantId, UserId};
 use uuid::Uuid;
 
 use super::database::EntityDatabase;
-use super::failure::StatementError;
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, SqlRow, unreadable};
 use super::record::{self, EntityRecord, EntityRowKey};
+use super::statement_error::StatementError;
 
 impl EntityRecord for User {
     const NAME: &'static str = "User";
@@ -85,7 +85,7 @@ impl EntityRecord for User {
         })
     }
 
-    fn taken(&self, constraint: &str) -> Option<String> {
+    fn conflict_message(&self, constraint: &str) -> Option<String> {
         (constraint == "user_account_email_key_key")
             .then(|| format!("User with email '{}' already present in database!", self.email))
     }

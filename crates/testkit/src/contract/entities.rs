@@ -1,40 +1,40 @@
 //! The promises of the entity stores. Every function wants a database of its own, empty; [`entity_contract!`] makes a
 //! test of each.
 
+mod alarm_lifetime;
 mod alarms;
-mod alarms_kept;
 mod api_keys;
 mod audit;
 mod calculated_fields;
-mod calls;
+mod cleanup;
 mod dashboards;
 mod deleting;
 mod devices;
 mod events;
 mod fixture;
 mod importing;
-mod leftovers;
 mod limits;
 mod listing;
-mod moves;
 mod ota;
 mod relations;
+mod rpcs;
 mod rule_chains;
 mod saving;
 mod searching;
 mod set_aside;
 mod settings;
 mod sign_ins;
+mod tenant_isolation;
+mod tenant_transfer;
 mod users;
-mod walls;
 
+pub use alarm_lifetime::{
+    alarms_stay_within_their_tenant, comments_stand_under_their_alarm, deleted_alarms_are_gone,
+};
 pub use alarms::{
     a_replayed_draft_raises_nothing, alarms_are_found_where_they_show,
     changes_of_an_alarm_say_whether_they_were_any, concurrent_raises_make_one_alarm,
     one_alarm_of_a_type_is_active_at_a_time,
-};
-pub use alarms_kept::{
-    alarms_stay_within_their_tenant, comments_stand_under_their_alarm, deleted_alarms_are_gone,
 };
 pub use api_keys::keys_are_found_by_their_hash_and_go_with_their_user;
 pub use audit::{what_people_did_is_forgotten_in_time, what_people_did_is_found_by_who_and_what};
@@ -42,7 +42,7 @@ pub use calculated_fields::{
     calculated_fields_are_found_by_what_they_are, calculated_fields_are_kept_like_devices,
     calculated_fields_go_with_their_entity,
 };
-pub use calls::{calls_are_found_until_they_end, calls_of_others_are_not_there};
+pub use cleanup::{a_tenant_with_many_rows_goes_whole, what_goes_is_noted_as_left};
 pub use dashboards::{
     dashboards_are_assigned_to_customers, dashboards_of_mobile_applications_have_an_order,
     dashboards_read_back_whole, dashboards_stay_within_their_tenant,
@@ -64,7 +64,6 @@ pub use importing::{
     of_an_import_that_fails_halfway_the_stored_half_is_answered, of_many_assets_the_good_ones_are_stored,
     of_many_devices_the_good_ones_are_stored,
 };
-pub use leftovers::{a_tenant_with_many_rows_goes_whole, what_goes_is_noted_as_left};
 pub use limits::{
     queries_of_alarms_name_so_many_entities_and_no_more, searches_along_relations_end_at_their_bound,
 };
@@ -73,7 +72,6 @@ pub use listing::{
     pages_cover_a_list_without_gaps_or_repeats, the_newest_come_first_where_no_order_is_asked_for,
     unknown_sort_properties_are_refused_by_name,
 };
-pub use moves::devices_go_from_one_tenant_to_another;
 pub use ota::{
     devices_wait_for_being_told_of_their_package, packages_read_back_whole_with_their_data,
     packages_stay_within_what_their_tenant_may_have, packages_that_are_assigned_stay,
@@ -83,6 +81,7 @@ pub use relations::{
     assets_are_kept_like_devices, entity_views_are_kept_like_devices, relations_are_found_from_both_ends,
     searches_walk_along_relations,
 };
+pub use rpcs::{calls_are_found_until_they_end, calls_of_others_are_not_there};
 pub use rule_chains::{
     a_rule_chain_is_saved_whole_with_its_nodes, metadata_of_a_rule_chain_is_guarded_by_its_version,
     queues_are_shared_or_of_a_tenant, rule_chains_are_listed_and_one_of_a_type_is_the_root,
@@ -109,11 +108,12 @@ pub use sign_ins::{
     a_refresh_token_is_replaced_once, places_of_sign_ins_are_remembered,
     sessions_that_have_ended_are_remembered_while_they_matter,
 };
+pub use tenant_isolation::{tenants_cannot_change_each_other, tenants_do_not_see_each_other};
+pub use tenant_transfer::devices_go_from_one_tenant_to_another;
 pub use users::{
     users_are_found_by_email_regardless_of_case, users_are_listed_by_what_they_are,
     users_log_in_by_credentials,
 };
-pub use walls::{tenants_cannot_change_each_other, tenants_do_not_see_each_other};
 
 /// Makes a `#[tokio::test]` of every promise of the entity stores. `$open` is an async function that returns a fixture
 /// with the field `stores` and the async method `close(self)`; further arguments are attributes of the tests.

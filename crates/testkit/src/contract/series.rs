@@ -90,7 +90,7 @@ async fn save_for(
 ) {
     let values = packed(values);
     let row = TelemetryRow {
-        parts: TelemetrySaveStrategy::ALL,
+        strategy: TelemetrySaveStrategy::ALL,
         subject,
         ts,
         ttl_seconds,
@@ -131,7 +131,7 @@ fn effects<'a>(rows: PointRows<'_>, values: &'a [Vec<u8>], states: Vec<StateRow>
         .iter()
         .zip(values)
         .map(|((subject, ts, _, _), values)| TelemetryRow {
-            parts: TelemetrySaveStrategy::ALL,
+            strategy: TelemetrySaveStrategy::ALL,
             subject: *subject,
             ts: *ts,
             ttl_seconds: 0,

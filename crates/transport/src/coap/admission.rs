@@ -90,7 +90,7 @@ async fn by_certificate(
 
 /// It is more than the device may send.
 pub(super) fn limited(shared: &CoapShared, device: &DeviceHandle, why: &Limited) -> CoapReply {
-    shared.metrics.limited(device.id, why);
+    shared.metrics.count_limited(device.id, why);
     CoapReply::refusal(CoapCode::INTERNAL_SERVER_ERROR, why.to_string())
 }
 

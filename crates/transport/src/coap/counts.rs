@@ -20,7 +20,7 @@ impl<K: Eq + Hash> BoundedCounts<K> {
     }
 
     /// Gives one more, unless it has `most` already.
-    pub(super) fn take(&mut self, owner: K, most: usize) -> bool {
+    pub(super) fn try_increment(&mut self, owner: K, most: usize) -> bool {
         let fits = self.of(&owner) < most;
         if fits {
             *self.0.entry(owner).or_default() += 1;
@@ -29,7 +29,7 @@ impl<K: Eq + Hash> BoundedCounts<K> {
     }
 
     /// It has one less.
-    pub(super) fn give_back(&mut self, owner: &K) {
+    pub(super) fn decrement(&mut self, owner: &K) {
         let Some(count) = self.0.get_mut(owner) else {
             return;
         };

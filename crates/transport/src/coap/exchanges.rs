@@ -26,10 +26,10 @@ const MAX_RETRANSMIT: u32 = 4;
 const SEEN_OF_PEER: usize = 256;
 const SEEN: usize = 100_000;
 /// Bytes of answers that are kept for duplicates.
-const ANSWERS: usize = 16 << 20;
+const MAX_ANSWER_BYTES: usize = 16 << 20;
 /// Messages that may wait for the acknowledgement of one peer, and of all.
 const WAITING_OF_PEER: usize = 16;
-const WAITING: usize = 100_000;
+const MAX_UNACKNOWLEDGED: usize = 100_000;
 
 /// Who is at the other end: an address, and for DTLS the session, so that nobody else is taken for it who has the address
 /// later.
@@ -85,7 +85,7 @@ struct PeerExchanges {
 struct PendingAcknowledgement {
     datagram: Bytes,
     repeats: u32,
-    patience: Duration,
+    timeout: Duration,
     timer: (Instant, u64),
     outcome: oneshot::Sender<CoapDelivery>,
 }
@@ -97,7 +97,7 @@ pub(super) struct CoapExchanges {
     /// All that was seen as it came, and some of what is forgotten already.
     order: VecDeque<(Instant, CoapPeer, u16, u64)>,
     answers: usize,
-    waiting: FxHashMap<(CoapPeer, u16), PendingAcknowledgement>,
+    unacknowledged: FxHashMap<(CoapPeer, u16), PendingAcknowledgement>,
     timers: BTreeMap<(Instant, u64), (CoapPeer, u16)>,
     serial: u64,
 }
@@ -165,7 +165,7 @@ impl CoapExchanges {
         let spread = Duration::from_millis(rand::rng().random_range(0..=ACK_RANDOM_MS));
         let serial = self.serial();
         let state = self.peers.entry(peer).or_insert_with(PeerExchanges::new);
-        if state.waiting.len() >= WAITING_OF_PEER || self.waiting.len() >= WAITING {
+        if state.waiting.len() >= WAITING_OF_PEER || self.unacknowledged.len() >= MAX_UNACKNOWLEDGED {
             self.tidy(peer);
             return None;
         }
@@ -176,18 +176,18 @@ impl CoapExchanges {
         let waiting = PendingAcknowledgement {
             datagram,
             repeats: 0,
-            patience,
+            timeout: patience,
             timer,
             outcome,
         };
         self.timers.insert(timer, (peer, id));
-        self.waiting.insert((peer, id), waiting);
+        self.unacknowledged.insert((peer, id), waiting);
         Some(result)
     }
 
     /// A peer has acknowledged or reset a message. Returns whether one waited for that.
-    pub(super) fn settle(&mut self, peer: CoapPeer, id: u16, delivery: CoapDelivery) -> bool {
-        let Some(waiting) = self.waiting.remove(&(peer, id)) else {
+    pub(super) fn complete(&mut self, peer: CoapPeer, id: u16, delivery: CoapDelivery) -> bool {
+        let Some(waiting) = self.unacknowledged.remove(&(peer, id)) else {
             return false;
         };
         self.timers.remove(&waiting.timer);
@@ -204,26 +204,26 @@ impl CoapExchanges {
     pub(super) fn remove_peer(&mut self, peer: CoapPeer) {
         let waiting = self.peers.get(&peer).map(|state| state.waiting.clone());
         for id in waiting.unwrap_or_default() {
-            self.settle(peer, id, CoapDelivery::TimedOut);
+            self.complete(peer, id, CoapDelivery::TimedOut);
         }
     }
 
     /// What is to be sent again now.
-    pub(super) fn due(&mut self, now: Instant) -> Vec<(CoapPeer, Bytes)> {
+    pub(super) fn take_due(&mut self, now: Instant) -> Vec<(CoapPeer, Bytes)> {
         self.forget_old(now);
         let mut again = Vec::new();
         while let Some((&timer, &key)) = self.timers.first_key_value().filter(|(timer, _)| timer.0 <= now) {
             self.timers.remove(&timer);
-            let Some(waiting) = self.waiting.get_mut(&key) else {
+            let Some(waiting) = self.unacknowledged.get_mut(&key) else {
                 continue;
             };
             if waiting.repeats == MAX_RETRANSMIT {
-                self.settle(key.0, key.1, CoapDelivery::TimedOut);
+                self.complete(key.0, key.1, CoapDelivery::TimedOut);
                 continue;
             }
             waiting.repeats += 1;
-            waiting.patience *= 2;
-            waiting.timer = (now + waiting.patience, timer.1);
+            waiting.timeout *= 2;
+            waiting.timer = (now + waiting.timeout, timer.1);
             self.timers.insert(waiting.timer, key);
             again.push((key.0, waiting.datagram.clone()));
         }
@@ -238,7 +238,7 @@ impl CoapExchanges {
     fn forget_old(&mut self, now: Instant) {
         while let Some(&(at, peer, id, serial)) = self.order.front() {
             let is_old = now.saturating_duration_since(at) >= EXCHANGE_LIFETIME;
-            if !is_old && self.order.len() <= SEEN && self.answers <= ANSWERS {
+            if !is_old && self.order.len() <= SEEN && self.answers <= MAX_ANSWER_BYTES {
                 return;
             }
             self.order.pop_front();
@@ -323,7 +323,7 @@ mod tests {
             exchanges.begin(peer(1), 7, start + EXCHANGE_LIFETIME),
             DuplicateCheck::New
         );
-        exchanges.due(start + 3 * EXCHANGE_LIFETIME);
+        exchanges.take_due(start + 3 * EXCHANGE_LIFETIME);
         assert!(exchanges.peers.is_empty() && exchanges.order.is_empty() && exchanges.answers == 0);
     }
 
@@ -340,18 +340,18 @@ mod tests {
             "the oldest is forgotten"
         );
         assert_eq!(exchanges.answers, (SEEN_OF_PEER - 1) * 10);
-        let large = Bytes::from(vec![0; ANSWERS / 4]);
+        let large = Bytes::from(vec![0; MAX_ANSWER_BYTES / 4]);
         for port in 2..=7 {
             exchanges.begin(peer(port), 1, now);
             exchanges.store_answer(peer(port), 1, large.clone());
         }
-        exchanges.due(now);
-        assert!(exchanges.answers <= ANSWERS);
+        exchanges.take_due(now);
+        assert!(exchanges.answers <= MAX_ANSWER_BYTES);
         for number in 0..=SEEN {
             let port = u16::try_from(number % 60_000).unwrap();
             exchanges.begin(peer(port), u16::try_from(number / 60_000).unwrap() + 300, now);
         }
-        exchanges.due(now);
+        exchanges.take_due(now);
         assert!(exchanges.order.len() <= SEEN);
         let sent = (0..20).filter_map(|id| exchanges.await_acknowledgement(peer(1), id, Bytes::new(), now));
         assert_eq!(sent.count(), WAITING_OF_PEER);
@@ -366,16 +366,23 @@ mod tests {
         let mut lost = exchanges
             .await_acknowledgement(peer(1), 2, Bytes::from_static(b"b"), start)
             .unwrap();
-        assert!(exchanges.due(start + Duration::from_millis(1_999)).is_empty());
+        assert!(
+            exchanges
+                .take_due(start + Duration::from_millis(1_999))
+                .is_empty()
+        );
         let mut now = start + Duration::from_secs(3);
-        assert_eq!(exchanges.due(now).len(), 2);
-        assert!(exchanges.settle(peer(1), 1, CoapDelivery::Acknowledged));
-        assert!(!exchanges.settle(peer(1), 1, CoapDelivery::Acknowledged), "once");
+        assert_eq!(exchanges.take_due(now).len(), 2);
+        assert!(exchanges.complete(peer(1), 1, CoapDelivery::Acknowledged));
+        assert!(
+            !exchanges.complete(peer(1), 1, CoapDelivery::Acknowledged),
+            "once"
+        );
         assert_eq!(settled.try_recv(), Ok(CoapDelivery::Acknowledged));
         let mut times = Vec::new();
         while lost.try_recv().is_err() {
             now += Duration::from_secs(1);
-            if !exchanges.due(now).is_empty() {
+            if !exchanges.take_due(now).is_empty() {
                 times.push(now - start);
             }
         }

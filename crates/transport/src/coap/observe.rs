@@ -5,7 +5,7 @@
 //! at a time: the next one when the peer has acknowledged it (NSTART of RFC 7252 §4.7). A peer that does not acknowledge, or
 //! resets, observes no longer. For a device that saves power they wait until it is heard again.
 
-mod power;
+mod power_saving;
 mod session;
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use self::session::ObserverSession;
-use super::bodies::BlockwiseKey;
+use super::blockwise::BlockwiseKey;
 use super::counts::BoundedCounts;
 use super::exchanges::{CoapDelivery, CoapPeer, CoapSendError};
 use super::reply::{CoapReply, ReplyCallback};
@@ -45,7 +45,7 @@ impl ObservedResource {
     const fn wants(self) -> Subscriptions {
         match self {
             Self::Attributes => Subscriptions::ATTRIBUTES,
-            Self::Calls => Subscriptions::CALLS,
+            Self::Calls => Subscriptions::RPC,
         }
     }
 }
@@ -101,7 +101,7 @@ pub(super) struct ObserverRegistry {
     unacknowledged: Mutex<FxHashMap<CoapPeer, (u16, DeviceId, CoapToken)>>,
     /// Whose observations go over a DTLS session, which ends all of them when it ends.
     of_peer: Mutex<FxHashMap<CoapPeer, BoundedCounts<DeviceId>>>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl ObserverRegistry {
@@ -110,13 +110,13 @@ impl ObserverRegistry {
             sessions: Mutex::default(),
             unacknowledged: Mutex::default(),
             of_peer: Mutex::default(),
-            places: Arc::new(Semaphore::new(MAX_OBSERVERS as usize)),
+            permits: Arc::new(Semaphore::new(MAX_OBSERVERS as usize)),
         }
     }
 
     /// Waits until all sessions have ended.
     pub(super) async fn wait_ended(&self) {
-        let _ = self.places.acquire_many(MAX_OBSERVERS).await;
+        let _ = self.permits.acquire_many(MAX_OBSERVERS).await;
     }
 
     /// A device was heard: what waits for it can be sent.
@@ -135,7 +135,7 @@ impl ObserverRegistry {
         };
         let session = self.sessions.lock().get(&device).cloned();
         if let Some(session) = session {
-            session.forget(shared, |observation| {
+            session.end_observations(shared, |observation| {
                 observation.key.peer == peer && observation.token == token
             });
         }
@@ -147,7 +147,7 @@ impl ObserverRegistry {
         for device in devices.into_iter().flat_map(BoundedCounts::into_owners) {
             let session = self.sessions.lock().get(&device).cloned();
             if let Some(session) = session {
-                session.forget(shared, |observation| observation.key.peer == peer);
+                session.end_observations(shared, |observation| observation.key.peer == peer);
             }
         }
     }
@@ -159,7 +159,7 @@ impl ObserverRegistry {
                 .lock()
                 .entry(peer)
                 .or_default()
-                .take(device, usize::MAX);
+                .try_increment(device, usize::MAX);
         }
     }
 
@@ -175,14 +175,14 @@ impl ObserverRegistry {
         }
         let mut of_peer = self.of_peer.lock();
         if let Some(devices) = of_peer.get_mut(&peer) {
-            devices.give_back(&device);
+            devices.decrement(&device);
             if devices.is_empty() {
                 of_peer.remove(&peer);
             }
         }
     }
 
-    fn session(
+    fn get_or_open_session(
         &self,
         shared: &Arc<CoapShared>,
         device: &Arc<DeviceHandle>,
@@ -194,7 +194,7 @@ impl ObserverRegistry {
         {
             return Some(session.clone());
         }
-        let place = self.places.clone().try_acquire_owned().ok()?;
+        let place = self.permits.clone().try_acquire_owned().ok()?;
         let services = &shared.services;
         let control = Arc::new(SessionControl::default());
         let protocol = match peer.session {
@@ -226,7 +226,9 @@ pub(super) fn register(
     request: &CoapRequest,
     subject: ObservedResource,
 ) -> Option<(u32, ReplyCallback)> {
-    let session = shared.observers.session(shared, device, request.peer)?;
+    let session = shared
+        .observers
+        .get_or_open_session(shared, device, request.peer)?;
     let observation = CoapObservation {
         key: request.key(),
         token: request.token,
@@ -260,7 +262,7 @@ pub(super) fn register(
     let control = session.guard.control();
     shared
         .services
-        .calls
+        .rpc
         .set_subscriptions(device.subject, control, wants);
     if request.peer.session > 0 && shared.identity(request.peer).is_none() {
         // It has ended before anybody could know of this.
@@ -296,7 +298,7 @@ pub(super) fn deregister(
         .as_ref()
         .is_some_and(is_meant);
     if has_one {
-        session.forget(shared, is_meant);
+        session.end_observations(shared, is_meant);
     }
     has_one
 }

@@ -29,8 +29,8 @@ pub(super) struct CoapReply {
     pub(super) observe: Option<u32>,
     pub(super) block1: Option<CoapBlock>,
     pub(super) size1: Option<u32>,
-    pub(super) cut: Option<ResourceBlock>,
-    pub(super) after: Option<ReplyCallback>,
+    pub(super) resource_block: Option<ResourceBlock>,
+    pub(super) on_sent: Option<ReplyCallback>,
 }
 
 /// What is known of a body where the resource has cut it itself, and it is a single block.
@@ -52,8 +52,8 @@ impl CoapReply {
             observe: None,
             block1: None,
             size1: None,
-            cut: None,
-            after: None,
+            resource_block: None,
+            on_sent: None,
         }
     }
 
@@ -109,7 +109,7 @@ impl CoapReply {
         block2: Option<(CoapBlock, u32)>,
     ) -> Bytes {
         let mut encoder = CoapEncoder::new(kind, self.code, id, token);
-        match &self.cut {
+        match &self.resource_block {
             Some(cut) => encoder.option(CoapOptionNumber::ETAG, &cut.tag),
             None if block2.is_some() => encoder.option(CoapOptionNumber::ETAG, &self.etag()),
             None => {}

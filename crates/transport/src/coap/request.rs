@@ -4,7 +4,7 @@ use fieldline_codec::coap::{
     CoapBlock, CoapCode, CoapMessage, CoapMessageType, CoapOptionNumber, CoapToken, read_uint,
 };
 
-use super::bodies::BlockwiseKey;
+use super::blockwise::BlockwiseKey;
 use super::exchanges::CoapPeer;
 
 /// Longest segment of a path and argument of a query, bytes (RFC 7252 §5.10).

@@ -16,9 +16,9 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::admission::{identify, limited};
-use super::bodies::{BlockwiseTransfers, UploadProgress};
+use super::blockwise::{BlockwiseTransfers, UploadProgress};
+use super::firmware;
 use super::observe::{self, ObservedResource};
-use super::packages;
 use super::provisioning::provision;
 use super::reply::CoapReply;
 use super::request::{CoapRequest, ObserveOption};
@@ -234,7 +234,7 @@ fn further_block(
     if matches!(feature, CoapFeature::Package(_)) {
         return None;
     }
-    match shared.bodies.kept(&request.key(), Instant::now()) {
+    match shared.bodies.response(&request.key(), Instant::now()) {
         Some(body) => Some(Ok(CoapReply {
             body: body.bytes,
             format: body.format,
@@ -346,7 +346,7 @@ impl CoapRequestContext<'_> {
             let format = self.format();
             return Ok(CoapReply {
                 observe: reply.observe,
-                after: reply.after,
+                on_sent: reply.on_sent,
                 ..CoapReply::content(CoapCode::CONTENT, format.shared(&shared), format)
             });
         }
@@ -394,7 +394,7 @@ impl CoapRequestContext<'_> {
             begun.ok_or_else(|| CoapReply::refusal(CoapCode::SERVICE_UNAVAILABLE, TOO_MANY))?;
         Ok(Some(CoapReply {
             observe: Some(number),
-            after: Some(after),
+            on_sent: Some(after),
             ..CoapReply::empty(CoapCode::VALID)
         }))
     }
@@ -408,7 +408,7 @@ impl CoapRequestContext<'_> {
             self.shared.metrics.rejected.increment(1);
             return Err(CoapReply::refusal(CoapCode::BAD_REQUEST, "expected an object"));
         }
-        let calls = &self.shared.services.calls;
+        let calls = &self.shared.services.rpc;
         match calls.handle_answer(self.device.subject, number, body) {
             true => Ok(CoapReply::empty(CoapCode::CREATED)),
             false => Err(CoapReply::empty(CoapCode::SERVICE_UNAVAILABLE)),
@@ -423,10 +423,14 @@ impl CoapRequestContext<'_> {
         let (services, subject) = (&self.shared.services, self.device.subject);
         let too_many = || CoapReply::refusal(CoapCode::SERVICE_UNAVAILABLE, TOO_MANY);
         // Until the answer is there this holds one of the places of requests.
-        let _place = self.shared.calls.take(self.device.id).ok_or_else(too_many)?;
+        let _place = self
+            .shared
+            .rpc_limiter
+            .try_acquire(self.device.id)
+            .ok_or_else(too_many)?;
         let now = services.clock.now_ms();
         let (message, answer) = services
-            .calls
+            .rpc
             .client
             .begin_request(subject, &call, now)
             .ok_or_else(too_many)?;
@@ -451,7 +455,7 @@ impl CoapRequestContext<'_> {
             self.admit_message()?;
         }
         let admit = || self.admit_message();
-        packages::download(self.shared, self.device, self.request, kind, admit).await
+        firmware::download(self.shared, self.device, self.request, kind, admit).await
     }
 
     /// Lets a customer who tells the same secret claim the device.

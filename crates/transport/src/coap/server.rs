@@ -19,15 +19,15 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tracing::warn;
 
 use super::Options;
-use super::bodies::{BlockwiseKey, BlockwiseResponse, BlockwiseTransfers};
+use super::blockwise::{BlockwiseKey, BlockwiseResponse, BlockwiseTransfers};
+use super::dtls::{DatagramOutcome, DtlsCredentials, DtlsServer, Options as SecureOptions};
 use super::exchanges::{CoapDelivery, CoapExchanges, CoapPeer, CoapSendError, DuplicateCheck};
+use super::firmware::DownloadAllowances;
 use super::observe::ObserverRegistry;
-use super::packages::DownloadAllowances;
-use super::places::{RequestLimiter, RequestPermit};
 use super::reply::CoapReply;
 use super::request::CoapRequest;
+use super::request_limiter::{RequestLimiter, RequestPermit};
 use super::resources;
-use super::secure::{DatagramOutcome, DtlsCredentials, DtlsServer, Options as SecureOptions};
 use crate::TransportServices;
 use crate::metrics::{ConnectionMetrics, TransportMetrics};
 
@@ -66,15 +66,15 @@ pub(super) struct CoapShared {
     /// Of those who want to become devices.
     pub(super) provisioning_bodies: BlockwiseTransfers,
     /// Calls by devices that wait for an answer.
-    pub(super) calls: Arc<RequestLimiter<DeviceId>>,
+    pub(super) rpc_limiter: Arc<RequestLimiter<DeviceId>>,
     /// What may be downloaded without being counted.
     pub(super) allowances: DownloadAllowances,
     pub(super) observers: ObserverRegistry,
     pub(super) stopping: watch::Receiver<bool>,
     exchanges: Mutex<CoapExchanges>,
-    places: Arc<RequestLimiter<CoapPeer>>,
+    request_limiter: Arc<RequestLimiter<CoapPeer>>,
     plain: OnceLock<Arc<UdpSocket>>,
-    secure: OnceLock<Arc<DtlsServer>>,
+    dtls: OnceLock<Arc<DtlsServer>>,
 }
 
 /// The CoAP device server. One for its listeners with and without DTLS.
@@ -97,16 +97,16 @@ impl CoapServer {
                 max_payload.min(MAX_PROVISIONING),
                 memory / PROVISIONING_PART,
             ),
-            calls: RequestLimiter::new(options.max_requests / CALLS_PART, CALLS_OF_DEVICE),
+            rpc_limiter: RequestLimiter::new(options.max_requests / CALLS_PART, CALLS_OF_DEVICE),
             allowances: DownloadAllowances::new(),
             options: options.clone(),
             max_append,
             observers: ObserverRegistry::new(),
             stopping: stop.subscribe(),
             exchanges: Mutex::default(),
-            places: RequestLimiter::new(options.max_requests, OF_PEER),
+            request_limiter: RequestLimiter::new(options.max_requests, OF_PEER),
             plain: OnceLock::new(),
-            secure: OnceLock::new(),
+            dtls: OnceLock::new(),
         };
         Self {
             shared: Arc::new(shared),
@@ -142,7 +142,7 @@ impl CoapServer {
         let socket = bind(address)?;
         let bound = socket.local_addr()?;
         let secure = Arc::new(DtlsServer::new(socket.clone(), credentials, options.clone())?);
-        if self.shared.secure.set(secure.clone()).is_ok() {
+        if self.shared.dtls.set(secure.clone()).is_ok() {
             tokio::spawn(self.shared.clone().receive_from(socket, Some(secure)));
             if self.shared.plain.get().is_none() {
                 tokio::spawn(self.shared.clone().tick());
@@ -158,11 +158,11 @@ impl CoapServer {
         let sessions = &self.shared.services.sessions;
         sessions.close_all(None, CloseReason::Shutdown);
         let ended = async {
-            self.shared.places.all_free().await;
+            self.shared.request_limiter.wait_idle().await;
             self.shared.observers.wait_ended().await;
         };
         let has_ended = tokio::time::timeout(patience, ended).await.is_ok();
-        if let Some(secure) = self.shared.secure.get() {
+        if let Some(secure) = self.shared.dtls.get() {
             secure.close();
         }
         has_ended
@@ -222,14 +222,14 @@ impl CoapShared {
                 _ = stop.wait_for(|stop| *stop) => return,
             }
             let now = Instant::now();
-            let due = self.exchanges.lock().due(now);
+            let due = self.exchanges.lock().take_due(now);
             for (peer, datagram) in due {
                 self.send(peer, &datagram);
             }
             self.bodies.tick(now);
             self.provisioning_bodies.tick(now);
             ticks = ticks.wrapping_add(1);
-            if let Some(secure) = self.secure.get() {
+            if let Some(secure) = self.dtls.get() {
                 self.remove_peers(&secure.tick(now));
                 if ticks.is_multiple_of(SILENT_EVERY) {
                     self.remove_peers(&secure.forget_silent(now));
@@ -254,10 +254,7 @@ impl CoapShared {
     /// Sends a datagram. Returns whether there is a way to the peer; whether it arrives is another question.
     pub(super) fn send(&self, peer: CoapPeer, datagram: &[u8]) -> bool {
         if peer.session > 0 {
-            return self
-                .secure
-                .get()
-                .is_some_and(|secure| secure.send(peer, datagram));
+            return self.dtls.get().is_some_and(|secure| secure.send(peer, datagram));
         }
         if let Some(socket) = self.plain.get() {
             // What the system does not take is lost, as any datagram may be.
@@ -289,8 +286,8 @@ impl CoapShared {
     }
 
     /// Who is at the other end of a DTLS session.
-    pub(super) fn identity(&self, peer: CoapPeer) -> Option<Arc<super::secure::DtlsIdentity>> {
-        self.secure.get().filter(|_| peer.session > 0)?.identity(peer)
+    pub(super) fn identity(&self, peer: CoapPeer) -> Option<Arc<super::dtls::DtlsIdentity>> {
+        self.dtls.get().filter(|_| peer.session > 0)?.identity(peer)
     }
 
     fn receive(self: &Arc<Self>, peer: CoapPeer, datagram: &[u8]) {
@@ -310,13 +307,13 @@ impl CoapShared {
             CoapMessageType::Acknowledgement => {
                 self.exchanges
                     .lock()
-                    .settle(peer, message.id, CoapDelivery::Acknowledged);
+                    .complete(peer, message.id, CoapDelivery::Acknowledged);
             }
             CoapMessageType::Reset => {
                 let is_known = self
                     .exchanges
                     .lock()
-                    .settle(peer, message.id, CoapDelivery::Reset);
+                    .complete(peer, message.id, CoapDelivery::Reset);
                 if !is_known {
                     self.observers.reset(self, peer, message.id);
                 }
@@ -355,7 +352,7 @@ impl CoapShared {
                 return;
             }
         };
-        let Some(place) = self.places.take(peer) else {
+        let Some(place) = self.request_limiter.try_acquire(peer) else {
             self.exchanges.lock().forget_message(peer, id);
             return;
         };
@@ -411,7 +408,7 @@ impl CoapShared {
         wanted: Option<CoapBlock>,
         head: (CoapMessageType, u16, CoapToken),
     ) -> Bytes {
-        if let Some(cut) = reply.cut {
+        if let Some(cut) = reply.resource_block {
             return reply.encode(head, &reply.body, Some((cut.block, cut.total)));
         }
         // Of a refusal nobody has asked for a certain block.
@@ -428,7 +425,7 @@ impl CoapShared {
                     bytes: reply.body.clone(),
                     format: reply.format,
                 };
-                self.bodies.keep(key, body, Instant::now());
+                self.bodies.store_response(key, body, Instant::now());
             }
         }
         reply.encode(head, &payload, block.map(|block| (block, size)))
@@ -437,7 +434,7 @@ impl CoapShared {
 
 /// Does what is to be done after a reply was sent.
 fn finish(reply: &mut CoapReply) {
-    if let Some(after) = reply.after.take() {
+    if let Some(after) = reply.on_sent.take() {
         after();
     }
 }

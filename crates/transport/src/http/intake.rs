@@ -45,7 +45,7 @@ impl HttpShared {
         request: Request,
         parse: PayloadParser,
     ) -> Result<StatusCode, HttpRefusal> {
-        let device = self.device(token, peer).await?;
+        let device = self.authenticate(token, peer).await?;
         let mut body_share = self.memory.for_body(device.subject.tenant, device.id);
         let body = body::read(request, self.limits, &mut body_share).await?;
         // The device may have been changed or deleted while the body arrived.
@@ -60,7 +60,7 @@ impl HttpShared {
                 record_share,
             };
             let parsed = self.parse(&device, received, parse).await?;
-            self.pass(&device, parsed.records.points())?;
+            self.count_message(&device, parsed.records.points())?;
             self.intake()
                 .append_in(&device, &parsed.records, place)
                 .await

@@ -20,11 +20,11 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tracing::{debug, warn};
 
 use super::gateway::GatewayMetrics;
-use super::incoming::{PacketHandler, ReadOutcome};
-use super::keepalive::{KeepAliveGuard, KeepAliveMonitor, WAITING};
-use super::large::LargeMemory;
+use super::keepalive::{KEEP_ALIVE_SUSPENDED, KeepAliveGuard, KeepAliveMonitor};
+use super::large_memory::LargeMemory;
 use super::login::AuthenticatedDevice;
-use super::partial::PartialBudget;
+use super::packet_handler::{PacketHandler, ReadOutcome};
+use super::partial_budget::PartialBudget;
 use super::stream::{MqttStream, poll_read, poll_write_all, with_batch};
 use crate::TransportServices;
 use crate::metrics::{ConnectionMetrics, TransportMetrics};
@@ -39,26 +39,26 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) struct MqttShared {
     pub(super) services: Arc<TransportServices>,
     pub(super) keep_alive: Arc<KeepAliveMonitor>,
-    pub(super) partial: Arc<PartialBudget>,
+    pub(super) partial_budget: Arc<PartialBudget>,
     pub(super) metrics: TransportMetrics,
     pub(super) gateway_metrics: Arc<GatewayMetrics>,
     pub(super) connections: ConnectionMetrics,
     /// Connections that may still be opened.
-    pub(super) places: Semaphore,
+    pub(super) connection_permits: Semaphore,
     /// Largest packet, fixed header included.
     pub(super) max_packet: u32,
     /// Largest packet without its fixed header, as devices are told.
     pub(super) max_content: u32,
     pub(super) inactivity_s: u32,
     /// Memory for large chunks of packages on their way.
-    pub(super) large: Arc<LargeMemory>,
+    pub(super) large_memory: Arc<LargeMemory>,
 }
 
 /// The place of one open connection among those that may be open; given back when dropped.
 pub(super) struct ConnectionPermit(Arc<MqttShared>);
 
 impl ConnectionPermit {
-    /// Takes the place that a permit of [`MqttShared::places`] stands for.
+    /// Takes the place that a permit of [`MqttShared::connection_permits`] stands for.
     pub(super) fn take(shared: &Arc<MqttShared>, permit: SemaphorePermit<'_>) -> Self {
         // Not kept as a permit, which would take three times the memory.
         permit.forget();
@@ -79,7 +79,7 @@ impl Deref for ConnectionPermit {
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.connections.open.decrement(1);
-        self.places.add_permits(1);
+        self.connection_permits.add_permits(1);
     }
 }
 
@@ -108,7 +108,7 @@ where
 
 /// What one read led to.
 struct ReadCycle {
-    taken: PendingAppend,
+    append: PendingAppend,
     step: ReadOutcome,
     records: u32,
     /// Something was read: what is only sent to a device does not say that it is there.
@@ -170,7 +170,7 @@ pub(super) struct MqttConnection<S> {
     stream: S,
     // Given back after the stream was closed.
     shared: ConnectionPermit,
-    incoming: PacketHandler,
+    handler: PacketHandler,
     _watch: KeepAliveGuard,
     /// How much of what is to be written was written.
     written: u32,
@@ -198,7 +198,7 @@ impl<S: MqttStream> MqttConnection<S> {
         shared.services.activity.record_connect(subject);
         Self {
             stream,
-            incoming: PacketHandler::new(admitted, session, shared.partial.share()),
+            handler: PacketHandler::new(admitted, session, shared.partial_budget.share()),
             shared,
             _watch: watch,
             written: 0,
@@ -208,24 +208,24 @@ impl<S: MqttStream> MqttConnection<S> {
 
     /// Reads once and sees everything that came through, acknowledgements included.
     async fn run_cycle(&mut self) -> Result<(), ConnectionEnd> {
-        let mut turn = poll_fn(|context| self.poll_turn(context)).await?;
-        self.incoming.follow_subscriptions(&self.shared);
+        let mut turn = poll_fn(|context| self.poll_cycle(context)).await?;
+        self.handler.follow_subscriptions(&self.shared);
         if turn.has_read {
-            self.keep_waiting();
-            let durable = poll_fn(|context| self.poll_durable(&mut turn.taken, context)).await;
+            self.suspend_keep_alive();
+            let durable = poll_fn(|context| self.poll_durable(&mut turn.append, context)).await;
             self.mark_heard();
             self.count(turn.records, durable)?;
         }
         if let ReadOutcome::Answer(question) = turn.step {
             self.pending = true;
-            self.keep_waiting();
-            turn.step = Box::pin(self.incoming.answer(&self.shared, question)).await;
+            self.suspend_keep_alive();
+            turn.step = Box::pin(self.handler.answer(&self.shared, question)).await;
             self.mark_heard();
         }
-        if self.incoming.can_deliver() {
-            self.incoming.deliver(&self.shared);
+        if self.handler.can_deliver() {
+            self.handler.deliver(&self.shared);
         }
-        match self.incoming.rare.time_to_write() {
+        match self.handler.cold.time_to_write() {
             None => self.flush().await?,
             Some(patience) => Box::pin(self.flush_within(patience)).await?,
         }
@@ -234,26 +234,26 @@ impl<S: MqttStream> MqttConnection<S> {
             ReadOutcome::End(Some(code)) => return Err(ConnectionEnd::Server(code)),
             ReadOutcome::Continue | ReadOutcome::Answer(_) => {}
         }
-        if self.incoming.device().is_stale() {
+        if self.handler.device().is_stale() {
             Box::pin(self.refresh()).await?;
         }
         Ok(())
     }
 
     /// While the server itself keeps the device waiting, its silence does not count.
-    fn keep_waiting(&self) {
-        self.incoming.guard.control().mark_heard(WAITING);
+    fn suspend_keep_alive(&self) {
+        self.handler.guard.control().mark_heard(KEEP_ALIVE_SUSPENDED);
     }
 
     fn mark_heard(&self) {
         let now_s = self.shared.keep_alive.now_s();
-        self.incoming.guard.control().mark_heard(now_s);
+        self.handler.guard.control().mark_heard(now_s);
     }
 
     /// Reads once, or goes on with what was read, and hands what came to the journal.
-    fn poll_turn(&mut self, context: &mut Context<'_>) -> Poll<Result<ReadCycle, ConnectionEnd>> {
+    fn poll_cycle(&mut self, context: &mut Context<'_>) -> Poll<Result<ReadCycle, ConnectionEnd>> {
         let shared: &MqttShared = &self.shared;
-        let incoming = &mut self.incoming;
+        let incoming = &mut self.handler;
         if std::mem::take(&mut self.pending) {
             let turn = with_batch(|batch| {
                 let step = incoming.resume(shared, batch);
@@ -270,7 +270,7 @@ impl<S: MqttStream> MqttConnection<S> {
             }
             if incoming.device().is_stale() {
                 // What came is handled by the settings that are in force now.
-                incoming.keep(input);
+                incoming.buffer_input(input);
                 self.pending = true;
                 return Ok(ReadCycle::of(shared, incoming, batch, ReadOutcome::Continue));
             }
@@ -279,7 +279,7 @@ impl<S: MqttStream> MqttConnection<S> {
         });
         match read {
             Poll::Ready(read) => Poll::Ready(read.unwrap_or(Err(ConnectionEnd::Peer))),
-            Poll::Pending if self.incoming.can_deliver() => Poll::Ready(Ok(ReadCycle::IDLE)),
+            Poll::Pending if self.handler.can_deliver() => Poll::Ready(Ok(ReadCycle::IDLE)),
             Poll::Pending => Poll::Pending,
         }
     }
@@ -292,9 +292,9 @@ impl<S: MqttStream> MqttConnection<S> {
         taken: &mut PendingAppend,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), ReadCycleFailure>> {
-        match taken.poll(context, self.incoming.has_answers()) {
+        match taken.poll(context, self.handler.has_answers()) {
             Poll::Ready(outcome) => Poll::Ready(outcome.map_err(ReadCycleFailure::Refused)),
-            Poll::Pending => match poll_closed(self.incoming.guard.control(), context) {
+            Poll::Pending => match poll_closed(self.handler.guard.control(), context) {
                 Some(end) => Poll::Ready(Err(ReadCycleFailure::Closed(end))),
                 None => Poll::Pending,
             },
@@ -320,7 +320,7 @@ impl<S: MqttStream> MqttConnection<S> {
                 ConnectionEnd::Server(ReasonCode::ImplementationSpecificError)
             }
         };
-        self.incoming.out.clear();
+        self.handler.out.clear();
         Err(end)
     }
 
@@ -328,17 +328,17 @@ impl<S: MqttStream> MqttConnection<S> {
     /// told to close.
     fn flush(&mut self) -> impl Future<Output = Result<(), ConnectionEnd>> {
         poll_fn(|context| {
-            if !self.incoming.has_answers() {
+            if !self.handler.has_answers() {
                 return Poll::Ready(Ok(()));
             }
             let written = match self.poll_write(context) {
                 Poll::Ready(written) => written.map_err(|_| ConnectionEnd::Peer),
-                Poll::Pending => match poll_closed(self.incoming.guard.control(), context) {
+                Poll::Pending => match poll_closed(self.handler.guard.control(), context) {
                     Some(end) => Err(self.cut_off(end)),
                     None => return Poll::Pending,
                 },
             };
-            self.incoming.clear_out();
+            self.handler.clear_out();
             self.written = 0;
             Poll::Ready(written)
         })
@@ -347,15 +347,15 @@ impl<S: MqttStream> MqttConnection<S> {
     /// The same of a large message: it takes memory that others wait for, so that its reader has to keep going.
     async fn flush_within(&mut self, patience: Duration) -> Result<(), ConnectionEnd> {
         // The device is not heard meanwhile.
-        self.keep_waiting();
+        self.suspend_keep_alive();
         let written = tokio::time::timeout(patience, self.flush()).await;
         self.mark_heard();
         if let Ok(written) = written {
             return written;
         }
-        debug!(device = %self.incoming.device().id, "a large message is read too slowly");
+        debug!(device = %self.handler.device().id, "a large message is read too slowly");
         let end = self.cut_off(ConnectionEnd::Server(ReasonCode::QuotaExceeded));
-        self.incoming.clear_out();
+        self.handler.clear_out();
         self.written = 0;
         Err(end)
     }
@@ -370,12 +370,12 @@ impl<S: MqttStream> MqttConnection<S> {
     }
 
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        poll_write_all(&mut self.stream, context, &self.incoming.out, &mut self.written)
+        poll_write_all(&mut self.stream, context, &self.handler.out, &mut self.written)
     }
 
     /// Follows changes of the device and its profiles.
     async fn refresh(&mut self) -> Result<(), ConnectionEnd> {
-        let device = self.incoming.device().clone();
+        let device = self.handler.device().clone();
         if let Err(error) = self.shared.services.directory.refresh(&device).await
             && let Some(suppressed) = REFRESH_GATE.open()
         {
@@ -384,8 +384,8 @@ impl<S: MqttStream> MqttConnection<S> {
         if device.is_revoked() {
             return Err(ConnectionEnd::Server(code_of(CloseReason::CredentialsChanged)));
         }
-        self.incoming.settings = device.settings();
-        if let Some(gateway) = self.incoming.rare.gateway_mut() {
+        self.handler.settings = device.settings();
+        if let Some(gateway) = self.handler.cold.gateway_mut() {
             gateway.outdate();
         }
         Ok(())
@@ -393,13 +393,13 @@ impl<S: MqttStream> MqttConnection<S> {
 
     /// Tells the device where the server ends the connection, takes the session back, and closes the stream.
     async fn close(&mut self, end: ConnectionEnd) {
-        let subject = self.incoming.device().subject;
-        self.incoming.end_sub_sessions(&self.shared);
+        let subject = self.handler.device().subject;
+        self.handler.end_sub_sessions(&self.shared);
         debug!(device = %subject.entity.id, ?end, "session ended");
         if let ConnectionEnd::Server(code) = end {
             self.written = 0;
-            self.incoming.out.clear();
-            self.incoming.session.disconnect(code, &mut self.incoming.out);
+            self.handler.out.clear();
+            self.handler.session.disconnect(code, &mut self.handler.out);
             // One try: a peer that does not read is not waited for.
             poll_fn(|context| {
                 let _ = self.poll_write(context);
@@ -407,7 +407,7 @@ impl<S: MqttStream> MqttConnection<S> {
             })
             .await;
         }
-        if self.incoming.guard.end() {
+        if self.handler.guard.end() {
             self.shared.services.activity.record_disconnect(subject);
         }
         // The same goes for the end of TLS.
@@ -432,7 +432,7 @@ fn poll_closed(control: &SessionControl, context: &Context<'_>) -> Option<Connec
 impl ReadCycle {
     /// Nothing was read.
     const IDLE: Self = Self {
-        taken: PendingAppend::Nothing,
+        append: PendingAppend::Nothing,
         step: ReadOutcome::Continue,
         records: 0,
         has_read: false,
@@ -442,7 +442,7 @@ impl ReadCycle {
     fn of(shared: &MqttShared, incoming: &PacketHandler, batch: &mut RecordBatch, step: ReadOutcome) -> Self {
         let (records, points) = (batch.count(), batch.points());
         let taken = PendingAppend::of(
-            &shared.services.uplink,
+            &shared.services.producer,
             incoming.settings.queue.as_deref(),
             incoming.device().subject,
             batch,
@@ -451,7 +451,7 @@ impl ReadCycle {
             incoming.device().count_sent(records, points);
         }
         Self {
-            taken,
+            append: taken,
             step,
             records,
             has_read: true,

@@ -12,8 +12,8 @@ use fieldline_model::entity::OtaKind;
 use tracing::{debug, warn};
 
 use super::connection::MqttShared;
-use super::incoming::{DeferredRequest, PacketFlow, PacketHandler, ReadOutcome};
-use super::large::{LargeMessageLease, MAX_WHOLE};
+use super::large_memory::{LargeMessageLease, MAX_WHOLE};
+use super::packet_handler::{DeferredRequest, PacketFlow, PacketHandler, ReadOutcome};
 
 static GATE: LogGate = LogGate::new(2);
 
@@ -110,7 +110,7 @@ impl PacketHandler {
         };
         let (Ok(size), Some(number)) = (size, number) else {
             debug!(device = %self.device().id, "a request for a chunk makes no sense");
-            return self.invalid(shared, publish);
+            return self.reject_invalid(shared, publish);
         };
         let request = ChunkRequest {
             kind,
@@ -118,14 +118,14 @@ impl PacketHandler {
             number,
             size,
         };
-        self.ask(shared, publish, Ok(DeferredRequest::Chunk(request)))
+        self.defer_request(shared, publish, Ok(DeferredRequest::Chunk(request)))
     }
 
     /// Sends a chunk, or why there is none.
     pub(super) async fn send_chunk(&mut self, shared: &MqttShared, request: ChunkRequest) -> ReadOutcome {
         let device = self.device().clone();
         let services = &shared.services;
-        let mut download = self.rare.downloads().begin(&request);
+        let mut download = self.cold.downloads().begin(&request);
         let size = download.size;
         if size > shared.max_content {
             return self.end_download("PAYLOAD_TOO_LARGE");
@@ -140,17 +140,17 @@ impl PacketHandler {
             },
         };
         download.image = Some(image.clone());
-        self.rare.downloads().keep(download);
+        self.cold.downloads().keep(download);
         let length = image.chunk_len(size, request.number);
         if length > MAX_WHOLE {
             return self.end_download("PAYLOAD_TOO_LARGE");
         }
         if length > SMALL {
-            let Some(memory) = shared.large.take(device.subject.tenant, length).await else {
+            let Some(memory) = shared.large_memory.take(device.subject.tenant, length).await else {
                 debug!(device = %device.id, "too many large downloads at a time");
                 return ReadOutcome::End(Some(ReasonCode::QuotaExceeded));
             };
-            self.rare.downloads().memory = Some(memory);
+            self.cold.downloads().memory = Some(memory);
         }
         let chunk = match services.downloads.chunk(&image, size, request.number).await {
             Ok(chunk) => chunk,
@@ -160,7 +160,7 @@ impl PacketHandler {
         let topic = format!("v2/{prefix}/response/{id}/chunk/{number}");
         let qos = self.granted.qos_of(&topic).unwrap_or(QoS::AtLeastOnce);
         if let Err(error) = self.send(&topic, qos, &chunk, None) {
-            self.rare.finish_write();
+            self.cold.finish_write();
             debug!(device = %device.id, %error, "cannot send a chunk");
         }
         ReadOutcome::Continue

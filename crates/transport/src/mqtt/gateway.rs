@@ -29,7 +29,7 @@ use self::messages::{GatewayBody, GatewayCommand};
 pub(super) use self::metrics::GatewayMetrics;
 pub(super) use self::sessions::GatewaySessions;
 use super::connection::MqttShared;
-use super::incoming::{PacketFlow, PacketHandler, ReadOutcome};
+use super::packet_handler::{PacketFlow, PacketHandler, ReadOutcome};
 use crate::TransportServices;
 use crate::payload::{self, PayloadError};
 
@@ -129,7 +129,7 @@ impl PacketHandler {
             }
             Err(problem) => return self.refuse_gateway(shared, &header, problem),
         }
-        match self.carry_out(shared, &said).await {
+        match self.execute_gateway_command(shared, &said).await {
             Ok(answer) => {
                 // First, as devices get it: some read nothing else while they wait for it.
                 self.acknowledge(&header, ReasonCode::Success);
@@ -156,7 +156,7 @@ impl PacketHandler {
             }
             GatewayError::Malformed(error) => {
                 debug!(%gateway, error, "message of a gateway failed validation");
-                self.invalid(shared, header)
+                self.reject_invalid(shared, header)
             }
             GatewayError::Full => {
                 debug!(%gateway, "the tenant has as many devices as it may have");
@@ -188,7 +188,7 @@ impl PacketHandler {
         if !self.session.version().is_v5() {
             return self.refuse(shared, refused);
         }
-        shared.metrics.limited(self.device().id, refused);
+        shared.metrics.count_limited(self.device().id, refused);
         let mut notice = String::from("{\"device\":");
         json::write_string(name, &mut notice);
         notice.push_str(&format!(
@@ -227,7 +227,7 @@ impl PacketHandler {
     }
 
     /// Returns what is to be answered, if that is more than an acknowledgement.
-    async fn carry_out(
+    async fn execute_gateway_command(
         &mut self,
         shared: &MqttShared,
         said: &GatewayMessage,
@@ -255,13 +255,13 @@ impl PacketHandler {
                 }
                 let now_ms = shared.services.clock.now_ms();
                 shared.gateway_metrics.add(self.device(), said, now_ms);
-                self.take_all(shared, devices, |shared, device, body, batch| {
+                self.append_sub_device_records(shared, devices, |shared, device, body, batch| {
                     telemetry(&shared.services, device, body, batch)
                 })
                 .await?;
             }
             GatewayCommand::Attributes(devices) => {
-                self.take_all(shared, devices, |shared, device, body, batch| {
+                self.append_sub_device_records(shared, devices, |shared, device, body, batch| {
                     attributes(&shared.services, device, body, batch)
                 })
                 .await?;
@@ -280,7 +280,7 @@ impl PacketHandler {
             GatewayCommand::Answer(answer) => {
                 let device = self.open_sub_device(shared, &answer.device, DEFAULT_TYPE).await?;
                 self.count_sub_device_message(&answer.device, &device, 0)?;
-                let calls = &shared.services.calls;
+                let calls = &shared.services.rpc;
                 if !calls.handle_answer(device.subject, answer.id, answer.data) {
                     return Err(GatewayError::Busy);
                 }
@@ -300,7 +300,7 @@ impl PacketHandler {
     }
 
     /// Brings the messages of all devices to the journal, and waits until they are durable; none of them if one is wrong.
-    async fn take_all<M>(
+    async fn append_sub_device_records<M>(
         &mut self,
         shared: &MqttShared,
         devices: Vec<(String, GatewayBody<M>)>,
@@ -341,7 +341,7 @@ impl PacketHandler {
     ) {
         let downlink = match content {
             OutboundPayload::Downlink(downlink) => downlink,
-            OutboundPayload::Close(_) => return self.leave_closed(shared, name),
+            OutboundPayload::Close(_) => return self.end_closed_sub_session(shared, name),
         };
         let topic = match &downlink {
             Downlink::Attributes(_) => ATTRIBUTES,
@@ -361,8 +361,8 @@ impl PacketHandler {
             return;
         };
         match self.send(topic, qos, &body, Some(call.clone())) {
-            Ok(()) => shared.services.calls.handle_sent(&call, qos != QoS::AtMostOnce),
-            Err(error) => shared.services.calls.handle_failure(&call, &error.to_string()),
+            Ok(()) => shared.services.rpc.handle_sent(&call, qos != QoS::AtMostOnce),
+            Err(error) => shared.services.rpc.handle_failure(&call, &error.to_string()),
         }
     }
 }
@@ -374,7 +374,7 @@ async fn append(
     batch: &RecordBatch,
 ) -> Result<AppendFuture, AppendError> {
     let settings = device.settings();
-    let uplink = &services.uplink;
+    let uplink = &services.producer;
     let routed = settings.queue.as_deref();
     let routed = routed.map(|queue| uplink.queue_for(device.subject.tenant, Some(queue)));
     let uplink = routed.as_deref().unwrap_or(uplink);

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 /// Last-heard value of a connection that the server itself keeps waiting: it does not age.
-pub(super) const WAITING: u32 = u32::MAX;
+pub(super) const KEEP_ALIVE_SUSPENDED: u32 = u32::MAX;
 
 /// How many connections are looked at before those who connect and leave have their turn.
 const SLICE: usize = 4_096;
@@ -103,7 +103,7 @@ impl KeepAliveMonitor {
             for watched in rest.iter().take(SLICE).flatten() {
                 let heard = watched.control.heard_at();
                 // A connection heard just before a tick has aged by less than the ticks since: more than the allowed ticks.
-                if heard != WAITING && now.saturating_sub(heard) > watched.allowed_s {
+                if heard != KEEP_ALIVE_SUSPENDED && now.saturating_sub(heard) > watched.allowed_s {
                     watched.control.close(watched.reason);
                 }
             }
@@ -143,7 +143,7 @@ mod tests {
         for _ in 0..4 {
             keep_alive.tick();
             controls[1].mark_heard(keep_alive.now_s());
-            controls[2].mark_heard(WAITING);
+            controls[2].mark_heard(KEEP_ALIVE_SUSPENDED);
         }
         let reasons: Vec<_> = controls.iter().map(|control| control.close_reason()).collect();
         assert_eq!(reasons, [Some(CloseReason::KeepAlive), None, None]);

@@ -17,9 +17,9 @@ use tracing::warn;
 use super::Options;
 use super::connection::{ConnectionPermit, MqttConnection, MqttShared, serve_connection};
 use super::keepalive::KeepAliveMonitor;
-use super::large::{LargeLimits, LargeMemory};
+use super::large_memory::{LargeLimits, LargeMemory};
 use super::login::{LoginOutcome, MqttPeer, log_in};
-use super::partial::PartialBudget;
+use super::partial_budget::PartialBudget;
 use super::provisioning::{self, ProvisioningClient};
 use super::stream::MqttStream;
 use crate::TransportServices;
@@ -59,14 +59,14 @@ impl MqttServer {
         let shared = MqttShared {
             services,
             keep_alive: KeepAliveMonitor::new(),
-            partial: PartialBudget::new(options.partial_memory.as_usize()),
+            partial_budget: PartialBudget::new(options.partial_memory.as_usize()),
             metrics: TransportMetrics::of("mqtt"),
             gateway_metrics: Arc::default(),
             connections: ConnectionMetrics::of("mqtt"),
-            places: Semaphore::new(max_connections),
+            connection_permits: Semaphore::new(max_connections),
             max_packet: with_header(max_content),
             max_content,
-            large: LargeMemory::new(LargeLimits {
+            large_memory: LargeMemory::new(LargeLimits {
                 all: options.chunk_memory,
                 grace: options.chunk_grace.0,
                 pace: options.chunk_pace.0,
@@ -111,9 +111,12 @@ impl MqttServer {
             .services
             .sessions
             .close_all(None, CloseReason::Shutdown);
-        timeout(patience, self.shared.places.acquire_many(self.max_connections))
-            .await
-            .is_ok()
+        timeout(
+            patience,
+            self.shared.connection_permits.acquire_many(self.max_connections),
+        )
+        .await
+        .is_ok()
     }
 
     async fn accept(self: Arc<Self>, listener: TcpListener, tls: Option<TlsAcceptor>) {
@@ -121,7 +124,7 @@ impl MqttServer {
         loop {
             // The place first: what cannot be served is left to the operating system's queue.
             let accepted = async {
-                let permit = self.shared.places.acquire().await;
+                let permit = self.shared.connection_permits.acquire().await;
                 (listener.accept().await, permit)
             };
             let (accepted, permit) = tokio::select! {
@@ -131,7 +134,8 @@ impl MqttServer {
             match (accepted, permit) {
                 // Before anything is read, and before a handshake. A proxy is not who it is about.
                 (Ok((_, peer)), Ok(_))
-                    if !self.proxies.hold(peer.ip()) && !self.shared.services.guard.try_admit(peer.ip()) => {}
+                    if !self.proxies.contains(peer.ip())
+                        && !self.shared.services.guard.try_admit(peer.ip()) => {}
                 (Ok((socket, peer)), Ok(permit)) => {
                     let place = ConnectionPermit::take(&self.shared, permit);
                     self.start(socket, peer, tls.clone(), place);
@@ -176,7 +180,7 @@ impl MqttServer {
     ) -> Option<MqttConnection<TcpStream>> {
         let introduction = async {
             let peer = MqttPeer {
-                address: self.caller(&mut socket, peer).await?,
+                address: self.resolve_peer(&mut socket, peer).await?,
                 protocol: SessionProtocol::Mqtt,
                 certificates: None,
             };
@@ -195,7 +199,7 @@ impl MqttServer {
         peer: SocketAddr,
         acceptor: TlsAcceptor,
     ) -> Option<MqttConnection<TlsStream<TcpStream>>> {
-        let (stream, entry) = self.in_time(self.shake_hands(socket, peer, acceptor)).await?;
+        let (stream, entry) = self.in_time(self.handshake_tls(socket, peer, acceptor)).await?;
         match entry {
             LoginOutcome::Device(admitted) => Some(MqttConnection::open(place, stream, *admitted)),
             LoginOutcome::Newcomer(newcomer) => self.provision(&place, stream, *newcomer).await,
@@ -235,7 +239,7 @@ impl MqttServer {
     }
 
     /// Who is at the other end, or behind the proxy there. `None` when the connection is to be closed.
-    async fn caller(&self, socket: &mut TcpStream, peer: SocketAddr) -> Option<SocketAddr> {
+    async fn resolve_peer(&self, socket: &mut TcpStream, peer: SocketAddr) -> Option<SocketAddr> {
         match self.proxies.resolve_client(socket, peer).await {
             Ok(caller) if caller == peer || self.shared.services.guard.try_admit(caller.ip()) => Some(caller),
             Ok(_) => None,
@@ -248,13 +252,13 @@ impl MqttServer {
         }
     }
 
-    async fn shake_hands(
+    async fn handshake_tls(
         &self,
         mut socket: TcpStream,
         peer: SocketAddr,
         acceptor: TlsAcceptor,
     ) -> Option<(TlsStream<TcpStream>, LoginOutcome)> {
-        let address = self.caller(&mut socket, peer).await?;
+        let address = self.resolve_peer(&mut socket, peer).await?;
         let mut stream = acceptor.accept(socket).await.ok()?;
         let certificates = crate::mqtts::peer_certificates(&stream);
         let peer = MqttPeer {

@@ -13,9 +13,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tracing::{info, warn};
 
 use super::connection::MqttShared;
+use super::downlink::InFlightRpc;
 use super::provisioning::{self, ProvisioningClient};
 use super::stream::MqttStream;
-use super::two_way::InFlightRpc;
 use crate::x509;
 
 static REFUSED_GATE: LogGate = LogGate::new(5);
@@ -33,7 +33,7 @@ pub(super) struct AuthenticatedDevice {
     pub(super) keep_alive_s: u16,
     pub(super) origin: SessionOrigin,
     /// CONNACK, not sent yet.
-    pub(super) greeting: Vec<u8>,
+    pub(super) connack: Vec<u8>,
     /// What the device sent after CONNECT already.
     pub(super) rest: Vec<u8>,
 }
@@ -62,7 +62,7 @@ pub(super) async fn log_in<S: MqttStream>(
     peer: MqttPeer<'_>,
 ) -> Option<LoginOutcome> {
     let mut input = Vec::with_capacity(FIRST_READ);
-    let mut share = shared.partial.share();
+    let mut share = shared.partial_budget.share();
     let mut out = Vec::new();
     let mut session = ServerSession::<InFlightRpc>::new(SessionLimits {
         max_packet_size: shared.max_packet,
@@ -128,7 +128,7 @@ pub(super) async fn log_in<S: MqttStream>(
                     address: Some(peer.address.ip()),
                     ..SessionOrigin::default()
                 },
-                greeting: out,
+                connack: out,
                 rest: input,
             })))
         }

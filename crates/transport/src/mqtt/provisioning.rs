@@ -14,8 +14,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tracing::warn;
 
 use super::connection::MqttShared;
+use super::downlink::InFlightRpc;
 use super::stream::MqttStream;
-use super::two_way::InFlightRpc;
 use crate::payload::ProvisionPayload;
 
 static STORE_GATE: LogGate = LogGate::new(2);
@@ -72,7 +72,7 @@ pub(super) async fn serve<S: MqttStream>(
     loop {
         let turn = tokio::time::timeout(
             PROVISIONING_TIMEOUT,
-            newcomer.turn(stream, shared, &mut subscription),
+            newcomer.serve_request(stream, shared, &mut subscription),
         );
         match turn.await {
             Ok(Ok(true)) => {}
@@ -94,13 +94,13 @@ pub(super) async fn serve<S: MqttStream>(
 
 impl ProvisioningClient {
     /// Goes on until the next request is answered. Returns whether the connection stays.
-    async fn turn<S: MqttStream>(
+    async fn serve_request<S: MqttStream>(
         &mut self,
         stream: &mut S,
         shared: &MqttShared,
         subscription: &mut ResponseSubscription,
     ) -> io::Result<bool> {
-        let mut share = shared.partial.share();
+        let mut share = shared.partial_budget.share();
         loop {
             let wish = self.next(shared, subscription);
             if let Some(ProvisioningStep::End(code)) = &wish {

@@ -244,10 +244,10 @@ fn stream(filter: u8) -> Option<(Subscriptions, TopicFamily)> {
         Some("v2/a") => (Subscriptions::ATTRIBUTES, TopicFamily::V2),
         Some("v2/a/j") => (Subscriptions::ATTRIBUTES, TopicFamily::V2Json),
         Some("v2/a/p") => (Subscriptions::ATTRIBUTES, TopicFamily::V2Protobuf),
-        Some("v1/devices/me/rpc/request/+") => (Subscriptions::CALLS, TopicFamily::V1),
-        Some("v2/r/req/+") => (Subscriptions::CALLS, TopicFamily::V2),
-        Some("v2/r/req/j/+") => (Subscriptions::CALLS, TopicFamily::V2Json),
-        Some("v2/r/req/p/+") => (Subscriptions::CALLS, TopicFamily::V2Protobuf),
+        Some("v1/devices/me/rpc/request/+") => (Subscriptions::RPC, TopicFamily::V1),
+        Some("v2/r/req/+") => (Subscriptions::RPC, TopicFamily::V2),
+        Some("v2/r/req/j/+") => (Subscriptions::RPC, TopicFamily::V2Json),
+        Some("v2/r/req/p/+") => (Subscriptions::RPC, TopicFamily::V2Protobuf),
         Some(_) => return None,
     })
 }
@@ -445,7 +445,7 @@ mod tests {
         let code = |filter: &str| filter_code(filter, &custom).expect("a known filter");
         let mut granted = GrantedFilters::default();
         granted.grant(code("v2/a/j"), QoS::AtMostOnce);
-        assert!(granted.wants(Subscriptions::ATTRIBUTES) && !granted.wants(Subscriptions::CALLS));
+        assert!(granted.wants(Subscriptions::ATTRIBUTES) && !granted.wants(Subscriptions::RPC));
         assert_eq!(
             (granted.attributes, granted.attributes_qos()),
             (TopicFamily::V2Json, QoS::AtMostOnce)
@@ -460,7 +460,7 @@ mod tests {
         granted.revoke(code("v2/a/j"));
         assert!(granted.wants(Subscriptions::ATTRIBUTES));
         granted.revoke(code("my/attributes/#"));
-        assert!(!granted.wants(Subscriptions::ATTRIBUTES) && granted.wants(Subscriptions::CALLS));
+        assert!(!granted.wants(Subscriptions::ATTRIBUTES) && granted.wants(Subscriptions::RPC));
         assert_eq!(filter_code("my/attributes/#", &settings()), None);
         assert_eq!(
             filter_code("my/attributes/7", &custom),

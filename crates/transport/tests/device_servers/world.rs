@@ -9,7 +9,6 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use fieldline_core::activity::{self, ActivityTracker};
 use fieldline_core::address_guard::{self, AddressGuard};
-use fieldline_core::calls::DeviceRpcService;
 use fieldline_core::clock::SystemClock;
 use fieldline_core::devices::{self, DeviceDirectory};
 use fieldline_core::events::EntityEvents;
@@ -19,6 +18,7 @@ use fieldline_core::password::PasswordHashPool;
 use fieldline_core::ports::{
     AppendError, ConsumerEvent, Journal as _, JournalConsumer, TimeSeriesStore as _,
 };
+use fieldline_core::rpc::DeviceRpcService;
 use fieldline_core::services::{self, NameConflict, NewCredentials, seed};
 use fieldline_core::sessions::SessionRegistry;
 use fieldline_core::usage::UsageStore;
@@ -141,7 +141,7 @@ impl World {
         let services = Arc::new(TransportServices {
             directory,
             guard: Arc::new(AddressGuard::new(guard_options, guard_clock.clone())),
-            calls: DeviceRpcService::new(sessions.clone(), context.stores.calls.clone(), clock.clone()),
+            rpc: DeviceRpcService::new(sessions.clone(), context.stores.rpcs.clone(), clock.clone()),
             sessions,
             onboarding: services::DeviceOnboarding::new(context.clone()),
             downloads: fieldline_core::ota::OtaDownloads::new(
@@ -149,7 +149,7 @@ impl World {
                 context.stores.ota_updates.clone(),
                 &fieldline_core::ota::Options::default(),
             ),
-            uplink: uplink.clone(),
+            producer: uplink.clone(),
             attributes: store.clone(),
             activity,
             clock,

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use fieldline_model::TenantId;
 use serde_json::json;
 
-use super::world::TelemetryFixture;
+use super::fixture::TelemetryFixture;
 
 /// Method, path below the entity and body of a request of every kind.
 const REQUESTS: [(&str, &str, &str); 14] = [

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use super::world::{NOW, TelemetryClient, TelemetryFixture};
+use super::fixture::{NOW, TelemetryClient, TelemetryFixture};
 
 async fn saved(world: &TelemetryFixture) -> TelemetryClient<'_> {
     let admin = world.admin();

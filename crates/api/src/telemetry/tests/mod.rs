@@ -2,6 +2,6 @@
 
 mod access;
 mod delete;
+mod fixture;
 mod ranges;
 mod save;
-mod world;

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use super::world::{NOW, TelemetryFixture};
+use super::fixture::{NOW, TelemetryFixture};
 
 const DAY: i64 = 86_400_000;
 /// Wednesday, 10 January 2024, 15:15:27 UTC.

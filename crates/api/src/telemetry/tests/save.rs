@@ -5,7 +5,7 @@ use fieldline_core::events::EntityChange;
 use fieldline_model::timeseries::AttributeScope;
 use serde_json::{Value, json};
 
-use super::world::{NOW, TelemetryFixture};
+use super::fixture::{NOW, TelemetryFixture};
 
 #[tokio::test]
 async fn every_form_of_telemetry_is_saved() {

@@ -20,7 +20,7 @@ use super::super::worker::IngestWorker;
 use super::fakes::{FakeJournal, FakeStore, record};
 use super::{CrashHandling, FIRST, SECOND, uplink};
 use crate::fakes::StandingClock;
-use crate::in_hand::{CrashSuspects, InFlightKept, InFlightTracker, InFlightWork, KeptTurn, LoadInHand};
+use crate::in_flight::{CrashSuspects, InFlightKept, InFlightTracker, InFlightWork, KeptTurn, LoadInHand};
 use crate::ports::{
     InFlightNotes, IngestStore as _, Journal, Offset, Partition, PreviousRunNotes, SetAsideOutcome,
     SetAsideQuota, SetAsideRawRecord, SetAsideStore, StoreError, StoreErrorKind, StoreResult,
@@ -41,7 +41,7 @@ impl Notes {
     fn after_death(&self) -> Arc<Self> {
         Arc::new(Self {
             left: PreviousRunNotes {
-                hands: self.hands.lock().values().copied().collect(),
+                in_flight: self.hands.lock().values().copied().collect(),
                 suspects: self.suspects.lock().clone(),
             },
             ..Self::default()
@@ -190,7 +190,7 @@ impl Site {
             &Options::default(),
         );
         let crashes = CrashHandling {
-            in_hand,
+            in_flight: in_hand,
             set_aside: Some(set_aside),
         };
         let shared = Arc::new(IngestShared::new(
@@ -263,7 +263,7 @@ async fn a_record_that_killed_twice_alone_is_set_aside_whole_and_the_others_are_
     assert_eq!(site.store.position(FIRST), Some(Offset(3)));
     // Nothing is suspected any more.
     assert_eq!(site.notes.left.suspects, CrashSuspects::default());
-    assert!(site.notes.left.hands.is_empty());
+    assert!(site.notes.left.in_flight.is_empty());
 }
 
 #[tokio::test]
@@ -352,10 +352,10 @@ async fn what_kills_while_it_is_loaded_is_left_out_until_it_is_another_version()
         id: uuid::Uuid::from_u128(8),
         ..deadly
     };
-    in_hand.begin_load(other).await.ok().unwrap().done();
+    in_hand.begin_load(other).await.ok().unwrap().finish();
     let saved_anew = LoadInHand { version: 2, ..deadly };
-    in_hand.begin_load(saved_anew).await.ok().unwrap().done();
-    assert!(notes.after_death().left.hands.is_empty());
+    in_hand.begin_load(saved_anew).await.ok().unwrap().finish();
+    assert!(notes.after_death().left.in_flight.is_empty());
 }
 
 #[tokio::test]
@@ -368,10 +368,10 @@ async fn what_is_in_hand_when_the_program_was_told_to_stop_is_not_suspected() {
     let notes = Arc::new(Notes::default());
     let in_hand = InFlightTracker::start(notes.clone());
     let _hangs = in_hand.note_start(load);
-    assert_eq!(notes.after_death().left.hands.len(), 1);
+    assert_eq!(notes.after_death().left.in_flight.len(), 1);
     in_hand.end();
     let _late = in_hand.note_start(load);
-    assert!(notes.after_death().left.hands.is_empty());
+    assert!(notes.after_death().left.in_flight.is_empty());
 }
 
 #[tokio::test]
@@ -467,7 +467,7 @@ async fn where_nothing_can_be_noted_it_goes_on_without() {
         id: uuid::Uuid::from_u128(7),
         version: 1,
     };
-    in_hand.begin_load(load).await.ok().unwrap().done();
+    in_hand.begin_load(load).await.ok().unwrap().finish();
     in_hand.end();
 }
 

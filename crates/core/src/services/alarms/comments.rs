@@ -6,7 +6,7 @@ use fieldline_model::{UserId, new_uuid};
 use serde_json::{Value, json};
 
 use super::AlarmService;
-use super::people::alarm_not_found;
+use super::user_actions::alarm_not_found;
 use crate::access::Principal;
 use crate::services::{ServiceError, ServiceErrorKind, ServiceResult};
 

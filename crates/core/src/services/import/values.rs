@@ -69,7 +69,7 @@ impl ImportValueStore for ImportBatchValues<'_> {
             }
             if self.keeps_points && !of.line.series.is_empty() {
                 points.push(TelemetryRow {
-                    parts: TelemetrySaveStrategy::ALL,
+                    strategy: TelemetrySaveStrategy::ALL,
                     subject,
                     ts: self.now,
                     ttl_seconds: of.ttl_seconds,

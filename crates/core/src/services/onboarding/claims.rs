@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{AssignableService as _, DeviceService, ServiceContext, ServiceError, ServiceResult};
 use super::DeviceLocks;
-use super::guesses::{ClaimGuess, ClaimGuessLimiter};
+use super::guess_limiter::{ClaimGuess, ClaimGuessLimiter};
 use crate::devices::same_secret;
 use crate::options::HumanDuration;
 use crate::ports::StoreResult;
@@ -121,7 +121,7 @@ pub struct ClaimDevicesService {
     context: Arc<ServiceContext>,
     devices: DeviceService,
     open: Mutex<OpenClaims>,
-    turns: DeviceLocks,
+    locks: DeviceLocks,
     guesses: ClaimGuessLimiter,
     options: ClaimOptions,
 }
@@ -136,7 +136,7 @@ impl ClaimDevicesService {
             context: Arc::clone(context),
             devices: devices.clone(),
             open: Mutex::default(),
-            turns: DeviceLocks::default(),
+            locks: DeviceLocks::default(),
             guesses: ClaimGuessLimiter::default(),
             options: options.clone(),
         }
@@ -196,7 +196,7 @@ impl ClaimDevicesService {
         let (tenant, id, customer) = (guess.tenant, guess.device, guess.customer);
         let subject = EntityKey::device(tenant, id);
         // Of two who tell the secret at the same time, one gets the device.
-        let Some(_turn) = self.turns.try_lock(id) else {
+        let Some(_turn) = self.locks.try_lock(id) else {
             return Ok(ClaimOutcome::Failure);
         };
         let told = self

@@ -133,7 +133,7 @@ pub struct DeviceProvisionService {
     context: Arc<ServiceContext>,
     devices: DeviceService,
     actions: EntityActionService,
-    turns: DeviceLocks,
+    locks: DeviceLocks,
 }
 
 impl DeviceProvisionService {
@@ -146,7 +146,7 @@ impl DeviceProvisionService {
             context: Arc::clone(context),
             devices: devices.clone(),
             actions: actions.clone(),
-            turns: DeviceLocks::default(),
+            locks: DeviceLocks::default(),
         }
     }
 
@@ -181,7 +181,8 @@ impl DeviceProvisionService {
         };
         match (profile.provision_type.as_deref(), known) {
             (Some("ALLOW_CREATE_NEW_DEVICES"), Some(known)) => {
-                self.tell(MsgType::ProvisionFailure, &known, request).await;
+                self.notify_rule_engine(MsgType::ProvisionFailure, &known, request)
+                    .await;
                 Ok(ProvisionResponse::refused(ProvisionStatus::Failure))
             }
             (Some("ALLOW_CREATE_NEW_DEVICES"), None) => self.create(&profile, name, request).await,
@@ -326,7 +327,7 @@ impl DeviceProvisionService {
     async fn check(&self, known: &Device, request: &ProvisionRequest) -> StoreResult<ProvisionResponse> {
         let subject = EntityKey::device(known.tenant_id, known.id.unwrap_or_default());
         // Of two who ask at the same time, one is told.
-        let Some(_turn) = self.turns.try_lock(known.id.unwrap_or_default()) else {
+        let Some(_turn) = self.locks.try_lock(known.id.unwrap_or_default()) else {
             return Ok(ProvisionResponse::refused(ProvisionStatus::Failure));
         };
         let keys = [STATE.to_owned()];
@@ -336,7 +337,8 @@ impl DeviceProvisionService {
             .get(subject, AttributeScope::Server, Some(&keys))
             .await?;
         if !state.is_empty() {
-            self.tell(MsgType::ProvisionFailure, known, request).await;
+            self.notify_rule_engine(MsgType::ProvisionFailure, known, request)
+                .await;
             return Ok(ProvisionResponse::refused(ProvisionStatus::Failure));
         }
         self.mark(subject).await?;
@@ -344,7 +346,8 @@ impl DeviceProvisionService {
     }
 
     async fn succeed(&self, device: &Device, request: &ProvisionRequest) -> StoreResult<ProvisionResponse> {
-        self.tell(MsgType::ProvisionSuccess, device, request).await;
+        self.notify_rule_engine(MsgType::ProvisionSuccess, device, request)
+            .await;
         let id: DeviceId = device.id.unwrap_or_default();
         let stores = &self.context.stores.device_credentials;
         Ok(match stores.get(device.tenant_id, id).await? {
@@ -366,7 +369,7 @@ impl DeviceProvisionService {
     }
 
     /// Tells the rule engine, which is not told the secrets.
-    async fn tell(&self, msg_type: MsgType, device: &Device, request: &ProvisionRequest) {
+    async fn notify_rule_engine(&self, msg_type: MsgType, device: &Device, request: &ProvisionRequest) {
         let body = json!({
             "deviceName": device.name,
             "credentialsType": request.credentials_type,

@@ -7,7 +7,7 @@ use fieldline_model::page::{PageLink, SortOrder};
 use fieldline_model::{EntityType, RuleChainId, TenantId};
 use serde_json::Value;
 
-use super::super::{ServiceError, ServiceResult, limits};
+use super::super::{ServiceError, ServiceResult, quota};
 use super::{INPUT_NODE, RuleChainService, checks, metadata};
 
 /// Chains that are imported at once.
@@ -117,7 +117,7 @@ impl RuleChainService {
         };
         let mut checked = checks::check_chain(&chain);
         if checked.is_ok() && !updated {
-            checked = limits::check(&self.0, tenant, EntityType::RuleChain).await;
+            checked = quota::check(&self.0, tenant, EntityType::RuleChain).await;
         }
         if checked.is_ok() {
             let saved = self.0.stores.rule_chains.save(chain, !updated).await;

@@ -28,7 +28,7 @@ pub trait AlarmValueSource {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AlarmInputChange<'a> {
     /// Position in [`AlarmRuleSet::needs`].
-    pub need: u16,
+    pub input: u16,
     /// Time of the value, milliseconds; of an attribute, when it was set.
     pub ts: i64,
     /// The value.
@@ -50,7 +50,7 @@ impl Default for AlarmInputChanges<'_> {
         Self {
             inline: [const {
                 AlarmInputChange {
-                    need: 0,
+                    input: 0,
                     ts: 0,
                     value: KvValueRef::Bool(false),
                 }
@@ -73,7 +73,7 @@ impl<'a> AlarmInputChanges<'a> {
     ) {
         if let Some(need) = rules.find(kind, key) {
             self.push(AlarmInputChange {
-                need: need as u16,
+                input: need as u16,
                 ts,
                 value,
             });

@@ -66,7 +66,7 @@ impl<'a> ChangeOverlay<'a> {
     /// Lets the change at a position count.
     pub(super) fn set(&mut self, position: usize) {
         if let Some(change) = self.changes.get(position)
-            && let Some(slot) = self.slot(change.need)
+            && let Some(slot) = self.slot(change.input)
         {
             *slot = position as u32 + 1;
         }
@@ -123,7 +123,7 @@ impl<'a> EvaluationContext<'a> {
 
     fn is_series(&self, need: u16) -> bool {
         self.rules
-            .needs
+            .inputs
             .get(usize::from(need))
             .is_some_and(|need| need.kind == AlarmInputKind::TimeSeries)
     }
@@ -201,7 +201,7 @@ impl<'a> EvaluationContext<'a> {
     pub(in crate::alarm_rules) fn no_number(&self, chain: &[u16], value: KvValueRef<'_>) -> String {
         let need = chain
             .first()
-            .and_then(|need| self.rules.needs.get(usize::from(*need)));
+            .and_then(|need| self.rules.inputs.get(usize::from(*need)));
         let key = need.map_or("", |need| &*need.key);
         format!(
             "Could not convert attribute '{key}' with value '{}' to numeric value!",

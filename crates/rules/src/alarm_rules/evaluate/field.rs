@@ -1,8 +1,8 @@
 //! Rules of a calculated field: durations run from the first matching event to now.
 
 use super::{ConditionVerdict, EvaluationContext};
+use crate::alarm_rules::condition_spec::AlarmConditionSpec;
 use crate::alarm_rules::rules::AlarmRule;
-use crate::alarm_rules::span::AlarmConditionSpec;
 use crate::alarm_rules::state::AlarmRuleState;
 
 /// A changed argument, or a changed configuration where `is_event` is false.

@@ -1,8 +1,8 @@
 //! Rules of a device profile: durations are measured between the times of events.
 
 use super::{ConditionVerdict, EvaluationContext};
+use crate::alarm_rules::condition_spec::AlarmConditionSpec;
 use crate::alarm_rules::rules::AlarmRule;
-use crate::alarm_rules::span::AlarmConditionSpec;
 use crate::alarm_rules::state::AlarmRuleState;
 
 pub(super) fn on_update(

@@ -1,8 +1,8 @@
 //! When to look again.
 
 use super::EvaluationContext;
+use crate::alarm_rules::condition_spec::AlarmConditionSpec;
 use crate::alarm_rules::rules::{AlarmRule, RuleSetForm};
-use crate::alarm_rules::span::AlarmConditionSpec;
 use crate::alarm_rules::state::{AlarmRuleState, PartialMatch};
 
 /// How often rules are checked whose result depends on more than one moment, milliseconds.

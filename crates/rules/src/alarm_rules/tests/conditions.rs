@@ -127,7 +127,7 @@ fn points_of_several_times_are_several_events() {
     );
     let need = world.rules.find(super::AlarmInputKind::TimeSeries, "t").unwrap() as u16;
     let change = |ts, value| AlarmInputChange {
-        need,
+        input: need,
         ts,
         value: KvValueRef::Long(value),
     };

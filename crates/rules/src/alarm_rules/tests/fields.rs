@@ -182,15 +182,15 @@ fn arguments_may_be_of_the_owner_or_of_another_entity() {
     world.store(AlarmInputSource::Owner, "on", KvValue::Bool(true));
     let need = world
         .rules
-        .needs()
+        .inputs()
         .iter()
         .position(|need| &*need.key == "t")
         .unwrap();
     assert!(
-        matches!(world.rules.needs()[need].of, AlarmInputSource::Entity(id) if id.id.to_string() == other)
+        matches!(world.rules.inputs()[need].source, AlarmInputSource::Entity(id) if id.id.to_string() == other)
     );
     let change = super::AlarmInputChange {
-        need: need as u16,
+        input: need as u16,
         ts: NOON,
         value: KvValueRef::Long(60),
     };
@@ -253,7 +253,7 @@ fn late_values_are_dropped() {
     );
     // Of several points in one message, the newest counts.
     let change = |ts, value| super::AlarmInputChange {
-        need: 0,
+        input: 0,
         ts,
         value: KvValueRef::Long(value),
     };

@@ -134,7 +134,7 @@ fn times_far_away_do_no_harm() {
                 for ts in [first, second] {
                     for value in [70, 10] {
                         let change = AlarmInputChange {
-                            need,
+                            input: need,
                             ts,
                             value: KvValueRef::Long(value),
                         };
@@ -185,7 +185,7 @@ fn apply(rules: &AlarmRuleSet, state: &mut AlarmRuleState, step: &Step, now: i64
     let mut outcome = match step {
         Step::Value(value, late) => {
             let change = AlarmInputChange {
-                need,
+                input: need,
                 ts: now + late,
                 value: KvValueRef::Long(*value),
             };
@@ -240,7 +240,7 @@ proptest! {
         let mut state = AlarmRuleState::new(&rules, NOON);
         let value = KvValue::Long(70);
         let need = rules.find(AlarmInputKind::TimeSeries, "t").unwrap() as u16;
-        let change = AlarmInputChange { need, ts: NOON, value: value.as_ref() };
+        let change = AlarmInputChange { input: need, ts: NOON, value: value.as_ref() };
         evaluate(&rules, &mut state, &AlarmRuleEvent::Update(&[change]), &Stored::default(), NOON);
         state.set_alarm(&rules, 0, Some(ActiveAlarm { id: Uuid::from_u128(1), severity: Critical, start_ts: 5 }));
         let mut bytes = Vec::new();

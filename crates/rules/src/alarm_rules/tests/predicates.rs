@@ -204,9 +204,9 @@ fn dynamic_values_come_from_device_customer_and_tenant() {
             for ((of, value), _) in limits.into_iter().zip(exist).filter(|(_, exists)| *exists) {
                 if world
                     .rules
-                    .needs()
+                    .inputs()
                     .iter()
-                    .any(|need| need.of == of && &*need.key == "limit")
+                    .any(|need| need.source == of && &*need.key == "limit")
                 {
                     world.store(of, "limit", KvValue::Double(value));
                 }

@@ -49,7 +49,7 @@ fn the_group_reports_what_all_its_zones_say_together() {
     let both = "REPORT_TRANSITION_EVENTS_AND_PRESENCE_STATUS";
     let field = fence(both, "TO");
     assert!(field.follows_relations());
-    let need = &field.needs()[2];
+    let need = &field.inputs()[2];
     assert_eq!(need.role, FieldInputRole::Zones);
     assert!(matches!(&need.source, FieldInputSource::Path(levels) if levels.len() == 1));
 

@@ -15,8 +15,8 @@ use serde_json::Value;
 use super::derived;
 use crate::message::{MessageBody, RuleMessage};
 use crate::node::{ConnectionLabel, NodeContext, NodeResult};
+use crate::node_types::NodeType;
 use crate::nodes::script;
-use crate::registry::NodeType;
 use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[create::NODE, clear::NODE];

@@ -18,8 +18,8 @@ use crate::node::{
     AttributeValues, ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext,
     NodeResult, set_originator,
 };
+use crate::node_types::{ComponentType, NodeType};
 use crate::nodes::derived::branch;
-use crate::registry::{ComponentType, NodeType};
 use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -197,7 +197,7 @@ fn finish(
                 subject,
                 scope,
                 ts: ctx.now_ms,
-                parts: AttributeSaveStrategy::ALL,
+                strategy: AttributeSaveStrategy::ALL,
                 values,
             };
             ctx.save_attributes(msg, saved);

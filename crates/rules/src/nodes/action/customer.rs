@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::target::EntityTarget;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::nodes::pattern::TextTemplate;
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
+use crate::nodes::text_template::TextTemplate;
 use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[

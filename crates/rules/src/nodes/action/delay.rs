@@ -11,9 +11,9 @@ use serde_json::json;
 use super::derived;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::nodes::kept::{self, MAX_BYTES};
-use crate::nodes::pattern::TextTemplate;
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
+use crate::nodes::message_codec::{self, MAX_BYTES};
+use crate::nodes::text_template::TextTemplate;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Delays incoming messages (deprecated).",
@@ -113,7 +113,7 @@ impl Node for MsgDelayNode {
         let mut next = msg.to_message();
         next.id = derived::id(msg.id, ctx.node, 0);
         let (number, _) = next.id.as_u64_pair();
-        let bytes = kept::encode(msg.tenant, &next);
+        let bytes = message_codec::encode(msg.tenant, &next);
         if bytes.len() > MAX_BYTES {
             return NodeResult::fail(msg, format!("The message is longer than {MAX_BYTES} bytes!"));
         }
@@ -132,10 +132,10 @@ impl Node for MsgDelayNode {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |pending| {
                 pending.checked_sub(1)
             });
-        match kept::decode(&value) {
+        match message_codec::decode(&value) {
             Some(message) => NodeResult::success(RuleMessage::of(key.subject.tenant, message)),
             None => {
-                tracing::error!(node = %key.keeper, "a delayed message cannot be read, it is dropped");
+                tracing::error!(node = %key.owner, "a delayed message cannot be read, it is dropped");
                 NodeResult::Done
             }
         }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Triggers device connectivity events.",

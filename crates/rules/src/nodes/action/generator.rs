@@ -16,8 +16,8 @@ use crate::node::{
     ConnectionLabel, Node, NodeBackgroundTask, NodeConfigError, NodeContext, NodeEmitter, NodeError,
     NodeInitContext, NodeResult,
 };
+use crate::node_types::{ComponentType, NodeType};
 use crate::nodes::{entities, script};
-use crate::registry::{ComponentType, NodeType};
 use crate::script_pool::ScriptCaller;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {

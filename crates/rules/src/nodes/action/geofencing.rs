@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::nodes::fence::{self, GeofenceMatcher};
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
+use crate::nodes::geofence::{self, GeofenceMatcher};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Tells which things enter, leave and stay within a perimeter.",
@@ -25,7 +25,7 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
 }];
 
 fn default_configuration() -> Value {
-    let mut configuration = fence::default_configuration();
+    let mut configuration = geofence::default_configuration();
     if let (Some(fields), Value::Object(own)) = (
         configuration.as_object_mut(),
         json!({

@@ -8,9 +8,9 @@ use tracing::{Level, enabled, info};
 
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::nodes::pattern::meta_json;
+use crate::node_types::{ComponentType, NodeType};
 use crate::nodes::script;
-use crate::registry::{ComponentType, NodeType};
+use crate::nodes::text_template::meta_json;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Logs incoming messages using a script that makes a text of them.",

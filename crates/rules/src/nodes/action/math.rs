@@ -3,9 +3,9 @@
 
 mod arguments;
 mod operation;
+mod originator_lock;
 #[cfg(test)]
 mod tests;
-mod turns;
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use serde_json::{Value, json};
 
 use self::arguments::{MathArgument, MathArgumentConfig, MathArgumentType, StoredArgument, scope};
 use self::operation::MathOperation;
-use self::turns::OriginatorLockGuard;
-use crate::feed::{UpdatedValues, ValueUpdate};
+use self::originator_lock::OriginatorLockGuard;
 use crate::message::RuleMessage;
 use crate::node::{
     AttributeValues, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
     TelemetryValues,
 };
-use crate::nodes::pattern::TextTemplate;
+use crate::node_types::{ComponentType, NodeType};
 use crate::nodes::text::round_half_up;
-use crate::registry::{ComponentType, NodeType};
+use crate::nodes::text_template::TextTemplate;
 use crate::services::NodeServices;
+use crate::value_update::{UpdatedValues, ValueUpdate};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Applies a math function to values of the message and of its originator.",
@@ -280,12 +280,16 @@ impl MathCalculation {
                     scope,
                     values: &packed,
                 };
-                ctx.notify_fields(ValueUpdate { subject, what, msg });
+                ctx.notify_fields(ValueUpdate {
+                    subject,
+                    values: what,
+                    msg,
+                });
                 let saved = AttributeValues {
                     subject,
                     scope,
                     ts,
-                    parts: AttributeSaveStrategy::ALL,
+                    strategy: AttributeSaveStrategy::ALL,
                     values: packed.into(),
                 };
                 ctx.save_attributes(msg, saved);
@@ -298,12 +302,16 @@ impl MathCalculation {
                 }
                 pack(key, KvValueRef::Double(result), &mut packed);
                 let what = UpdatedValues::Telemetry { ts, values: &packed };
-                ctx.notify_fields(ValueUpdate { subject, what, msg });
+                ctx.notify_fields(ValueUpdate {
+                    subject,
+                    values: what,
+                    msg,
+                });
                 let row = TelemetryValues {
                     subject,
                     ts,
                     ttl_seconds: 0,
-                    parts: TelemetrySaveStrategy::ALL,
+                    strategy: TelemetrySaveStrategy::ALL,
                     values: packed.into(),
                 };
                 ctx.save_telemetry(msg, row);

@@ -14,7 +14,7 @@ use crate::node::{
     ConnectionLabel, Node, NodeBackgroundTask, NodeConfigError, NodeContext, NodeEmitter, NodeInitContext,
     NodeResult,
 };
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Counts incoming messages, and sends the count as telemetry of the tenant at intervals.",

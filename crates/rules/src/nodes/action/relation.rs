@@ -13,8 +13,8 @@ use crate::message::RuleMessage;
 use crate::node::{
     Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult, set_originator,
 };
-use crate::nodes::pattern::TextTemplate;
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
+use crate::nodes::text_template::TextTemplate;
 use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[

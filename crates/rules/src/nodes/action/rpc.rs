@@ -15,8 +15,8 @@ use crate::message::{MessageBody, RuleMessage};
 use crate::node::{
     ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
 };
-use crate::nodes::later::{PendingLimiter, node_emitter};
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
+use crate::nodes::pending_limiter::{PendingLimiter, node_emitter};
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {

@@ -7,7 +7,7 @@ mod fields;
 mod tests;
 mod timeseries;
 
-use crate::registry::NodeType;
+use crate::node_types::NodeType;
 
 pub(super) use attributes::configured_scope;
 

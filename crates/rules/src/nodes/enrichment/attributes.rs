@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::nodes::part::{KeyNames, MessagePart, required, upgrade_flag};
+use crate::node_types::{ComponentType, NodeType};
+use crate::nodes::message_part::{KeyNames, MessagePart, required, upgrade_flag};
 use crate::nodes::relations::DeviceRelationsConfig;
-use crate::registry::{ComponentType, NodeType};
 use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::nodes::part::{MessagePart, required, upgrade_flag};
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
+use crate::nodes::message_part::{MessagePart, required, upgrade_flag};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Adds the credentials of the device that a message is from.",

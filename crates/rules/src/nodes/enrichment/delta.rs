@@ -12,8 +12,8 @@ use crate::message::RuleMessage;
 use crate::node::{
     ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
 };
+use crate::node_types::{ComponentType, NodeType};
 use crate::nodes::text::{as_double, round_half_up};
-use crate::registry::{ComponentType, NodeType};
 use crate::services::NodeServices;
 
 /// Originators whose last value is remembered; of others it is read from their latest values.

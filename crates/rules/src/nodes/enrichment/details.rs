@@ -10,10 +10,10 @@ use uuid::Uuid;
 
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
+use crate::node_types::{ComponentType, NodeType};
 use crate::nodes::entities::{self, type_label};
-use crate::nodes::part::{MessagePart, required, upgrade_flag};
+use crate::nodes::message_part::{MessagePart, required, upgrade_flag};
 use crate::nodes::text::plain;
-use crate::registry::{ComponentType, NodeType};
 use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[

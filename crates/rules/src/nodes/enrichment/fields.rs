@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 use super::mapped::mapping;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
+use crate::node_types::{ComponentType, NodeType};
 use crate::nodes::entities;
-use crate::nodes::part::{MessagePart, required};
-use crate::nodes::pattern::TextTemplate;
+use crate::nodes::message_part::{MessagePart, required};
 use crate::nodes::text::plain;
-use crate::registry::{ComponentType, NodeType};
+use crate::nodes::text_template::TextTemplate;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Adds fields of the originator, such as its name.",

@@ -10,12 +10,12 @@ use serde_json::{Map, Value, json};
 use super::fields::field_text;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
+use crate::node_types::{ComponentType, NodeType};
 use crate::nodes::entities;
-use crate::nodes::part::{MessagePart, required};
-use crate::nodes::pattern::TextTemplate;
+use crate::nodes::message_part::{MessagePart, required};
 use crate::nodes::relations::RelationsConfig;
 use crate::nodes::text::plain;
-use crate::registry::{ComponentType, NodeType};
+use crate::nodes::text_template::TextTemplate;
 use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use crate::budget::EvaluationBudget;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::nodes::part::KeyNames;
-use crate::nodes::pattern::TextTemplate;
+use crate::node_types::{ComponentType, NodeType};
+use crate::nodes::message_part::KeyNames;
+use crate::nodes::text_template::TextTemplate;
 use crate::nodes::time::TimeUnit;
-use crate::registry::{ComponentType, NodeType};
 use crate::services::NodeServices;
 
 /// Most points of a key.

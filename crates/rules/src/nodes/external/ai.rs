@@ -9,12 +9,12 @@ use fieldline_model::TenantId;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::outside::{ExternalNode, OutboundSender, SendFuture, failed, read};
-use super::shared::AccountClientCache;
+use super::client_cache::AccountClientCache;
+use super::external_node::{ExternalNode, OutboundSender, SendFuture, failed, read};
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
-use crate::nodes::pattern::TextTemplate;
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
+use crate::nodes::text_template::TextTemplate;
 use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {

@@ -9,11 +9,11 @@ use fieldline_core::usage::{ApiFeature, UsageKey};
 use fieldline_model::message::MsgType;
 use serde_json::json;
 
-use super::outside::{ExternalNode, OutboundSender, SendFuture, failed, node_egress, read, wrong};
-use super::shared::AccountClientCache;
+use super::client_cache::AccountClientCache;
+use super::external_node::{ExternalNode, OutboundSender, SendFuture, failed, node_egress, read, wrong};
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Sends the mail in a message through an SMTP server.",

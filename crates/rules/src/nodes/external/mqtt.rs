@@ -9,11 +9,11 @@ use fieldline_connectors::{ConnectorConfigError as WrongConfig, ConnectorError, 
 use fieldline_model::entity::ClusteringMode;
 use serde_json::{Value, json};
 
-use super::outside::{ExternalNode, OutboundSender, SendFuture, body, read};
+use super::external_node::{ExternalNode, OutboundSender, SendFuture, body, read};
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
-use crate::nodes::pattern::TextTemplate;
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
+use crate::nodes::text_template::TextTemplate;
 use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[

@@ -9,12 +9,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::outside::{ExternalNode, OutboundSender, SendFuture, endpoint, failed, node_egress, read, wrong};
-use super::shared::AccountClientCache;
+use super::client_cache::AccountClientCache;
+use super::external_node::{
+    ExternalNode, OutboundSender, SendFuture, endpoint, failed, node_egress, read, wrong,
+};
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::nodes::pattern::TextTemplate;
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
+use crate::nodes::text_template::TextTemplate;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {

@@ -2,7 +2,7 @@
 
 use crate::message::RuleMessage;
 use crate::node::NodeError;
-use crate::nodes::pattern::TextTemplate;
+use crate::nodes::text_template::TextTemplate;
 
 /// Patterns of names and values.
 pub(super) struct TemplatePairs(Vec<(TextTemplate, TextTemplate)>);

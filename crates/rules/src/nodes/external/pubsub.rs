@@ -5,11 +5,13 @@ use std::sync::Arc;
 use fieldline_connectors::gcp::{PubSubClient, PubSubConfig};
 use serde_json::json;
 
-use super::outside::{ExternalNode, OutboundSender, SendFuture, body, endpoint, node_egress, read, wrong};
+use super::external_node::{
+    ExternalNode, OutboundSender, SendFuture, body, endpoint, node_egress, read, wrong,
+};
 use super::pairs::TemplatePairs;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Publishes messages to Google Cloud Pub/Sub.",

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use fieldline_connectors::rabbitmq::{RabbitMqClient, RabbitMqConfig};
 use serde_json::json;
 
-use super::outside::{ExternalNode, OutboundSender, SendFuture, body, node_egress, read, wrong};
+use super::external_node::{ExternalNode, OutboundSender, SendFuture, body, node_egress, read, wrong};
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
-use crate::nodes::pattern::TextTemplate;
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
+use crate::nodes::text_template::TextTemplate;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Publishes messages to RabbitMQ.",

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use fieldline_connectors::rest::{RestBody, RestCallClient, RestConfig, RestRequest};
 use serde_json::{Value, json};
 
-use super::outside::{ExternalNode, OutboundSender, SendFuture, body, node_egress, read, wrong};
+use super::external_node::{ExternalNode, OutboundSender, SendFuture, body, node_egress, read, wrong};
 use super::pairs::TemplatePairs;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
-use crate::nodes::pattern::TextTemplate;
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
+use crate::nodes::text_template::TextTemplate;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Invokes REST API calls to an external server.",

@@ -8,12 +8,14 @@ use fieldline_connectors::sms::{SendSmsConfig, SmsClient, SmsProviderConfig};
 use fieldline_core::usage::{ApiFeature, UsageKey};
 use serde_json::json;
 
-use super::outside::{ExternalNode, OutboundSender, SendFuture, endpoint, failed, node_egress, read, wrong};
-use super::shared::AccountClientCache;
+use super::client_cache::AccountClientCache;
+use super::external_node::{
+    ExternalNode, OutboundSender, SendFuture, endpoint, failed, node_egress, read, wrong,
+};
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
-use crate::nodes::pattern::TextTemplate;
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
+use crate::nodes::text_template::TextTemplate;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Sends text messages through an SMS provider.",

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use fieldline_core::ports::StoreResult;
 use fieldline_model::TenantId;
 use fieldline_model::message::{MetadataMap, MsgType};
-use fieldline_testkit::stand_ins::server::{FakeHttpServer, answer};
+use fieldline_testkit::fakes::server::{FakeHttpServer, answer};
 use serde_json::{Value, json};
 use uuid::Uuid;
 

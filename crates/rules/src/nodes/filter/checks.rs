@@ -13,7 +13,7 @@ use crate::message::{MessageBody, RuleMessage};
 use crate::node::{
     ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
 };
-use crate::registry::{ComponentType, NodeType, TRUE_FALSE};
+use crate::node_types::{ComponentType, NodeType, TRUE_FALSE};
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::nodes::fence::{self, GeofenceMatcher};
-use crate::registry::{ComponentType, NodeType, TRUE_FALSE};
+use crate::node_types::{ComponentType, NodeType, TRUE_FALSE};
+use crate::nodes::geofence::{self, GeofenceMatcher};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Checks whether the place in a message is within a perimeter.",
     relations: TRUE_FALSE,
-    default_configuration: fence::default_configuration,
+    default_configuration: geofence::default_configuration,
     ..NodeType::new(
         "geo.TbGpsGeofencingFilterNode",
         "gps geofencing filter",

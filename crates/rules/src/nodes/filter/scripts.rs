@@ -8,9 +8,9 @@ use serde_json::json;
 
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
+use crate::node_types::{ComponentType, NodeType, TRUE_FALSE};
 use crate::nodes::derived::branch;
 use crate::nodes::script::{self, PARAMS};
-use crate::registry::{ComponentType, NodeType, TRUE_FALSE};
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {

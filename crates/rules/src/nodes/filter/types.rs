@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
+use crate::node_types::{ComponentType, NodeType, TRUE_FALSE};
 use crate::nodes::entities::{is_type, type_label};
-use crate::registry::{ComponentType, NodeType, TRUE_FALSE};
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
+use crate::node_types::{ComponentType, NodeType};
 use crate::originators::Originator;
-use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {

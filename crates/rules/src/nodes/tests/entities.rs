@@ -118,7 +118,7 @@ impl World {
             subject: self.subject(entity),
             ts,
             ttl_seconds: 0,
-            parts: TelemetrySaveStrategy::ALL,
+            strategy: TelemetrySaveStrategy::ALL,
             values: &packed(&values),
         };
         fieldline_core::ports::TimeSeriesStore::save(&*self.store, &[row])

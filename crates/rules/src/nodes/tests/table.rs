@@ -16,17 +16,17 @@ use super::World;
 use crate::bounds::CompileAllowance;
 use crate::catalog::NodeTypeCatalog;
 use crate::chain::{self, CompiledChain};
-use crate::registry::{self, NodeType, PREFIX};
+use crate::node_types::{self, NodeType, PREFIX};
 
 #[test]
 fn every_type_has_a_row_and_the_outputs_it_says() {
     let rows = rows();
-    for node_type in registry::all() {
+    for node_type in node_types::all() {
         let found: Vec<_> = rows.iter().filter(|row| row.class == node_type.class).collect();
         assert_eq!(found.len(), 1, "rows of {}", node_type.class);
         assert_eq!(node_type.relations, found[0].relations, "{}", node_type.class);
     }
-    assert_eq!(rows.len(), registry::all().count());
+    assert_eq!(rows.len(), node_types::all().count());
 }
 
 /// Which field of a configuration is named; `None` where a node is made of it.

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::keys::{self, KeyPatterns};
 use crate::message::{MessageBody, MessageMetadata, RuleMessage};
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::nodes::part::MessagePart;
+use crate::node_types::{ComponentType, NodeType};
+use crate::nodes::message_part::MessagePart;
 use crate::nodes::text::plain;
-use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Copies values whose keys match regular expressions from the body to the metadata, or the other way.",

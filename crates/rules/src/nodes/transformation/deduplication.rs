@@ -18,11 +18,11 @@ use serde_json::{Value, json};
 use self::pending::{DeduplicationData, DeduplicationEntry, LIST, number_of};
 use crate::message::{RuleMessage, derive_id};
 use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
+use crate::node_types::{ComponentType, NodeType};
 use crate::nodes::derived::salt;
 use crate::nodes::flow::queues::drop_queue_name;
-use crate::nodes::kept::{MAX_BYTES, decode, encode};
-use crate::nodes::pattern::meta_json;
-use crate::registry::{ComponentType, NodeType};
+use crate::nodes::message_codec::{MAX_BYTES, decode, encode};
+use crate::nodes::text_template::meta_json;
 
 /// Most messages of an originator that can wait.
 const MAX_PENDING: u32 = 10_000;

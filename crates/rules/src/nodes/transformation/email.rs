@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::message::{MessageBody, RuleMessage};
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::nodes::pattern::TextTemplate;
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
+use crate::nodes::text_template::TextTemplate;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Makes an e-mail of a message, for a node that sends it.",

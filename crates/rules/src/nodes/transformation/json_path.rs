@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::message::{MessageBody, RuleMessage};
 use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
+use crate::node_types::{ComponentType, NodeType};
 use crate::nodes::json_path::JsonPath;
-use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Replaces the body by what a JSONPath finds in it.",

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::budget::{BudgetOverrun, EvaluationBudget};
 use crate::node::{NodeConfigError, NodeInitContext};
-use crate::nodes::part::{MessagePart, required, upgrade_flag};
+use crate::nodes::message_part::{MessagePart, required, upgrade_flag};
 use crate::nodes::regex::{RegexAllowance, WholeMatch};
 use crate::nodes::text::plain;
 

@@ -10,10 +10,10 @@ use crate::message::RuleMessage;
 use crate::node::{
     Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult, set_originator,
 };
+use crate::node_types::{ComponentType, NodeType};
 use crate::nodes::entities;
-use crate::nodes::pattern::TextTemplate;
 use crate::nodes::relations::RelationsConfig;
-use crate::registry::{ComponentType, NodeType};
+use crate::nodes::text_template::TextTemplate;
 use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {

@@ -9,8 +9,8 @@ use super::keys::{self, KeyPatterns};
 use crate::budget::{BudgetOverrun, EvaluationBudget};
 use crate::message::{MessageBody, RuleMessage};
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::nodes::part::MessagePart;
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
+use crate::nodes::message_part::MessagePart;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Deletes values whose keys match regular expressions from the body or the metadata.",

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use super::keys;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::nodes::part::{MessagePart, required};
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
+use crate::nodes::message_part::{MessagePart, required};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Renames keys of the body or the metadata.",

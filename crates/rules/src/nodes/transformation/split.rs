@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::message::{MessageBody, RuleMessage};
 use crate::node::{ConnectionLabel, Node, NodeContext, NodeResult};
+use crate::node_types::{ComponentType, NodeType};
 use crate::nodes::derived::branch;
-use crate::registry::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
     description: "Makes a message of each element of the array in the body.",

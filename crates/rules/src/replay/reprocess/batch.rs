@@ -24,9 +24,9 @@ use crate::services::NodeServices;
 use crate::strategy::QueueStrategy;
 use crate::worker::RuleWorker;
 use crate::worker::effects::{PendingEffects, TelemetryValues};
+use crate::worker::fields::fan_out::walk_path;
 use crate::worker::fields::owner_of;
-use crate::worker::fields::reach::walk_path;
-use crate::worker::watch::NodeActivityLog;
+use crate::worker::node_activity::NodeActivityLog;
 
 /// Entities that are played side by side.
 pub(super) const MAX_BATCH_ENTITIES: usize = 50;
@@ -108,9 +108,9 @@ async fn sources<'a>(
         _ => None,
     };
     let mut reached: Vec<(&DependencySource, Vec<EntityId>)> = Vec::new();
-    for watch in entry.watches.iter().filter(|watch| watch.scope.is_none()) {
-        if !reached.iter().any(|(of, _)| **of == watch.of) {
-            let entities = match (&watch.of, &entry.kind) {
+    for watch in entry.dependencies.iter().filter(|watch| watch.scope.is_none()) {
+        if !reached.iter().any(|(of, _)| **of == watch.source) {
+            let entities = match (&watch.source, &entry.kind) {
                 (DependencySource::Own, _) => vec![entity],
                 (DependencySource::Entity(named), _) => vec![*named],
                 (DependencySource::Owner, _) => vec![owner_of(&originator, tenant)],
@@ -121,9 +121,9 @@ async fn sources<'a>(
                 }
                 (DependencySource::Related, _) => Vec::new(),
             };
-            reached.push((&watch.of, entities));
+            reached.push((&watch.source, entities));
         }
-        let entities = reached.iter().find(|(of, _)| **of == watch.of);
+        let entities = reached.iter().find(|(of, _)| **of == watch.source);
         for source in entities.map(|(_, entities)| entities).into_iter().flatten() {
             // A field is never evaluated because of its own results.
             let is_result = *source == entity && result == Some(&*watch.key);
@@ -162,7 +162,7 @@ impl EffectSink for ReprocessResults {
                 subject: row.subject,
                 ts: row.ts,
                 ttl_seconds: row.ttl_seconds,
-                parts: row.parts,
+                strategy: row.strategy,
                 values: Bytes::copy_from_slice(row.values),
             };
             rows.telemetry(values, None);
@@ -174,7 +174,7 @@ impl EffectSink for ReprocessResults {
 /// What is played.
 pub(super) struct ReprocessBatch {
     /// The engine's parts, over stores that are not written.
-    pub(super) common: Arc<EngineShared>,
+    pub(super) shared: Arc<EngineShared>,
     /// Where values come from and results go.
     pub(super) real: Arc<NodeServices>,
     pub(super) clock: Arc<ReplayClock>,
@@ -197,7 +197,7 @@ impl ReprocessBatch {
     async fn go(mut self) -> Result<(), ReplayError> {
         let (start, end) = self.bounds;
         let queue = QueueHandle::new(MAIN_QUEUE, 1, QueueStrategy::default());
-        let mut worker = RuleWorker::new(Arc::clone(&self.common), queue);
+        let mut worker = RuleWorker::new(Arc::clone(&self.shared), queue);
         worker.watch(Arc::clone(&self.watch));
         let results = Arc::new(ReprocessResults {
             rows: Mutex::default(),
@@ -306,7 +306,7 @@ impl ReprocessBatch {
         };
         FieldTask {
             field: Some(self.field),
-            news: FieldEvent {
+            event: FieldEvent {
                 subject: msg.subject(),
                 change: FieldEventKind::Values { scope: None, values },
                 msg: msg.id,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fieldline_core::live::ObservedStore;
+use fieldline_core::observed_store::ObservedStore;
 use fieldline_core::ports::{FieldReprocess as _, TimeSeriesStore as _, ValueChange, ValueListener};
 use fieldline_core::services::ServiceErrorKind;
 use fieldline_model::entity::{CalculatedField, CalculatedFieldType};
@@ -330,7 +330,7 @@ async fn results_that_come_with_time_alone_do_not_gather_in_memory() {
             series: live,
             ..NodeServices::clone(&world.services)
         }),
-        book: world.common.book.clone(),
+        chains: world.common.chains.clone(),
         events: world.common.events.clone(),
     });
     let meter = world.device("meter", json!({})).await;

@@ -21,7 +21,7 @@ const MAX_PENDING_ALARM_ENDS: usize = 10_000;
 
 /// What an evaluation is about, and because of what.
 pub(super) struct AlarmActionContext<'a> {
-    pub(super) ticket: MessageHandle,
+    pub(super) handle: MessageHandle,
     pub(super) key: &'a StateKey,
     pub(super) rules: &'a AlarmRuleSet,
     pub(super) msg: &'a RuleMessage,
@@ -66,9 +66,9 @@ impl RuleWorker {
         store: &EffectWriter,
     ) -> Result<Option<AlarmNotice>, IngestShutdown> {
         let AlarmActionContext { key, rules, msg, .. } = *case;
-        let service = self.common.services.rules.alarms.clone();
+        let service = self.shared.services.rules.alarms.clone();
         let draft = AlarmDraft {
-            id: Some(AlarmId(derive_id(msg.id, hash(key.keeper, action.alarm, number)))),
+            id: Some(AlarmId(derive_id(msg.id, hash(key.owner, action.alarm, number)))),
             tenant: key.subject.tenant,
             customer: None,
             originator: key.subject.entity,
@@ -127,14 +127,14 @@ impl RuleWorker {
             end_ts: action.end_ts,
             details: action.details_json(),
         };
-        self.touches.insert(action.id, touch);
-        if self.touches.len() >= MAX_PENDING_ALARM_ENDS {
-            self.store_touches().await;
+        self.alarm_ends.insert(action.id, touch);
+        if self.alarm_ends.len() >= MAX_PENDING_ALARM_ENDS {
+            self.store_alarm_ends().await;
         }
-        if !self.is_told(case.key, "Alarm Updated") {
+        if !self.has_notice_receiver(case.key, "Alarm Updated") {
             return Ok(None);
         }
-        let alarms = self.common.services.stores.alarms.clone();
+        let alarms = self.shared.services.stores.alarms.clone();
         let found = self
             .with_store(store, move || {
                 let alarms = alarms.clone();
@@ -153,7 +153,7 @@ impl RuleWorker {
         action: &AlarmAction,
         store: &EffectWriter,
     ) -> Result<Option<AlarmNotice>, IngestShutdown> {
-        let service = self.common.services.rules.alarms.clone();
+        let service = self.shared.services.rules.alarms.clone();
         let update = AlarmUpdate {
             tenant: case.key.subject.tenant,
             id: AlarmId(action.id),
@@ -178,8 +178,8 @@ impl RuleWorker {
         action: &AlarmAction,
         store: &EffectWriter,
     ) -> Result<Option<AlarmNotice>, IngestShutdown> {
-        self.touches.remove(&action.id);
-        let service = self.common.services.rules.alarms.clone();
+        self.alarm_ends.remove(&action.id);
+        let service = self.shared.services.rules.alarms.clone();
         let (tenant, id, ts) = (case.key.subject.tenant, AlarmId(action.id), action.end_ts);
         let details = action.details_json();
         let cleared = self
@@ -206,7 +206,7 @@ impl RuleWorker {
         F: Future<Output = ServiceResult<Option<T>>> + Send + 'static,
     {
         loop {
-            match self.common.services.runtime.spawn(call()).await {
+            match self.shared.services.runtime.spawn(call()).await {
                 Ok(Ok(value)) => return Ok(value),
                 Ok(Err(error)) if error.kind() != ServiceErrorKind::Unavailable => {
                     warn!(%error, "an alarm rule's alarm was refused");
@@ -222,11 +222,11 @@ impl RuleWorker {
         }
     }
 
-    fn is_told(&self, key: &StateKey, label: &'static str) -> bool {
+    fn has_notice_receiver(&self, key: &StateKey, label: &'static str) -> bool {
         let Some((_, chains)) = self.tenants.get(&key.subject.tenant) else {
             return true;
         };
-        let Some((chain, at)) = chains.node(RuleNodeId(key.keeper)) else {
+        let Some((chain, at)) = chains.node(RuleNodeId(key.owner)) else {
             return true;
         };
         let label = ConnectionLabel::from(label);
@@ -254,7 +254,7 @@ impl RuleWorker {
         told.meta
             .make_mut()
             .extend(done.metadata(action).entries().to_vec());
-        self.begin(case.ticket);
+        self.begin(case.handle);
         match case.out {
             AlarmDestination::Node(place) => {
                 told.kind = MsgType::Alarm;
@@ -273,14 +273,14 @@ impl RuleWorker {
     }
 
     /// Stores how far the ends of alarms have moved.
-    pub(in crate::worker) async fn store_touches(&mut self) {
-        if self.touches.is_empty() {
+    pub(in crate::worker) async fn store_alarm_ends(&mut self) {
+        if self.alarm_ends.is_empty() {
             return;
         }
-        let touches: Vec<AlarmEndUpdate> = self.touches.drain().map(|(_, touch)| touch).collect();
-        let alarms = self.common.services.stores.alarms.clone();
+        let touches: Vec<AlarmEndUpdate> = self.alarm_ends.drain().map(|(_, touch)| touch).collect();
+        let alarms = self.shared.services.stores.alarms.clone();
         let stored = self
-            .common
+            .shared
             .services
             .runtime
             .spawn(async move { alarms.extend(&touches).await })

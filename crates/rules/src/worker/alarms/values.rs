@@ -87,9 +87,9 @@ impl RuleWorker {
         store: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
         let active = loop {
-            let alarms = self.common.services.stores.alarms.clone();
+            let alarms = self.shared.services.stores.alarms.clone();
             let asked = self
-                .common
+                .shared
                 .services
                 .runtime
                 .spawn(async move { alarms.active_of(subject.tenant, subject.entity).await });
@@ -125,9 +125,9 @@ impl RuleWorker {
         originator: &Originator,
         store: &EffectWriter,
     ) -> Result<AlarmInputValues, IngestShutdown> {
-        let mut values = Vec::with_capacity(rules.needs().len());
-        for need in rules.needs() {
-            let whose = match need.of {
+        let mut values = Vec::with_capacity(rules.inputs().len());
+        for need in rules.inputs() {
+            let whose = match need.source {
                 AlarmInputSource::Originator => Some(subject.entity),
                 AlarmInputSource::Customer => originator.customer.map(EntityId::from),
                 AlarmInputSource::Tenant => Some(subject.tenant.into()),
@@ -181,7 +181,7 @@ impl RuleWorker {
     ) -> Result<Option<(i64, KvValue)>, IngestShutdown> {
         let keys = [key.to_owned()];
         loop {
-            match self.common.services.series.latest(subject, Some(&keys)).await {
+            match self.shared.services.series.latest(subject, Some(&keys)).await {
                 Ok(found) => {
                     return Ok(found
                         .into_iter()
@@ -206,7 +206,7 @@ impl RuleWorker {
         let keys = [key.to_owned()];
         loop {
             match self
-                .common
+                .shared
                 .services
                 .attributes
                 .get(subject, scope, Some(&keys))

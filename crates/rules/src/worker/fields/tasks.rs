@@ -11,7 +11,7 @@ use fieldline_model::{CalculatedFieldId, EntityId, EntityKey, TenantId};
 use tracing::warn;
 use uuid::Uuid;
 
-use super::reach;
+use super::fan_out;
 use crate::events::cut;
 use crate::fields::{
     self, DependencySource, FieldEvent, FieldEventKind, FieldLogic, FieldTask, RegisteredField,
@@ -20,7 +20,7 @@ use crate::message::{RuleMessage, derive_id};
 use crate::originators::Originator;
 use crate::worker::RuleWorker;
 use crate::worker::alarms::{AlarmDestination, AlarmTrigger};
-use crate::worker::pack::DueTimer;
+use crate::worker::batch::DueTimer;
 use crate::worker::walk::{MessageHandle, WalkTask};
 
 impl RuleWorker {
@@ -36,12 +36,12 @@ impl RuleWorker {
             warn!(tenant = %msg.tenant, "skipped news for calculated fields that cannot be read");
             return Ok(());
         };
-        if self.parts.feeding.of(msg.tenant).is_none() {
+        if self.state.field_events.of(msg.tenant).is_none() {
             return Ok(());
         }
         if let Some(page) = task.page {
-            let (services, profile, now) = (self.common.services.clone(), msg.originator, self.now_ms());
-            let work = reach::notify_page(services, task, page, profile, now);
+            let (services, profile, now) = (self.shared.services.clone(), msg.originator, self.now_ms());
+            let work = fan_out::notify_page(services, task, page, profile, now);
             self.beside(ticket, msg.tenant, work, moves);
             return Ok(());
         }
@@ -57,7 +57,7 @@ impl RuleWorker {
         store: &EffectWriter,
         moves: &mut Vec<WalkTask>,
     ) -> Result<(), IngestShutdown> {
-        let Some(fields) = self.parts.feeding.of(subject.tenant).cloned() else {
+        let Some(fields) = self.state.field_events.of(subject.tenant).cloned() else {
             return Ok(());
         };
         let Some(originator) = self.find(subject, store).await? else {
@@ -73,13 +73,13 @@ impl RuleWorker {
             }
             None => fields
                 .of_entity(subject.entity, profile)
-                .filter(|entry| entry.concerns_own(&task.news))
+                .filter(|entry| entry.concerns_own(&task.event))
                 .cloned()
                 .collect(),
         };
         for entry in concerned {
-            if !task.news.comes_from(entry.id) {
-                self.notify_field(ticket, &entry, subject, &originator, &task.news, store, moves)
+            if !task.event.comes_from(entry.id) {
+                self.notify_field(ticket, &entry, subject, &originator, &task.event, store, moves)
                     .await?;
             }
         }
@@ -99,13 +99,13 @@ impl RuleWorker {
         let subject = key.subject;
         if self.field_calls.is_running(&key) {
             // When its scripts have come back it gets a time again; until then it is kept without.
-            self.parts.states.put(ticket.partition, key, None, &value);
+            self.state.states.put(ticket.partition, key, None, &value);
             return Ok(());
         }
-        let fields = self.parts.feeding.of(subject.tenant).cloned();
+        let fields = self.state.field_events.of(subject.tenant).cloned();
         let entry = fields
             .as_ref()
-            .and_then(|fields| fields.get(CalculatedFieldId(key.keeper)));
+            .and_then(|fields| fields.get(CalculatedFieldId(key.owner)));
         let Some(entry) = entry.cloned() else {
             return Ok(());
         };
@@ -117,7 +117,7 @@ impl RuleWorker {
             // The entity has got another profile.
             return Ok(());
         }
-        self.parts.states.put(ticket.partition, key.clone(), None, &value);
+        self.state.states.put(ticket.partition, key.clone(), None, &value);
         match &entry.kind {
             FieldLogic::Values(field) => {
                 let field = field.clone();
@@ -163,7 +163,7 @@ impl RuleWorker {
             self.defer_field_event(ticket, &key, entry, originator, news);
             return Ok(());
         }
-        if news.change == FieldEventKind::Moved && self.parts.states.peek(&key).is_some() {
+        if news.change == FieldEventKind::Moved && self.state.states.peek(&key).is_some() {
             return Ok(());
         }
         match &entry.kind {
@@ -207,7 +207,7 @@ impl RuleWorker {
             )
         };
         RuleMessage {
-            fields: (!news.previous.is_empty()).then(|| news.previous.clone()),
+            previous_fields: (!news.previous.is_empty()).then(|| news.previous.clone()),
             ..RuleMessage::of(news.subject.tenant, message)
         }
     }
@@ -220,7 +220,7 @@ impl RuleWorker {
         news: &FieldEvent,
         shown: FieldDebugEvent,
     ) {
-        if let (Some(watch), Some(problem)) = (&self.watch, &shown.error) {
+        if let (Some(watch), Some(problem)) = (&self.node_activity, &shown.error) {
             watch.lock().field_had_no_result(problem);
         }
         let now = self.now_ms();
@@ -230,7 +230,7 @@ impl RuleWorker {
             entry.debug.stores_all(now)
         };
         let tenant = news.subject.tenant;
-        if !is_on || !self.common.events.try_acquire_debug(tenant, entry.id.into()) {
+        if !is_on || !self.shared.events.try_acquire_debug(tenant, entry.id.into()) {
             return;
         }
         let body = CalculatedFieldDebug {
@@ -242,7 +242,7 @@ impl RuleWorker {
             result: shown.result.map(cut),
             error: shown.error.map(cut),
         };
-        self.common
+        self.shared
             .events
             .record(tenant, entry.id.into(), EventBody::CalculatedField(body));
     }
@@ -259,7 +259,7 @@ pub(in crate::worker) struct FieldDebugEvent {
 pub(in crate::worker) fn key_of(entry: &RegisteredField, subject: EntityKey) -> StateKey {
     StateKey {
         subject,
-        keeper: entry.id.0,
+        owner: entry.id.0,
         number: 0,
     }
 }
@@ -285,10 +285,10 @@ pub(in crate::worker) fn takers<'a>(
     let (own, owner) = (evaluated.id, owner_of(evaluated, source.tenant));
     let source = source.entity;
     entry
-        .watches
+        .dependencies
         .iter()
         .enumerate()
-        .filter(move |(_, watch)| match &watch.of {
+        .filter(move |(_, watch)| match &watch.source {
             DependencySource::Own => source == own,
             DependencySource::Entity(entity) => *entity == source,
             DependencySource::Owner => source == owner,
@@ -358,7 +358,7 @@ mod tests {
         let due = |keeper, at, value: &'static [u8]| DueTimer {
             key: StateKey {
                 subject,
-                keeper,
+                owner: keeper,
                 number: 0,
             },
             value: Bytes::from_static(value),

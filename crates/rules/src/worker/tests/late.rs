@@ -17,7 +17,7 @@ use crate::lanes::LaneOptions;
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeContext, NodeResult};
 use crate::strategy::QueueStrategy;
-use crate::worker::late;
+use crate::worker::late_messages;
 
 /// A queue that lets messages go on in the background soon.
 fn hasty() -> QueueStrategy {
@@ -38,7 +38,7 @@ fn calls(gate: &Arc<Semaphore>, msg: RuleMessage) -> NodeResult {
 
 async fn notes(rig: &Rig) -> usize {
     let rows = rig.store.states(rig.partition(0)).await.unwrap();
-    rows.iter().filter(|row| late::is_note(&row.key)).count()
+    rows.iter().filter(|row| late_messages::is_note(&row.key)).count()
 }
 
 async fn nothing_is_noted(rig: &Rig) {

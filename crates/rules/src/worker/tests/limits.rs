@@ -17,8 +17,8 @@ use fieldline_model::{CalculatedFieldId, EntityId, RuleNodeId, TenantId, new_uui
 use serde_json::{Value, json};
 
 use super::rig::{Rig, Seen, eventually, node};
-use crate::book::ChainRegistry;
 use crate::chain::CompiledChain;
+use crate::chain_registry::ChainRegistry;
 use crate::engine::EngineShared;
 use crate::fields::{FieldEvent, FieldEventKind, FieldTask};
 use crate::node::{ConnectionLabel, NodeResult};
@@ -200,7 +200,7 @@ async fn news_from_other_partitions_that_makes_a_field_panic_costs_itself_only()
         Seen::default(),
         FieldTask {
             field: Some(id),
-            news: FieldEvent {
+            event: FieldEvent {
                 subject: rig.world.subject(device),
                 change: FieldEventKind::Started,
                 msg: new_uuid(),
@@ -319,7 +319,7 @@ async fn calculated_fields_that_cannot_be_read_hold_nobody_up() {
     services.stores.calculated_fields = Arc::new(Unreadable);
     let (services, events) = (Arc::new(services), rig.world.common.events.clone());
     rig.world.common = Arc::new(EngineShared {
-        book: ChainRegistry::new(services.clone(), events.clone()),
+        chains: ChainRegistry::new(services.clone(), events.clone()),
         services,
         events,
     });

@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use super::rig::Rig;
 use crate::chain::CompiledChain;
 use crate::external::CloudEndpoints;
+use crate::node_types::PREFIX;
 use crate::nodes::tests::NOW;
 use crate::nodes::tests::table::valid_configurations;
-use crate::registry::PREFIX;
 use crate::strategy::QueueStrategy;
 
 /// How long the messages of a pack may take.

@@ -22,15 +22,15 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::book::TenantChains;
 use crate::chain::CompiledChain;
+use crate::chain_registry::TenantChains;
 use crate::engine::{EngineShared, QueueHandle};
 use crate::lanes::{LANE_QUEUE, LaneOptions, SlowLanes};
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeContext, NodeResult};
 use crate::nodes::tests::World;
 use crate::originators::OriginatorCache;
-use crate::push::RuleMessageProducer;
+use crate::producer::RuleMessageProducer;
 use crate::services::NodeServices;
 use crate::stats::{LastFailure, MessageCounts};
 use crate::strategy::QueueStrategy;
@@ -156,14 +156,14 @@ impl Rig {
     /// Puts a chain in force for another tenant as well.
     pub(super) fn put_for(&self, tenant: TenantId, chain: &Arc<CompiledChain>) {
         let chains = TenantChains::of(Some(chain.id), [chain.clone()], 0);
-        self.world.common.book.put(tenant, chains);
+        self.world.common.chains.put(tenant, chains);
     }
 
     /// Starts the worker.
     pub(super) async fn start(&self) -> IngestService {
         let common = Arc::new(EngineShared {
             services: Arc::new(self.services.clone()),
-            book: self.world.common.book.clone(),
+            chains: self.world.common.chains.clone(),
             events: self.world.common.events.clone(),
         });
         let stores = IngestStores {

@@ -9,8 +9,8 @@ use fieldline_model::{DeviceId, EntityId, RuleChainId, RuleNodeId};
 use uuid::Uuid;
 
 use super::rig::{Rig, Seen, eventually, node};
-use crate::book::ChainRegistryListener;
 use crate::chain::CompiledChain;
+use crate::chain_registry::ChainRegistryListener;
 use crate::node::NodeResult;
 use crate::strategy::QueueStrategy;
 
@@ -34,7 +34,7 @@ async fn what_is_kept_goes_with_its_node_its_entity_and_its_tenant() {
         let rows = rig.store.states(rig.partition(0)).await.unwrap();
         let mut kept: Vec<_> = rows
             .into_iter()
-            .map(|row| (row.key.keeper, row.key.subject.entity))
+            .map(|row| (row.key.owner, row.key.subject.entity))
             .collect();
         kept.sort_unstable();
         kept
@@ -56,7 +56,7 @@ async fn what_is_kept_goes_with_its_node_its_entity_and_its_tenant() {
 
     rig.put(chain(&[stays]));
     becomes("states of the node that is gone", &[(stays, a), (stays, b)]).await;
-    let listener = ChainRegistryListener(Arc::clone(&rig.world.common.book));
+    let listener = ChainRegistryListener(Arc::clone(&rig.world.common.chains));
     listener.on_change(EntityChange::DeviceDeleted(rig.world.tenant, DeviceId(a.id)));
     becomes("states of the device that is gone", &[(stays, b)]).await;
     listener.on_change(EntityChange::TenantDeleted(rig.world.tenant));
@@ -80,7 +80,7 @@ async fn a_stop_in_the_midst_of_a_pack_stores_nothing_of_what_it_keeps_however_m
     rig.send(device, [1]).await;
     let service = rig.start().await;
     eventually("the message has not come", async || came.all() == [1]).await;
-    let listener = ChainRegistryListener(Arc::clone(&rig.world.common.book));
+    let listener = ChainRegistryListener(Arc::clone(&rig.world.common.chains));
     listener.on_change(EntityChange::DeviceDeleted(rig.world.tenant, DeviceId::new()));
     rig.stop(service, Duration::ZERO).await;
     // The message comes again, and would meet what it has kept already.

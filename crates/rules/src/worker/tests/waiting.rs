@@ -72,7 +72,7 @@ async fn what_a_late_message_keeps_lands_in_the_partition_it_came_from() {
         let rows = rig.store.states(partition).await.unwrap();
         let of_node = rows
             .into_iter()
-            .filter(|row| row.key.keeper == chain.nodes[0].id.0);
+            .filter(|row| row.key.owner == chain.nodes[0].id.0);
         of_node.map(|row| row.key.subject.entity).collect()
     };
     assert_eq!(kept(rig.partition(0)).await, [late]);

@@ -26,7 +26,7 @@ async fn what_expires_by_a_clock_that_ran_ahead_is_hidden_and_not_deleted() {
     let mut values = Vec::new();
     pack("k", KvValueRef::Long(1), &mut values);
     let row = |ts| TelemetryRow {
-        parts: TelemetrySaveStrategy::ALL,
+        strategy: TelemetrySaveStrategy::ALL,
         subject,
         ts,
         ttl_seconds: 3_600,

@@ -39,7 +39,7 @@ async fn fill(world: &World, subjects: u128) {
             .iter()
             .zip(&values)
             .map(|(point, values)| TelemetryRow {
-                parts: TelemetrySaveStrategy::ALL,
+                strategy: TelemetrySaveStrategy::ALL,
                 subject: subject(of),
                 ts: point.ts,
                 ttl_seconds: 0,
@@ -89,7 +89,7 @@ async fn a_corrupt_chunk_fails_its_series_only_and_keeps_its_new_points() {
     let mut late = Vec::new();
     pack("k", KvValue::Long(-1).as_ref(), &mut late);
     let row = TelemetryRow {
-        parts: TelemetrySaveStrategy::ALL,
+        strategy: TelemetrySaveStrategy::ALL,
         subject: subject(0),
         ts: 300_000,
         ttl_seconds: 0,

@@ -52,7 +52,7 @@ async fn apply(store: &SeriesStore, batch: i64) -> Result<(), StoreErrorKind> {
         .iter()
         .zip(0..)
         .map(|(values, n)| TelemetryRow {
-            parts: TelemetrySaveStrategy::ALL,
+            strategy: TelemetrySaveStrategy::ALL,
             subject: subject(),
             ts: batch * ROWS + n,
             ttl_seconds: 0,
@@ -109,7 +109,7 @@ async fn fills_and_recovers(dir: &Path, room: u64, options: &Options) {
     };
     assert_eq!(refused, StoreErrorKind::DiskFull);
     assert_eq!(apply(&store, batch).await, Err(StoreErrorKind::DiskFull));
-    store.heal();
+    store.try_reopen();
     assert_eq!(
         apply(&store, batch).await,
         Err(StoreErrorKind::DiskFull),
@@ -118,7 +118,7 @@ async fn fills_and_recovers(dir: &Path, room: u64, options: &Options) {
     assert_holds(&store, batch).await;
 
     std::fs::remove_file(ballast).unwrap();
-    store.heal();
+    store.try_reopen();
     for _ in 0..20 {
         apply(&store, batch).await.unwrap();
         batch += 1;

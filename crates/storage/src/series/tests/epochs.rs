@@ -8,9 +8,9 @@ use fieldline_model::kv::{self, KvValue};
 use fieldline_model::timeseries::DataPoint;
 use fjall::{Database, KeyspaceCreateOptions, PersistMode};
 
-use super::heads::{ALL, runtime, subject};
+use super::memtable::{ALL, runtime, subject};
 use super::{World, quiet};
-use crate::series::{Options, SeriesStore, keys, pack};
+use crate::series::{Options, SeriesStore, compaction, keys};
 use fieldline_core::options::ByteSize;
 use fieldline_core::ports::TelemetrySaveStrategy;
 use fieldline_testkit::clock::ManualClock;
@@ -25,7 +25,7 @@ fn save(store: &SeriesStore, of: u8, ts: i64, value: &KvValue) {
     let mut packed = Vec::new();
     kv::pack("k", value.as_ref(), &mut packed);
     let row = TelemetryRow {
-        parts: TelemetrySaveStrategy::ALL,
+        strategy: TelemetrySaveStrategy::ALL,
         subject: subject(of),
         ts,
         ttl_seconds: 0,
@@ -84,7 +84,7 @@ fn an_epoch_that_is_packed_in_part_takes_no_rows_after_a_restart() {
     let epoch = engine.active().unwrap().number;
     // As a crash leaves it between two steps.
     let done = keys::row_key(epoch, &keys::subject_key(subject(4)), 1, 0);
-    engine.meta.insert(pack::CURSOR_KEY, done).unwrap();
+    engine.meta.insert(compaction::CURSOR_KEY, done).unwrap();
     drop(engine);
     world.damage(|_| {}).unwrap();
     // A row that lies before what is packed already.

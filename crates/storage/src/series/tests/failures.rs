@@ -12,7 +12,7 @@ use fieldline_model::timeseries::AttributeScope;
 use super::super::health::SeriesHealth;
 use super::super::read::read_header;
 use super::World;
-use super::heads::{ALL, partition, subject};
+use super::memtable::{ALL, partition, subject};
 use crate::series::SeriesStore;
 
 fn packed(name: &str, value: i64) -> Vec<u8> {
@@ -26,7 +26,7 @@ fn row(ts: i64, values: &[u8]) -> TelemetryRow<'_> {
         subject: subject(0),
         ts,
         ttl_seconds: 0,
-        parts: TelemetrySaveStrategy::ALL,
+        strategy: TelemetrySaveStrategy::ALL,
         values,
     }
 }

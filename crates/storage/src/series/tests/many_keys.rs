@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::super::{SeriesStore, keys};
 use super::World;
-use super::heads::{partition, runtime, subject};
+use super::memtable::{partition, runtime, subject};
 
 const NOW: i64 = 1_700_000_000_000;
 const KEYS_A_ROW: usize = 1_000;
@@ -32,7 +32,7 @@ fn fill(store: &SeriesStore, whose: EntityKey, count: usize, position: &mut u64)
             ts: NOW + *position as i64,
             ttl_seconds: 0,
             values: &values,
-            parts: TelemetrySaveStrategy::ALL,
+            strategy: TelemetrySaveStrategy::ALL,
         };
         let effects = StoreEffects {
             telemetry: vec![row],

@@ -148,7 +148,7 @@ fn telemetry<'a>(rows: &[Row], packed: &'a [Vec<u8>]) -> Vec<TelemetryRow<'a>> {
     rows.iter()
         .zip(packed)
         .map(|(row, values)| TelemetryRow {
-            parts: TelemetrySaveStrategy::ALL,
+            strategy: TelemetrySaveStrategy::ALL,
             subject: subject(row.subject),
             ts: to_time(row.ts),
             ttl_seconds: row.ttl,

@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 
 use super::super::health::SeriesHealth;
 use super::super::{Options, SeriesStore};
-use super::heads::{ALL, flush, partition, runtime, subject};
+use super::memtable::{ALL, flush, partition, runtime, subject};
 use super::{World, quiet};
 
 /// Times a writer uses in turn; they lie in several windows.
@@ -72,7 +72,7 @@ fn write(store: &SeriesStore, devices: &[Device], of: usize) {
             .collect();
         mine().for_each(|at| devices[at].started.store(n, Ordering::SeqCst));
         let row = |at: usize, ts, values| TelemetryRow {
-            parts: TelemetrySaveStrategy::ALL,
+            strategy: TelemetrySaveStrategy::ALL,
             subject: subject(at as u8),
             ts,
             ttl_seconds: 0,
@@ -213,11 +213,11 @@ fn readers_see_each_row_once_while_it_moves() {
             threads.spawn(|| {
                 while goes_on() {
                     *store.health.lock() = SeriesHealth::DiskFull;
-                    store.heal();
+                    store.try_reopen();
                     // The keeper may hold the tables for a moment, and the engine can then not be opened.
                     while store.engine().is_err() {
                         *store.health.lock() = SeriesHealth::DiskFull;
-                        store.heal();
+                        store.try_reopen();
                     }
                     thread::yield_now();
                 }
@@ -294,7 +294,7 @@ fn no_row_is_missed_when_it_leaves_memory() {
             let runtime = runtime();
             for n in 1..=20_000 {
                 let row = TelemetryRow {
-                    parts: TelemetrySaveStrategy::ALL,
+                    strategy: TelemetrySaveStrategy::ALL,
                     subject: subject(0),
                     ts: n * STEP_MS,
                     ttl_seconds: 0,

@@ -9,7 +9,7 @@ use fieldline_model::timeseries::{Aggregation, AggregationBucket, DataPoint, Poi
 
 use super::super::SeriesStore;
 use super::World;
-use super::heads::{ALL, flush, partition, subject};
+use super::memtable::{ALL, flush, partition, subject};
 
 /// What a number takes.
 pub(super) const POINT_BYTES: usize = size_of::<DataPoint>();
@@ -66,7 +66,7 @@ async fn apply(
     let telemetry: Vec<TelemetryRow<'_>> = packed
         .iter()
         .map(|(ts, values)| TelemetryRow {
-            parts: TelemetrySaveStrategy::ALL,
+            strategy: TelemetrySaveStrategy::ALL,
             subject: subject(0),
             ts: *ts,
             ttl_seconds: 0,

@@ -25,7 +25,7 @@ fn row(subject: EntityKey, parts: TelemetrySaveStrategy, values: &[u8]) -> Telem
         subject,
         ts: 5,
         ttl_seconds: 0,
-        parts,
+        strategy: parts,
         values,
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fieldline_core::options::HumanDuration;
 use fieldline_core::ports::{EntityStores, MAX_RELATIONS, RelationEnds, StoreErrorKind, UserFilter};
-use fieldline_core::reading;
+use fieldline_core::reader;
 use fieldline_model::entity::{
     RelationTypeGroup, RelationsQuery, RelationsSearchParameters, SearchDirection, Tenant,
 };
@@ -356,13 +356,13 @@ async fn impatient(list_readers: u32, list_timeout: HumanDuration) -> Fixture {
 async fn a_list_that_takes_too_long_is_ended_and_its_reader_serves_again() {
     let fixture = impatient(1, HumanDuration::millis(200)).await;
     for _ in 0..3 {
-        let late = reading::for_person(TenantId::new(), fixture.database.read_list(endless())).await;
+        let late = reader::with_reader(TenantId::new(), fixture.database.read_list(endless())).await;
         let error = late.map(|_| ()).unwrap_err().into_error();
         assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
         assert!(error.message().contains("200ms"), "{error}");
         let short = fixture.database.read_list(SqlQuery::new("SELECT 1"));
         assert_eq!(
-            reading::for_person(TenantId::new(), short).await.unwrap().len(),
+            reader::with_reader(TenantId::new(), short).await.unwrap().len(),
             1
         );
     }
@@ -376,7 +376,7 @@ async fn lists_of_people_leave_the_readers_of_devices_alone() {
         .map(|_| {
             let database = fixture.database.clone();
             let list = async move { database.read_list(endless()).await.is_ok() };
-            tokio::spawn(reading::for_person(TenantId::new(), list))
+            tokio::spawn(reader::with_reader(TenantId::new(), list))
         })
         .collect();
     // As many look-ups as there are readers, and more.
@@ -392,7 +392,7 @@ async fn lists_of_people_leave_the_readers_of_devices_alone() {
         list.abort();
     }
     let short = fixture.database.read_list(SqlQuery::new("SELECT 1"));
-    let short = reading::for_person(TenantId::new(), short);
+    let short = reader::with_reader(TenantId::new(), short);
     let found = tokio::time::timeout(Duration::from_secs(30), short).await;
     assert_eq!(found.unwrap().unwrap().len(), 1);
     fixture.close().await;
@@ -405,7 +405,7 @@ async fn a_page_of_too_many_bytes_is_refused() {
                 counted) SELECT n FROM counted LIMIT ";
     let read = |count: i64| {
         let query = SqlQuery::new(rows).bind(count).push(")");
-        reading::for_person(TenantId::new(), fixture.database.read_list(query))
+        reader::with_reader(TenantId::new(), fixture.database.read_list(query))
     };
     assert_eq!(read(8).await.unwrap().len(), 8);
     let error = read(1_000_000).await.map(|_| ()).unwrap_err().into_error();

@@ -213,7 +213,7 @@ pub async fn a_text_search_is_the_list_without_what_does_not_match(stores: &Enti
         ..stored[500].clone()
     };
     stores
-        .device_moves
+        .device_transfers
         .transfer(world.tenant, given, NOW)
         .await
         .unwrap();

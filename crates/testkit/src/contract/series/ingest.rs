@@ -54,7 +54,7 @@ pub async fn what_happens_between_records_leaves_the_position(backend: &dyn Seri
     let kept = |value: &'static [u8]| StateRow {
         key: StateKey {
             subject,
-            keeper: Uuid::from_u128(1),
+            owner: Uuid::from_u128(1),
             number: 2,
         },
         value: Bytes::from_static(value),

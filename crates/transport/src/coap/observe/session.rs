@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::power::PowerSavingTracker;
+use super::power_saving::PowerSavingTracker;
 use super::{CoapObservation, NUMBERS, NotificationArrival, ObservationSlots, ObservedResource};
 use crate::coap::exchanges::{CoapDelivery, CoapSendError};
 use crate::coap::reply::CoapReply;
@@ -56,7 +56,7 @@ impl ObserverSession {
     }
 
     /// Ends observations; the session ends with the last of them.
-    pub(super) fn forget(&self, shared: &CoapShared, is_meant: impl Fn(&CoapObservation) -> bool) {
+    pub(super) fn end_observations(&self, shared: &CoapShared, is_meant: impl Fn(&CoapObservation) -> bool) {
         let wants = {
             let mut observations = self.observations.lock();
             let ended = observations.take(is_meant);
@@ -72,11 +72,11 @@ impl ObserverSession {
         };
         let control = self.guard.control();
         if wants == Subscriptions::NOTHING {
-            control.unsubscribe(Subscriptions::ATTRIBUTES.and(Subscriptions::CALLS));
+            control.unsubscribe(Subscriptions::ATTRIBUTES.and(Subscriptions::RPC));
             // Nobody is told: this is how the task learns of it.
             control.close(CloseReason::Inactive);
         } else {
-            let calls = &shared.services.calls;
+            let calls = &shared.services.rpc;
             calls.set_subscriptions(self.guard.device().subject, control, wants);
         }
         self.changed.send_replace(());
@@ -89,8 +89,8 @@ impl ObserverSession {
             if let Some(reason) = control.poll_close(context.waker()) {
                 return Poll::Ready(Err(reason));
             }
-            while let Some(letter) = control.take_letter() {
-                if let OutboundPayload::Downlink(downlink) = letter.content {
+            while let Some(letter) = control.take_outbound() {
+                if let OutboundPayload::Downlink(downlink) = letter.payload {
                     return Poll::Ready(Ok(downlink));
                 }
             }
@@ -154,7 +154,7 @@ impl ObserverSession {
     }
 
     /// Waits until the device listens. Returns whether it is one that does not always do so.
-    async fn awake(&self, shared: &CoapShared) -> Result<bool, CloseReason> {
+    async fn wait_awake(&self, shared: &CoapShared) -> Result<bool, CloseReason> {
         let mut changed = self.changed.subscribe();
         loop {
             changed.mark_unchanged();
@@ -175,14 +175,14 @@ impl ObserverSession {
         if delivered.is_err()
             && let Downlink::Call(call) = &downlink
         {
-            shared.services.calls.handle_return(call);
+            shared.services.rpc.handle_return(call);
         }
         delivered
     }
 
     async fn deliver_whole(&self, shared: &CoapShared, downlink: &Downlink) -> Result<(), CloseReason> {
         loop {
-            let sleeps = self.awake(shared).await?;
+            let sleeps = self.wait_awake(shared).await?;
             if let Downlink::Call(call) = downlink
                 && call.expires_ms <= shared.services.clock.now_ms()
             {
@@ -203,7 +203,7 @@ impl ObserverSession {
     }
 
     /// Waits until an observation is another one, or none.
-    async fn replaced(&self, subject: ObservedResource, observation: &CoapObservation) {
+    async fn wait_replaced(&self, subject: ObservedResource, observation: &CoapObservation) {
         let mut changed = self.changed.subscribe();
         loop {
             changed.mark_unchanged();
@@ -230,7 +230,7 @@ impl ObserverSession {
         }
         let settings = device.settings();
         let format = PayloadFormat::over_coap(&settings);
-        let calls = &shared.services.calls;
+        let calls = &shared.services.rpc;
         let (subject, body) = match downlink {
             Downlink::Attributes(update) => {
                 let now_ms = shared.services.clock.now_ms();
@@ -274,7 +274,7 @@ impl ObserverSession {
                     tokio::select! {
                         biased;
                         arrival = arrival => Some(arrival.unwrap_or(CoapDelivery::TimedOut)),
-                        () = self.replaced(subject, &observation) => None,
+                        () = self.wait_replaced(subject, &observation) => None,
                     }
                 };
                 match self.unless_closed(arrived).await? {
@@ -296,7 +296,7 @@ impl ObserverSession {
             }
             CoapDelivery::TimedOut if sleeps => return Ok(NotificationAttempt::Asleep),
             CoapDelivery::Reset | CoapDelivery::TimedOut => {
-                self.forget(shared, |other| other.is_of(&observation));
+                self.end_observations(shared, |other| other.is_of(&observation));
                 if let Downlink::Call(call) = downlink {
                     calls.handle_ack_timeout(call);
                 }
@@ -306,7 +306,7 @@ impl ObserverSession {
     }
 
     /// Asks the peers that observe whether they are there. One that saves power does not hear that.
-    async fn ask(&self, shared: &CoapShared) -> Result<(), CloseReason> {
+    async fn ping_observers(&self, shared: &CoapShared) -> Result<(), CloseReason> {
         if self.listening(shared).await.is_some() {
             return Ok(());
         }
@@ -329,7 +329,7 @@ impl ObserverSession {
             };
             // A ping is answered with a reset.
             if arrival == CoapDelivery::TimedOut {
-                self.forget(shared, |observation| observation.key.peer == peer);
+                self.end_observations(shared, |observation| observation.key.peer == peer);
             } else {
                 self.mark_heard();
                 shared
@@ -350,7 +350,7 @@ impl ObserverSession {
             let ask_at = self.power.last_heard().max(asked) + silence;
             let turn = if Instant::now() >= ask_at {
                 asked = Instant::now();
-                self.ask(shared).await
+                self.ping_observers(shared).await
             } else {
                 match tokio::time::timeout_at(ask_at, self.next()).await {
                     Ok(Ok(downlink)) => self.deliver(shared, downlink).await,

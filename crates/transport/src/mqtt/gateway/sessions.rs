@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::GatewayError;
 use crate::mqtt::connection::MqttShared;
-use crate::mqtt::incoming::PacketHandler;
+use crate::mqtt::packet_handler::PacketHandler;
 
 /// Devices behind one gateway.
 const MAX_DEVICES: usize = 50_000;
@@ -41,16 +41,16 @@ impl PacketHandler {
     /// Whether the device is a gateway, which is looked up when it first matters.
     pub(super) async fn is_gateway(&mut self, shared: &MqttShared) -> Result<bool, GatewayError> {
         let subject = self.device().subject;
-        if self.rare.gateway().is_none_or(|gateway| gateway.is_stale) {
+        if self.cold.gateway().is_none_or(|gateway| gateway.is_stale) {
             let device = shared.services.onboarding.gateways.gateway(subject).await?;
-            let gateway = self.rare.gateway_or_new();
+            let gateway = self.cold.gateway_or_new();
             gateway.device = device;
             gateway.is_stale = false;
             if gateway.device.is_none() {
                 self.end_sub_sessions(shared);
             }
         }
-        let gateway = self.rare.gateway();
+        let gateway = self.cold.gateway();
         Ok(gateway.is_some_and(|gateway| gateway.device.is_some()))
     }
 
@@ -63,7 +63,7 @@ impl PacketHandler {
     ) -> Result<Arc<DeviceHandle>, GatewayError> {
         let services = &shared.services;
         let control = self.guard.control().clone();
-        let Some(gateway) = self.rare.gateway_mut() else {
+        let Some(gateway) = self.cold.gateway_mut() else {
             return Err(GatewayError::UnknownTopic);
         };
         if let Some(session) = gateway.sessions.get(name) {
@@ -107,9 +107,9 @@ impl PacketHandler {
         let former = gateway.names.insert(handle.id, name.clone());
         let former = former.filter(|former| *former != name);
         let guard = services.sessions.open_from(handle.clone(), session, origin);
-        let wants = Subscriptions::ATTRIBUTES.and(Subscriptions::CALLS);
+        let wants = Subscriptions::ATTRIBUTES.and(Subscriptions::RPC);
         services
-            .calls
+            .rpc
             .set_subscriptions(handle.subject, guard.control(), wants);
         services.activity.record_connect(handle.subject);
         let replaced = gateway.sessions.insert(name, guard);
@@ -125,7 +125,7 @@ impl PacketHandler {
     /// Where the gateway says so, whoever is behind it was heard when it was. That is said once a second at most, however
     /// much the gateway sends.
     pub(in crate::mqtt) fn receive_from_sub_devices(&mut self, shared: &MqttShared) {
-        let Some(gateway) = self.rare.gateway_mut() else {
+        let Some(gateway) = self.cold.gateway_mut() else {
             return;
         };
         let now_s = shared.keep_alive.now_s();
@@ -140,8 +140,8 @@ impl PacketHandler {
     }
 
     /// Ends the session of one device behind the gateway that was told to end, unless another one has taken its place.
-    pub(super) fn leave_closed(&mut self, shared: &MqttShared, name: &str) {
-        let gateway = self.rare.gateway();
+    pub(super) fn end_closed_sub_session(&mut self, shared: &MqttShared, name: &str) {
+        let gateway = self.cold.gateway();
         let session = gateway.and_then(|gateway| gateway.sessions.get(name));
         if session.is_some_and(|session| session.control().close_reason().is_some()) {
             self.end_sub_session(shared, name);
@@ -150,7 +150,7 @@ impl PacketHandler {
 
     /// Ends the session of one device behind the gateway.
     pub(super) fn end_sub_session(&mut self, shared: &MqttShared, name: &str) {
-        let Some(gateway) = self.rare.gateway_mut() else {
+        let Some(gateway) = self.cold.gateway_mut() else {
             return;
         };
         if let Some(session) = gateway.sessions.remove(name) {
@@ -164,7 +164,7 @@ impl PacketHandler {
 
     /// Ends the sessions of all devices behind the gateway.
     pub(in crate::mqtt) fn end_sub_sessions(&mut self, shared: &MqttShared) {
-        let Some(gateway) = self.rare.gateway_mut() else {
+        let Some(gateway) = self.cold.gateway_mut() else {
             return;
         };
         gateway.names.clear();

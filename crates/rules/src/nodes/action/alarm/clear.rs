@@ -11,9 +11,9 @@ use serde_json::json;
 use super::{AlarmNodeOutcome, DETAILS_JS, DETAILS_TBEL, notify_alarm, with_details};
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::nodes::pattern::TextTemplate;
+use crate::node_types::{ComponentType, NodeType};
 use crate::nodes::script;
-use crate::registry::{ComponentType, NodeType};
+use crate::nodes::text_template::TextTemplate;
 
 pub(super) const NODE: NodeType = NodeType {
     description: "Clears an alarm.",

@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use super::{AlarmNodeOutcome, DETAILS_JS, DETAILS_TBEL, notify_alarm, with_details};
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
+use crate::node_types::{ComponentType, NodeType};
 use crate::nodes::action::derived;
-use crate::nodes::pattern::TextTemplate;
 use crate::nodes::script;
-use crate::registry::{ComponentType, NodeType};
+use crate::nodes::text_template::TextTemplate;
 use crate::services::NodeServices;
 
 pub(super) const NODE: NodeType = NodeType {

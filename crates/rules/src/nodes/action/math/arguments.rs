@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::message::RuleMessage;
 use crate::node::{NodeConfigError, NodeError};
-use crate::nodes::pattern::TextTemplate;
+use crate::nodes::text_template::TextTemplate;
 use crate::services::NodeServices;
 
 /// Where a value comes from, or a result goes.

@@ -12,12 +12,12 @@ use serde_json::{Map, Value, json};
 
 use super::super::processing::{self, ATTRIBUTES, ActionSelector, ProcessingSettings};
 use super::super::{body, derived};
-use crate::feed::{UpdatedValues, ValueUpdate};
 use crate::message::{MessageBody, RuleMessage};
 use crate::node::{
     AttributeValues, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
 };
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
+use crate::value_update::{UpdatedValues, ValueUpdate};
 
 pub(super) const NODE: NodeType = NodeType {
     description: "Saves attribute data with a configurable scope and according to configured processing strategies.",
@@ -149,7 +149,10 @@ impl Node for MsgAttributesNode {
         let [stored, shown, fields] = actions;
         let save = AttributeSave {
             scope,
-            parts: AttributeSaveStrategy { stored, shown },
+            strategy: AttributeSaveStrategy {
+                stored,
+                published: shown,
+            },
             fields,
             notifies: self.notifies && scope != AttributeScope::Client,
             tells_device: self.tells_device || requests_notification(&msg),
@@ -201,7 +204,7 @@ fn changed_values(values: &Bytes, stored: &[Attribute]) -> Option<Bytes> {
 #[derive(Clone, Copy)]
 struct AttributeSave {
     scope: AttributeScope,
-    parts: AttributeSaveStrategy,
+    strategy: AttributeSaveStrategy,
     fields: bool,
     notifies: bool,
     tells_device: bool,
@@ -210,17 +213,17 @@ struct AttributeSave {
 impl AttributeSave {
     fn carry_out(self, ctx: &mut NodeContext<'_>, msg: RuleMessage, values: Bytes) -> NodeResult {
         let (subject, scope) = (msg.subject(), self.scope);
-        if self.parts.stored || self.parts.shown {
+        if self.strategy.stored || self.strategy.published {
             let saved = AttributeValues {
                 subject,
                 scope,
                 ts: ctx.now_ms,
-                parts: self.parts,
+                strategy: self.strategy,
                 values: values.clone(),
             };
             ctx.save_attributes(&msg, saved);
         }
-        if self.parts.stored && self.tells_device {
+        if self.strategy.stored && self.tells_device {
             ctx.notify_device(subject, scope, values.clone());
         }
         if self.fields {
@@ -230,7 +233,7 @@ impl AttributeSave {
             };
             ctx.notify_fields(ValueUpdate {
                 subject,
-                what,
+                values: what,
                 msg: &msg,
             });
         }

@@ -10,11 +10,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::attributes::{configured_scope, push_notification, scope_of};
-use crate::feed::{UpdatedValues, ValueUpdate};
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::nodes::pattern::TextTemplate;
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
+use crate::nodes::text_template::TextTemplate;
+use crate::value_update::{UpdatedValues, ValueUpdate};
 
 pub(super) const NODE: NodeType = NodeType {
     description: "Deletes attributes of the message originator.",
@@ -113,7 +113,7 @@ fn notify_deletion(
     let what = UpdatedValues::AttributesDeleted { scope, keys };
     ctx.notify_fields(ValueUpdate {
         subject: msg.subject(),
-        what,
+        values: what,
         msg: &msg,
     });
     if !notifies {

@@ -6,10 +6,10 @@ use fieldline_model::message::MsgType;
 use fieldline_model::timeseries::AttributeScope;
 
 use super::super::body;
-use crate::feed::{UpdatedValues, ValueUpdate};
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
+use crate::value_update::{UpdatedValues, ValueUpdate};
 
 pub(super) const NODE: NodeType = NodeType {
     description: "Pushes incoming messages to calculated fields and alarm rules.",
@@ -46,7 +46,7 @@ fn notify_telemetry(ctx: &mut NodeContext<'_>, msg: &RuleMessage) -> Result<(), 
         let what = UpdatedValues::Telemetry { ts: *ts, values };
         ctx.notify_fields(ValueUpdate {
             subject: msg.subject(),
-            what,
+            values: what,
             msg,
         });
     }
@@ -69,7 +69,7 @@ fn notify_attributes(ctx: &mut NodeContext<'_>, msg: &RuleMessage) -> Result<(),
     };
     ctx.notify_fields(ValueUpdate {
         subject: msg.subject(),
-        what,
+        values: what,
         msg,
     });
     Ok(())

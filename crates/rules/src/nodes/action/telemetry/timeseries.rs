@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use super::super::body;
 use super::super::processing::{self, ActionSelector, ProcessingSettings, TIMESERIES};
-use crate::feed::{UpdatedValues, ValueUpdate};
 use crate::message::{MessageMetadata, RuleMessage};
 use crate::node::{
     Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult, TelemetryValues,
 };
-use crate::registry::{ComponentType, NodeType};
+use crate::node_types::{ComponentType, NodeType};
+use crate::value_update::{UpdatedValues, ValueUpdate};
 
 pub(super) const NODE: NodeType = NodeType {
     description: "Saves time series data with a configurable TTL and according to configured processing strategies.",
@@ -97,7 +97,7 @@ impl Node for MsgTimeseriesNode {
         let parts = TelemetrySaveStrategy {
             history,
             latest,
-            shown,
+            published: shown,
         };
         if parts.is_nothing() && !fields {
             return NodeResult::success(msg);
@@ -124,7 +124,7 @@ impl Node for MsgTimeseriesNode {
                     subject,
                     ts: *ts,
                     ttl_seconds,
-                    parts,
+                    strategy: parts,
                     values: values.clone(),
                 };
                 ctx.save_telemetry(&msg, row);
@@ -133,7 +133,7 @@ impl Node for MsgTimeseriesNode {
                 let what = UpdatedValues::Telemetry { ts: *ts, values };
                 ctx.notify_fields(ValueUpdate {
                     subject,
-                    what,
+                    values: what,
                     msg: &msg,
                 });
             }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fieldline_testkit::stand_ins::azure::{self, FakeIotHub};
-use fieldline_testkit::stand_ins::{aws, google};
+use fieldline_testkit::fakes::azure::{self, FakeIotHub};
+use fieldline_testkit::fakes::{aws, google};
 use futures::future::join_all;
 use tokio::time::timeout;
 

@@ -368,7 +368,7 @@ fn external() -> Vec<Row> {
     let key = json!({"accessKeyId": "a", "secretAccessKey": "s"});
     let lambda = json!({"accessKey": "a", "secretKey": "s", "functionName": "f"});
     let azure = json!({"clientId": "d", "credentials": {"type": "sas", "sasKey": "a2V5"}});
-    let file = fieldline_testkit::stand_ins::google::key_file("http://localhost");
+    let file = fieldline_testkit::fakes::google::key_file("http://localhost");
     vec![
         row("rest.TbRestApiCallNode", SUCCESS, "requestMethod", json!("FETCH"))
             .wrong(

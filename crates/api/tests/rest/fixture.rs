@@ -1,0 +1,376 @@
+//! The demo installation and a second tenant, and people who send requests.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::ConnectInfo;
+use axum::http::{Request, StatusCode, header};
+use fieldline_api::{ApiDependencies, Options, TokenKey};
+use fieldline_core::ports::{
+    MailMessage, MailSender, NoRecordQueue, NoSystemInfo, RuleEngine, SmsSender, StoreResult,
+};
+use fieldline_core::rest_api_requests::{RestApiRequests, RestRequestLimits};
+use fieldline_core::rpc::DeviceRpcService;
+use fieldline_core::services::{DeviceOnboarding, HousekeeperService, ServiceContext, TenantTransfer};
+use fieldline_core::sessions::SessionRegistry;
+use fieldline_core::set_aside::SetAsideService;
+use fieldline_core::usage::UsageStore;
+use fieldline_model::TenantId;
+use fieldline_model::message::QueueMessage;
+use fieldline_testkit::clock::ManualClock;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tower::ServiceExt as _;
+
+use crate::nodes::{EchoScriptTester, FewNodes};
+use crate::stores::FixtureStores;
+
+/// The time at which every test begins.
+pub(crate) const NOW: i64 = 1_760_000_000_000;
+
+/// See the module.
+pub(crate) struct RestFixture {
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) router: Router,
+    pub(crate) context: ServiceContext,
+    pub(crate) tenant_transfer: Arc<TenantTransfer>,
+    housekeeper: Arc<HousekeeperService>,
+    /// How much tenants use.
+    pub(crate) usage: Arc<UsageStore>,
+    /// What the rule engine was told.
+    pub(crate) rule_engine: Arc<FakeRuleEngine>,
+    /// Clients that wait for rule chains.
+    pub(crate) rest_requests: Arc<RestApiRequests>,
+    /// What was mailed to people.
+    pub(crate) mails: Arc<FakeMailSender>,
+    /// What was sent to phones.
+    pub(crate) phones: Arc<FakeSmsSender>,
+    start: Box<dyn Fn() -> Router + Send + Sync>,
+    _dir: TempDir,
+}
+
+/// A rule engine that keeps what it is told.
+#[derive(Default)]
+pub(crate) struct FakeRuleEngine(Mutex<Vec<(TenantId, QueueMessage)>>);
+
+impl FakeRuleEngine {
+    /// What it was told since it was last asked.
+    pub(crate) fn take(&self) -> Vec<QueueMessage> {
+        let heard = std::mem::take(&mut *self.0.lock().unwrap());
+        heard.into_iter().map(|(_, message)| message).collect()
+    }
+
+    /// The same, as names of types.
+    pub(crate) fn types(&self) -> Vec<String> {
+        let heard = self.take();
+        heard.iter().map(|message| message.msg_type.to_string()).collect()
+    }
+}
+
+#[async_trait]
+impl RuleEngine for FakeRuleEngine {
+    async fn push(&self, tenant: TenantId, message: QueueMessage) -> StoreResult<()> {
+        self.0.lock().unwrap().push((tenant, message));
+        Ok(())
+    }
+}
+
+/// A mail server that keeps what it is sent, unless its settings name another host than `mail.example.org`.
+#[derive(Default)]
+pub(crate) struct FakeMailSender(Mutex<Vec<MailMessage>>);
+
+impl FakeMailSender {
+    /// The next mail, which may be on its way still.
+    pub(crate) async fn next(&self) -> MailMessage {
+        for _ in 0..1_000 {
+            if let Some(mail) = self.take().pop() {
+                return mail;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        panic!("no mail has come");
+    }
+
+    /// What has come since it was last asked.
+    pub(crate) fn take(&self) -> Vec<MailMessage> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+#[async_trait]
+impl MailSender for FakeMailSender {
+    async fn send(&self, server: &Value, mail: &MailMessage) -> Result<(), String> {
+        if server["smtpHost"] != "mail.example.org" {
+            return Err(format!("no such host: {}", server["smtpHost"]));
+        }
+        self.0.lock().unwrap().push(mail.clone());
+        Ok(())
+    }
+
+    fn consent_url(&self, server: &Value, state: &str) -> Result<String, String> {
+        let base = server["authUri"].as_str().ok_or("authUri: must not be empty")?;
+        Ok(format!("{base}?state={state}"))
+    }
+
+    async fn exchange_code(&self, server: &Value, code: &str) -> Result<String, String> {
+        match code {
+            "good" => Ok(format!("token of {}", server["clientSecret"])),
+            _ => Err("invalid_grant".to_owned()),
+        }
+    }
+}
+
+/// A provider of text messages that keeps them, for those who know its password.
+#[derive(Default)]
+pub(crate) struct FakeSmsSender(Mutex<Vec<(String, String)>>);
+
+impl FakeSmsSender {
+    /// What has come since it was last asked: number and text.
+    pub(crate) fn take(&self) -> Vec<(String, String)> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+#[async_trait]
+impl SmsSender for FakeSmsSender {
+    fn check(&self, provider: &Value) -> Result<(), String> {
+        match provider["password"].as_str() {
+            Some(_) => Ok(()),
+            None => Err("password: must not be empty".to_owned()),
+        }
+    }
+
+    async fn send(&self, provider: &Value, number: &str, message: &str) -> Result<(), String> {
+        self.check(provider)?;
+        if provider["password"] != "very secret" {
+            return Err("wrong password".to_owned());
+        }
+        let sent = (number.to_owned(), message.to_owned());
+        self.0.lock().unwrap().push(sent);
+        Ok(())
+    }
+}
+
+/// Somebody who sends requests, with or without a token.
+pub(crate) struct FixtureClient<'a> {
+    router: &'a Router,
+    pub(crate) token: String,
+}
+
+impl RestFixture {
+    /// The demo.
+    pub(crate) async fn demo() -> Self {
+        Self::with(Options::default()).await
+    }
+
+    /// What deleted entities have left is taken away, which the server does in the background.
+    pub(crate) async fn run_housekeeper(&self) {
+        self.housekeeper.catch_up().await;
+    }
+
+    /// The demo with other settings.
+    pub(crate) async fn with(options: Options) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = ManualClock::at(NOW);
+        let FixtureStores {
+            series,
+            live,
+            queries,
+            context,
+        } = FixtureStores::open(dir.path(), clock.clone(), Arc::new(FewNodes::new()), 64 << 20).await;
+        let (entities, events) = (context.stores.clone(), context.events.clone());
+        let heard = Arc::new(FakeRuleEngine::default());
+        let mails = Arc::new(FakeMailSender::default());
+        let phones = Arc::new(FakeSmsSender::default());
+        let usage = UsageStore::new(entities.clone(), series, clock.clone());
+        events.listen(usage.clone());
+        let rest_calls = RestApiRequests::new("test", RestRequestLimits::default());
+        let calls = DeviceRpcService::new(SessionRegistry::new(1), entities.rpcs.clone(), clock.clone());
+        let moves = TenantTransfer::new(context.clone(), live.clone());
+        let leftovers = HousekeeperService::new(context.clone(), live.clone());
+        let set_aside = SetAsideService::new(
+            entities.set_aside.clone(),
+            Arc::new(NoRecordQueue),
+            clock.clone(),
+            &Default::default(),
+        );
+        let deps = ApiDependencies {
+            set_aside,
+            usage: usage.clone(),
+            entities,
+            series: live.clone(),
+            attributes: live.clone(),
+            observed_store: live,
+            queries,
+            events,
+            clock: clock.clone(),
+            token_key: TokenKey::random(),
+            token_settings: None,
+            mailer: mails.clone(),
+            sms: phones.clone(),
+            system_info: Arc::new(NoSystemInfo),
+            rule_engine: heard.clone(),
+            rest_requests: rest_calls.clone(),
+            device_link: Arc::new(fieldline_core::downlink::NoDeviceLink),
+            rpc: calls,
+            onboarding: DeviceOnboarding::new(context.clone()),
+            tenant_transfer: moves.clone(),
+            rule_nodes: Arc::new(FewNodes::new()),
+            scripts: Arc::new(EchoScriptTester),
+            rule_usage: Arc::new(fieldline_core::ports::NoRuleUsage),
+            replays: Arc::new(fieldline_core::ports::NoRuleReplay),
+            reprocess: Arc::new(crate::calculated_fields::FakeReprocessing::default()),
+        };
+        let start = move || fieldline_api::router(deps.clone(), options.clone());
+        Self {
+            router: start(),
+            start: Box::new(start),
+            clock,
+            context,
+            tenant_transfer: moves,
+            housekeeper: leftovers,
+            usage,
+            rule_engine: heard,
+            rest_requests: rest_calls,
+            mails,
+            phones,
+            _dir: dir,
+        }
+    }
+
+    /// Forgets what the API has in memory alone.
+    pub(crate) fn restart(&mut self) {
+        self.router = (self.start)();
+    }
+
+    /// Somebody without a token.
+    pub(crate) fn nobody(&self) -> FixtureClient<'_> {
+        FixtureClient {
+            router: &self.router,
+            token: String::new(),
+        }
+    }
+
+    /// Somebody with that token.
+    pub(crate) fn with_token(&self, token: &str) -> FixtureClient<'_> {
+        FixtureClient {
+            router: &self.router,
+            token: token.to_owned(),
+        }
+    }
+
+    /// Somebody who logs in.
+    pub(crate) async fn log_in(&self, username: &str, password: &str) -> FixtureClient<'_> {
+        let body = json!({ "username": username, "password": password });
+        let pair = self.nobody().post("/api/auth/login", &body).await;
+        self.with_token(pair["token"].as_str().unwrap())
+    }
+
+    pub(crate) async fn sysadmin(&self) -> FixtureClient<'_> {
+        self.log_in("sysadmin@thingsboard.org", "sysadmin").await
+    }
+
+    pub(crate) async fn admin(&self) -> FixtureClient<'_> {
+        self.log_in("tenant@thingsboard.org", "tenant").await
+    }
+
+    /// A user of Customer A.
+    pub(crate) async fn customer_user(&self) -> FixtureClient<'_> {
+        self.log_in("customer@thingsboard.org", "customer").await
+    }
+
+    /// The administrator of a second tenant, created here.
+    pub(crate) async fn stranger(&self) -> FixtureClient<'_> {
+        let sysadmin = self.sysadmin().await;
+        let tenant = sysadmin.post("/api/tenant", &json!({ "title": "Other" })).await;
+        let user = json!({
+            "email": "stranger@example.org",
+            "authority": "TENANT_ADMIN",
+            "tenantId": tenant["id"],
+        });
+        let user = sysadmin.post("/api/user", &user).await;
+        let link = sysadmin
+            .text(&format!("/api/user/{}/activationLink", id(&user)))
+            .await;
+        let token = link.split("activateToken=").nth(1).unwrap();
+        let activation = json!({ "activateToken": token, "password": "stranger" });
+        let pair = self.nobody().post("/api/noauth/activate", &activation).await;
+        self.with_token(pair["token"].as_str().unwrap())
+    }
+}
+
+/// The bare id of an entity.
+pub(crate) fn id(entity: &Value) -> &str {
+    entity["id"]["id"].as_str().unwrap()
+}
+
+impl FixtureClient<'_> {
+    /// Sends any request.
+    pub(crate) async fn send(&self, method: &str, path: &str, body: impl Into<Body>) -> (StatusCode, String) {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, "iot.example.org")
+            .header(header::CONTENT_TYPE, "application/json")
+            .extension(ConnectInfo(SocketAddr::from(([192, 0, 2, 1], 4711))));
+        if !self.token.is_empty() {
+            request = request.header("X-Authorization", format!("Bearer {}", self.token));
+        }
+        let request = request.body(body.into()).unwrap();
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let status = response.status();
+        let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        (status, String::from_utf8(bytes.to_vec()).unwrap())
+    }
+
+    async fn succeed(&self, method: &str, path: &str, body: String) -> String {
+        let (status, text) = self.send(method, path, body).await;
+        assert_eq!(status, StatusCode::OK, "{method} {path}: {text}");
+        text
+    }
+
+    pub(crate) async fn text(&self, path: &str) -> String {
+        self.succeed("GET", path, String::new()).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        serde_json::from_str(&self.text(path).await).unwrap()
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Value {
+        let text = self.succeed("POST", path, body.to_string()).await;
+        serde_json::from_str(&text).unwrap_or(Value::Null)
+    }
+
+    pub(crate) async fn delete(&self, path: &str) {
+        self.succeed("DELETE", path, String::new()).await;
+    }
+
+    /// Sends a request that is refused, and checks the error body: status, code, message.
+    pub(crate) async fn refused(&self, method: &str, path: &str, body: &Value) -> (u16, u64, String) {
+        let body = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        let (status, text) = self.send(method, path, body).await;
+        assert!(!status.is_success(), "{method} {path}: {text}");
+        let error: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{method} {path}: {text}"));
+        assert_eq!(error["status"], status.as_u16());
+        assert!(error["timestamp"].is_i64());
+        (
+            status.as_u16(),
+            error["errorCode"].as_u64().unwrap(),
+            error["message"].as_str().unwrap().to_owned(),
+        )
+    }
+}
+
+/// An expected refusal.
+pub(crate) fn no(status: u16, code: u64, message: &str) -> (u16, u64, String) {
+    (status, code, message.to_owned())
+}

@@ -1,0 +1,506 @@
+//! What the process has in hand, so that the next one knows what this one died of.
+//!
+//! Each worker notes the pack that it begins, and each load what is compiled, where the note outlives the process. What is
+//! found there at a start was in hand when the process before died: it is suspected. Records of a suspected pack are taken
+//! one by one, and those of one worker at a time; a record that was alone in hand when the process died is tried once
+//! more, with nothing else going on. If that is another death, it is set aside. Something that is loaded is told apart in
+//! the same way, and is then left out until somebody has saved it anew.
+//!
+//! A single death proves nothing: an operator's `kill -9` and the kernel's, for want of memory, look the same.
+
+mod kept;
+mod suspects;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use fieldline_model::TenantId;
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::{
+    Mutex as Turn, OwnedMutexGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, oneshot,
+};
+use tracing::{error, info, warn};
+use uuid::Uuid;
+
+pub use self::kept::{InFlightKept, KeptNote, KeptProof, KeptTurn};
+pub(crate) use self::suspects::RecordTreatment;
+pub use self::suspects::{CrashCount, CrashSuspects};
+use crate::logging::LogGate;
+use crate::ports::{InFlightNotes, Offset, Partition};
+
+/// How long a record that is to be alone waits for what is in hand, and how long others wait for it.
+const EXCLUSIVE_TIMEOUT: Duration = Duration::from_secs(2);
+/// For how long the process has to live with what was suspected.
+const SUSPICION_TIME: Duration = Duration::from_secs(60);
+static NOTE_GATE: LogGate = LogGate::new(1);
+
+/// How a pack was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BatchIsolation {
+    /// While other packs may be in hand.
+    Usual,
+    /// A suspected record, while no other suspected one is in hand.
+    Apart,
+    /// A suspected record, while no other pack is in hand.
+    Exclusively,
+}
+
+/// Records that a worker works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InFlightBatch {
+    /// Their partition.
+    pub partition: Partition,
+    /// Position of the first one.
+    pub first: Offset,
+    /// Position behind the last one.
+    pub next: Offset,
+    /// What else may have been in hand.
+    pub isolation: BatchIsolation,
+}
+
+impl InFlightBatch {
+    pub(crate) const fn is_single(&self) -> bool {
+        self.next.0 == self.first.0 + 1
+    }
+}
+
+/// Something of a tenant's that is compiled or started, as a rule chain or a calculated field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoadInHand {
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// Its id.
+    pub id: Uuid,
+    /// Its version: once it is saved, it is something else.
+    pub version: i64,
+}
+
+/// What was in hand at one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InFlightWork {
+    /// Records.
+    Pack(InFlightBatch),
+    /// Something that was loaded.
+    Load(LoadInHand),
+    /// Something that was kept, whether it was worked on or waited.
+    Kept(InFlightKept),
+}
+
+impl InFlightWork {
+    fn pack(&self) -> Option<InFlightBatch> {
+        match self {
+            Self::Pack(pack) => Some(*pack),
+            Self::Load(_) | Self::Kept(_) => None,
+        }
+    }
+
+    fn load(&self) -> Option<LoadInHand> {
+        match self {
+            Self::Load(load) => Some(*load),
+            Self::Pack(_) | Self::Kept(_) => None,
+        }
+    }
+
+    fn kept(&self) -> Option<InFlightKept> {
+        match self {
+            Self::Kept(kept) => Some(*kept),
+            Self::Pack(_) | Self::Load(_) => None,
+        }
+    }
+}
+
+/// See the module.
+pub struct InFlightTracker {
+    /// `None` where nothing is noted.
+    notes: Option<Arc<dyn InFlightNotes>>,
+    suspects: Mutex<CrashSuspects>,
+    has_records: AtomicBool,
+    has_loads: AtomicBool,
+    has_kept: AtomicBool,
+    /// Whether something that was kept and is suspected has waited for its turn lately.
+    has_kept_waiting: AtomicBool,
+    has_ended: AtomicBool,
+    slots: Mutex<NoteSlots>,
+    /// Held in common by whoever has a pack in hand while something is suspected, and alone by who must be alone.
+    gate: Arc<RwLock<()>>,
+    /// Whose suspected record it is.
+    suspect_lock: Arc<Turn<()>>,
+    /// Whose suspected load it is.
+    load_lock: Arc<Turn<()>>,
+    /// Whose suspected message that was kept it is.
+    kept_lock: Arc<Turn<()>>,
+    /// Where others are let in again in time, whatever the thread of the one that is alone does.
+    runtime: Option<Handle>,
+}
+
+/// Places for notes, reused.
+#[derive(Default)]
+struct NoteSlots {
+    free: Vec<usize>,
+    used: usize,
+}
+
+impl InFlightTracker {
+    /// Nothing is noted and nothing suspected.
+    pub fn nowhere() -> Arc<Self> {
+        Self::of(None, CrashSuspects::default(), None)
+    }
+
+    /// Suspects what the process before had in hand when it died, and begins the notes of this one. Where they cannot be
+    /// written, as on a full disk, it does without them. To be called on the runtime that lives as long as the program.
+    pub fn start(notes: Arc<dyn InFlightNotes>) -> Arc<Self> {
+        let mut left = notes.previous_run();
+        if !left.in_flight.is_empty() {
+            warn!(in_hand = ?left.in_flight, "the process before has died, what it had in hand is taken up one by one");
+        }
+        left.suspects.count(&left.in_flight);
+        let begun = notes.save(&left.suspects).and_then(|()| notes.begin());
+        let notes = match begun {
+            Ok(()) => Some(notes),
+            Err(error) => {
+                warn!(%error, "what is in hand is not noted, and not known if the process dies");
+                None
+            }
+        };
+        let in_hand = Self::of(notes, left.suspects, Handle::try_current().ok());
+        in_hand.acquit_kept_in_time();
+        in_hand
+    }
+
+    fn of(
+        notes: Option<Arc<dyn InFlightNotes>>,
+        suspects: CrashSuspects,
+        runtime: Option<Handle>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            notes,
+            has_records: suspects.has_records().into(),
+            has_loads: suspects.has_loads().into(),
+            has_kept: (!suspects.kept.is_empty()).into(),
+            has_kept_waiting: false.into(),
+            has_ended: false.into(),
+            suspects: Mutex::new(suspects),
+            slots: Mutex::default(),
+            gate: Arc::default(),
+            suspect_lock: Arc::default(),
+            load_lock: Arc::default(),
+            kept_lock: Arc::default(),
+            runtime,
+        })
+    }
+
+    /// A place for the notes of one worker. It is empty once that has dropped it, unless by a panic.
+    pub(crate) fn slot(self: &Arc<Self>) -> NoteSlot {
+        let mut slots = self.slots.lock();
+        let index = slots.free.pop().unwrap_or_else(|| {
+            slots.used += 1;
+            slots.used - 1
+        });
+        NoteSlot {
+            tracker: self.clone(),
+            index,
+            is_noted: false,
+        }
+    }
+
+    /// The program stops as it was told to: what is still in hand then is not what it dies of.
+    pub(crate) fn end(&self) {
+        let Some(notes) = &self.notes else { return };
+        let slots = self.slots.lock();
+        self.has_ended.store(true, Ordering::Release);
+        for slot in 0..slots.used {
+            if let Err(error) = notes.note(slot, None) {
+                warn!(%error, "cannot note that nothing is in hand");
+            }
+        }
+    }
+
+    /// Whether any record is suspected: if none is, none will be.
+    pub(crate) fn suspects_records(&self) -> bool {
+        self.has_records.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn treatment(
+        &self,
+        partition: Partition,
+        at: Offset,
+        next: Offset,
+    ) -> (RecordTreatment, Offset) {
+        self.suspects.lock().treatment(partition, at, next)
+    }
+
+    /// Waits for the turn of a pack.
+    pub(crate) async fn acquire(&self, treatment: RecordTreatment) -> BatchPermit {
+        if !self.suspects_records() {
+            return BatchPermit::free();
+        }
+        match treatment {
+            RecordTreatment::Usual => BatchPermit {
+                isolation: BatchIsolation::Usual,
+                _suspect: None,
+                _gate: Some(GateGuard::Shared(self.gate.clone().read_owned().await)),
+            },
+            RecordTreatment::Apart | RecordTreatment::SetAside(_) => BatchPermit {
+                isolation: BatchIsolation::Apart,
+                _suspect: Some(self.suspect_lock.clone().lock_owned().await),
+                _gate: Some(GateGuard::Shared(self.gate.clone().read_owned().await)),
+            },
+            RecordTreatment::Exclusively => self.acquire_exclusive().await,
+        }
+    }
+
+    async fn acquire_exclusive(&self) -> BatchPermit {
+        let suspect = self.suspect_lock.clone().lock_owned().await;
+        let alone = tokio::time::timeout(EXCLUSIVE_TIMEOUT, self.gate.clone().write_owned()).await;
+        let (taken, gate) = match alone {
+            Ok(gate) => (BatchIsolation::Exclusively, self.hold(gate)),
+            // Something takes longer than others can be made to wait.
+            Err(_) => {
+                let gate = self.gate.clone().read_owned().await;
+                (BatchIsolation::Apart, GateGuard::Shared(gate))
+            }
+        };
+        BatchPermit {
+            isolation: taken,
+            _suspect: Some(suspect),
+            _gate: Some(gate),
+        }
+    }
+
+    /// Keeps others out until the turn ends, but not for ever.
+    fn hold(&self, gate: OwnedRwLockWriteGuard<()>) -> GateGuard {
+        match self.lend(gate, EXCLUSIVE_TIMEOUT) {
+            LentGuard::Back(gate) => GateGuard::Alone(gate),
+            LentGuard::Until(end) => GateGuard::Lent(end),
+        }
+    }
+
+    /// Holds something for at most a time, or until the sender that it returns is dropped.
+    fn lend<T: Send + 'static>(&self, held: T, patience: Duration) -> LentGuard<T> {
+        let Some(runtime) = &self.runtime else {
+            return LentGuard::Back(held);
+        };
+        let (end, ended) = oneshot::channel::<()>();
+        runtime.spawn(async move {
+            let _ = tokio::time::timeout(patience, ended).await;
+            drop(held);
+        });
+        LentGuard::Until(end)
+    }
+
+    /// Everything of a partition before a position is stored durably.
+    pub(crate) fn clear_before(&self, partition: Partition, position: Offset) {
+        if !self.suspects_records() {
+            return;
+        }
+        let (was_feared, is_over) = {
+            let mut suspects = self.suspects.lock();
+            let was_feared = suspects.clear_before(partition, position);
+            (was_feared, !suspects.has_records())
+        };
+        // Most that was suspected is forgotten by the next start anyway, which finds it stored.
+        if was_feared || is_over {
+            self.save();
+        }
+        if is_over {
+            info!("all records that were in hand when the process before died are stored or set aside");
+            self.has_records.store(false, Ordering::Release);
+        }
+    }
+
+    /// A partition ends here, and what comes is new.
+    pub(crate) fn truncate_at(&self, partition: Partition, end: Offset) {
+        if !self.suspects_records() {
+            return;
+        }
+        let mut suspects = self.suspects.lock();
+        suspects.cut_off(partition, end);
+        self.has_records.store(suspects.has_records(), Ordering::Release);
+    }
+
+    fn save(&self) {
+        let Some(notes) = &self.notes else { return };
+        let suspects = self.suspects.lock();
+        if let Err(error) = notes.save(&suspects) {
+            warn!(%error, "cannot write down what is suspected");
+        }
+    }
+
+    /// Notes that something is loaded until what this returns is dropped. What is suspected is loaded one after the other.
+    ///
+    /// # Errors
+    /// The process died too often of it: why, for those who can change that.
+    pub async fn begin_load(self: &Arc<Self>, load: LoadInHand) -> Result<LoadNote, Box<str>> {
+        let turn = match self.deaths_of(load) {
+            Some(deaths) if !deaths.is_proof() => Some(self.load_lock.clone().lock_owned().await),
+            _ => None,
+        };
+        let mut note = self.begin_load_now(load)?;
+        note._turn = turn;
+        Ok(note)
+    }
+
+    /// The same without waiting for others.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn begin_load_now(self: &Arc<Self>, load: LoadInHand) -> Result<LoadNote, Box<str>> {
+        let deaths = self.deaths_of(load);
+        if let Some(deaths) = deaths.filter(|deaths| deaths.is_proof()) {
+            error!(tenant = %load.tenant, id = %load.id, version = load.version, deaths = deaths.alone, "the process died of loading this, it is left out until it is saved anew");
+            let why = format!(
+                "the server died {} times while this was loaded: change it and save it anew",
+                deaths.alone
+            );
+            return Err(why.into());
+        }
+        let note = self.note_start(load);
+        Ok(LoadNote {
+            is_suspected: deaths.is_some(),
+            ..note
+        })
+    }
+
+    /// Notes that something is started that was loaded already.
+    pub fn note_start(self: &Arc<Self>, load: LoadInHand) -> LoadNote {
+        let mut slot = self.slot();
+        slot.note(Some(InFlightWork::Load(load)));
+        LoadNote {
+            is_suspected: false,
+            load,
+            slot,
+            _turn: None,
+        }
+    }
+
+    fn deaths_of(&self, load: LoadInHand) -> Option<CrashCount> {
+        if !self.has_loads.load(Ordering::Acquire) {
+            return None;
+        }
+        self.suspects.lock().deaths_of(load)
+    }
+
+    /// Suspects something no longer.
+    pub(crate) fn acquit(&self, load: LoadInHand) {
+        let acquitted = {
+            let mut suspects = self.suspects.lock();
+            let acquitted = suspects.acquit(load);
+            self.has_loads.store(suspects.has_loads(), Ordering::Release);
+            acquitted
+        };
+        if acquitted {
+            self.save();
+        }
+    }
+
+    fn acquit_later(self: &Arc<Self>, load: LoadInHand) {
+        self.after(SUSPICION_TIME, move |in_hand| in_hand.acquit(load));
+    }
+
+    /// Does something once the process has lived for some time.
+    fn after(self: &Arc<Self>, time: Duration, act: impl FnOnce(&Arc<Self>) + Send + 'static) {
+        let in_hand = Arc::downgrade(self);
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(async move {
+                tokio::time::sleep(time).await;
+                if let Some(in_hand) = in_hand.upgrade() {
+                    act(&in_hand);
+                }
+            });
+        }
+    }
+}
+
+impl fmt::Debug for InFlightTracker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InFlightTracker").finish_non_exhaustive()
+    }
+}
+
+/// The turn of a pack; it ends when this is dropped.
+pub(crate) struct BatchPermit {
+    pub(crate) isolation: BatchIsolation,
+    _suspect: Option<OwnedMutexGuard<()>>,
+    _gate: Option<GateGuard>,
+}
+
+impl BatchPermit {
+    const fn free() -> Self {
+        Self {
+            isolation: BatchIsolation::Usual,
+            _suspect: None,
+            _gate: None,
+        }
+    }
+}
+
+/// Something that is held for a while.
+enum LentGuard<T> {
+    /// Until this is dropped, or the time is up.
+    Until(oneshot::Sender<()>),
+    /// Nobody could hold it.
+    Back(T),
+}
+
+#[expect(dead_code, reason = "held until they are dropped")]
+enum GateGuard {
+    Shared(OwnedRwLockReadGuard<()>),
+    Alone(OwnedRwLockWriteGuard<()>),
+    Lent(oneshot::Sender<()>),
+}
+
+/// A place for notes.
+pub(crate) struct NoteSlot {
+    tracker: Arc<InFlightTracker>,
+    index: usize,
+    is_noted: bool,
+}
+
+impl NoteSlot {
+    /// Notes what is in hand from now on. A note that cannot be written is missed at most by who looks for a culprit.
+    pub(crate) fn note(&mut self, hand: Option<InFlightWork>) {
+        self.is_noted = hand.is_some();
+        let Some(notes) = &self.tracker.notes else { return };
+        if self.tracker.has_ended.load(Ordering::Acquire) {
+            return;
+        }
+        if let Err(error) = notes.note(self.index, hand)
+            && let Some(suppressed) = NOTE_GATE.open()
+        {
+            warn!(%error, suppressed, "cannot note what is in hand");
+        }
+    }
+}
+
+impl Drop for NoteSlot {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // The next start shall know what it was. The place is not given to anybody else.
+            return;
+        }
+        if self.is_noted {
+            self.note(None);
+        }
+        self.tracker.slots.lock().free.push(self.index);
+    }
+}
+
+/// Something is being loaded; noted until this is dropped.
+pub struct LoadNote {
+    load: LoadInHand,
+    is_suspected: bool,
+    slot: NoteSlot,
+    _turn: Option<OwnedMutexGuard<()>>,
+}
+
+impl LoadNote {
+    /// It was loaded. If nobody dies of what it does first, it is suspected no longer.
+    pub fn finish(self) {
+        if self.is_suspected {
+            self.slot.tracker.acquit_later(self.load);
+        }
+    }
+}

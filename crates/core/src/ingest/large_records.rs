@@ -1,0 +1,197 @@
+//! Large records that are on their way to the stores. What a device sends is acknowledged once the journal has it; of large
+//! records a second holds more than the stores take in one, and whatever comes behind them in a partition waits. So a tenant
+//! may have only so many bytes of them between journal and stores; more wait at their devices, and nothing is refused.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use fieldline_model::TenantId;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::memory_pool::{MemoryPool, MemoryShare};
+use crate::options::ByteSize;
+use crate::ports::{AppendError, Offset, Partition};
+
+/// Records from this size on are large, bytes.
+const LARGE: usize = 128 << 10;
+/// Bytes of them that all tenants may have under way; one that is alone has three eighths. The stores take that in about a
+/// second.
+const PENDING_LIMIT: ByteSize = ByteSize::mib(64);
+/// An append counts at most so much of it.
+const MAX_APPEND_BYTES: usize = 16 << 20;
+/// For how long a device waits: a partition may stand still.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// See the module.
+pub(super) struct LargeRecordLimiter {
+    pool: Arc<MemoryPool>,
+    pending: Mutex<HashMap<Partition, VecDeque<PendingLargeRecord>>>,
+    count: AtomicUsize,
+}
+
+struct PendingLargeRecord {
+    /// The record is at this position, or behind it.
+    at: Offset,
+    since: Instant,
+    _share: MemoryShare,
+}
+
+/// A place for large records, if they need one and there was one.
+pub type LargeRecordPermit = Option<MemoryShare>;
+
+impl LargeRecordLimiter {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            pool: MemoryPool::new("ingest.large-records", PENDING_LIMIT),
+            pending: Mutex::default(),
+            count: AtomicUsize::new(0),
+        })
+    }
+
+    /// A place for records of so many bytes; `None` where they need none.
+    ///
+    /// # Errors
+    /// [`AppendError::Busy`]: the tenant has too much under way.
+    pub(super) fn try_acquire(
+        &self,
+        tenant: TenantId,
+        bytes: usize,
+    ) -> Result<LargeRecordPermit, AppendError> {
+        if bytes < LARGE {
+            return Ok(None);
+        }
+        self.forget_old();
+        let share = self.pool.try_take(tenant, bytes.min(MAX_APPEND_BYTES));
+        share.map(Some).map_err(|_| AppendError::Busy)
+    }
+
+    /// The same, waiting for what is under way, but not for ever: who has waited long enough goes on without a place.
+    pub(super) async fn acquire(&self, tenant: TenantId, bytes: usize) -> LargeRecordPermit {
+        if bytes < LARGE {
+            return None;
+        }
+        self.forget_old();
+        let entered = self
+            .pool
+            .take_within(tenant, bytes.min(MAX_APPEND_BYTES), WAIT_TIMEOUT)
+            .await;
+        entered.ok()
+    }
+
+    /// Records were appended to a partition of which this was the durable end.
+    pub(super) fn track_append(&self, partition: Partition, end: Offset, place: &mut LargeRecordPermit) {
+        let Some(share) = place.take() else { return };
+        let mut under_way = self.pending.lock();
+        let queue = under_way.entry(partition).or_default();
+        // Those that are appended and not durable yet come before.
+        let behind = queue.back().map_or(0, |last| last.at.0 + 1);
+        queue.push_back(PendingLargeRecord {
+            at: Offset(end.0.max(behind)),
+            since: Instant::now(),
+            _share: share,
+        });
+        self.count.fetch_add(1, Ordering::Release);
+    }
+
+    /// Everything of a partition before a position is in the stores.
+    pub(super) fn release_stored(&self, partition: Partition, position: Offset) {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let mut under_way = self.pending.lock();
+        let Some(queue) = under_way.get_mut(&partition) else {
+            return;
+        };
+        let passed = queue.partition_point(|large| large.at < position);
+        queue.drain(..passed);
+        if queue.is_empty() {
+            under_way.remove(&partition);
+        }
+        self.count.fetch_sub(passed, Ordering::Release);
+    }
+
+    /// Whose partition stands still holds up nobody else, and what could not be written in the end leaves nothing.
+    fn forget_old(&self) {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let now = Instant::now();
+        self.pending.lock().retain(|_, queue| {
+            let old = queue.partition_point(|large| now.duration_since(large.since) >= WAIT_TIMEOUT);
+            queue.drain(..old);
+            self.count.fetch_sub(old, Ordering::Release);
+            !queue.is_empty()
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::QueueId;
+
+    const HERE: Partition = Partition {
+        queue: QueueId(0),
+        index: 1,
+    };
+
+    fn append(large: &LargeRecordLimiter, tenant: TenantId, bytes: usize) -> bool {
+        let Ok(mut place) = large.try_acquire(tenant, bytes) else {
+            return false;
+        };
+        large.track_append(HERE, Offset(7), &mut place);
+        true
+    }
+
+    #[test]
+    fn a_tenant_has_so_much_under_way_until_it_is_stored_and_others_are_not_held_up() {
+        let large = LargeRecordLimiter::new();
+        let (tenant, other) = (TenantId::new(), TenantId::new());
+        let taken = (0..20).take_while(|_| append(&large, tenant, 4 << 20)).count();
+        assert_eq!(taken, 6);
+        assert!(
+            large
+                .try_acquire(tenant, LARGE - 1)
+                .is_ok_and(|place| place.is_none())
+        );
+        large.release_stored(HERE, Offset(7));
+        assert!(!append(&large, tenant, 4 << 20), "none of them was stored");
+        large.release_stored(HERE, Offset(8));
+        assert!(append(&large, tenant, 4 << 20));
+        assert!(!append(&large, tenant, 4 << 20));
+        assert!(append(&large, other, 4 << 20));
+        large.release_stored(HERE, Offset(1_000));
+        assert_eq!(large.pool.held(), 0);
+        assert!(large.pending.lock().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_not_stored_in_time_holds_up_no_more() {
+        let large = LargeRecordLimiter::new();
+        let tenant = TenantId::new();
+        assert_eq!((0..20).take_while(|_| append(&large, tenant, 4 << 20)).count(), 6);
+        tokio::time::sleep(WAIT_TIMEOUT - Duration::from_millis(1)).await;
+        assert!(!append(&large, tenant, 4 << 20));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert!(append(&large, tenant, 4 << 20));
+        assert_eq!(large.count.load(Ordering::Relaxed), 1);
+        // What was forgotten is stored after all: the one that has come since is not.
+        large.release_stored(HERE, Offset(7));
+        assert_eq!(large.pool.held(), 4 << 20);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_has_waited_long_enough_goes_on() {
+        let large = LargeRecordLimiter::new();
+        let tenant = TenantId::new();
+        assert!(
+            append(&large, tenant, 100 << 20),
+            "one counts as what there is room for"
+        );
+        assert!(!append(&large, tenant, 100 << 20));
+        assert!(large.acquire(tenant, 100 << 20).await.is_none());
+    }
+}

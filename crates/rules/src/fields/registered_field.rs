@@ -1,0 +1,206 @@
+//! One calculated field in force.
+
+use std::sync::Arc;
+
+use fieldline_model::entity::calculated_field::{CalculatedFieldLimits, RelationLevel};
+use fieldline_model::entity::{CalculatedField, CalculatedFieldType, DebugSettings};
+use fieldline_model::timeseries::AttributeScope;
+use fieldline_model::{CalculatedFieldId, EntityId};
+use fieldline_script::{Script, ScriptLang};
+
+use super::event::{FieldEvent, FieldEventKind};
+use crate::alarm_rules::{self, AlarmRuleSet};
+use crate::calculated_fields::{self, CompiledField, FieldInputRole};
+
+/// Whose value a field looks at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DependencySource {
+    /// That of the entity it is evaluated for.
+    Own,
+    /// That of this entity.
+    Entity(EntityId),
+    /// That of the customer or tenant that has the entity.
+    Owner,
+    /// That of the entities at the end of a path of relations.
+    Path(Arc<[RelationLevel]>),
+    /// That of the related entities it aggregates.
+    Related,
+}
+
+/// A value that a field looks at. Its position is the number of the argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldDependency {
+    /// Whose it is.
+    pub source: DependencySource,
+    /// Scope of an attribute; `None` for a series.
+    pub scope: Option<AttributeScope>,
+    /// Its name.
+    pub key: Box<str>,
+}
+
+impl FieldDependency {
+    /// Whether it looks at a series, or an attribute of a scope, of that name.
+    pub fn takes(&self, scope: Option<AttributeScope>, key: &str) -> bool {
+        self.scope == scope && *self.key == *key
+    }
+}
+
+/// What a field does.
+#[derive(Debug)]
+pub enum FieldLogic {
+    /// It makes values.
+    Values(Arc<CompiledField>),
+    /// It raises and clears alarms; with the scripts of its conditions.
+    Alarm(Arc<AlarmRuleSet>, Arc<[Script]>),
+    /// It cannot be used.
+    Broken(Box<str>),
+}
+
+/// A calculated field in force.
+#[derive(Debug)]
+pub struct RegisteredField {
+    /// Its id.
+    pub id: CalculatedFieldId,
+    /// The entity, or the profile of the entities, that have it.
+    pub entity: EntityId,
+    /// Its name.
+    pub name: Box<str>,
+    /// Which debug events are stored.
+    pub debug: DebugSettings,
+    /// What it does.
+    pub kind: FieldLogic,
+    /// The values it looks at.
+    pub dependencies: Box<[FieldDependency]>,
+}
+
+impl RegisteredField {
+    /// Compiles a field.
+    pub fn new(field: &CalculatedField, limits: &CalculatedFieldLimits) -> Option<Self> {
+        let (id, entity) = (field.id?, field.entity_id?);
+        let (kind, watches) = match compile(field, limits) {
+            Ok(compiled) => compiled,
+            Err(problem) => (FieldLogic::Broken(problem.into()), Vec::new()),
+        };
+        Some(Self {
+            id,
+            entity,
+            name: field.name.as_str().into(),
+            debug: field.debug_settings.unwrap_or_default(),
+            kind,
+            dependencies: watches.into(),
+        })
+    }
+
+    /// Why it cannot be used.
+    pub fn problem(&self) -> Option<&str> {
+        match &self.kind {
+            FieldLogic::Broken(problem) => Some(problem),
+            _ => None,
+        }
+    }
+
+    /// Whether news about the entity itself, or its profile's entity, concerns the field.
+    pub fn concerns_own(&self, news: &FieldEvent) -> bool {
+        let own = |scope, key: &str| {
+            self.dependencies
+                .iter()
+                .any(|watch| watch.source == DependencySource::Own && watch.takes(scope, key))
+        };
+        match &news.change {
+            FieldEventKind::Values { scope, values } => values.iter().any(|(_, key, _)| own(*scope, key)),
+            FieldEventKind::Removed { scope, keys } => keys.iter().any(|key| own(*scope, key)),
+            FieldEventKind::Acknowledged(_) | FieldEventKind::Cleared(_) | FieldEventKind::Deleted(_) => {
+                matches!(self.kind, FieldLogic::Alarm(..))
+            }
+            FieldEventKind::Relations => {
+                matches!(&self.kind, FieldLogic::Values(field) if field.follows_relations())
+            }
+            FieldEventKind::Owner => self
+                .dependencies
+                .iter()
+                .any(|watch| watch.source == DependencySource::Owner),
+            FieldEventKind::Started | FieldEventKind::Moved | FieldEventKind::Gone => true,
+        }
+    }
+
+    /// The numbers of the arguments that news about another entity concerns.
+    pub fn affected_arguments<'a>(
+        &'a self,
+        news: &'a FieldEvent,
+    ) -> impl Iterator<Item = &'a FieldDependency> {
+        self.dependencies.iter().filter(|watch| {
+            watch.source != DependencySource::Own
+                && match &news.change {
+                    FieldEventKind::Values { scope, values } => {
+                        values.iter().any(|(_, key, _)| watch.takes(*scope, key))
+                    }
+                    FieldEventKind::Removed { scope, keys } => {
+                        keys.iter().any(|key| watch.takes(*scope, key))
+                    }
+                    _ => false,
+                }
+        })
+    }
+}
+
+fn compile(
+    field: &CalculatedField,
+    limits: &CalculatedFieldLimits,
+) -> Result<(FieldLogic, Vec<FieldDependency>), String> {
+    if field.field_type != CalculatedFieldType::Alarm {
+        let compiled = CompiledField::compile(field, limits).map_err(|error| error.to_string())?;
+        let watches = compiled.inputs().iter().map(of_value).collect();
+        return Ok((FieldLogic::Values(compiled), watches));
+    }
+    let rules = AlarmRuleSet::from_calculated_field(&field.name, &field.configuration)
+        .map_err(|error| error.to_string())?;
+    let parameters: Vec<&str> = std::iter::once("ctx").chain(rules.argument_names()).collect();
+    let scripts = rules
+        .expressions()
+        .iter()
+        .map(|body| Script::new(ScriptLang::Tbel, &parameters, body))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| format!("expression: {error}"))?;
+    let watches = rules.inputs().iter().map(of_alarm).collect();
+    Ok((FieldLogic::Alarm(rules, scripts.into()), watches))
+}
+
+fn of_value(need: &calculated_fields::FieldInput) -> FieldDependency {
+    use calculated_fields::{FieldInputKind, FieldInputSource};
+    let of = match (&need.source, need.role) {
+        (_, FieldInputRole::Related) => DependencySource::Related,
+        (FieldInputSource::Own, _) => DependencySource::Own,
+        (FieldInputSource::Entity(entity), _) => DependencySource::Entity(*entity),
+        (FieldInputSource::Owner, _) => DependencySource::Owner,
+        (FieldInputSource::Path(path), _) => DependencySource::Path(path.clone()),
+    };
+    let scope = match need.kind {
+        FieldInputKind::Attribute(scope) => Some(scope),
+        FieldInputKind::Latest | FieldInputKind::Rolling { .. } => None,
+    };
+    FieldDependency {
+        source: of,
+        scope,
+        key: (&*need.key).into(),
+    }
+}
+
+fn of_alarm(need: &alarm_rules::AlarmInput) -> FieldDependency {
+    use alarm_rules::{AlarmInputKind, AlarmInputSource};
+    let of = match need.source {
+        AlarmInputSource::Originator => DependencySource::Own,
+        AlarmInputSource::Customer | AlarmInputSource::Tenant | AlarmInputSource::Owner => {
+            DependencySource::Owner
+        }
+        AlarmInputSource::Entity(entity) => DependencySource::Entity(entity),
+    };
+    let scope = match need.kind {
+        AlarmInputKind::Attribute(scope) => Some(scope.unwrap_or(AttributeScope::Server)),
+        AlarmInputKind::TimeSeries | AlarmInputKind::EntityField => None,
+    };
+    FieldDependency {
+        source: of,
+        scope,
+        key: need.key.clone(),
+    }
+}

@@ -1,0 +1,365 @@
+//! Messages that go on when their pack does not wait for them any longer.
+//!
+//! Each is noted until it has ended, as something that is kept: the note is stored with the position behind its pack, so that
+//! a message is always before the position or noted. What a start finds noted begins anew, with the same id; in a queue that
+//! tenants share it goes to its tenant's slow lane for that.
+//!
+//! ```text
+//! note := 0 u8 · received i64 · body of the diverted record, without the name of its queue
+//!       | 1 u8 · due i64 · number u64 · keeper [16] · what was kept
+//! ```
+
+use bytes::Bytes;
+use fieldline_core::ingest::DeliveredBatch;
+use fieldline_core::ports::{Partition, StateKey};
+use fieldline_model::record::diverted::{self, DivertedRecord};
+use fieldline_model::record::{JournalRecord, RecordBatch, RecordBody, split};
+use fieldline_model::{EntityKey, TenantId};
+use rustc_hash::FxHashMap;
+use uuid::Uuid;
+
+use super::RuleWorker;
+use super::batch::DueTimer;
+use super::walk::MessageHandle;
+use crate::engine::QueueRole;
+use crate::strategy::QueueStrategy;
+
+/// Who keeps the notes.
+const NOTE_STATE_OWNER: Uuid = Uuid::from_u128(0x1a7e_0000_0000_4000_8000_0000_0000_0001);
+const RECORD: u8 = 0;
+const DUE: u8 = 1;
+/// Bits of a note's number that say where its row begins.
+const ROW_BITS: u32 = 24;
+/// Bytes of the notes of a worker whose queue is one tenant's own.
+const OWN_BYTES: u64 = 32 << 20;
+/// How often it is looked at whether the lanes are open, milliseconds.
+const LANE_CHECK_INTERVAL_MS: i64 = 100;
+
+/// A message that goes on.
+pub(super) struct LateMessage {
+    /// Where its note is kept.
+    key: StateKey,
+    partition: Partition,
+    bytes: u64,
+    /// How many of what it has become are on their way.
+    pending: u32,
+}
+
+/// The messages of a worker that go on in the background.
+#[derive(Default)]
+pub(super) struct LateMessageTable {
+    messages: FxHashMap<(u64, u32), LateMessage>,
+    bytes: u64,
+}
+
+impl LateMessageTable {
+    fn add(&mut self, of: (u64, u32), late: LateMessage) {
+        self.bytes += late.bytes;
+        self.messages.insert(of, late);
+    }
+
+    /// Whether a ticket is one of a message that goes on.
+    pub(super) fn has(&self, ticket: MessageHandle) -> bool {
+        !self.messages.is_empty() && self.messages.contains_key(&(ticket.batch, ticket.entry))
+    }
+
+    /// Something of a message has begun.
+    pub(super) fn begin(&mut self, ticket: MessageHandle) {
+        if let Some(late) = self.messages.get_mut(&(ticket.batch, ticket.entry)) {
+            late.pending += 1;
+        }
+    }
+
+    /// Something of a message has ended; returns the message where that was the last of it.
+    fn end(&mut self, ticket: MessageHandle) -> Option<LateMessage> {
+        let late = self.messages.get_mut(&(ticket.batch, ticket.entry))?;
+        late.pending = late.pending.saturating_sub(1);
+        if late.pending > 0 {
+            return None;
+        }
+        self.take(ticket)
+    }
+
+    fn take(&mut self, ticket: MessageHandle) -> Option<LateMessage> {
+        let late = self.messages.remove(&(ticket.batch, ticket.entry))?;
+        self.bytes = self.bytes.saturating_sub(late.bytes);
+        Some(late)
+    }
+
+    fn take_all(&mut self, is_meant: impl Fn(&LateMessage) -> bool) -> Vec<LateMessage> {
+        let taken = self.messages.extract_if(|_, late| is_meant(late));
+        let taken: Vec<LateMessage> = taken.map(|(_, late)| late).collect();
+        self.bytes -= taken.iter().map(|late| late.bytes).sum::<u64>();
+        taken
+    }
+}
+
+/// What a note says.
+pub(super) enum LateNote<'a> {
+    /// A record, or a row of one.
+    Record(DivertedRecord<'a>),
+    /// Something that had come due.
+    Due(DueTimer),
+}
+
+/// Whether something that was kept is a note.
+pub(super) fn is_note(key: &StateKey) -> bool {
+    key.owner == NOTE_STATE_OWNER
+}
+
+/// Reads a note; `None` where it is none.
+pub(super) fn read(due: &DueTimer) -> Option<LateNote<'_>> {
+    if !is_note(&due.key) {
+        return None;
+    }
+    let (kind, rest) = due.value.split_first()?;
+    let (time, rest) = rest.split_first_chunk()?;
+    let time = i64::from_le_bytes(*time);
+    let subject = due.key.subject;
+    match *kind {
+        RECORD => diverted::decode(subject, time, rest).ok().map(LateNote::Record),
+        DUE => {
+            let (number, rest) = rest.split_first_chunk()?;
+            let (keeper, value) = rest.split_first_chunk()?;
+            let key = StateKey {
+                subject,
+                owner: Uuid::from_bytes(*keeper),
+                number: u64::from_le_bytes(*number),
+            };
+            let value = due.value.slice_ref(value);
+            Some(LateNote::Due(DueTimer { key, value, at: time }))
+        }
+        _ => None,
+    }
+}
+
+/// When the message of a note was received or came due.
+fn time_of(value: &[u8]) -> i64 {
+    let time = value.get(1..).and_then(<[u8]>::first_chunk);
+    time.map_or(0, |time| i64::from_le_bytes(*time))
+}
+
+fn note_of_record(diverted: &DivertedRecord<'_>) -> Option<Vec<u8>> {
+    let mut batch = RecordBatch::new();
+    // A worker knows the name of its queue.
+    batch.push_diverted(&DivertedRecord {
+        queue: "",
+        ..*diverted
+    });
+    let record = split(batch.as_bytes()).next()?.ok()?;
+    let RecordBody::Diverted(body) = JournalRecord::decode(record).ok()?.body else {
+        return None;
+    };
+    let mut note = Vec::with_capacity(1 + 8 + body.len());
+    note.push(RECORD);
+    note.extend_from_slice(&diverted.record.received_ms.to_le_bytes());
+    note.extend_from_slice(body);
+    Some(note)
+}
+
+fn note_of_due(due: &DueTimer) -> Vec<u8> {
+    let mut note = Vec::with_capacity(1 + 8 + 8 + 16 + due.value.len());
+    note.push(DUE);
+    note.extend_from_slice(&due.at.to_le_bytes());
+    note.extend_from_slice(&due.key.number.to_le_bytes());
+    note.extend_from_slice(due.key.owner.as_bytes());
+    note.extend_from_slice(&due.value);
+    note
+}
+
+impl RuleWorker {
+    /// Lets go of what is late, where the strategy lets it go on.
+    pub(super) fn detach_late(&mut self, strategy: &QueueStrategy, delivered: Option<&DeliveredBatch<'_>>) {
+        if !strategy.keeps_late() || self.batch.open == 0 {
+            return;
+        }
+        for index in self.batch.under_way() {
+            self.detach_message(index, delivered);
+        }
+    }
+
+    /// The pack does not wait for a message any longer. It goes on in the background, and is noted until it has ended; where
+    /// there is no room for the note, it is given up.
+    pub(super) fn detach_message(&mut self, index: u32, delivered: Option<&DeliveredBatch<'_>>) {
+        let (number, live) = (self.batch.number_of(index), self.batch.pending_of(index));
+        let Some((partition, key, note)) = self.note_of(index, delivered) else {
+            self.batch.detach(index);
+            return;
+        };
+        let (subject, bytes) = (key.subject, note.len() as u64);
+        if !self.has_room_for_note(subject.tenant, bytes) {
+            self.give_up(subject, "too many messages of the tenant go on in the background");
+            self.suspended.cancel_message((number, index));
+            self.batch.give_up_one(index);
+            return;
+        }
+        self.state.states.put(partition, key.clone(), None, &note);
+        let late = LateMessage {
+            key,
+            partition,
+            bytes,
+            pending: live,
+        };
+        self.late.add((number, index), late);
+        self.batch.detach(index);
+    }
+
+    fn has_room_for_note(&self, tenant: TenantId, bytes: u64) -> bool {
+        match &self.queue.role {
+            QueueRole::Own => self.late.bytes + bytes <= OWN_BYTES,
+            QueueRole::Shared(lanes) | QueueRole::Lane(lanes) => lanes.try_reserve_note(tenant, bytes),
+        }
+    }
+
+    /// The note of a message of the pack, and where it is kept.
+    fn note_of(
+        &self,
+        index: u32,
+        delivered: Option<&DeliveredBatch<'_>>,
+    ) -> Option<(Partition, StateKey, Bytes)> {
+        let origin = self.batch.entries.get(index as usize)?.origin;
+        let key = |subject: EntityKey, number| StateKey {
+            subject,
+            owner: NOTE_STATE_OWNER,
+            number,
+        };
+        let Some(delivered) = delivered else {
+            let (partition, due) = self.due.get(origin.record as usize)?;
+            if is_note(&due.key) {
+                return Some((*partition, due.key.clone(), due.value.clone()));
+            }
+            let key = key(due.key.subject, due.hash());
+            return Some((*partition, key, note_of_due(due).into()));
+        };
+        let (offset, record) = delivered.readable.get(origin.record as usize)?;
+        let note = note_of_record(&self.diverted(index, Some(delivered))?)?;
+        // In the order of the records.
+        let number = (offset.0 << ROW_BITS) | u64::from(origin.row);
+        Some((
+            delivered.records.partition,
+            key(record.subject, number),
+            note.into(),
+        ))
+    }
+
+    /// Something of a message that goes on has ended.
+    pub(super) fn end_of_late(&mut self, ticket: MessageHandle) {
+        if let Some(late) = self.late.end(ticket) {
+            self.forget_note(&late);
+        }
+    }
+
+    /// A message that goes on is over as a whole.
+    pub(super) fn end_late(&mut self, ticket: MessageHandle) {
+        if let Some(late) = self.late.take(ticket) {
+            self.forget_note(&late);
+        }
+    }
+
+    /// All messages of a tenant that go on are over.
+    pub(super) fn end_late_of(&mut self, tenant: TenantId) {
+        for late in self.late.take_all(|late| late.key.subject.tenant == tenant) {
+            self.forget_note(&late);
+        }
+    }
+
+    fn forget_note(&mut self, late: &LateMessage) {
+        self.state.states.remove(&late.key);
+        self.leave_room(late);
+    }
+
+    fn leave_room(&self, late: &LateMessage) {
+        if let Some(lanes) = self.shared_lanes() {
+            lanes.release_note(late.key.subject.tenant, late.bytes);
+        }
+    }
+
+    /// Has what the program before was at begin anew.
+    pub(super) fn load_late_partition(&mut self, partition: Partition) {
+        let now = self.now_ms();
+        for key in self.state.states.keys_of(NOTE_STATE_OWNER, partition) {
+            if let Some(note) = self.state.states.get(&key) {
+                let due = time_of(&note).min(now);
+                self.state.states.schedule(&key, Some(due), &note);
+            }
+        }
+    }
+
+    /// Another worker goes on with a partition, and finds the notes.
+    pub(super) fn drop_late_partition(&mut self, partition: Partition) {
+        for late in self.late.take_all(|late| late.partition == partition) {
+            self.leave_room(&late);
+        }
+        self.suspended.cancel(|ticket, _| ticket.partition == partition);
+    }
+
+    /// When it is looked again whether something that is due may begin; `None` where it may. Notes wait for the lanes, which
+    /// are opened a moment after their queue.
+    pub(super) fn waits_for_lanes(&self, due: &DueTimer) -> Option<i64> {
+        let lanes = self.shared_lanes().filter(|_| is_note(&due.key))?;
+        let are_coming = lanes.options.count > 0 && !lanes.are_open();
+        are_coming.then(|| self.now_ms() + LANE_CHECK_INTERVAL_MS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fieldline_model::DeviceId;
+    use fieldline_model::kv::{KvValueRef, pack};
+
+    use super::*;
+
+    fn key(keeper: Uuid) -> StateKey {
+        StateKey {
+            subject: EntityKey::device(TenantId::new(), DeviceId::new()),
+            owner: keeper,
+            number: 7,
+        }
+    }
+
+    #[test]
+    fn notes_say_what_was_noted() {
+        let kept = DueTimer {
+            key: key(Uuid::from_u128(9)),
+            value: Bytes::from_static(b"kept"),
+            at: -5,
+        };
+        assert!(read(&kept).is_none());
+        let mut note = DueTimer {
+            key: StateKey {
+                owner: NOTE_STATE_OWNER,
+                number: kept.hash(),
+                ..kept.key.clone()
+            },
+            value: note_of_due(&kept).into(),
+            at: 100,
+        };
+        assert_eq!(time_of(&note.value), -5);
+        let Some(LateNote::Due(found)) = read(&note) else {
+            panic!("what was due is not found")
+        };
+        assert_eq!((&found.key, &found.value), (&kept.key, &kept.value));
+        assert_eq!(found.hash(), kept.hash(), "what it creates has the same ids");
+
+        let mut batch = RecordBatch::new();
+        let mut rows = batch.begin_telemetry(kept.key.subject, 17, 60);
+        rows.begin_row(5);
+        pack("n", KvValueRef::Long(1), rows.buffer());
+        rows.count_point();
+        rows.finish();
+        let record = JournalRecord::decode(split(batch.as_bytes()).next().unwrap().unwrap()).unwrap();
+        let diverted = DivertedRecord {
+            id: Uuid::from_u128(3),
+            queue: "Main",
+            record,
+        };
+        note.value = note_of_record(&diverted).unwrap().into();
+        assert_eq!(time_of(&note.value), 17);
+        let Some(LateNote::Record(found)) = read(&note) else {
+            panic!("the record is not found")
+        };
+        assert_eq!((found.id, found.record), (diverted.id, diverted.record));
+        note.value.truncate(20);
+        assert!(read(&note).is_none());
+    }
+}

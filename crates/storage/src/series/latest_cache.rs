@@ -1,0 +1,491 @@
+//! Latest values and attributes: a write-back cache over a table of cells.
+//!
+//! A *group* holds all cells of a subject (and, for attributes, a scope); it is cached whole or not at all. A changed cell
+//! is *dirty* until a checkpoint has written it, and a group with a dirty cell is never evicted, so memory and table
+//! together are always the truth. A direct write changes groups before its batch is committed; what they were until then is
+//! kept while it runs, and comes back where the commit fails.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use fieldline_core::logging::LogGate;
+use fieldline_core::ports::{StoreErrorKind, StoreResult, StoredValue};
+use fieldline_model::kv::{CorruptData, KvValueRef};
+use fjall::{Keyspace, OwnedWriteBatch};
+use parking_lot::{Mutex, MutexGuard};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::cached_value::{CachedValue, cell_key, insert_all};
+use super::error;
+use super::keys::{GROUP_BYTES, ValueGroupKey, spread};
+
+const SHARDS: usize = 64;
+const GROUP_COST: usize = 160;
+/// Names that nobody uses any more are forgotten when a shard knows this many, and then when it knows twice as many as were
+/// in use.
+const MAX_IDLE_NAMES: usize = 4096;
+
+static CORRUPT_GATE: LogGate = LogGate::new(1);
+
+/// Which of two writes to a cell wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ConflictPolicy {
+    /// The one with the greater time, of two with the same time the later.
+    ByTime,
+    /// The later, whatever its time: the clock may have been set back in between.
+    ByArrival,
+}
+
+#[derive(Clone, Default)]
+struct ValueGroup {
+    /// Sorted by name.
+    values: Vec<CachedValue>,
+    dirty: bool,
+    /// Used since the evictor came by.
+    used: bool,
+    /// Why the stored cells could not be read. New ones are taken all the same.
+    corrupt: Option<Box<str>>,
+}
+
+#[derive(Default)]
+struct CacheShard {
+    groups: FxHashMap<ValueGroupKey, ValueGroup>,
+    dirty: Vec<ValueGroupKey>,
+    names: FxHashSet<Arc<str>>,
+    /// Names that the shard may know before idle ones are looked for: looking costs as much as there are.
+    enough_names: usize,
+}
+
+impl CacheShard {
+    fn name(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.names.get(name) {
+            return Arc::clone(known);
+        }
+        if self.names.len() >= self.enough_names.max(MAX_IDLE_NAMES) {
+            self.names.retain(|name| Arc::strong_count(name) > 1);
+            self.enough_names = 2 * self.names.len();
+            self.names.shrink_to(self.enough_names);
+        }
+        let name: Arc<str> = name.into();
+        self.names.insert(Arc::clone(&name));
+        name
+    }
+
+    /// Reads a group. What can be read at another time is an error; stored bytes that cannot be read are noted in the group.
+    fn load(&mut self, table: &Keyspace, group: &ValueGroupKey) -> StoreResult<ValueGroup> {
+        let mut loaded = ValueGroup::default();
+        for entry in table.prefix(group) {
+            let cell = entry
+                .into_inner()
+                .map_err(error::engine)
+                .and_then(|(key, value)| {
+                    let name = key
+                        .get(GROUP_BYTES..)
+                        .and_then(|name| std::str::from_utf8(name).ok());
+                    let name = name.ok_or(CorruptData("name is not UTF-8"));
+                    name.and_then(|name| CachedValue::decode(self.name(name), &value))
+                        .map_err(|cause| error::corrupt(group, cause))
+                });
+            match cell {
+                Ok(cell) => loaded.values.push(cell),
+                Err(error) if error.kind() != StoreErrorKind::Corrupt => return Err(error),
+                Err(error) => {
+                    if let Some(suppressed) = CORRUPT_GATE.open() {
+                        tracing::error!(%error, suppressed, "stored values cannot be read");
+                    }
+                    loaded.corrupt = Some(error.to_string().into());
+                    break;
+                }
+            }
+        }
+        loaded.values.shrink_to_fit();
+        Ok(loaded)
+    }
+}
+
+/// A cell that a checkpoint is writing.
+pub(super) type FlushedValueKey = (ValueGroupKey, Arc<str>);
+
+pub(super) struct LatestCache {
+    shards: Box<[Mutex<CacheShard>]>,
+    bytes: AtomicUsize,
+    budget: usize,
+    conflict_policy: ConflictPolicy,
+    /// A direct write runs.
+    is_recording: AtomicBool,
+    /// What the groups were that it has changed.
+    recorded: Mutex<FxHashMap<ValueGroupKey, ValueGroup>>,
+    /// Reads of the table fail, as the test wants it.
+    #[cfg(test)]
+    pub(super) fails: AtomicBool,
+}
+
+impl LatestCache {
+    pub(super) fn new(budget: usize, newest: ConflictPolicy) -> Self {
+        Self {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            bytes: AtomicUsize::new(0),
+            budget,
+            conflict_policy: newest,
+            is_recording: AtomicBool::new(false),
+            recorded: Mutex::default(),
+            #[cfg(test)]
+            fails: AtomicBool::new(false),
+        }
+    }
+
+    fn shard(&self, group: &ValueGroupKey) -> &Mutex<CacheShard> {
+        &self.shards[spread(group) % SHARDS]
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether the cache has outgrown its budget so far that writers must wait for a checkpoint.
+    pub(super) fn is_overfull(&self) -> bool {
+        self.bytes() > self.budget + self.budget / 2
+    }
+
+    fn ensure<'a>(
+        &self,
+        shard: &'a mut MutexGuard<'_, CacheShard>,
+        table: &Keyspace,
+        group: &ValueGroupKey,
+    ) -> StoreResult<&'a mut ValueGroup> {
+        if !shard.groups.contains_key(group) {
+            let loaded = self.load(shard, table, group)?;
+            self.insert(shard, group, loaded);
+        }
+        let held = shard.groups.entry(*group).or_default();
+        held.used = true;
+        Ok(held)
+    }
+
+    fn load(
+        &self,
+        shard: &mut CacheShard,
+        table: &Keyspace,
+        group: &ValueGroupKey,
+    ) -> StoreResult<ValueGroup> {
+        #[cfg(test)]
+        if self.fails.load(Ordering::Relaxed) {
+            return Err(error::io(std::io::Error::other("as the test wants it")));
+        }
+        shard.load(table, group)
+    }
+
+    /// Brings a group that is about to be changed into memory.
+    fn ensure_to_change<'a>(
+        &self,
+        shard: &'a mut MutexGuard<'_, CacheShard>,
+        table: &Keyspace,
+        group: &ValueGroupKey,
+    ) -> StoreResult<&'a mut ValueGroup> {
+        let held = self.ensure(shard, table, group)?;
+        if self.is_recording.load(Ordering::Acquire) {
+            let mut recorded = self.recorded.lock();
+            recorded.entry(*group).or_insert_with(|| held.clone());
+        }
+        Ok(held)
+    }
+
+    /// Keeps what groups are before they are changed, until [`confirm`](Self::confirm) or [`take_back`](Self::roll_back).
+    /// Nobody but the direct write that asks for it may change any meanwhile.
+    pub(super) fn record(&self) {
+        self.recorded.lock().clear();
+        self.is_recording.store(true, Ordering::Release);
+    }
+
+    /// Lets the changes stand.
+    pub(super) fn confirm(&self) {
+        self.is_recording.store(false, Ordering::Release);
+        *self.recorded.lock() = FxHashMap::default();
+    }
+
+    /// Takes back what was changed since [`record`](Self::record).
+    pub(super) fn roll_back(&self) {
+        self.is_recording.store(false, Ordering::Release);
+        for (group, before) in std::mem::take(&mut *self.recorded.lock()) {
+            let mut shard = self.shard(&group).lock();
+            let was_listed = shard.groups.remove(&group).is_some_and(|changed| {
+                self.release(&changed);
+                changed.dirty
+            });
+            match (was_listed, before.dirty) {
+                (false, true) => shard.dirty.push(group),
+                (true, false) => shard.dirty.retain(|other| *other != group),
+                _ => {}
+            }
+            self.insert(&mut shard, &group, before);
+        }
+    }
+
+    fn insert(&self, shard: &mut CacheShard, group: &ValueGroupKey, loaded: ValueGroup) {
+        let cost = GROUP_COST + loaded.values.iter().map(CachedValue::cost).sum::<usize>();
+        self.bytes.fetch_add(cost, Ordering::Relaxed);
+        shard.groups.insert(*group, loaded);
+    }
+
+    /// Writes cells of a group where they are not older than what is there, see [`ConflictPolicy`].
+    pub(super) fn put<'v>(
+        &self,
+        table: &Keyspace,
+        group: &ValueGroupKey,
+        ts: i64,
+        ttl: u32,
+        values: impl Iterator<Item = (&'v str, KvValueRef<'v>)>,
+    ) -> StoreResult<()> {
+        let mut shard = self.shard(group).lock();
+        self.ensure_to_change(&mut shard, table, group)?;
+        let mut changed = false;
+        let mut added: Vec<(usize, CachedValue)> = Vec::new();
+        for (name, value) in values {
+            match self.put_one(&mut shard, group, name, ts, ttl, value) {
+                PutOutcome::Ignored => {}
+                PutOutcome::Replaced => changed = true,
+                PutOutcome::New(at, cell) => added.push((at, cell)),
+            }
+        }
+        if let Some(held) = shard.groups.get_mut(group)
+            && !added.is_empty()
+        {
+            let cost = insert_all(&mut held.values, added);
+            self.bytes.fetch_add(cost, Ordering::Relaxed);
+            changed = true;
+        }
+        if changed {
+            mark_dirty(&mut shard, group);
+        }
+        Ok(())
+    }
+
+    fn put_one(
+        &self,
+        shard: &mut CacheShard,
+        group: &ValueGroupKey,
+        name: &str,
+        ts: i64,
+        ttl: u32,
+        value: KvValueRef<'_>,
+    ) -> PutOutcome {
+        let Some(held) = shard.groups.get_mut(group) else {
+            return PutOutcome::Ignored;
+        };
+        match held.values.binary_search_by(|cell| cell.name.as_ref().cmp(name)) {
+            Ok(at) => {
+                let by_arrival = self.conflict_policy == ConflictPolicy::ByArrival;
+                let wins = |cell: &&mut CachedValue| by_arrival || cell.ts <= ts;
+                let Some(cell) = held.values.get_mut(at).filter(wins) else {
+                    return PutOutcome::Ignored;
+                };
+                let before = cell.value.heap_bytes();
+                (cell.ts, cell.ttl, cell.dirty) = (ts, ttl, true);
+                cell.value = value.to_value();
+                self.bytes.fetch_add(cell.value.heap_bytes(), Ordering::Relaxed);
+                self.bytes.fetch_sub(before, Ordering::Relaxed);
+                PutOutcome::Replaced
+            }
+            Err(at) => {
+                let cell = CachedValue {
+                    name: shard.name(name),
+                    ts,
+                    ttl,
+                    value: value.to_value(),
+                    dirty: true,
+                };
+                PutOutcome::New(at, cell)
+            }
+        }
+    }
+
+    /// The cells of a group, sorted by name.
+    pub(super) fn get(&self, table: &Keyspace, group: &ValueGroupKey) -> StoreResult<Vec<CachedValue>> {
+        let mut shard = self.shard(group).lock();
+        if !shard.groups.contains_key(group) {
+            // What does not exist must not fill the cache.
+            let loaded = self.load(&mut shard, table, group)?;
+            if loaded.corrupt.is_none() && loaded.values.is_empty() {
+                return Ok(Vec::new());
+            }
+            self.insert(&mut shard, group, loaded);
+        }
+        answer(self.ensure(&mut shard, table, group)?, group)
+    }
+
+    /// The same as [`get`](Self::get) where that needs neither the disk nor waiting.
+    pub(super) fn peek(&self, group: &ValueGroupKey) -> Option<StoreResult<Vec<CachedValue>>> {
+        let mut shard = self.shard(group).try_lock()?;
+        let held = shard.groups.get_mut(group)?;
+        held.used = true;
+        Some(answer(held, group))
+    }
+
+    /// Gives the named cells of a group that there are, with the places of their names. A group that is not in memory is
+    /// not brought there.
+    pub(super) fn visit_named(
+        &self,
+        table: &Keyspace,
+        group: &ValueGroupKey,
+        names: &[String],
+        visit: &mut dyn FnMut(usize, StoredValue<'_>),
+    ) -> StoreResult<()> {
+        {
+            let mut shard = self.shard(group).lock();
+            if let Some(held) = shard.groups.get_mut(group) {
+                if held.corrupt.is_some() {
+                    return answer(held, group).map(drop);
+                }
+                for (place, name) in names.iter().enumerate() {
+                    let at = held.values.binary_search_by(|cell| cell.name.as_ref().cmp(name));
+                    if let Some(cell) = at.ok().and_then(|at| held.values.get(at)) {
+                        visit(place, cell.stored());
+                    }
+                }
+                return Ok(());
+            }
+        }
+        for (place, name) in names.iter().enumerate() {
+            if let Some(bytes) = table.get(cell_key(group, name)).map_err(error::engine)? {
+                let cell = CachedValue::decode(name.as_str().into(), &bytes)
+                    .map_err(|cause| error::corrupt(group, cause))?;
+                visit(place, cell.stored());
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds all dirty cells to a batch; they count as clean from now on. [`restore`](Self::restore) takes that back.
+    pub(super) fn flush(&self, table: &Keyspace, batch: &mut OwnedWriteBatch) -> Vec<FlushedValueKey> {
+        let mut written = Vec::new();
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            for group in std::mem::take(&mut shard.dirty) {
+                let Some(held) = shard.groups.get_mut(&group) else {
+                    continue;
+                };
+                held.dirty = false;
+                for cell in held.values.iter_mut().filter(|cell| cell.dirty) {
+                    cell.dirty = false;
+                    batch.insert(table, cell_key(&group, &cell.name), cell.encode());
+                    written.push((group, Arc::clone(&cell.name)));
+                }
+            }
+        }
+        written
+    }
+
+    /// Makes cells dirty again whose batch was not written.
+    pub(super) fn restore(&self, written: Vec<FlushedValueKey>) {
+        for (group, name) in written {
+            let mut shard = self.shard(&group).lock();
+            let cell = shard.groups.get_mut(&group).and_then(|held| {
+                let at = held.values.binary_search_by(|cell| cell.name.cmp(&name));
+                held.values.get_mut(at.ok()?)
+            });
+            if let Some(cell) = cell {
+                cell.dirty = true;
+                mark_dirty(&mut shard, &group);
+            }
+        }
+    }
+
+    pub(super) fn has_dirty(&self) -> bool {
+        self.shards.iter().any(|shard| !shard.lock().dirty.is_empty())
+    }
+
+    /// Takes cells out of the cache, whose removal the caller writes before the next checkpoint. The group stays, so that
+    /// nobody reads the old cells back in between.
+    pub(super) fn remove(
+        &self,
+        table: &Keyspace,
+        group: &ValueGroupKey,
+        goes: impl Fn(&CachedValue) -> bool,
+    ) -> StoreResult<()> {
+        let mut shard = self.shard(group).lock();
+        let held = self.ensure_to_change(&mut shard, table, group)?;
+        let before: usize = held.values.iter().map(CachedValue::cost).sum();
+        held.values.retain(|cell| !goes(cell));
+        let after: usize = held.values.iter().map(CachedValue::cost).sum();
+        self.bytes.fetch_sub(before - after, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Takes whole groups out of the cache, changed cells with them. No checkpoint or direct write may be under way.
+    pub(super) fn drop_groups(&self, groups: &[ValueGroupKey]) {
+        for group in groups {
+            // It is freed after its shard.
+            let dropped = self.shard(group).lock().groups.remove(group);
+            if let Some(held) = dropped {
+                self.release(&held);
+            }
+        }
+    }
+
+    /// The groups in the cache whose keys begin like this.
+    pub(super) fn groups_below(&self, prefix: &[u8]) -> Vec<ValueGroupKey> {
+        let mut found = Vec::new();
+        for shard in &self.shards {
+            let shard = shard.lock();
+            found.extend(shard.groups.keys().filter(|group| group.starts_with(prefix)));
+        }
+        found
+    }
+
+    fn release(&self, held: &ValueGroup) {
+        let cost = GROUP_COST + held.values.iter().map(CachedValue::cost).sum::<usize>();
+        self.bytes.fetch_sub(cost, Ordering::Relaxed);
+    }
+
+    /// Evicts groups that were not used lately until the cache fits. No checkpoint may be under way.
+    pub(super) fn evict(&self) {
+        for _pass in 0..2 {
+            for shard in &self.shards {
+                if self.bytes() <= self.budget {
+                    return;
+                }
+                let mut shard = shard.lock();
+                shard.groups.retain(|_, held| {
+                    let keep = held.dirty || std::mem::take(&mut held.used);
+                    if !keep {
+                        self.release(held);
+                    }
+                    keep
+                });
+                if shard.groups.capacity() > 4 * shard.groups.len() {
+                    shard.groups.shrink_to_fit();
+                }
+            }
+        }
+    }
+}
+
+/// What has become of one of the values of a write.
+enum PutOutcome {
+    /// There is a newer one.
+    Ignored,
+    Replaced,
+    /// There is no cell of that name; where it belongs.
+    New(usize, CachedValue),
+}
+
+fn answer(held: &ValueGroup, group: &ValueGroupKey) -> StoreResult<Vec<CachedValue>> {
+    match &held.corrupt {
+        Some(cause) => {
+            tracing::debug!(%cause, "stored values cannot be read");
+            Err(error::corrupt(
+                group,
+                CorruptData("a block does not pass its checks"),
+            ))
+        }
+        None => Ok(held.values.clone()),
+    }
+}
+
+fn mark_dirty(shard: &mut CacheShard, group: &ValueGroupKey) {
+    if let Some(held) = shard.groups.get_mut(group)
+        && !std::mem::replace(&mut held.dirty, true)
+    {
+        shard.dirty.push(*group);
+    }
+}
