@@ -9,10 +9,10 @@ use std::pin::pin;
 use std::sync::OnceLock;
 use std::task::{Context, Poll, Waker};
 
-use fieldline_core::ports::{AppendOrigin, Consumer, Delivery, Journal, JournalError, Partition};
+use fieldline_core::ports::{AppendOrigin, ConsumerEvent, Journal, JournalConsumer, JournalError, Partition};
 use fieldline_journal::{EmbeddedJournal, Options, format};
 use fieldline_model::kv::unpack;
-use fieldline_model::record::{Record, RecordBatch, RecordBody, diverted, message, rows, split};
+use fieldline_model::record::{JournalRecord, RecordBatch, RecordBody, diverted, message, rows, split};
 use libfuzzer_sys::fuzz_target;
 
 const LOG: u64 = 7;
@@ -32,7 +32,7 @@ fuzz_target!(|data: &[u8]| {
 fn records(bytes: &[u8]) {
     for record in split(bytes) {
         let Ok(record) = record else { return };
-        let Ok(record) = Record::decode(record) else {
+        let Ok(record) = JournalRecord::decode(record) else {
             continue;
         };
         match record.body {
@@ -63,7 +63,7 @@ fn block(data: &[u8]) {
     let table = body
         .get(..entries as usize * format::ENTRY_BYTES)
         .unwrap_or_default();
-    let header = format::Header {
+    let header = format::BlockHeader {
         log: LOG,
         sequence: u64::from(fields[1]),
         synced_through: u64::from(fields[2]),
@@ -199,16 +199,18 @@ fn delivers_originals_only(journal: &EmbeddedJournal) {
     let mut consumers = journal.subscribe(queue, "fuzz", 1).expect("a group joins");
     let consumer = consumers.first_mut().expect("one member");
     let mut last = [None; 2];
-    while let Some(Delivery::Records(_) | Delivery::Assigned(_)) = deliver(consumer.as_mut(), &mut last) {}
+    while let Some(ConsumerEvent::Records(_) | ConsumerEvent::Assigned(_)) =
+        deliver(consumer.as_mut(), &mut last)
+    {}
 }
 
-fn deliver(consumer: &mut dyn Consumer, last: &mut [Option<u8>; 2]) -> Option<Delivery> {
+fn deliver(consumer: &mut dyn JournalConsumer, last: &mut [Option<u8>; 2]) -> Option<ConsumerEvent> {
     let mut next = consumer.next(2000);
     let Poll::Ready(delivery) = next.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
         return None;
     };
     let delivery = delivery.ok()?;
-    if let Delivery::Records(records) = &delivery {
+    if let ConsumerEvent::Records(records) = &delivery {
         for record in split(&records.bytes) {
             let record = record.expect("whole records");
             let number = record.first().copied().expect("none was empty");

@@ -4,10 +4,10 @@
 
 use std::collections::HashSet;
 
-use fieldline_model::json::{JsonRules, Nulls, attribute_request, attributes, telemetry};
-use fieldline_model::kv::{MAX_KEY_BYTES, ValueRef, unpack};
-use fieldline_model::record::{Record, RecordBatch, RecordBody, rows, split};
-use fieldline_model::{DeviceId, Subject, TenantId};
+use fieldline_model::json::{JsonRules, NullPolicy, attribute_request, attributes, telemetry};
+use fieldline_model::kv::{KvValueRef, MAX_KEY_BYTES, unpack};
+use fieldline_model::record::{JournalRecord, RecordBatch, RecordBody, rows, split};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
 use libfuzzer_sys::fuzz_target;
 use serde_json::value::RawValue;
 use uuid::Uuid;
@@ -16,7 +16,7 @@ fuzz_target!(|payload: &[u8]| {
     let strict = JsonRules {
         type_cast: false,
         max_string_length: 8,
-        nulls: Nulls::Reject,
+        nulls: NullPolicy::Reject,
     };
     for rules in [JsonRules::default(), strict] {
         check_telemetry(payload, &rules);
@@ -26,9 +26,9 @@ fuzz_target!(|payload: &[u8]| {
 });
 
 fn check_telemetry(payload: &[u8], rules: &JsonRules) {
-    let subject = Subject::device(TenantId(Uuid::nil()), DeviceId(Uuid::nil()));
+    let subject = EntityKey::device(TenantId(Uuid::nil()), DeviceId(Uuid::nil()));
     let mut batch = RecordBatch::new();
-    let mut writer = batch.telemetry(subject, 0, 0);
+    let mut writer = batch.begin_telemetry(subject, 0, 0);
     if telemetry(payload, rules, || 0, &mut writer).is_err() {
         drop(writer);
         assert!(batch.as_bytes().is_empty());
@@ -37,7 +37,7 @@ fn check_telemetry(payload: &[u8], rules: &JsonRules) {
     let points = writer.finish();
     let mut found = 0;
     for record in split(batch.as_bytes()) {
-        let record = Record::decode(record.expect("a whole record")).expect("a decodable record");
+        let record = JournalRecord::decode(record.expect("a whole record")).expect("a decodable record");
         let RecordBody::Telemetry { rows: bytes, .. } = record.body else {
             panic!("not telemetry");
         };
@@ -71,11 +71,11 @@ fn check_values(packed: &[u8]) -> u32 {
         assert!(!key.trim().is_empty() && key.len() <= MAX_KEY_BYTES);
         assert!(keys.insert(key), "{key} twice");
         match value {
-            ValueRef::Double(value) => assert!(value.is_finite()),
-            ValueRef::Json(text) => {
+            KvValueRef::Double(value) => assert!(value.is_finite()),
+            KvValueRef::Json(text) => {
                 serde_json::from_str::<&RawValue>(text).expect("strict JSON");
             }
-            ValueRef::Bool(_) | ValueRef::Long(_) | ValueRef::Text(_) => {}
+            KvValueRef::Bool(_) | KvValueRef::Long(_) | KvValueRef::Text(_) => {}
         }
     }
     keys.len() as u32

@@ -4,10 +4,10 @@
 
 #![no_main]
 
-use fieldline_codec::session::{ClientEvent, ClientSession, Limits, ServerEvent, ServerSession};
+use fieldline_codec::session::{ClientEvent, ClientSession, ServerEvent, ServerSession, SessionLimits};
 use fieldline_codec::{
-    Connack, Connect, Packet, Property, PropertyBuf, QoS, ReasonCode, Version, decode_frame, frame_len,
-    peek_protocol,
+    ConnackPacket, ConnectPacket, MqttProperty, MqttPropertyBuf, MqttProtocolVersion, Packet, QoS,
+    ReasonCode, decode_frame, frame_len, peek_protocol,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -15,14 +15,18 @@ const MAX_PACKET_SIZE: u32 = 64 * 1024;
 
 fuzz_target!(|input: &[u8]| {
     let _ = peek_protocol(input);
-    for version in [Version::V31, Version::V311, Version::V5] {
+    for version in [
+        MqttProtocolVersion::V31,
+        MqttProtocolVersion::V311,
+        MqttProtocolVersion::V5,
+    ] {
         write_and_read_again(input, version);
         feed_client(input, version);
     }
     feed_server(input);
 });
 
-fn write_and_read_again(mut input: &[u8], version: Version) {
+fn write_and_read_again(mut input: &[u8], version: MqttProtocolVersion) {
     let mut out = Vec::new();
     while let Ok(Some((packet, used))) = decode_frame(input, MAX_PACKET_SIZE, version) {
         assert_eq!(frame_len(input, MAX_PACKET_SIZE, version), Ok(Some(used)));
@@ -62,23 +66,26 @@ fn look_into(packet: &Packet<'_>) {
     }
 }
 
-fn limits_announced() -> PropertyBuf {
-    let mut properties = PropertyBuf::new();
-    for property in [Property::ReceiveMaximum(4), Property::TopicAliasMaximum(4)] {
+fn limits_announced() -> MqttPropertyBuf {
+    let mut properties = MqttPropertyBuf::new();
+    for property in [
+        MqttProperty::ReceiveMaximum(4),
+        MqttProperty::TopicAliasMaximum(4),
+    ] {
         properties.push(property).expect("valid");
     }
     properties
 }
 
 fn feed_server(mut input: &[u8]) {
-    let mut server = ServerSession::<()>::new(Limits {
+    let mut server = ServerSession::<()>::new(SessionLimits {
         max_outbound_aliases: 4,
-        ..Limits::default()
+        ..SessionLimits::default()
     });
     let properties = limits_announced();
-    let connack = Connack {
+    let connack = ConnackPacket {
         properties: properties.as_properties(),
-        ..Connack::default()
+        ..ConnackPacket::default()
     };
     let mut out = Vec::new();
     while let Ok(Some((packet, used))) = decode_frame(input, MAX_PACKET_SIZE, server.version()) {
@@ -95,9 +102,9 @@ fn feed_server(mut input: &[u8]) {
                 .expect("valid");
             }
             Ok(ServerEvent::Subscribe(_)) => {
-                let message = fieldline_codec::Publish {
+                let message = fieldline_codec::PublishPacket {
                     qos: QoS::ExactlyOnce,
-                    ..fieldline_codec::Publish::new("v1/devices/me/attributes", b"{}")
+                    ..fieldline_codec::PublishPacket::new("v1/devices/me/attributes", b"{}")
                 };
                 let _ = server.publish(&message, (), &mut out);
             }
@@ -107,12 +114,12 @@ fn feed_server(mut input: &[u8]) {
     }
 }
 
-fn feed_client(mut input: &[u8], version: Version) {
-    let mut client = ClientSession::<()>::new(version, Limits::default());
+fn feed_client(mut input: &[u8], version: MqttProtocolVersion) {
+    let mut client = ClientSession::<()>::new(version, SessionLimits::default());
     let properties = limits_announced();
-    let connect = Connect {
+    let connect = ConnectPacket {
         properties: properties.as_properties(),
-        ..Connect::new(version, "fuzz")
+        ..ConnectPacket::new(version, "fuzz")
     };
     let mut out = Vec::new();
     client.connect(&connect, 0, &mut out).expect("valid");
@@ -123,9 +130,9 @@ fn feed_client(mut input: &[u8], version: Version) {
             Ok(_) => {}
             Err(error) => return client.disconnect(error.reason_code(), &mut out),
         }
-        let message = fieldline_codec::Publish {
+        let message = fieldline_codec::PublishPacket {
             qos: QoS::AtLeastOnce,
-            ..fieldline_codec::Publish::new("t", b"")
+            ..fieldline_codec::PublishPacket::new("t", b"")
         };
         let _ = client.publish(&message, (), &mut out);
     }

@@ -4,10 +4,10 @@
 #![no_main]
 
 use fieldline_model::json::JsonRules;
-use fieldline_model::kv::{ValueRef, unpack};
+use fieldline_model::kv::{KvValueRef, unpack};
 use fieldline_model::record::RecordBatch;
-use fieldline_model::{DeviceId, Subject, TenantId};
-use fieldline_protobuf::{Schema, reference};
+use fieldline_model::{DeviceId, EntityKey, TenantId};
+use fieldline_protobuf::{ProtobufSchema, reference};
 use libfuzzer_sys::fuzz_target;
 use serde_json::value::RawValue;
 use uuid::Uuid;
@@ -16,10 +16,10 @@ fuzz_target!(|input: &[u8]| {
     let mut parts = input.splitn(2, |byte| *byte == 0);
     let source = String::from_utf8_lossy(parts.next().unwrap_or_default());
     let message = parts.next().unwrap_or_default();
-    let Ok(schema) = Schema::compile(&source, "fuzzed schema") else {
+    let Ok(schema) = ProtobufSchema::compile(&source, "fuzzed schema") else {
         return;
     };
-    if let Err(difference) = reference::agree(&schema, message) {
+    if let Err(difference) = reference::check_agreement(&schema, message) {
         panic!("{difference}");
     }
     let rules = JsonRules::default();
@@ -30,15 +30,15 @@ fuzz_target!(|input: &[u8]| {
     }
     // Escapes make a text up to six times as long.
     assert!(packed.len() <= 8 * ((64 << 10) + 16 * message.len()));
-    let subject = Subject::device(TenantId(Uuid::nil()), DeviceId(Uuid::nil()));
+    let subject = EntityKey::device(TenantId(Uuid::nil()), DeviceId(Uuid::nil()));
     let mut batch = RecordBatch::new();
-    let mut writer = batch.telemetry(subject, 0, 0);
+    let mut writer = batch.begin_telemetry(subject, 0, 0);
     let written = schema.telemetry(message, &rules, || 0, &mut writer);
     drop(writer);
     assert!(written.is_ok() || batch.is_empty());
     if let Ok(text) = schema.to_json(message) {
         serde_json::from_str::<&RawValue>(&text).expect("strict JSON");
-        let _ = schema.call("method", 1, &text);
+        let _ = schema.encode_rpc("method", 1, &text);
     }
 });
 
@@ -48,11 +48,11 @@ fn check(packed: &[u8]) -> u32 {
         let (key, value) = item.expect("a whole key-value");
         assert!(!key.trim().is_empty());
         match value {
-            ValueRef::Double(value) => assert!(value.is_finite()),
-            ValueRef::Json(text) => {
+            KvValueRef::Double(value) => assert!(value.is_finite()),
+            KvValueRef::Json(text) => {
                 serde_json::from_str::<&RawValue>(text).expect("strict JSON");
             }
-            ValueRef::Bool(_) | ValueRef::Long(_) | ValueRef::Text(_) => {}
+            KvValueRef::Bool(_) | KvValueRef::Long(_) | KvValueRef::Text(_) => {}
         }
         count += 1;
     }

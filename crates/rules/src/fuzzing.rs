@@ -2,15 +2,15 @@
 //!
 //! Each function checks that what a configuration or a message can make the evaluator do stays within its budget.
 
-use fieldline_model::message::{Message, Metadata, MsgType};
+use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
 use fieldline_model::{DeviceId, TenantId};
 use serde_json::Value;
 
 use crate::bounds::CompileAllowance;
 use crate::budget::{EvaluationBudget, MAX_MADE_BYTES};
-use crate::message::Msg;
+use crate::message::RuleMessage;
 use crate::nodes::json_path::JsonPath;
-use crate::nodes::pattern::Pattern;
+use crate::nodes::text_template::TextTemplate;
 use crate::nodes::regex::{RegexAllowance, WholeMatch};
 
 /// Reads a path in a document.
@@ -35,16 +35,16 @@ pub fn json_path(path: &str, document: &str) {
 
 /// Resolves a template with `${…}` and `$[…]` for a message of this body, and of a metadata value `key`.
 pub fn pattern(template: &str, key: &str, body: &str) {
-    let metadata: Metadata = [("key", key)].into_iter().collect();
-    let message = Message::new(
+    let metadata: MetadataMap = [("key", key)].into_iter().collect();
+    let message = QueueMessage::new(
         MsgType::PostTelemetry,
         DeviceId::NULL.into(),
         0,
         metadata,
         body.to_owned(),
     );
-    let mut msg = Msg::of(TenantId::NULL, message);
-    let pattern = Pattern::new(template);
+    let mut msg = RuleMessage::of(TenantId::NULL, message);
+    let pattern = TextTemplate::new(template);
     assert_eq!(pattern.text(), template);
     for _ in 0..2 {
         msg.budget.renew();

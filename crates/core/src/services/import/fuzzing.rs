@@ -29,7 +29,7 @@ pub fn import_lines(text: &str, delimiter: char) {
         };
         let ends = text.matches(['\n', '\r']).count();
         assert!(lines.len() + problems.len() <= ends + 1);
-        let bytes = |line: &line::Line| line.shared.len() + line.server.len() + line.series.len();
+        let bytes = |line: &line::ImportLine| line.shared.len() + line.server.len() + line.series.len();
         assert!(
             lines.iter().map(bytes).sum::<usize>() <= 64 * lines.len() + 8 * text.len(),
             "a cell takes no more than it has"
