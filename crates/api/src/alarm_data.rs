@@ -22,6 +22,7 @@ const MAX_PAGE: i64 = 10_000;
 /// Conditions that find and count share; absent and empty ones hold for all.
 #[derive(Debug, Clone, Deserialize, Default, utoipa::ToSchema)]
 #[serde(default, rename_all = "camelCase")]
+#[schema(as = Conditions)]
 pub(crate) struct AlarmConditions {
     /// Created at or after this time, milliseconds.
     start_ts: Option<i64>,

@@ -1,5 +1,5 @@
 //! Keeps what the services do not tell about: what failed, calls that change no entity, log-ins. What succeeded with an
-//! entity is kept where the rule engine is told of it ([`fieldline_core::services::Actions`]).
+//! entity is kept where the rule engine is told of it ([`fieldline_core::services::EntityActionService`]).
 
 use std::net::IpAddr;
 

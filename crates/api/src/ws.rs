@@ -6,7 +6,7 @@
 //! | `hub`, `mailbox` | who watches what, and what has changed since a client was told |
 //! | `limits` | how many sessions and commands a tenant may have |
 //! | `login` | who is there |
-//! | `session`, `running` | one socket: commands, updates, pings |
+//! | `session`, `active_command` | one socket: commands, updates, pings |
 //! | `values`, `entities`, `alarms` | the commands |
 //! | `latest` | latest values as a client knows them |
 

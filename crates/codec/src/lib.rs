@@ -6,11 +6,11 @@
 //! server, broker and load generator share them, and a test can drive them byte by byte.
 //!
 //! ```
-//! use fieldline_codec::{Packet, Version, decode_frame, encode_puback};
+//! use fieldline_codec::{Packet, MqttProtocolVersion, decode_frame, encode_puback};
 //!
 //! let input = [0x32, 0x08, 0x00, 0x03, b'a', b'/', b'b', 0x00, 0x0A, b'!'];
 //! let mut output = Vec::new();
-//! let (packet, used) = decode_frame(&input, 1024, Version::V311)?.expect("a whole frame");
+//! let (packet, used) = decode_frame(&input, 1024, MqttProtocolVersion::V311)?.expect("a whole frame");
 //! if let Packet::Publish(publish) = packet {
 //!     assert_eq!((publish.topic, publish.payload), ("a/b", &b"!"[..]));
 //!     if let Some(id) = publish.packet_id {
@@ -18,7 +18,7 @@
 //!     }
 //! }
 //! assert_eq!((used, output), (input.len(), vec![0x40, 0x02, 0x00, 0x0A]));
-//! # Ok::<(), fieldline_codec::DecodeError>(())
+//! # Ok::<(), fieldline_codec::MqttDecodeError>(())
 //! ```
 
 pub mod address;

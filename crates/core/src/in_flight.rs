@@ -1,10 +1,10 @@
 //! What the process has in hand, so that the next one knows what this one died of.
 //!
-//! Each worker notes the pack that it begins, and each load what is compiled, where the note outlives the process. What is
-//! found there at a start was in hand when the process before died: it is suspected. Records of a suspected pack are taken
-//! one by one, and those of one worker at a time; a record that was alone in hand when the process died is tried once
-//! more, with nothing else going on. If that is another death, it is set aside. Something that is loaded is told apart in
-//! the same way, and is then left out until somebody has saved it anew.
+//! Each worker notes the batch that it begins, and each load what is compiled, where the note outlives the process.
+//! What is found there at a start was in hand when the process before died: it is suspected. Records of a suspected
+//! batch are taken one by one, and those of one worker at a time; a record that was alone in hand when the process died
+//! is tried once more, with nothing else going on. If that is another death, it is set aside. Something that is loaded
+//! is told apart in the same way, and is then left out until somebody has saved it anew.
 //!
 //! A single death proves nothing: an operator's `kill -9` and the kernel's, for want of memory, look the same.
 
@@ -37,14 +37,14 @@ const EXCLUSIVE_TIMEOUT: Duration = Duration::from_secs(2);
 const SUSPICION_TIME: Duration = Duration::from_secs(60);
 static NOTE_GATE: LogGate = LogGate::new(1);
 
-/// How a pack was taken.
+/// How a batch was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BatchIsolation {
-    /// While other packs may be in hand.
+    /// While other batches may be in hand.
     Usual,
     /// A suspected record, while no other suspected one is in hand.
     Apart,
-    /// A suspected record, while no other pack is in hand.
+    /// A suspected record, while no other batch is in hand.
     Exclusively,
 }
 
@@ -124,7 +124,7 @@ pub struct InFlightTracker {
     has_kept_waiting: AtomicBool,
     has_ended: AtomicBool,
     slots: Mutex<NoteSlots>,
-    /// Held in common by whoever has a pack in hand while something is suspected, and alone by who must be alone.
+    /// Held in common by whoever has a batch in hand while something is suspected, and alone by who must be alone.
     gate: Arc<RwLock<()>>,
     /// Whose suspected record it is.
     suspect_lock: Arc<Turn<()>>,
@@ -232,7 +232,7 @@ impl InFlightTracker {
         self.suspects.lock().treatment(partition, at, next)
     }
 
-    /// Waits for the turn of a pack.
+    /// Waits for the turn of a batch.
     pub(crate) async fn acquire(&self, treatment: RecordTreatment) -> BatchPermit {
         if !self.suspects_records() {
             return BatchPermit::free();
@@ -420,7 +420,7 @@ impl fmt::Debug for InFlightTracker {
     }
 }
 
-/// The turn of a pack; it ends when this is dropped.
+/// The turn of a batch; it ends when this is dropped.
 pub(crate) struct BatchPermit {
     pub(crate) isolation: BatchIsolation,
     _suspect: Option<OwnedMutexGuard<()>>,

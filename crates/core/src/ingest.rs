@@ -1,9 +1,9 @@
 //! The path of a device message between its transport and the stores.
 //!
 //! ```text
-//! transport ── Uplink::append ──► journal ──► worker ── Effects ──► IngestStore
-//!                    ▲                           │ activity
-//!                 durable                        ▼
+//! transport ── QueueProducer::append ──► journal ──► worker ── StoreEffects ──► IngestStore
+//!                       ▲                               │ activity
+//!                    durable                            ▼
 //! ```
 //!
 //! Transports append records and acknowledge when the journal says they are durable. Workers, one thread each, read the
@@ -18,7 +18,7 @@
 //!   partition stands still and is tried again, ever more seldom; the others go on.
 //! - The journal has lost what is stored already: the store is set back before the journal gives the positions out again.
 //! - The process dies of a record: what was in hand then is taken record by record after the next start, and what the
-//!   process has died of twice is set aside (`crate::in_hand`).
+//!   process has died of twice is set aside (`crate::in_flight`).
 
 mod batch;
 mod crash_recovery;

@@ -3,7 +3,7 @@
 //! A device shall have the package that is assigned to it, or else to its profile. [`OtaRollouts`] notices when that has
 //! changed, notes it in the store, and tells devices one after the other, by shared attributes, at a pace that keeps a whole
 //! fleet from downloading at once. [`OtaDownloads`] hands devices the data, a chunk at a time. What people do with packages is
-//! in [`crate::services::OtaPackages`].
+//! in [`crate::services::OtaPackageService`].
 
 mod checksum;
 mod download;

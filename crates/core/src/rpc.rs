@@ -1,9 +1,9 @@
 //! Calls to devices and by devices.
 //!
-//! A call to a device gets a number, is handed to the sessions of the device that take calls, and waits in a book until the
-//! device has answered, or has acknowledged one that needs no answer, or until it expires. What comes while the device has
-//! no session waits there as well, and is sent when it comes. A persistent call is a row of the store besides: those of
-//! devices that are away are in the store alone.
+//! A call to a device gets a number, is handed to the sessions of the device that take calls, and waits among the
+//! pending until the device has answered, or has acknowledged one that needs no answer, or until it expires. What comes
+//! while the device has no session waits there as well, and is sent when it comes. A persistent call is a row of the
+//! store besides: those of devices that are away are in the store alone.
 //!
 //! A call by a device goes through the rule engine; whoever answers it names the session and the number, see [`client`].
 
@@ -355,7 +355,7 @@ impl DeviceRpcService {
         answer.await.unwrap_or(Err(DeviceRpcError::Internal))
     }
 
-    /// Hands a call that is new in the book to the sessions of its device, if it may go now.
+    /// Hands a call that is new among the pending to the sessions of its device, if it may go now.
     fn dispatch(&self, book: &mut PendingRpcs, call: &Arc<ToDeviceRpc>) {
         let subject = EntityKey::device(call.tenant, call.device);
         if !book.is_burst() {

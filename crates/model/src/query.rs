@@ -40,6 +40,7 @@ pub enum KeyType {
 
 /// Something of an entity that has a name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = EntityKey)]
 pub struct EntityQueryKey {
     /// What it is.
     #[serde(rename = "type")]

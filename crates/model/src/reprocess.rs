@@ -31,6 +31,7 @@ pub enum ReprocessStatus {
 /// A reprocessing: what was asked for, and what has come of it so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Reprocessing)]
 pub struct ReprocessReport {
     /// The field.
     pub calculated_field_id: CalculatedFieldId,

@@ -102,7 +102,7 @@ pub struct ChainRegistry {
 }
 
 impl ChainRegistry {
-    /// An empty book; register it as a listener of entity events.
+    /// An empty registry; register it as a listener of entity events.
     pub fn new(services: Arc<NodeServices>, events: Arc<EventRecorder>) -> Arc<Self> {
         let gone = Arc::<DeletionLog>::default();
         let fields = FieldRegistry::new(services.clone(), events.clone(), gone.clone());
@@ -418,7 +418,7 @@ async fn noted_first(work: impl Future<Output = ()>, note: Option<LoadNote>) {
     }
 }
 
-/// Listens to entity events for a book.
+/// Listens to entity events for a registry of chains.
 pub struct ChainRegistryListener(pub Arc<ChainRegistry>);
 
 impl EntityListener for ChainRegistryListener {

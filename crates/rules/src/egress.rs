@@ -58,7 +58,7 @@ struct EgressRuleCache {
 }
 
 impl EgressRegistry {
-    /// A book that knows only what the operator allows.
+    /// A registry that knows only what the operator allows.
     pub fn new(operator: EgressRules, stores: EntityStores) -> Arc<Self> {
         Arc::new(Self {
             operator,

@@ -158,7 +158,7 @@ pub struct FieldRegistry {
 }
 
 impl FieldRegistry {
-    /// An empty book, which notes fields that are no more.
+    /// An empty registry, which notes fields that are no more.
     pub fn new(services: Arc<NodeServices>, events: Arc<EventRecorder>, gone: Arc<DeletionLog>) -> Arc<Self> {
         Arc::new(Self {
             services,

@@ -10,8 +10,8 @@ use crate::bounds::CompileAllowance;
 use crate::budget::{EvaluationBudget, MAX_MADE_BYTES};
 use crate::message::RuleMessage;
 use crate::nodes::json_path::JsonPath;
-use crate::nodes::text_template::TextTemplate;
 use crate::nodes::regex::{RegexAllowance, WholeMatch};
+use crate::nodes::text_template::TextTemplate;
 
 /// Reads a path in a document.
 pub fn json_path(path: &str, document: &str) {

@@ -3,17 +3,18 @@
 //! | module | job |
 //! |---|---|
 //! | `message`, `originators` | a message on its way, and whom it is about |
-//! | `node`, `registry`, `nodes` | what a node is, which there are, and what each does |
+//! | `node`, `node_types`, `nodes` | what a node is, which there are, and what each does |
 //! | `budget`, `bounds` | what the evaluation of one message by one node may cost; how large what is compiled may be |
-//! | `chain`, `book`, `gone` | chains compiled into index graphs; those of all tenants, swapped as they are saved; what is no more |
-//! | `worker` | takes packs of records through the chains, and stores what they do |
+//! | `chain`, `deletions` | chains compiled into index graphs; what is no more |
+//! | `chain_registry` | the chains of all tenants, swapped as they are saved |
+//! | `worker` | takes batches of records through the chains, and stores what they do |
 //! | `lanes` | where messages of slow tenants go, so that others do not wait for them |
 //! | `strategy`, `stats`, `events` | retries of queues; what is counted; what people who look for mistakes are shown |
 //! | `alarm_rules`, `calculated_fields` | evaluators of alarm rules and of fields, without I/O |
 //! | `script_pool`, `script_ledger` | scripts of all tenants on threads of their own, in turn; what each tenant has used |
-//! | `fields`, `feed` | the fields in force of all tenants; how they learn of changed values |
+//! | `fields`, `value_update` | the fields in force of all tenants; how they learn of changed values |
 //! | `accounts` | what is set for outside services; the platform's own mails and text messages |
-//! | `push`, `catalog` | messages from inside the platform; what the REST API asks about nodes and scripts |
+//! | `producer`, `catalog` | messages from inside the platform; what the REST API asks about nodes and scripts |
 //! | `replay` | what a chain would have done with stored telemetry |
 //! | `engine` | all of it together |
 

@@ -3,8 +3,8 @@
 //! Each thread has a [`ScriptHost`]. The next call is that of the tenant that has used the least time; a tenant never has all
 //! threads, and those whose calls take long leave one to the others. Calls about one originator run one after the other, in
 //! their order. What waits is bounded, and what waits or runs can be ended: by whoever made the call, when the chain of its
-//! node is replaced, when its pack's time is up, and when the program stops. A call that cannot be stopped at its limit,
-//! because it is inside a function of the engine, is abandoned: another thread takes the place of its own.
+//! node is replaced, when its batch's time is up, and when the program stops. A call that cannot be stopped at its
+//! limit, because it is inside a function of the engine, is abandoned: another thread takes the place of its own.
 
 mod scheduler;
 mod task;
@@ -74,7 +74,7 @@ impl Options {
     }
 }
 
-/// What calls belong to that are ended together, such as a round of a pack.
+/// What calls belong to that are ended together, such as a round of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScriptCancelScope(u64);
 

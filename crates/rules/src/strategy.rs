@@ -1,4 +1,4 @@
-//! How the messages of a pack are submitted, and what happens to those that fail or take too long.
+//! How the messages of a batch are submitted, and what happens to those that fail or take too long.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ pub struct QueueStrategy {
     pub batch: usize,
     /// What happens to those that fail.
     pub processing: ProcessingStrategyType,
-    /// How often a pack is tried again; 0 for ever.
+    /// How often a batch is tried again; 0 for ever.
     pub retries: u32,
-    /// Fraction of failed messages above which a pack is not tried again; 0 for any.
+    /// Fraction of failed messages above which a batch is not tried again; 0 for any.
     pub failure_fraction: f64,
     /// Before the first retry.
     pub pause: Duration,
     /// What the pause grows to.
     pub max_pause: Duration,
-    /// How long the messages of a pack may take.
+    /// How long the messages of a batch may take.
     pub timeout: Duration,
 }
 
@@ -102,7 +102,7 @@ impl QueueStrategy {
     }
 }
 
-/// How it stands with a message of a pack.
+/// How it stands with a message of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageOutcome {
     /// Not submitted yet, or on its way.
@@ -116,13 +116,13 @@ pub enum MessageOutcome {
 /// What happens next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RetryDecision {
-    /// The pack is done with.
+    /// The batch is done with.
     Commit,
     /// These messages are processed again, after a pause.
     Retry(Vec<u32>, Duration),
 }
 
-/// How often a pack was tried.
+/// How often a batch was tried.
 #[derive(Debug)]
 pub struct BatchAttempts {
     made: u32,
@@ -140,7 +140,7 @@ impl BatchAttempts {
         }
     }
 
-    /// Decides what becomes of a pack whose time is up or whose messages are all done; `Open` means too late.
+    /// Decides what becomes of a batch whose time is up or whose messages are all done; `Open` means too late.
     pub fn decide(
         &mut self,
         strategy: &QueueStrategy,

@@ -1,8 +1,8 @@
 //! One worker: it takes the records of its partitions through the rule chains.
 //!
-//! A delivery of records is a pack. Its messages walk their chains in place, one after the other, on the worker's thread;
-//! only what has to wait is suspended, and comes back through the worker's inbox. When all are done, or their time is up
-//! and the queue's strategy gives them up, what they do is stored together with the position behind them.
+//! A delivery of records is a batch. Its messages walk their chains in place, one after the other, on the worker's
+//! thread; only what has to wait is suspended, and comes back through the worker's inbox. When all are done, or their
+//! time is up and the queue's strategy gives them up, what they do is stored together with the position behind them.
 
 mod alarms;
 mod batch;
@@ -94,7 +94,7 @@ pub struct RuleWorker {
     /// More may wait than usually do, until one of those that have come back goes on.
     is_crowded: bool,
     batch: MessageBatch,
-    /// Nothing leaves the pack any more: the journal has not taken it.
+    /// Nothing leaves the batch any more: the journal has not taken it.
     is_diverting_stopped: bool,
     /// The message that walks was taken away.
     is_walk_cancelled: bool,
@@ -103,7 +103,7 @@ pub struct RuleWorker {
     /// What its lane holds, if it works on one.
     lane: LaneScheduler,
     due: Vec<(Partition, DueTimer)>,
-    /// What goes on although its pack does not wait for it any more.
+    /// What goes on although its batch does not wait for it any more.
     late: LateMessageTable,
     /// Alarms whose end has moved, until that is stored.
     alarm_ends: FxHashMap<Uuid, AlarmEndUpdate>,
@@ -117,7 +117,7 @@ pub struct RuleWorker {
     tasks: Vec<WalkTask>,
     /// How much of what has gone is swept out.
     purged_deletions: u64,
-    /// A pack has begun and not come to its end: what is kept is ahead of the stored position.
+    /// A batch has begun and not come to its end: what is kept is ahead of the stored position.
     is_midway: bool,
     /// Messages of the lane that have come to their end, until what they do is stored.
     lane_notes: Vec<KeptNote>,
@@ -305,7 +305,7 @@ impl RuleWorker {
     }
 
     /// Applies what messages have done so far, so that what is read next is as they left it. What is kept waits for the end
-    /// of the pack: it belongs to the position behind it.
+    /// of the batch: it belongs to the position behind it.
     async fn apply_pending(
         &mut self,
         partition: Partition,
@@ -322,7 +322,7 @@ impl RuleWorker {
         Ok(())
     }
 
-    /// Handles what was kept and has come due, as a pack of its own.
+    /// Handles what was kept and has come due, as a batch of its own.
     async fn run_due(&mut self, store: &EffectWriter) -> Result<(), IngestShutdown> {
         let now = self.now_ms();
         let (mut notes, mut proofs) = (Vec::new(), Vec::new());
@@ -514,7 +514,8 @@ impl RecordProcessor for RuleWorker {
 
     async fn flush(&mut self, store: &EffectWriter) {
         self.store_alarm_ends().await;
-        // When the program stops in the midst of a pack, what that keeps is left to the next start, with what has gone.
+        // When the program stops in the midst of a batch, what that keeps is left to the next start, with what has
+        // gone.
         if !self.is_midway {
             let _ = self.purge_deleted(store).await;
         }

@@ -1,8 +1,8 @@
 //! The CoAP device API: `/api/v1/{token}/{feature}` over UDP, and `/api/v1/{feature}` over DTLS with a client certificate.
 //!
 //! A datagram goes up through the message layer (duplicates, acknowledgements: [`exchanges`]), is put together with others
-//! where it is a block of a larger body ([`bodies`]), and is served by [`resources`], which work as those of HTTP do. An
-//! observation is a session of the device ([`observe`]), like a connection of MQTT.
+//! where it is a block of a larger body ([`blockwise`]), and is served by [`resources`], which work as those of HTTP
+//! do. An observation is a session of the device ([`observe`]), like a connection of MQTT.
 //!
 //! What cannot be taken because the server has its hands full is not answered: the peer of a confirmable message sends it
 //! again by itself, ever more seldom. What was taken but cannot be stored is answered with 5.03 and when to try again.

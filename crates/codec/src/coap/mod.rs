@@ -5,15 +5,15 @@
 //! [`CoapOptionNumber`] tells which ones have to be understood.
 //!
 //! ```
-//! use fieldline_codec::coap::{Code, Encoder, Kind, Message, OptionNumber};
+//! use fieldline_codec::coap::{CoapCode, CoapEncoder, CoapMessageType, CoapMessage, CoapOptionNumber};
 //!
 //! let datagram = [0x41, 0x01, 0x12, 0x34, 0xAA, 0xB3, b'a', b'p', b'i', 0xFF, b'!'];
-//! let message = Message::decode(&datagram).expect("a whole message");
-//! assert_eq!((message.kind, message.code, message.id), (Kind::Confirmable, Code::GET, 0x1234));
-//! assert_eq!(message.options().next(), Some((OptionNumber::URI_PATH, &b"api"[..])));
+//! let message = CoapMessage::decode(&datagram).expect("a whole message");
+//! assert_eq!((message.kind, message.code, message.id), (CoapMessageType::Confirmable, CoapCode::GET, 0x1234));
+//! assert_eq!(message.options().next(), Some((CoapOptionNumber::URI_PATH, &b"api"[..])));
 //!
-//! let mut answer = Encoder::new(Kind::Acknowledgement, Code::CONTENT, message.id, message.token);
-//! answer.option_uint(OptionNumber::CONTENT_FORMAT, 50);
+//! let mut answer = CoapEncoder::new(CoapMessageType::Acknowledgement, CoapCode::CONTENT, message.id, message.token);
+//! answer.option_uint(CoapOptionNumber::CONTENT_FORMAT, 50);
 //! assert_eq!(answer.finish(b"{}"), [0x61, 0x45, 0x12, 0x34, 0xAA, 0xC1, 50, 0xFF, b'{', b'}']);
 //! ```
 

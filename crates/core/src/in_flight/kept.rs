@@ -1,8 +1,8 @@
 //! What was kept and is worked on by itself: a message of a slow lane, something that has come due.
 //!
-//! Records are noted as packs; each of these is noted from its beginning to its end, however many are under way: it may die
-//! of what another thread does for it. What was in hand at a death begins again one after the other, with a pause, so that
-//! the next death tells which one it was.
+//! Records are noted as batches; each of these is noted from its beginning to its end, however many are under way: it
+//! may die of what another thread does for it. What was in hand at a death begins again one after the other, with a
+//! pause, so that the next death tells which one it was.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

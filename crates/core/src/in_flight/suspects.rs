@@ -105,7 +105,7 @@ impl CrashSuspects {
         let loads: Vec<LoadInHand> = left.iter().filter_map(InFlightWork::load).collect();
         for pack in &packs {
             self.add_range(pack);
-            // Of several packs that were in hand as usual, each may be to blame.
+            // Of several batches that were in hand as usual, each may be to blame.
             let is_alone = packs.len() == 1 || pack.isolation != BatchIsolation::Usual;
             if pack.is_single() && is_alone {
                 let is_sole = packs.len() == 1 && loads.is_empty();
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(treated(&after(&[once]), HERE, 10), RecordTreatment::Exclusively);
         let again: &[InFlightWork] = &[pack(HERE, 10, 11, BatchIsolation::Exclusively)];
         assert_eq!(treated(&after(&[once, again]), HERE, 10), PROVEN);
-        // Of a pack of many, the record is found first.
+        // Of a batch of many, the record is found first.
         let many: &[InFlightWork] = &[pack(HERE, 0, 50, BatchIsolation::Usual)];
         let apart: &[InFlightWork] = &[
             pack(HERE, 10, 11, BatchIsolation::Apart),

@@ -133,8 +133,8 @@ pub(super) struct IngestShared {
 }
 
 impl IngestService {
-    /// Brings the store in line with the journal, for this queue and all others that the uplink knows, then starts the
-    /// workers of this one and the thread that makes checkpoints. Nothing may be appended before.
+    /// Brings the store in line with the journal, for this queue and all others that the producer knows, then starts
+    /// the workers of this one and the thread that makes checkpoints. Nothing may be appended before.
     pub async fn start(
         uplink: &QueueProducer,
         stores: IngestStores,
@@ -194,8 +194,8 @@ impl IngestService {
         self.shared.begun.send_replace(true);
     }
 
-    /// Starts workers of a further queue. Nothing may have been appended to it since the program started, unless the uplink
-    /// knew it when ingest started.
+    /// Starts workers of a further queue. Nothing may have been appended to it since the program started, unless the
+    /// producer knew it when ingest started.
     pub async fn add_queue(
         &self,
         name: &str,

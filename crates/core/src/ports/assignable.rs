@@ -146,7 +146,7 @@ pub struct ImportRow<E: AssignableEntity> {
     pub entity: E,
     /// Whether it is new.
     pub create: bool,
-    /// See [`AssignableEntity::Along`].
+    /// See [`AssignableEntity::ImportExtra`].
     pub along: E::ImportExtra,
 }
 

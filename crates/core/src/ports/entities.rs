@@ -126,7 +126,7 @@ pub trait CustomerStore: Send + Sync {
     /// Those of the customers that the tenant has.
     async fn by_ids(&self, tenant: TenantId, ids: &[CustomerId]) -> StoreResult<Vec<Customer>>;
     /// Unassigns what the customer has, so much at a time that others can write in between, and deletes it with its users, who
-    /// are noted as leftovers, too; returns whether it existed.
+    /// are noted for the housekeeper, too; returns whether it existed.
     async fn delete(&self, tenant: TenantId, id: CustomerId) -> StoreResult<bool>;
     /// How many customers the tenant has.
     async fn count(&self, tenant: TenantId) -> StoreResult<u64>;

@@ -84,7 +84,7 @@ pub(super) struct PendingRpc {
     answer_by: Option<i64>,
     retries: u32,
     tried: u32,
-    /// When it is looked at next, as the book has noted it; milliseconds.
+    /// When it is looked at next, as [`PendingRpcs`] has noted it; milliseconds.
     due: i64,
 }
 
@@ -459,7 +459,7 @@ impl PendingRpcs {
         self.load.count == 0
     }
 
-    /// When each call is to be looked at, as the book has noted it, and as the calls say.
+    /// When each call is to be looked at, as [`PendingRpcs`] has noted it, and as the calls say.
     #[cfg(test)]
     pub(super) fn due(&self) -> [BTreeSet<(i64, DeviceId, i32)>; 2] {
         let calls = self.devices.values().flat_map(|calls| calls.by_number.values());

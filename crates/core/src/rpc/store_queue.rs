@@ -102,7 +102,7 @@ impl RpcStoreQueue {
         queue.waiting.len() < 2 * MAX_WAITING && queue.bytes + answer.len() <= MAX_BYTES
     }
 
-    /// How it stands with a call. To be said while the book is locked that the call is in.
+    /// How it stands with a call. To be said while the pending calls are locked.
     pub(super) fn push_status(&self, call: &ToDeviceRpc, status: RpcStatus, response: RpcResponse) {
         if !call.persistent {
             return;

@@ -26,8 +26,8 @@ pub trait AssignableService: Send + Sync {
         customer: CustomerId,
     ) -> ServiceResult<Self::ManagedEntity>;
 
-    /// Deletes the entity with its relations and alarms; its values and events go later, see [`super::Leftovers`]. What a view
-    /// shows stays.
+    /// Deletes the entity with its relations and alarms; its values and events go later, see
+    /// [`super::HousekeeperService`]. What a view shows stays.
     ///
     /// # Errors
     /// Entity views show it, calculated fields name it, or the store failed; asking again goes on where it stopped.

@@ -65,7 +65,7 @@ impl TenantService {
         Ok(saved)
     }
 
-    /// Deletes the tenant with everything that belongs to it. Its values go later, see [`super::Leftovers`].
+    /// Deletes the tenant with everything that belongs to it. Its values go later, see [`super::HousekeeperService`].
     ///
     /// # Errors
     /// The store failed; what was begun is finished later, or by asking again.

@@ -112,7 +112,7 @@ pub struct OutboundMessage {
     pub payload: OutboundPayload,
 }
 
-/// What a letter says.
+/// What an outbound message says.
 #[derive(Debug, Clone)]
 pub enum OutboundPayload {
     /// Something for the device.

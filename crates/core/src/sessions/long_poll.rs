@@ -6,8 +6,8 @@ use std::task;
 use super::{CloseReason, OutboundPayload, SessionControl, SessionGuard};
 use crate::downlink::Downlink;
 
-/// Waits for one thing that a device wants to be sent; see [`Sessions::poll`](super::Sessions::poll). When it is dropped, what
-/// has come is lost with it.
+/// Waits for one thing that a device wants to be sent; see [`SessionRegistry::poll`](super::SessionRegistry::poll).
+/// When it is dropped, what has come is lost with it.
 pub struct LongPoll(pub(super) SessionGuard);
 
 impl LongPoll {

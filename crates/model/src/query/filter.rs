@@ -73,6 +73,7 @@ impl utoipa::ToSchema for AliasId {}
 /// Types of entities.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
+#[schema(as = Types)]
 pub struct EntityTypeNames {
     /// One of these types; sent as `assetTypes`, `deviceTypes`, `entityViewTypes` or `edgeTypes`.
     #[serde(

@@ -135,6 +135,7 @@ fn none<T>() -> Option<T> {
 /// What must hold for a field or value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(tag = "type", rename_all = "UPPERCASE", rename_all_fields = "camelCase")]
+#[schema(as = Predicate)]
 pub enum KeyFilterPredicate {
     /// About a text.
     String {

@@ -164,7 +164,7 @@ impl AlarmRuleSet {
         self.form
     }
 
-    /// The values that the rules read, in a fixed order; [`super::Values`] is asked by position in it.
+    /// The values that the rules read, in a fixed order; [`super::AlarmValueSource`] is asked by position in it.
     pub fn inputs(&self) -> &[AlarmInput] {
         &self.inputs
     }
@@ -196,7 +196,7 @@ impl AlarmRuleSet {
         self.alarms.len()
     }
 
-    /// The type of an alarm, by the position that [`super::Action::alarm`] gives.
+    /// The type of an alarm, by the position that [`super::AlarmAction::alarm`] gives.
     pub fn alarm_type(&self, alarm: usize) -> Option<&str> {
         self.alarms.get(alarm).map(|alarm| &*alarm.alarm_type)
     }
@@ -217,12 +217,12 @@ impl AlarmRuleSet {
             .flat_map(|alarm| alarm.propagation.relation_types.iter().map(|name| &**name))
     }
 
-    /// TBEL expressions, by the position that [`super::Values::condition`] is asked with.
+    /// TBEL expressions, by the position that [`super::AlarmValueSource::expression`] is asked with.
     pub fn expressions(&self) -> &[Box<str>] {
         &self.expressions
     }
 
-    /// Names of the arguments of a calculated field, in the order of [`super::Arguments`].
+    /// Names of the arguments of a calculated field, in the order of [`super::AlarmScriptArguments`].
     pub fn argument_names(&self) -> impl Iterator<Item = &str> {
         self.arguments.iter().map(|argument| &*argument.name)
     }

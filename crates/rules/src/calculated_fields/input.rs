@@ -56,7 +56,7 @@ pub enum FieldInputRole {
     Series,
 }
 
-/// An argument of a field. Its place among [`super::Field::needs`] is its number.
+/// An argument of a field. Its place among [`super::CompiledField::inputs`] is its number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldInput {
     /// Name of the argument.

@@ -187,7 +187,7 @@ pub struct FieldOutcome {
     pub outputs: Vec<Output>,
     /// Relations.
     pub relations: Vec<RelationChange>,
-    /// What has to be read and handed to [`super::Field::answer`] for further results.
+    /// What has to be read and handed to [`super::CompiledField::answer`] for further results.
     pub queries: Vec<IntervalQuery>,
     /// The fields that have taken part in making the results, this one included: they go along with the results.
     pub previous: Vec<CalculatedFieldId>,

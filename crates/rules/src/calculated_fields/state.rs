@@ -48,7 +48,7 @@ impl ArgumentEntry {
     }
 }
 
-/// See the module; made by [`super::Field::new_state`] or [`super::Field::decode`].
+/// See the module; made by [`super::CompiledField::new_state`] or [`super::CompiledField::decode`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct CalculatedFieldState {
     pub(super) entity: EntityId,

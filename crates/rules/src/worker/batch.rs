@@ -1,4 +1,4 @@
-//! The messages of one pack, and how it stands with each.
+//! The messages of one batch, and how it stands with each.
 
 use bytes::Bytes;
 use fieldline_core::ingest::DeliveredBatch;
@@ -11,7 +11,7 @@ use super::walk::MessageHandle;
 use crate::stats::LastFailure;
 use crate::strategy::MessageOutcome;
 
-/// Where a message of a pack comes from.
+/// Where a message of a batch comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MessageOrigin {
     /// Index of the record, or of what has come due.
@@ -20,7 +20,7 @@ pub(super) struct MessageOrigin {
     pub(super) row: u32,
 }
 
-/// One message of a pack.
+/// One message of a batch.
 #[derive(Debug)]
 pub(super) struct BatchEntry {
     pub(super) origin: MessageOrigin,
@@ -29,7 +29,7 @@ pub(super) struct BatchEntry {
     pub(super) outcome: MessageOutcome,
     /// Its outcome is final, and it is not tried again.
     pub(super) given_up: bool,
-    /// It goes on in a slow lane: what becomes of it is none of the pack's business.
+    /// It goes on in a slow lane: what becomes of it is none of the batch's business.
     pub(super) diverted: bool,
     /// The number that its tickets have; what has another one comes too late.
     number: u64,
@@ -77,7 +77,7 @@ pub(super) fn kept_hash(key: &StateKey, value: &[u8]) -> u64 {
 /// The messages that are worked on together.
 #[derive(Default)]
 pub(super) struct MessageBatch {
-    /// Tells packs apart: what belongs to an earlier one came too late.
+    /// Tells batches apart: what belongs to an earlier one came too late.
     pub(super) number: u64,
     /// Where its records end, or [`DUE`](super::marks::DUE).
     pub(super) record: u64,
@@ -202,7 +202,7 @@ impl MessageBatch {
         });
     }
 
-    /// Whether a message of the pack has not ended yet.
+    /// Whether a message of the batch has not ended yet.
     pub(super) fn is_under_way(&self, ticket: MessageHandle) -> bool {
         let entry = self.entries.get(ticket.entry as usize);
         entry.is_some_and(|entry| entry.number == ticket.batch && entry.pending > 0)
@@ -254,7 +254,7 @@ impl MessageBatch {
         })
     }
 
-    /// Begins again with some of the entries: what of them is still on its way belongs to an earlier pack.
+    /// Begins again with some of the entries: what of them is still on its way belongs to an earlier batch.
     pub(super) fn begin_again(&mut self, which: &[u32]) {
         self.number += 1;
         self.open = 0;

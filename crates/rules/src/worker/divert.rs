@@ -61,7 +61,7 @@ impl RuleWorker {
         self.shared_lanes().filter(|lanes| lanes.are_open())
     }
 
-    /// Whether a message of the pack may leave it, as far as is known without its record.
+    /// Whether a message of the batch may leave it, as far as is known without its record.
     pub(super) fn may_divert(&self, ticket: MessageHandle) -> bool {
         self.lanes().is_some()
             && !self.is_diverting_stopped
@@ -70,7 +70,7 @@ impl RuleWorker {
             && self.batch.may_divert(ticket.entry)
     }
 
-    /// Whether a message leaves the pack before it is tried, because its tenant is slow or takes more than its share.
+    /// Whether a message leaves the batch before it is tried, because its tenant is slow or takes more than its share.
     pub(super) fn check_divert_at_once(
         &mut self,
         index: u32,
@@ -178,14 +178,14 @@ impl RuleWorker {
         }
     }
 
-    /// A message leaves the pack, with all that it waits for; what it has done so far, it does again.
+    /// A message leaves the batch, with all that it waits for; what it has done so far, it does again.
     pub(super) fn divert_message(&mut self, index: u32) {
         self.suspended
             .cancel_message((self.batch.number_of(index), index));
         self.batch.divert(index);
     }
 
-    /// Ends a message that cannot go on where it is: it leaves the pack where it may, else it has failed.
+    /// Ends a message that cannot go on where it is: it leaves the batch where it may, else it has failed.
     pub(super) fn drop_walk(&mut self, ticket: MessageHandle, tenant: TenantId, error: &str) {
         self.mark(tenant);
         self.is_walk_cancelled = true;
@@ -200,8 +200,8 @@ impl RuleWorker {
         }
     }
 
-    /// Lets go of the messages that have waited for long: they leave the pack, or go on without it. What is not to be done
-    /// twice lightly stays until the time of the pack is up.
+    /// Lets go of the messages that have waited for long: they leave the batch, or go on without it. What is not to be
+    /// done twice lightly stays until the time of the batch is up.
     pub(super) fn divert_overdue(
         &mut self,
         strategy: &QueueStrategy,
@@ -308,8 +308,8 @@ impl RuleWorker {
         (left, if stays { pause } else { Duration::ZERO })
     }
 
-    /// Appends what has left the pack to its lanes, and waits until it is durable. What the journal does not take comes back
-    /// into the pack, which is then left by nothing more.
+    /// Appends what has left the batch to its lanes, and waits until it is durable. What the journal does not take
+    /// comes back into the batch, which is then left by nothing more.
     pub(super) async fn flush_leaving(&mut self, delivered: Option<&DeliveredBatch<'_>>) {
         if self.batch.leaving.is_empty() {
             return;
@@ -388,7 +388,7 @@ impl RuleWorker {
         }
     }
 
-    /// A message of the pack as it goes to a lane.
+    /// A message of the batch as it goes to a lane.
     pub(super) fn diverted<'a>(
         &'a self,
         index: u32,

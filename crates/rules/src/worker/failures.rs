@@ -1,4 +1,4 @@
-//! Messages that begin, end and fail, as their pack sees it.
+//! Messages that begin, end and fail, as their batch sees it.
 
 use fieldline_model::TenantId;
 

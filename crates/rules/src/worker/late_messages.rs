@@ -1,8 +1,8 @@
-//! Messages that go on when their pack does not wait for them any longer.
+//! Messages that go on when their batch does not wait for them any longer.
 //!
-//! Each is noted until it has ended, as something that is kept: the note is stored with the position behind its pack, so that
-//! a message is always before the position or noted. What a start finds noted begins anew, with the same id; in a queue that
-//! tenants share it goes to its tenant's slow lane for that.
+//! Each is noted until it has ended, as something that is kept: the note is stored with the position behind its batch,
+//! so that a message is always before the position or noted. What a start finds noted begins anew, with the same id; in
+//! a queue that tenants share it goes to its tenant's slow lane for that.
 //!
 //! ```text
 //! note := 0 u8 · received i64 · body of the diverted record, without the name of its queue
@@ -178,8 +178,8 @@ impl RuleWorker {
         }
     }
 
-    /// The pack does not wait for a message any longer. It goes on in the background, and is noted until it has ended; where
-    /// there is no room for the note, it is given up.
+    /// The batch does not wait for a message any longer. It goes on in the background, and is noted until it has ended;
+    /// where there is no room for the note, it is given up.
     pub(super) fn detach_message(&mut self, index: u32, delivered: Option<&DeliveredBatch<'_>>) {
         let (number, live) = (self.batch.number_of(index), self.batch.pending_of(index));
         let Some((partition, key, note)) = self.note_of(index, delivered) else {
@@ -211,7 +211,7 @@ impl RuleWorker {
         }
     }
 
-    /// The note of a message of the pack, and where it is kept.
+    /// The note of a message of the batch, and where it is kept.
     fn note_of(
         &self,
         index: u32,

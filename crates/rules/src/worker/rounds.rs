@@ -1,4 +1,4 @@
-//! Taking a pack through the strategies of its queue: submitting its messages, waiting for them, trying them again.
+//! Taking a batch through the strategies of its queue: submitting its messages, waiting for them, trying them again.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::strategy::{BatchAttempts, MessageOutcome, QueueStrategy, RetryDecisio
 
 /// Messages of a worker that wait for something at the same time.
 pub(super) const MAX_SUSPENDED: usize = 4096;
-/// How long what messages have done waits for the rest of their pack before it is applied.
+/// How long what messages have done waits for the rest of their batch before it is applied.
 const APPLY_DELAY: Duration = Duration::from_millis(50);
 /// How often it is looked at within the time of patience whether messages wait too long.
 const OVERDUE_CHECKS: u32 = 4;
@@ -28,7 +28,7 @@ pub(super) const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 static RETRY_GATE: LogGate = LogGate::new(2);
 
 impl RuleWorker {
-    /// Processes the entries of the pack until the strategy is done with them.
+    /// Processes the entries of the batch until the strategy is done with them.
     pub(super) async fn run_pack(
         &mut self,
         delivered: Option<&DeliveredBatch<'_>>,
@@ -230,7 +230,7 @@ impl RuleWorker {
         }
     }
 
-    /// Whom a message of the pack is about.
+    /// Whom a message of the batch is about.
     pub(super) fn subject_of(&self, index: u32, delivered: Option<&DeliveredBatch<'_>>) -> Option<EntityKey> {
         let record = self.batch.entries.get(index as usize)?.origin.record as usize;
         Some(match delivered {

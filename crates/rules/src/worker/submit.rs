@@ -32,7 +32,7 @@ const LOOKUP_BATCH: usize = 500;
 static LOOK_UP_GATE: LogGate = LogGate::new(2);
 
 impl RuleWorker {
-    /// Starts a message of the pack.
+    /// Starts a message of the batch.
     pub(super) async fn submit(
         &mut self,
         index: u32,

@@ -1,4 +1,4 @@
-//! Decides which messages of a pack may be submitted.
+//! Decides which messages of a batch may be submitted.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -49,7 +49,7 @@ struct PendingWait {
     ending: WaitCanceller,
 }
 
-/// How a message of a pack waits.
+/// How a message of a batch waits.
 struct WaitingMessage {
     tenant: TenantId,
     /// When it began to wait for the first time.
@@ -211,7 +211,7 @@ impl SuspendedWaits {
         .collect()
     }
 
-    /// Forgets since when messages have waited, as a new pack begins.
+    /// Forgets since when messages have waited, as a new batch begins.
     pub(super) fn forget_waiters(&mut self) {
         self.waiters.clear();
     }

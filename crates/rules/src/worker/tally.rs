@@ -1,4 +1,4 @@
-//! What is counted of packs.
+//! What is counted of batches.
 
 use fieldline_core::ingest::DeliveredBatch;
 use fieldline_model::TenantId;
@@ -9,7 +9,7 @@ use crate::stats::MessageCounts;
 use crate::strategy::{MessageOutcome, RetryDecision};
 
 impl RuleWorker {
-    /// Counts how it stands with the messages of the pack after a round, for each tenant and for all.
+    /// Counts how it stands with the messages of the batch after a round, for each tenant and for all.
     pub(super) fn tally(
         &mut self,
         delivered: Option<&DeliveredBatch<'_>>,

@@ -95,7 +95,7 @@ async fn executions_are_counted_and_messages_of_a_tenant_that_used_them_up_are_d
     send(NOW - 2, 1).await;
     send(NOW - 1, 2).await;
     let of_tenant = usage.of(world.tenant);
-    // What the last pack has counted is handed on before it is stored.
+    // What the last batch has counted is handed on before it is stored.
     for _ in 0..4000 {
         usage.report(false).await;
         if of_tenant.used(UsageKey::StorageDataPoints) == 20 {

@@ -29,7 +29,7 @@ pub(super) const TOO_MANY_WAITING_ERROR: &str = "too many messages of the tenant
 /// What was suspended and has come back.
 pub(super) struct WaitCompletion {
     pub(super) handle: MessageHandle,
-    /// What it has in the book of what waits.
+    /// What it has among the suspended waits.
     pub(super) number: u64,
     pub(super) result: WaitResult,
     pub(super) place: Option<NodeRef>,

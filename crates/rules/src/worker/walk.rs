@@ -24,10 +24,10 @@ const MAX_STEPS: u32 = 1_000_000;
 /// Moves that the memory is kept for from one message to the next.
 const MAX_KEPT_TASKS: usize = 64;
 
-/// The pack of what is acknowledged already.
+/// The batch of what is acknowledged already.
 pub(super) const DETACHED: u64 = u64::MAX;
 
-/// Which entry of which pack something belongs to.
+/// Which entry of which batch something belongs to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MessageHandle {
     pub(super) batch: u64,

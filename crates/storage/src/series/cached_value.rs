@@ -53,8 +53,8 @@ impl CachedValue {
     }
 }
 
-/// Inserts cells at the places where they belong, in one pass however many they are; of several with one name the last one.
-/// Returns what they cost.
+/// Inserts values at the places where they belong, in one pass however many they are; of several with one name the last
+/// one. Returns what they cost.
 pub(super) fn insert_all(cells: &mut Vec<CachedValue>, mut added: Vec<(usize, CachedValue)>) -> usize {
     added.sort_by(|(at, cell), (other_at, other)| (at, &cell.name).cmp(&(other_at, &other.name)));
     added.dedup_by(|(_, later), (_, earlier)| {
@@ -66,7 +66,7 @@ pub(super) fn insert_all(cells: &mut Vec<CachedValue>, mut added: Vec<(usize, Ca
     });
     let cost = added.iter().map(|(_, cell)| cell.cost()).sum();
     let needed = cells.len() + added.len();
-    // Most groups have a few cells and keep them: no doubling.
+    // Most groups have a few values and keep them: no doubling.
     let room = match needed > cells.capacity() {
         true => needed + cells.len() / 4,
         false => cells.capacity(),
@@ -89,7 +89,7 @@ pub(super) fn insert_all(cells: &mut Vec<CachedValue>, mut added: Vec<(usize, Ca
     cost
 }
 
-/// Key of a stored cell.
+/// Key of a stored value.
 pub(super) fn cell_key(group: &ValueGroupKey, name: &str) -> Vec<u8> {
     let mut key = Vec::with_capacity(GROUP_BYTES + name.len());
     key.extend_from_slice(group);
@@ -97,7 +97,7 @@ pub(super) fn cell_key(group: &ValueGroupKey, name: &str) -> Vec<u8> {
     key
 }
 
-/// Time and time-to-live of a stored cell, for those who read the table past the cache.
+/// Time and time-to-live of a stored value, for those who read the table past the cache.
 pub(super) fn stored_expiry(bytes: &[u8]) -> Result<(i64, u32), CorruptData> {
     let mut bytes = bytes;
     let ts = i64::from_le_bytes(take_array(&mut bytes)?);

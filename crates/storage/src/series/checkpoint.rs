@@ -145,7 +145,7 @@ impl SeriesStore {
             .map_err(|error| self.note_sync_failure(error))
     }
 
-    /// Adds a checkpoint to a batch. The order matters: positions first, then rows and cells (invariant 2).
+    /// Adds a checkpoint to a batch. The order matters: positions first, then rows and values (invariant 2).
     fn add_checkpoint(
         &self,
         engine: &SeriesEngine,

@@ -1,4 +1,4 @@
-//! The packer: merges the rows of sealed epochs into chunks.
+//! Compaction: merges the rows of sealed epochs into chunks.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -38,7 +38,7 @@ static FAILURE_GATE: LogGate = LogGate::new(1);
 /// A point, and the number of the row it comes from.
 type NumberedPoint = (u64, StoredPoint);
 
-/// The packer thread.
+/// The compaction thread.
 pub(super) fn run(store: &Weak<SeriesStore>, signal: &Arc<MaintenanceSignal>) {
     let mut seen = 0;
     while !signal.is_stopped() {

@@ -1,7 +1,7 @@
 //! Deletion of series, and of ranges of them.
 //!
 //! A deletion first writes a barrier: a checkpoint together with the new latest values. Rows that were numbered before it
-//! and all chunks are then searched and rewritten while the ingest goes on; the packer is kept out meanwhile.
+//! and all chunks are then searched and rewritten while the ingest goes on; the compaction is kept out meanwhile.
 
 use std::sync::atomic::Ordering;
 

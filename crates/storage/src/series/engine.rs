@@ -186,7 +186,7 @@ impl SeriesEngine {
             epochs.push(Arc::new(RowEpoch::new(number, self.blocks.clone())));
             next = number + 1;
         }
-        // What is packed in part takes no more rows: they would come before the place where packing goes on.
+        // What is packed in part takes no more rows: they would come before the place where compaction goes on.
         let packing = self.meta.get(compaction::CURSOR_KEY).map_err(error::engine)?;
         let packing = packing.and_then(|cursor| keys::read_epoch(&cursor));
         match epochs.last() {

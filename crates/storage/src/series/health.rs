@@ -106,7 +106,7 @@ impl SeriesStore {
     }
 
     fn reopen(&self) -> StoreResult<()> {
-        // The locks keep writers, the packer and the sweeper out; readers finish on the old engine.
+        // The locks keep writers, the compaction and the sweeper out; readers finish on the old engine.
         let _packing = self.compacting.lock();
         let _one = self.checkpointing.lock();
         let _alone = self.gate.write();

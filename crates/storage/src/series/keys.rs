@@ -5,7 +5,7 @@
 //! subject := tenant [16] · entity type u8 · entity [16]
 //! block   := epoch u64 · subject · ts of the first row i64 · smallest seq u64
 //! series  := subject · name length u16 · name            chunk := series · first ts i64
-//! group   := subject · scope u8 (0: latest values)       cell  := group · name
+//! group   := subject · scope u8 (0: latest values)       value := group · name
 //! ```
 
 use fieldline_core::ports::{Offset, Partition, QueueId};

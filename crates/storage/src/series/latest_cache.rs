@@ -1,9 +1,9 @@
-//! Latest values and attributes: a write-back cache over a table of cells.
+//! Latest values and attributes: a write-back cache over a table of values.
 //!
-//! A *group* holds all cells of a subject (and, for attributes, a scope); it is cached whole or not at all. A changed cell
-//! is *dirty* until a checkpoint has written it, and a group with a dirty cell is never evicted, so memory and table
-//! together are always the truth. A direct write changes groups before its batch is committed; what they were until then is
-//! kept while it runs, and comes back where the commit fails.
+//! A *group* holds all values of a subject (and, for attributes, a scope); it is cached whole or not at all. A changed
+//! value is *dirty* until a checkpoint has written it, and a group with a dirty value is never evicted, so memory and
+//! table together are always the truth. A direct write changes groups before its batch is committed; what they were
+//! until then is kept while it runs, and comes back where the commit fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -27,7 +27,7 @@ const MAX_IDLE_NAMES: usize = 4096;
 
 static CORRUPT_GATE: LogGate = LogGate::new(1);
 
-/// Which of two writes to a cell wins.
+/// Which of two writes to a value wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConflictPolicy {
     /// The one with the greater time, of two with the same time the later.
@@ -43,7 +43,7 @@ struct ValueGroup {
     dirty: bool,
     /// Used since the evictor came by.
     used: bool,
-    /// Why the stored cells could not be read. New ones are taken all the same.
+    /// Why the stored values could not be read. New ones are taken all the same.
     corrupt: Option<Box<str>>,
 }
 
@@ -103,7 +103,7 @@ impl CacheShard {
     }
 }
 
-/// A cell that a checkpoint is writing.
+/// A value that a checkpoint is writing.
 pub(super) type FlushedValueKey = (ValueGroupKey, Arc<str>);
 
 pub(super) struct LatestCache {
@@ -190,8 +190,8 @@ impl LatestCache {
         Ok(held)
     }
 
-    /// Keeps what groups are before they are changed, until [`confirm`](Self::confirm) or [`take_back`](Self::roll_back).
-    /// Nobody but the direct write that asks for it may change any meanwhile.
+    /// Keeps what groups are before they are changed, until [`confirm`](Self::confirm) or
+    /// [`roll_back`](Self::roll_back). Nobody but the direct write that asks for it may change any meanwhile.
     pub(super) fn record(&self) {
         self.recorded.lock().clear();
         self.is_recording.store(true, Ordering::Release);
@@ -227,7 +227,7 @@ impl LatestCache {
         shard.groups.insert(*group, loaded);
     }
 
-    /// Writes cells of a group where they are not older than what is there, see [`ConflictPolicy`].
+    /// Writes values of a group where they are not older than what is there, see [`ConflictPolicy`].
     pub(super) fn put<'v>(
         &self,
         table: &Keyspace,
@@ -299,7 +299,7 @@ impl LatestCache {
         }
     }
 
-    /// The cells of a group, sorted by name.
+    /// The values of a group, sorted by name.
     pub(super) fn get(&self, table: &Keyspace, group: &ValueGroupKey) -> StoreResult<Vec<CachedValue>> {
         let mut shard = self.shard(group).lock();
         if !shard.groups.contains_key(group) {
@@ -321,8 +321,8 @@ impl LatestCache {
         Some(answer(held, group))
     }
 
-    /// Gives the named cells of a group that there are, with the places of their names. A group that is not in memory is
-    /// not brought there.
+    /// Gives the named values of a group that there are, with the places of their names. A group that is not in memory
+    /// is not brought there.
     pub(super) fn visit_named(
         &self,
         table: &Keyspace,
@@ -355,7 +355,7 @@ impl LatestCache {
         Ok(())
     }
 
-    /// Adds all dirty cells to a batch; they count as clean from now on. [`restore`](Self::restore) takes that back.
+    /// Adds all dirty values to a batch; they count as clean from now on. [`restore`](Self::restore) takes that back.
     pub(super) fn flush(&self, table: &Keyspace, batch: &mut OwnedWriteBatch) -> Vec<FlushedValueKey> {
         let mut written = Vec::new();
         for shard in &self.shards {
@@ -375,7 +375,7 @@ impl LatestCache {
         written
     }
 
-    /// Makes cells dirty again whose batch was not written.
+    /// Makes values dirty again whose batch was not written.
     pub(super) fn restore(&self, written: Vec<FlushedValueKey>) {
         for (group, name) in written {
             let mut shard = self.shard(&group).lock();
@@ -394,8 +394,8 @@ impl LatestCache {
         self.shards.iter().any(|shard| !shard.lock().dirty.is_empty())
     }
 
-    /// Takes cells out of the cache, whose removal the caller writes before the next checkpoint. The group stays, so that
-    /// nobody reads the old cells back in between.
+    /// Takes values out of the cache, whose removal the caller writes before the next checkpoint. The group stays, so
+    /// that nobody reads the old values back in between.
     pub(super) fn remove(
         &self,
         table: &Keyspace,
@@ -411,7 +411,7 @@ impl LatestCache {
         Ok(())
     }
 
-    /// Takes whole groups out of the cache, changed cells with them. No checkpoint or direct write may be under way.
+    /// Takes whole groups out of the cache, changed values with them. No checkpoint or direct write may be under way.
     pub(super) fn drop_groups(&self, groups: &[ValueGroupKey]) {
         for group in groups {
             // It is freed after its shard.
@@ -465,7 +465,7 @@ enum PutOutcome {
     /// There is a newer one.
     Ignored,
     Replaced,
-    /// There is no cell of that name; where it belongs.
+    /// There is no value of that name; where it belongs.
     New(usize, CachedValue),
 }
 

@@ -8,9 +8,9 @@ pub const CHECKPOINTS: &str = "fieldline_series_checkpoints_total";
 pub const CHECKPOINT_SECONDS: &str = "fieldline_series_checkpoint_seconds";
 /// Points packed into chunks, counter.
 pub const PACKED_POINTS: &str = "fieldline_series_packed_points_total";
-/// Chunks written by packing, counter.
+/// Chunks written by compaction, counter.
 pub const CHUNKS_WRITTEN: &str = "fieldline_series_chunks_written_total";
-/// Bytes of the chunks written by packing, counter.
+/// Bytes of the chunks written by compaction, counter.
 pub const CHUNK_BYTES: &str = "fieldline_series_chunk_bytes_total";
 /// Sets of recent rows that wait to be packed, gauge.
 pub const SEALED_EPOCHS: &str = "fieldline_series_sealed_epochs";

@@ -6,8 +6,9 @@
 //! is why none of this has to be seen at one moment, as a deletion has to be.
 //!
 //! # Order
-//! A checkpoint comes first: it takes what is in memory to the tables, and a replay begins after it. Rows go before chunks: the
-//! packer makes chunks of rows. A step of it that has read rows which are gone by now ends before the chunks are looked at.
+//! A checkpoint comes first: it takes what is in memory to the tables, and a replay begins after it. Rows go before
+//! chunks: compaction makes chunks of rows. A step of it that has read rows which are gone by now ends before the
+//! chunks are looked at.
 
 use std::collections::VecDeque;
 use std::ops::Bound;
@@ -153,7 +154,7 @@ impl SeriesStore {
             let is_in_rows =
                 |place: Option<&(RemovalTable, usize)>| matches!(place, Some((RemovalTable::Epoch(_), _)));
             if matches!(place, RemovalTable::Epoch(_)) && !is_in_rows(removal.remaining.front()) {
-                // A step of the packer that has read rows ends before their chunks are looked for.
+                // A step of the compaction that has read rows ends before their chunks are looked for.
                 drop(self.compacting.lock());
             }
         }

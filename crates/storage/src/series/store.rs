@@ -307,7 +307,8 @@ impl SeriesStore {
         self.attributes.put(&engine.attributes, &group, row.ts, 0, values)
     }
 
-    /// Seals the active epoch if it holds anything; the packer takes it from there. Rows in memory go to the next one.
+    /// Seals the active epoch if it holds anything; the compaction takes it from there. Rows in memory go to the next
+    /// one.
     pub(super) fn seal_active(&self) -> StoreResult<()> {
         let _one = self.checkpointing.lock();
         let _alone = self.gate.write();

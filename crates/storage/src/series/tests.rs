@@ -28,7 +28,7 @@ use tempfile::TempDir;
 
 use super::{Options, SeriesStore};
 
-/// A store in a directory that nobody touches but the test: no checkpoint, packing or sweep by the clock.
+/// A store in a directory that nobody touches but the test: no checkpoint, compaction or sweep by the clock.
 pub(super) struct World {
     root: TempDir,
     pub(super) clock: Arc<ManualClock>,

@@ -135,7 +135,7 @@ impl SeriesStore {
         }
     }
 
-    /// Chunks of a series must not overlap: what would is taken up as rows, which the packer puts in their place.
+    /// Chunks of a series must not overlap: what would is taken up as rows, which the compaction puts in their place.
     fn merge_chunk(&self, subject: &EntityKeyBytes, key: &[u8], value: &[u8]) -> StoreResult<()> {
         let (header, rest) = read_header(key, value)?;
         let columns = chunk::decode_columns(&header, rest).map_err(|cause| error::corrupt(key, cause))?;

@@ -11,10 +11,10 @@
 //! | `schema` | numbered migrations |
 //! | `record` | saving, reading and deleting any entity |
 //! | `list` | pages: filter, text search, sort |
-//! | `lists` | connections for what people read that may take long |
+//! | `list_executor` | connections for what people read that may take long |
 //! | `search`, `text_index` | text search by index, and what keeps the index |
-//! | `assigned`, `profiles` | the stores of what customers may have, and of profiles, of any kind |
-//! | `failure` | what a database's error means to the caller |
+//! | `assignables`, `profiles` | the stores of what customers may have, and of profiles, of any kind |
+//! | `statement_error` | what a database's error means to the caller |
 //! | the others | one store each |
 
 mod alarm_changes;

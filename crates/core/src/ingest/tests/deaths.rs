@@ -178,7 +178,8 @@ impl Site {
         }
     }
 
-    /// Runs a process until it has read everything or has died; returns whether it lives, and the packs it had in hand.
+    /// Runs a process until it has read everything or has died; returns whether it lives, and the batches it had in
+    /// hand.
     async fn live(&mut self, deadly: &[i64]) -> (bool, Vec<Vec<i64>>) {
         let in_hand = InFlightTracker::start(self.notes.clone());
         let uplink = uplink(&self.journal);
@@ -281,7 +282,7 @@ async fn a_record_that_was_alone_from_the_beginning_is_set_aside_at_the_third_st
 #[tokio::test]
 async fn a_process_that_was_killed_by_somebody_sets_nothing_aside() {
     let mut site = Site::holding(&[(FIRST, vec![record(1), record(2), record(3)])]);
-    // Killed in the midst of a pack, then with a record alone in hand, and then no more.
+    // Killed in the midst of a batch, then with a record alone in hand, and then no more.
     assert!(!site.live(&[1]).await.0);
     assert_eq!(site.live(&[3]).await, (false, vec![vec![1], vec![2], vec![3]]));
     assert_eq!(site.live(&[]).await, (true, vec![vec![3]]));

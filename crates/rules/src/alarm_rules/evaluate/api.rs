@@ -10,8 +10,8 @@ use crate::alarm_rules::rules::{AlarmInputKind, AlarmRuleSet};
 
 /// Current values of an originator.
 pub trait AlarmValueSource {
-    /// The value at a position of [`AlarmRuleSet::needs`] with its time in milliseconds, `None` where there is none. It does not
-    /// matter whether it already is what the event brings.
+    /// The value at a position of [`AlarmRuleSet::inputs`] with its time in milliseconds, `None` where there is none.
+    /// It does not matter whether it already is what the event brings.
     fn get(&self, need: usize) -> Option<(i64, KvValueRef<'_>)>;
 
     /// Evaluates the TBEL expression at a position of [`AlarmRuleSet::expressions`].
@@ -27,7 +27,7 @@ pub trait AlarmValueSource {
 /// A new value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AlarmInputChange<'a> {
-    /// Position in [`AlarmRuleSet::needs`].
+    /// Position in [`AlarmRuleSet::inputs`].
     pub input: u16,
     /// Time of the value, milliseconds; of an attribute, when it was set.
     pub ts: i64,
@@ -114,8 +114,8 @@ pub enum AlarmRuleEvent<'a> {
     /// Values changed. Values of several times are applied in the order of time. Activity comes as such a change as well:
     /// the attribute or time series `active` and its companions.
     Update(&'a [AlarmInputChange<'a>]),
-    /// Values at these positions of [`AlarmRuleSet::needs`] were deleted. Attributes count as gone whatever [`AlarmValueSource`] says; of
-    /// time series it may give an older point.
+    /// Values at these positions of [`AlarmRuleSet::inputs`] were deleted. Attributes count as gone whatever
+    /// [`AlarmValueSource`] says; of time series it may give an older point.
     Removed(&'a [usize]),
     /// The state is new, or the rules changed. Calculated fields are evaluated then; it is no event that is counted.
     Started,

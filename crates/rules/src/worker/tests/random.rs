@@ -20,9 +20,9 @@ use crate::nodes::tests::NOW;
 use crate::nodes::tests::table::valid_configurations;
 use crate::strategy::QueueStrategy;
 
-/// How long the messages of a pack may take.
+/// How long the messages of a batch may take.
 const PACK_TIMEOUT: Duration = Duration::from_millis(300);
-/// What a pack may take besides, on a machine that has other things to do.
+/// What a batch may take besides, on a machine that has other things to do.
 const MARGIN: Duration = Duration::from_secs(30);
 /// Names of fields that say where something is sent to.
 const ADDRESSES: &[&str] = &[

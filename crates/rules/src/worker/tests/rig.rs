@@ -175,7 +175,7 @@ impl Rig {
             workers: 1,
             ..Options::default()
         };
-        // So that a test knows what the first pack meets.
+        // So that a test knows what the first batch meets.
         let lane = self.lanes.as_ref().map(|lanes| (lanes, self.open_lane(lanes)));
         let service = IngestService::start(&self.uplink, stores, &options)
             .await

@@ -138,7 +138,7 @@ async fn more_messages_than_may_wait_are_all_submitted_however_late_that_is() {
         came.all().len() >= MAX_SUSPENDED
     })
     .await;
-    // Long after the pack's time is up.
+    // Long after the batch's time is up.
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(
         came.all().len(),

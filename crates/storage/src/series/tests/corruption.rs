@@ -85,7 +85,7 @@ async fn a_corrupt_chunk_fails_its_series_only_and_keeps_its_new_points() {
     );
     assert_eq!(store.range(subject(1), "k", ALL).await.unwrap(), points(1));
 
-    // New points of the damaged chunk's time stay readable as rows when the packer cannot merge them.
+    // New points of the damaged chunk's time stay readable as rows when the compaction cannot merge them.
     let mut late = Vec::new();
     pack("k", KvValue::Long(-1).as_ref(), &mut late);
     let row = TelemetryRow {

@@ -403,7 +403,8 @@ fn a_store_of_the_format_without_a_number_is_refused() {
     assert!(refused.to_string().contains("format 1"), "{refused}");
 }
 
-/// The packer takes some blocks at a time. Those of a window overlap, and the last of them need not hold the newest rows.
+/// The compaction takes some blocks at a time. Those of a window overlap, and the last of them need not hold the newest
+/// rows.
 #[test]
 fn a_window_that_is_larger_than_what_is_packed_at_once_keeps_its_newest_values() {
     const TIMES: i64 = 600;
