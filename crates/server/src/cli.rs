@@ -10,7 +10,7 @@ use fieldline_api::EndpointAccess;
 use fieldline_loadgen::BenchCommand;
 
 use crate::config::{self, EffectiveConfig};
-use crate::{bench, logging, rules, serve};
+use crate::{bench, licenses, logging, rules, serve};
 
 /// An IoT platform in one program.
 #[derive(Parser)]
@@ -38,6 +38,8 @@ enum CliCommand {
     },
     /// Prints the REST endpoints, each with the roles that may call it.
     Endpoints,
+    /// Prints the licences of what the program contains, with their texts.
+    Licenses,
     /// Puts load on a server and measures it, this one or another with the same APIs.
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -83,6 +85,7 @@ pub(crate) fn run() -> ExitCode {
         CliCommand::Serve { settings, demo } => settings.load().map(|loaded| run_platform(&loaded, demo)),
         CliCommand::Config { settings } => settings.load().map(|loaded| print_config(&loaded)),
         CliCommand::Endpoints => Ok(print_endpoints()),
+        CliCommand::Licenses => Ok(print_licenses()),
         CliCommand::Bench(command) => Ok(bench::run(&command)),
         CliCommand::Rules(command) => Ok(rules::run(&command)),
     };
@@ -106,6 +109,12 @@ fn print_config(loaded: &EffectiveConfig) -> ExitCode {
     let mut out = std::io::stdout().lock();
     // A reader that has seen enough closes the pipe.
     let _ = config::print(loaded, &mut out).and_then(|()| out.flush());
+    ExitCode::SUCCESS
+}
+
+fn print_licenses() -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    let _ = licenses::print(&mut out).and_then(|()| out.flush());
     ExitCode::SUCCESS
 }
 

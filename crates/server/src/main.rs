@@ -6,6 +6,7 @@ mod cli;
 mod config;
 mod data_dir;
 mod http;
+mod licenses;
 mod limits;
 mod logging;
 mod memory_budget;

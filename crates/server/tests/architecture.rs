@@ -29,7 +29,6 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "api",
             "loadgen",
             "rules",
-            "script",
         ],
     ),
 ];
