@@ -212,8 +212,8 @@ def two_way(api: Api) -> None:
         device.send(wire.publish(wire.V311, f"v1/devices/me/rpc/response/{request}", b'{"ok":true}', 0))
         rest.finish()
 
-    api.time("round trip of a call to a device", lambda: call(api.rest, 0))
-    api.rate(f"round trips of calls, {SIDE_BY_SIDE} devices, a second", call, "–", None, "–")
+    api.time("round trip of an RPC to a device", lambda: call(api.rest, 0))
+    api.rate(f"round trips of RPCs, {SIDE_BY_SIDE} devices, a second", call, "–", None, "–")
     for _, device in devices:
         device.close()
 

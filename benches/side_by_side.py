@@ -103,7 +103,7 @@ class Side:
             "device created": (40, self.make_device),
             "post of a device": (200, self.post_of_device),
             "shared attribute to a device": (100, self.shared_attribute),
-            "call to a device": (100, self.call),
+            "RPC to a device": (100, self.call),
         }
 
 
