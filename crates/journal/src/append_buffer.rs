@@ -167,7 +167,7 @@ pub(crate) struct AppendBuffer {
     pub(crate) closing: bool,
     pub(crate) slots: BufferIndex,
     pub(crate) batch: WriteBatch,
-    /// Bytes that wait: those in `fill` and those being written.
+    /// Bytes that wait: those in `batch` and those being written.
     pub(crate) pending_bytes: usize,
     /// The log has reached its largest size.
     pub(crate) capped: bool,

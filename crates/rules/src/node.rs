@@ -205,7 +205,7 @@ pub enum NodeResult {
     Home(RuleMessage),
     /// It goes to the first node of another chain.
     Enter(RuleMessage, RuleChainId),
-    /// It goes to the first node of the chain of its originator's profile, or of the root chain where `root`.
+    /// It goes to the first node of the chain of its originator's profile, or of the root chain where the profile names none.
     EnterDefault(RuleMessage),
     /// The alarm rules of its originator's profile are evaluated for it; alarms go through `Alarm Created` and the like, and
     /// then it goes on through `Success`.

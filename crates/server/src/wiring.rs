@@ -88,7 +88,7 @@ impl PlatformStores {
         })
     }
 
-    /// What services work with that make no rule chains.
+    /// The context of services that check no rule nodes.
     fn context(&self, rule_engine: Arc<dyn RuleEngine>) -> services::ServiceContext {
         services::ServiceContext {
             stores: self.database.entity_stores(),

@@ -74,7 +74,7 @@ impl SubscriptionHub {
         (number, mailbox)
     }
 
-    /// Ends that.
+    /// Forgets a session that is closed.
     pub(super) fn close(&self, number: u64) {
         self.sessions.write().remove(&number);
     }
@@ -114,7 +114,7 @@ impl SubscriptionHub {
         self.count.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Ends that.
+    /// Ends what a command of a session follows of an entity.
     pub(super) fn unwatch(&self, subject: EntityKey, command: i64, mailbox: &Arc<SessionMailbox>) {
         let mut shard = self.shard(subject).write();
         let Some(watches) = shard.get_mut(&subject) else {
@@ -137,7 +137,7 @@ impl SubscriptionHub {
             .insert(session, Arc::clone(mailbox));
     }
 
-    /// Ends that.
+    /// Tells a session of no more alarms of the tenant.
     pub(super) fn unwatch_alarms(&self, tenant: TenantId, session: u64) {
         let mut alarms = self.alarms.write();
         if let Some(sessions) = alarms.get_mut(&tenant) {

@@ -14,9 +14,9 @@ use crate::downlink::{Downlink, Subscriptions};
 pub(super) const MAX_WAITING: usize = 256 << 10;
 /// The part of what is left of the budget that may wait for one session.
 const PART_OF_LEFT: usize = 8;
-/// Bit of `is_subscribed` that says that something waits.
+/// Bit of `subscriptions` that says that something waits to be sent.
 const HAS_WAITING: u8 = 0x80;
-/// Bit of `is_subscribed` of a session that is sent one thing and ends.
+/// Bit of `subscriptions` of a session that is sent one thing and ends.
 const ONE_SHOT: u8 = 0x40;
 const SUBSCRIPTION_BITS: u8 = Subscriptions::ATTRIBUTES.0 | Subscriptions::RPC.0;
 
@@ -153,7 +153,7 @@ impl SessionControl {
         self.subscriptions.load(Ordering::Relaxed) & ONE_SHOT != 0
     }
 
-    /// Wants something in addition to what it wanted before.
+    /// Subscribes the session to more.
     pub fn subscribe(&self, wants: Subscriptions) {
         self.subscriptions.fetch_or(wants.0, Ordering::AcqRel);
     }

@@ -21,7 +21,7 @@ use crate::node::{ConnectionLabel, NodeContext, NodeResult};
 
 /// Steps that a message, and all that it becomes, may take before it waits.
 const MAX_STEPS: u32 = 1_000_000;
-/// Moves that the memory is kept for from one message to the next.
+/// Tasks that the memory is kept for from one message to the next.
 const MAX_KEPT_TASKS: usize = 64;
 
 /// The batch of what is acknowledged already.
@@ -101,7 +101,7 @@ impl RuleWorker {
         self.walk_all(ticket, moves, store).await
     }
 
-    /// The same for several moves, the last one first.
+    /// The same for several tasks, the last one first.
     pub(super) async fn walk_all(
         &mut self,
         ticket: MessageHandle,
