@@ -119,9 +119,6 @@ pub enum DivertError {
     Append(#[from] AppendError),
 }
 
-/// Before another try on a disk that was full.
-const RETRY_PAUSE: Duration = Duration::from_millis(200);
-
 /// Room in the lanes for a message that is not there yet.
 struct LaneReservation<'a> {
     lanes: &'a SlowLanes,
@@ -422,15 +419,11 @@ impl SlowLanes {
         let (tenant, bytes) = (diverted.record.subject.tenant, diverted.body_len() as u64);
         let mut room = self.room(tenant, bytes)?;
         let deadline = tokio::time::Instant::now() + patience;
-        loop {
-            let appending = uplink.push(deadline, lane_subject(tenant), &records).await?;
-            match room.commit(appending).await {
-                Err(AppendError::DiskFull) if tokio::time::Instant::now() < deadline => {
-                    tokio::time::sleep(RETRY_PAUSE).await;
-                }
-                other => return Ok(other?),
-            }
-        }
+        uplink
+            .push_durably(deadline, lane_subject(tenant), &records)
+            .await?;
+        room.is_used = true;
+        Ok(())
     }
 
     /// Room for a message that is about to come.

@@ -7,7 +7,7 @@ use fieldline_core::access::Principal;
 use tokio::time::{Instant, timeout_at};
 
 use super::commands::{AuthCommand, CommandWrapper, WsCommand};
-use super::session::{BAD_DATA, POLICY, WsCloseReason};
+use super::session::{BAD_DATA, POLICY, SessionEnd, WsCloseReason};
 use crate::auth::TokenIdentity;
 use crate::error::ApiError;
 use crate::state::SharedApi;
@@ -57,24 +57,24 @@ async fn by_command(api: &SharedApi, command: AuthCommand) -> Result<Authenticat
 pub(super) async fn log_in(
     api: &SharedApi,
     socket: &mut WebSocket,
-) -> Result<(AuthenticatedPrincipal, Vec<WsCommand>), Option<WsCloseReason>> {
+) -> Result<(AuthenticatedPrincipal, Vec<WsCommand>), SessionEnd> {
     let deadline = Instant::now() + AUTH_TIMEOUT;
     loop {
         let message = timeout_at(deadline, socket.recv()).await;
         let text = match message {
-            Err(_) => return Err(Some(WsCloseReason(POLICY, "Authentication timeout".to_owned()))),
+            Err(_) => return Err(WsCloseReason(POLICY, "Authentication timeout".to_owned()).into()),
             Ok(Some(Ok(Message::Text(text)))) => text,
-            Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) => return Err(None),
+            Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) => return Err(SessionEnd::PeerGone),
             Ok(Some(Ok(_))) => continue,
         };
         let wrapper: CommandWrapper = serde_json::from_str(&text)
-            .map_err(|_| Some(WsCloseReason(BAD_DATA, "Failed to parse the payload".to_owned())))?;
+            .map_err(|_| WsCloseReason(BAD_DATA, "Failed to parse the payload".to_owned()))?;
         let Some(proof) = wrapper.auth_cmd else {
-            return Err(Some(WsCloseReason(POLICY, "Auth cmd is missing".to_owned())));
+            return Err(WsCloseReason(POLICY, "Auth cmd is missing".to_owned()).into());
         };
         return match by_command(api, proof).await {
             Ok(known) => Ok((known, wrapper.cmds)),
-            Err(error) => Err(Some(WsCloseReason(BAD_DATA, error.message().to_owned()))),
+            Err(error) => Err(WsCloseReason(BAD_DATA, error.message().to_owned()).into()),
         };
     }
 }

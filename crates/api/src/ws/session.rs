@@ -1,17 +1,20 @@
 //! One socket: who is there, what it has asked for, and what it is told.
 
+mod output;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket};
+use axum::extract::ws::{Message, WebSocket};
 use fieldline_core::access::{self, AccessOperation};
 use fieldline_core::memory_pool::{ExhaustedLimit, MemoryRefusal, MemoryShare};
 use fieldline_core::reader;
 use fieldline_model::EntityId;
 use rustc_hash::{FxHashMap, FxHashSet};
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep, timeout};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tracing::debug;
 
+use self::output::close_socket;
 use super::active_command::{ActiveCommand, CommandContext, CommandError, CommandResult};
 use super::alarms::AlarmWatch;
 use super::commands::{CommandWrapper, NotificationWrapper, TelemetryWrapper, WsCommand};
@@ -34,8 +37,6 @@ const NOT_RELIABLE: u16 = 4_500;
 /// Between pings. A peer that has answered none of three is gone.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
 const MAX_UNANSWERED: u32 = 3;
-/// How long a message may take to be sent.
-const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 /// Between looks at alarms that have changed, at least.
 const ALARM_PAUSE: Duration = Duration::from_millis(200);
 /// Between looks at least so many times what the last one took, the wait for others included.
@@ -44,10 +45,6 @@ const REFRESH_PAUSE_FACTOR: u32 = 10;
 const MAX_COMMANDS: usize = 1_000;
 /// Bytes that pages which a session follows may take.
 const MAX_HELD: usize = 64 << 20;
-/// Bytes that are sent without their being counted.
-const FREE_BYTES: usize = 16 << 10;
-/// Bytes of a reason that fit into a control frame beside its code.
-const MAX_REASON: usize = 123;
 
 /// Which endpoint was connected to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +54,22 @@ pub(super) enum WsEndpoint {
     Notifications,
 }
 
-/// Why a session ends.
+/// Why the server closes a session: the code of the close frame, and the reason beside it.
 pub(super) struct WsCloseReason(pub(super) u16, pub(super) String);
+
+/// How a session ends.
+pub(super) enum SessionEnd {
+    /// The peer is gone: nobody is told anything.
+    PeerGone,
+    /// The server closes it.
+    Closed(WsCloseReason),
+}
+
+impl From<WsCloseReason> for SessionEnd {
+    fn from(reason: WsCloseReason) -> Self {
+        Self::Closed(reason)
+    }
+}
 
 /// A session of somebody known.
 pub(super) struct WsSession {
@@ -87,7 +98,7 @@ impl WsSession {
         token: Option<String>,
     ) {
         let Some(unknown) = api.socket_limits.try_admit_socket() else {
-            return end(&mut socket, WsCloseReason(POLICY, "Too many sockets".to_owned())).await;
+            return close_socket(&mut socket, WsCloseReason(POLICY, "Too many sockets".to_owned())).await;
         };
         let known = match &token {
             Some(token) => login::by_token(&api, token)
@@ -97,11 +108,11 @@ impl WsSession {
         };
         let (known, first) = match (known, token) {
             (Ok(known), _) => (known, Vec::new()),
-            (Err(close), Some(_)) => return end(&mut socket, close).await,
+            (Err(close), Some(_)) => return close_socket(&mut socket, close).await,
             (Err(_), None) => match login::log_in(&api, &mut socket).await {
                 Ok(known) => known,
-                Err(Some(close)) => return end(&mut socket, close).await,
-                Err(None) => return,
+                Err(SessionEnd::Closed(close)) => return close_socket(&mut socket, close).await,
+                Err(SessionEnd::PeerGone) => return,
             },
         };
         let (who, proof) = known;
@@ -109,10 +120,10 @@ impl WsSession {
         let opened = api.socket_limits.open(&api.entities, &api.clock, who).await;
         let allowance = match opened {
             Ok(Ok(allowance)) => allowance,
-            Ok(Err(reason)) => return end(&mut socket, WsCloseReason(POLICY, reason)).await,
+            Ok(Err(reason)) => return close_socket(&mut socket, WsCloseReason(POLICY, reason)).await,
             Err(error) => {
                 debug!(%error, "a socket was refused");
-                return end(
+                return close_socket(
                     &mut socket,
                     WsCloseReason(SERVER_ERROR, "Internal Server error!".to_owned()),
                 )
@@ -142,13 +153,13 @@ impl WsSession {
         let ended = reader::with_reader(who.tenant, session.serve(first)).await;
         session.end_all();
         session.context.api.hub.close(number);
-        if let Err(Some(close)) = ended {
-            end(&mut session.socket, close).await;
+        if let Err(SessionEnd::Closed(close)) = ended {
+            close_socket(&mut session.socket, close).await;
         }
     }
 
-    /// Ends with why the session is closed, or nothing where the peer has gone.
-    async fn serve(&mut self, first: Vec<WsCommand>) -> Result<(), Option<WsCloseReason>> {
+    /// Serves commands and changes until the session ends.
+    async fn serve(&mut self, first: Vec<WsCommand>) -> Result<(), SessionEnd> {
         self.handle(first).await?;
         // Who this is may have changed before the mailbox was there.
         self.check_principal().await?;
@@ -167,12 +178,12 @@ impl WsSession {
             tokio::select! {
                 message = self.socket.recv() => match message {
                     Some(Ok(message)) => self.on_message(message).await?,
-                    Some(Err(_)) | None => return Err(None),
+                    Some(Err(_)) | None => return Err(SessionEnd::PeerGone),
                 },
                 () = self.context.mailbox.wait() => {
                     let delivery = self.context.mailbox.take();
                     if let Some(reason) = delivery.close_reason {
-                        return Err(Some(WsCloseReason(POLICY, reason.to_owned())));
+                        return Err(WsCloseReason(POLICY, reason.to_owned()).into());
                     }
                     if delivery.principal_changed {
                         self.check_principal().await?;
@@ -200,7 +211,7 @@ impl WsSession {
         }
     }
 
-    async fn on_message(&mut self, message: Message) -> Result<(), Option<WsCloseReason>> {
+    async fn on_message(&mut self, message: Message) -> Result<(), SessionEnd> {
         match message {
             Message::Text(text) => match parse(self.endpoint, &text) {
                 Ok(commands) => self.handle(commands).await,
@@ -214,12 +225,12 @@ impl WsSession {
                 self.unanswered = 0;
                 Ok(())
             }
-            Message::Close(_) => Err(None),
+            Message::Close(_) => Err(SessionEnd::PeerGone),
             Message::Binary(_) | Message::Ping(_) => Ok(()),
         }
     }
 
-    async fn handle(&mut self, commands: Vec<WsCommand>) -> Result<(), Option<WsCloseReason>> {
+    async fn handle(&mut self, commands: Vec<WsCommand>) -> Result<(), SessionEnd> {
         for command in commands {
             let id = command.id();
             if let Err(failed) = self.start(command).await? {
@@ -233,7 +244,7 @@ impl WsSession {
     }
 
     /// Starts, changes or ends a command.
-    async fn start(&mut self, command: WsCommand) -> Result<CommandResult, Option<WsCloseReason>> {
+    async fn start(&mut self, command: WsCommand) -> Result<CommandResult, SessionEnd> {
         let id = command.id();
         match &command {
             WsCommand::EntityDataUnsubscribe(_)
@@ -277,14 +288,13 @@ impl WsSession {
         let is_new = !self.commands.contains_key(&id);
         if is_new {
             if self.commands.len() >= MAX_COMMANDS {
-                return Err(Some(WsCloseReason(
-                    POLICY,
-                    "Max session subscriptions limit reached!".to_owned(),
-                )));
+                return Err(
+                    WsCloseReason(POLICY, "Max session subscriptions limit reached!".to_owned()).into(),
+                );
             }
             self.quota
                 .add_command()
-                .map_err(|reason| Some(WsCloseReason(POLICY, reason)))?;
+                .map_err(|reason| WsCloseReason(POLICY, reason))?;
         }
         let outcome = self.begin(id, command).await;
         if is_new && !self.commands.contains_key(&id) {
@@ -463,7 +473,7 @@ impl WsSession {
     }
 
     /// Ends the session of somebody who was deleted, disabled or logged out, or is somebody else now.
-    async fn check_principal(&mut self) -> Result<(), Option<WsCloseReason>> {
+    async fn check_principal(&mut self) -> Result<(), SessionEnd> {
         let is_same = match self.credentials.authenticate(&self.context.api).await {
             Ok(who) => who == self.context.who,
             Err(error) => error.status().is_server_error(),
@@ -471,10 +481,7 @@ impl WsSession {
         if is_same {
             return Ok(());
         }
-        Err(Some(WsCloseReason(
-            POLICY,
-            "Session is no longer valid".to_owned(),
-        )))
+        Err(WsCloseReason(POLICY, "Session is no longer valid".to_owned()).into())
     }
 
     /// Ends what is told of entities that the one who is told may not see any more.
@@ -518,55 +525,14 @@ impl WsSession {
         self.refresh(false).await;
     }
 
-    async fn ping(&mut self) -> Result<(), Option<WsCloseReason>> {
+    async fn ping(&mut self) -> Result<(), SessionEnd> {
         if self.unanswered >= MAX_UNANSWERED {
-            return Err(Some(WsCloseReason(
-                NOT_RELIABLE,
-                "Session not reliable".to_owned(),
-            )));
+            return Err(WsCloseReason(NOT_RELIABLE, "Session not reliable".to_owned()).into());
         }
         // What no change tells of: who has logged out, and a key that has expired.
         self.check_principal().await?;
         self.unanswered += 1;
         self.send(Message::Ping(axum::body::Bytes::new())).await
-    }
-
-    /// Sends what is to be sent; updates within the rate that the profile allows.
-    async fn flush(&mut self, limited: bool) -> Result<(), Option<WsCloseReason>> {
-        let bytes: usize = self.context.out.iter().map(String::len).sum();
-        if bytes > FREE_BYTES
-            && let Err(refusal) = self.memory.resize(self.followed_bytes + bytes)
-        {
-            self.context.out.clear();
-            return Err(Some(WsCloseReason(POLICY, refusal.to_string())));
-        }
-        let sent = self.send_all(limited).await;
-        self.memory.shrink_to(self.followed_bytes);
-        sent
-    }
-
-    async fn send_all(&mut self, limited: bool) -> Result<(), Option<WsCloseReason>> {
-        for text in std::mem::take(&mut self.context.out) {
-            if limited && !self.quota.try_acquire_update() {
-                if !std::mem::replace(&mut self.is_limit_reported, true) {
-                    let error = updates::error(0, updates::TOO_MANY, "Too many updates!");
-                    self.send(Message::Text(error.into())).await?;
-                }
-                continue;
-            }
-            if limited {
-                self.is_limit_reported = false;
-            }
-            self.send(Message::Text(text.into())).await?;
-        }
-        Ok(())
-    }
-
-    async fn send(&mut self, message: Message) -> Result<(), Option<WsCloseReason>> {
-        match timeout(SEND_TIMEOUT, self.socket.send(message)).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(None),
-        }
     }
 }
 
@@ -582,23 +548,4 @@ fn ticks(every: Duration) -> Interval {
     let mut ticks = interval_at(Instant::now() + every, every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks
-}
-
-/// Says why, and waits a moment for the peer to hear it.
-async fn end(socket: &mut WebSocket, WsCloseReason(code, reason): WsCloseReason) {
-    const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-    let reason = &reason[..reason.floor_char_boundary(MAX_REASON)];
-    let frame = CloseFrame {
-        code,
-        reason: reason.into(),
-    };
-    let told = async {
-        if socket.send(Message::Close(Some(frame))).await.is_ok() {
-            while let Some(Ok(_)) = socket.recv().await {}
-        }
-    };
-    tokio::select! {
-        () = told => {}
-        () = sleep(CLOSE_TIMEOUT) => {}
-    }
 }

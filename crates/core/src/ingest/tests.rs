@@ -39,15 +39,27 @@ async fn run(journal: &Arc<FakeJournal>, store: &Arc<FakeStore>) {
 }
 
 async fn run_with(journal: &Arc<FakeJournal>, store: &Arc<FakeStore>, processor: Box<dyn RecordProcessor>) {
-    let uplink = uplink(journal);
+    worker(&uplink(journal), store, processor).run(1 << 20).await;
+}
+
+/// A worker of all partitions of a queue.
+fn worker(
+    uplink: &QueueProducer,
+    store: &Arc<FakeStore>,
+    processor: Box<dyn RecordProcessor>,
+) -> IngestWorker {
     let shared = Arc::new(IngestShared::new(
-        &uplink,
+        uplink,
         store.clone(),
         Box::new(|_| {}),
         CrashHandling::default(),
     ));
-    let consumer = journal.subscribe(uplink.queue(), "test", 1).unwrap().remove(0);
-    IngestWorker::new(shared, consumer, processor).run(1 << 20).await;
+    let consumer = uplink
+        .journal()
+        .subscribe(uplink.queue(), "test", 1)
+        .unwrap()
+        .remove(0);
+    IngestWorker::new(shared, consumer, processor)
 }
 
 #[tokio::test(start_paused = true)]
@@ -93,20 +105,12 @@ async fn large_records_of_a_tenant_wait_at_their_devices_until_some_are_stored()
     assert!(uplink.try_append(subject, &small).is_ok());
     assert!(uplink.try_append(other, &large).is_ok());
 
-    let shared = IngestShared::new(
-        &uplink,
-        FakeStore::default_shared(),
-        Box::new(|_| {}),
-        CrashHandling::default(),
-    );
-    let consumer = journal.subscribe(uplink.queue(), "test", 1).unwrap().remove(0);
+    let worker = worker(&uplink, &FakeStore::default_shared(), Box::new(DirectProcessor));
     journal.close().await;
     let begun = Instant::now();
     let (appended, ()) = tokio::join!(uplink.append(subject, &large), async {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        IngestWorker::new(Arc::new(shared), consumer, Box::new(DirectProcessor))
-            .run(1 << 26)
-            .await;
+        worker.run(1 << 26).await;
     });
     assert_eq!(
         (appended.is_ok(), begun.elapsed()),
