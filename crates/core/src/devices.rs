@@ -169,12 +169,9 @@ impl DeviceDirectory {
 
     /// The handle of a device that comes through a gateway; `None` where it is gone.
     pub async fn by_device(&self, device: &Device) -> StoreResult<Option<Arc<DeviceHandle>>> {
-        let Some(id) = device.id else {
-            return Ok(None);
-        };
         for _ in 0..TRIES {
             let since = self.index.lock().now();
-            let Some(device) = self.stores.devices.get(device.tenant_id, id).await? else {
+            let Some(device) = self.stores.devices.get(device.tenant_id, device.id).await? else {
                 return Ok(None);
             };
             let Some(loaded) = self.load(&device, since).await? else {
@@ -235,12 +232,12 @@ impl DeviceDirectory {
 
     /// What a handle of the device holds, as of when reading began; `None` without a profile.
     async fn load(&self, device: &Device, since: ChangeVersion) -> StoreResult<Option<LoadedDevice>> {
-        let (Some(id), Some(settings)) = (device.id, self.settings_of(device).await?) else {
+        let Some(settings) = self.settings_of(device).await? else {
             return Ok(None);
         };
         Ok(Some(LoadedDevice {
-            subject: EntityKey::device(device.tenant_id, id),
-            id,
+            subject: EntityKey::device(device.tenant_id, device.id),
+            id: device.id,
             settings,
             role: DeviceRole::of(device),
             since,

@@ -105,7 +105,7 @@ impl EngineFixture {
             .await
             .unwrap();
         let profile = TenantProfile {
-            id: Some(TenantProfileId::new()),
+            id: TenantProfileId::new(),
             name: "default".into(),
             is_default: true,
             profile_data: json!({"configuration": {"type": "DEFAULT"}}),
@@ -113,42 +113,34 @@ impl EngineFixture {
         };
         let profile = stores.tenant_profiles.save(profile, true).await.unwrap();
         let tenant = Tenant {
-            id: Some(TenantId::new()),
+            id: TenantId::new(),
             title: "t".into(),
             name: "t".into(),
-            tenant_profile_id: profile.id,
+            tenant_profile_id: Some(profile.id),
             ..Tenant::default()
         };
-        let tenant = stores.tenants.save(tenant, true).await.unwrap().id.unwrap();
+        let tenant = stores.tenants.save(tenant, true).await.unwrap().id;
         let mut ids = Vec::new();
         for n in 0..profiles {
             let profile = DeviceProfile {
-                id: Some(DeviceProfileId::new()),
+                id: DeviceProfileId::new(),
                 tenant_id: tenant,
                 name: format!("profile {n}"),
                 profile_data: alarm_rules(),
                 ..DeviceProfile::default()
             };
-            ids.push(
-                stores
-                    .device_profiles
-                    .save(profile, true)
-                    .await
-                    .unwrap()
-                    .id
-                    .unwrap(),
-            );
+            ids.push(stores.device_profiles.save(profile, true).await.unwrap().id);
         }
         let mut devices = Vec::new();
         for n in 0..DEVICES {
             let device = Device {
-                id: Some(DeviceId::new()),
+                id: DeviceId::new(),
                 tenant_id: tenant,
                 name: format!("meter {n}"),
                 device_profile_id: Some(ids[n % profiles]),
                 ..Device::default()
             };
-            let id = device.id.unwrap();
+            let id = device.id;
             let credentials = DeviceCredentials::access_token(id, format!("token {n}"), 0);
             stores.devices.create(device, credentials).await.unwrap();
             devices.push(EntityKey::device(tenant, id));
@@ -163,7 +155,7 @@ impl EngineFixture {
     /// A root chain of these nodes, one behind the other.
     async fn chain(&self, parts: &[ChainPart]) {
         let chain = RuleChain {
-            id: Some(RuleChainId::new()),
+            id: RuleChainId::new(),
             tenant_id: self.tenant,
             name: "Root".into(),
             root: true,
@@ -171,8 +163,8 @@ impl EngineFixture {
         };
         let chain = self.stores.rule_chains.save(chain, true).await.unwrap();
         let nodes = parts.iter().map(|(class, configuration, _)| RuleNode {
-            id: Some(RuleNodeId::new()),
-            rule_chain_id: chain.id,
+            id: RuleNodeId::new(),
+            rule_chain_id: Some(chain.id),
             node_type: format!("org.thingsboard.rule.engine.{class}"),
             name: (*class).into(),
             configuration_version: 100,
@@ -188,7 +180,7 @@ impl EngineFixture {
                 label: (*label).into(),
             });
         let metadata = RuleChainMetaData {
-            rule_chain_id: chain.id,
+            rule_chain_id: Some(chain.id),
             version: chain.version,
             first_node_index: Some(0),
             nodes: nodes.collect(),

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use fieldline_core::access::{AccessOperation, AnyEntity};
-use fieldline_model::entity::{Asset, AssetInfo};
+use fieldline_model::entity::{Asset, AssetInfo, EntityDraft};
 use utoipa_axum::routes;
 
 use super::assignable;
@@ -54,7 +54,7 @@ async fn save(
     State(api): State<SharedApi>,
     CallerPrincipal(caller): CallerPrincipal,
     QueryParams(names): QueryParams<ConflictParams>,
-    JsonBody(mut asset): JsonBody<Asset>,
+    JsonBody(mut asset): JsonBody<EntityDraft<Asset>>,
 ) -> ApiResult<Json<Asset>> {
     assignable::check_save(&api, &caller, &mut asset).await?;
     let created = asset.id.is_none();

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use fieldline_core::access::{AccessOperation, AnyEntity};
 use fieldline_model::CustomerId;
-use fieldline_model::entity::Customer;
+use fieldline_model::entity::{Customer, EntityDraft};
 use fieldline_model::message::MsgType;
 use fieldline_model::page::PageData;
 use serde::{Deserialize, Serialize};
@@ -90,7 +90,7 @@ async fn save(
     State(api): State<SharedApi>,
     CallerPrincipal(caller): CallerPrincipal,
     QueryParams(names): QueryParams<ConflictParams>,
-    JsonBody(customer): JsonBody<Customer>,
+    JsonBody(customer): JsonBody<EntityDraft<Customer>>,
 ) -> ApiResult<Json<Customer>> {
     if let Some(id) = customer.id {
         api.load::<Customer>(&caller, id.0, AccessOperation::Write)

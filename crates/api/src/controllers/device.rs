@@ -5,7 +5,7 @@ use axum::extract::State;
 use fieldline_core::access::{AccessOperation, AnyEntity};
 use fieldline_core::services::NewCredentials;
 use fieldline_model::DeviceId;
-use fieldline_model::entity::{Authority, Device, DeviceCredentials, DeviceInfo};
+use fieldline_model::entity::{Authority, Device, DeviceCredentials, DeviceInfo, EntityDraft};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
@@ -68,7 +68,7 @@ async fn save(
     CallerPrincipal(caller): CallerPrincipal,
     QueryParams(token): QueryParams<AccessTokenParams>,
     QueryParams(names): QueryParams<ConflictParams>,
-    JsonBody(mut device): JsonBody<Device>,
+    JsonBody(mut device): JsonBody<EntityDraft<Device>>,
 ) -> ApiResult<Json<Device>> {
     assignable::check_save(&api, &caller, &mut device).await?;
     let created = device.id.is_none();
@@ -88,10 +88,10 @@ async fn save(
 struct SaveDeviceWithCredentialsRequest {
     /// The device.
     #[schema(value_type = Device)]
-    device: Option<Device>,
+    device: Option<EntityDraft<Device>>,
     /// Its credentials.
     #[schema(value_type = DeviceCredentials)]
-    credentials: Option<DeviceCredentials>,
+    credentials: Option<EntityDraft<DeviceCredentials>>,
 }
 
 /// Creates or updates a device together with its credentials.
@@ -165,11 +165,14 @@ async fn credentials(
 async fn save_credentials(
     State(api): State<SharedApi>,
     CallerPrincipal(caller): CallerPrincipal,
-    JsonBody(credentials): JsonBody<DeviceCredentials>,
+    JsonBody(credentials): JsonBody<EntityDraft<DeviceCredentials>>,
 ) -> ApiResult<Json<DeviceCredentials>> {
-    let id = credentials
-        .device_id
-        .ok_or_else(|| ApiError::bad_request("Device credentials should be assigned to device!"))?;
+    let id = credentials.device_id;
+    if id.is_null() {
+        return Err(ApiError::bad_request(
+            "Device credentials should be assigned to device!",
+        ));
+    }
     api.load::<Device>(&caller, id.0, AccessOperation::WriteCredentials)
         .await?;
     let saved = api

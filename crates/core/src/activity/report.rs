@@ -72,10 +72,7 @@ impl ActivityTracker {
             .map(|settled| DeviceId(settled.subject.entity.id))
             .collect();
         let devices = self.stores.devices.by_ids(tenant, &ids).await?;
-        let mut devices: FxHashMap<_, _> = devices
-            .into_iter()
-            .filter_map(|device| Some((device.id?, device)))
-            .collect();
+        let mut devices: FxHashMap<_, _> = devices.into_iter().map(|device| (device.id, device)).collect();
         let now = self.clock.now_ms();
         for settled in settled {
             let subject = settled.subject;

@@ -34,10 +34,7 @@ impl FakePackages {
 
     pub(crate) fn add(&self, package: OtaPackageInfo) -> OtaPackageId {
         let id = OtaPackageId::new();
-        let package = OtaPackageInfo {
-            id: Some(id),
-            ..package
-        };
+        let package = OtaPackageInfo { id, ..package };
         self.packages.lock().insert(id, package);
         id
     }

@@ -94,7 +94,7 @@ impl Out {
 /// A tenant of that title, not stored yet.
 fn tenant(title: &str, profile: TenantProfileId) -> Tenant {
     Tenant {
-        id: Some(TenantId::new()),
+        id: TenantId::new(),
         created_time: NOW,
         title: title.into(),
         name: title.into(),
@@ -118,7 +118,7 @@ impl World {
         )
         .unwrap();
         let tenant_profile = TenantProfile {
-            id: Some(TenantProfileId::new()),
+            id: TenantProfileId::new(),
             created_time: NOW,
             name: "default".into(),
             is_default: true,
@@ -130,24 +130,22 @@ impl World {
             .save(tenant_profile, true)
             .await
             .unwrap()
-            .id
-            .unwrap();
+            .id;
         let tenant = stores
             .tenants
             .save(tenant("Acme", tenant_profile), true)
             .await
             .unwrap()
-            .id
-            .unwrap();
+            .id;
         let customer = Customer {
-            id: Some(CustomerId::new()),
+            id: CustomerId::new(),
             created_time: NOW,
             tenant_id: tenant,
             title: "Shop".into(),
             name: "Shop".into(),
             ..Customer::default()
         };
-        let customer = stores.customers.save(customer, true).await.unwrap().id.unwrap();
+        let customer = stores.customers.save(customer, true).await.unwrap().id;
         let queue = Arc::new(Queue::default());
         let events = Arc::new(EntityEvents::default());
         let context = ServiceContext {

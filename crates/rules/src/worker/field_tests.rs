@@ -204,7 +204,7 @@ async fn field(world: &World, entity: EntityId, kind: CalculatedFieldType, name:
         .services
         .rules
         .calculated_fields
-        .save(world.tenant, field)
+        .save(world.tenant, field.into())
         .await
         .unwrap();
 }

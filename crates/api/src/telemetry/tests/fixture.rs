@@ -357,7 +357,7 @@ fn api(
 async fn tenant_profile(entities: &EntityStores) -> Result<TenantProfileId, StoreError> {
     let id = TenantProfileId::new();
     let profile = TenantProfile {
-        id: Some(id),
+        id,
         name: "For ever".to_owned(),
         ..TenantProfile::default()
     };
@@ -372,7 +372,7 @@ async fn tenants(
     let ids = (TenantId::new(), TenantId::new());
     for (id, title) in [(ids.0, "Ours"), (ids.1, "Theirs")] {
         let tenant = Tenant {
-            id: Some(id),
+            id,
             title: title.to_owned(),
             tenant_profile_id: Some(profile),
             ..Tenant::default()
@@ -389,7 +389,7 @@ async fn customers(
     let ids = (CustomerId::new(), CustomerId::new());
     for (id, title) in [(ids.0, "A"), (ids.1, "B")] {
         let customer = Customer {
-            id: Some(id),
+            id,
             tenant_id: tenant,
             title: title.to_owned(),
             ..Customer::default()
@@ -406,14 +406,14 @@ async fn device(
 ) -> Result<(DeviceProfileId, DeviceId), StoreError> {
     let (profile, id) = (DeviceProfileId::new(), DeviceId::new());
     let device_profile = DeviceProfile {
-        id: Some(profile),
+        id: profile,
         tenant_id: tenant,
         name: "default".to_owned(),
         ..DeviceProfile::default()
     };
     entities.device_profiles.save(device_profile, true).await?;
     let device = Device {
-        id: Some(id),
+        id,
         tenant_id: tenant,
         customer_id: customer,
         name: "pump".to_owned(),
@@ -435,7 +435,7 @@ async fn user(
 ) -> (UserId, String) {
     let id = UserId::new();
     let user = User {
-        id: Some(id),
+        id,
         tenant_id: tenant,
         customer_id: customer,
         email: format!("{id}@example.com"),

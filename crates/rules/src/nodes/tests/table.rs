@@ -135,7 +135,7 @@ async fn wrong_configurations_of_every_type_are_refused_by_the_fields_name() {
 async fn configurations_beyond_the_bounds_are_refused_and_what_is_stored_stays_inactive() {
     let world = World::new().await;
     let node = |template: String| RuleNode {
-        id: Some(RuleNodeId::new()),
+        id: RuleNodeId::new(),
         node_type: format!("{PREFIX}mail.TbMsgToEmailNode"),
         name: "Mail".to_owned(),
         configuration: json!({ "bodyTemplate": template }),
