@@ -138,7 +138,7 @@ pub struct EntityViewFilter {
 /// An entity among many that are stored at once. What goes along with it may be secret, hence no `Debug`.
 #[derive(Clone, PartialEq)]
 pub struct ImportRow<E: AssignableEntity> {
-    /// The entity; the id must be set.
+    /// The entity.
     pub entity: E,
     /// Whether it is new.
     pub create: bool,

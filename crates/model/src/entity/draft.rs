@@ -7,12 +7,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{
     AdminSettings, Alarm, AlarmComment, AlarmCommentId, ApiKeyInfo, Asset, AssetProfile, CalculatedField,
     Customer, Dashboard, DashboardInfo, Device, DeviceCredentials, DeviceProfile, EntityView, OtaPackageInfo,
-    Queue, RuleChain, RuleNode, Tenant, TenantProfile, User,
+    Queue, RuleChain, Tenant, TenantProfile, User,
 };
 use crate::{
     AdminSettingsId, AlarmId, ApiKeyId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DashboardId,
     DeviceCredentialsId, DeviceId, DeviceProfileId, EntityViewId, OtaPackageId, QueueId, RuleChainId,
-    RuleNodeId, TenantId, TenantProfileId, UserId,
+    TenantId, TenantProfileId, UserId,
 };
 
 /// An entity with an id and a creation time.
@@ -125,7 +125,6 @@ stored_entities! {
     OtaPackageInfo: OtaPackageId;
     Queue: QueueId;
     RuleChain: RuleChainId;
-    RuleNode: RuleNodeId;
     Tenant: TenantId;
     TenantProfile: TenantProfileId;
     User: UserId;
