@@ -94,26 +94,23 @@ pub struct DeviceDirectory {
 
 impl DeviceDirectory {
     /// A directory over the entity stores; register it as a listener of entity events. In `series` it looks how far the
-    /// times of devices have run ahead of the clock, so everything that was accepted earlier has to be in there.
+    /// times of devices have run ahead of the clock, so everything that was accepted earlier has to be in there. The messages
+    /// of devices are counted, and limited, where there is a `usage`.
     pub fn new(
         stores: EntityStores,
         series: Arc<dyn TimeSeriesStore>,
+        usage: Option<Arc<UsageStore>>,
         clock: SharedClock,
         options: &Options,
     ) -> Arc<Self> {
         Arc::new(Self {
             stores,
             series,
-            index: Mutex::new(DeviceIndex::new(clock.clone())),
+            index: Mutex::new(DeviceIndex::new(usage, clock.clone())),
             clock,
             known: Cache::new(options.cached_devices.max(16)),
             compiled: PayloadSchemaCache::default(),
         })
-    }
-
-    /// Where the messages of devices that are looked up from now on are counted, and limited. Without it, neither is done.
-    pub fn count_in(&self, usage: Arc<UsageStore>) {
-        self.index.lock().usage = Some(usage);
     }
 
     /// The device with that access token.

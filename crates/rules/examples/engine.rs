@@ -11,14 +11,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fieldline_core::clock::SystemClock;
-use fieldline_core::events::EntityEvents;
 use fieldline_core::ingest::{
     DirectProcessor, IngestService, IngestStores, Options, ProcessorFactory, QueueProducer,
 };
-use fieldline_core::ports::{EntityStores, Journal as _, NoDeviceRpc, NoRestApiResponder};
+use fieldline_core::ports::{
+    EntityStores, Journal as _, NoDeviceRpc, NoRestApiResponder, NoRuleEngine, NoRuleNodes,
+};
 use fieldline_core::usage::UsageStore;
 use fieldline_devices::activity::ActivityTracker;
 use fieldline_devices::downlink::NoDeviceLink;
+use fieldline_entities::password::PasswordHashPool;
+use fieldline_entities::services::{ServiceContext, Services};
 use fieldline_journal::EmbeddedJournal;
 use fieldline_model::entity::{
     Device, DeviceCredentials, DeviceProfile, NodeConnection, RuleChain, RuleChainMetaData, RuleNode, Tenant,
@@ -30,6 +33,7 @@ use fieldline_model::{
     DeviceId, DeviceProfileId, EntityKey, RuleChainId, RuleNodeId, TenantId, TenantProfileId,
 };
 use fieldline_rules::engine::{EngineDependencies, RuleEngineService};
+use fieldline_rules::producer::RuleMessageProducer;
 use fieldline_storage::series::SeriesStore;
 use fieldline_storage::sql;
 use serde_json::{Value, json};
@@ -244,6 +248,7 @@ async fn measure(name: &str, messages: usize, profiles: usize, parts: Option<Vec
     let activity = ActivityTracker::new(
         world.stores.clone(),
         series.clone(),
+        Arc::new(NoRuleEngine),
         clock.clone(),
         &Default::default(),
     );
@@ -251,23 +256,31 @@ async fn measure(name: &str, messages: usize, profiles: usize, parts: Option<Vec
         None => (DirectProcessor::processors(), None),
         Some(parts) => {
             world.chain(&parts).await;
-            let deps = EngineDependencies {
+            let options = Default::default();
+            let messages = RuleMessageProducer::open(uplink.clone(), world.stores.clone(), &options);
+            let services = Services::new(ServiceContext {
                 stores: world.stores.clone(),
                 series: series.clone(),
                 attributes: series.clone(),
-                events: Arc::<EntityEvents>::default(),
+                events: Arc::default(),
                 clock: clock.clone(),
+                passwords: PasswordHashPool::new(1),
+                rule_engine: messages.clone(),
+                rule_nodes: Arc::new(NoRuleNodes),
+            });
+            let deps = EngineDependencies {
+                services,
+                messages,
                 devices: Arc::new(NoDeviceLink),
                 rpc: Arc::new(NoDeviceRpc),
                 rest_calls: Arc::new(NoRestApiResponder),
                 activity: activity.clone(),
                 usage: UsageStore::new(world.stores.clone(), series.clone(), clock.clone()),
-                producer: uplink.clone(),
                 egress: Default::default(),
                 runtime: tokio::runtime::Handle::current(),
                 service_id: "bench".into(),
             };
-            let engine = RuleEngineService::new(deps, &Default::default());
+            let engine = RuleEngineService::new(deps, &options);
             (engine.main_processors(), Some(engine))
         }
     };

@@ -33,7 +33,7 @@ const BATCH_SIZE: u32 = 1_000;
 
 /// See the module. One for each node.
 pub struct TenantTransfer {
-    context: ServiceContext,
+    context: Arc<ServiceContext>,
     values: Arc<dyn ValueTransfer>,
     /// One device at a time: of two moves of one device the later one counts.
     settled: Mutex<SettledTransfers>,
@@ -47,9 +47,9 @@ struct SettledTransfers(FxHashSet<(DeviceId, TenantId)>);
 
 impl TenantTransfer {
     /// Moves, with what hands values over.
-    pub fn new(context: ServiceContext, values: Arc<dyn ValueTransfer>) -> Arc<Self> {
+    pub fn new(context: impl Into<Arc<ServiceContext>>, values: Arc<dyn ValueTransfer>) -> Arc<Self> {
         Arc::new(Self {
-            context,
+            context: context.into(),
             values,
             settled: Mutex::default(),
             // Some may have been left by an earlier run.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fieldline_core::events::EntityEvents;
-use fieldline_core::ports::{IngestStore as _, NoRuleNodes, Offset, Partition, QueueId};
+use fieldline_core::ports::{IngestStore as _, NoRuleEngine, NoRuleNodes, Offset, Partition, QueueId};
 use fieldline_core::usage::{UsageCounter, UsageStore};
 use fieldline_devices::activity::ActivityTracker;
 use fieldline_entities::password::PasswordHashPool;
@@ -162,8 +162,13 @@ impl World {
         let runtime = tokio::runtime::Handle::current();
         let originators = OriginatorCache::new(stores.clone(), 1000);
         events.listen(originators.clone());
-        let activity =
-            ActivityTracker::new(stores.clone(), store.clone(), clock.clone(), &Default::default());
+        let activity = ActivityTracker::new(
+            stores.clone(),
+            store.clone(),
+            Arc::new(NoRuleEngine),
+            clock.clone(),
+            &Default::default(),
+        );
         let debug = EventRecorder::start(
             stores.events.clone(),
             clock.clone(),

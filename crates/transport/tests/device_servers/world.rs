@@ -92,16 +92,16 @@ impl World {
         let options = series::Options::default();
         let store = SeriesStore::open(&dir.path().join("series"), &options, clock.clone()).unwrap();
         let events = Arc::new(EntityEvents::default());
+        let usage = UsageStore::new(entities.clone(), store.clone(), clock.clone());
         let directory = DeviceDirectory::new(
             entities.clone(),
             store.clone(),
+            Some(usage.clone()),
             clock.clone(),
             &directory::Options::default(),
         );
         events.listen(directory.clone());
-        let usage = UsageStore::new(entities.clone(), store.clone(), clock.clone());
         events.listen(usage.clone());
-        directory.count_in(usage.clone());
         let context = services::ServiceContext {
             stores: entities.clone(),
             series: store.clone(),
@@ -118,6 +118,7 @@ impl World {
         let activity = ActivityTracker::new(
             entities,
             store.clone(),
+            context.rule_engine.clone(),
             clock.clone(),
             &activity::Options::default(),
         );

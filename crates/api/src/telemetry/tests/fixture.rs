@@ -11,7 +11,7 @@ use fieldline_core::ports::{EntityStores, StoreError};
 use fieldline_devices::downlink::{DeviceLink, Downlink};
 use fieldline_devices::rpc::DeviceRpcService;
 use fieldline_devices::sessions::SessionRegistry;
-use fieldline_entities::services::{DeviceOnboarding, ServiceContext, TenantTransfer};
+use fieldline_entities::services::{DeviceOnboarding, ServiceContext, Services, TenantTransfer};
 use fieldline_model::entity::{
     Authority, Customer, Device, DeviceCredentials, DeviceProfile, Tenant, TenantProfile, User,
     UserCredentials,
@@ -308,6 +308,7 @@ fn api(
         rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
         rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
     };
+    let usage = fieldline_core::usage::UsageStore::new(entities.clone(), store.clone(), clock.clone());
     let deps = ApiDependencies {
         observed_store: fieldline_core::observed_store::ObservedStore::new(
             store.clone(),
@@ -317,17 +318,12 @@ fn api(
             store.clone(),
         ),
         queries: fieldline_entities::entity_query::EntityQueryService::new(queries, 1 << 20),
-        entities: entities.clone(),
-        series: store.clone(),
-        attributes: store.clone(),
-        events: events.clone(),
-        clock: clock.clone(),
+        services: Services::new(context.clone()).with_alarm_gate(usage.clone()),
         token_key: TokenKey::random(),
         token_settings: None,
         mailer: Arc::new(fieldline_core::ports::NoMails),
         sms: Arc::new(fieldline_core::ports::NoSms),
         system_info: Arc::new(fieldline_core::ports::NoSystemInfo),
-        rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
         set_aside: fieldline_core::set_aside::SetAsideService::new(
             entities.set_aside.clone(),
             Arc::new(fieldline_core::ports::NoRecordQueue),
@@ -338,12 +334,11 @@ fn api(
         onboarding: DeviceOnboarding::new(context.clone()),
         tenant_transfer: TenantTransfer::new(context, store.clone()),
         rpc: DeviceRpcService::new(SessionRegistry::new(1), entities.rpcs.clone(), clock.clone()),
-        usage: fieldline_core::usage::UsageStore::new(entities, store.clone(), clock.clone()),
+        usage,
         rest_requests: fieldline_entities::rest_api_requests::RestApiRequests::new(
             "test",
             Default::default(),
         ),
-        rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
         scripts: Arc::new(fieldline_core::ports::NoScriptTester),
         rule_usage: Arc::new(fieldline_core::ports::NoRuleUsage),
         replays: Arc::new(fieldline_entities::ports::NoRuleReplay),
