@@ -6,6 +6,7 @@ use fieldline_model::entity::{AdminSettings, SecuritySettings};
 use fieldline_model::{AdminSettingsId, TenantId, new_uuid};
 use utoipa_axum::routes;
 
+use crate::audit::AuditRule;
 use crate::auth::{JWT, TokenPair, TokenSettings};
 use crate::caller::AuthenticatedCaller;
 use crate::endpoint::{ApiRoutes, S};
@@ -15,10 +16,10 @@ use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(S, routes!(security))
-        .add(S, routes!(save_security))
-        .add(S, routes!(jwt))
-        .add(S, routes!(save_jwt))
+        .add(S.reads(routes!(security)))
+        .add(S.changes(routes!(save_security), AuditRule::Nothing))
+        .add(S.reads(routes!(jwt)))
+        .add(S.changes(routes!(save_jwt), AuditRule::Nothing))
 }
 
 /// Rules for passwords, and when users are locked out.

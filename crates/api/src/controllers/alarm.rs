@@ -3,11 +3,12 @@
 use axum::Json;
 use axum::extract::State;
 use fieldline_core::access::{AccessOperation, Principal};
-use fieldline_model::entity::{Alarm, AlarmInfo};
-use fieldline_model::{AlarmId, UserId};
+use fieldline_model::entity::{ActionType, Alarm, AlarmInfo};
+use fieldline_model::{AlarmId, EntityType, UserId};
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, TC};
 use crate::error::{ApiError, ApiResult};
@@ -16,14 +17,14 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(TC, routes!(get))
-        .add(TC, routes!(info))
-        .add(TC, routes!(save))
-        .add(TC, routes!(delete))
-        .add(TC, routes!(acknowledge))
-        .add(TC, routes!(clear))
-        .add(TC, routes!(assign))
-        .add(TC, routes!(unassign))
+        .add(TC.reads(routes!(get)))
+        .add(TC.reads(routes!(info)))
+        .add(TC.changes(routes!(save), AuditRule::Save(EntityType::Alarm)))
+        .add(TC.changes(routes!(delete), AuditRule::Delete(EntityType::Alarm)))
+        .add(TC.changes(routes!(acknowledge), AuditRule::Alarm(ActionType::AlarmAck)))
+        .add(TC.changes(routes!(clear), AuditRule::Alarm(ActionType::AlarmClear)))
+        .add(TC.changes(routes!(assign), AuditRule::Alarm(ActionType::AlarmAssigned)))
+        .add(TC.changes(routes!(unassign), AuditRule::Alarm(ActionType::AlarmUnassigned)))
 }
 
 /// The alarm with what lists show beside it, if the caller may do that with it.

@@ -9,6 +9,7 @@ use fieldline_model::page::PageData;
 use utoipa_axum::routes;
 
 use super::alarm::load_info;
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, STC, TC};
 use crate::error::ApiResult;
@@ -17,9 +18,9 @@ use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(TC, routes!(save))
-        .add(STC, routes!(list))
-        .add(TC, routes!(delete))
+        .add(TC.changes(routes!(save), AuditRule::Nothing))
+        .add(STC.reads(routes!(list)))
+        .add(TC.changes(routes!(delete), AuditRule::Nothing))
 }
 
 /// Writes a comment under an alarm, or changes one of one's own where it has an id.

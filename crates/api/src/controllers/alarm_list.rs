@@ -21,12 +21,12 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(of_entity))
-        .add(TC, routes!(all))
-        .add(STC, routes!(of_entity_v2))
-        .add(TC, routes!(all_v2))
-        .add(TC, routes!(highest_severity))
-        .add(TC, routes!(types))
+        .add(STC.reads(routes!(of_entity)))
+        .add(TC.reads(routes!(all)))
+        .add(STC.reads(routes!(of_entity_v2)))
+        .add(TC.reads(routes!(all_v2)))
+        .add(TC.reads(routes!(highest_severity)))
+        .add(TC.reads(routes!(types)))
 }
 
 /// The value of a name, where there is one.

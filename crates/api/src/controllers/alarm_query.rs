@@ -14,8 +14,8 @@ use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(TC, routes!(find))
-        .add(TC, routes!(count))
+        .add(TC.asks(routes!(find)))
+        .add(TC.asks(routes!(count)))
 }
 
 /// A page of the alarms of the entities that a filter stands for.

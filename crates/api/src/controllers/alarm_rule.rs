@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::calculated_field::{self, TestScriptRequest, TestScriptResult};
 use super::calculated_field_list::{self as field_list, FieldEntityParams};
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
@@ -24,14 +25,14 @@ const ALARM: CalculatedFieldType = CalculatedFieldType::Alarm;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(get))
-        .add(T, routes!(save))
-        .add(T, routes!(delete))
-        .add(T, routes!(debug_event))
-        .add(T, routes!(test_script))
-        .add(T, routes!(of_entity))
-        .add(T, routes!(list))
-        .add(T, routes!(names))
+        .add(T.reads(routes!(get)))
+        .add(T.changes(routes!(save), AuditRule::Nothing))
+        .add(T.changes(routes!(delete), AuditRule::Nothing))
+        .add(T.reads(routes!(debug_event)))
+        .add(T.computes(routes!(test_script)))
+        .add(T.reads(routes!(of_entity)))
+        .add(T.reads(routes!(list)))
+        .add(T.reads(routes!(names)))
 }
 
 /// A field in the shape of an alarm rule.

@@ -9,6 +9,7 @@ use fieldline_model::{ApiKeyId, UserId};
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
@@ -19,11 +20,11 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(save))
-        .add(STC, routes!(list))
-        .add(STC, routes!(describe))
-        .add(STC, routes!(enable))
-        .add(STC, routes!(delete))
+        .add(STC.changes(routes!(save), AuditRule::Nothing))
+        .add(STC.reads(routes!(list)))
+        .add(STC.changes(routes!(describe), AuditRule::Nothing))
+        .add(STC.changes(routes!(enable), AuditRule::Nothing))
+        .add(STC.changes(routes!(delete), AuditRule::Nothing))
 }
 
 async fn user(api: &ApiState, caller: &Principal, id: UserId, operation: AccessOperation) -> ApiResult<User> {

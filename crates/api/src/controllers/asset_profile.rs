@@ -3,12 +3,14 @@
 use axum::Json;
 use axum::extract::State;
 use fieldline_core::access::AccessOperation;
+use fieldline_model::EntityType;
 use fieldline_model::entity::{AssetProfile, AssetProfileInfo};
 use fieldline_model::page::PageData;
 use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::{Either, EntityInfo, profile};
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T, TC};
 use crate::error::ApiResult;
@@ -17,16 +19,16 @@ use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(get))
-        .add(T, routes!(save))
-        .add(T, routes!(delete))
-        .add(T, routes!(set_default))
-        .add(T, routes!(list))
-        .add(TC, routes!(info))
-        .add(TC, routes!(default_info))
-        .add(TC, routes!(infos))
-        .add(T, routes!(infos_by_ids))
-        .add(TC, routes!(names))
+        .add(T.reads(routes!(get)))
+        .add(T.changes(routes!(save), AuditRule::Save(EntityType::AssetProfile)))
+        .add(T.changes(routes!(delete), AuditRule::Delete(EntityType::AssetProfile)))
+        .add(T.changes(routes!(set_default), AuditRule::Nothing))
+        .add(T.reads(routes!(list)))
+        .add(TC.reads(routes!(info)))
+        .add(TC.reads(routes!(default_info)))
+        .add(TC.reads(routes!(infos)))
+        .add(T.reads(routes!(infos_by_ids)))
+        .add(TC.reads(routes!(names)))
 }
 
 /// The asset profile of an id.

@@ -19,10 +19,10 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(ST, routes!(all))
-        .add(T, routes!(of_customer))
-        .add(ST, routes!(of_user))
-        .add(ST, routes!(of_entity))
+        .add(ST.reads(routes!(all)))
+        .add(T.reads(routes!(of_customer)))
+        .add(ST.reads(routes!(of_user)))
+        .add(ST.reads(routes!(of_entity)))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]

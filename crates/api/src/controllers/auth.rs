@@ -9,9 +9,10 @@ use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::user::base_url;
+use crate::audit::AuditRule;
 use crate::auth::{TokenPair, network};
 use crate::caller::{AuthenticatedCaller, CallerPrincipal, PeerAddress};
-use crate::endpoint::{ApiRoutes, EndpointAccess, STC};
+use crate::endpoint::{ANYBODY, ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, QueryParams, flag};
 use crate::mails;
@@ -19,12 +20,15 @@ use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(logout))
-        .add(STC, routes!(current_user))
-        .add(STC, routes!(change_password))
-        .add(EndpointAccess::Public, routes!(password_policy))
-        .add(EndpointAccess::Public, routes!(check_activation))
-        .add(EndpointAccess::Public, routes!(activate))
+        .add(
+            STC.changes(routes!(logout), AuditRule::Logout)
+                .open_to_public_sessions(true),
+        )
+        .add(STC.reads(routes!(current_user)))
+        .add(STC.changes(routes!(change_password), AuditRule::Nothing))
+        .add(ANYBODY.reads(routes!(password_policy)))
+        .add(ANYBODY.reads(routes!(check_activation)))
+        .add(ANYBODY.changes(routes!(activate), AuditRule::Nothing))
 }
 
 /// Ends the session: its tokens no longer count.

@@ -6,6 +6,7 @@ use fieldline_core::services::ImportContext;
 use fieldline_model::entity::{ImportRequest, ImportResult};
 use utoipa_axum::routes;
 
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::ApiResult;
@@ -14,8 +15,8 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(devices))
-        .add(T, routes!(assets))
+        .add(T.changes(routes!(devices), AuditRule::Nothing))
+        .add(T.changes(routes!(assets), AuditRule::Nothing))
 }
 
 fn links(api: &ApiState) -> ImportContext<'_> {

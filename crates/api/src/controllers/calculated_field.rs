@@ -5,16 +5,17 @@ use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use fieldline_core::access::{AccessError, AccessOperation, AnyEntity, Principal};
 use fieldline_core::ports::{EventFilter, FieldScriptTest};
-use fieldline_model::CalculatedFieldId;
 use fieldline_model::entity::calculated_field::CalculatedFieldConfiguration;
 use fieldline_model::entity::{CalculatedField, EventKind};
 use fieldline_model::page::PageLink;
+use fieldline_model::{CalculatedFieldId, EntityType};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::rule_node::tried_out;
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
@@ -23,11 +24,11 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(get))
-        .add(T, routes!(save))
-        .add(T, routes!(delete))
-        .add(T, routes!(debug_event))
-        .add(T, routes!(test_script))
+        .add(T.reads(routes!(get)))
+        .add(T.changes(routes!(save), AuditRule::Save(EntityType::CalculatedField)))
+        .add(T.changes(routes!(delete), AuditRule::Delete(EntityType::CalculatedField)))
+        .add(T.reads(routes!(debug_event)))
+        .add(T.computes(routes!(test_script)))
 }
 
 /// The field, if the caller may do that with the entity that has it.

@@ -20,10 +20,10 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(of_entity))
-        .add(T, routes!(of_entity_legacy))
-        .add(T, routes!(list))
-        .add(T, routes!(names))
+        .add(T.reads(routes!(of_entity)))
+        .add(T.reads(routes!(of_entity_legacy)))
+        .add(T.reads(routes!(list)))
+        .add(T.reads(routes!(names)))
 }
 
 /// Names that a list is filtered by at most.

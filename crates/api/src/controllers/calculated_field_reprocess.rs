@@ -11,6 +11,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::calculated_field::load;
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
@@ -19,9 +20,9 @@ use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(begin))
-        .add(T, routes!(progress))
-        .add(T, routes!(cancel))
+        .add(T.changes(routes!(begin), AuditRule::Nothing))
+        .add(T.reads(routes!(progress)))
+        .add(T.changes(routes!(cancel), AuditRule::Nothing))
 }
 
 /// Lets a calculated field make the results of a time that has passed, from the values that are stored of it. The work goes

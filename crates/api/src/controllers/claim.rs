@@ -10,6 +10,7 @@ use fieldline_model::entity::{Authority, Device};
 use serde::{Deserialize, Serialize};
 use utoipa_axum::routes;
 
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, C, TC};
 use crate::error::{ApiError, ApiResult, ErrorCode};
@@ -18,8 +19,8 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(C, routes!(claim))
-        .add(TC, routes!(reclaim))
+        .add(C.changes(routes!(claim), AuditRule::Nothing))
+        .add(TC.changes(routes!(reclaim), AuditRule::Nothing))
 }
 
 #[derive(Deserialize, Default, utoipa::ToSchema)]

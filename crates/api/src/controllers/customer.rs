@@ -3,15 +3,16 @@
 use axum::Json;
 use axum::extract::State;
 use fieldline_core::access::{AccessOperation, AnyEntity};
-use fieldline_model::CustomerId;
 use fieldline_model::entity::Customer;
 use fieldline_model::message::MsgType;
 use fieldline_model::page::PageData;
+use fieldline_model::{CustomerId, EntityType};
 use serde::{Deserialize, Serialize};
 use utoipa_axum::routes;
 
 use super::Either;
 use super::conflict::ConflictParams;
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T, TC};
 use crate::error::{ApiError, ApiResult};
@@ -20,14 +21,14 @@ use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(TC, routes!(get))
-        .add(TC, routes!(short_info))
-        .add(TC, routes!(title))
-        .add(T, routes!(save))
-        .add(T, routes!(delete))
-        .add(T, routes!(list))
-        .add(T, routes!(by_ids))
-        .add(T, routes!(by_title))
+        .add(TC.reads(routes!(get)))
+        .add(TC.reads(routes!(short_info)))
+        .add(TC.reads(routes!(title)))
+        .add(T.changes(routes!(save), AuditRule::Save(EntityType::Customer)))
+        .add(T.changes(routes!(delete), AuditRule::Delete(EntityType::Customer)))
+        .add(T.reads(routes!(list)))
+        .add(T.reads(routes!(by_ids)))
+        .add(T.reads(routes!(by_title)))
 }
 
 /// The customer of an id.

@@ -3,12 +3,13 @@
 use axum::Json;
 use axum::extract::State;
 use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
-use fieldline_model::DashboardId;
 use fieldline_model::entity::{Dashboard, DashboardInfo};
 use fieldline_model::message::MsgType;
+use fieldline_model::{DashboardId, EntityType};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, STC, T, TC};
 use crate::error::{ApiError, ApiResult};
@@ -20,12 +21,12 @@ pub(super) const MAX_DATAPOINTS: u64 = 50_000;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(TC, routes!(get))
-        .add(TC, routes!(info))
-        .add(T, routes!(save))
-        .add(T, routes!(delete))
-        .add(STC, routes!(server_time))
-        .add(STC, routes!(max_datapoints))
+        .add(TC.reads(routes!(get)))
+        .add(TC.reads(routes!(info)))
+        .add(T.changes(routes!(save), AuditRule::Save(EntityType::Dashboard)))
+        .add(T.changes(routes!(delete), AuditRule::Delete(EntityType::Dashboard)))
+        .add(STC.reads(routes!(server_time)))
+        .add(STC.reads(routes!(max_datapoints)))
 }
 
 /// The whole dashboard, whose reading has been allowed.

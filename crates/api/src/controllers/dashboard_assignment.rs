@@ -6,12 +6,13 @@ use axum::Json;
 use axum::extract::State;
 use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
 use fieldline_model::entity::{Customer, Dashboard, DashboardInfo};
-use fieldline_model::{CustomerId, DashboardId};
+use fieldline_model::{CustomerId, DashboardId, EntityType};
 use serde_json::Value;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::dashboard::whole;
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
@@ -23,13 +24,19 @@ const MAX_CUSTOMERS: usize = 1_000;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(assign))
-        .add(T, routes!(unassign))
-        .add(T, routes!(assign_to_public))
-        .add(T, routes!(unassign_from_public))
-        .add(T, routes!(set_customers))
-        .add(T, routes!(add_customers))
-        .add(T, routes!(remove_customers))
+        .add(T.changes(routes!(assign), AuditRule::Assign(EntityType::Dashboard)))
+        .add(T.changes(routes!(unassign), AuditRule::Unassign(EntityType::Dashboard)))
+        .add(T.changes(
+            routes!(assign_to_public),
+            AuditRule::Assign(EntityType::Dashboard),
+        ))
+        .add(T.changes(
+            routes!(unassign_from_public),
+            AuditRule::Unassign(EntityType::Dashboard),
+        ))
+        .add(T.changes(routes!(set_customers), AuditRule::Nothing))
+        .add(T.changes(routes!(add_customers), AuditRule::Nothing))
+        .add(T.changes(routes!(remove_customers), AuditRule::Nothing))
 }
 
 /// Assigns or takes back, tells about it where that changed something, and returns the dashboard as it is then.

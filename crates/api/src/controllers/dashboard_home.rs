@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use utoipa_axum::routes;
 
 use super::dashboard::whole;
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, STC, T};
 use crate::error::{ApiError, ApiResult};
@@ -21,10 +22,10 @@ const HIDE_TOOLBAR: &str = "homeDashboardHideToolbar";
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(home))
-        .add(STC, routes!(home_info))
-        .add(T, routes!(of_tenant))
-        .add(T, routes!(set_of_tenant))
+        .add(STC.reads(routes!(home)))
+        .add(STC.reads(routes!(home_info)))
+        .add(T.reads(routes!(of_tenant)))
+        .add(T.changes(routes!(set_of_tenant), AuditRule::Nothing))
 }
 
 /// What free-form JSON says about the dashboard to see first.

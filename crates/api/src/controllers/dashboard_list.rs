@@ -18,11 +18,11 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(of_tenant))
-        .add(S, routes!(of_any_tenant))
-        .add(TC, routes!(of_customer))
-        .add(TC, routes!(by_ids))
-        .add(TC, routes!(by_ids_of_old))
+        .add(T.reads(routes!(of_tenant)))
+        .add(S.reads(routes!(of_any_tenant)))
+        .add(TC.reads(routes!(of_customer)))
+        .add(TC.reads(routes!(by_ids)))
+        .add(TC.reads(routes!(by_ids_of_old)))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]

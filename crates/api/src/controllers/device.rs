@@ -4,13 +4,14 @@ use axum::Json;
 use axum::extract::State;
 use fieldline_core::access::{AccessOperation, AnyEntity};
 use fieldline_core::services::NewCredentials;
-use fieldline_model::DeviceId;
 use fieldline_model::entity::{Authority, Device, DeviceCredentials, DeviceInfo};
+use fieldline_model::{DeviceId, EntityType};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::assignable;
 use super::conflict::ConflictParams;
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T, TC};
 use crate::error::{ApiError, ApiResult};
@@ -19,13 +20,13 @@ use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(TC, routes!(get))
-        .add(TC, routes!(info))
-        .add(TC, routes!(save))
-        .add(TC, routes!(save_with_credentials))
-        .add(T, routes!(delete))
-        .add(TC, routes!(credentials))
-        .add(T, routes!(save_credentials))
+        .add(TC.reads(routes!(get)))
+        .add(TC.reads(routes!(info)))
+        .add(TC.changes(routes!(save), AuditRule::Save(EntityType::Device)))
+        .add(TC.changes(routes!(save_with_credentials), AuditRule::SaveWithCredentials))
+        .add(T.changes(routes!(delete), AuditRule::Delete(EntityType::Device)))
+        .add(TC.reads(routes!(credentials)))
+        .add(T.changes(routes!(save_credentials), AuditRule::Credentials))
 }
 
 /// The device of an id.

@@ -4,10 +4,11 @@ use axum::Json;
 use axum::extract::State;
 use fieldline_core::access::AccessOperation;
 use fieldline_model::entity::Device;
-use fieldline_model::{DeviceId, TenantId};
+use fieldline_model::{DeviceId, EntityType, TenantId};
 use utoipa_axum::routes;
 
 use super::assignable;
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
@@ -16,10 +17,10 @@ use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(assign))
-        .add(T, routes!(assign_to_public))
-        .add(T, routes!(unassign))
-        .add(T, routes!(assign_to_tenant))
+        .add(T.changes(routes!(assign), AuditRule::Assign(EntityType::Device)))
+        .add(T.changes(routes!(assign_to_public), AuditRule::Assign(EntityType::Device)))
+        .add(T.changes(routes!(unassign), AuditRule::Unassign(EntityType::Device)))
+        .add(T.changes(routes!(assign_to_tenant), AuditRule::Nothing))
 }
 
 /// Assigns a device to a customer.

@@ -19,13 +19,13 @@ use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(of_tenant))
-        .add(T, routes!(infos_of_tenant))
-        .add(T, routes!(by_name))
-        .add(TC, routes!(of_customer))
-        .add(TC, routes!(infos_of_customer))
-        .add(TC, routes!(by_ids))
-        .add(TC, routes!(types))
+        .add(T.reads(routes!(of_tenant)))
+        .add(T.reads(routes!(infos_of_tenant)))
+        .add(T.reads(routes!(by_name)))
+        .add(TC.reads(routes!(of_customer)))
+        .add(TC.reads(routes!(infos_of_customer)))
+        .add(TC.reads(routes!(by_ids)))
+        .add(TC.reads(routes!(types)))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]

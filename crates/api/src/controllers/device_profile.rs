@@ -5,15 +5,16 @@ use std::collections::BTreeSet;
 use axum::Json;
 use axum::extract::State;
 use fieldline_core::access::{AccessOperation, Principal};
-use fieldline_model::EntityKey;
 use fieldline_model::entity::{DeviceProfile, DeviceProfileInfo};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::timeseries::AttributeScope;
+use fieldline_model::{EntityKey, EntityType};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::device_list::sample;
 use super::{Either, EntityInfo, profile};
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T, TC};
 use crate::error::ApiResult;
@@ -27,18 +28,18 @@ const PAGE: u32 = 1_000;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(get))
-        .add(T, routes!(save))
-        .add(T, routes!(delete))
-        .add(T, routes!(set_default))
-        .add(T, routes!(list))
-        .add(TC, routes!(info))
-        .add(TC, routes!(default_info))
-        .add(TC, routes!(infos))
-        .add(T, routes!(infos_by_ids))
-        .add(TC, routes!(names))
-        .add(T, routes!(series_keys))
-        .add(T, routes!(attribute_keys))
+        .add(T.reads(routes!(get)))
+        .add(T.changes(routes!(save), AuditRule::Save(EntityType::DeviceProfile)))
+        .add(T.changes(routes!(delete), AuditRule::Delete(EntityType::DeviceProfile)))
+        .add(T.changes(routes!(set_default), AuditRule::Nothing))
+        .add(T.reads(routes!(list)))
+        .add(TC.reads(routes!(info)))
+        .add(TC.reads(routes!(default_info)))
+        .add(TC.reads(routes!(infos)))
+        .add(T.reads(routes!(infos_by_ids)))
+        .add(TC.reads(routes!(names)))
+        .add(T.reads(routes!(series_keys)))
+        .add(T.reads(routes!(attribute_keys)))
 }
 
 /// The device profile of an id.

@@ -9,6 +9,7 @@ use serde::Serialize;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
@@ -17,9 +18,10 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(list, close_all))
-        .add(T, routes!(close))
-        .add(T, routes!(count))
+        .add(T.reads(routes!(list)))
+        .add(T.changes(routes!(close_all), AuditRule::Nothing))
+        .add(T.changes(routes!(close), AuditRule::Nothing))
+        .add(T.reads(routes!(count)))
 }
 
 /// An open session of a device.

@@ -21,10 +21,10 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(count))
-        .add(STC, routes!(find))
-        .add(TC, routes!(find_keys))
-        .add(TC, routes!(find_key_infos))
+        .add(STC.asks(routes!(count)))
+        .add(STC.asks(routes!(find)))
+        .add(TC.asks(routes!(find_keys)))
+        .add(TC.asks(routes!(find_key_infos)))
 }
 
 /// Most entities whose keys are looked at.

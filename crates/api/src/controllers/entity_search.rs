@@ -18,9 +18,9 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(TC, routes!(devices))
-        .add(TC, routes!(assets))
-        .add(TC, routes!(entity_views))
+        .add(TC.asks(routes!(devices)))
+        .add(TC.asks(routes!(assets)))
+        .add(TC.asks(routes!(entity_views)))
 }
 
 /// Which related entities are asked for.

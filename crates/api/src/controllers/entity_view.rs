@@ -3,11 +3,13 @@
 use axum::Json;
 use axum::extract::State;
 use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
+use fieldline_model::EntityType;
 use fieldline_model::entity::{Authority, EntityView, EntityViewInfo};
 use utoipa_axum::routes;
 
 use super::assignable;
 use super::conflict::ConflictParams;
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T, TC};
 use crate::error::{ApiError, ApiResult};
@@ -16,13 +18,16 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(TC, routes!(get))
-        .add(TC, routes!(info))
-        .add(TC, routes!(save))
-        .add(T, routes!(delete))
-        .add(T, routes!(assign))
-        .add(T, routes!(assign_to_public))
-        .add(T, routes!(unassign))
+        .add(TC.reads(routes!(get)))
+        .add(TC.reads(routes!(info)))
+        .add(TC.changes(routes!(save), AuditRule::Save(EntityType::EntityView)))
+        .add(T.changes(routes!(delete), AuditRule::Delete(EntityType::EntityView)))
+        .add(T.changes(routes!(assign), AuditRule::Assign(EntityType::EntityView)))
+        .add(T.changes(
+            routes!(assign_to_public),
+            AuditRule::Assign(EntityType::EntityView),
+        ))
+        .add(T.changes(routes!(unassign), AuditRule::Unassign(EntityType::EntityView)))
 }
 
 /// The entity view of an id.

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
@@ -19,10 +20,10 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(lifecycle))
-        .add(STC, routes!(of_kind))
-        .add(STC, routes!(filtered))
-        .add(STC, routes!(clear))
+        .add(STC.reads(routes!(lifecycle)))
+        .add(STC.reads(routes!(of_kind)))
+        .add(STC.asks(routes!(filtered)).open_to_public_sessions(false))
+        .add(STC.changes(routes!(clear), AuditRule::Nothing))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]

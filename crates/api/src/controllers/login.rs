@@ -17,9 +17,10 @@ use tracing::warn;
 use utoipa_axum::routes;
 
 use crate::audit;
+use crate::audit::AuditRule;
 use crate::auth::{MAX_PROVEN_ADDRESSES, RefreshOutcome, TokenPair, network, outdated, source_of};
 use crate::caller::PeerAddress;
-use crate::endpoint::{ApiRoutes, EndpointAccess};
+use crate::endpoint::{ANYBODY, ApiRoutes};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::extract::{JsonBody, parse_uuid};
 use crate::mails;
@@ -34,9 +35,9 @@ const REPLY_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(EndpointAccess::Public, routes!(login))
-        .add(EndpointAccess::Public, routes!(login_public))
-        .add(EndpointAccess::Public, routes!(refresh))
+        .add(ANYBODY.changes(routes!(login), AuditRule::Nothing))
+        .add(ANYBODY.changes(routes!(login_public), AuditRule::Nothing))
+        .add(ANYBODY.changes(routes!(refresh), AuditRule::Nothing))
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]

@@ -1,7 +1,7 @@
 //! OTA packages: firmware and software for devices.
 
 use axum::Json;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
@@ -9,28 +9,31 @@ use fieldline_core::ports::OtaPackageFilter;
 use fieldline_model::entity::{OtaPackageInfo, SaveOtaPackageInfoRequest};
 use fieldline_model::message::MsgType;
 use fieldline_model::page::PageData;
-use fieldline_model::{DeviceProfileId, OtaPackageId};
+use fieldline_model::{DeviceProfileId, EntityType, OtaPackageId};
 use utoipa_axum::routes;
 
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
-use crate::endpoint::{ApiRoutes, T, TC};
+use crate::endpoint::{ApiRoutes, MaxUpload, T, TC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, parse_uuid};
 use crate::ota::{self, OtaUploadParams};
 use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
-    // What is uploaded goes to the disk while it comes, and has a limit of its own.
-    let (schemas, paths, handlers) = routes!(get, upload, delete);
-    let handlers = handlers.layer(DefaultBodyLimit::disable());
     ApiRoutes::default()
-        .add(T, routes!(save))
-        .add(T, (schemas, paths, handlers))
-        .add(TC, routes!(info))
-        .add(T, routes!(download))
-        .add(TC, routes!(list))
-        .add(TC, routes!(list_ready))
-        .add(TC, routes!(count_devices))
+        .add(T.changes(routes!(save), AuditRule::Save(EntityType::OtaPackage)))
+        .add(T.reads(routes!(get)))
+        .add(
+            T.changes(routes!(upload), AuditRule::Upload(EntityType::OtaPackage))
+                .max_upload(MaxUpload::Package),
+        )
+        .add(T.changes(routes!(delete), AuditRule::Delete(EntityType::OtaPackage)))
+        .add(TC.reads(routes!(info)))
+        .add(T.reads(routes!(download)))
+        .add(TC.reads(routes!(list)))
+        .add(TC.reads(routes!(list_ready)))
+        .add(TC.reads(routes!(count_devices)))
 }
 
 /// Creates a package without data, or updates it where it has an id.

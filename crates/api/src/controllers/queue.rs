@@ -8,6 +8,7 @@ use fieldline_model::page::PageData;
 use serde::Deserialize;
 use utoipa_axum::routes;
 
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, S, ST};
 use crate::error::{ApiError, ApiResult};
@@ -27,11 +28,11 @@ const OTHER_SERVICES: [&str; 5] = [
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(ST, routes!(get))
-        .add(ST, routes!(by_name))
-        .add(ST, routes!(list))
-        .add(S, routes!(save))
-        .add(S, routes!(delete))
+        .add(ST.reads(routes!(get)))
+        .add(ST.reads(routes!(by_name)))
+        .add(ST.reads(routes!(list)))
+        .add(S.changes(routes!(save), AuditRule::Nothing))
+        .add(S.changes(routes!(delete), AuditRule::Nothing))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]

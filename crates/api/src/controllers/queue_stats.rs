@@ -21,9 +21,9 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(ST, routes!(list))
-        .add(ST, routes!(by_ids))
-        .add(ST, routes!(get))
+        .add(ST.reads(routes!(list)))
+        .add(ST.reads(routes!(by_ids)))
+        .add(ST.reads(routes!(get)))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use utoipa_axum::routes;
 
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
@@ -19,12 +20,12 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(save))
-        .add(STC, routes!(save_v2))
-        .add(STC, routes!(get))
-        .add(STC, routes!(delete))
-        .add(STC, routes!(delete_v2))
-        .add(STC, routes!(delete_all))
+        .add(STC.changes(routes!(save), AuditRule::SaveRelation))
+        .add(STC.changes(routes!(save_v2), AuditRule::SaveRelation))
+        .add(STC.reads(routes!(get)))
+        .add(STC.changes(routes!(delete), AuditRule::DeleteRelation))
+        .add(STC.changes(routes!(delete_v2), AuditRule::DeleteRelation))
+        .add(STC.changes(routes!(delete_all), AuditRule::DeleteRelations))
 }
 
 /// An entity out of two texts.

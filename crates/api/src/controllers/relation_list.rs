@@ -17,16 +17,16 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(find))
-        .add(STC, routes!(infos))
-        .add(STC, routes!(from))
-        .add(STC, routes!(from_of_type))
-        .add(STC, routes!(to))
-        .add(STC, routes!(to_of_type))
-        .add(STC, routes!(infos_from))
-        .add(STC, routes!(infos_to))
-        .add(STC, routes!(search))
-        .add(STC, routes!(search_infos))
+        .add(STC.reads(routes!(find)))
+        .add(STC.reads(routes!(infos)))
+        .add(STC.reads(routes!(from)))
+        .add(STC.reads(routes!(from_of_type)))
+        .add(STC.reads(routes!(to)))
+        .add(STC.reads(routes!(to_of_type)))
+        .add(STC.reads(routes!(infos_from)))
+        .add(STC.reads(routes!(infos_to)))
+        .add(STC.asks(routes!(search)))
+        .add(STC.asks(routes!(search_infos)))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]

@@ -21,8 +21,9 @@ use serde_json::Value;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
-use crate::endpoint::{ApiRoutes, STC, T, TC};
+use crate::endpoint::{ApiRoutes, ErrorShape, STC, T, TC};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::extract::{PageParams, PathIds, QueryParams, body_bytes, parse_uuid};
 use crate::state::{ApiState, SharedApi};
@@ -37,13 +38,14 @@ const MAX_BODY: usize = 64 << 10;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(oneway))
-        .add(STC, routes!(twoway))
-        .add(STC, routes!(oneway_v1))
-        .add(STC, routes!(twoway_v1))
-        .add(TC, routes!(of_device))
-        .add(TC, routes!(get))
-        .add(T, routes!(delete))
+        .add(STC.changes(routes!(oneway), AuditRule::Rpc { oneway: true }))
+        .add(STC.changes(routes!(twoway), AuditRule::Rpc { oneway: false }))
+        .add(STC.changes(routes!(oneway_v1), AuditRule::Rpc { oneway: true }))
+        .add(STC.changes(routes!(twoway_v1), AuditRule::Rpc { oneway: false }))
+        .add(TC.reads(routes!(of_device)))
+        .add(TC.reads(routes!(get)))
+        .add(T.changes(routes!(delete), AuditRule::Nothing))
+        .errors(ErrorShape::Text)
 }
 
 /// How failures are told, which depends on the version of the path.

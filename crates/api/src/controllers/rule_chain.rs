@@ -13,11 +13,12 @@ use fieldline_model::entity::{
 };
 use fieldline_model::message::MsgType;
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{RuleChainId, RuleNodeId};
+use fieldline_model::{EntityType, RuleChainId, RuleNodeId};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::Either;
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
@@ -26,20 +27,20 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(get))
-        .add(T, routes!(save))
-        .add(T, routes!(delete))
-        .add(T, routes!(set_root))
-        .add(T, routes!(create_default))
-        .add(T, routes!(metadata))
-        .add(T, routes!(save_metadata))
-        .add(T, routes!(output_labels))
-        .add(T, routes!(output_labels_usage))
-        .add(T, routes!(list))
-        .add(T, routes!(by_ids))
-        .add(T, routes!(export))
-        .add(T, routes!(import))
-        .add(T, routes!(debug_input))
+        .add(T.reads(routes!(get)))
+        .add(T.changes(routes!(save), AuditRule::Save(EntityType::RuleChain)))
+        .add(T.changes(routes!(delete), AuditRule::Delete(EntityType::RuleChain)))
+        .add(T.changes(routes!(set_root), AuditRule::Nothing))
+        .add(T.changes(routes!(create_default), AuditRule::Nothing))
+        .add(T.reads(routes!(metadata)))
+        .add(T.changes(routes!(save_metadata), AuditRule::Save(EntityType::RuleChain)))
+        .add(T.reads(routes!(output_labels)))
+        .add(T.reads(routes!(output_labels_usage)))
+        .add(T.reads(routes!(list)))
+        .add(T.reads(routes!(by_ids)))
+        .add(T.reads(routes!(export)))
+        .add(T.changes(routes!(import), AuditRule::Nothing))
+        .add(T.reads(routes!(debug_input)))
 }
 
 /// The rule chain of an id, without its nodes.

@@ -8,6 +8,7 @@ use fieldline_model::replay::{ReplayReport, ReplayRequest};
 use serde_json::Value;
 use utoipa_axum::routes;
 
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
@@ -15,7 +16,7 @@ use crate::extract::{JsonBody, PathIds};
 use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
-    ApiRoutes::default().add(T, routes!(replay))
+    ApiRoutes::default().add(T.changes(routes!(replay), AuditRule::Nothing))
 }
 
 /// Runs stored telemetry through a rule chain, saved or as a draft, and says what it would have done. Nothing is stored, and

@@ -11,6 +11,7 @@ use fieldline_model::{EntityId, EntityType};
 use serde::de::IgnoredAny;
 use utoipa_axum::routes;
 
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
@@ -23,10 +24,10 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(call_as_user))
-        .add(STC, routes!(call))
-        .add(STC, routes!(call_within))
-        .add(STC, routes!(call_in_queue))
+        .add(STC.changes(routes!(call_as_user), AuditRule::RuleEngine))
+        .add(STC.changes(routes!(call), AuditRule::RuleEngine))
+        .add(STC.changes(routes!(call_within), AuditRule::RuleEngine))
+        .add(STC.changes(routes!(call_in_queue), AuditRule::RuleEngine))
 }
 
 /// Sends the body as a message about the calling user through the rule chains, and waits 10 s for their answer.

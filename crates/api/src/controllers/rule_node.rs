@@ -21,11 +21,11 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(ST, routes!(by_class))
-        .add(ST, routes!(by_type))
-        .add(ST, routes!(by_types))
-        .add(T, routes!(tbel_enabled))
-        .add(T, routes!(test_script))
+        .add(ST.reads(routes!(by_class)))
+        .add(ST.reads(routes!(by_type)))
+        .add(ST.reads(routes!(by_types)))
+        .add(T.reads(routes!(tbel_enabled)))
+        .add(T.computes(routes!(test_script)))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]

@@ -15,7 +15,7 @@ use crate::state::SharedApi;
 const MAX_TENANTS: usize = 100;
 
 pub(super) fn routes() -> ApiRoutes {
-    ApiRoutes::default().add(ST, routes!(usage))
+    ApiRoutes::default().add(ST.reads(routes!(usage)))
 }
 
 /// What was used since the program has begun.

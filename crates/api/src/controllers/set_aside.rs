@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, ST};
 use crate::error::{ApiError, ApiResult};
@@ -23,10 +24,10 @@ use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(ST, routes!(list))
-        .add(ST, routes!(get))
-        .add(ST, routes!(replay))
-        .add(ST, routes!(delete))
+        .add(ST.reads(routes!(list)))
+        .add(ST.reads(routes!(get)))
+        .add(ST.changes(routes!(replay), AuditRule::Nothing))
+        .add(ST.changes(routes!(delete), AuditRule::Nothing))
 }
 
 /// A record that was set aside, whole.

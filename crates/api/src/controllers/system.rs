@@ -19,10 +19,10 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(info))
-        .add(STC, routes!(params))
-        .add(S, routes!(updates))
-        .add(S, routes!(machine))
+        .add(STC.reads(routes!(info)))
+        .add(STC.reads(routes!(params)))
+        .add(S.reads(routes!(updates)))
+        .add(S.reads(routes!(machine)))
 }
 
 #[derive(Serialize, utoipa::ToSchema)]

@@ -8,11 +8,12 @@ use axum::extract::State;
 use fieldline_core::access::{AccessOperation, AnyEntity, allows};
 use fieldline_model::entity::{Tenant, TenantInfo};
 use fieldline_model::page::PageData;
-use fieldline_model::{TenantId, TenantProfileId};
+use fieldline_model::{EntityType, TenantId, TenantProfileId};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::Either;
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, S, ST};
 use crate::error::{ApiError, ApiResult};
@@ -21,13 +22,13 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(ST, routes!(get))
-        .add(ST, routes!(info))
-        .add(S, routes!(save))
-        .add(S, routes!(delete))
-        .add(ST, routes!(list))
-        .add(S, routes!(infos))
-        .add(ST, routes!(by_ids))
+        .add(ST.reads(routes!(get)))
+        .add(ST.reads(routes!(info)))
+        .add(S.changes(routes!(save), AuditRule::Save(EntityType::Tenant)))
+        .add(S.changes(routes!(delete), AuditRule::Delete(EntityType::Tenant)))
+        .add(ST.reads(routes!(list)))
+        .add(S.reads(routes!(infos)))
+        .add(ST.reads(routes!(by_ids)))
 }
 
 /// The tenant of an id.

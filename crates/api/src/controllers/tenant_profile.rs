@@ -3,13 +3,14 @@
 use axum::Json;
 use axum::extract::State;
 use fieldline_core::access::AccessOperation;
-use fieldline_model::TenantProfileId;
 use fieldline_model::entity::{TenantProfile, TenantProfileInfo};
 use fieldline_model::page::PageData;
+use fieldline_model::{EntityType, TenantProfileId};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::Either;
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, S, ST};
 use crate::error::{ApiError, ApiResult};
@@ -18,15 +19,15 @@ use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(ST, routes!(get))
-        .add(S, routes!(save))
-        .add(S, routes!(delete))
-        .add(S, routes!(set_default))
-        .add(S, routes!(info))
-        .add(S, routes!(default_info))
-        .add(S, routes!(list))
-        .add(S, routes!(by_ids))
-        .add(S, routes!(infos))
+        .add(ST.reads(routes!(get)))
+        .add(S.changes(routes!(save), AuditRule::Save(EntityType::TenantProfile)))
+        .add(S.changes(routes!(delete), AuditRule::Delete(EntityType::TenantProfile)))
+        .add(S.changes(routes!(set_default), AuditRule::Nothing))
+        .add(S.reads(routes!(info)))
+        .add(S.reads(routes!(default_info)))
+        .add(S.reads(routes!(list)))
+        .add(S.reads(routes!(by_ids)))
+        .add(S.reads(routes!(infos)))
 }
 
 fn short(profile: TenantProfile) -> TenantProfileInfo {

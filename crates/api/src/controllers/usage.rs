@@ -15,7 +15,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
-    ApiRoutes::default().add(T, routes!(usage))
+    ApiRoutes::default().add(T.reads(routes!(usage)))
 }
 
 /// How much there is and was used this month, and how much there may be; 0 for no limit.

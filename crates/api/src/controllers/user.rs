@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use crate::audit::AuditRule;
 use crate::auth::TokenPair;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, ST, STC};
@@ -22,15 +23,15 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(get))
-        .add(STC, routes!(save))
-        .add(ST, routes!(delete))
-        .add(ST, routes!(send_activation_mail))
-        .add(ST, routes!(activation_link))
-        .add(ST, routes!(activation_link_info))
-        .add(ST, routes!(token_access_enabled))
-        .add(ST, routes!(token))
-        .add(ST, routes!(set_enabled))
+        .add(STC.reads(routes!(get)))
+        .add(STC.changes(routes!(save), AuditRule::Save(EntityType::User)))
+        .add(ST.changes(routes!(delete), AuditRule::Delete(EntityType::User)))
+        .add(ST.changes(routes!(send_activation_mail), AuditRule::Nothing))
+        .add(ST.reads(routes!(activation_link)))
+        .add(ST.reads(routes!(activation_link_info)))
+        .add(ST.reads(routes!(token_access_enabled)))
+        .add(ST.reads(routes!(token)))
+        .add(ST.changes(routes!(set_enabled), AuditRule::SetEnabled))
 }
 
 /// The user of an id.

@@ -19,12 +19,12 @@ use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(TC, routes!(list))
-        .add(TC, routes!(by_ids))
-        .add(TC, routes!(infos))
-        .add(TC, routes!(assignable))
-        .add(S, routes!(tenant_admins))
-        .add(T, routes!(customer_users))
+        .add(TC.reads(routes!(list)))
+        .add(TC.reads(routes!(by_ids)))
+        .add(TC.reads(routes!(infos)))
+        .add(TC.reads(routes!(assignable)))
+        .add(S.reads(routes!(tenant_admins)))
+        .add(T.reads(routes!(customer_users)))
 }
 
 /// The users that somebody may see: those of the tenant, or of the customer.

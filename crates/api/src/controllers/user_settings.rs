@@ -9,6 +9,7 @@ use fieldline_model::entity::{DashboardInfo, UserDashboards, UserSettingsType};
 use serde_json::Value;
 use utoipa_axum::routes;
 
+use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, STC, TC};
 use crate::error::{ApiError, ApiResult};
@@ -17,13 +18,18 @@ use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(get, save, update))
-        .add(STC, routes!(get_general, update_general))
-        .add(STC, routes!(get_typed, update_typed, delete))
-        .add(STC, routes!(delete_typed))
-        .add(TC, routes!(dashboards))
-        .add(TC, routes!(last_visited))
-        .add(TC, routes!(note))
+        .add(STC.reads(routes!(get)))
+        .add(STC.changes(routes!(save), AuditRule::Nothing))
+        .add(STC.changes(routes!(update), AuditRule::Nothing))
+        .add(STC.reads(routes!(get_general)))
+        .add(STC.changes(routes!(update_general), AuditRule::Nothing))
+        .add(STC.reads(routes!(get_typed)))
+        .add(STC.changes(routes!(update_typed), AuditRule::Nothing))
+        .add(STC.changes(routes!(delete), AuditRule::Nothing))
+        .add(STC.changes(routes!(delete_typed), AuditRule::Nothing))
+        .add(TC.reads(routes!(dashboards)))
+        .add(TC.reads(routes!(last_visited)))
+        .add(TC.reads(routes!(note)))
 }
 
 /// A type of settings that people may read and write.

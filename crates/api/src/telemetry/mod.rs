@@ -27,27 +27,57 @@ pub(crate) use error::{TelemetryError, TelemetryResult};
 pub(crate) use points::{PointReader, PointsError, PointsQuery, read_points, read_value};
 pub(crate) use source::SeriesSource;
 
+use fieldline_model::entity::ActionType;
 use utoipa_axum::routes;
 
-use crate::endpoint::{ApiRoutes, STC};
+use crate::audit::AuditRule;
+use crate::endpoint::{ApiRoutes, ErrorShape, STC};
 
 /// The endpoints of the controller.
 pub(crate) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(read::series_keys))
-        .add(STC, routes!(read::attribute_keys))
-        .add(STC, routes!(read::attribute_keys_of_scope))
-        .add(STC, routes!(read::attributes))
-        .add(STC, routes!(read::attributes_of_scope))
-        .add(STC, routes!(read::series))
-        .add(STC, routes!(read::history))
-        .add(STC, routes!(save::device_attributes))
-        .add(STC, routes!(save::entity_attributes))
-        .add(STC, routes!(save::entity_attributes_v2))
-        .add(STC, routes!(save::series))
-        .add(STC, routes!(save::series_of_scope_delete))
-        .add(STC, routes!(save::series_with_ttl))
-        .add(STC, routes!(delete::series))
-        .add(STC, routes!(delete::device_attributes))
-        .add(STC, routes!(delete::entity_attributes))
+        .add(STC.reads(routes!(read::series_keys)))
+        .add(STC.reads(routes!(read::attribute_keys)))
+        .add(STC.reads(routes!(read::attribute_keys_of_scope)))
+        .add(STC.reads(routes!(read::attributes)))
+        .add(STC.reads(routes!(read::attributes_of_scope)))
+        .add(STC.reads(routes!(read::series)))
+        .add(STC.reads(routes!(read::history)))
+        .add(STC.changes(
+            routes!(save::device_attributes),
+            AuditRule::Data(ActionType::AttributesUpdated),
+        ))
+        .add(STC.changes(
+            routes!(save::entity_attributes),
+            AuditRule::Data(ActionType::AttributesUpdated),
+        ))
+        .add(STC.changes(
+            routes!(save::entity_attributes_v2),
+            AuditRule::Data(ActionType::AttributesUpdated),
+        ))
+        .add(STC.changes(
+            routes!(save::series),
+            AuditRule::Data(ActionType::TimeseriesUpdated),
+        ))
+        .add(STC.changes(
+            routes!(save::series_of_scope_delete),
+            AuditRule::Data(ActionType::TimeseriesUpdated),
+        ))
+        .add(STC.changes(
+            routes!(save::series_with_ttl),
+            AuditRule::Data(ActionType::TimeseriesUpdated),
+        ))
+        .add(STC.changes(
+            routes!(delete::series),
+            AuditRule::Data(ActionType::TimeseriesDeleted),
+        ))
+        .add(STC.changes(
+            routes!(delete::device_attributes),
+            AuditRule::Data(ActionType::AttributesDeleted),
+        ))
+        .add(STC.changes(
+            routes!(delete::entity_attributes),
+            AuditRule::Data(ActionType::AttributesDeleted),
+        ))
+        .errors(ErrorShape::Text)
 }
