@@ -5,7 +5,6 @@ use fieldline_core::access::{AccessOperation, Principal, allows, title};
 use fieldline_core::ports::AssignableEntity;
 use fieldline_core::services::{AssignableService, Services};
 use fieldline_model::entity::{Asset, Authority, Customer, Device, EntityView};
-use fieldline_model::message::MsgType;
 use fieldline_model::page::PageData;
 use fieldline_model::{CustomerId, EntityId};
 use uuid::Uuid;
@@ -92,9 +91,7 @@ pub(super) async fn delete<E: AssignableKind>(api: &ApiState, caller: &Principal
         .delete(caller.tenant, E::typed(id))
         .await?;
     let actions = &api.services.actions;
-    actions
-        .push_entity(caller, MsgType::EntityDeleted, &entity.into_entity())
-        .await;
+    actions.push_deleted(caller, &entity.into_entity()).await;
     Ok(())
 }
 

@@ -4,7 +4,6 @@ use axum::Json;
 use axum::extract::State;
 use fieldline_core::access::{AccessOperation, AnyEntity};
 use fieldline_model::entity::Customer;
-use fieldline_model::message::MsgType;
 use fieldline_model::page::PageData;
 use fieldline_model::{CustomerId, EntityType};
 use serde::{Deserialize, Serialize};
@@ -123,10 +122,7 @@ async fn delete(
         .delete(caller.tenant, CustomerId(id))
         .await?;
     let entity = AnyEntity::Customer(customer);
-    api.services
-        .actions
-        .push_entity(&caller, MsgType::EntityDeleted, &entity)
-        .await;
+    api.services.actions.push_deleted(&caller, &entity).await;
     Ok(())
 }
 

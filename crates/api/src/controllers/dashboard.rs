@@ -4,7 +4,6 @@ use axum::Json;
 use axum::extract::State;
 use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
 use fieldline_model::entity::{Dashboard, DashboardInfo};
-use fieldline_model::message::MsgType;
 use fieldline_model::{DashboardId, EntityType};
 use serde::Deserialize;
 use utoipa_axum::routes;
@@ -109,10 +108,7 @@ async fn delete(
         .await?;
     api.services.dashboards.delete(&dashboard).await?;
     let entity = AnyEntity::Dashboard(dashboard);
-    api.services
-        .actions
-        .push_entity(&caller, MsgType::EntityDeleted, &entity)
-        .await;
+    api.services.actions.push_deleted(&caller, &entity).await;
     Ok(())
 }
 

@@ -7,7 +7,6 @@ use axum::response::{IntoResponse as _, Response};
 use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
 use fieldline_core::ports::OtaPackageFilter;
 use fieldline_model::entity::{OtaPackageInfo, SaveOtaPackageInfoRequest};
-use fieldline_model::message::MsgType;
 use fieldline_model::page::PageData;
 use fieldline_model::{DeviceProfileId, EntityType, OtaPackageId};
 use utoipa_axum::routes;
@@ -182,10 +181,7 @@ async fn delete(
     let package: OtaPackageInfo = api.load(&caller, id, AccessOperation::Delete).await?;
     api.services.ota_packages.delete(&package).await?;
     let entity = AnyEntity::OtaPackage(package);
-    api.services
-        .actions
-        .push_entity(&caller, MsgType::EntityDeleted, &entity)
-        .await;
+    api.services.actions.push_deleted(&caller, &entity).await;
     Ok(())
 }
 

@@ -5,7 +5,6 @@ use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::ports::EntityProfile;
 use fieldline_core::services::{ProfileService, Services};
 use fieldline_model::entity::{AssetProfile, DeviceProfile};
-use fieldline_model::message::MsgType;
 use fieldline_model::page::PageData;
 use fieldline_model::{EntityId, EntityType};
 use uuid::Uuid;
@@ -55,7 +54,7 @@ pub(super) async fn delete<P: ProfileKind>(api: &ApiState, caller: &Principal, i
     let profile = api.load::<P>(caller, id, AccessOperation::Delete).await?;
     P::service(&api.services).delete(caller.tenant, &profile).await?;
     let (actions, entity) = (&api.services.actions, profile.into_entity());
-    actions.push_entity(caller, MsgType::EntityDeleted, &entity).await;
+    actions.push_deleted(caller, &entity).await;
     Ok(())
 }
 

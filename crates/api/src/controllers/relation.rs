@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::ports::RelationKey;
+use fieldline_core::services::EntityAction;
 use fieldline_model::entity::{Authority, EntityRelation, RelationTypeGroup};
-use fieldline_model::message::MsgType;
 use fieldline_model::{EntityId, EntityType};
 use serde::Deserialize;
 use serde_json::Value;
@@ -65,7 +65,7 @@ async fn store(api: &ApiState, caller: &Principal, relation: EntityRelation) -> 
     let saved = api.services.relations.save(caller.tenant, relation).await?;
     api.services
         .actions
-        .push_relation(caller, MsgType::RelationAddOrUpdate, &saved)
+        .push_relation(caller, EntityAction::RelationSaved, &saved)
         .await;
     Ok(saved)
 }
@@ -178,7 +178,7 @@ async fn remove(api: &ApiState, caller: &Principal, params: RelationKeyParams) -
     let deleted = api.services.relations.delete(caller.tenant, &key).await?;
     api.services
         .actions
-        .push_relation(caller, MsgType::RelationDeleted, &deleted)
+        .push_relation(caller, EntityAction::RelationDeleted, &deleted)
         .await;
     Ok(deleted)
 }

@@ -11,7 +11,6 @@ use fieldline_model::entity::{
     EVENT_IN, EventKind, OutputLabelsUsage, RuleChain, RuleChainData, RuleChainImportResult,
     RuleChainMetaData, RuleChainType,
 };
-use fieldline_model::message::MsgType;
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{EntityType, RuleChainId, RuleNodeId};
 use serde::Deserialize;
@@ -93,9 +92,7 @@ async fn delete(
         .await?;
     api.services.rule_chains.delete(caller.tenant, &chain).await?;
     let (actions, entity) = (&api.services.actions, AnyEntity::RuleChain(chain));
-    actions
-        .push_entity(&caller, MsgType::EntityDeleted, &entity)
-        .await;
+    actions.push_deleted(&caller, &entity).await;
     Ok(())
 }
 

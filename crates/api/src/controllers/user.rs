@@ -5,7 +5,6 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use fieldline_core::access::{AccessOperation, AccessResource, AnyEntity, Principal, allows};
 use fieldline_model::entity::{AdminSettings, Authority, User};
-use fieldline_model::message::MsgType;
 use fieldline_model::{EntityId, EntityType, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -184,10 +183,7 @@ async fn delete(
     }
     api.services.users.delete(&user).await?;
     let entity = AnyEntity::User(user);
-    api.services
-        .actions
-        .push_entity(&caller, MsgType::EntityDeleted, &entity)
-        .await;
+    api.services.actions.push_deleted(&caller, &entity).await;
     Ok(())
 }
 
