@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 
 use super::user::base_url;
 use crate::audit::AuditRule;
-use crate::auth::{TokenPair, network};
+use crate::auth::{TokenPair, TokenTimes, network};
 use crate::caller::{AuthenticatedCaller, CallerPrincipal, PeerAddress};
 use crate::endpoint::{ANYBODY, ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
@@ -97,7 +97,10 @@ async fn change_password(
     let credentials = users
         .set_password(&user, credentials, &request.new_password)
         .await?;
-    let times = (now, credentials.tokens_valid_from);
+    let times = TokenTimes {
+        now_ms: now,
+        valid_from_ms: credentials.tokens_valid_from,
+    };
     let session = Some(caller.identity.session);
     let pair = api.sessions.open(&api.tokens, &user, session, times).await?;
     Ok(Json(pair))
@@ -179,6 +182,9 @@ async fn activate(
         api.mails
             .send_later(mails::activation_notice(&user.email, &login));
     }
-    let times = (now, credentials.tokens_valid_from);
+    let times = TokenTimes {
+        now_ms: now,
+        valid_from_ms: credentials.tokens_valid_from,
+    };
     Ok(Json(api.sessions.open(&api.tokens, &user, None, times).await?))
 }

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::rule_node::tried_out;
+use super::rule_node::own_fault;
 use crate::audit::AuditRule;
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, T};
@@ -164,9 +164,9 @@ pub(super) async fn test_script(
         latest_ts: latest_ts(&arguments).unwrap_or_else(|| api.clock.now_ms()),
         arguments,
     };
-    let (output, error) = match tried_out(api.scripts.test_field(test).await)? {
+    let (output, error) = match api.scripts.test_field(test).await {
         Ok(value) => (value.to_string(), String::new()),
-        Err(error) => (String::new(), error),
+        Err(error) => (String::new(), own_fault(error)?),
     };
     Ok(Json(TestScriptResult { output, error }))
 }

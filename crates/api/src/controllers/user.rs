@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::audit::AuditRule;
-use crate::auth::TokenPair;
+use crate::auth::{TokenPair, TokenTimes};
 use crate::caller::CallerPrincipal;
 use crate::endpoint::{ApiRoutes, ST, STC};
 use crate::error::{ApiError, ApiResult, ErrorCode};
@@ -302,8 +302,10 @@ async fn token(
     if !credentials.enabled {
         return Err(ApiError::bad_request("User is not active"));
     }
-    let now = api.clock.now_ms();
-    let times = (now, credentials.tokens_valid_from);
+    let times = TokenTimes {
+        now_ms: api.clock.now_ms(),
+        valid_from_ms: credentials.tokens_valid_from,
+    };
     Ok(Json(api.sessions.open(&api.tokens, &user, None, times).await?))
 }
 
