@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 
 use super::admin_mail;
 use crate::audit::AuditRule;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, S};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::JsonBody;
@@ -168,8 +168,7 @@ async fn save(
 #[utoipa::path(post, path = "/api/admin/settings/testMail", tag = "admin", operation_id = "sendTestMail",
     request_body = AdminSettings, responses((status = 200), (status = 400, body = crate::error::ErrorBody)))]
 async fn test_mail(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(settings): JsonBody<AdminSettings>,
 ) -> ApiResult<()> {
     if settings.key != MAIL {

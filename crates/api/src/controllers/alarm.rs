@@ -1,7 +1,6 @@
 //! Alarms: one at a time.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_model::entity::{ActionType, Alarm, AlarmInfo};
 use fieldline_model::{AlarmId, EntityType, UserId};
@@ -9,11 +8,11 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::audit::AuditRule;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, TC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PathIds};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
@@ -42,33 +41,21 @@ pub(super) async fn load_info(
 /// The alarm of an id.
 #[utoipa::path(get, path = "/api/alarm/{alarmId}", tag = "alarm", operation_id = "getAlarmById",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = Alarm)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<Alarm>> {
+async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<Alarm>> {
     Ok(Json(api.load::<Alarm>(&caller, id, AccessOperation::Read).await?))
 }
 
 /// The alarm of an id with what lists show beside it.
 #[utoipa::path(get, path = "/api/alarm/info/{alarmId}", tag = "alarm", operation_id = "getAlarmInfoById",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
-async fn info(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<AlarmInfo>> {
+async fn info(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<AlarmInfo>> {
     Ok(Json(load_info(&api, &caller, id, AccessOperation::Read).await?))
 }
 
 /// Raises an alarm or updates the active one of its originator and type; where it has an id, updates that one.
 #[utoipa::path(post, path = "/api/alarm", tag = "alarm", operation_id = "saveAlarm", request_body = Alarm,
     responses((status = 200, body = Alarm)))]
-async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    JsonBody(alarm): JsonBody<Alarm>,
-) -> ApiResult<Json<Alarm>> {
+async fn save(ApiCall { api, caller }: ApiCall, JsonBody(alarm): JsonBody<Alarm>) -> ApiResult<Json<Alarm>> {
     let originator = alarm
         .originator
         .ok_or_else(|| ApiError::bad_request("Alarm originator should be specified!"))?;
@@ -85,11 +72,7 @@ async fn save(
 /// Deletes an alarm with its comments; tells whether there was one.
 #[utoipa::path(delete, path = "/api/alarm/{alarmId}", tag = "alarm", operation_id = "deleteAlarm",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = bool, content_type = "application/json")))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<bool>> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<bool>> {
     let alarm = api.load::<Alarm>(&caller, id, AccessOperation::Delete).await?;
     Ok(Json(api.services.alarms.delete_by(&caller, alarm).await?))
 }
@@ -98,8 +81,7 @@ async fn delete(
 #[utoipa::path(post, path = "/api/alarm/{alarmId}/ack", tag = "alarm", operation_id = "ackAlarm",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
 async fn acknowledge(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<AlarmInfo>> {
     api.load::<Alarm>(&caller, id, AccessOperation::Write).await?;
@@ -110,11 +92,7 @@ async fn acknowledge(
 /// Ends an alarm.
 #[utoipa::path(post, path = "/api/alarm/{alarmId}/clear", tag = "alarm", operation_id = "clearAlarm",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
-async fn clear(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<AlarmInfo>> {
+async fn clear(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<AlarmInfo>> {
     api.load::<Alarm>(&caller, id, AccessOperation::Write).await?;
     let alarms = &api.services.alarms;
     Ok(Json(alarms.clear_by(&caller, AlarmId(id), 0).await?))
@@ -124,8 +102,7 @@ async fn clear(
 #[utoipa::path(post, path = "/api/alarm/{alarmId}/assign/{assigneeId}", tag = "alarm", operation_id = "assignAlarm",
     params(("alarmId" = Uuid, Path), ("assigneeId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
 async fn assign(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id, user]): PathIds<2>,
 ) -> ApiResult<Json<AlarmInfo>> {
     api.load::<Alarm>(&caller, id, AccessOperation::Write).await?;
@@ -139,11 +116,7 @@ async fn assign(
 /// Takes an alarm from the user it is assigned to.
 #[utoipa::path(delete, path = "/api/alarm/{alarmId}/assign", tag = "alarm", operation_id = "unassignAlarm",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
-async fn unassign(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<AlarmInfo>> {
+async fn unassign(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<AlarmInfo>> {
     api.load::<Alarm>(&caller, id, AccessOperation::Write).await?;
     let alarms = &api.services.alarms;
     Ok(Json(alarms.unassign_by(&caller, AlarmId(id), 0).await?))

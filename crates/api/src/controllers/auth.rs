@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 use super::user::base_url;
 use crate::audit::AuditRule;
 use crate::auth::{TokenPair, TokenTimes, network};
-use crate::caller::{AuthenticatedCaller, CallerPrincipal, PeerAddress};
+use crate::caller::{ApiCall, AuthenticatedCaller, PeerAddress};
 use crate::endpoint::{ANYBODY, ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, QueryParams, flag};
@@ -39,10 +39,7 @@ async fn logout(State(api): State<SharedApi>, caller: AuthenticatedCaller) -> Ap
 
 /// The user who is logged in.
 #[utoipa::path(get, path = "/api/auth/user", tag = "auth", responses((status = 200, body = User)))]
-async fn current_user(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-) -> ApiResult<Json<User>> {
+async fn current_user(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<User>> {
     let user = api.entities.users.get(caller.tenant, caller.user).await?;
     user.map(Json).ok_or_else(ApiError::unauthenticated)
 }

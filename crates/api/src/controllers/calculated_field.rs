@@ -1,7 +1,6 @@
 //! Calculated fields.
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use fieldline_core::access::{AccessError, AccessOperation, AnyEntity, Principal};
 use fieldline_core::ports::{EventFilter, FieldScriptTest};
@@ -16,11 +15,11 @@ use uuid::Uuid;
 
 use super::rule_node::own_fault;
 use crate::audit::AuditRule;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PathIds, missing};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
@@ -55,8 +54,7 @@ pub(super) async fn load(
     operation_id = "getCalculatedFieldById", params(("calculatedFieldId" = Uuid, Path)),
     responses((status = 200, body = CalculatedField)))]
 async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<CalculatedField>> {
     Ok(Json(load(&api, &caller, id, AccessOperation::Read).await?))
@@ -66,8 +64,7 @@ async fn get(
 #[utoipa::path(post, path = "/api/calculatedField", tag = "calculated-field", operation_id = "saveCalculatedField",
     request_body = CalculatedField, responses((status = 200, body = CalculatedField)))]
 pub(super) async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(field): JsonBody<CalculatedField>,
 ) -> ApiResult<Json<CalculatedField>> {
     let entity = field.entity_id.ok_or_else(|| missing("entityId"))?;
@@ -89,11 +86,7 @@ pub(super) async fn save(
 #[utoipa::path(delete, path = "/api/calculatedField/{calculatedFieldId}", tag = "calculated-field",
     operation_id = "deleteCalculatedField", params(("calculatedFieldId" = Uuid, Path)),
     responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     let field = load(&api, &caller, id, AccessOperation::Write).await?;
     Ok(api.services.calculated_fields.delete(&field).await?)
 }
@@ -103,8 +96,7 @@ async fn delete(
     operation_id = "getLatestCalculatedFieldDebugEvent", params(("calculatedFieldId" = Uuid, Path)),
     responses((status = 200, body = Value)))]
 pub(super) async fn debug_event(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Response> {
     load(&api, &caller, id, AccessOperation::Read).await?;
@@ -146,8 +138,7 @@ pub(super) struct TestScriptResult {
     operation_id = "testCalculatedFieldScript", request_body = TestScriptRequest,
     responses((status = 200, body = TestScriptResult)))]
 pub(super) async fn test_script(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(request): JsonBody<TestScriptRequest>,
 ) -> ApiResult<Json<TestScriptResult>> {
     let expression = request.expression.filter(|text| !text.is_empty());

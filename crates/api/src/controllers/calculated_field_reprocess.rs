@@ -1,7 +1,6 @@
 //! Reprocessing of stored values by calculated fields.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_core::access::AccessOperation;
 use fieldline_core::services::ServiceError;
 use fieldline_model::CalculatedFieldId;
@@ -12,11 +11,10 @@ use uuid::Uuid;
 
 use super::calculated_field::load;
 use crate::audit::AuditRule;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PathIds};
-use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
@@ -31,8 +29,7 @@ pub(super) fn routes() -> ApiRoutes {
     operation_id = "reprocessCalculatedField", params(("calculatedFieldId" = Uuid, Path)),
     request_body = ReprocessRequest, responses((status = 200, body = ReprocessReport)))]
 async fn begin(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     JsonBody(request): JsonBody<Value>,
 ) -> ApiResult<Json<ReprocessReport>> {
@@ -48,8 +45,7 @@ async fn begin(
     operation_id = "getCalculatedFieldReprocessing", params(("calculatedFieldId" = Uuid, Path)),
     responses((status = 200, body = ReprocessReport)))]
 async fn progress(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<ReprocessReport>> {
     load(&api, &caller, id, AccessOperation::Read).await?;
@@ -62,8 +58,7 @@ async fn progress(
     operation_id = "cancelCalculatedFieldReprocessing", params(("calculatedFieldId" = Uuid, Path)),
     responses((status = 200, body = ReprocessReport)))]
 async fn cancel(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<ReprocessReport>> {
     load(&api, &caller, id, AccessOperation::Write).await?;

@@ -1,7 +1,7 @@
 //! Devices that customers claim and give back.
 
 use axum::Json;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, Request};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use utoipa_axum::routes;
 
 use crate::audit::AuditRule;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, C, TC};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::extract::body_bytes;
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
@@ -56,8 +56,7 @@ async fn named(api: &ApiState, caller: &Principal, name: &str) -> ApiResult<Devi
     responses((status = 200, body = ClaimResult), (status = 400, description = "`FAILURE`, or `CLAIMED` already"),
         (status = 429, body = crate::error::ErrorBody)))]
 async fn claim(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path(name): Path<String>,
     request: Request,
 ) -> ApiResult<Response> {
@@ -106,11 +105,7 @@ async fn claim(
 /// Takes a device back from its customer, so that it can be claimed again. Users of a customer give back what is theirs.
 #[utoipa::path(delete, path = "/api/customer/device/{deviceName}/claim", tag = "device", operation_id = "reClaimDevice",
     params(("deviceName" = String, Path)), responses((status = 200, description = "It belongs to no customer now")))]
-async fn reclaim(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    Path(name): Path<String>,
-) -> ApiResult<StatusCode> {
+async fn reclaim(ApiCall { api, caller }: ApiCall, Path(name): Path<String>) -> ApiResult<StatusCode> {
     let device = named(&api, &caller, &name).await?;
     if caller.authority == Authority::CustomerUser && device.customer_id != caller.customer {
         return Err(ApiError::denied());

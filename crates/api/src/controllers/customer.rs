@@ -1,7 +1,6 @@
 //! Customers.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_core::access::{AccessOperation, AnyEntity};
 use fieldline_model::entity::Customer;
 use fieldline_model::page::PageData;
@@ -12,11 +11,10 @@ use utoipa_axum::routes;
 use super::Either;
 use super::conflict::ConflictParams;
 use crate::audit::AuditRule;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, T, TC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, missing, parse_uuids};
-use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
@@ -33,11 +31,7 @@ pub(super) fn routes() -> ApiRoutes {
 /// The customer of an id.
 #[utoipa::path(get, path = "/api/customer/{customerId}", tag = "customer", operation_id = "getCustomerById",
     params(("customerId" = Uuid, Path)), responses((status = 200, body = Customer)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<Customer>> {
+async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<Customer>> {
     Ok(Json(
         api.load::<Customer>(&caller, id, AccessOperation::Read).await?,
     ))
@@ -57,8 +51,7 @@ struct ShortCustomerInfo {
     operation_id = "getShortCustomerInfoById", params(("customerId" = Uuid, Path)),
     responses((status = 200, body = ShortCustomerInfo)))]
 async fn short_info(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<ShortCustomerInfo>> {
     let customer = api.load::<Customer>(&caller, id, AccessOperation::Read).await?;
@@ -72,11 +65,7 @@ async fn short_info(
 #[utoipa::path(get, path = "/api/customer/{customerId}/title", tag = "customer",
     operation_id = "getCustomerTitleById", params(("customerId" = Uuid, Path)),
     responses((status = 200, body = String, content_type = "text/plain")))]
-async fn title(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<String> {
+async fn title(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<String> {
     Ok(api
         .load::<Customer>(&caller, id, AccessOperation::Read)
         .await?
@@ -87,8 +76,7 @@ async fn title(
 #[utoipa::path(post, path = "/api/customer", tag = "customer", operation_id = "saveCustomer",
     params(ConflictParams), request_body = Customer, responses((status = 200, body = Customer)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(names): QueryParams<ConflictParams>,
     JsonBody(customer): JsonBody<Customer>,
 ) -> ApiResult<Json<Customer>> {
@@ -111,11 +99,7 @@ async fn save(
 /// Deletes a customer with its users, and unassigns its devices.
 #[utoipa::path(delete, path = "/api/customer/{customerId}", tag = "customer", operation_id = "deleteCustomer",
     params(("customerId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     let customer = api.load::<Customer>(&caller, id, AccessOperation::Delete).await?;
     api.services
         .customers
@@ -138,20 +122,15 @@ struct CustomerIds {
 #[utoipa::path(get, path = "/api/customers", tag = "customer", operation_id = "getCustomers",
     params(PageParams, CustomerIds), responses((status = 200, body = inline(Either<PageData<Customer>, Vec<Customer>>))))]
 async fn list(
-    State(api): State<SharedApi>,
-    caller: CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(ids): QueryParams<CustomerIds>,
 ) -> ApiResult<Json<Either<PageData<Customer>, Vec<Customer>>>> {
     if ids.customer_ids.is_some() {
-        let Json(customers) = by_ids(State(api), caller, QueryParams(ids)).await?;
+        let Json(customers) = by_ids(ApiCall { api, caller }, QueryParams(ids)).await?;
         return Ok(Json(Either::Right(customers)));
     }
-    let customers = api
-        .entities
-        .customers
-        .list(caller.0.tenant, &page.link()?)
-        .await?;
+    let customers = api.entities.customers.list(caller.tenant, &page.link()?).await?;
     Ok(Json(Either::Left(customers)))
 }
 
@@ -159,8 +138,7 @@ async fn list(
 #[utoipa::path(get, path = "/api/customers/list", tag = "customer", operation_id = "getCustomersByIds",
     params(CustomerIds), responses((status = 200, body = Vec<Customer>)))]
 async fn by_ids(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(ids): QueryParams<CustomerIds>,
 ) -> ApiResult<Json<Vec<Customer>>> {
     let ids = parse_uuids("customerIds", &ids.customer_ids.unwrap_or_default(), CustomerId)?;
@@ -179,8 +157,7 @@ struct CustomerTitleParams {
 #[utoipa::path(get, path = "/api/tenant/customers", tag = "customer", operation_id = "getTenantCustomer",
     params(CustomerTitleParams), responses((status = 200, body = Customer)))]
 async fn by_title(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<CustomerTitleParams>,
 ) -> ApiResult<Json<Customer>> {
     let title = params.customer_title.ok_or_else(|| missing("customerTitle"))?;

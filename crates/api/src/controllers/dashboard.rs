@@ -9,7 +9,7 @@ use serde::Deserialize;
 use utoipa_axum::routes;
 
 use crate::audit::AuditRule;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, STC, T, TC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PathIds, QueryParams, flag};
@@ -47,8 +47,7 @@ struct DashboardExportParams {
 #[utoipa::path(get, path = "/api/dashboard/{dashboardId}", tag = "dashboard", operation_id = "getDashboardById",
     params(("dashboardId" = Uuid, Path), DashboardExportParams), responses((status = 200, body = Dashboard)))]
 async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     QueryParams(params): QueryParams<DashboardExportParams>,
 ) -> ApiResult<Json<Dashboard>> {
@@ -65,11 +64,7 @@ async fn get(
 #[utoipa::path(get, path = "/api/dashboard/info/{dashboardId}", tag = "dashboard",
     operation_id = "getDashboardInfoById", params(("dashboardId" = Uuid, Path)),
     responses((status = 200, body = DashboardInfo)))]
-async fn info(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<DashboardInfo>> {
+async fn info(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<DashboardInfo>> {
     Ok(Json(
         api.load::<DashboardInfo>(&caller, id, AccessOperation::Read)
             .await?,
@@ -80,8 +75,7 @@ async fn info(
 #[utoipa::path(post, path = "/api/dashboard", tag = "dashboard", operation_id = "saveDashboard",
     request_body = Dashboard, responses((status = 200, body = Dashboard)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(dashboard): JsonBody<Dashboard>,
 ) -> ApiResult<Json<Dashboard>> {
     if let Some(id) = dashboard.info.id {
@@ -98,11 +92,7 @@ async fn save(
 /// Deletes a dashboard.
 #[utoipa::path(delete, path = "/api/dashboard/{dashboardId}", tag = "dashboard", operation_id = "deleteDashboard",
     params(("dashboardId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     let dashboard = api
         .load::<DashboardInfo>(&caller, id, AccessOperation::Delete)
         .await?;

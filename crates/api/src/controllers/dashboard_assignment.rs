@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
 use fieldline_model::entity::{Customer, Dashboard, DashboardInfo};
 use fieldline_model::{CustomerId, DashboardId, EntityType};
@@ -13,11 +12,11 @@ use uuid::Uuid;
 
 use super::dashboard::whole;
 use crate::audit::AuditRule;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PathIds, parse_uuid};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 /// Customers in one request.
 const MAX_CUSTOMERS: usize = 1_000;
@@ -181,8 +180,7 @@ impl<'a> DashboardAssignment<'a> {
     operation_id = "assignDashboardToCustomer",
     params(("customerId" = Uuid, Path), ("dashboardId" = Uuid, Path)), responses((status = 200, body = Dashboard)))]
 async fn assign(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([customer, dashboard]): PathIds<2>,
 ) -> ApiResult<Json<Dashboard>> {
     DashboardAssignment::one(
@@ -200,8 +198,7 @@ async fn assign(
     operation_id = "unassignDashboardFromCustomer",
     params(("customerId" = Uuid, Path), ("dashboardId" = Uuid, Path)), responses((status = 200, body = Dashboard)))]
 async fn unassign(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([customer, dashboard]): PathIds<2>,
 ) -> ApiResult<Json<Dashboard>> {
     DashboardAssignment::one(
@@ -219,8 +216,7 @@ async fn unassign(
     operation_id = "assignDashboardToPublicCustomer", params(("dashboardId" = Uuid, Path)),
     responses((status = 200, body = Dashboard)))]
 async fn assign_to_public(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([dashboard]): PathIds<1>,
 ) -> ApiResult<Json<Dashboard>> {
     DashboardAssignment::one(
@@ -238,8 +234,7 @@ async fn assign_to_public(
     operation_id = "unassignDashboardFromPublicCustomer", params(("dashboardId" = Uuid, Path)),
     responses((status = 200, body = Dashboard)))]
 async fn unassign_from_public(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([dashboard]): PathIds<1>,
 ) -> ApiResult<Json<Dashboard>> {
     DashboardAssignment::one(
@@ -257,8 +252,7 @@ async fn unassign_from_public(
     operation_id = "updateDashboardCustomers", params(("dashboardId" = Uuid, Path)), request_body = Vec<String>,
     responses((status = 200, body = Dashboard)))]
 async fn set_customers(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([dashboard]): PathIds<1>,
     JsonBody(ids): JsonBody<Value>,
 ) -> ApiResult<Json<Dashboard>> {
@@ -288,8 +282,7 @@ async fn set_customers(
     operation_id = "addDashboardCustomers", params(("dashboardId" = Uuid, Path)), request_body = Vec<String>,
     responses((status = 200, body = Dashboard)))]
 async fn add_customers(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([dashboard]): PathIds<1>,
     JsonBody(ids): JsonBody<Value>,
 ) -> ApiResult<Json<Dashboard>> {
@@ -301,8 +294,7 @@ async fn add_customers(
     operation_id = "removeDashboardCustomers", params(("dashboardId" = Uuid, Path)), request_body = Vec<String>,
     responses((status = 200, body = Dashboard)))]
 async fn remove_customers(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([dashboard]): PathIds<1>,
     JsonBody(ids): JsonBody<Value>,
 ) -> ApiResult<Json<Dashboard>> {

@@ -1,7 +1,7 @@
 //! Events of entities.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::ports::{EventFilter, EventText};
 use fieldline_model::entity::{EntityEvent, EventKind};
@@ -12,11 +12,11 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::audit::AuditRule;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PageParams, QueryParams, missing, parse_uuid};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
@@ -235,8 +235,7 @@ async fn page(
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), EventTenantParams, PageParams, EventTimeParams),
     responses((status = 200, body = PageData<EntityEvent>)))]
 async fn lifecycle(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((entity_type, id)): Path<(String, String)>,
     QueryParams(tenant): QueryParams<EventTenantParams>,
     QueryParams(params): QueryParams<PageParams>,
@@ -253,8 +252,7 @@ async fn lifecycle(
     ("eventType" = String, Path), EventTenantParams, PageParams, EventTimeParams),
     responses((status = 200, body = PageData<EntityEvent>)))]
 async fn of_kind(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((entity_type, id, event_type)): Path<(String, String, String)>,
     QueryParams(tenant): QueryParams<EventTenantParams>,
     QueryParams(params): QueryParams<PageParams>,
@@ -270,8 +268,7 @@ async fn of_kind(
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), EventTenantParams, PageParams, EventTimeParams),
     request_body = EventFilterRequest, responses((status = 200, body = PageData<EntityEvent>)))]
 async fn filtered(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((entity_type, id)): Path<(String, String)>,
     QueryParams(tenant): QueryParams<EventTenantParams>,
     QueryParams(params): QueryParams<PageParams>,
@@ -288,8 +285,7 @@ async fn filtered(
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), EventTimeParams),
     request_body = EventFilterRequest, responses((status = 200)))]
 async fn clear(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((entity_type, id)): Path<(String, String)>,
     QueryParams(times): QueryParams<EventTimeParams>,
     JsonBody(request): JsonBody<EventFilterRequest>,

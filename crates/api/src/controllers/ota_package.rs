@@ -1,7 +1,6 @@
 //! OTA packages: firmware and software for devices.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
@@ -12,12 +11,11 @@ use fieldline_model::{DeviceProfileId, EntityType, OtaPackageId};
 use utoipa_axum::routes;
 
 use crate::audit::AuditRule;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, MaxUpload, T, TC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, parse_uuid};
 use crate::ota::{self, OtaUploadParams};
-use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
@@ -39,8 +37,7 @@ pub(super) fn routes() -> ApiRoutes {
 #[utoipa::path(post, path = "/api/otaPackage", tag = "ota-package", operation_id = "saveOtaPackageInfo",
     request_body = SaveOtaPackageInfoRequest, responses((status = 200, body = OtaPackageInfo)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(request): JsonBody<SaveOtaPackageInfoRequest>,
 ) -> ApiResult<Json<OtaPackageInfo>> {
     if let Some(id) = request.info.id {
@@ -64,8 +61,7 @@ async fn save(
     request_body(content = Vec<u8>, content_type = "multipart/form-data"),
     responses((status = 200, body = OtaPackageInfo)))]
 async fn upload(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     QueryParams(params): QueryParams<OtaUploadParams>,
     request: axum::extract::Request,
@@ -91,8 +87,7 @@ fn shown(caller: &Principal, package: OtaPackageInfo) -> OtaPackageInfo {
     operation_id = "getOtaPackageInfoById", params(("otaPackageId" = Uuid, Path)),
     responses((status = 200, body = OtaPackageInfo)))]
 async fn info(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<OtaPackageInfo>> {
     // Customers see which packages there are, too.
@@ -109,11 +104,7 @@ async fn info(
 #[utoipa::path(get, path = "/api/otaPackage/{otaPackageId}", tag = "ota-package",
     operation_id = "getOtaPackageById", params(("otaPackageId" = Uuid, Path)),
     responses((status = 200, body = OtaPackageInfo)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Response> {
+async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Response> {
     let package: OtaPackageInfo = api.load(&caller, id, AccessOperation::Read).await?;
     ota::whole(&api, package)
 }
@@ -122,11 +113,7 @@ async fn get(
 #[utoipa::path(get, path = "/api/otaPackage/{otaPackageId}/download", tag = "ota-package",
     operation_id = "downloadOtaPackage", params(("otaPackageId" = Uuid, Path)),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream")))]
-async fn download(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Response> {
+async fn download(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Response> {
     let package: OtaPackageInfo = api.load(&caller, id, AccessOperation::Read).await?;
     if package.link().is_some() {
         return Ok(StatusCode::BAD_REQUEST.into_response());
@@ -141,8 +128,7 @@ async fn download(
 #[utoipa::path(get, path = "/api/otaPackages", tag = "ota-package", operation_id = "getOtaPackages",
     params(PageParams), responses((status = 200, body = PageData<OtaPackageInfo>)))]
 async fn list(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<OtaPackageInfo>>> {
     let stores = &api.entities.ota_packages;
@@ -158,8 +144,7 @@ async fn list(
     params(("deviceProfileId" = Uuid, Path), ("type" = String, Path), PageParams),
     responses((status = 200, body = PageData<OtaPackageInfo>)))]
 async fn list_ready(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     axum::extract::Path((profile, kind)): axum::extract::Path<(String, String)>,
     QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<OtaPackageInfo>>> {
@@ -173,11 +158,7 @@ async fn list_ready(
 /// Deletes a package that no device and no profile has.
 #[utoipa::path(delete, path = "/api/otaPackage/{otaPackageId}", tag = "ota-package",
     operation_id = "deleteOtaPackage", params(("otaPackageId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     let package: OtaPackageInfo = api.load(&caller, id, AccessOperation::Delete).await?;
     api.services.ota_packages.delete(&package).await?;
     let entity = AnyEntity::OtaPackage(package);
@@ -191,8 +172,7 @@ async fn delete(
     params(("otaPackageType" = String, Path), ("deviceProfileId" = Uuid, Path)),
     responses((status = 200, body = u64, content_type = "application/json")))]
 async fn count_devices(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     axum::extract::Path((kind, profile)): axum::extract::Path<(String, String)>,
 ) -> ApiResult<Json<u64>> {
     let profile = DeviceProfileId(parse_uuid(&profile)?);

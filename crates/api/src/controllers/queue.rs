@@ -1,7 +1,7 @@
 //! Queues of the rule engine.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use fieldline_core::access::AccessOperation;
 use fieldline_model::entity::Queue;
 use fieldline_model::page::PageData;
@@ -9,11 +9,10 @@ use serde::Deserialize;
 use utoipa_axum::routes;
 
 use crate::audit::AuditRule;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, S, ST};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, missing};
-use crate::state::SharedApi;
 
 /// The service whose queues these are.
 const RULE_ENGINE: &str = "TB_RULE_ENGINE";
@@ -63,22 +62,14 @@ impl QueueServiceParams {
 /// The queue of an id.
 #[utoipa::path(get, path = "/api/queues/{queueId}", tag = "queue", operation_id = "getQueueById",
     params(("queueId" = Uuid, Path)), responses((status = 200, body = Queue)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<Queue>> {
+async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<Queue>> {
     Ok(Json(api.load::<Queue>(&caller, id, AccessOperation::Read).await?))
 }
 
 /// The queue of a name.
 #[utoipa::path(get, path = "/api/queues/name/{queueName}", tag = "queue", operation_id = "getQueueByName",
     params(("queueName" = String, Path)), responses((status = 200, body = Queue)))]
-async fn by_name(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    Path(name): Path<String>,
-) -> ApiResult<Json<Queue>> {
+async fn by_name(ApiCall { api, caller }: ApiCall, Path(name): Path<String>) -> ApiResult<Json<Queue>> {
     let owner = api.services.queues.owner(caller.tenant).await?;
     let found = api.entities.queues.by_name(owner, &name).await?;
     found
@@ -90,8 +81,7 @@ async fn by_name(
 #[utoipa::path(get, path = "/api/queues", tag = "queue", operation_id = "getTenantQueuesByServiceType",
     params(PageParams, QueueServiceParams), responses((status = 200, body = PageData<Queue>)))]
 async fn list(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(service): QueryParams<QueueServiceParams>,
 ) -> ApiResult<Json<PageData<Queue>>> {
@@ -107,8 +97,7 @@ async fn list(
 #[utoipa::path(post, path = "/api/queues", tag = "queue", operation_id = "saveQueue", params(QueueServiceParams),
     request_body = Queue, responses((status = 200, body = Queue)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(service): QueryParams<QueueServiceParams>,
     JsonBody(queue): JsonBody<Queue>,
 ) -> ApiResult<Json<Option<Queue>>> {
@@ -124,11 +113,7 @@ async fn save(
 /// Deletes a queue that all tenants share.
 #[utoipa::path(delete, path = "/api/queues/{queueId}", tag = "queue", operation_id = "deleteQueue",
     params(("queueId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     let queue = api.load::<Queue>(&caller, id, AccessOperation::Delete).await?;
     Ok(api.services.queues.delete(&queue).await?)
 }

@@ -1,7 +1,6 @@
 //! Relations: saving, reading and deleting one.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::ports::RelationKey;
 use fieldline_core::services::EntityAction;
@@ -12,11 +11,11 @@ use serde_json::Value;
 use utoipa_axum::routes;
 
 use crate::audit::AuditRule;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, QueryParams, missing, must_not_be_null, parse_uuid};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
@@ -104,8 +103,7 @@ impl RelationRequest {
 #[utoipa::path(post, path = "/api/relation", tag = "entity-relation", operation_id = "saveRelationV1",
     request_body = EntityRelation, responses((status = 200)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(relation): JsonBody<RelationRequest>,
 ) -> ApiResult<()> {
     store(&api, &caller, relation.relation()?).await.map(drop)
@@ -115,8 +113,7 @@ async fn save(
 #[utoipa::path(post, path = "/api/v2/relation", tag = "entity-relation", operation_id = "saveRelation",
     request_body = EntityRelation, responses((status = 200, body = EntityRelation)))]
 async fn save_v2(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(relation): JsonBody<RelationRequest>,
 ) -> ApiResult<Json<EntityRelation>> {
     store(&api, &caller, relation.relation()?).await.map(Json)
@@ -158,8 +155,7 @@ impl RelationKeyParams {
 #[utoipa::path(get, path = "/api/relation", tag = "entity-relation", operation_id = "getRelation",
     params(RelationKeyParams), responses((status = 200, body = EntityRelation)))]
 async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<RelationKeyParams>,
 ) -> ApiResult<Json<EntityRelation>> {
     let key = params.key()?;
@@ -187,8 +183,7 @@ async fn remove(api: &ApiState, caller: &Principal, params: RelationKeyParams) -
 #[utoipa::path(delete, path = "/api/relation", tag = "entity-relation", operation_id = "deleteRelationV1",
     params(RelationKeyParams), responses((status = 200)))]
 async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<RelationKeyParams>,
 ) -> ApiResult<()> {
     remove(&api, &caller, params).await.map(drop)
@@ -198,8 +193,7 @@ async fn delete(
 #[utoipa::path(delete, path = "/api/v2/relation", tag = "entity-relation", operation_id = "deleteRelation",
     params(RelationKeyParams), responses((status = 200, body = EntityRelation)))]
 async fn delete_v2(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<RelationKeyParams>,
 ) -> ApiResult<Json<EntityRelation>> {
     remove(&api, &caller, params).await.map(Json)
@@ -219,8 +213,7 @@ struct RelationEntityParams {
 #[utoipa::path(delete, path = "/api/relations", tag = "entity-relation", operation_id = "deleteRelations",
     params(RelationEntityParams), responses((status = 200)))]
 async fn delete_all(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<RelationEntityParams>,
 ) -> ApiResult<()> {
     let entity = required(

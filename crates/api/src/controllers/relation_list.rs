@@ -1,7 +1,7 @@
 //! Lists of relations, and searches along them. Relations with an end that the caller may not see are left out.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::ports::RelationEnds;
 use fieldline_model::entity::{EntityRelation, EntityRelationInfo, RelationsQuery};
@@ -9,11 +9,11 @@ use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::relation::{entity, group, required};
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, STC};
 use crate::error::ApiResult;
 use crate::extract::{JsonBody, QueryParams};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
@@ -119,8 +119,7 @@ async fn named(
 #[utoipa::path(get, path = "/api/relations", tag = "entity-relation", operation_id = "findByFromOrTo",
     params(RelationEndsParams), responses((status = 200, body = Vec<EntityRelation>)))]
 async fn find(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<RelationEndsParams>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
     found(&api, &caller, params.ends()?).await.map(Json)
@@ -130,8 +129,7 @@ async fn find(
 #[utoipa::path(get, path = "/api/relations/info", tag = "entity-relation", operation_id = "findInfoByFromOrTo",
     params(RelationEndsParams), responses((status = 200, body = Vec<EntityRelationInfo>)))]
 async fn infos(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<RelationEndsParams>,
 ) -> ApiResult<Json<Vec<EntityRelationInfo>>> {
     let relations = found(&api, &caller, params.ends()?).await?;
@@ -144,8 +142,7 @@ async fn infos(
     params(("fromType" = String, Path), ("fromId" = Uuid, Path), RelationGroupParams),
     responses((status = 200, body = Vec<EntityRelation>)))]
 async fn from(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id)): Path<(String, String)>,
     QueryParams(params): QueryParams<RelationGroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
@@ -159,8 +156,7 @@ async fn from(
     params(("fromType" = String, Path), ("fromId" = Uuid, Path), ("relationType" = String, Path), RelationGroupParams),
     responses((status = 200, body = Vec<EntityRelation>)))]
 async fn from_of_type(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id, relation_type)): Path<(String, String, String)>,
     QueryParams(params): QueryParams<RelationGroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
@@ -174,8 +170,7 @@ async fn from_of_type(
     params(("toType" = String, Path), ("toId" = Uuid, Path), RelationGroupParams),
     responses((status = 200, body = Vec<EntityRelation>)))]
 async fn to(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id)): Path<(String, String)>,
     QueryParams(params): QueryParams<RelationGroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
@@ -189,8 +184,7 @@ async fn to(
     params(("toType" = String, Path), ("toId" = Uuid, Path), ("relationType" = String, Path), RelationGroupParams),
     responses((status = 200, body = Vec<EntityRelation>)))]
 async fn to_of_type(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id, relation_type)): Path<(String, String, String)>,
     QueryParams(params): QueryParams<RelationGroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
@@ -204,14 +198,13 @@ async fn to_of_type(
     params(("fromType" = String, Path), ("fromId" = Uuid, Path), RelationGroupParams),
     responses((status = 200, body = Vec<EntityRelationInfo>)))]
 async fn infos_from(
-    api: State<SharedApi>,
-    caller: CallerPrincipal,
-    path: Path<(String, String)>,
-    params: QueryParams<RelationGroupParams>,
+    ApiCall { api, caller }: ApiCall,
+    Path((kind, id)): Path<(String, String)>,
+    QueryParams(params): QueryParams<RelationGroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelationInfo>>> {
-    let (state, principal) = (SharedApi::clone(&api.0), caller.0);
-    let Json(relations) = from(api, caller, path, params).await?;
-    named(&state, &principal, relations).await.map(Json)
+    let ends = params.narrow(RelationEnds::from(entity(&kind, &id)?));
+    let relations = found(&api, &caller, ends).await?;
+    named(&api, &caller, relations).await.map(Json)
 }
 
 /// The relations that end at an entity, with the names of their ends.
@@ -220,14 +213,13 @@ async fn infos_from(
     params(("toType" = String, Path), ("toId" = Uuid, Path), RelationGroupParams),
     responses((status = 200, body = Vec<EntityRelationInfo>)))]
 async fn infos_to(
-    api: State<SharedApi>,
-    caller: CallerPrincipal,
-    path: Path<(String, String)>,
-    params: QueryParams<RelationGroupParams>,
+    ApiCall { api, caller }: ApiCall,
+    Path((kind, id)): Path<(String, String)>,
+    QueryParams(params): QueryParams<RelationGroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelationInfo>>> {
-    let (state, principal) = (SharedApi::clone(&api.0), caller.0);
-    let Json(relations) = to(api, caller, path, params).await?;
-    named(&state, &principal, relations).await.map(Json)
+    let ends = params.narrow(RelationEnds::to(entity(&kind, &id)?));
+    let relations = found(&api, &caller, ends).await?;
+    named(&api, &caller, relations).await.map(Json)
 }
 
 async fn walked(
@@ -245,8 +237,7 @@ async fn walked(
 #[utoipa::path(post, path = "/api/relations", tag = "entity-relation", operation_id = "findEntityRelationsByQuery",
     request_body = RelationsQuery, responses((status = 200, body = Vec<EntityRelation>)))]
 async fn search(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(query): JsonBody<RelationsQuery>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
     walked(&api, &caller, &query).await.map(Json)
@@ -257,8 +248,7 @@ async fn search(
     operation_id = "findEntityRelationInfosByQuery", request_body = RelationsQuery,
     responses((status = 200, body = Vec<EntityRelationInfo>)))]
 async fn search_infos(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(query): JsonBody<RelationsQuery>,
 ) -> ApiResult<Json<Vec<EntityRelationInfo>>> {
     let relations = walked(&api, &caller, &query).await?;

@@ -1,7 +1,6 @@
 //! Replays of stored telemetry through rule chains.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_core::access::AccessOperation;
 use fieldline_model::RuleChainId;
 use fieldline_model::replay::{ReplayReport, ReplayRequest};
@@ -9,11 +8,10 @@ use serde_json::Value;
 use utoipa_axum::routes;
 
 use crate::audit::AuditRule;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PathIds};
-use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default().add(T.changes(routes!(replay), AuditRule::Nothing))
@@ -25,8 +23,7 @@ pub(super) fn routes() -> ApiRoutes {
     operation_id = "replayRuleChain", params(("ruleChainId" = Uuid, Path)), request_body = ReplayRequest,
     responses((status = 200, body = ReplayReport)))]
 async fn replay(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     JsonBody(request): JsonBody<Value>,
 ) -> ApiResult<Json<ReplayReport>> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, Request};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 use utoipa_axum::routes;
 
 use crate::audit::AuditRule;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{body_bytes, parse_uuid};
@@ -35,11 +35,7 @@ pub(super) fn routes() -> ApiRoutes {
     operation_id = "handleRuleEngineRequestForUser", request_body = Value,
     responses((status = 200, description = "What a node *rest call reply* answers", body = Value),
         (status = 408, description = "No answer in time")))]
-async fn call_as_user(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    request: Request,
-) -> ApiResult<Response> {
+async fn call_as_user(ApiCall { api, caller }: ApiCall, request: Request) -> ApiResult<Response> {
     let user = api.check(&caller, caller.user, AccessOperation::Write).await?;
     send_request(&api, &caller, &user, None, DEFAULT_TIMEOUT, request).await
 }
@@ -51,8 +47,7 @@ async fn call_as_user(
     responses((status = 200, description = "What a node *rest call reply* answers", body = Value),
         (status = 408, description = "No answer in time")))]
 async fn call(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id)): Path<(String, String)>,
     request: Request,
 ) -> ApiResult<Response> {
@@ -69,8 +64,7 @@ async fn call(
     responses((status = 200, description = "What a node *rest call reply* answers", body = Value),
         (status = 408, description = "No answer in time")))]
 async fn call_within(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id, patience)): Path<(String, String, String)>,
     request: Request,
 ) -> ApiResult<Response> {
@@ -88,8 +82,7 @@ async fn call_within(
     responses((status = 200, description = "What a node *rest call reply* answers", body = Value),
         (status = 408, description = "No answer in time")))]
 async fn call_in_queue(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id, queue, patience)): Path<(String, String, String, String)>,
     request: Request,
 ) -> ApiResult<Response> {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use utoipa_axum::routes;
 
 use super::rule_chain::chain_type;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, ST, T};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, QueryParams, missing};
@@ -182,8 +182,7 @@ pub(super) fn own_fault(error: ScriptTestError) -> ApiResult<String> {
     params(ScriptLanguageParams), request_body = ScriptTestRequest,
     responses((status = 200, body = ScriptTestResponse)))]
 async fn test_script(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<ScriptLanguageParams>,
     JsonBody(request): JsonBody<ScriptTestRequest>,
 ) -> ApiResult<Json<ScriptTestResponse>> {

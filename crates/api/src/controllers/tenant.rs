@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use super::Either;
 use crate::audit::AuditRule;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, S, ST};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, parse_uuids};
@@ -34,24 +34,16 @@ pub(super) fn routes() -> ApiRoutes {
 /// The tenant of an id.
 #[utoipa::path(get, path = "/api/tenant/{tenantId}", tag = "tenant", operation_id = "getTenantById",
     params(("tenantId" = uuid::Uuid, Path)), responses((status = 200, body = Tenant)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<Tenant>> {
+async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<Tenant>> {
     Ok(Json(api.load(&caller, id, AccessOperation::Read).await?))
 }
 
 /// The tenant of an id with the name of its profile.
 #[utoipa::path(get, path = "/api/tenant/info/{tenantId}", tag = "tenant", operation_id = "getTenantInfoById",
     params(("tenantId" = uuid::Uuid, Path)), responses((status = 200, body = TenantInfo)))]
-async fn info(
-    state: State<SharedApi>,
-    caller: CallerPrincipal,
-    ids: PathIds<1>,
-) -> ApiResult<Json<TenantInfo>> {
-    let api = SharedApi::clone(&state);
-    let Json(tenant) = get(state, caller, ids).await?;
+async fn info(call: ApiCall, ids: PathIds<1>) -> ApiResult<Json<TenantInfo>> {
+    let api = SharedApi::clone(&call.api);
+    let Json(tenant) = get(call, ids).await?;
     let mut infos = with_profiles(&api, vec![tenant]).await?;
     infos
         .pop()
@@ -63,8 +55,7 @@ async fn info(
 #[utoipa::path(post, path = "/api/tenant", tag = "tenant", operation_id = "saveTenant", request_body = Tenant,
     responses((status = 200, body = Tenant)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(tenant): JsonBody<Tenant>,
 ) -> ApiResult<Json<Tenant>> {
     if let Some(id) = tenant.id {
@@ -76,11 +67,7 @@ async fn save(
 /// Deletes a tenant with everything that belongs to it.
 #[utoipa::path(delete, path = "/api/tenant/{tenantId}", tag = "tenant", operation_id = "deleteTenant",
     params(("tenantId" = uuid::Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     api.check(&caller, TenantId(id), AccessOperation::Delete).await?;
     Ok(api.services.tenants.delete(TenantId(id)).await?)
 }
@@ -97,16 +84,15 @@ struct TenantIds {
 #[utoipa::path(get, path = "/api/tenants", tag = "tenant", operation_id = "getTenants", params(PageParams, TenantIds),
     responses((status = 200, body = inline(Either<PageData<Tenant>, Vec<Tenant>>))))]
 async fn list(
-    State(api): State<SharedApi>,
-    caller: CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(ids): QueryParams<TenantIds>,
 ) -> ApiResult<Json<Either<PageData<Tenant>, Vec<Tenant>>>> {
     if ids.tenant_ids.is_some() {
-        let Json(tenants) = by_ids(State(api), caller, QueryParams(ids)).await?;
+        let Json(tenants) = by_ids(ApiCall { api, caller }, QueryParams(ids)).await?;
         return Ok(Json(Either::Right(tenants)));
     }
-    if caller.0.authority != fieldline_model::entity::Authority::SysAdmin {
+    if caller.authority != fieldline_model::entity::Authority::SysAdmin {
         return Err(ApiError::denied());
     }
     let tenants = api.entities.tenants.list(&page.link()?).await?;
@@ -133,8 +119,7 @@ async fn infos(
 #[utoipa::path(get, path = "/api/tenants/list", tag = "tenant", operation_id = "getTenantsByIds", params(TenantIds),
     responses((status = 200, body = Vec<Tenant>)))]
 async fn by_ids(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(ids): QueryParams<TenantIds>,
 ) -> ApiResult<Json<Vec<Tenant>>> {
     let ids = parse_uuids("tenantIds", &ids.tenant_ids.unwrap_or_default(), TenantId)?;

@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 
 use super::Either;
 use crate::audit::AuditRule;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, S, ST};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, parse_uuids};
@@ -41,11 +41,7 @@ fn short(profile: TenantProfile) -> TenantProfileInfo {
 #[utoipa::path(get, path = "/api/tenantProfile/{tenantProfileId}", tag = "tenant-profile",
     operation_id = "getTenantProfileById", params(("tenantProfileId" = Uuid, Path)),
     responses((status = 200, body = TenantProfile)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<TenantProfile>> {
+async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<TenantProfile>> {
     Ok(Json(
         api.load::<TenantProfile>(&caller, id, AccessOperation::Read)
             .await?,
@@ -56,8 +52,7 @@ async fn get(
 #[utoipa::path(post, path = "/api/tenantProfile", tag = "tenant-profile", operation_id = "saveTenantProfile",
     request_body = TenantProfile, responses((status = 200, body = TenantProfile)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(profile): JsonBody<TenantProfile>,
 ) -> ApiResult<Json<TenantProfile>> {
     if let Some(id) = profile.id {
@@ -70,11 +65,7 @@ async fn save(
 /// Deletes a tenant profile that no tenant has.
 #[utoipa::path(delete, path = "/api/tenantProfile/{tenantProfileId}", tag = "tenant-profile",
     operation_id = "deleteTenantProfile", params(("tenantProfileId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     let profile = api
         .load::<TenantProfile>(&caller, id, AccessOperation::Delete)
         .await?;
@@ -86,8 +77,7 @@ async fn delete(
     operation_id = "setDefaultTenantProfile", params(("tenantProfileId" = Uuid, Path)),
     responses((status = 200, body = TenantProfile)))]
 async fn set_default(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<TenantProfile>> {
     api.load::<TenantProfile>(&caller, id, AccessOperation::Write)
@@ -101,8 +91,7 @@ async fn set_default(
     operation_id = "getTenantProfileInfoById", params(("tenantProfileId" = Uuid, Path)),
     responses((status = 200, body = TenantProfileInfo)))]
 async fn info(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<TenantProfileInfo>> {
     Ok(Json(short(

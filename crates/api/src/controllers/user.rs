@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::audit::AuditRule;
 use crate::auth::{TokenPair, TokenTimes};
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, ST, STC};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::extract::{JsonBody, PathIds, QueryParams, flag, missing, parse_flag};
@@ -36,11 +36,7 @@ pub(super) fn routes() -> ApiRoutes {
 /// The user of an id.
 #[utoipa::path(get, path = "/api/user/{userId}", tag = "user", operation_id = "getUserById",
     params(("userId" = Uuid, Path)), responses((status = 200, body = User)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<User>> {
+async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<User>> {
     let mut user = api.load::<User>(&caller, id, AccessOperation::Read).await?;
     let credentials = api.services.users.credentials(UserId(id)).await?;
     let info = user.additional_info.get_or_insert_with(|| json!({}));
@@ -92,8 +88,7 @@ struct EmailParams {
 #[utoipa::path(post, path = "/api/user/sendActivationMail", tag = "user", operation_id = "sendActivationEmail",
     params(EmailParams), responses((status = 200)))]
 async fn send_activation_mail(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     headers: HeaderMap,
     QueryParams(params): QueryParams<EmailParams>,
 ) -> ApiResult<()> {
@@ -119,8 +114,7 @@ async fn send_activation_mail(
 #[utoipa::path(post, path = "/api/user", tag = "user", operation_id = "saveUser", request_body = User,
     params(UserMailParams), responses((status = 200, body = User)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     headers: HeaderMap,
     QueryParams(params): QueryParams<UserMailParams>,
     JsonBody(mut user): JsonBody<User>,
@@ -169,11 +163,7 @@ async fn save(
 /// Deletes a user.
 #[utoipa::path(delete, path = "/api/user/{userId}", tag = "user", operation_id = "deleteUser",
     params(("userId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     let user = api.load::<User>(&caller, id, AccessOperation::Delete).await?;
     if user.authority == Authority::SysAdmin && user.id == Some(caller.user) {
         return Err(ApiError::new(
@@ -257,8 +247,7 @@ pub(super) async fn base_url(api: &ApiState, headers: &HeaderMap) -> ApiResult<S
 #[utoipa::path(get, path = "/api/user/{userId}/activationLink", tag = "user", operation_id = "getActivationLink",
     params(("userId" = Uuid, Path)), responses((status = 200, body = String, content_type = "text/plain")))]
 async fn activation_link(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     headers: HeaderMap,
 ) -> ApiResult<String> {
@@ -270,8 +259,7 @@ async fn activation_link(
     operation_id = "getActivationLinkInfo", params(("userId" = Uuid, Path)),
     responses((status = 200, body = ActivationLink)))]
 async fn activation_link_info(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     headers: HeaderMap,
 ) -> ApiResult<Json<ActivationLink>> {
@@ -289,11 +277,7 @@ async fn token_access_enabled(State(api): State<SharedApi>) -> Json<bool> {
 /// A pair of tokens of a user, for administrators who look through the user's eyes.
 #[utoipa::path(get, path = "/api/user/{userId}/token", tag = "user", operation_id = "getUserToken",
     params(("userId" = Uuid, Path)), responses((status = 200, body = TokenPair)))]
-async fn token(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<TokenPair>> {
+async fn token(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<TokenPair>> {
     if !api.options.user_token_access {
         return Err(ApiError::denied());
     }
@@ -323,8 +307,7 @@ struct UserEnabledParams {
     operation_id = "setUserCredentialsEnabled", params(("userId" = Uuid, Path), UserEnabledParams),
     responses((status = 200)))]
 async fn set_enabled(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     QueryParams(params): QueryParams<UserEnabledParams>,
 ) -> ApiResult<()> {

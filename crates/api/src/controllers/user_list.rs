@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa_axum::routes;
 
 use super::Either;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, S, T, TC};
 use crate::error::ApiResult;
 use crate::extract::{PageParams, PathIds, QueryParams, parse_uuids};
@@ -47,19 +47,18 @@ struct UserIds {
 #[utoipa::path(get, path = "/api/users", tag = "user", operation_id = "getUsers", params(PageParams, UserIds),
     responses((status = 200, body = inline(Either<PageData<User>, Vec<User>>))))]
 async fn list(
-    State(api): State<SharedApi>,
-    caller: CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(ids): QueryParams<UserIds>,
 ) -> ApiResult<Json<Either<PageData<User>, Vec<User>>>> {
     if ids.user_ids.is_some() {
-        let Json(users) = by_ids(State(api), caller, QueryParams(ids)).await?;
+        let Json(users) = by_ids(ApiCall { api, caller }, QueryParams(ids)).await?;
         return Ok(Json(Either::Right(users)));
     }
     let users = api
         .entities
         .users
-        .list(visible_to(&caller.0), &page.link()?)
+        .list(visible_to(&caller), &page.link()?)
         .await?;
     Ok(Json(Either::Left(users)))
 }
@@ -68,8 +67,7 @@ async fn list(
 #[utoipa::path(get, path = "/api/users/list", tag = "user", operation_id = "getUsersByIds", params(UserIds),
     responses((status = 200, body = Vec<User>)))]
 async fn by_ids(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(ids): QueryParams<UserIds>,
 ) -> ApiResult<Json<Vec<User>>> {
     let mut users = Vec::new();
@@ -116,8 +114,7 @@ impl From<User> for UserEmailInfo {
 #[utoipa::path(get, path = "/api/users/info", tag = "user", operation_id = "findUsersByQuery", params(PageParams),
     responses((status = 200, body = PageData<UserEmailInfo>)))]
 async fn infos(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<UserEmailInfo>>> {
     let users = api
@@ -133,8 +130,7 @@ async fn infos(
 #[utoipa::path(get, path = "/api/users/assign/{alarmId}", tag = "user", operation_id = "getUsersForAssign",
     params(("alarmId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<UserEmailInfo>)))]
 async fn assignable(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<UserEmailInfo>>> {
@@ -164,8 +160,7 @@ async fn tenant_admins(
 #[utoipa::path(get, path = "/api/customer/{customerId}/users", tag = "user", operation_id = "getCustomerUsers",
     params(("customerId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<User>)))]
 async fn customer_users(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<User>>> {

@@ -1,7 +1,7 @@
 //! What people set for themselves, and the dashboards they have looked at.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use fieldline_core::access::AccessOperation;
 use fieldline_core::services::DashboardAction;
 use fieldline_model::DashboardId;
@@ -10,11 +10,10 @@ use serde_json::Value;
 use utoipa_axum::routes;
 
 use crate::audit::AuditRule;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, STC, TC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, parse_uuid};
-use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
@@ -48,10 +47,7 @@ fn settings_type(name: &str) -> ApiResult<UserSettingsType> {
 /// The general settings of the caller.
 #[utoipa::path(get, path = "/api/user/settings", tag = "user", operation_id = "getUserSettings",
     responses((status = 200, body = Value)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-) -> ApiResult<Json<Value>> {
+async fn get(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<Value>> {
     let settings = &api.services.user_settings;
     Ok(Json(settings.get(caller.user, UserSettingsType::General).await?))
 }
@@ -59,11 +55,7 @@ async fn get(
 /// Replaces the general settings of the caller.
 #[utoipa::path(post, path = "/api/user/settings", tag = "user", operation_id = "saveUserSettings",
     request_body = Value, responses((status = 200, body = Value)))]
-async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    JsonBody(body): JsonBody<Value>,
-) -> ApiResult<Json<Value>> {
+async fn save(ApiCall { api, caller }: ApiCall, JsonBody(body): JsonBody<Value>) -> ApiResult<Json<Value>> {
     let settings = &api.services.user_settings;
     Ok(Json(
         settings
@@ -75,11 +67,7 @@ async fn save(
 /// Changes general settings of the caller: names are paths with dots.
 #[utoipa::path(put, path = "/api/user/settings", tag = "user", operation_id = "putUserSettings",
     request_body = Value, responses((status = 200)))]
-async fn update(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    JsonBody(body): JsonBody<Value>,
-) -> ApiResult<()> {
+async fn update(ApiCall { api, caller }: ApiCall, JsonBody(body): JsonBody<Value>) -> ApiResult<()> {
     let settings = &api.services.user_settings;
     Ok(settings
         .update(caller.user, UserSettingsType::General, body)
@@ -89,29 +77,21 @@ async fn update(
 /// The general settings of the caller.
 #[utoipa::path(get, path = "/api/user/settings/general", tag = "user", operation_id = "getGeneralUserSettings",
     responses((status = 200, body = Value)))]
-async fn get_general(api: State<SharedApi>, caller: CallerPrincipal) -> ApiResult<Json<Value>> {
-    get(api, caller).await
+async fn get_general(call: ApiCall) -> ApiResult<Json<Value>> {
+    get(call).await
 }
 
 /// Changes general settings of the caller: names are paths with dots.
 #[utoipa::path(put, path = "/api/user/settings/general", tag = "user", operation_id = "putGeneralUserSettings",
     request_body = Value, responses((status = 200)))]
-async fn update_general(
-    api: State<SharedApi>,
-    caller: CallerPrincipal,
-    body: JsonBody<Value>,
-) -> ApiResult<()> {
-    update(api, caller, body).await
+async fn update_general(call: ApiCall, body: JsonBody<Value>) -> ApiResult<()> {
+    update(call, body).await
 }
 
 /// The settings of the caller of a type.
 #[utoipa::path(get, path = "/api/user/settings/{type}", tag = "user", operation_id = "getUserSettingsByType",
     params(("type" = String, Path)), responses((status = 200, body = Value)))]
-async fn get_typed(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    Path(kind): Path<String>,
-) -> ApiResult<Json<Value>> {
+async fn get_typed(ApiCall { api, caller }: ApiCall, Path(kind): Path<String>) -> ApiResult<Json<Value>> {
     let settings = &api.services.user_settings;
     Ok(Json(settings.get(caller.user, settings_type(&kind)?).await?))
 }
@@ -120,8 +100,7 @@ async fn get_typed(
 #[utoipa::path(put, path = "/api/user/settings/{type}", tag = "user", operation_id = "putUserSettingsByType",
     params(("type" = String, Path)), request_body = Value, responses((status = 200)))]
 async fn update_typed(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path(kind): Path<String>,
     JsonBody(body): JsonBody<Value>,
 ) -> ApiResult<()> {
@@ -132,11 +111,7 @@ async fn update_typed(
 /// Deletes general settings of the caller: comma-joined paths with dots.
 #[utoipa::path(delete, path = "/api/user/settings/{type}", tag = "user", operation_id = "deleteGeneralUserSettings",
     params(("type" = String, Path, description = "The paths")), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    Path(paths): Path<String>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, Path(paths): Path<String>) -> ApiResult<()> {
     let paths: Vec<&str> = paths.split(',').collect();
     let settings = &api.services.user_settings;
     Ok(settings
@@ -149,8 +124,7 @@ async fn delete(
     operation_id = "deleteUserSettingsByType", params(("type" = String, Path), ("paths" = String, Path)),
     responses((status = 200)))]
 async fn delete_typed(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, paths)): Path<(String, String)>,
 ) -> ApiResult<()> {
     let paths: Vec<&str> = paths.split(',').collect();
@@ -163,10 +137,7 @@ async fn delete_typed(
 /// The dashboards that the caller has visited or starred.
 #[utoipa::path(get, path = "/api/user/dashboards", tag = "user", operation_id = "getUserDashboardsInfo",
     responses((status = 200, body = UserDashboards)))]
-async fn dashboards(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-) -> ApiResult<Json<UserDashboards>> {
+async fn dashboards(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<UserDashboards>> {
     let settings = &api.services.user_settings;
     let found = settings.dashboards(caller.tenant, caller.user).await?;
     Ok(Json(found))
@@ -175,8 +146,8 @@ async fn dashboards(
 /// The same under another path.
 #[utoipa::path(get, path = "/api/user/lastVisitedDashboards", tag = "user",
     operation_id = "getLastVisitedDashboards", responses((status = 200, body = UserDashboards)))]
-async fn last_visited(api: State<SharedApi>, caller: CallerPrincipal) -> ApiResult<Json<UserDashboards>> {
-    dashboards(api, caller).await
+async fn last_visited(call: ApiCall) -> ApiResult<Json<UserDashboards>> {
+    dashboards(call).await
 }
 
 /// Notes that the caller has visited, starred or unstarred a dashboard: `visit`, `star`, `unstar`.
@@ -185,8 +156,7 @@ async fn last_visited(api: State<SharedApi>, caller: CallerPrincipal) -> ApiResu
     params(("dashboardId" = Uuid, Path), ("action" = String, Path)),
     responses((status = 200, body = UserDashboards)))]
 async fn note(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((id, action)): Path<(String, String)>,
 ) -> ApiResult<Json<UserDashboards>> {
     // Although it is a `GET`, this changes something.

@@ -1,12 +1,12 @@
 //! Deletes attributes and points.
 
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
 use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::downlink::AttributeUpdate;
 use fieldline_core::events::EntityChange;
 
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::state::SharedApi;
 
 use super::docs::{
@@ -23,8 +23,7 @@ use super::target;
     responses((status = 200, description = "Deleted"), TelemetryErrors)
 )]
 pub(super) async fn series(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id)): Path<(String, String)>,
     params: TelemetryParams,
 ) -> TelemetryResult<StatusCode> {
@@ -50,8 +49,7 @@ pub(super) async fn series(
     responses((status = 200, description = "Deleted"), TelemetryErrors)
 )]
 pub(super) async fn device_attributes(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((id, scope)): Path<(String, String)>,
     params: TelemetryParams,
 ) -> TelemetryResult<StatusCode> {
@@ -65,8 +63,7 @@ pub(super) async fn device_attributes(
     responses((status = 200, description = "Deleted"), TelemetryErrors)
 )]
 pub(super) async fn entity_attributes(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id, scope)): Path<(String, String, String)>,
     params: TelemetryParams,
 ) -> TelemetryResult<StatusCode> {

@@ -1,6 +1,6 @@
 //! Saves attributes and points.
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, Request};
 use axum::http::StatusCode;
 use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::downlink::AttributeUpdate;
@@ -9,7 +9,7 @@ use fieldline_core::ports::{AttributeRow, StoreError, StoreErrorKind};
 use fieldline_core::usage::{ApiFeature, UsageKey, storage_points};
 use fieldline_model::kv::{self, CorruptData};
 
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::error::{ApiError, ErrorCode};
 use crate::extract::body_bytes;
 use crate::state::SharedApi;
@@ -27,8 +27,7 @@ use super::target;
     responses((status = 200, description = "Saved"), TelemetryErrors)
 )]
 pub(super) async fn device_attributes(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((id, scope)): Path<(String, String)>,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
@@ -43,8 +42,7 @@ pub(super) async fn device_attributes(
     responses((status = 200, description = "Saved"), TelemetryErrors)
 )]
 pub(super) async fn entity_attributes(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id, scope)): Path<(String, String, String)>,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
@@ -59,8 +57,7 @@ pub(super) async fn entity_attributes(
     responses((status = 200, description = "Saved"), TelemetryErrors)
 )]
 pub(super) async fn entity_attributes_v2(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id, scope)): Path<(String, String, String)>,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
@@ -75,8 +72,7 @@ pub(super) async fn entity_attributes_v2(
     responses((status = 200, description = "Saved"), TelemetryErrors)
 )]
 pub(super) async fn series(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id, _)): Path<(String, String, String)>,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
@@ -92,8 +88,7 @@ pub(super) async fn series(
     responses((status = 200, description = "Saved"), TelemetryErrors)
 )]
 pub(super) async fn series_of_scope_delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id)): Path<(String, String)>,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
@@ -113,8 +108,7 @@ pub(super) async fn series_of_scope_delete(
     responses((status = 200, description = "Saved"), TelemetryErrors)
 )]
 pub(super) async fn series_with_ttl(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id, _, ttl)): Path<(String, String, String, String)>,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
