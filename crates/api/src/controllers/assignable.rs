@@ -209,9 +209,7 @@ pub(super) async fn by_name<E: AssignableKind>(
     name: &str,
 ) -> ApiResult<Json<E>> {
     let found = E::store(&api.entities).by_name(caller.tenant, name).await?;
-    found
-        .map(Json)
-        .ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))
+    found.map(Json).ok_or_else(ApiError::item_not_found)
 }
 
 /// A page of entities of a customer.

@@ -43,10 +43,10 @@ struct ClaimResult {
 async fn named(api: &ApiState, caller: &Principal, name: &str) -> ApiResult<Device> {
     let found = api.entities.devices.by_name(caller.tenant, name).await?;
     let id = found.and_then(|device| device.id);
-    let id = id.ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))?;
+    let id = id.ok_or_else(ApiError::item_not_found)?;
     match api.check(caller, id, AccessOperation::ClaimDevices).await? {
         AnyEntity::Device(device) => Ok(device),
-        _ => Err(ApiError::not_found("Requested item wasn't found!")),
+        _ => Err(ApiError::item_not_found()),
     }
 }
 

@@ -157,9 +157,7 @@ async fn credentials(
         .device_credentials
         .get(caller.tenant, DeviceId(id))
         .await?;
-    found
-        .map(Json)
-        .ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))
+    found.map(Json).ok_or_else(ApiError::item_not_found)
 }
 
 /// Replaces the credentials of a device.

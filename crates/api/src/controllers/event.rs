@@ -6,11 +6,12 @@ use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::ports::{EventFilter, EventText};
 use fieldline_model::entity::{EntityEvent, EventKind};
 use fieldline_model::page::PageData;
-use fieldline_model::{EntityId, EntityKey, EntityType, TenantId};
+use fieldline_model::{EntityKey, TenantId};
 use serde::Deserialize;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use super::relation::entity;
 use crate::audit::AuditRule;
 use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, STC};
@@ -201,13 +202,11 @@ fn uuid(what: &str, text: Option<String>) -> ApiResult<Option<Uuid>> {
 async fn subject(
     api: &ApiState,
     caller: &Principal,
-    (entity_type, id): (&str, &str),
+    entity_type: &str,
+    id: &str,
     operation: AccessOperation,
 ) -> ApiResult<EntityKey> {
-    let entity_type: EntityType = entity_type
-        .parse()
-        .map_err(|_| ApiError::bad_request(format!("Invalid entity type '{entity_type}'")))?;
-    let id = EntityId::new(entity_type, parse_uuid(id)?);
+    let id = entity(entity_type, id)?;
     Ok(api.check(caller, id, operation).await?.subject())
 }
 
@@ -241,7 +240,7 @@ async fn lifecycle(
     QueryParams(params): QueryParams<PageParams>,
     QueryParams(times): QueryParams<EventTimeParams>,
 ) -> ApiResult<Json<PageData<EntityEvent>>> {
-    let subject = subject(&api, &caller, (&entity_type, &id), AccessOperation::Read).await?;
+    let subject = subject(&api, &caller, &entity_type, &id, AccessOperation::Read).await?;
     let filter = times.narrow(EventFilter::of(EventKind::LcEvent))?;
     page(&api, subject, tenant, &filter, params).await
 }
@@ -258,7 +257,7 @@ async fn of_kind(
     QueryParams(params): QueryParams<PageParams>,
     QueryParams(times): QueryParams<EventTimeParams>,
 ) -> ApiResult<Json<PageData<EntityEvent>>> {
-    let subject = subject(&api, &caller, (&entity_type, &id), AccessOperation::Read).await?;
+    let subject = subject(&api, &caller, &entity_type, &id, AccessOperation::Read).await?;
     let filter = times.narrow(EventFilter::of(kind(&event_type)?))?;
     page(&api, subject, tenant, &filter, params).await
 }
@@ -275,7 +274,7 @@ async fn filtered(
     QueryParams(times): QueryParams<EventTimeParams>,
     JsonBody(request): JsonBody<EventFilterRequest>,
 ) -> ApiResult<Json<PageData<EntityEvent>>> {
-    let subject = subject(&api, &caller, (&entity_type, &id), AccessOperation::Read).await?;
+    let subject = subject(&api, &caller, &entity_type, &id, AccessOperation::Read).await?;
     let filter = times.narrow(request.filter()?)?;
     page(&api, subject, tenant, &filter, params).await
 }
@@ -290,7 +289,7 @@ async fn clear(
     QueryParams(times): QueryParams<EventTimeParams>,
     JsonBody(request): JsonBody<EventFilterRequest>,
 ) -> ApiResult<()> {
-    let subject = subject(&api, &caller, (&entity_type, &id), AccessOperation::Write).await?;
+    let subject = subject(&api, &caller, &entity_type, &id, AccessOperation::Write).await?;
     let filter = times.narrow(request.filter()?)?;
     let events = &api.entities.events;
     events.delete(subject.tenant, subject.entity, &filter).await?;

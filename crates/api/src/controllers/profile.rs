@@ -94,7 +94,7 @@ pub(super) async fn default_info<P: ProfileKind>(
     caller: &Principal,
 ) -> ApiResult<Json<P::ProfileInfo>> {
     let profile = P::store(&api.entities).default_profile(caller.tenant).await?;
-    let profile = profile.ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))?;
+    let profile = profile.ok_or_else(ApiError::item_not_found)?;
     Ok(Json(profile.into()))
 }
 

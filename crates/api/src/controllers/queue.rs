@@ -72,9 +72,7 @@ async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> Api
 async fn by_name(ApiCall { api, caller }: ApiCall, Path(name): Path<String>) -> ApiResult<Json<Queue>> {
     let owner = api.services.queues.owner(caller.tenant).await?;
     let found = api.entities.queues.by_name(owner, &name).await?;
-    found
-        .map(Json)
-        .ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))
+    found.map(Json).ok_or_else(ApiError::item_not_found)
 }
 
 /// A page of the queues that the messages of the tenant go through.

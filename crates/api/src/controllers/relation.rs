@@ -36,12 +36,17 @@ pub(super) fn entity(kind: &str, id: &str) -> ApiResult<EntityId> {
 }
 
 /// The entity of two parameters that must be given.
-pub(super) fn required(kind: (&str, &Option<String>), id: (&str, &Option<String>)) -> ApiResult<EntityId> {
-    let present = |(name, value): (&str, &Option<String>)| {
-        let value = value.clone().filter(|text| !text.is_empty());
+pub(super) fn required(
+    kind_name: &str,
+    kind: &Option<String>,
+    id_name: &str,
+    id: &Option<String>,
+) -> ApiResult<EntityId> {
+    fn present<'a>(name: &str, value: &'a Option<String>) -> ApiResult<&'a str> {
+        let value = value.as_deref().filter(|text| !text.is_empty());
         value.ok_or_else(|| missing(name))
-    };
-    entity(&present(kind)?, &present(id)?)
+    }
+    entity(present(kind_name, kind)?, present(id_name, id)?)
 }
 
 /// The group of that name; `COMMON` for any other.
@@ -140,8 +145,8 @@ struct RelationKeyParams {
 impl RelationKeyParams {
     fn key(self) -> ApiResult<RelationKey> {
         Ok(RelationKey {
-            from: required(("fromType", &self.from_type), ("fromId", &self.from_id))?,
-            to: required(("toType", &self.to_type), ("toId", &self.to_id))?,
+            from: required("fromType", &self.from_type, "fromId", &self.from_id)?,
+            to: required("toType", &self.to_type, "toId", &self.to_id)?,
             relation_type: self
                 .relation_type
                 .filter(|text| !text.is_empty())
@@ -162,9 +167,7 @@ async fn get(
     api.check(&caller, key.from, AccessOperation::Read).await?;
     api.check(&caller, key.to, AccessOperation::Read).await?;
     let found = api.entities.relations.get(caller.tenant, &key).await?;
-    found
-        .map(Json)
-        .ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))
+    found.map(Json).ok_or_else(ApiError::item_not_found)
 }
 
 async fn remove(api: &ApiState, caller: &Principal, params: RelationKeyParams) -> ApiResult<EntityRelation> {
@@ -216,10 +219,7 @@ async fn delete_all(
     ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<RelationEntityParams>,
 ) -> ApiResult<()> {
-    let entity = required(
-        ("entityType", &params.entity_type),
-        ("entityId", &params.entity_id),
-    )?;
+    let entity = required("entityType", &params.entity_type, "entityId", &params.entity_id)?;
     api.check(&caller, entity, AccessOperation::Write).await?;
     api.services
         .relations

@@ -50,12 +50,9 @@ struct RelationEndsParams {
 impl RelationEndsParams {
     fn ends(self) -> ApiResult<RelationEnds> {
         let ends = if self.to_id.is_some() && self.from_id.is_none() {
-            RelationEnds::to(required(("toType", &self.to_type), ("toId", &self.to_id))?)
+            RelationEnds::to(required("toType", &self.to_type, "toId", &self.to_id)?)
         } else {
-            RelationEnds::from(required(
-                ("fromType", &self.from_type),
-                ("fromId", &self.from_id),
-            )?)
+            RelationEnds::from(required("fromType", &self.from_type, "fromId", &self.from_id)?)
         };
         Ok(RelationEnds {
             relation_type: self.relation_type.filter(|text| !text.is_empty()),

@@ -7,15 +7,15 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
 use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
-use fieldline_model::{EntityId, EntityType};
 use serde::de::IgnoredAny;
 use utoipa_axum::routes;
 
+use super::relation::entity;
 use crate::audit::AuditRule;
 use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{body_bytes, parse_uuid};
+use crate::extract::body_bytes;
 use crate::state::SharedApi;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -91,11 +91,9 @@ async fn call_in_queue(
 }
 
 async fn writable(api: &SharedApi, caller: &Principal, kind: &str, id: &str) -> ApiResult<AnyEntity> {
-    let kind: EntityType = kind
-        .parse()
-        .map_err(|_| ApiError::bad_request(format!("Invalid entity type '{kind}'")))?;
-    let id = EntityId::new(kind, parse_uuid(id)?);
-    Ok(api.check(caller, id, AccessOperation::Write).await?)
+    Ok(api
+        .check(caller, entity(kind, id)?, AccessOperation::Write)
+        .await?)
 }
 
 fn timeout(text: &str) -> ApiResult<Duration> {

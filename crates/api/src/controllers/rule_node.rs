@@ -66,9 +66,7 @@ async fn by_class(
     Path(class): Path<String>,
 ) -> ApiResult<Json<ComponentDescriptor>> {
     let found = api.rule_nodes.descriptor(&class).cloned();
-    found
-        .map(Json)
-        .ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))
+    found.map(Json).ok_or_else(ApiError::item_not_found)
 }
 
 /// The classes of rule nodes of a type.

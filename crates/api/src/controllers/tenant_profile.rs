@@ -105,7 +105,7 @@ async fn info(
     operation_id = "getDefaultTenantProfileInfo", responses((status = 200, body = TenantProfileInfo)))]
 async fn default_info(State(api): State<SharedApi>) -> ApiResult<Json<TenantProfileInfo>> {
     let profile = api.entities.tenant_profiles.default_profile().await?;
-    let profile = profile.ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))?;
+    let profile = profile.ok_or_else(ApiError::item_not_found)?;
     Ok(Json(short(profile)))
 }
 

@@ -94,7 +94,7 @@ async fn send_activation_mail(
 ) -> ApiResult<()> {
     let email = params.email.ok_or_else(|| missing("email"))?;
     let found = api.entities.users.by_email(&email).await?;
-    let unknown = || ApiError::not_found("Requested item wasn't found!");
+    let unknown = ApiError::item_not_found;
     let user = found.ok_or_else(unknown)?;
     // Whether there is such a user elsewhere is nobody's business.
     let allowed = allows(

@@ -53,7 +53,7 @@ pub(super) async fn device_attributes(
     Path((id, scope)): Path<(String, String)>,
     params: TelemetryParams,
 ) -> TelemetryResult<StatusCode> {
-    attributes(&api, &caller, ("DEVICE", &id), &scope, &params).await
+    attributes(&api, &caller, "DEVICE", &id, &scope, &params).await
 }
 
 /// Deletes the named attributes of an entity in a scope.
@@ -67,13 +67,14 @@ pub(super) async fn entity_attributes(
     Path((kind, id, scope)): Path<(String, String, String)>,
     params: TelemetryParams,
 ) -> TelemetryResult<StatusCode> {
-    attributes(&api, &caller, (&kind, &id), &scope, &params).await
+    attributes(&api, &caller, &kind, &id, &scope, &params).await
 }
 
 async fn attributes(
     api: &SharedApi,
     caller: &Principal,
-    (kind, id): (&str, &str),
+    kind: &str,
+    id: &str,
     scope: &str,
     params: &TelemetryParams,
 ) -> TelemetryResult<StatusCode> {

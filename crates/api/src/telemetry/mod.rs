@@ -25,7 +25,7 @@ mod zone;
 pub(crate) use context::SaveContext;
 pub(crate) use error::{TelemetryError, TelemetryResult};
 pub(crate) use points::{PointReader, PointsError, PointsQuery, read_points, read_value};
-pub(crate) use source::SeriesSource;
+pub(crate) use source::{SeriesSource, TimeWindow};
 
 use fieldline_model::entity::ActionType;
 use utoipa_axum::routes;

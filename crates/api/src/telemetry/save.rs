@@ -31,7 +31,7 @@ pub(super) async fn device_attributes(
     Path((id, scope)): Path<(String, String)>,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
-    attributes(&api, &caller, ("DEVICE", &id), &scope, request).await
+    attributes(&api, &caller, "DEVICE", &id, &scope, request).await
 }
 
 /// Saves attributes of an entity in a scope.
@@ -46,7 +46,7 @@ pub(super) async fn entity_attributes(
     Path((kind, id, scope)): Path<(String, String, String)>,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
-    attributes(&api, &caller, (&kind, &id), &scope, request).await
+    attributes(&api, &caller, &kind, &id, &scope, request).await
 }
 
 /// Saves attributes of an entity in a scope.
@@ -61,7 +61,7 @@ pub(super) async fn entity_attributes_v2(
     Path((kind, id, scope)): Path<(String, String, String)>,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
-    attributes(&api, &caller, (&kind, &id), &scope, request).await
+    attributes(&api, &caller, &kind, &id, &scope, request).await
 }
 
 /// Saves points of an entity, which are kept as long as its profiles say. The last part of the path may be any word.
@@ -76,7 +76,7 @@ pub(super) async fn series(
     Path((kind, id, _)): Path<(String, String, String)>,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
-    points(&api, &caller, (&kind, &id), None, request).await
+    points(&api, &caller, &kind, &id, None, request).await
 }
 
 /// Saves points of an entity, as with any other word in the place of `delete`: deletions have that path, too, and would
@@ -92,7 +92,7 @@ pub(super) async fn series_of_scope_delete(
     Path((kind, id)): Path<(String, String)>,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
-    points(&api, &caller, (&kind, &id), None, request).await
+    points(&api, &caller, &kind, &id, None, request).await
 }
 
 /// Saves points of an entity, which are kept for some seconds; 0 keeps them as long as its profiles say.
@@ -112,13 +112,14 @@ pub(super) async fn series_with_ttl(
     Path((kind, id, _, ttl)): Path<(String, String, String, String)>,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
-    points(&api, &caller, (&kind, &id), payload::ttl(&ttl)?, request).await
+    points(&api, &caller, &kind, &id, payload::ttl(&ttl)?, request).await
 }
 
 async fn attributes(
     api: &SharedApi,
     caller: &Principal,
-    (kind, id): (&str, &str),
+    kind: &str,
+    id: &str,
     scope: &str,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
@@ -149,7 +150,8 @@ async fn attributes(
 async fn points(
     api: &SharedApi,
     caller: &Principal,
-    (kind, id): (&str, &str),
+    kind: &str,
+    id: &str,
     ttl: Option<u32>,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
