@@ -1,7 +1,7 @@
 //! What the audit log keeps of the requests to an endpoint: said where the endpoint is registered.
 
-use fieldline_core::access::Principal;
-use fieldline_core::audit::hide_secrets;
+use fieldline_entities::access::Principal;
+use fieldline_entities::audit::hide_secrets;
 use fieldline_model::entity::ActionType;
 use fieldline_model::{EntityId, EntityType};
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
 //! Alarms: one at a time.
 
 use axum::Json;
-use fieldline_core::access::{AccessOperation, Principal};
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{ActionType, Alarm, AlarmInfo};
 use fieldline_model::{AlarmId, EntityType, UserId};
 use utoipa_axum::routes;

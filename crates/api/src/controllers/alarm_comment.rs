@@ -1,7 +1,7 @@
 //! Comments under alarms.
 
 use axum::Json;
-use fieldline_core::access::AccessOperation;
+use fieldline_entities::access::AccessOperation;
 use fieldline_model::AlarmId;
 use fieldline_model::entity::{Alarm, AlarmComment, AlarmCommentId, AlarmCommentInfo, Authority};
 use fieldline_model::page::PageData;

@@ -1,7 +1,7 @@
 //! Assets: lists, and whose they are.
 
 use axum::Json;
-use fieldline_core::access::AnyEntity;
+use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::AssetFilter;
 use fieldline_model::entity::{Asset, AssetInfo, AssetProfile};
 use fieldline_model::{AssetProfileId, CustomerId, EntityType};

@@ -1,7 +1,7 @@
 //! Many devices or assets at once, out of a CSV text.
 
 use axum::Json;
-use fieldline_core::services::ImportContext;
+use fieldline_entities::services::ImportContext;
 use fieldline_model::entity::{ImportRequest, ImportResult};
 use utoipa_axum::routes;
 

@@ -1,8 +1,8 @@
 //! Reprocessing of stored values by calculated fields.
 
 use axum::Json;
-use fieldline_core::access::AccessOperation;
-use fieldline_core::services::ServiceError;
+use fieldline_entities::access::AccessOperation;
+use fieldline_entities::services::ServiceError;
 use fieldline_model::CalculatedFieldId;
 use fieldline_model::reprocess::{ReprocessReport, ReprocessRequest};
 use serde_json::Value;

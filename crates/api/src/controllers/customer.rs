@@ -1,7 +1,8 @@
 //! Customers.
 
 use axum::Json;
-use fieldline_core::access::{AccessOperation, AnyEntity};
+use fieldline_core::any_entity::AnyEntity;
+use fieldline_entities::access::AccessOperation;
 use fieldline_model::entity::Customer;
 use fieldline_model::page::PageData;
 use fieldline_model::{CustomerId, EntityType};

@@ -1,9 +1,10 @@
 //! Devices and their credentials: lists, and whose they are.
 
 use axum::Json;
-use fieldline_core::access::{AccessOperation, AnyEntity};
+use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::DeviceFilter;
-use fieldline_core::services::NewCredentials;
+use fieldline_entities::access::AccessOperation;
+use fieldline_entities::services::NewCredentials;
 use fieldline_model::entity::{Authority, Device, DeviceCredentials, DeviceInfo, DeviceProfile};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, EntityType, TenantId};

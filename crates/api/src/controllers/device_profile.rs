@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use axum::Json;
-use fieldline_core::access::{AccessOperation, Principal};
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::EntityKey;
 use fieldline_model::entity::{DeviceProfile, DeviceProfileInfo};
 use fieldline_model::page::{PageData, PageLink};

@@ -1,8 +1,8 @@
 //! The open sessions of devices: seen, counted and ended by administrators.
 
 use axum::Json;
-use fieldline_core::access::{AccessOperation, Principal};
-use fieldline_core::sessions::SessionInfo;
+use fieldline_devices::sessions::SessionInfo;
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::{DeviceId, EntityKey};
 use serde::Serialize;
 use utoipa_axum::routes;

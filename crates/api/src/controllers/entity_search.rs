@@ -1,8 +1,8 @@
 //! Devices, assets and entity views that are related to an entity.
 
 use axum::Json;
-use fieldline_core::access::{AccessOperation, Principal, allows};
 use fieldline_core::ports::AssignableEntity;
+use fieldline_entities::access::{AccessOperation, Principal, allows};
 use fieldline_model::entity::{
     Asset, Device, EntityView, RelationFilter, RelationsQuery, RelationsSearchParameters,
 };

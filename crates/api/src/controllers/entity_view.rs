@@ -1,8 +1,9 @@
 //! Entity views: lists, and whose they are.
 
 use axum::Json;
-use fieldline_core::access::{AnyEntity, Principal};
+use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::EntityViewFilter;
+use fieldline_entities::access::Principal;
 use fieldline_model::entity::{Authority, EntityView, EntityViewInfo};
 use fieldline_model::{CustomerId, EntityType};
 use serde::Deserialize;

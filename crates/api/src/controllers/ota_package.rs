@@ -3,8 +3,9 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
+use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::OtaPackageFilter;
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{OtaPackageInfo, SaveOtaPackageInfoRequest};
 use fieldline_model::page::PageData;
 use fieldline_model::{DeviceProfileId, EntityType, OtaPackageId};

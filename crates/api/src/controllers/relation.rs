@@ -1,9 +1,9 @@
 //! Relations: saving, reading and deleting one.
 
 use axum::Json;
-use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::ports::RelationKey;
-use fieldline_core::services::EntityAction;
+use fieldline_entities::access::{AccessOperation, Principal};
+use fieldline_entities::services::EntityAction;
 use fieldline_model::entity::{Authority, EntityRelation, RelationTypeGroup};
 use fieldline_model::{EntityId, EntityType};
 use serde::Deserialize;

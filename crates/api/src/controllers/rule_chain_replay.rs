@@ -1,7 +1,7 @@
 //! Replays of stored telemetry through rule chains.
 
 use axum::Json;
-use fieldline_core::access::AccessOperation;
+use fieldline_entities::access::AccessOperation;
 use fieldline_model::RuleChainId;
 use fieldline_model::replay::{ReplayReport, ReplayRequest};
 use serde_json::Value;
