@@ -33,6 +33,11 @@ use utoipa_axum::routes;
 use crate::audit::AuditRule;
 use crate::endpoint::{ApiRoutes, ErrorShape, STC};
 
+const ATTRIBUTES_SAVED: AuditRule = AuditRule::Data(ActionType::AttributesUpdated);
+const ATTRIBUTES_DELETED: AuditRule = AuditRule::Data(ActionType::AttributesDeleted);
+const SERIES_SAVED: AuditRule = AuditRule::Data(ActionType::TimeseriesUpdated);
+const SERIES_DELETED: AuditRule = AuditRule::Data(ActionType::TimeseriesDeleted);
+
 /// The endpoints of the controller.
 pub(crate) fn routes() -> ApiRoutes {
     ApiRoutes::default()
@@ -43,41 +48,14 @@ pub(crate) fn routes() -> ApiRoutes {
         .add(STC.reads(routes!(read::attributes_of_scope)))
         .add(STC.reads(routes!(read::series)))
         .add(STC.reads(routes!(read::history)))
-        .add(STC.changes(
-            routes!(save::device_attributes),
-            AuditRule::Data(ActionType::AttributesUpdated),
-        ))
-        .add(STC.changes(
-            routes!(save::entity_attributes),
-            AuditRule::Data(ActionType::AttributesUpdated),
-        ))
-        .add(STC.changes(
-            routes!(save::entity_attributes_v2),
-            AuditRule::Data(ActionType::AttributesUpdated),
-        ))
-        .add(STC.changes(
-            routes!(save::series),
-            AuditRule::Data(ActionType::TimeseriesUpdated),
-        ))
-        .add(STC.changes(
-            routes!(save::series_of_scope_delete),
-            AuditRule::Data(ActionType::TimeseriesUpdated),
-        ))
-        .add(STC.changes(
-            routes!(save::series_with_ttl),
-            AuditRule::Data(ActionType::TimeseriesUpdated),
-        ))
-        .add(STC.changes(
-            routes!(delete::series),
-            AuditRule::Data(ActionType::TimeseriesDeleted),
-        ))
-        .add(STC.changes(
-            routes!(delete::device_attributes),
-            AuditRule::Data(ActionType::AttributesDeleted),
-        ))
-        .add(STC.changes(
-            routes!(delete::entity_attributes),
-            AuditRule::Data(ActionType::AttributesDeleted),
-        ))
+        .add(STC.changes(routes!(save::device_attributes), ATTRIBUTES_SAVED))
+        .add(STC.changes(routes!(save::entity_attributes), ATTRIBUTES_SAVED))
+        .add(STC.changes(routes!(save::entity_attributes_v2), ATTRIBUTES_SAVED))
+        .add(STC.changes(routes!(save::series), SERIES_SAVED))
+        .add(STC.changes(routes!(save::series_of_scope_delete), SERIES_SAVED))
+        .add(STC.changes(routes!(save::series_with_ttl), SERIES_SAVED))
+        .add(STC.changes(routes!(delete::series), SERIES_DELETED))
+        .add(STC.changes(routes!(delete::device_attributes), ATTRIBUTES_DELETED))
+        .add(STC.changes(routes!(delete::entity_attributes), ATTRIBUTES_DELETED))
         .errors(ErrorShape::Text)
 }
