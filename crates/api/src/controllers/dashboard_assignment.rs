@@ -22,18 +22,16 @@ use crate::state::ApiState;
 /// Customers in one request.
 const MAX_CUSTOMERS: usize = 1_000;
 
+const KIND: EntityType = EntityType::Dashboard;
+const ASSIGN: AccessOperation = AccessOperation::AssignToCustomer;
+const UNASSIGN: AccessOperation = AccessOperation::UnassignFromCustomer;
+
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T.changes(routes!(assign), AuditRule::Assign(EntityType::Dashboard)))
-        .add(T.changes(routes!(unassign), AuditRule::Unassign(EntityType::Dashboard)))
-        .add(T.changes(
-            routes!(assign_to_public),
-            AuditRule::Assign(EntityType::Dashboard),
-        ))
-        .add(T.changes(
-            routes!(unassign_from_public),
-            AuditRule::Unassign(EntityType::Dashboard),
-        ))
+        .add(T.changes(routes!(assign), AuditRule::Assign(KIND)))
+        .add(T.changes(routes!(unassign), AuditRule::Unassign(KIND)))
+        .add(T.changes(routes!(assign_to_public), AuditRule::Assign(KIND)))
+        .add(T.changes(routes!(unassign_from_public), AuditRule::Unassign(KIND)))
         .add(T.changes(routes!(set_customers), AuditRule::Nothing))
         .add(T.changes(routes!(add_customers), AuditRule::Nothing))
         .add(T.changes(routes!(remove_customers), AuditRule::Nothing))
@@ -184,14 +182,8 @@ async fn assign(
     ApiCall { api, caller }: ApiCall,
     PathIds([customer, dashboard]): PathIds<2>,
 ) -> ApiResult<Json<Dashboard>> {
-    DashboardAssignment::one(
-        &api,
-        &caller,
-        AccessOperation::AssignToCustomer,
-        AssignmentTarget::Customer(customer),
-        dashboard,
-    )
-    .await
+    let target = AssignmentTarget::Customer(customer);
+    DashboardAssignment::one(&api, &caller, ASSIGN, target, dashboard).await
 }
 
 /// Takes a dashboard back from a customer.
@@ -202,14 +194,8 @@ async fn unassign(
     ApiCall { api, caller }: ApiCall,
     PathIds([customer, dashboard]): PathIds<2>,
 ) -> ApiResult<Json<Dashboard>> {
-    DashboardAssignment::one(
-        &api,
-        &caller,
-        AccessOperation::UnassignFromCustomer,
-        AssignmentTarget::Customer(customer),
-        dashboard,
-    )
-    .await
+    let target = AssignmentTarget::Customer(customer);
+    DashboardAssignment::one(&api, &caller, UNASSIGN, target, dashboard).await
 }
 
 /// Assigns a dashboard to the public customer: anybody who knows its address may look at it.
@@ -220,14 +206,7 @@ async fn assign_to_public(
     ApiCall { api, caller }: ApiCall,
     PathIds([dashboard]): PathIds<1>,
 ) -> ApiResult<Json<Dashboard>> {
-    DashboardAssignment::one(
-        &api,
-        &caller,
-        AccessOperation::AssignToCustomer,
-        AssignmentTarget::Public,
-        dashboard,
-    )
-    .await
+    DashboardAssignment::one(&api, &caller, ASSIGN, AssignmentTarget::Public, dashboard).await
 }
 
 /// Takes a dashboard back from the public customer.
@@ -238,14 +217,7 @@ async fn unassign_from_public(
     ApiCall { api, caller }: ApiCall,
     PathIds([dashboard]): PathIds<1>,
 ) -> ApiResult<Json<Dashboard>> {
-    DashboardAssignment::one(
-        &api,
-        &caller,
-        AccessOperation::UnassignFromCustomer,
-        AssignmentTarget::Public,
-        dashboard,
-    )
-    .await
+    DashboardAssignment::one(&api, &caller, UNASSIGN, AssignmentTarget::Public, dashboard).await
 }
 
 /// Assigns a dashboard to these customers and no others.
@@ -257,7 +229,7 @@ async fn set_customers(
     PathIds([dashboard]): PathIds<1>,
     JsonBody(ids): JsonBody<Value>,
 ) -> ApiResult<Json<Dashboard>> {
-    let change = DashboardAssignment::of(&api, &caller, dashboard, AccessOperation::AssignToCustomer).await?;
+    let change = DashboardAssignment::of(&api, &caller, dashboard, ASSIGN).await?;
     let wanted = change.customers(ids).await?;
     for customer in &wanted {
         change.assign(customer).await?;
@@ -287,7 +259,7 @@ async fn add_customers(
     PathIds([dashboard]): PathIds<1>,
     JsonBody(ids): JsonBody<Value>,
 ) -> ApiResult<Json<Dashboard>> {
-    DashboardAssignment::each(&api, &caller, AccessOperation::AssignToCustomer, ids, dashboard).await
+    DashboardAssignment::each(&api, &caller, ASSIGN, ids, dashboard).await
 }
 
 /// Takes a dashboard back from these customers.
@@ -299,12 +271,5 @@ async fn remove_customers(
     PathIds([dashboard]): PathIds<1>,
     JsonBody(ids): JsonBody<Value>,
 ) -> ApiResult<Json<Dashboard>> {
-    DashboardAssignment::each(
-        &api,
-        &caller,
-        AccessOperation::UnassignFromCustomer,
-        ids,
-        dashboard,
-    )
-    .await
+    DashboardAssignment::each(&api, &caller, UNASSIGN, ids, dashboard).await
 }
