@@ -12,14 +12,14 @@ use fieldline_model::entity::{
     Alarm, AlarmInfo, AlarmSeverity, RelationTypeGroup, RelationsQuery, RelationsSearchParameters,
     SearchDirection,
 };
-use fieldline_model::message::MsgType;
 use fieldline_model::{
     AlarmId, AssetId, CustomerId, DeviceId, EntityId, EntityType, EntityViewId, TenantId, UserId,
 };
 use serde_json::{Value, json};
 
 use super::{
-    EntityActionService, ServiceContext, ServiceError, ServiceErrorKind, ServiceResult, retention, validate,
+    EntityAction, EntityActionService, ServiceContext, ServiceError, ServiceErrorKind, ServiceResult,
+    retention, validate,
 };
 
 /// Says whether a tenant may raise one more alarm, and counts those that are raised.
@@ -228,7 +228,7 @@ impl AlarmService {
                         .publish_change(EntityChange::AlarmChanged(tenant, originator));
                 }
                 self.actions
-                    .push_alarm(None, MsgType::AlarmDelete, &nameless(alarm))
+                    .push_alarm(None, EntityAction::AlarmDeleted, &nameless(alarm))
                     .await;
             }
         }

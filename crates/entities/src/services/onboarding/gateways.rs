@@ -5,7 +5,6 @@ use std::sync::Arc;
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::StoreResult;
 use fieldline_model::entity::{Device, EntityRelation};
-use fieldline_model::message::MsgType;
 use fieldline_model::{EntityKey, TenantId};
 use serde_json::{Map, Value};
 
@@ -89,9 +88,7 @@ impl GatewayDeviceService {
                 to.into(),
             ));
         let entity = AnyEntity::Device(device.clone());
-        self.actions
-            .push_by_platform(MsgType::EntityCreated, &entity)
-            .await;
+        self.actions.push_created_by_platform(&entity).await;
         Ok(device)
     }
 
