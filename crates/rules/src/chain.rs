@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use fieldline_model::configuration_size::CONFIGURATION;
 use fieldline_model::entity::{DebugSettings, RuleChain, RuleChainMetaData, RuleNode};
 use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
 use serde_json::{Map, Value};
 
 use crate::bounds::CompileAllowance;
-use crate::node::{CONFIGURATION, ConnectionLabel, Node, NodeInitContext};
+use crate::node::{ConnectionLabel, Node, NodeInitContext};
 use crate::node_types::{self, NodeType};
 use crate::services::NodeServices;
 

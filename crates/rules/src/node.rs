@@ -9,6 +9,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fieldline_core::ports::StateKey;
 use fieldline_core::usage::{ApiFeature, UsageKey, storage_points};
+use fieldline_model::budget::BudgetOverrun;
+use fieldline_model::configuration_size::CONFIGURATION;
 use fieldline_model::kv;
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{EntityId, EntityKey, RuleChainId, RuleNodeId, TenantId};
@@ -17,7 +19,6 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use crate::budget::BudgetOverrun;
 use crate::message::RuleMessage;
 use crate::nodes::regex::RegexAllowance;
 use crate::script_pool::{ScriptCaller, ScriptPool, ScriptRefusal};
@@ -437,9 +438,6 @@ impl NodeConfigError {
         }
     }
 }
-
-/// Name of a configuration as a whole, where no field of it is to blame.
-pub(crate) const CONFIGURATION: &str = "configuration";
 
 /// What a node is made from.
 pub struct NodeInitContext<'a> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// What each crate may depend on, of ours, outside of its tests.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("model", &[]),
     ("codec", &[]),
     ("protobuf", &["model"]),
@@ -15,7 +15,19 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("api", &["core", "model"]),
     ("script", &[]),
     ("connectors", &["codec"]),
-    ("rules", &["core", "model", "script", "connectors"]),
+    ("alarm-rules", &["model"]),
+    ("calculated-fields", &["model", "alarm-rules", "script"]),
+    (
+        "rules",
+        &[
+            "core",
+            "model",
+            "alarm-rules",
+            "calculated-fields",
+            "script",
+            "connectors",
+        ],
+    ),
     ("loadgen", &["codec"]),
     ("testkit", &["core", "model", "codec"]),
     (

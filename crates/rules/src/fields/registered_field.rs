@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use fieldline_alarm_rules::{AlarmInput, AlarmInputKind, AlarmInputSource, AlarmRuleSet};
+use fieldline_calculated_fields::{
+    CompiledField, FieldInput, FieldInputKind, FieldInputRole, FieldInputSource,
+};
 use fieldline_model::entity::calculated_field::{CalculatedFieldLimits, RelationLevel};
 use fieldline_model::entity::{CalculatedField, CalculatedFieldType, DebugSettings};
 use fieldline_model::timeseries::AttributeScope;
@@ -9,8 +13,6 @@ use fieldline_model::{CalculatedFieldId, EntityId};
 use fieldline_script::{Script, ScriptLang};
 
 use super::event::{FieldEvent, FieldEventKind};
-use crate::alarm_rules::{self, AlarmRuleSet};
-use crate::calculated_fields::{self, CompiledField, FieldInputRole};
 
 /// Whose value a field looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,8 +167,7 @@ fn compile(
     Ok((FieldLogic::Alarm(rules, scripts.into()), watches))
 }
 
-fn of_value(need: &calculated_fields::FieldInput) -> FieldDependency {
-    use calculated_fields::{FieldInputKind, FieldInputSource};
+fn of_value(need: &FieldInput) -> FieldDependency {
     let of = match (&need.source, need.role) {
         (_, FieldInputRole::Related) => DependencySource::Related,
         (FieldInputSource::Own, _) => DependencySource::Own,
@@ -185,8 +186,7 @@ fn of_value(need: &calculated_fields::FieldInput) -> FieldDependency {
     }
 }
 
-fn of_alarm(need: &alarm_rules::AlarmInput) -> FieldDependency {
-    use alarm_rules::{AlarmInputKind, AlarmInputSource};
+fn of_alarm(need: &AlarmInput) -> FieldDependency {
     let of = match need.source {
         AlarmInputSource::Originator => DependencySource::Own,
         AlarmInputSource::Customer | AlarmInputSource::Tenant | AlarmInputSource::Owner => {

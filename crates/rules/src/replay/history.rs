@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use fieldline_core::ports::{StoreResult, TimeSeriesStore};
 use fieldline_model::EntityKey;
+use fieldline_model::budget::EvaluationBudget;
 use fieldline_model::kv::pack;
 use fieldline_model::message::{DataType, MsgType};
 use fieldline_model::timeseries::{DataPoint, PointOrder, RangeQuery};
 
-use crate::budget::EvaluationBudget;
 use crate::message::{MessageBody, MessageMetadata, RuleMessage, derive_id};
 use crate::originators::Originator;
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use fieldline_alarm_rules::AlarmRuleSet;
 use fieldline_core::ports::DeviceFilter;
 use fieldline_core::services::{ServiceError, ServiceResult};
 use fieldline_model::entity::calculated_field::CalculatedFieldLimits;
@@ -19,7 +20,6 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::difference::OriginatorNames;
-use crate::alarm_rules::AlarmRuleSet;
 use crate::fields::RegisteredField;
 use crate::services::NodeServices;
 

@@ -8,6 +8,9 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use fieldline_alarm_rules::{
+    AlarmRuleEvent, AlarmRuleOutcome, AlarmRuleSet, AlarmRuleState, RuleSetForm, evaluate,
+};
 use fieldline_core::ingest::{EffectWriter, IngestShutdown};
 use fieldline_core::ports::StateKey;
 use fieldline_model::EntityKey;
@@ -24,9 +27,6 @@ use super::batch::kept_hash;
 use super::field_calls::{FieldEvaluation, FieldScriptCall, FieldScriptRunner};
 use super::fields::FieldDebugEvent;
 use super::walk::{MessageHandle, NodeRef, WalkTask};
-use crate::alarm_rules::{
-    AlarmRuleEvent, AlarmRuleOutcome, AlarmRuleSet, AlarmRuleState, RuleSetForm, evaluate,
-};
 use crate::fields::{FieldEvent, FieldEventKind, FieldLogic, RegisteredField};
 use crate::message::{RuleMessage, derive_id};
 use crate::node::{ConnectionLabel, NodeResult};

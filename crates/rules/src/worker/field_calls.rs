@@ -5,6 +5,10 @@ use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use fieldline_alarm_rules::AlarmRuleOutcome;
+use fieldline_calculated_fields::{
+    CalculatedFieldState, CompiledField, FieldEvaluationError, FieldOutcome, ScriptRunner,
+};
 use fieldline_core::ingest::{EffectWriter, IngestShutdown};
 use fieldline_core::ports::StateKey;
 use fieldline_core::usage::{ApiFeature, UsageKey};
@@ -19,10 +23,6 @@ use super::alarms::AlarmFieldEvaluation;
 use super::suspended::{WaitCanceller, WaitKind};
 use super::waits::{WaitCompletion, WaitResult};
 use super::walk::{DETACHED, MessageHandle, WalkTask};
-use crate::alarm_rules;
-use crate::calculated_fields::{
-    CalculatedFieldState, CompiledField, FieldEvaluationError, FieldOutcome, ScriptRunner,
-};
 use crate::fields::{FieldEvent, RegisteredField};
 use crate::nodes::script::SCRIPTS_DISABLED;
 use crate::originators::Originator;
@@ -113,7 +113,7 @@ pub(super) enum FieldEvaluation {
 /// What it has come to.
 enum FieldEvaluationResult {
     Values(ValueFieldEvaluation, Result<FieldOutcome, FieldEvaluationError>),
-    Alarms(AlarmFieldEvaluation, alarm_rules::AlarmRuleOutcome),
+    Alarms(AlarmFieldEvaluation, AlarmRuleOutcome),
 }
 
 /// A call that has come back.

@@ -3,6 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use fieldline_calculated_fields::{
+    CalculatedFieldState, CompiledField, FieldOutcome, IntervalAnswer, IntervalQuery, Output, OutputKind,
+    OutputStrategyType, OutputTargets, RelationChange,
+};
 use fieldline_core::ingest::{EffectWriter, IngestShutdown};
 use fieldline_core::ports::{AttributeSaveStrategy, RelationKey, TelemetrySaveStrategy};
 use fieldline_core::services::ServiceErrorKind;
@@ -21,10 +25,6 @@ use super::effects::{AttributeValues, TelemetryValues};
 use super::fields::{FieldDebugEvent, salt};
 use super::marks::EffectSource;
 use super::walk::{MessageHandle, WalkTask};
-use crate::calculated_fields::{
-    CalculatedFieldState, CompiledField, FieldOutcome, IntervalAnswer, IntervalQuery, Output, OutputKind,
-    OutputStrategyType, OutputTargets, RelationChange,
-};
 use crate::fields::{FieldEvent, RegisteredField};
 use crate::message::{MessageBody, RuleMessage, derive_id};
 use crate::node::NodeResult;

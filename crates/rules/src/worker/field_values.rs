@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use fieldline_calculated_fields::{
+    ArgumentUpdate, CalculatedFieldState, CompiledField, FieldEvaluationError, FieldInput, FieldInputKind,
+    FieldInputRole, FieldInputSource, FieldOutcome, NoScriptRunner, rolling_number,
+};
 use fieldline_core::ingest::{EffectWriter, IngestShutdown};
 use fieldline_core::ports::StateKey;
 use fieldline_model::entity::calculated_field::RelationLevel;
@@ -15,10 +19,6 @@ use super::field_calls::{FieldEvaluation, FieldScriptCall, ValueFieldEvaluation}
 use super::fields::fan_out::walk_path;
 use super::fields::{FieldDebugEvent, owner_of, takers};
 use super::walk::{MessageHandle, WalkTask};
-use crate::calculated_fields::{
-    ArgumentUpdate, CalculatedFieldState, CompiledField, FieldEvaluationError, FieldInput, FieldInputKind,
-    FieldInputRole, FieldInputSource, FieldOutcome, NoScriptRunner, rolling_number,
-};
 use crate::fields::{FieldEvent, FieldEventKind, RegisteredField};
 use crate::originators::Originator;
 

@@ -1,5 +1,6 @@
 //! What alarm rules say is done: alarms are raised, changed and cleared, and messages tell about it.
 
+use fieldline_alarm_rules::{ActiveAlarm, AlarmAction, AlarmActionKind, AlarmRuleSet, AlarmRuleState};
 use fieldline_core::ingest::{EffectWriter, IngestShutdown};
 use fieldline_core::ports::{AlarmDraft, AlarmEndUpdate, AlarmPropagation, AlarmUpdate, StateKey};
 use fieldline_core::services::{ServiceErrorKind, ServiceResult};
@@ -10,7 +11,6 @@ use tracing::warn;
 use uuid::Uuid;
 
 use super::AlarmDestination;
-use crate::alarm_rules::{ActiveAlarm, AlarmAction, AlarmActionKind, AlarmRuleSet, AlarmRuleState};
 use crate::message::{MessageBody, RuleMessage, derive_id};
 use crate::node::{ConnectionLabel, NodeResult};
 use crate::worker::RuleWorker;

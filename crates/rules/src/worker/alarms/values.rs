@@ -2,6 +2,10 @@
 
 use std::cell::RefCell;
 
+use fieldline_alarm_rules::{
+    ActiveAlarm, AlarmInputKind, AlarmInputSource, AlarmRuleSet, AlarmRuleState, AlarmScriptArguments,
+    AlarmValueSource,
+};
 use fieldline_core::ingest::{EffectWriter, IngestShutdown};
 use fieldline_model::kv::{KvValue, KvValueRef};
 use fieldline_model::timeseries::AttributeScope;
@@ -9,10 +13,6 @@ use fieldline_model::{EntityId, EntityKey};
 use fieldline_script::{Script, ScriptArg};
 use tracing::warn;
 
-use crate::alarm_rules::{
-    ActiveAlarm, AlarmInputKind, AlarmInputSource, AlarmRuleSet, AlarmRuleState, AlarmScriptArguments,
-    AlarmValueSource,
-};
 use crate::originators::Originator;
 use crate::worker::RuleWorker;
 use crate::worker::field_calls::FieldScriptRunner;
