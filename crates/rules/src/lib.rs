@@ -17,6 +17,9 @@
 //! | `replay` | what a chain would have done with stored telemetry |
 //! | `engine` | all of it together |
 
+// The futures of a worker hold those of all that a message may lead to, one within the other.
+#![recursion_limit = "256"]
+
 pub mod accounts;
 pub mod bounds;
 pub mod catalog;

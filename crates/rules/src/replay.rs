@@ -84,9 +84,9 @@ pub struct ChainReplayer {
 
 impl ChainReplayer {
     /// A replayer beside an engine.
-    pub fn new(common: Arc<EngineShared>) -> Self {
+    pub fn new(shared: Arc<EngineShared>) -> Self {
         Self {
-            shared: common,
+            shared,
             permits: Semaphore::new(MAX_CONCURRENT_REPLAYS),
         }
     }

@@ -32,7 +32,7 @@ use crate::engine::EngineShared;
 use crate::events::{DebugLimit, EventRecorder};
 use crate::message::{MessageBody, MessageMetadata, RuleMessage};
 use crate::node::{
-    ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
+    ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult, Suspension,
 };
 use crate::node_types::{self, NodeType, PREFIX};
 use crate::nodes::regex::RegexAllowance;
@@ -208,7 +208,7 @@ impl World {
         });
         let parts = WorkerState {
             effects: PendingEffects::default(),
-            states: KeyedStates::default(),
+            keyed_states: KeyedStates::default(),
             marks: Default::default(),
             record: None,
             partition: Partition {
@@ -217,7 +217,6 @@ impl World {
             },
             is_lane: false,
             partitions: 1,
-            branches: Vec::new(),
             field_events: Default::default(),
             meter: UsageCounter::new(usage),
         };
@@ -377,7 +376,7 @@ impl World {
     /// Lets everything come due that is due by the clock; returns what came out.
     pub(crate) async fn due(&mut self, node: &Arc<dyn Node>) -> Vec<Out> {
         let mut all = Vec::new();
-        while let Some((_, due)) = self.parts.states.take_due(self.services.now_ms()) {
+        while let Some((_, due)) = self.parts.keyed_states.take_due(self.services.now_ms()) {
             let step = node.handle_due(&mut self.ctx(), due.key, due.value);
             let step = self.finish(step).await;
             self.check_labels(node, &step);
@@ -389,9 +388,9 @@ impl World {
     /// Stores what is kept, and reads it back, as after a restart.
     pub(crate) fn restart(&mut self) {
         let partition = self.parts.partition;
-        let rows = self.parts.states.take_changes(partition);
-        self.parts.states = KeyedStates::default();
-        self.parts.states.load(
+        let rows = self.parts.keyed_states.take_changes(partition);
+        self.parts.keyed_states = KeyedStates::default();
+        self.parts.keyed_states.load(
             partition,
             rows.into_iter().filter(|row| !row.value.is_empty()).collect(),
         );
@@ -405,7 +404,7 @@ impl World {
             chain: self.chain,
             node: self.node,
             now_ms: self.services.now_ms(),
-            worker_state: &mut self.parts,
+            runtime: &mut self.parts,
         }
     }
 
@@ -413,12 +412,14 @@ impl World {
         loop {
             self.apply().await;
             step = match step {
-                NodeResult::Wait(work) | NodeResult::Outside(work) | NodeResult::InOrder(work) => work.await,
-                NodeResult::Call(call) => {
+                NodeResult::Suspend(Suspension::Wait(work))
+                | NodeResult::Suspend(Suspension::Outside(work))
+                | NodeResult::Suspend(Suspension::InOrder(work)) => work.await,
+                NodeResult::Suspend(Suspension::Script(call)) => {
                     let caller = ScriptCaller::of(self.tenant, self.node.into());
                     call.wait(&self.services.scripts, caller).await.unwrap()
                 }
-                NodeResult::Then(work) => work(&mut self.ctx()),
+                NodeResult::Suspend(Suspension::Continue(work)) => work(&mut self.ctx()),
                 step => {
                     self.apply().await;
                     return step;

@@ -69,9 +69,9 @@ impl FieldReprocessJob {
 
 impl FieldReprocessor {
     /// A reprocessor beside an engine.
-    pub fn new(common: Arc<EngineShared>) -> Self {
+    pub fn new(shared: Arc<EngineShared>) -> Self {
         Self {
-            shared: common,
+            shared,
             permits: Arc::new(Semaphore::new(MAX_CONCURRENT_JOBS)),
             jobs: Mutex::default(),
         }
@@ -141,10 +141,10 @@ impl FieldReprocess for FieldReprocessor {
         });
         let permit = self.register_job(&job)?;
         let begun = job.progress.lock().clone();
-        let (common, work) = (Arc::clone(&self.shared), Arc::clone(&job));
+        let (shared, work) = (Arc::clone(&self.shared), Arc::clone(&job));
         self.shared.services.runtime.spawn(async move {
             let _permit = permit;
-            work.run(&common, draft).await;
+            work.run(&shared, draft).await;
         });
         Ok(begun)
     }
@@ -209,10 +209,10 @@ fn with_immediate_output(field: &CalculatedField) -> ServiceResult<CalculatedFie
 }
 
 impl FieldReprocessJob {
-    async fn run(&self, common: &Arc<EngineShared>, field: CalculatedField) {
+    async fn run(&self, shared: &Arc<EngineShared>, field: CalculatedField) {
         let id = field.id.unwrap_or_default();
         let _guard = CancelOnDrop(Arc::clone(&self.cancelled));
-        let work = self.all(common, field);
+        let work = self.all(shared, field);
         let (status, error) = match tokio::time::timeout(MAX_TIME, work).await {
             Ok(Ok(())) if self.cancelled.load(Ordering::Acquire) => (ReprocessStatus::Cancelled, None),
             Ok(Ok(())) => (ReprocessStatus::Completed, None),
@@ -231,15 +231,15 @@ impl FieldReprocessJob {
         }
         progress.status = status;
         progress.error = error;
-        progress.finished_at = Some(common.services.now_ms());
+        progress.finished_at = Some(shared.services.now_ms());
     }
 
-    async fn all(&self, common: &Arc<EngineShared>, field: CalculatedField) -> ServiceResult<()> {
+    async fn all(&self, shared: &Arc<EngineShared>, field: CalculatedField) -> ServiceResult<()> {
         let (start, end) = {
             let progress = self.progress.lock();
             (progress.start_ts, progress.end_ts)
         };
-        let real = &common.services;
+        let real = &shared.services;
         let id = field.id.unwrap_or_default();
         let setup = ReplaySetup {
             start,
@@ -259,7 +259,7 @@ impl FieldReprocessJob {
             return Err(ServiceError::invalid(problem.to_string()));
         }
         let play = ReprocessRun {
-            shared: common,
+            shared,
             dry: &dry,
             entry: &entry,
             bounds: (start, end),

@@ -62,12 +62,12 @@ impl RuleWorker {
     }
 
     /// Whether a message of the batch may leave it, as far as is known without its record.
-    pub(super) fn may_divert(&self, ticket: MessageHandle) -> bool {
+    pub(super) fn may_divert(&self, handle: MessageHandle) -> bool {
         self.lanes().is_some()
-            && !self.is_diverting_stopped
-            && ticket.batch != DETACHED
-            && self.batch.is_current(ticket)
-            && self.batch.may_divert(ticket.entry)
+            && !self.batch.is_diverting_stopped
+            && handle.generation != DETACHED
+            && self.batch.is_current(handle)
+            && self.batch.may_divert(handle.entry)
     }
 
     /// Whether a message leaves the batch before it is tried, because its tenant is slow or takes more than its share.
@@ -95,7 +95,7 @@ impl RuleWorker {
         }
         // What was on its way when the program ended is known to take long.
         let is_slow = delivered.is_none() || lanes.is_slow(tenant);
-        is_slow && !self.is_diverting_stopped && self.can_divert(index, delivered)
+        is_slow && !self.batch.is_diverting_stopped && self.can_divert(index, delivered)
     }
 
     /// A tenant whose messages take much time each, and together more than its share, is slow if others wait behind it.
@@ -165,14 +165,14 @@ impl RuleWorker {
     ) -> Option<JournalRecord<'a>> {
         let origin = self.batch.entries.get(index as usize)?.origin;
         match delivered {
-            Some(delivered) => Some(delivered.readable.get(origin.record as usize)?.1),
+            Some(delivered) => Some(delivered.readable.get(origin.record_index as usize)?.1),
             None => self.noted(origin).map(|noted| noted.record),
         }
     }
 
     /// The record of a message that has come due as a note.
     fn noted(&self, origin: MessageOrigin) -> Option<DivertedRecord<'_>> {
-        match late_messages::read(&self.due.get(origin.record as usize)?.1) {
+        match late_messages::read(&self.due.get(origin.record_index as usize)?.1) {
             Some(LateNote::Record(diverted)) => Some(diverted),
             _ => None,
         }
@@ -181,22 +181,21 @@ impl RuleWorker {
     /// A message leaves the batch, with all that it waits for; what it has done so far, it does again.
     pub(super) fn divert_message(&mut self, index: u32) {
         self.suspended
-            .cancel_message((self.batch.number_of(index), index));
+            .cancel_message(self.batch.generation_of(index), index);
         self.batch.divert(index);
     }
 
     /// Ends a message that cannot go on where it is: it leaves the batch where it may, else it has failed.
-    pub(super) fn drop_walk(&mut self, ticket: MessageHandle, tenant: TenantId, error: &str) {
+    pub(super) fn drop_message(&mut self, handle: MessageHandle, tenant: TenantId, error: &str) {
         self.mark(tenant);
-        self.is_walk_cancelled = true;
-        if self.may_divert(ticket) {
-            self.divert_message(ticket.entry);
-        } else if self.batch.is_current(ticket) {
-            self.abort(ticket, error);
+        if self.may_divert(handle) {
+            self.divert_message(handle.entry);
+        } else if self.batch.is_current(handle) {
+            self.abort(handle, error);
         } else {
             let entity = tenant.into();
             self.give_up(EntityKey { tenant, entity }, error);
-            self.end_late(ticket);
+            self.end_late(handle);
         }
     }
 
@@ -213,10 +212,10 @@ impl RuleWorker {
         let Some(before) = Instant::now().checked_sub(patience) else {
             return;
         };
-        let pack = &self.batch;
+        let batch = &self.batch;
         let overdue = self
             .suspended
-            .overdue(before, |ticket| pack.is_under_way(*ticket));
+            .overdue(before, |handle| batch.is_under_way(*handle));
         if let (Some(late), Some(delivered)) = (overdue.first(), delivered) {
             self.note_waiting_tenants(late.tenant, delivered);
         }
@@ -245,14 +244,14 @@ impl RuleWorker {
         };
         warn!(%tenant, queue = %self.queue.name, "too many messages wait, those of one tenant give way");
         self.mark(tenant);
-        for ticket in self.suspended.tickets_of(tenant) {
-            if !self.batch.is_under_way(ticket) {
+        for handle in self.suspended.handles_of(tenant) {
+            if !self.batch.is_under_way(handle) {
                 continue;
             }
-            if self.may_divert(ticket) {
-                self.divert_message(ticket.entry);
-            } else if self.batch.is_current(ticket) {
-                self.abort(ticket, TOO_MANY_WAITING_ERROR);
+            if self.may_divert(handle) {
+                self.divert_message(handle.entry);
+            } else if self.batch.is_current(handle) {
+                self.abort(handle, TOO_MANY_WAITING_ERROR);
             }
         }
         // What is left has been acknowledged already, or goes on in the background.
@@ -287,7 +286,7 @@ impl RuleWorker {
                 continue;
             }
             self.mark(subject.tenant);
-            if !self.is_diverting_stopped && self.can_divert(*index, delivered) {
+            if !self.batch.is_diverting_stopped && self.can_divert(*index, delivered) {
                 self.divert_message(*index);
             } else if tries >= MAX_TRIES {
                 self.give_up(
@@ -347,7 +346,7 @@ impl RuleWorker {
                 metrics::counter!("fieldline_rules_diverted_total").increment(messages);
                 continue;
             }
-            self.is_diverting_stopped = true;
+            self.batch.is_diverting_stopped = true;
             for (index, bytes) in batch.entries {
                 lanes.release(batch.tenant, bytes);
                 self.batch.reinstate(index);
@@ -364,7 +363,7 @@ impl RuleWorker {
     ) {
         let Some(diverted) = self.diverted(index, delivered) else {
             self.batch.reinstate(index);
-            self.is_diverting_stopped = true;
+            self.batch.is_diverting_stopped = true;
             return;
         };
         let (subject, bytes) = (diverted.record.subject, diverted.body_len() as u64);
@@ -401,7 +400,7 @@ impl RuleWorker {
                 ..self.noted(origin)?
             });
         };
-        let (offset, record) = delivered.readable.get(origin.record as usize)?;
+        let (offset, record) = delivered.readable.get(origin.record_index as usize)?;
         let body = match record.body {
             RecordBody::Telemetry {
                 ttl_seconds,
@@ -424,13 +423,13 @@ impl RuleWorker {
     }
 
     /// Whether a message has come home to this node, and goes on in its tenant's lane from there.
-    pub(super) fn goes_on_in_lane(&self, ticket: MessageHandle, place: &NodeRef, msg: &RuleMessage) -> bool {
+    pub(super) fn goes_on_in_lane(&self, handle: MessageHandle, place: &NodeRef, msg: &RuleMessage) -> bool {
         let node = place.node().map(|node| node.id);
-        ticket.batch != DETACHED
+        handle.generation != DETACHED
             && node.is_some()
             && self.lanes().is_some_and(|lanes| lanes.is_slow(msg.tenant))
-            && self.batch.is_current(ticket)
-            && self.batch.home_of(ticket.entry) == node
+            && self.batch.is_current(handle)
+            && self.batch.home_of(handle.entry) == node
     }
 
     /// Sends a message that leaves a node to its tenant's lane, where it goes on.

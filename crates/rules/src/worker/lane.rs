@@ -87,21 +87,21 @@ impl RuleWorker {
         }
     }
 
-    /// The queue that a message of a ticket belongs to: its own one, or that which it was diverted from.
-    pub(super) fn home_queue(&self, ticket: MessageHandle) -> Arc<str> {
-        let of_lane = self.lane.name(ticket.home).filter(|_| self.queue.role.is_lane());
+    /// The queue that a message of a handle belongs to: its own one, or that which it was diverted from.
+    pub(super) fn home_queue(&self, handle: MessageHandle) -> Arc<str> {
+        let of_lane = self.lane.name(handle.home).filter(|_| self.queue.role.is_lane());
         of_lane.unwrap_or(&self.queue.name).clone()
     }
 
     /// Finds what the lane held when the program started.
     pub(super) fn load_lane_partition(&mut self, partition: Partition) {
         let Some(lanes) = self.lane_of() else { return };
-        let mut keys = self.state.states.keys_of(LANE_STATE_OWNER, partition);
+        let mut keys = self.local.keyed_states.keys_of(LANE_STATE_OWNER, partition);
         keys.sort_unstable_by_key(|key| key.number);
         let held: FxHashSet<u64> = keys.iter().map(|key| key.number).collect();
-        let states = &mut self.state.states;
+        let states = &mut self.local.keyed_states;
         let is_done = |record| !held.contains(&record);
-        self.state.marks.forget(partition, states, is_done);
+        self.local.marks.forget(partition, states, is_done);
         for key in keys {
             let tenant = key.subject.tenant;
             match self.lane_item(key.clone(), partition, &lanes) {
@@ -111,7 +111,7 @@ impl RuleWorker {
                 }
                 None => {
                     error!(entity = %key.subject.entity, "what a lane has kept cannot be read");
-                    self.state.states.remove(&key);
+                    self.local.keyed_states.remove(&key);
                 }
             }
         }
@@ -123,11 +123,11 @@ impl RuleWorker {
         for item in self.lane.drop_partition(partition) {
             lanes.release(item.key.subject.tenant, item.bytes);
         }
-        self.suspended.cancel(|ticket, _| ticket.partition == partition);
+        self.suspended.cancel(|handle, _| handle.partition == partition);
     }
 
     fn lane_item(&mut self, key: StateKey, partition: Partition, lanes: &SlowLanes) -> Option<LaneItem> {
-        let (header, diverted) = read(key.subject, self.state.states.peek(&key)?)?;
+        let (header, diverted) = read(key.subject, self.local.keyed_states.peek(&key)?)?;
         let is_one_by_one = lanes
             .queue(diverted.queue)
             .is_some_and(|queue| queue.strategy.read().is_one_by_one());
@@ -168,7 +168,7 @@ impl RuleWorker {
                 received_ms: record.received_ms,
             };
             let value = header.encode(body);
-            self.state.states.put(partition, key.clone(), None, &value);
+            self.local.keyed_states.put(partition, key.clone(), None, &value);
             if let Some(item) = self.lane_item(key, partition, &lanes) {
                 if lanes.is_from_before(partition, *offset) {
                     lanes.count_existing(record.subject.tenant, item.bytes);
@@ -192,7 +192,7 @@ impl RuleWorker {
     }
 
     /// Lets messages of the lane begin and end, for a while.
-    pub(super) async fn run_lane(&mut self, store: &EffectWriter) -> Result<(), IngestShutdown> {
+    pub(super) async fn run_lane(&mut self, writer: &EffectWriter) -> Result<(), IngestShutdown> {
         let Some(lanes) = self.lane_of() else {
             return Ok(());
         };
@@ -206,7 +206,7 @@ impl RuleWorker {
         while began.elapsed() < SLICE
             && let Some(slot) = self.lane.begin(Instant::now())
         {
-            self.begin_of_lane(slot, &lanes, store).await?;
+            self.begin_of_lane(slot, &lanes, writer).await?;
             self.check_open()?;
             self.finish_ended_in_lane(&lanes);
         }
@@ -221,21 +221,27 @@ impl RuleWorker {
         &mut self,
         slot: u32,
         lanes: &SlowLanes,
-        store: &EffectWriter,
+        writer: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
         let Some(item) = self.lane.running(slot).map(|run| run.item.clone()) else {
             return Ok(());
         };
-        self.batch.begin_one(slot, MessageOrigin { record: 0, row: 0 });
-        let Some(value) = self.state.states.get(&item.key) else {
+        self.batch.begin_one(
+            slot,
+            MessageOrigin {
+                record_index: 0,
+                row: 0,
+            },
+        );
+        let Some(value) = self.local.keyed_states.get(&item.key) else {
             // Its originator or tenant is no more.
             self.lane.end(slot);
             lanes.release(item.key.subject.tenant, item.bytes);
             return Ok(());
         };
         self.shares.resume_tenant(item.key.subject.tenant);
-        self.state.partition = item.partition;
-        self.submit_diverted(slot, &item, &value, lanes, store).await
+        self.local.partition = item.partition;
+        self.submit_diverted(slot, &item, &value, lanes, writer).await
     }
 
     async fn submit_diverted(
@@ -244,15 +250,15 @@ impl RuleWorker {
         item: &LaneItem,
         value: &Bytes,
         lanes: &SlowLanes,
-        store: &EffectWriter,
+        writer: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
         let Some((_, diverted)) = read(item.key.subject, value) else {
-            let (ticket, error) = (self.ticket(slot), "the message cannot be read");
+            let (handle, error) = (self.handle(slot), "the message cannot be read");
             self.batch.begin_of(slot);
-            self.fail(ticket, None, error);
+            self.fail(handle, None, error);
             return Ok(());
         };
-        match store.take_kept(item.in_hand()) {
+        match writer.take_kept(item.in_hand()) {
             KeptTurn::Now(note) => self.lane.note(slot, note),
             KeptTurn::Later => {
                 self.batch.end_one(slot);
@@ -264,7 +270,7 @@ impl RuleWorker {
             }
             KeptTurn::Never(proof) => {
                 if self
-                    .set_aside_of_lane(item, &diverted, proof.deaths, store)
+                    .set_aside_of_lane(item, &diverted, proof.deaths, writer)
                     .await?
                 {
                     self.batch.end_one(slot);
@@ -282,7 +288,7 @@ impl RuleWorker {
             row: 0,
             bytes: value,
         };
-        self.start_record(slot, &diverted.record, source, None, store)
+        self.start_record(slot, &diverted.record, source, None, writer)
             .await
     }
 
@@ -298,8 +304,8 @@ impl RuleWorker {
 
     /// A message of the lane has ended, or its time is up.
     fn end_of_lane(&mut self, slot: u32, outcome: MessageOutcome, lanes: &SlowLanes) {
-        let number = self.batch.number_of(slot);
-        self.suspended.cancel_message((number, slot));
+        let generation = self.batch.generation_of(slot);
+        self.suspended.cancel_message(generation, slot);
         let failure = self.batch.failures.remove(&slot);
         self.batch.end_one(slot);
         let Some(run) = self.lane.end(slot) else { return };
@@ -328,9 +334,9 @@ impl RuleWorker {
     /// Keeps nothing of a message any longer.
     fn leave_lane_for_good(&mut self, run: LaneRun, lanes: &SlowLanes) {
         let LaneRun { item, note, .. } = run;
-        self.state.states.remove(&item.key);
-        self.state.end_record(item.partition, item.key.number);
-        self.lane_notes.extend(note);
+        self.local.keyed_states.remove(&item.key);
+        self.local.end_record(item.partition, item.key.number);
+        self.lane.ended_notes.extend(note);
         lanes.release(item.key.subject.tenant, item.bytes);
     }
 
@@ -341,7 +347,7 @@ impl RuleWorker {
         strategy: &QueueStrategy,
         lanes: &SlowLanes,
     ) -> bool {
-        if !strategy.retries_of(outcome) || self.state.states.peek(&item.key).is_none() {
+        if !strategy.retries_of(outcome) || self.local.keyed_states.peek(&item.key).is_none() {
             return false;
         }
         if strategy.retries > 0 {
@@ -361,7 +367,7 @@ impl RuleWorker {
             item.first_ms = self.now_ms().max(1);
         }
         item.at = Instant::now() + pause;
-        let value = self.state.states.get(&item.key);
+        let value = self.local.keyed_states.get(&item.key);
         if let Some((header, body)) = value.as_deref().and_then(LaneRecordHeader::decode) {
             let header = LaneRecordHeader {
                 retries: item.retries,
@@ -369,8 +375,8 @@ impl RuleWorker {
                 ..header
             };
             let value = header.encode(body);
-            self.state
-                .states
+            self.local
+                .keyed_states
                 .put(item.partition, item.key.clone(), None, &value);
         }
         metrics::counter!("fieldline_rules_retries_total").increment(1);

@@ -29,20 +29,19 @@ static RETRY_GATE: LogGate = LogGate::new(2);
 
 impl RuleWorker {
     /// Processes the entries of the batch until the strategy is done with them.
-    pub(super) async fn run_pack(
+    pub(super) async fn process_batch(
         &mut self,
         delivered: Option<&DeliveredBatch<'_>>,
-        store: &EffectWriter,
+        writer: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
         let strategy = self.queue.strategy.read().clone();
         let mut attempts = BatchAttempts::new(&strategy, self.batch.entries.len());
         let mut which: Option<Vec<u32>> = None;
         let began = Instant::now();
-        self.is_diverting_stopped = false;
         self.batch.is_fixed = delivered.is_none();
         loop {
             self.suspended.forget_waiters();
-            self.run_round(delivered, &strategy, which.as_deref(), store)
+            self.run_round(delivered, &strategy, which.as_deref(), writer)
                 .await?;
             self.flush_leaving(delivered).await;
             self.note_inline();
@@ -70,7 +69,7 @@ impl RuleWorker {
                     again.retain(|index| !self.batch.is_given_up(*index));
                     let so_far = (began.elapsed(), attempts.retries());
                     let (again, pause) = self.divert_retries(again, pause, so_far, delivered).await;
-                    self.pause_before(&again, pause, store).await?;
+                    self.pause_before(&again, pause, writer).await?;
                     self.cancel_retried(&again);
                     self.batch.begin_again(&again);
                     which = Some(again);
@@ -83,7 +82,7 @@ impl RuleWorker {
         &self,
         again: &[u32],
         pause: Duration,
-        store: &EffectWriter,
+        writer: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
         if again.is_empty() {
             return Ok(());
@@ -92,22 +91,22 @@ impl RuleWorker {
             let messages = again.len();
             warn!(queue = %self.queue.name, messages, ?pause, suppressed, "processing messages again");
         }
-        store.pause_for(pause.max(SHORTEST_PAUSE)).await
+        writer.pause_for(pause.max(SHORTEST_PAUSE)).await
     }
 
     /// Ends what messages wait for that begin again.
     fn cancel_retried(&mut self, again: &[u32]) {
-        let pack = &self.batch;
+        let batch = &self.batch;
         let again: FxHashSet<u32> = again.iter().copied().collect();
         self.suspended
-            .cancel(|ticket, _| pack.is_current(*ticket) && again.contains(&ticket.entry));
+            .cancel(|handle, _| batch.is_current(*handle) && again.contains(&handle.entry));
     }
 
     /// Ends what is late, unless it may go on in the background.
     fn cancel_late(&mut self, strategy: &QueueStrategy) {
         if !strategy.keeps_late() && self.suspended.len() > 0 {
-            let pack = &self.batch;
-            self.suspended.cancel(|ticket, _| pack.is_current(*ticket));
+            let batch = &self.batch;
+            self.suspended.cancel(|handle, _| batch.is_current(*handle));
         }
     }
 
@@ -128,7 +127,7 @@ impl RuleWorker {
         delivered: Option<&DeliveredBatch<'_>>,
         strategy: &QueueStrategy,
         which: Option<&[u32]>,
-        store: &EffectWriter,
+        writer: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
         let deadline = Instant::now() + strategy.timeout;
         let mut gate = match which {
@@ -140,22 +139,22 @@ impl RuleWorker {
         let mut applied = Instant::now();
         loop {
             while let Some(index) = gate.next() {
-                self.submit_or_divert(index, delivered, strategy, store).await?;
+                self.submit_or_divert(index, delivered, strategy, writer).await?;
                 self.release_successors(&mut gate, strategy);
             }
             self.flush_leaving(delivered).await;
             if self.batch.open == 0 {
                 return Ok(());
             }
-            let until = if self.state.effects.is_empty() {
+            let until = if self.local.effects.is_empty() {
                 look
             } else {
                 look.min(applied + APPLY_DELAY)
             };
-            let is_idle = !self.resume_one(until, store).await?;
-            if !self.state.effects.is_empty() && applied.elapsed() >= APPLY_DELAY {
+            let is_idle = !self.resume_one(until, writer).await?;
+            if !self.local.effects.is_empty() && applied.elapsed() >= APPLY_DELAY {
                 // What the others have done does not wait for those that take long.
-                self.apply_pending(self.state.partition, store).await?;
+                self.apply_pending(self.local.partition, writer).await?;
                 applied = Instant::now();
             }
             if is_idle && until >= deadline {
@@ -184,7 +183,7 @@ impl RuleWorker {
         index: u32,
         delivered: Option<&DeliveredBatch<'_>>,
         strategy: &QueueStrategy,
-        store: &EffectWriter,
+        writer: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
         if !self.queue.role.is_own() {
             let tenant = self
@@ -199,11 +198,11 @@ impl RuleWorker {
             let limit = Instant::now() + strategy.timeout;
             // Where nobody else is there, that may take as long as it likes: what may be submitted must not be given up
             // before it is.
-            if !self.resume_one(limit, store).await? && !self.queue.role.is_own() {
+            if !self.resume_one(limit, writer).await? && !self.queue.role.is_own() {
                 self.shed_waits();
             }
         }
-        self.submit(index, delivered, store).await
+        self.submit(index, delivered, writer).await
     }
 
     fn gate(
@@ -232,7 +231,7 @@ impl RuleWorker {
 
     /// Whom a message of the batch is about.
     pub(super) fn subject_of(&self, index: u32, delivered: Option<&DeliveredBatch<'_>>) -> Option<EntityKey> {
-        let record = self.batch.entries.get(index as usize)?.origin.record as usize;
+        let record = self.batch.entries.get(index as usize)?.origin.record_index as usize;
         Some(match delivered {
             Some(delivered) => delivered.readable.get(record)?.1.subject,
             None => self.due.get(record)?.1.key.subject,
@@ -254,26 +253,26 @@ impl RuleWorker {
     }
 
     /// Waits for something that was suspended and goes on with it; returns false when the time is up.
-    async fn resume_one(&mut self, deadline: Instant, store: &EffectWriter) -> Result<bool, IngestShutdown> {
-        let resumed = match self.ready.pop_front() {
+    async fn resume_one(&mut self, deadline: Instant, writer: &EffectWriter) -> Result<bool, IngestShutdown> {
+        let resumed = match self.suspended.ready.pop_front() {
             Some(resumed) => resumed,
             None => {
                 self.shares.rest();
                 let left = deadline.saturating_duration_since(Instant::now());
                 tokio::select! {
                     biased;
-                    resumed = self.inbox.recv() => match resumed {
+                    resumed = self.suspended.inbox.recv() => match resumed {
                         Some(resumed) => resumed,
                         None => return Ok(false),
                     },
-                    paused = store.pause_for(left) => {
+                    paused = writer.pause_for(left) => {
                         paused?;
                         return Ok(false);
                     }
                 }
             }
         };
-        self.resume(resumed, store).await?;
+        self.resume(resumed, writer).await?;
         Ok(true)
     }
 
@@ -281,15 +280,16 @@ impl RuleWorker {
     pub(super) async fn resume(
         &mut self,
         resumed: WaitCompletion,
-        store: &EffectWriter,
+        writer: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
-        self.is_crowded = false;
+        self.suspended.is_crowded = false;
         if !self.suspended.take(resumed.number) {
             // Nobody waits for it any more.
             return Ok(());
         }
-        let ticket = resumed.handle;
-        let is_late = ticket.batch != DETACHED && !self.batch.is_current(ticket) && !self.late.has(ticket);
+        let handle = resumed.handle;
+        let is_late =
+            handle.generation != DETACHED && !self.batch.is_current(handle) && !self.late.has(handle);
         // Fields have taken in what has come, whatever becomes of the message.
         let is_field = matches!(resumed.result, WaitResult::Field(_));
         if is_late && !is_field && !self.queue.strategy.read().keeps_late() {
@@ -299,9 +299,9 @@ impl RuleWorker {
             self.shares.resume_tenant(resumed.tenant);
         }
         // What it keeps belongs to the partition it came from.
-        let own = std::mem::replace(&mut self.state.partition, resumed.handle.partition);
-        let done = self.handle_wait_result(resumed, store).await;
-        self.state.partition = own;
+        let own = std::mem::replace(&mut self.local.partition, resumed.handle.partition);
+        let done = self.handle_wait_result(resumed, writer).await;
+        self.local.partition = own;
         done
     }
 }
