@@ -64,6 +64,7 @@ impl EvaluationBudget {
     }
 
     /// Begins anew at the next node; what all messages made of one share goes on.
+    #[inline]
     pub fn renew(&mut self) {
         let shared_bytes = self.shared_bytes.take();
         *self = Self {
@@ -132,6 +133,7 @@ impl EvaluationBudget {
 
     /// Allows as many bytes as a message of this size has, besides [`MAX_MADE_BYTES`]. Whatever takes part of a large
     /// message has made no more than there was.
+    #[inline]
     pub fn allow_message(&mut self, bytes: usize) {
         let message = bytes.min(MAX_MESSAGE_BYTES) as u64;
         self.allowed_bytes = self.allowed_bytes.max(MAX_MADE_BYTES + message);

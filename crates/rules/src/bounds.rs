@@ -18,7 +18,7 @@ pub const MAX_NODE_VALUES: usize = 5_000;
 
 /// What a chain may still compile.
 #[derive(Debug, Default)]
-pub(crate) struct CompileAllowance {
+pub struct CompileAllowance {
     bytes: Cell<usize>,
     /// Its regular expressions.
     pub(crate) regexes: RegexAllowance,

@@ -14,7 +14,7 @@ use crate::node_types::{self, NodeType};
 use crate::services::NodeServices;
 
 /// Makes a node of a chain, or says why it cannot run.
-pub(crate) type ChainNodeFactory<'a> = dyn Fn(&RuleNode) -> Result<Arc<dyn Node>, Box<str>> + 'a;
+pub type ChainNodeFactory<'a> = dyn Fn(&RuleNode) -> Result<Arc<dyn Node>, Box<str>> + 'a;
 
 /// A compiled chain.
 pub struct CompiledChain {
@@ -126,7 +126,7 @@ impl CompiledChain {
     }
 
     /// The same with nodes that `make` makes.
-    pub(crate) fn compile_with(
+    pub fn compile_with(
         chain: &RuleChain,
         metadata: &RuleChainMetaData,
         before: Option<&Self>,
@@ -241,7 +241,7 @@ pub fn upgrade(node_type: &NodeType, version: i32, configuration: &Value) -> Val
 ///
 /// # Errors
 /// Why it cannot run, with the field's name.
-pub(crate) fn make(
+pub fn make(
     services: &Arc<NodeServices>,
     tenant: TenantId,
     node: &RuleNode,

@@ -14,7 +14,6 @@
 //! | `fields`, `value_update` | the fields in force of all tenants; how they learn of changed values |
 //! | `accounts` | what is set for outside services; the platform's own mails and text messages |
 //! | `producer`, `catalog` | messages from inside the platform; what the REST API asks about nodes and scripts |
-//! | `replay` | what a chain would have done with stored telemetry |
 //! | `engine` | all of it together |
 
 // The futures of a worker hold those of all that a message may lead to, one within the other.
@@ -41,7 +40,6 @@ pub mod node_types;
 pub mod nodes;
 pub mod originators;
 pub mod producer;
-pub mod replay;
 pub mod script_ledger;
 pub mod script_pool;
 pub mod services;

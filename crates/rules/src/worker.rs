@@ -21,7 +21,7 @@ mod lane;
 mod lane_scheduler;
 mod late_messages;
 pub mod marks;
-pub(crate) mod node_activity;
+pub mod node_activity;
 mod node_run;
 mod replay;
 mod retry;

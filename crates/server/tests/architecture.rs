@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// What each crate may depend on, of ours, outside of its tests.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("model", &[]),
     ("codec", &[]),
     ("protobuf", &["model"]),
@@ -28,6 +28,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "connectors",
         ],
     ),
+    ("replay", &["core", "model", "alarm-rules", "rules"]),
     ("loadgen", &["codec"]),
     ("testkit", &["core", "model", "codec"]),
     (
@@ -41,6 +42,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "api",
             "loadgen",
             "rules",
+            "replay",
         ],
     ),
 ];

@@ -270,7 +270,8 @@ impl RuleWorker {
         &mut self,
         again: Vec<u32>,
         pause: Duration,
-        (held, tries): (Duration, u32),
+        held: Duration,
+        tries: u32,
         delivered: Option<&DeliveredBatch<'_>>,
     ) -> (Vec<u32>, Duration) {
         let may_stay = self.shares.is_alone() && held < LONGEST_HOLD;

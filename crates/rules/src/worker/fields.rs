@@ -1,6 +1,6 @@
 //! Calculated fields on a worker: who is told what, and in which partition.
 
-pub(crate) mod fan_out;
+pub mod fan_out;
 mod tasks;
 
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use fieldline_model::{EntityId, EntityKey, EntityType, TenantId};
 use rustc_hash::FxHashMap;
 use tracing::warn;
 
-pub(crate) use self::tasks::owner_of;
+pub use self::tasks::owner_of;
 pub(super) use self::tasks::{
     DeliverFieldMessage, DeliverFieldTask, EvaluateField, FieldDebugEvent, FireFieldTimer, key_of, salt,
     takers,

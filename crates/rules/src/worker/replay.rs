@@ -20,12 +20,12 @@ use crate::stats::LastFailure;
 impl RuleWorker {
     /// Counts from here on what nodes do, and waits in place for what they wait for, so that one message is done with before
     /// the next one begins.
-    pub(crate) fn watch(&mut self, log: Arc<Mutex<NodeActivityLog>>) {
+    pub fn watch(&mut self, log: Arc<Mutex<NodeActivityLog>>) {
         self.node_activity = Some(log);
     }
 
     /// Takes a message through a chain. Returns how it failed, where it did.
-    pub(crate) async fn play(
+    pub async fn play(
         &mut self,
         msg: RuleMessage,
         chain: RuleChainId,
@@ -45,7 +45,7 @@ impl RuleWorker {
     }
 
     /// Takes a message where a queue would have brought it.
-    pub(crate) async fn play_message(
+    pub async fn play_message(
         &mut self,
         tenant: TenantId,
         message: QueueMessage,
@@ -57,7 +57,7 @@ impl RuleWorker {
     }
 
     /// Tells the fields of an entity what has happened, as a message between partitions would.
-    pub(crate) async fn play_task(
+    pub async fn play_task(
         &mut self,
         subject: EntityKey,
         task: &FieldTask,
@@ -74,15 +74,12 @@ impl RuleWorker {
     }
 
     /// When the next thing that was kept comes due, milliseconds.
-    pub(crate) fn next_due(&mut self) -> Option<i64> {
+    pub fn next_due(&mut self) -> Option<i64> {
         self.local.keyed_states.next_due()
     }
 
     /// Handles one thing that is due now.
-    pub(crate) async fn play_due(
-        &mut self,
-        writer: &EffectWriter,
-    ) -> Result<Option<LastFailure>, IngestShutdown> {
+    pub async fn play_due(&mut self, writer: &EffectWriter) -> Result<Option<LastFailure>, IngestShutdown> {
         let now = self.now_ms();
         let Some(due) = self.local.keyed_states.take_due(now) else {
             return Ok(None);

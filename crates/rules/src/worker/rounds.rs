@@ -67,8 +67,9 @@ impl RuleWorker {
                 }
                 RetryDecision::Retry(mut again, pause) => {
                     again.retain(|index| !self.batch.is_given_up(*index));
-                    let so_far = (began.elapsed(), attempts.retries());
-                    let (again, pause) = self.divert_retries(again, pause, so_far, delivered).await;
+                    let (again, pause) = self
+                        .divert_retries(again, pause, began.elapsed(), attempts.retries(), delivered)
+                        .await;
                     self.pause_before(&again, pause, writer).await?;
                     self.cancel_retried(&again);
                     self.batch.begin_again(&again);

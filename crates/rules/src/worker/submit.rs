@@ -142,7 +142,7 @@ impl RuleWorker {
             return Ok(());
         }
         if let RecordBody::Message(bytes) = record.body {
-            return self.submit_message(index, (record, bytes), writer).await;
+            return self.submit_message(index, record, bytes, writer).await;
         }
         let originator = match among {
             Some((delivered, from)) => self.originator(subject, delivered, from, writer).await?,
@@ -191,7 +191,8 @@ impl RuleWorker {
     async fn submit_message(
         &mut self,
         index: u32,
-        (record, bytes): (&JournalRecord<'_>, &[u8]),
+        record: &JournalRecord<'_>,
+        bytes: &[u8],
         writer: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
         let subject = record.subject;

@@ -128,7 +128,7 @@ pub(super) async fn notify_page(
 }
 
 /// A page of the entities of a profile, and whether there are more.
-pub(crate) async fn page_of(
+pub async fn page_of(
     services: &NodeServices,
     tenant: TenantId,
     profile: EntityId,
@@ -171,7 +171,7 @@ pub(crate) async fn page_of(
 }
 
 /// The entities at the end of a path of relations.
-pub(crate) async fn walk_path(
+pub async fn walk_path(
     services: &Arc<NodeServices>,
     tenant: TenantId,
     from: EntityId,

@@ -306,7 +306,7 @@ pub(in crate::worker) fn takers<'a>(
 }
 
 /// The customer or tenant that has an entity.
-pub(crate) fn owner_of(originator: &Originator, tenant: TenantId) -> EntityId {
+pub fn owner_of(originator: &Originator, tenant: TenantId) -> EntityId {
     match originator.customer {
         Some(customer) if originator.id != EntityId::from(customer) => customer.into(),
         _ => tenant.into(),

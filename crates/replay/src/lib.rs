@@ -30,6 +30,15 @@ use fieldline_core::services::{ServiceError, ServiceErrorKind, ServiceResult};
 use fieldline_model::entity::{RuleChain, RuleChainMetaData, RuleNode};
 use fieldline_model::replay::{ReplayReport, ReplayRequest};
 use fieldline_model::{RuleChainId, TenantId};
+use fieldline_rules::bounds::CompileAllowance;
+use fieldline_rules::chain::{self, CompiledChain};
+use fieldline_rules::chain_registry::TenantChains;
+use fieldline_rules::engine::EngineShared;
+use fieldline_rules::message::RuleMessage;
+use fieldline_rules::node::{Node, NodeContext, NodeResult};
+use fieldline_rules::node_types::{self, ComponentType};
+use fieldline_rules::services::NodeServices;
+use fieldline_rules::worker::node_activity::NodeActivityLog;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
@@ -40,15 +49,10 @@ use self::plan::ReplayPlan;
 use self::play::{ReplayError, ReplayProgress, ReplayRun};
 use self::record::ReplayRecord;
 pub use self::reprocess::FieldReprocessor;
-use crate::bounds::CompileAllowance;
-use crate::chain::{self, CompiledChain};
-use crate::chain_registry::TenantChains;
-use crate::engine::EngineShared;
-use crate::message::RuleMessage;
-use crate::node::{Node, NodeContext, NodeResult};
-use crate::node_types::{self, ComponentType};
-use crate::services::NodeServices;
-use crate::worker::node_activity::NodeActivityLog;
+
+// The tests share files with those of the rule engine, in which these are modules of the crate.
+#[cfg(test)]
+use fieldline_rules::{chain_registry, engine, events, external, originators, script_pool, services};
 
 /// Replays that run at the same time.
 const MAX_CONCURRENT_REPLAYS: usize = 2;

@@ -12,12 +12,12 @@ use fieldline_model::kv::KvValue;
 use fieldline_model::reprocess::{ReprocessReport, ReprocessRequest, ReprocessStatus};
 use fieldline_model::timeseries::{AttributeScope, PointOrder, RangeQuery};
 use fieldline_model::{CalculatedFieldId, EntityId};
+use fieldline_rules::engine::EngineShared;
+use fieldline_rules::services::NodeServices;
 use serde_json::{Value as Json, json};
 
 use super::{FieldReprocessJob, FieldReprocessor, MAX_CONCURRENT_JOBS, batch};
-use crate::engine::EngineShared;
-use crate::nodes::tests::{NOW, World};
-use crate::services::NodeServices;
+use crate::tests::world::{NOW, World};
 
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;

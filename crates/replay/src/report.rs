@@ -6,6 +6,9 @@ use std::time::Duration;
 use fieldline_model::kv::KvValue;
 use fieldline_model::replay::{ReplayAlarms, ReplayNode, ReplayPoint, ReplayStored, ReplaySummary};
 use fieldline_model::{RuleChainId, RuleNodeId};
+use fieldline_rules::chain_registry::TenantChains;
+use fieldline_rules::node_types::PREFIX;
+use fieldline_rules::worker::node_activity::{NodeActivity, NodeActivityLog};
 
 use super::alarms::AlarmTimeline;
 use super::difference::{OriginatorNames, replayed_alarm};
@@ -13,9 +16,6 @@ use super::is_executed;
 use super::plan::ReplayPlan;
 use super::play::ReplayProgress;
 use super::record::ReplayRecord;
-use crate::chain_registry::TenantChains;
-use crate::node_types::PREFIX;
-use crate::worker::node_activity::{NodeActivity, NodeActivityLog};
 
 /// Names of series that are told apart.
 const MAX_KEYS: usize = 10_000;

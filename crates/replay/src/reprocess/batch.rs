@@ -13,20 +13,22 @@ use fieldline_model::kv::unpack;
 use fieldline_model::message::MsgType;
 use fieldline_model::reprocess::ReprocessReport;
 use fieldline_model::{CalculatedFieldId, EntityId, EntityKey, TenantId};
+use fieldline_rules::engine::{EngineShared, QueueHandle};
+use fieldline_rules::fields::{
+    DependencySource, FieldEvent, FieldEventKind, FieldLogic, FieldTask, RegisteredField,
+};
+use fieldline_rules::message::{MessageBody, RuleMessage};
+use fieldline_rules::services::NodeServices;
+use fieldline_rules::strategy::QueueStrategy;
+use fieldline_rules::worker::RuleWorker;
+use fieldline_rules::worker::effects::{PendingEffects, TelemetryValues};
+use fieldline_rules::worker::fields::fan_out::walk_path;
+use fieldline_rules::worker::fields::owner_of;
+use fieldline_rules::worker::node_activity::NodeActivityLog;
 use parking_lot::Mutex;
 
 use super::super::history::{HistoryReader, HistorySource};
 use super::super::play::{FollowUpQueue, ReplayClock, ReplayError, runtime};
-use crate::engine::{EngineShared, QueueHandle};
-use crate::fields::{DependencySource, FieldEvent, FieldEventKind, FieldLogic, FieldTask, RegisteredField};
-use crate::message::{MessageBody, RuleMessage};
-use crate::services::NodeServices;
-use crate::strategy::QueueStrategy;
-use crate::worker::RuleWorker;
-use crate::worker::effects::{PendingEffects, TelemetryValues};
-use crate::worker::fields::fan_out::walk_path;
-use crate::worker::fields::owner_of;
-use crate::worker::node_activity::NodeActivityLog;
 
 /// Entities that are played side by side.
 pub(super) const MAX_BATCH_ENTITIES: usize = 50;

@@ -11,8 +11,8 @@ use fieldline_model::kv::pack;
 use fieldline_model::message::{DataType, MsgType};
 use fieldline_model::timeseries::{DataPoint, PointOrder, RangeQuery};
 
-use crate::message::{MessageBody, MessageMetadata, RuleMessage, derive_id};
-use crate::originators::Originator;
+use fieldline_rules::message::{MessageBody, MessageMetadata, RuleMessage, derive_id};
+use fieldline_rules::originators::Originator;
 
 /// Points of all series that are in memory.
 const MAX_READ: usize = 200_000;

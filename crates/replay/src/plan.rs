@@ -15,13 +15,13 @@ use fieldline_model::{
     CalculatedFieldId, DeviceId, DeviceProfileId, EntityId, EntityKey, EntityType, RuleChainId, RuleNodeId,
     TenantId,
 };
+use fieldline_rules::fields::RegisteredField;
+use fieldline_rules::services::NodeServices;
 use rustc_hash::FxHashSet;
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::difference::OriginatorNames;
-use crate::fields::RegisteredField;
-use crate::services::NodeServices;
 
 const PAGE: u32 = 1000;
 /// Series that are read side by side.

@@ -1,5 +1,7 @@
 //! Replays over real stores, which are the same before and after.
 
+pub(crate) mod world;
+
 use std::io::ErrorKind;
 use std::net::TcpListener;
 
@@ -10,11 +12,11 @@ use fieldline_model::page::PageLink;
 use fieldline_model::replay::{ReplayNode, ReplayReport, ReplayRequest};
 use fieldline_model::timeseries::{AttributeScope, PointOrder, RangeQuery};
 use fieldline_model::{EntityId, RuleChainId};
+use fieldline_rules::node_types::PREFIX;
 use serde_json::{Value, json};
 
+use self::world::{NOW, World, configuration};
 use super::ChainReplayer;
-use crate::node_types::PREFIX;
-use crate::nodes::tests::{NOW, World, configuration};
 
 const MINUTE: i64 = 60_000;
 const DAY: i64 = 24 * 60 * MINUTE;

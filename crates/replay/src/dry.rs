@@ -11,6 +11,11 @@ use fieldline_core::services::{ServiceContext, Services as Rules};
 use fieldline_core::usage::UsageStore;
 use fieldline_model::EntityKey;
 use fieldline_model::entity::Alarm;
+use fieldline_rules::chain_registry::ChainRegistry;
+use fieldline_rules::engine::EngineShared;
+use fieldline_rules::events::{DebugLimit, EventRecorder};
+use fieldline_rules::originators::OriginatorCache;
+use fieldline_rules::services::NodeServices;
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 
@@ -19,11 +24,6 @@ use super::entities::{ReplayDrafts, dry_stores};
 use super::play::{FollowUpQueue, ReplayClock};
 use super::record::ReplayRecord;
 use super::series::{DryAttributeStore, DrySeriesStore};
-use crate::chain_registry::ChainRegistry;
-use crate::engine::EngineShared;
-use crate::events::{DebugLimit, EventRecorder};
-use crate::originators::OriginatorCache;
-use crate::services::NodeServices;
 
 /// Originators that are remembered besides those that are replayed.
 const EXTRA_CACHED_ORIGINATORS: usize = 1000;

@@ -11,17 +11,17 @@ use fieldline_core::ingest::{EffectSink, EffectWriter, IngestShutdown, MAIN_QUEU
 use fieldline_core::ports::{RuleEngine, StoreError, StoreResult};
 use fieldline_model::message::QueueMessage;
 use fieldline_model::{RuleChainId, TenantId};
+use fieldline_rules::engine::{EngineShared, QueueHandle};
+use fieldline_rules::stats::LastFailure;
+use fieldline_rules::strategy::QueueStrategy;
+use fieldline_rules::worker::RuleWorker;
+use fieldline_rules::worker::node_activity::NodeActivityLog;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::history::HistoryReader;
 use super::record::ReplayRecord;
-use crate::engine::{EngineShared, QueueHandle};
-use crate::stats::LastFailure;
-use crate::strategy::QueueStrategy;
-use crate::worker::RuleWorker;
-use crate::worker::node_activity::NodeActivityLog;
 
 /// Messages that one message of the history may lead to.
 const MAX_FOLLOW_UPS: usize = 1000;

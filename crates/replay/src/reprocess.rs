@@ -23,6 +23,10 @@ use fieldline_model::entity::calculated_field::{
 use fieldline_model::entity::{CalculatedField, CalculatedFieldType};
 use fieldline_model::reprocess::{ReprocessReport, ReprocessRequest, ReprocessStatus};
 use fieldline_model::{CalculatedFieldId, EntityId, TenantId};
+use fieldline_rules::engine::EngineShared;
+use fieldline_rules::fields::{FieldLogic, ProfilePage, RegisteredField, is_profile};
+use fieldline_rules::worker::fields::fan_out::page_of;
+use fieldline_rules::worker::node_activity::NodeActivityLog;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -33,10 +37,6 @@ use super::dry::{DryEngine, ReplaySetup};
 use super::entities::ReplayDrafts;
 use super::plan::times;
 use super::play::{CancelOnDrop, on_thread};
-use crate::engine::EngineShared;
-use crate::fields::{FieldLogic, ProfilePage, RegisteredField, is_profile};
-use crate::worker::fields::fan_out::page_of;
-use crate::worker::node_activity::NodeActivityLog;
 
 /// Fields that are reprocessed at the same time, each of another tenant.
 const MAX_CONCURRENT_JOBS: usize = 2;
