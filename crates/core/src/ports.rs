@@ -21,8 +21,6 @@ mod ota;
 mod profiles;
 mod queues;
 mod relations;
-mod replay;
-mod reprocess;
 mod rpc;
 mod rpc_store;
 mod rule_chains;
@@ -73,8 +71,6 @@ pub use ota::{OTA_PIECE, OtaPackageFilter, OtaPackageStore, OtaScope, OtaTarget,
 pub use profiles::{DeviceProfileStore, EntityProfile, ProfileStore};
 pub use queues::QueueStore;
 pub use relations::{MAX_RELATION_LEVELS, MAX_RELATIONS, RelationEnds, RelationKey, RelationStore};
-pub use replay::{NoRuleReplay, RuleReplay};
-pub use reprocess::{FieldReprocess, NoFieldReprocess};
 pub use rpc::{
     DeviceRpc, DeviceRpcError, DeviceRpcRequest, NoDeviceRpc, NoRestApiResponder, ORIGIN_RUN,
     RestApiResponder,

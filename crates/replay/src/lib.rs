@@ -6,6 +6,9 @@
 //! queues come back to the worker; the clock is set to the time of each message. Nodes that reach out of the platform pass
 //! messages on.
 
+// The futures of a worker hold those of all that a message may lead to, one within the other.
+#![recursion_limit = "256"]
+
 mod alarms;
 mod difference;
 mod dry;
@@ -25,8 +28,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use fieldline_core::ports::RuleReplay;
-use fieldline_core::services::{ServiceError, ServiceErrorKind, ServiceResult};
+use fieldline_entities::ports::RuleReplay;
+use fieldline_entities::services::{ServiceError, ServiceErrorKind, ServiceResult};
 use fieldline_model::entity::{RuleChain, RuleChainMetaData, RuleNode};
 use fieldline_model::replay::{ReplayReport, ReplayRequest};
 use fieldline_model::{RuleChainId, TenantId};

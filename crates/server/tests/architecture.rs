@@ -4,15 +4,20 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// What each crate may depend on, of ours, outside of its tests.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("model", &[]),
     ("codec", &[]),
     ("protobuf", &["model"]),
-    ("core", &["model", "protobuf"]),
+    ("core", &["model"]),
+    ("devices", &["core", "model", "protobuf"]),
+    ("entities", &["core", "devices", "model", "protobuf"]),
     ("journal", &["core", "model"]),
     ("storage", &["core", "model"]),
-    ("transport", &["core", "model", "codec", "protobuf"]),
-    ("api", &["core", "model"]),
+    (
+        "transport",
+        &["core", "devices", "entities", "model", "codec", "protobuf"],
+    ),
+    ("api", &["core", "devices", "entities", "model"]),
     ("script", &[]),
     ("connectors", &["codec"]),
     ("alarm-rules", &["model"]),
@@ -21,6 +26,8 @@ const ARROWS: [(&str, &[&str]); 17] = [
         "rules",
         &[
             "core",
+            "devices",
+            "entities",
             "model",
             "alarm-rules",
             "calculated-fields",
@@ -28,13 +35,18 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "connectors",
         ],
     ),
-    ("replay", &["core", "model", "alarm-rules", "rules"]),
+    (
+        "replay",
+        &["core", "devices", "entities", "model", "alarm-rules", "rules"],
+    ),
     ("loadgen", &["codec"]),
     ("testkit", &["core", "model", "codec"]),
     (
         "server",
         &[
             "core",
+            "devices",
+            "entities",
             "model",
             "journal",
             "storage",

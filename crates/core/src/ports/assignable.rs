@@ -8,7 +8,7 @@ use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{AssetProfileId, CustomerId, DeviceId, DeviceProfileId, EntityId, TenantId};
 
 use super::{EntityStores, StoreResult};
-use crate::access::{AccessResource, EntityKind};
+use crate::any_entity::{AccessResource, EntityKind};
 
 /// A kind of entities with a name of their own in the tenant, each of which may be assigned to a customer.
 pub trait AssignableEntity: EntityKind {

@@ -7,7 +7,7 @@ use fieldline_calculated_fields::{
 };
 use fieldline_core::ingest::IngestShutdown;
 use fieldline_core::ports::{AttributeSaveStrategy, RelationKey, TelemetrySaveStrategy};
-use fieldline_core::services::ServiceErrorKind;
+use fieldline_entities::services::ServiceErrorKind;
 use fieldline_model::entity::calculated_field::AggregationFunction;
 use fieldline_model::entity::{EntityRelation, RelationTypeGroup};
 use fieldline_model::kv::{KvValue, pack};

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use fieldline_core::ingest::{EffectWriter, IngestShutdown};
 use fieldline_core::ports::StoreError;
-use fieldline_core::services::{ServiceError, ServiceErrorKind};
+use fieldline_entities::services::{ServiceError, ServiceErrorKind};
 use tokio::task::JoinError;
 use tracing::warn;
 

@@ -1,7 +1,7 @@
 //! Entities of any kind, many at a time.
 
 use async_trait::async_trait;
-use fieldline_core::access::AnyEntity;
+use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::{DashboardStore as _, EntityRowStore, StoreResult};
 use fieldline_model::entity::{
     Asset, AssetProfile, Customer, Dashboard, Device, DeviceProfile, EntityView, OtaPackageInfo, Queue,

@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fieldline_core::activity::ActivityTracker;
 use fieldline_core::events::EntityEvents;
-use fieldline_core::password::PasswordHashPool;
 use fieldline_core::ports::NoRuleNodes;
-use fieldline_core::services::{ServiceContext, Services as Rules};
 use fieldline_core::usage::UsageStore;
+use fieldline_devices::activity::ActivityTracker;
+use fieldline_entities::password::PasswordHashPool;
+use fieldline_entities::services::{ServiceContext, Services as Rules};
 use fieldline_model::entity::{Customer, Tenant, TenantProfile};
 use fieldline_model::kv::{self, KvValueRef};
 use fieldline_model::{CustomerId, TenantId, TenantProfileId};

@@ -3,7 +3,7 @@
 use fieldline_alarm_rules::{ActiveAlarm, AlarmAction, AlarmActionKind, AlarmRuleSet, AlarmRuleState};
 use fieldline_core::ingest::IngestShutdown;
 use fieldline_core::ports::{AlarmDraft, AlarmEndUpdate, AlarmPropagation, AlarmUpdate, StateKey};
-use fieldline_core::services::ServiceResult;
+use fieldline_entities::services::ServiceResult;
 use fieldline_model::entity::Alarm;
 use fieldline_model::message::{MetadataMap, MsgType};
 use fieldline_model::{AlarmId, RuleNodeId};
