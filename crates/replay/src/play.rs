@@ -190,11 +190,11 @@ impl ReplayRun {
         let queue = QueueHandle::new(MAIN_QUEUE, 1, QueueStrategy::default());
         let mut worker = RuleWorker::new(self.shared.clone(), queue);
         worker.watch(self.watch.clone());
-        let store = EffectWriter::detached(self.store.clone());
+        let writer = EffectWriter::detached(self.store.clone());
         let deadline = Instant::now() + self.max_time;
         while let Some(msg) = self.history.next().await? {
             let ts = msg.ts;
-            if !self.run_timers(&mut worker, ts, &store, deadline).await {
+            if !self.run_timers(&mut worker, ts, &writer, deadline).await {
                 return Ok(());
             }
             self.clock.forward(ts);
@@ -211,11 +211,14 @@ impl ReplayRun {
                 return Ok(());
             }
             self.progress.lock().messages += 1;
-            let played = worker.play(msg, self.chain, &store).await;
+            let played = worker.play(msg, self.chain, &writer).await;
             self.note(played);
-            self.run_follow_ups(&mut worker, &store).await;
+            self.run_follow_ups(&mut worker, &writer).await;
         }
-        if self.run_timers(&mut worker, self.end - 1, &store, deadline).await {
+        if self
+            .run_timers(&mut worker, self.end - 1, &writer, deadline)
+            .await
+        {
             self.progress.lock().until = self.end;
         }
         Ok(())
@@ -238,7 +241,7 @@ impl ReplayRun {
         &self,
         worker: &mut RuleWorker,
         until: i64,
-        store: &EffectWriter,
+        writer: &EffectWriter,
         deadline: Instant,
     ) -> bool {
         while let Some(due) = worker.next_due().filter(|due| *due <= until) {
@@ -251,20 +254,20 @@ impl ReplayRun {
                 progress.timers += 1;
                 progress.until = progress.until.max(due);
             }
-            let played = worker.play_due(store).await;
+            let played = worker.play_due(writer).await;
             self.note(played);
-            self.run_follow_ups(worker, store).await;
+            self.run_follow_ups(worker, writer).await;
         }
         true
     }
 
-    async fn run_follow_ups(&self, worker: &mut RuleWorker, store: &EffectWriter) {
+    async fn run_follow_ups(&self, worker: &mut RuleWorker, writer: &EffectWriter) {
         for _ in 0..MAX_FOLLOW_UPS {
             let Some((tenant, message)) = self.pushes.next() else {
                 break;
             };
             self.progress.lock().follow_ups += 1;
-            let played = worker.play_message(tenant, message, store).await;
+            let played = worker.play_message(tenant, message, writer).await;
             self.note(played);
         }
         self.pushes.drop_all();

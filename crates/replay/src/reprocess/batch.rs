@@ -205,13 +205,13 @@ impl ReprocessBatch {
             rows: Mutex::default(),
             bounds: self.bounds,
         });
-        let store = EffectWriter::detached(results.clone());
+        let writer = EffectWriter::detached(results.clone());
         let sources = std::mem::take(&mut self.sources.history);
         let mut history = HistoryReader::new(Arc::clone(&self.real.series), sources, start, end);
         self.clock.set(start);
         let mut values = 0;
         while let Some(msg) = history.next().await? {
-            self.run_timers(&mut worker, msg.ts, &results, &store).await?;
+            self.run_timers(&mut worker, msg.ts, &results, &writer).await?;
             self.clock.forward(msg.ts);
             let targets = self.sources.targets.get(&msg.originator).into_iter().flatten();
             let task = self.task(&msg);
@@ -221,7 +221,7 @@ impl ReprocessBatch {
                     entity: *target,
                 };
                 // What fails is noted by the watch.
-                let _ = worker.play_task(subject, &task, &store).await;
+                let _ = worker.play_task(subject, &task, &writer).await;
                 self.pushes.drop_all();
                 values += 1;
             }
@@ -233,7 +233,7 @@ impl ReprocessBatch {
             }
         }
         // What is made of the last values when the time ends.
-        self.run_timers(&mut worker, end, &results, &store).await?;
+        self.run_timers(&mut worker, end, &results, &writer).await?;
         Ok(self.store(&results, values).await?)
     }
 
@@ -247,14 +247,14 @@ impl ReprocessBatch {
         worker: &mut RuleWorker,
         until: i64,
         results: &ReprocessResults,
-        store: &EffectWriter,
+        writer: &EffectWriter,
     ) -> StoreResult<()> {
         while let Some(due) = worker.next_due().filter(|due| *due <= until) {
             if self.is_over() {
                 break;
             }
             self.clock.forward(due);
-            let _ = worker.play_due(store).await;
+            let _ = worker.play_due(writer).await;
             self.pushes.drop_all();
             if results.are_many() {
                 self.store(results, 0).await?;
