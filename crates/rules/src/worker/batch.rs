@@ -12,7 +12,7 @@ use crate::stats::LastFailure;
 use crate::strategy::MessageOutcome;
 
 /// Where a message of a batch comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct MessageOrigin {
     /// Index of the record, or of what has come due.
     pub(super) record_index: u32,
@@ -398,10 +398,7 @@ mod tests {
     fn what_comes_back_of_an_entry_that_was_given_up_does_not_make_it_a_success() {
         let mut batch = MessageBatch::default();
         batch.begin();
-        batch.add(MessageOrigin {
-            record_index: 0,
-            row: 0,
-        });
+        batch.add(MessageOrigin::default());
         // Of two branches one waits, and the other one is given up with all of the message.
         batch.begin_of(0);
         batch.begin_of(0);
@@ -433,10 +430,7 @@ mod tests {
         let mut batch = MessageBatch::default();
         batch.begin();
         batch.notes_ends = true;
-        batch.add(MessageOrigin {
-            record_index: 0,
-            row: 0,
-        });
+        batch.add(MessageOrigin::default());
         let handle = MessageHandle {
             generation: batch.generation_of(0),
             entry: 0,
@@ -471,10 +465,7 @@ mod tests {
     fn what_is_let_go_is_late_and_not_waited_for() {
         let mut batch = MessageBatch::default();
         batch.begin();
-        batch.add(MessageOrigin {
-            record_index: 0,
-            row: 0,
-        });
+        batch.add(MessageOrigin::default());
         batch.begin_of(0);
         batch.detach(0);
         assert_eq!((batch.open, batch.outcome(0)), (0, MessageOutcome::Open));

@@ -14,7 +14,7 @@ use tracing::warn;
 use super::RuleWorker;
 use super::batch::MessageOrigin;
 use super::late_messages::{self, LateNote};
-use super::rounds::MAX_SUSPENDED;
+use super::rounds::{BatchRun, MAX_SUSPENDED};
 use super::submit::message_id;
 use super::waits::TOO_MANY_WAITING_ERROR;
 use super::walk::{DETACHED, MessageHandle, NodeRef};
@@ -23,7 +23,7 @@ use crate::fields::FIELD_MESSAGE;
 use crate::lanes::SlowLanes;
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, NodeError, NodeFuture, NodeResult};
-use crate::strategy::{MessageOutcome, QueueStrategy};
+use crate::strategy::MessageOutcome;
 
 /// Messages of one tenant that wait at the same time in a worker that tenants share.
 pub(super) const TENANT_SUSPENDED: usize = MAX_SUSPENDED / 4;
@@ -45,6 +45,269 @@ struct LaneBatch {
     tenant: TenantId,
     records: RecordBatch,
     entries: Vec<(u32, u64)>,
+}
+
+impl BatchRun<'_> {
+    /// Whether a message leaves the batch before it is tried, because its tenant is slow or takes more than its share.
+    pub(super) fn check_divert_at_once(&mut self, index: u32, tenant: TenantId) -> bool {
+        let Some(lanes) = self.worker.shared_lanes() else {
+            return false;
+        };
+        let patience = lanes.options.patience.0;
+        if self.worker.shares.begin_message(tenant, patience) {
+            self.mark_slow_if_behind(tenant);
+        }
+        let Some(lanes) = self.worker.lanes() else {
+            return false;
+        };
+        if self.worker.suspended.len() >= TENANT_SUSPENDED
+            && self.worker.suspended.of(tenant) >= TENANT_SUSPENDED
+            && !self.worker.shares.is_alone()
+        {
+            lanes.mark_slow(tenant);
+        }
+        // What was on its way when the program ended is known to take long.
+        let is_slow = self.delivered.is_none() || lanes.is_slow(tenant);
+        is_slow && !self.worker.batch.is_diverting_stopped && self.can_divert(index)
+    }
+
+    /// A tenant whose messages take much time each, and together more than its share, is slow if others wait behind it.
+    fn mark_slow_if_behind(&mut self, tenant: TenantId) {
+        let Some(delivered) = self.delivered else { return };
+        let now = self.worker.now_ms();
+        let is_behind = delivered
+            .readable
+            .first()
+            .is_some_and(|(_, record)| now.saturating_sub(record.received_ms) > BEHIND_MS);
+        if !is_behind {
+            return;
+        }
+        let others = delivered.readable.iter().map(|(_, record)| record.subject.tenant);
+        if let Some(other) = others.into_iter().find(|other| *other != tenant) {
+            self.worker.shares.mark_present(other);
+        }
+        self.note_waiting_tenants(tenant, delivered);
+        if !self.worker.shares.is_alone() {
+            self.worker.mark(tenant);
+        }
+    }
+
+    /// Notes that there are others, where they wait behind what was delivered.
+    fn note_waiting_tenants(&mut self, tenant: TenantId, delivered: &DeliveredBatch<'_>) {
+        if delivered.waits.has_others(tenant) {
+            self.worker.shares.mark_present(ANY_OTHER_TENANT);
+        }
+    }
+
+    /// Whether the record of a message can be read again elsewhere. What belongs to this partition stays: a message that has
+    /// come home, and what fields are told.
+    fn can_divert(&self, index: u32) -> bool {
+        let Some(record) = self.record_of(index) else {
+            return false;
+        };
+        let RecordBody::Message(bytes) = record.body else {
+            return true;
+        };
+        message::decode(record.subject.entity, record.received_ms, bytes).is_ok_and(|message| match &message
+            .from
+        {
+            Some((_, label)) => !label.is_empty(),
+            None => message.msg_type.name() != FIELD_MESSAGE,
+        })
+    }
+
+    fn record_of<'a>(&'a self, index: u32) -> Option<JournalRecord<'a>> {
+        let origin = self.worker.batch.entries.get(index as usize)?.origin;
+        match self.delivered {
+            Some(delivered) => Some(delivered.readable.get(origin.record_index as usize)?.1),
+            None => self.worker.noted(origin).map(|noted| noted.record),
+        }
+    }
+
+    /// Lets go of the messages that have waited for long: they leave the batch, or go on without it. What is not to be
+    /// done twice lightly stays until the time of the batch is up.
+    pub(super) fn divert_overdue(&mut self) {
+        let Some(patience) = self.worker.lanes().map(|lanes| lanes.options.patience.0) else {
+            return;
+        };
+        let Some(before) = Instant::now().checked_sub(patience) else {
+            return;
+        };
+        let batch = &self.worker.batch;
+        let overdue = self
+            .worker
+            .suspended
+            .overdue(before, |handle| batch.is_under_way(*handle));
+        if let (Some(late), Some(delivered)) = (overdue.first(), self.delivered) {
+            self.note_waiting_tenants(late.tenant, delivered);
+        }
+        if self.worker.shares.is_alone() {
+            return;
+        }
+        for late in overdue {
+            self.worker.mark(late.tenant);
+            if late.calls {
+                continue;
+            }
+            // What fields have taken in comes to its end by itself: done again, it would be told to them twice.
+            let goes_on = self.strategy.keeps_late() && (late.fields || !self.worker.may_divert(late.handle));
+            if goes_on {
+                self.detach_message(late.handle.entry);
+            } else if self.worker.may_divert(late.handle) {
+                self.worker.divert_message(late.handle.entry);
+            }
+        }
+    }
+
+    /// Lets messages leave that are to be tried again: that happens in the lane. Returns those that are left, and how long
+    /// they wait.
+    pub(super) async fn divert_retries(
+        &mut self,
+        again: Vec<u32>,
+        pause: Duration,
+        held: Duration,
+        tries: u32,
+    ) -> (Vec<u32>, Duration) {
+        let may_stay = self.worker.shares.is_alone() && held < LONGEST_HOLD;
+        if self.worker.lanes().is_none() || may_stay {
+            return (again, pause);
+        }
+        let mut stays = false;
+        for index in &again {
+            let Some(subject) = self.subject_of(*index) else {
+                continue;
+            };
+            if !self.worker.batch.is_unsuccessful(*index) {
+                continue;
+            }
+            self.worker.mark(subject.tenant);
+            if !self.worker.batch.is_diverting_stopped && self.can_divert(*index) {
+                self.worker.divert_message(*index);
+            } else if tries >= MAX_TRIES {
+                self.worker.give_up(
+                    subject,
+                    "it has failed again and again where it cannot leave its queue",
+                );
+                self.worker.batch.give_up_one(*index);
+            } else {
+                stays = true;
+            }
+        }
+        self.flush_leaving().await;
+        // What has succeeded is not done again because another one's message has failed.
+        let is_left = |index: &u32| {
+            self.worker.batch.outcome(*index) != MessageOutcome::Done
+                && !self.worker.batch.is_given_up(*index)
+        };
+        let left = again.into_iter().filter(is_left).collect();
+        (left, if stays { pause } else { Duration::ZERO })
+    }
+
+    /// Appends what has left the batch to its lanes, and waits until it is durable. What the journal does not take
+    /// comes back into the batch, which is then left by nothing more.
+    pub(super) async fn flush_leaving(&mut self) {
+        if self.worker.batch.leaving.is_empty() {
+            return;
+        }
+        let QueueRole::Shared(lanes) = self.worker.queue.role.clone() else {
+            return;
+        };
+        self.worker.shares.rest();
+        let patience = self.worker.queue.strategy.read().timeout;
+        let mut batches = Vec::new();
+        let mut appends: Vec<(LaneBatch, Option<AppendFuture>)> = Vec::new();
+        for index in std::mem::take(&mut self.worker.batch.leaving) {
+            self.encode_leaving(index, &lanes, &mut batches);
+            let full = batches
+                .iter()
+                .position(|batch: &LaneBatch| batch.records.as_bytes().len() >= BATCH_BYTES);
+            if let Some(full) = full {
+                let batch = batches.swap_remove(full);
+                let append = append(&lanes, &batch, patience).await;
+                appends.push((batch, append));
+            }
+        }
+        for batch in batches {
+            let append = append(&lanes, &batch, patience).await;
+            appends.push((batch, append));
+        }
+        for (batch, append) in appends {
+            let is_durable = match append {
+                Some(append) => append.await.is_ok(),
+                None => false,
+            };
+            let messages = batch.entries.len() as u64;
+            if is_durable {
+                lanes.note(batch.tenant, |counts| counts.diverted += messages);
+                metrics::counter!("fieldline_rules_diverted_total").increment(messages);
+                continue;
+            }
+            self.worker.batch.is_diverting_stopped = true;
+            for (index, bytes) in batch.entries {
+                lanes.release(batch.tenant, bytes);
+                self.worker.batch.reinstate(index);
+            }
+        }
+    }
+
+    fn encode_leaving(&mut self, index: u32, lanes: &SlowLanes, batches: &mut Vec<LaneBatch>) {
+        let Some(diverted) = self.diverted(index) else {
+            self.worker.batch.reinstate(index);
+            self.worker.batch.is_diverting_stopped = true;
+            return;
+        };
+        let (subject, bytes) = (diverted.record.subject, diverted.body_len() as u64);
+        if !lanes.try_reserve(subject.tenant, bytes) {
+            self.worker
+                .give_up(subject, "too many messages of the tenant wait in its slow lane");
+            self.worker.batch.give_up_one(index);
+            return;
+        }
+        let at = batches.iter().position(|batch| batch.tenant == subject.tenant);
+        let at = at.unwrap_or_else(|| {
+            batches.push(LaneBatch {
+                tenant: subject.tenant,
+                records: RecordBatch::new(),
+                entries: Vec::new(),
+            });
+            batches.len() - 1
+        });
+        if let Some(batch) = batches.get_mut(at) {
+            batch.records.push_diverted(&diverted);
+            batch.entries.push((index, bytes));
+        }
+    }
+
+    /// A message of the batch as it goes to a lane.
+    pub(super) fn diverted<'a>(&'a self, index: u32) -> Option<DivertedRecord<'a>> {
+        let origin = self.worker.batch.entries.get(index as usize)?.origin;
+        let Some(delivered) = self.delivered else {
+            return Some(DivertedRecord {
+                queue: &self.worker.queue.name,
+                ..self.worker.noted(origin)?
+            });
+        };
+        let (offset, record) = delivered.readable.get(origin.record_index as usize)?;
+        let body = match record.body {
+            RecordBody::Telemetry {
+                ttl_seconds,
+                rows: packed,
+            } => {
+                let from = packed.get(origin.row as usize..)?;
+                let first = rows(from).next()?.ok()?;
+                RecordBody::Telemetry {
+                    ttl_seconds,
+                    rows: from.get(..16 + first.values.len())?,
+                }
+            }
+            body => body,
+        };
+        Some(DivertedRecord {
+            id: message_id(delivered.records.partition, *offset, origin.row),
+            queue: &self.worker.queue.name,
+            record: JournalRecord { body, ..*record },
+        })
+    }
 }
 
 impl RuleWorker {
@@ -70,83 +333,10 @@ impl RuleWorker {
             && self.batch.may_divert(handle.entry)
     }
 
-    /// Whether a message leaves the batch before it is tried, because its tenant is slow or takes more than its share.
-    pub(super) fn check_divert_at_once(
-        &mut self,
-        index: u32,
-        tenant: TenantId,
-        delivered: Option<&DeliveredBatch<'_>>,
-    ) -> bool {
-        let Some(lanes) = self.shared_lanes() else {
-            return false;
-        };
-        let patience = lanes.options.patience.0;
-        if self.shares.begin_message(tenant, patience) {
-            self.mark_slow_if_behind(tenant, delivered);
-        }
-        let Some(lanes) = self.lanes() else {
-            return false;
-        };
-        if self.suspended.len() >= TENANT_SUSPENDED
-            && self.suspended.of(tenant) >= TENANT_SUSPENDED
-            && !self.shares.is_alone()
-        {
-            lanes.mark_slow(tenant);
-        }
-        // What was on its way when the program ended is known to take long.
-        let is_slow = delivered.is_none() || lanes.is_slow(tenant);
-        is_slow && !self.batch.is_diverting_stopped && self.can_divert(index, delivered)
-    }
-
-    /// A tenant whose messages take much time each, and together more than its share, is slow if others wait behind it.
-    fn mark_slow_if_behind(&mut self, tenant: TenantId, delivered: Option<&DeliveredBatch<'_>>) {
-        let Some(delivered) = delivered else { return };
-        let now = self.now_ms();
-        let is_behind = delivered
-            .readable
-            .first()
-            .is_some_and(|(_, record)| now.saturating_sub(record.received_ms) > BEHIND_MS);
-        if !is_behind {
-            return;
-        }
-        let others = delivered.readable.iter().map(|(_, record)| record.subject.tenant);
-        if let Some(other) = others.into_iter().find(|other| *other != tenant) {
-            self.shares.mark_present(other);
-        }
-        self.note_waiting_tenants(tenant, delivered);
-        if !self.shares.is_alone() {
-            self.mark(tenant);
-        }
-    }
-
-    /// Notes that there are others, where they wait behind what was delivered.
-    fn note_waiting_tenants(&mut self, tenant: TenantId, delivered: &DeliveredBatch<'_>) {
-        if delivered.waits.has_others(tenant) {
-            self.shares.mark_present(ANY_OTHER_TENANT);
-        }
-    }
-
     pub(super) fn mark(&self, tenant: TenantId) {
         if let Some(lanes) = self.shared_lanes() {
             lanes.mark_slow(tenant);
         }
-    }
-
-    /// Whether the record of a message can be read again elsewhere. What belongs to this partition stays: a message that has
-    /// come home, and what fields are told.
-    fn can_divert(&self, index: u32, delivered: Option<&DeliveredBatch<'_>>) -> bool {
-        let Some(record) = self.record_of(index, delivered) else {
-            return false;
-        };
-        let RecordBody::Message(bytes) = record.body else {
-            return true;
-        };
-        message::decode(record.subject.entity, record.received_ms, bytes).is_ok_and(|message| match &message
-            .from
-        {
-            Some((_, label)) => !label.is_empty(),
-            None => message.msg_type.name() != FIELD_MESSAGE,
-        })
     }
 
     /// Notes a message that belongs to this partition, and where it has come home to.
@@ -155,18 +345,6 @@ impl RuleWorker {
             Some((node, label)) if label.is_empty() => self.batch.pin(index, Some(*node)),
             None if message.msg_type.name() == FIELD_MESSAGE => self.batch.pin(index, None),
             _ => {}
-        }
-    }
-
-    fn record_of<'a>(
-        &'a self,
-        index: u32,
-        delivered: Option<&'a DeliveredBatch<'_>>,
-    ) -> Option<JournalRecord<'a>> {
-        let origin = self.batch.entries.get(index as usize)?.origin;
-        match delivered {
-            Some(delivered) => Some(delivered.readable.get(origin.record_index as usize)?.1),
-            None => self.noted(origin).map(|noted| noted.record),
         }
     }
 
@@ -199,44 +377,6 @@ impl RuleWorker {
         }
     }
 
-    /// Lets go of the messages that have waited for long: they leave the batch, or go on without it. What is not to be
-    /// done twice lightly stays until the time of the batch is up.
-    pub(super) fn divert_overdue(
-        &mut self,
-        strategy: &QueueStrategy,
-        delivered: Option<&DeliveredBatch<'_>>,
-    ) {
-        let Some(patience) = self.lanes().map(|lanes| lanes.options.patience.0) else {
-            return;
-        };
-        let Some(before) = Instant::now().checked_sub(patience) else {
-            return;
-        };
-        let batch = &self.batch;
-        let overdue = self
-            .suspended
-            .overdue(before, |handle| batch.is_under_way(*handle));
-        if let (Some(late), Some(delivered)) = (overdue.first(), delivered) {
-            self.note_waiting_tenants(late.tenant, delivered);
-        }
-        if self.shares.is_alone() {
-            return;
-        }
-        for late in overdue {
-            self.mark(late.tenant);
-            if late.calls {
-                continue;
-            }
-            // What fields have taken in comes to its end by itself: done again, it would be told to them twice.
-            let goes_on = strategy.keeps_late() && (late.fields || !self.may_divert(late.handle));
-            if goes_on {
-                self.detach_message(late.handle.entry, delivered);
-            } else if self.may_divert(late.handle) {
-                self.divert_message(late.handle.entry);
-            }
-        }
-    }
-
     /// Makes room where more wait than may: whoever has most of them waiting gives way.
     pub(super) fn shed_waits(&mut self) {
         let Some(tenant) = self.suspended.most() else {
@@ -262,165 +402,6 @@ impl RuleWorker {
             self.give_up(EntityKey { tenant, entity }, TOO_MANY_WAITING_ERROR);
         }
         self.end_late_of(tenant);
-    }
-
-    /// Lets messages leave that are to be tried again: that happens in the lane. Returns those that are left, and how long
-    /// they wait.
-    pub(super) async fn divert_retries(
-        &mut self,
-        again: Vec<u32>,
-        pause: Duration,
-        held: Duration,
-        tries: u32,
-        delivered: Option<&DeliveredBatch<'_>>,
-    ) -> (Vec<u32>, Duration) {
-        let may_stay = self.shares.is_alone() && held < LONGEST_HOLD;
-        if self.lanes().is_none() || may_stay {
-            return (again, pause);
-        }
-        let mut stays = false;
-        for index in &again {
-            let Some(subject) = self.subject_of(*index, delivered) else {
-                continue;
-            };
-            if !self.batch.is_unsuccessful(*index) {
-                continue;
-            }
-            self.mark(subject.tenant);
-            if !self.batch.is_diverting_stopped && self.can_divert(*index, delivered) {
-                self.divert_message(*index);
-            } else if tries >= MAX_TRIES {
-                self.give_up(
-                    subject,
-                    "it has failed again and again where it cannot leave its queue",
-                );
-                self.batch.give_up_one(*index);
-            } else {
-                stays = true;
-            }
-        }
-        self.flush_leaving(delivered).await;
-        // What has succeeded is not done again because another one's message has failed.
-        let is_left = |index: &u32| {
-            self.batch.outcome(*index) != MessageOutcome::Done && !self.batch.is_given_up(*index)
-        };
-        let left = again.into_iter().filter(is_left).collect();
-        (left, if stays { pause } else { Duration::ZERO })
-    }
-
-    /// Appends what has left the batch to its lanes, and waits until it is durable. What the journal does not take
-    /// comes back into the batch, which is then left by nothing more.
-    pub(super) async fn flush_leaving(&mut self, delivered: Option<&DeliveredBatch<'_>>) {
-        if self.batch.leaving.is_empty() {
-            return;
-        }
-        let QueueRole::Shared(lanes) = self.queue.role.clone() else {
-            return;
-        };
-        self.shares.rest();
-        let patience = self.queue.strategy.read().timeout;
-        let mut batches = Vec::new();
-        let mut appends: Vec<(LaneBatch, Option<AppendFuture>)> = Vec::new();
-        for index in std::mem::take(&mut self.batch.leaving) {
-            self.encode_leaving(index, delivered, &lanes, &mut batches);
-            let full = batches
-                .iter()
-                .position(|batch: &LaneBatch| batch.records.as_bytes().len() >= BATCH_BYTES);
-            if let Some(full) = full {
-                let batch = batches.swap_remove(full);
-                let append = append(&lanes, &batch, patience).await;
-                appends.push((batch, append));
-            }
-        }
-        for batch in batches {
-            let append = append(&lanes, &batch, patience).await;
-            appends.push((batch, append));
-        }
-        for (batch, append) in appends {
-            let is_durable = match append {
-                Some(append) => append.await.is_ok(),
-                None => false,
-            };
-            let messages = batch.entries.len() as u64;
-            if is_durable {
-                lanes.note(batch.tenant, |counts| counts.diverted += messages);
-                metrics::counter!("fieldline_rules_diverted_total").increment(messages);
-                continue;
-            }
-            self.batch.is_diverting_stopped = true;
-            for (index, bytes) in batch.entries {
-                lanes.release(batch.tenant, bytes);
-                self.batch.reinstate(index);
-            }
-        }
-    }
-
-    fn encode_leaving(
-        &mut self,
-        index: u32,
-        delivered: Option<&DeliveredBatch<'_>>,
-        lanes: &SlowLanes,
-        batches: &mut Vec<LaneBatch>,
-    ) {
-        let Some(diverted) = self.diverted(index, delivered) else {
-            self.batch.reinstate(index);
-            self.batch.is_diverting_stopped = true;
-            return;
-        };
-        let (subject, bytes) = (diverted.record.subject, diverted.body_len() as u64);
-        if !lanes.try_reserve(subject.tenant, bytes) {
-            self.give_up(subject, "too many messages of the tenant wait in its slow lane");
-            self.batch.give_up_one(index);
-            return;
-        }
-        let at = batches.iter().position(|batch| batch.tenant == subject.tenant);
-        let at = at.unwrap_or_else(|| {
-            batches.push(LaneBatch {
-                tenant: subject.tenant,
-                records: RecordBatch::new(),
-                entries: Vec::new(),
-            });
-            batches.len() - 1
-        });
-        if let Some(batch) = batches.get_mut(at) {
-            batch.records.push_diverted(&diverted);
-            batch.entries.push((index, bytes));
-        }
-    }
-
-    /// A message of the batch as it goes to a lane.
-    pub(super) fn diverted<'a>(
-        &'a self,
-        index: u32,
-        delivered: Option<&'a DeliveredBatch<'_>>,
-    ) -> Option<DivertedRecord<'a>> {
-        let origin = self.batch.entries.get(index as usize)?.origin;
-        let Some(delivered) = delivered else {
-            return Some(DivertedRecord {
-                queue: &self.queue.name,
-                ..self.noted(origin)?
-            });
-        };
-        let (offset, record) = delivered.readable.get(origin.record_index as usize)?;
-        let body = match record.body {
-            RecordBody::Telemetry {
-                ttl_seconds,
-                rows: packed,
-            } => {
-                let from = packed.get(origin.row as usize..)?;
-                let first = rows(from).next()?.ok()?;
-                RecordBody::Telemetry {
-                    ttl_seconds,
-                    rows: from.get(..16 + first.values.len())?,
-                }
-            }
-            body => body,
-        };
-        Some(DivertedRecord {
-            id: message_id(delivered.records.partition, *offset, origin.row),
-            queue: &self.queue.name,
-            record: JournalRecord { body, ..*record },
-        })
     }
 
     /// Whether a message has come home to this node, and goes on in its tenant's lane from there.

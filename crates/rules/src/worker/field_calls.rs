@@ -177,21 +177,13 @@ impl WalkContext<'_> {
             let evaluated = evaluate(evaluation, &mut scripts, now);
             (scripts.calls, evaluated)
         };
-        let back =
-            |call, result: Result<(u64, FieldEvaluationResult), (ScriptRefusal, Option<FieldEvaluation>)>| {
-                match result {
-                    Ok((calls, evaluated)) => FieldCallResult {
-                        call,
-                        calls,
-                        result: Ok(evaluated),
-                    },
-                    Err((refusal, _)) => FieldCallResult {
-                        call,
-                        calls: 0,
-                        result: Err(refusal),
-                    },
-                }
+        let back = |call, result: Result<_, (ScriptRefusal, Option<FieldEvaluation>)>| {
+            let (calls, result) = match result {
+                Ok((calls, evaluated)) => (calls, Ok(evaluated)),
+                Err((refusal, _)) => (0, Err(refusal)),
             };
+            FieldCallResult { call, calls, result }
+        };
         let pool = worker.shared.services.scripts.clone();
         if worker.node_activity.is_some() {
             let (answer, answered) = oneshot::channel();

@@ -10,7 +10,6 @@
 //! ```
 
 use bytes::Bytes;
-use fieldline_core::ingest::DeliveredBatch;
 use fieldline_core::ports::{Partition, StateKey};
 use fieldline_model::record::diverted::{self, DivertedRecord};
 use fieldline_model::record::{JournalRecord, RecordBatch, RecordBody, split};
@@ -20,9 +19,9 @@ use uuid::Uuid;
 
 use super::RuleWorker;
 use super::batch::DueTimer;
+use super::rounds::BatchRun;
 use super::walk::MessageHandle;
 use crate::engine::QueueRole;
-use crate::strategy::QueueStrategy;
 
 /// Who keeps the notes.
 const NOTE_STATE_OWNER: Uuid = Uuid::from_u128(0x1a7e_0000_0000_4000_8000_0000_0000_0001);
@@ -167,64 +166,60 @@ fn note_of_due(due: &DueTimer) -> Vec<u8> {
     note
 }
 
-impl RuleWorker {
+impl BatchRun<'_> {
     /// Lets go of what is late, where the strategy lets it go on.
-    pub(super) fn detach_late(&mut self, strategy: &QueueStrategy, delivered: Option<&DeliveredBatch<'_>>) {
-        if !strategy.keeps_late() || self.batch.open == 0 {
+    pub(super) fn detach_late(&mut self) {
+        if !self.strategy.keeps_late() || self.worker.batch.open == 0 {
             return;
         }
-        for index in self.batch.under_way() {
-            self.detach_message(index, delivered);
+        for index in self.worker.batch.under_way() {
+            self.detach_message(index);
         }
     }
 
     /// The batch does not wait for a message any longer. It goes on in the background, and is noted until it has ended;
     /// where there is no room for the note, it is given up.
-    pub(super) fn detach_message(&mut self, index: u32, delivered: Option<&DeliveredBatch<'_>>) {
-        let (generation, pending) = (self.batch.generation_of(index), self.batch.pending_of(index));
-        let Some((partition, key, note)) = self.note_of(index, delivered) else {
-            self.batch.detach(index);
+    pub(super) fn detach_message(&mut self, index: u32) {
+        let (generation, pending) = (
+            self.worker.batch.generation_of(index),
+            self.worker.batch.pending_of(index),
+        );
+        let Some((partition, key, note)) = self.note_of(index) else {
+            self.worker.batch.detach(index);
             return;
         };
         let (subject, bytes) = (key.subject, note.len() as u64);
-        if !self.has_room_for_note(subject.tenant, bytes) {
-            self.give_up(subject, "too many messages of the tenant go on in the background");
-            self.suspended.cancel_message(generation, index);
-            self.batch.give_up_one(index);
+        if !self.worker.has_room_for_note(subject.tenant, bytes) {
+            self.worker
+                .give_up(subject, "too many messages of the tenant go on in the background");
+            self.worker.suspended.cancel_message(generation, index);
+            self.worker.batch.give_up_one(index);
             return;
         }
-        self.local.keyed_states.put(partition, key.clone(), None, &note);
+        self.worker
+            .local
+            .keyed_states
+            .put(partition, key.clone(), None, &note);
         let late = LateMessage {
             key,
             partition,
             bytes,
             pending,
         };
-        self.late.add((generation, index), late);
-        self.batch.detach(index);
-    }
-
-    fn has_room_for_note(&self, tenant: TenantId, bytes: u64) -> bool {
-        match &self.queue.role {
-            QueueRole::Own => self.late.bytes + bytes <= OWN_BYTES,
-            QueueRole::Shared(lanes) | QueueRole::Lane(lanes) => lanes.try_reserve_note(tenant, bytes),
-        }
+        self.worker.late.add((generation, index), late);
+        self.worker.batch.detach(index);
     }
 
     /// The note of a message of the batch, and where it is kept.
-    fn note_of(
-        &self,
-        index: u32,
-        delivered: Option<&DeliveredBatch<'_>>,
-    ) -> Option<(Partition, StateKey, Bytes)> {
-        let origin = self.batch.entries.get(index as usize)?.origin;
+    fn note_of(&self, index: u32) -> Option<(Partition, StateKey, Bytes)> {
+        let origin = self.worker.batch.entries.get(index as usize)?.origin;
         let key = |subject: EntityKey, number| StateKey {
             subject,
             owner: NOTE_STATE_OWNER,
             number,
         };
-        let Some(delivered) = delivered else {
-            let (partition, due) = self.due.get(origin.record_index as usize)?;
+        let Some(delivered) = self.delivered else {
+            let (partition, due) = self.worker.due.get(origin.record_index as usize)?;
             if is_note(&due.key) {
                 return Some((*partition, due.key.clone(), due.value.clone()));
             }
@@ -232,7 +227,7 @@ impl RuleWorker {
             return Some((*partition, key, note_of_due(due).into()));
         };
         let (offset, record) = delivered.readable.get(origin.record_index as usize)?;
-        let note = note_of_record(&self.diverted(index, Some(delivered))?)?;
+        let note = note_of_record(&self.diverted(index)?)?;
         // In the order of the records.
         let number = (offset.0 << ROW_BITS) | u64::from(origin.row);
         Some((
@@ -240,6 +235,15 @@ impl RuleWorker {
             key(record.subject, number),
             note.into(),
         ))
+    }
+}
+
+impl RuleWorker {
+    fn has_room_for_note(&self, tenant: TenantId, bytes: u64) -> bool {
+        match &self.queue.role {
+            QueueRole::Own => self.late.bytes + bytes <= OWN_BYTES,
+            QueueRole::Shared(lanes) | QueueRole::Lane(lanes) => lanes.try_reserve_note(tenant, bytes),
+        }
     }
 
     /// Something of a message that goes on has ended.

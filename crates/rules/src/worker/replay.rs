@@ -34,10 +34,7 @@ impl RuleWorker {
         let chains = self.chains(msg.tenant, writer).await?;
         self.play_begins();
         if let Some((chain, at)) = chains.chain(chain).and_then(|chain| Some((chain, chain.first?))) {
-            let place = NodeRef {
-                chain: chain.clone(),
-                at,
-            };
+            let place = NodeRef::new(chain, at);
             self.walk(self.handle(0), [WalkTask::Enter(RunNode { msg, place })], writer)
                 .await?;
         }
@@ -87,20 +84,15 @@ impl RuleWorker {
         self.due.clear();
         self.due.push(due);
         self.batch.begin();
-        self.batch.add(MessageOrigin {
-            record_index: 0,
-            row: 0,
-        });
-        self.submit(0, None, writer).await?;
+        let origin = MessageOrigin::default();
+        self.batch.add(origin);
+        self.submit_due(0, origin, writer).await?;
         self.play_ends(writer).await
     }
 
     fn play_begins(&mut self) {
         self.batch.begin();
-        self.batch.add(MessageOrigin {
-            record_index: 0,
-            row: 0,
-        });
+        self.batch.add(MessageOrigin::default());
         self.batch.begin_of(0);
     }
 

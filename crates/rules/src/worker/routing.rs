@@ -105,10 +105,7 @@ impl WalkContext<'_> {
         match chain.first {
             Some(at) => self.push(WalkTask::Enter(RunNode {
                 msg,
-                place: NodeRef {
-                    chain: chain.clone(),
-                    at,
-                },
+                place: NodeRef::new(chain, at),
             })),
             None => self.end(),
         }
@@ -141,14 +138,7 @@ impl WalkContext<'_> {
         };
         msg.callers.clone_from(&caller.callers);
         match chains.node(caller.node) {
-            Some((chain, at)) => self.push(WalkTask::Leave(
-                msg,
-                NodeRef {
-                    chain: chain.clone(),
-                    at,
-                },
-                label,
-            )),
+            Some((chain, at)) => self.push(WalkTask::Leave(msg, NodeRef::new(chain, at), label)),
             None => self.fail(place, "the rule node that has called this chain is gone"),
         }
     }

@@ -23,6 +23,7 @@ use super::fields::{DeliverFieldEvents, DeliverFieldMessage, FireFieldTimer};
 use super::late_messages::{self, LateNote};
 use super::node_run::{FireNodeTimer, RunNode};
 use super::retry::with_retry;
+use super::rounds::BatchRun;
 use super::walk::{NodeRef, WalkTask};
 use crate::fields::FIELD_MESSAGE;
 use crate::message::{MessageBody, MessageMetadata, RuleMessage, derive_id};
@@ -34,24 +35,34 @@ use crate::stats::LastFailure;
 const LOOKUP_BATCH: usize = 500;
 static LOOK_UP_GATE: LogGate = LogGate::new(2);
 
-impl RuleWorker {
+impl BatchRun<'_> {
     /// Starts a message of the batch.
-    pub(super) async fn submit(
-        &mut self,
-        index: u32,
-        delivered: Option<&DeliveredBatch<'_>>,
-        writer: &EffectWriter,
-    ) -> Result<(), IngestShutdown> {
-        let Some(origin) = self.batch.entries.get(index as usize).map(|entry| entry.origin) else {
+    pub(super) async fn submit(&mut self, index: u32) -> Result<(), IngestShutdown> {
+        let Some(entry) = self.worker.batch.entries.get(index as usize) else {
             return Ok(());
         };
-        match delivered {
-            Some(delivered) => self.submit_record(index, origin, delivered, writer).await,
-            None => self.submit_due(index, origin, writer).await,
-        }
+        let origin = entry.origin;
+        let Some(delivered) = self.delivered else {
+            return self.worker.submit_due(index, origin, self.writer).await;
+        };
+        let Some((offset, record)) = delivered.readable.get(origin.record_index as usize) else {
+            return Ok(());
+        };
+        let source = MessageSource {
+            id: message_id(delivered.records.partition, *offset, origin.row),
+            row: origin.row,
+            bytes: &delivered.records.bytes,
+        };
+        let among = Some((delivered, origin.record_index));
+        self.worker
+            .start_record(index, record, source, among, self.writer)
+            .await
     }
+}
 
-    async fn submit_due(
+impl RuleWorker {
+    /// Starts what has come due.
+    pub(super) async fn submit_due(
         &mut self,
         index: u32,
         origin: MessageOrigin,
@@ -79,10 +90,7 @@ impl RuleWorker {
         self.batch.begin_of(index);
         match chains.node(RuleNodeId(due.key.owner)) {
             Some((chain, at)) => {
-                let place = NodeRef {
-                    chain: chain.clone(),
-                    at,
-                };
+                let place = NodeRef::new(chain, at);
                 self.walk(
                     handle,
                     [WalkTask::NodeTimer(FireNodeTimer { due, place })],
@@ -95,33 +103,6 @@ impl RuleWorker {
                     .await
             }
         }
-    }
-
-    async fn submit_record(
-        &mut self,
-        index: u32,
-        origin: MessageOrigin,
-        delivered: &DeliveredBatch<'_>,
-        writer: &EffectWriter,
-    ) -> Result<(), IngestShutdown> {
-        let Some((offset, record)) = delivered.readable.get(origin.record_index as usize) else {
-            return Ok(());
-        };
-        let id = message_id(delivered.records.partition, *offset, origin.row);
-        let bytes = &delivered.records.bytes;
-        let source = MessageSource {
-            id,
-            row: origin.row,
-            bytes,
-        };
-        self.start_record(
-            index,
-            record,
-            source,
-            Some((delivered, origin.record_index)),
-            writer,
-        )
-        .await
     }
 
     /// Starts the message of a record, or of a row of it. `among` says which records of a delivery come after it.
@@ -164,10 +145,7 @@ impl RuleWorker {
         };
         match chain.and_then(|chain| Some((chain, chain.first?))) {
             Some((chain, at)) => {
-                let place = NodeRef {
-                    chain: chain.clone(),
-                    at,
-                };
+                let place = NodeRef::new(chain, at);
                 self.walk(handle, [WalkTask::Enter(RunNode { msg, place })], writer)
                     .await
             }
@@ -250,10 +228,7 @@ impl RuleWorker {
         let first = match from {
             Some((node, label)) => match chains.node(node) {
                 Some((chain, at)) => {
-                    let place = NodeRef {
-                        chain: chain.clone(),
-                        at,
-                    };
+                    let place = NodeRef::new(chain, at);
                     if label.is_empty() {
                         WalkTask::Enter(RunNode { msg, place })
                     } else {

@@ -45,6 +45,11 @@ pub(super) struct NodeRef {
 }
 
 impl NodeRef {
+    pub(super) fn new(chain: &Arc<CompiledChain>, at: usize) -> Self {
+        let chain = chain.clone();
+        Self { chain, at }
+    }
+
     pub(super) fn node(&self) -> Option<&CompiledNode> {
         self.chain.nodes.get(self.at)
     }
