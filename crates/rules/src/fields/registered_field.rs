@@ -101,14 +101,14 @@ impl RegisteredField {
         }
     }
 
-    /// Whether news about the entity itself, or its profile's entity, concerns the field.
-    pub fn concerns_own(&self, news: &FieldEvent) -> bool {
+    /// Whether an event of the entity itself, or its profile's entity, concerns the field.
+    pub fn concerns_own(&self, event: &FieldEvent) -> bool {
         let own = |scope, key: &str| {
             self.dependencies
                 .iter()
                 .any(|watch| watch.source == DependencySource::Own && watch.takes(scope, key))
         };
-        match &news.change {
+        match &event.change {
             FieldEventKind::Values { scope, values } => values.iter().any(|(_, key, _)| own(*scope, key)),
             FieldEventKind::Removed { scope, keys } => keys.iter().any(|key| own(*scope, key)),
             FieldEventKind::Acknowledged(_) | FieldEventKind::Cleared(_) | FieldEventKind::Deleted(_) => {
@@ -125,14 +125,14 @@ impl RegisteredField {
         }
     }
 
-    /// The numbers of the arguments that news about another entity concerns.
+    /// The numbers of the arguments that an event of another entity concerns.
     pub fn affected_arguments<'a>(
         &'a self,
-        news: &'a FieldEvent,
+        event: &'a FieldEvent,
     ) -> impl Iterator<Item = &'a FieldDependency> {
         self.dependencies.iter().filter(|watch| {
             watch.source != DependencySource::Own
-                && match &news.change {
+                && match &event.change {
                     FieldEventKind::Values { scope, values } => {
                         values.iter().any(|(_, key, _)| watch.takes(*scope, key))
                     }

@@ -30,11 +30,11 @@ use crate::script_pool::{ScriptCaller, ScriptCancelScope, ScriptRefusal};
 
 /// When a field whose scripts were refused is looked at again, milliseconds.
 const RETRY_MS: i64 = 60_000;
-/// News that may wait for the scripts of fields in a worker, and those of one tenant.
+/// Events that may wait for the scripts of fields in a worker, and those of one tenant.
 const MAX_DEFERRED_EVENTS: usize = 16_384;
 const MAX_DEFERRED_EVENTS_PER_TENANT: usize = 1024;
 
-/// News that wait until the script of a field has ended.
+/// An event that waits until the script of a field has ended.
 struct DeferredFieldEvent {
     handle: MessageHandle,
     entry: CalculatedFieldId,
@@ -47,7 +47,7 @@ struct DeferredFieldEvent {
 #[derive(Default)]
 pub(super) struct RunningFieldScripts {
     running: FxHashMap<StateKey, VecDeque<DeferredFieldEvent>>,
-    /// News that wait.
+    /// Events that wait.
     waiting: usize,
     /// Those of each tenant.
     tenants: FxHashMap<TenantId, usize>,
@@ -59,7 +59,7 @@ impl RunningFieldScripts {
         self.running.contains_key(key)
     }
 
-    /// Whether no more news of a tenant may wait.
+    /// Whether no more events of a tenant may wait.
     fn is_full(&self, tenant: TenantId) -> bool {
         self.waiting >= MAX_DEFERRED_EVENTS
             || self
@@ -76,7 +76,7 @@ impl RunningFieldScripts {
         }
     }
 
-    /// One of the news does not wait any longer.
+    /// One of the events does not wait any longer.
     fn settle(&mut self, tenant: TenantId) {
         self.waiting = self.waiting.saturating_sub(1);
         if let Some(waiting) = self.tenants.get_mut(&tenant) {

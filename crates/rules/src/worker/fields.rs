@@ -31,7 +31,7 @@ use crate::node::{NodeError, NodeResult, NodeRuntime as _};
 use crate::originators::Originator;
 use crate::tenant_cache::TenantEpoch;
 
-/// News that one message may lead to in one partition. Fields that feed each other end long before: none takes part twice.
+/// Events that one message may lead to in one partition. Fields that feed each other end long before: none takes part twice.
 const MAX_FIELD_EVENTS: usize = 10_000;
 
 /// The fields of the tenants that a worker has seen, and what waits to be told to them.

@@ -67,7 +67,7 @@ pub(super) enum WalkTask {
     NodeTimer(FireNodeTimer),
     /// Calculated fields are told what has changed.
     NotifyFields(DeliverFieldEvents),
-    /// A message brings news to calculated fields.
+    /// A message brings an event to calculated fields.
     FieldMessage(DeliverFieldMessage),
     /// Something that a calculated field kept has come due.
     FieldTimer(FireFieldTimer),

@@ -1,4 +1,4 @@
-//! What a field does in the partition of its entity: messages bring it news, and what it keeps comes due.
+//! What a field does in the partition of its entity: messages bring it events, and what it keeps comes due.
 
 use std::sync::Arc;
 
@@ -273,8 +273,8 @@ pub(in crate::worker) fn key_of(entry: &RegisteredField, subject: EntityKey) -> 
     }
 }
 
-/// News of time alone. Their id follows from what was kept and until when, so that what they lead to is the same when they
-/// come once more after a crash.
+/// The event that time has passed. Its id follows from what was kept and until when, so that what it leads to is the same when it
+/// comes once more after a crash.
 fn timer(due: &DueTimer) -> FieldEvent {
     FieldEvent {
         subject: due.key.subject,
@@ -313,7 +313,7 @@ pub fn owner_of(originator: &Originator, tenant: TenantId) -> EntityId {
     }
 }
 
-/// What news says to alarm rules.
+/// What an event says to alarm rules.
 fn alarm_trigger_for_field(
     entry: &RegisteredField,
     evaluated: &Originator,
