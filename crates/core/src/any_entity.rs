@@ -62,74 +62,38 @@ impl AnyEntity {
         };
         match self {
             Self::Tenant(tenant) => {
-                let id = tenant.id.unwrap_or_default();
+                let id = tenant.id;
                 resource(id.into(), id, CustomerId::NULL)
             }
-            Self::TenantProfile(profile) => resource(
-                profile.id.unwrap_or_default().into(),
-                TenantId::NULL,
-                CustomerId::NULL,
-            ),
+            Self::TenantProfile(profile) => resource(profile.id.into(), TenantId::NULL, CustomerId::NULL),
             Self::Customer(customer) => {
-                let id = customer.id.unwrap_or_default();
+                let id = customer.id;
                 resource(id.into(), customer.tenant_id, id)
             }
             Self::User(user) => AccessResource {
                 user_authority: Some(user.authority),
-                ..resource(
-                    user.id.unwrap_or_default().into(),
-                    user.tenant_id,
-                    user.customer_id,
-                )
+                ..resource(user.id.into(), user.tenant_id, user.customer_id)
             },
             Self::Device(device) => device.resource(),
             Self::Asset(asset) => asset.resource(),
-            Self::AssetProfile(profile) => resource(
-                profile.id.unwrap_or_default().into(),
-                profile.tenant_id,
-                CustomerId::NULL,
-            ),
+            Self::AssetProfile(profile) => resource(profile.id.into(), profile.tenant_id, CustomerId::NULL),
             Self::EntityView(view) => view.resource(),
             Self::Alarm(alarm) => resource(
-                alarm.id.unwrap_or_default().into(),
+                alarm.id.into(),
                 alarm.tenant_id,
                 alarm.customer_id.unwrap_or_default(),
             ),
-            Self::RuleChain(chain) => resource(
-                chain.id.unwrap_or_default().into(),
-                chain.tenant_id,
-                CustomerId::NULL,
-            ),
-            Self::RuleNode(tenant, node) => {
-                resource(node.id.unwrap_or_default().into(), *tenant, CustomerId::NULL)
-            }
-            Self::CalculatedField(field) => resource(
-                field.id.unwrap_or_default().into(),
-                field.tenant_id,
-                CustomerId::NULL,
-            ),
-            Self::Queue(queue) => resource(
-                queue.id.unwrap_or_default().into(),
-                queue.tenant_id,
-                CustomerId::NULL,
-            ),
+            Self::RuleChain(chain) => resource(chain.id.into(), chain.tenant_id, CustomerId::NULL),
+            Self::RuleNode(tenant, node) => resource(node.id.into(), *tenant, CustomerId::NULL),
+            Self::CalculatedField(field) => resource(field.id.into(), field.tenant_id, CustomerId::NULL),
+            Self::Queue(queue) => resource(queue.id.into(), queue.tenant_id, CustomerId::NULL),
             Self::QueueStats(stats) => resource(stats.id.into(), stats.tenant_id, CustomerId::NULL),
             Self::ApiUsageState(usage) => resource(usage.id.into(), usage.tenant_id, CustomerId::NULL),
-            Self::DeviceProfile(profile) => resource(
-                profile.id.unwrap_or_default().into(),
-                profile.tenant_id,
-                CustomerId::NULL,
-            ),
-            Self::Dashboard(dashboard) => resource(
-                dashboard.id.unwrap_or_default().into(),
-                dashboard.tenant_id,
-                CustomerId::NULL,
-            ),
-            Self::OtaPackage(package) => resource(
-                package.id.unwrap_or_default().into(),
-                package.tenant_id,
-                CustomerId::NULL,
-            ),
+            Self::DeviceProfile(profile) => resource(profile.id.into(), profile.tenant_id, CustomerId::NULL),
+            Self::Dashboard(dashboard) => {
+                resource(dashboard.id.into(), dashboard.tenant_id, CustomerId::NULL)
+            }
+            Self::OtaPackage(package) => resource(package.id.into(), package.tenant_id, CustomerId::NULL),
         }
     }
 

@@ -159,7 +159,7 @@ mod tests {
         };
         let registry = EgressRegistry::new(operator.rules().unwrap(), stores.clone());
         let mut profile = stores.tenant_profiles.default_profile().await.unwrap().unwrap();
-        let id = profile.id.unwrap();
+        let id = profile.id;
         let reached = async |tenant: TenantId, address: &str| {
             let error = registry
                 .tenant_egress(tenant)

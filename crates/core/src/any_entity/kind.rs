@@ -4,27 +4,23 @@ use std::fmt;
 
 use fieldline_model::entity::{
     Alarm, Asset, AssetProfile, CalculatedField, Customer, DashboardInfo, Device, DeviceProfile, EntityView,
-    OtaPackageInfo, Queue, RuleChain, Tenant, TenantProfile, User,
+    OtaPackageInfo, Queue, RuleChain, StoredEntity, Tenant, TenantProfile, User,
 };
-use fieldline_model::{
-    AlarmId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DashboardId, DeviceId, DeviceProfileId,
-    EntityId, EntityType, EntityViewId, OtaPackageId, QueueId, RuleChainId, TenantId, TenantProfileId,
-    UserId,
-};
+use fieldline_model::{EntityId, EntityType};
 use uuid::Uuid;
 
 use super::AnyEntity;
 
 /// A kind of entities with ids of their own.
-pub trait EntityKind: Clone + Send + Sync + 'static {
-    /// Its typed id.
-    type Id: Copy + Default + PartialEq + fmt::Display + Into<EntityId> + Send + Sync + 'static;
+pub trait EntityKind:
+    StoredEntity<Id: fmt::Display + From<Uuid> + Into<EntityId>> + Clone + Send + Sync + 'static
+{
     /// What ids name it.
     const TYPE: EntityType;
     /// The typed form of a bare id.
-    fn typed(id: Uuid) -> Self::Id;
-    /// Its id, where it is set.
-    fn id(&self) -> Option<Self::Id>;
+    fn typed(id: Uuid) -> Self::Id {
+        id.into()
+    }
     /// It as one of all entities.
     fn into_entity(self) -> AnyEntity;
     /// One of all entities, where it is of this kind.
@@ -32,18 +28,9 @@ pub trait EntityKind: Clone + Send + Sync + 'static {
 }
 
 macro_rules! kinds {
-    ($($kind:ident $name:ident $id:ident;)*) => {$(
+    ($($kind:ident $name:ident;)*) => {$(
         impl EntityKind for $kind {
-            type Id = $id;
             const TYPE: EntityType = EntityType::$name;
-
-            fn typed(id: Uuid) -> $id {
-                $id(id)
-            }
-
-            fn id(&self) -> Option<$id> {
-                self.id
-            }
 
             fn into_entity(self) -> AnyEntity {
                 AnyEntity::$name(self)
@@ -60,19 +47,19 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Alarm Alarm AlarmId;
-    Asset Asset AssetId;
-    AssetProfile AssetProfile AssetProfileId;
-    CalculatedField CalculatedField CalculatedFieldId;
-    Customer Customer CustomerId;
-    DashboardInfo Dashboard DashboardId;
-    Device Device DeviceId;
-    DeviceProfile DeviceProfile DeviceProfileId;
-    EntityView EntityView EntityViewId;
-    OtaPackageInfo OtaPackage OtaPackageId;
-    Queue Queue QueueId;
-    RuleChain RuleChain RuleChainId;
-    Tenant Tenant TenantId;
-    TenantProfile TenantProfile TenantProfileId;
-    User User UserId;
+    Alarm Alarm;
+    Asset Asset;
+    AssetProfile AssetProfile;
+    CalculatedField CalculatedField;
+    Customer Customer;
+    DashboardInfo Dashboard;
+    Device Device;
+    DeviceProfile DeviceProfile;
+    EntityView EntityView;
+    OtaPackageInfo OtaPackage;
+    Queue Queue;
+    RuleChain RuleChain;
+    Tenant Tenant;
+    TenantProfile TenantProfile;
+    User User;
 }

@@ -21,12 +21,12 @@ pub trait AssignableEntity: EntityKind {
     /// What it shares with the other kinds.
     fn fields(&self) -> AssignableFields<'_>;
     /// The same, to be changed.
-    fn fields_mut(&mut self) -> AssignableFieldsMut<'_, Self::Id>;
+    fn fields_mut(&mut self) -> AssignableFieldsMut<'_>;
     /// What the table of roles needs to know about it.
     fn resource(&self) -> AccessResource {
         let head = self.fields();
         AccessResource {
-            entity: self.id().unwrap_or_default().into(),
+            entity: self.id().into(),
             tenant: head.tenant,
             customer: head.customer,
             user_authority: None,
@@ -52,9 +52,7 @@ pub struct AssignableFields<'e> {
 /// What kinds that may be assigned share, to be changed.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
-pub struct AssignableFieldsMut<'e, I> {
-    pub id: &'e mut Option<I>,
-    pub created_time: &'e mut i64,
+pub struct AssignableFieldsMut<'e> {
     pub tenant: &'e mut TenantId,
     pub customer: &'e mut CustomerId,
     pub name: &'e mut String,
@@ -77,10 +75,8 @@ macro_rules! assignable {
                 }
             }
 
-            fn fields_mut(&mut self) -> AssignableFieldsMut<'_, Self::Id> {
+            fn fields_mut(&mut self) -> AssignableFieldsMut<'_> {
                 AssignableFieldsMut {
-                    id: &mut self.id,
-                    created_time: &mut self.created_time,
                     tenant: &mut self.tenant_id,
                     customer: &mut self.customer_id,
                     name: &mut self.name,
@@ -142,7 +138,7 @@ pub struct EntityViewFilter {
 /// An entity among many that are stored at once. What goes along with it may be secret, hence no `Debug`.
 #[derive(Clone, PartialEq)]
 pub struct ImportRow<E: AssignableEntity> {
-    /// The entity; the id must be set.
+    /// The entity.
     pub entity: E,
     /// Whether it is new.
     pub create: bool,

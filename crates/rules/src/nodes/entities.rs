@@ -159,24 +159,24 @@ pub(crate) async fn find(
     Ok(match entity_type {
         EntityType::Device => {
             let device = stores.devices.by_name(tenant, name).await?;
-            device.and_then(|it| it.id).map(Into::into)
+            device.map(|it| it.id.into())
         }
         EntityType::Asset => {
             let asset = stores.assets.by_name(tenant, name).await?;
-            asset.and_then(|it| it.id).map(Into::into)
+            asset.map(|it| it.id.into())
         }
         EntityType::Customer => {
             let customer = stores.customers.by_title(tenant, name).await?;
-            customer.and_then(|it| it.id).map(Into::into)
+            customer.map(|it| it.id.into())
         }
         EntityType::EntityView => {
             let view = stores.entity_views.by_name(tenant, name).await?;
-            view.and_then(|it| it.id).map(Into::into)
+            view.map(|it| it.id.into())
         }
         EntityType::User => {
             let user = stores.users.by_email(name).await?;
             let user = user.filter(|user| user.tenant_id == tenant);
-            user.and_then(|it| it.id).map(Into::into)
+            user.map(|it| it.id.into())
         }
         _ => None,
     })

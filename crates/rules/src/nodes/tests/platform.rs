@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fieldline_core::events::EntityEvents;
-use fieldline_core::ports::NoRuleNodes;
+use fieldline_core::ports::{NoRuleEngine, NoRuleNodes};
 use fieldline_core::usage::UsageStore;
 use fieldline_devices::activity::ActivityTracker;
 use fieldline_entities::password::PasswordHashPool;
@@ -49,7 +49,7 @@ pub(crate) struct TestPlatform {
 /// A tenant of that title, not stored yet.
 fn tenant(title: &str, profile: TenantProfileId) -> Tenant {
     Tenant {
-        id: Some(TenantId::new()),
+        id: TenantId::new(),
         created_time: NOW,
         title: title.into(),
         name: title.into(),
@@ -72,7 +72,7 @@ impl TestPlatform {
         )
         .unwrap();
         let tenant_profile = TenantProfile {
-            id: Some(TenantProfileId::new()),
+            id: TenantProfileId::new(),
             created_time: NOW,
             name: "default".into(),
             is_default: true,
@@ -84,24 +84,22 @@ impl TestPlatform {
             .save(tenant_profile, true)
             .await
             .unwrap()
-            .id
-            .unwrap();
+            .id;
         let tenant = stores
             .tenants
             .save(tenant("Acme", tenant_profile), true)
             .await
             .unwrap()
-            .id
-            .unwrap();
+            .id;
         let customer = Customer {
-            id: Some(CustomerId::new()),
+            id: CustomerId::new(),
             created_time: NOW,
             tenant_id: tenant,
             title: "Shop".into(),
             name: "Shop".into(),
             ..Customer::default()
         };
-        let customer = stores.customers.save(customer, true).await.unwrap().id.unwrap();
+        let customer = stores.customers.save(customer, true).await.unwrap().id;
         let queue = Arc::new(Queue::default());
         let events = Arc::new(EntityEvents::default());
         let context = ServiceContext {
@@ -118,8 +116,13 @@ impl TestPlatform {
         let runtime = tokio::runtime::Handle::current();
         let originators = OriginatorCache::new(stores.clone(), 1000);
         events.listen(originators.clone());
-        let activity =
-            ActivityTracker::new(stores.clone(), store.clone(), clock.clone(), &Default::default());
+        let activity = ActivityTracker::new(
+            stores.clone(),
+            store.clone(),
+            Arc::new(NoRuleEngine),
+            clock.clone(),
+            &Default::default(),
+        );
         let debug = EventRecorder::start(
             stores.events.clone(),
             clock.clone(),

@@ -85,9 +85,9 @@ impl ApplyAlarmOutcome<'_> {
         };
         let (created, severity_changed) = (result.created || result.replayed, result.severity_changed());
         let alarm = result.alarm;
-        if let Some((id, severity)) = alarm.id.zip(alarm.severity) {
+        if let Some(severity) = alarm.severity {
             let active = ActiveAlarm {
-                id: id.0,
+                id: alarm.id.0,
                 severity,
                 start_ts: alarm.start_ts,
             };
@@ -190,7 +190,7 @@ impl ApplyAlarmOutcome<'_> {
         let Ok(body) = serde_json::to_value(&notice.alarm) else {
             return;
         };
-        let id = notice.alarm.id.map_or(Uuid::nil(), |id| id.0);
+        let id = notice.alarm.id.0;
         let mut msg = self.msg.derive(hash(id, 0, notice.kind.name().len() as u64));
         msg.data = MessageBody::json(body);
         msg.callers.clone_from(&self.msg.callers);
