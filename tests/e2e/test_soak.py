@@ -1,7 +1,7 @@
 """Half of the greatest load for a long time: memory, open files and latency stay what they were.
 
 `make soak SOAK_MINUTES=30` runs it for long. The shorter run is no less strict in what must not grow, only in how much of
-it could be noticed.
+it could be noticed; and it is not held to latency, since what else the machine does decides that.
 """
 
 import os
@@ -80,9 +80,10 @@ def test_memory_files_and_latency_stay_flat_at_half_of_the_greatest_load(make_se
     # Tables come and go.
     files = [sample.files for sample in samples]
     assert statistics.median(files[-SAMPLES // 3 :]) <= statistics.median(files[: SAMPLES // 3]) + 20
-    # Medians of many reports, because a busy machine has bad moments. What grows without end is beyond any of them.
-    assert p50[1] < 2 * p50[0] + 0.02
-    assert p99[1] < 2 * p99[0] + 0.05
+    if MINUTES:
+        # Medians of many reports, because a busy machine has bad moments. What grows without end is beyond any of them.
+        assert p50[1] < 2 * p50[0] + 0.02
+        assert p99[1] < 2 * p99[0] + 0.05
     for outcome in outcomes[:: DEVICES // 5]:
         assert outcome.acknowledged == outcome.sent and outcome.closed_after is None
         eventually(lambda: check_stored(rest, outcome, "n") or True, within=30)
