@@ -155,7 +155,12 @@ async fn more_messages_than_may_wait_are_all_submitted_however_late_that_is() {
 /// waits for the gate may pass. All parts have to arrive.
 async fn divide(gate: Arc<Semaphore>, waits: impl Fn(RuleMessage) -> NodeResult + Send + Sync + 'static) {
     const PARTS: usize = MAX_SUSPENDED + 500;
-    let rig = Rig::new(1, QueueStrategy::default()).await;
+    // The batch's time is not to be up, however slow the machine is.
+    let strategy = QueueStrategy {
+        timeout: Duration::from_secs(3600),
+        ..QueueStrategy::default()
+    };
+    let rig = Rig::new(1, strategy).await;
     let device = rig.device_in(0).await;
     let [came, gone] = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
     let splits = node(|_, msg| NodeResult::Many(vec![(msg, ConnectionLabel::SUCCESS); PARTS]));
