@@ -1,29 +1,25 @@
-//! Who may do what: the one table of roles, and the one way to look an entity up on somebody's behalf.
+//! Kinds of entities, who may do what with them, and the one way to look an entity up on somebody's behalf.
 //!
 //! Every lookup carries the tenant of the one who asks, so that what belongs to another tenant is not found; and every
 //! entity that is found passes [`allows`] before it is handed out.
 
 mod kind;
+mod kinds;
 mod permitted;
+mod rights;
 
-use fieldline_model::entity::{
-    Alarm, Asset, AssetProfile, Authority, CalculatedField, Customer, DashboardInfo, Device, DeviceProfile,
-    EntityView, OtaPackageInfo, Queue, QueueStats, RuleChain, RuleNode, Tenant, TenantProfile, User,
-};
-use fieldline_model::{
-    AlarmId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DashboardId, DeviceId, DeviceProfileId,
-    EntityId, EntityKey, EntityType, EntityViewId, OtaPackageId, QueueId, QueueStatsId, RuleChainId,
-    RuleNodeId, TenantId, TenantProfileId, UserId,
-};
-use serde_json::Value;
+use fieldline_model::entity::{Authority, User};
+use fieldline_model::{CustomerId, EntityId, EntityType, TenantId, UserId};
 
-pub use kind::EntityKind;
+pub use kind::{
+    AnyEntity, EntityKind, EntityTextField, EntityVariant, KindDeclaration, KindLimit, KindPolicy,
+    QueryFields, QueryText, StoreFuture, kind_policy, query_text,
+};
+pub use kinds::TenantRuleNode;
 pub use permitted::filter_permitted;
+pub use rights::{AccessGrant, AccessResource, AccessRights, allows};
 
-use crate::ports::{AssignableEntity as _, EntityStores, StoreError};
-use crate::queue_stats;
-use crate::services::owner_of;
-use crate::usage::ApiUsageState;
+use crate::ports::{EntityStores, StoreError};
 
 /// Somebody who has proved who they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,272 +72,6 @@ pub enum AccessOperation {
     ClaimDevices,
 }
 
-/// What the table needs to know about an entity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AccessResource {
-    /// The entity.
-    pub entity: EntityId,
-    /// The tenant it belongs to; a tenant belongs to itself, what the system owns to the null id.
-    pub tenant: TenantId,
-    /// The customer it is assigned to; the null id for none. A customer belongs to itself.
-    pub customer: CustomerId,
-    /// The authority of a user, `None` for everything else.
-    pub user_authority: Option<Authority>,
-}
-
-/// Whether a principal may do something with an entity.
-pub fn allows(who: &Principal, operation: AccessOperation, what: &AccessResource) -> bool {
-    use AccessOperation as Op;
-    if who.is_public() && !matches!(operation, Op::Read | Op::ReadAttributes | Op::ReadTelemetry) {
-        return false;
-    }
-    match who.authority {
-        Authority::SysAdmin => system_admin_may(what),
-        Authority::TenantAdmin if is_shared_queue(what) => operation == AccessOperation::Read,
-        Authority::TenantAdmin => who.tenant == what.tenant && tenant_admin_may(operation, what),
-        Authority::CustomerUser => who.tenant == what.tenant && customer_user_may(who, operation, what),
-    }
-}
-
-/// Tenants without queues of their own use those of the system.
-fn is_shared_queue(what: &AccessResource) -> bool {
-    what.entity.entity_type == EntityType::Queue && what.tenant.is_null()
-}
-
-fn system_admin_may(what: &AccessResource) -> bool {
-    match what.entity.entity_type {
-        EntityType::Tenant | EntityType::TenantProfile => true,
-        EntityType::Queue => what.tenant.is_null(),
-        EntityType::User => what.user_authority != Some(Authority::CustomerUser),
-        _ => false,
-    }
-}
-
-fn tenant_admin_may(operation: AccessOperation, what: &AccessResource) -> bool {
-    use AccessOperation as Op;
-    match what.entity.entity_type {
-        EntityType::Tenant => matches!(
-            operation,
-            Op::Read | Op::ReadAttributes | Op::ReadTelemetry | Op::Delete
-        ),
-        EntityType::TenantProfile => false,
-        EntityType::User => what.user_authority != Some(Authority::SysAdmin),
-        // The platform writes them.
-        EntityType::QueueStats | EntityType::ApiUsageState => {
-            matches!(operation, Op::Read | Op::ReadAttributes | Op::ReadTelemetry)
-        }
-        _ => true,
-    }
-}
-
-fn customer_user_may(who: &Principal, operation: AccessOperation, what: &AccessResource) -> bool {
-    use AccessOperation as Op;
-    let own = !who.customer.is_null() && who.customer == what.customer;
-    match what.entity.entity_type {
-        EntityType::Device | EntityType::Asset | EntityType::EntityView => match operation {
-            Op::ClaimDevices => true,
-            Op::Read
-            | Op::Write
-            | Op::ReadCredentials
-            | Op::ReadAttributes
-            | Op::WriteAttributes
-            | Op::ReadTelemetry
-            | Op::WriteTelemetry
-            | Op::RpcCall => own,
-            _ => false,
-        },
-        EntityType::Customer | EntityType::Dashboard => {
-            own && matches!(operation, Op::Read | Op::ReadAttributes | Op::ReadTelemetry)
-        }
-        EntityType::User => {
-            what.user_authority == Some(Authority::CustomerUser)
-                && own
-                && (operation == Op::Read || what.entity.id == who.user.0)
-        }
-        EntityType::DeviceProfile | EntityType::AssetProfile => operation == Op::Read,
-        EntityType::Alarm => own,
-        _ => false,
-    }
-}
-
-/// An entity that somebody was allowed to see.
-#[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs, reason = "the names are their own documentation")]
-pub enum AnyEntity {
-    Tenant(Tenant),
-    TenantProfile(TenantProfile),
-    Customer(Customer),
-    User(User),
-    Device(Device),
-    DeviceProfile(DeviceProfile),
-    Asset(Asset),
-    AssetProfile(AssetProfile),
-    EntityView(EntityView),
-    Alarm(Alarm),
-    RuleChain(RuleChain),
-    RuleNode(TenantId, RuleNode),
-    Queue(Queue),
-    QueueStats(QueueStats),
-    ApiUsageState(ApiUsageState),
-    CalculatedField(CalculatedField),
-    Dashboard(DashboardInfo),
-    OtaPackage(OtaPackageInfo),
-}
-
-impl AnyEntity {
-    /// What the table needs to know about it.
-    pub fn resource(&self) -> AccessResource {
-        let resource = |entity: EntityId, tenant, customer| AccessResource {
-            entity,
-            tenant,
-            customer,
-            user_authority: None,
-        };
-        match self {
-            Self::Tenant(tenant) => {
-                let id = tenant.id.unwrap_or_default();
-                resource(id.into(), id, CustomerId::NULL)
-            }
-            Self::TenantProfile(profile) => resource(
-                profile.id.unwrap_or_default().into(),
-                TenantId::NULL,
-                CustomerId::NULL,
-            ),
-            Self::Customer(customer) => {
-                let id = customer.id.unwrap_or_default();
-                resource(id.into(), customer.tenant_id, id)
-            }
-            Self::User(user) => AccessResource {
-                user_authority: Some(user.authority),
-                ..resource(
-                    user.id.unwrap_or_default().into(),
-                    user.tenant_id,
-                    user.customer_id,
-                )
-            },
-            Self::Device(device) => device.resource(),
-            Self::Asset(asset) => asset.resource(),
-            Self::AssetProfile(profile) => resource(
-                profile.id.unwrap_or_default().into(),
-                profile.tenant_id,
-                CustomerId::NULL,
-            ),
-            Self::EntityView(view) => view.resource(),
-            Self::Alarm(alarm) => resource(
-                alarm.id.unwrap_or_default().into(),
-                alarm.tenant_id,
-                alarm.customer_id.unwrap_or_default(),
-            ),
-            Self::RuleChain(chain) => resource(
-                chain.id.unwrap_or_default().into(),
-                chain.tenant_id,
-                CustomerId::NULL,
-            ),
-            Self::RuleNode(tenant, node) => {
-                resource(node.id.unwrap_or_default().into(), *tenant, CustomerId::NULL)
-            }
-            Self::CalculatedField(field) => resource(
-                field.id.unwrap_or_default().into(),
-                field.tenant_id,
-                CustomerId::NULL,
-            ),
-            Self::Queue(queue) => resource(
-                queue.id.unwrap_or_default().into(),
-                queue.tenant_id,
-                CustomerId::NULL,
-            ),
-            Self::QueueStats(stats) => resource(stats.id.into(), stats.tenant_id, CustomerId::NULL),
-            Self::ApiUsageState(usage) => resource(usage.id.into(), usage.tenant_id, CustomerId::NULL),
-            Self::DeviceProfile(profile) => resource(
-                profile.id.unwrap_or_default().into(),
-                profile.tenant_id,
-                CustomerId::NULL,
-            ),
-            Self::Dashboard(dashboard) => resource(
-                dashboard.id.unwrap_or_default().into(),
-                dashboard.tenant_id,
-                CustomerId::NULL,
-            ),
-            Self::OtaPackage(package) => resource(
-                package.id.unwrap_or_default().into(),
-                package.tenant_id,
-                CustomerId::NULL,
-            ),
-        }
-    }
-
-    /// What the table needs to know about it when this one asks: what is assigned to several customers counts as that of
-    /// the one who asks, if it is among them.
-    pub fn resource_for(&self, who: &Principal) -> AccessResource {
-        let resource = self.resource();
-        match self {
-            Self::Dashboard(dashboard) if dashboard.is_assigned_to(who.customer) => AccessResource {
-                customer: who.customer,
-                ..resource
-            },
-            _ => resource,
-        }
-    }
-
-    /// What people call it.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Tenant(tenant) => &tenant.title,
-            Self::TenantProfile(profile) => &profile.name,
-            Self::Customer(customer) => &customer.title,
-            Self::User(user) => &user.email,
-            Self::Device(device) => &device.name,
-            Self::DeviceProfile(profile) => &profile.name,
-            Self::Asset(asset) => &asset.name,
-            Self::AssetProfile(profile) => &profile.name,
-            Self::EntityView(view) => &view.name,
-            Self::Alarm(alarm) => &alarm.alarm_type,
-            Self::RuleChain(chain) => &chain.name,
-            Self::RuleNode(_, node) => &node.name,
-            Self::Queue(queue) => &queue.name,
-            Self::QueueStats(stats) => &stats.queue_name,
-            Self::ApiUsageState(_) => "",
-            Self::CalculatedField(field) => &field.name,
-            Self::Dashboard(dashboard) => &dashboard.title,
-            Self::OtaPackage(package) => &package.title,
-        }
-    }
-
-    /// It in the shape of the REST API; null where it cannot be shown.
-    pub fn to_json(&self) -> Value {
-        let shown = match self {
-            Self::Tenant(tenant) => serde_json::to_value(tenant),
-            Self::TenantProfile(profile) => serde_json::to_value(profile),
-            Self::Customer(customer) => serde_json::to_value(customer),
-            Self::User(user) => serde_json::to_value(user),
-            Self::Device(device) => serde_json::to_value(device),
-            Self::DeviceProfile(profile) => serde_json::to_value(profile),
-            Self::Asset(asset) => serde_json::to_value(asset),
-            Self::AssetProfile(profile) => serde_json::to_value(profile),
-            Self::EntityView(view) => serde_json::to_value(view),
-            Self::Alarm(alarm) => serde_json::to_value(alarm),
-            Self::RuleChain(chain) => serde_json::to_value(chain),
-            Self::RuleNode(_, node) => serde_json::to_value(node),
-            Self::Queue(queue) => serde_json::to_value(queue),
-            Self::QueueStats(stats) => serde_json::to_value(stats),
-            Self::ApiUsageState(usage) => serde_json::to_value(usage),
-            Self::CalculatedField(field) => serde_json::to_value(field),
-            Self::Dashboard(dashboard) => serde_json::to_value(dashboard),
-            Self::OtaPackage(package) => serde_json::to_value(package),
-        };
-        shown.unwrap_or_default()
-    }
-
-    /// What reads and writes of its data are addressed to.
-    pub fn subject(&self) -> EntityKey {
-        let resource = self.resource();
-        EntityKey {
-            tenant: resource.tenant,
-            entity: resource.entity,
-        }
-    }
-}
-
 /// Why a lookup handed nothing out.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
@@ -366,106 +96,17 @@ pub async fn lookup(
     id: EntityId,
     operation: AccessOperation,
 ) -> Result<AnyEntity, AccessError> {
-    let found = match id.entity_type {
-        EntityType::Tenant => stores.tenants.get(TenantId(id.id)).await?.map(AnyEntity::Tenant),
-        EntityType::TenantProfile => stores
-            .tenant_profiles
-            .get(TenantProfileId(id.id))
-            .await?
-            .map(AnyEntity::TenantProfile),
-        EntityType::User => stores.users.by_id(UserId(id.id)).await?.map(AnyEntity::User),
-        EntityType::Queue => queue(stores, who, QueueId(id.id)).await?.map(AnyEntity::Queue),
-        EntityType::QueueStats => queue_stats::get(stores, who.tenant, QueueStatsId(id.id))
-            .await?
-            .map(AnyEntity::QueueStats),
-        // A system administrator has no tenant to look into.
-        _ if who.authority == Authority::SysAdmin => return Err(AccessError::Denied),
-        EntityType::ApiUsageState => Some(ApiUsageState::of(who.tenant))
-            .filter(|usage| usage.id.0 == id.id)
-            .map(AnyEntity::ApiUsageState),
-        EntityType::Customer => stores
-            .customers
-            .get(who.tenant, CustomerId(id.id))
-            .await?
-            .map(AnyEntity::Customer),
-        EntityType::Device => stores
-            .devices
-            .get(who.tenant, DeviceId(id.id))
-            .await?
-            .map(AnyEntity::Device),
-        EntityType::Asset => stores
-            .assets
-            .get(who.tenant, AssetId(id.id))
-            .await?
-            .map(AnyEntity::Asset),
-        EntityType::AssetProfile => stores
-            .asset_profiles
-            .get(who.tenant, AssetProfileId(id.id))
-            .await?
-            .map(AnyEntity::AssetProfile),
-        EntityType::EntityView => stores
-            .entity_views
-            .get(who.tenant, EntityViewId(id.id))
-            .await?
-            .map(AnyEntity::EntityView),
-        EntityType::Alarm => stores
-            .alarms
-            .get(who.tenant, AlarmId(id.id))
-            .await?
-            .map(AnyEntity::Alarm),
-        EntityType::CalculatedField => stores
-            .calculated_fields
-            .get(who.tenant, CalculatedFieldId(id.id))
-            .await?
-            .map(AnyEntity::CalculatedField),
-        EntityType::Dashboard => stores
-            .dashboards
-            .info(who.tenant, DashboardId(id.id))
-            .await?
-            .map(AnyEntity::Dashboard),
-        EntityType::OtaPackage => stores
-            .ota_packages
-            .get(who.tenant, OtaPackageId(id.id))
-            .await?
-            .map(AnyEntity::OtaPackage),
-        EntityType::RuleChain => stores
-            .rule_chains
-            .get(who.tenant, RuleChainId(id.id))
-            .await?
-            .map(AnyEntity::RuleChain),
-        EntityType::RuleNode => stores
-            .rule_chains
-            .node(who.tenant, RuleNodeId(id.id))
-            .await?
-            .map(|node| AnyEntity::RuleNode(who.tenant, node)),
-        EntityType::DeviceProfile => stores
-            .device_profiles
-            .get(who.tenant, DeviceProfileId(id.id))
-            .await?
-            .map(AnyEntity::DeviceProfile),
-        _ => None,
-    };
+    // A system administrator has no tenant to look into.
+    if who.authority == Authority::SysAdmin && !kind_policy(id.entity_type).beyond_tenants {
+        return Err(AccessError::Denied);
+    }
+    let found = kind::find(stores, who, id).await?;
     let entity = found.ok_or(AccessError::NotFound(id))?;
     if allows(who, operation, &entity.resource_for(who)) {
         Ok(entity)
     } else {
         Err(AccessError::Denied)
     }
-}
-
-/// The queue, where it is one that the messages of the principal's tenant go through.
-async fn queue(stores: &EntityStores, who: &Principal, id: QueueId) -> Result<Option<Queue>, StoreError> {
-    if let Some(queue) = stores.queues.get(who.tenant, id).await? {
-        return Ok(Some(queue));
-    }
-    if who.authority != Authority::TenantAdmin {
-        return Ok(None);
-    }
-    let owner = owner_of(stores, who.tenant).await?;
-    if !owner.is_null() {
-        return Ok(None);
-    }
-    stores.queues.get(TenantId::NULL, id).await
 }
 
 /// How a kind of entity is called within a message: `device profile`.
@@ -485,8 +126,10 @@ pub fn title(entity_type: &EntityType) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use fieldline_model::DeviceId;
     use uuid::Uuid;
+
+    use super::*;
 
     fn who(authority: Authority) -> Principal {
         Principal {

@@ -19,7 +19,7 @@ use tokio::time::MissedTickBehavior;
 use tracing::warn;
 
 use crate::clock::SharedClock;
-use crate::events::{EntityChange, EntityListener};
+use crate::events::{ChangeKind, EntityChange, EntityListener};
 use crate::options::HumanDuration;
 use crate::ports::{AttributeRow, AttributeStore, EntityStores, RuleEngine, StoreError, StoreResult};
 use crate::sharded_map::SHARD_COUNT;
@@ -407,17 +407,18 @@ impl WriteFailures {
 impl EntityListener for ActivityTracker {
     fn on_change(&self, change: EntityChange) {
         let states = || self.states.lock();
-        match change {
-            EntityChange::DeviceDeleted(tenant, device) => {
-                states().remove(&EntityKey::device(tenant, device));
+        let subject = change.subject;
+        match (change.entity_type(), change.what) {
+            (EntityType::Device, ChangeKind::Deleted) => {
+                states().remove(&subject);
             }
             // It may be active still, and is watched here from now on.
-            EntityChange::DeviceMoved(tenant, device) => states().restore(EntityKey::device(tenant, device)),
-            EntityChange::TenantDeleted(tenant) => {
-                (0..SHARD_COUNT).for_each(|part| states().remove_tenant(tenant, part));
+            (EntityType::Device, ChangeKind::Moved) => states().restore(subject),
+            (EntityType::Tenant, ChangeKind::Deleted) => {
+                (0..SHARD_COUNT).for_each(|part| states().remove_tenant(subject.tenant, part));
             }
             // The time-out may be another one now.
-            EntityChange::AttributesChanged(subject, AttributeScope::Server) => states().outdate(subject),
+            (_, ChangeKind::Attributes(AttributeScope::Server)) => states().outdate(subject),
             _ => {}
         }
     }

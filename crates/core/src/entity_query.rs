@@ -32,7 +32,7 @@ use self::plan::{EntityCandidates, EntityQueryPlan, EntityScan};
 use self::prepare::{QueryMemoryLimits, TableSource};
 use self::table::{ALL_SOURCES, TableData};
 use self::table_cache::{EntityTable, EntityTableCache};
-use crate::access::{AnyEntity, Principal};
+use crate::access::{AnyEntity, EntityTextField, Principal, kind_policy};
 use crate::clock::SharedClock;
 use crate::events::EntityListener;
 use crate::ports::{
@@ -337,13 +337,8 @@ impl EntityQueryService {
 
 /// Whether a query is about what tenants have, as far as system administrators count it.
 fn is_of_tenants(plan: &EntityQueryPlan) -> bool {
-    use EntityType as Kind;
-    let counted = |part: &EntityScan| {
-        matches!(
-            part.kind,
-            Kind::Device | Kind::Asset | Kind::EntityView | Kind::Customer | Kind::User | Kind::Dashboard
-        )
-    };
+    let counted =
+        |part: &EntityScan| part.kind == EntityType::Customer || kind_policy(part.kind).of_customers;
     !plan.parts.is_empty() && plan.parts.iter().all(counted)
 }
 
@@ -353,7 +348,7 @@ fn owners_of(customers: &EntityTable, tenant: String) -> OwnerTitles {
     OwnerTitles {
         tenant,
         customers: customers
-            .filter_map(|row| Some((row.id, row.text(row::EntityTextField::Name)?.to_owned())))
+            .filter_map(|row| Some((row.id, row.text(EntityTextField::Name)?.to_owned())))
             .collect(),
     }
 }

@@ -10,7 +10,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use fieldline_model::{DeviceId, EntityKey, TenantId, new_uuid};
+use fieldline_model::{DeviceId, EntityKey, EntityType, TenantId, new_uuid};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
@@ -19,7 +19,7 @@ pub use self::listing::{SessionInfo, SessionOrigin, SessionProtocol};
 pub use self::long_poll::LongPoll;
 use crate::devices::DeviceHandle;
 use crate::downlink::{DeviceLink, Downlink, Subscriptions};
-use crate::events::{EntityChange, EntityListener};
+use crate::events::{ChangeKind, EntityChange, EntityListener};
 
 /// Why the platform ends a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -264,11 +264,12 @@ impl DeviceLink for SessionRegistry {
 
 impl EntityListener for SessionRegistry {
     fn on_change(&self, change: EntityChange) {
-        match change {
-            EntityChange::DeviceDeleted(_, device) | EntityChange::DeviceCredentialsChanged(_, device) => {
-                self.close_device(device, CloseReason::CredentialsChanged);
+        let EntityKey { tenant, entity } = change.subject;
+        match (entity.entity_type, change.what) {
+            (EntityType::Device, ChangeKind::Deleted | ChangeKind::Credentials) => {
+                self.close_device(DeviceId(entity.id), CloseReason::CredentialsChanged);
             }
-            EntityChange::TenantDeleted(tenant) => {
+            (EntityType::Tenant, ChangeKind::Deleted) => {
                 self.close_all(Some(tenant), CloseReason::CredentialsChanged);
             }
             _ => {}

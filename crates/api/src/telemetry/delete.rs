@@ -4,7 +4,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::downlink::AttributeUpdate;
-use fieldline_core::events::EntityChange;
+use fieldline_core::events::{ChangeKind, EntityChange};
 
 use crate::caller::CallerPrincipal;
 use crate::state::SharedApi;
@@ -86,8 +86,10 @@ async fn attributes(
     let subject = entity.subject();
     let deleted = api.attributes.delete(subject, scope, &keys).await?;
     if !deleted.is_empty() {
-        api.events
-            .publish(EntityChange::AttributesChanged(subject, scope));
+        api.events.publish(EntityChange {
+            subject,
+            what: ChangeKind::Attributes(scope),
+        });
         let update = AttributeUpdate::Deleted(deleted.clone());
         api.device_link.attributes_changed(subject, scope, update);
         api.services

@@ -4,7 +4,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::downlink::AttributeUpdate;
-use fieldline_core::events::EntityChange;
+use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::ports::{AttributeRow, StoreError, StoreErrorKind};
 use fieldline_core::usage::{ApiFeature, UsageKey, storage_points};
 use fieldline_model::kv::{self, CorruptData};
@@ -140,8 +140,10 @@ async fn attributes(
         values: &values,
     };
     api.attributes.save(&[row]).await?;
-    api.events
-        .publish(EntityChange::AttributesChanged(subject, scope));
+    api.events.publish(EntityChange {
+        subject,
+        what: ChangeKind::Attributes(scope),
+    });
     let shown = payload::object(&values).map_err(unpackable)?;
     let update = AttributeUpdate::Saved(values.into());
     api.device_link.attributes_changed(subject, scope, update);

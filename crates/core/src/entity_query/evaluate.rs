@@ -14,9 +14,9 @@ use uuid::Uuid;
 use super::plan::{EntityCandidates, EntityQueryPlan, EntityScan};
 use super::predicate::PredicateOperand;
 use super::prepare::{QueryMemoryLimits, TableGuard, TableSource, columns, prepare, sources, too_much};
-use super::row::{EntityTableRow, EntityTextField};
+use super::row::EntityTableRow;
 use super::table::{ColumnCell, ColumnKey, TableData, ValueColumn};
-use crate::access::{AccessOperation, Principal, allows};
+use crate::access::{AccessOperation, EntityTextField, Principal, allows, query_text};
 use crate::ports::{StoreResult, ValueReader, ValueSource};
 
 /// Titles of those whom entities belong to.
@@ -64,7 +64,7 @@ fn bind<'a>(data: &'a TableData, key: &EntityQueryKey) -> BoundKey<'a> {
     match key.key.as_str() {
         "createdTime" => BoundKey::CreatedTime,
         "entityType" => BoundKey::Kind(data.kind.name()),
-        name => match (EntityTextField::of(data.kind, name), name) {
+        name => match (query_text(data.kind, name), name) {
             (Some(field), _) => BoundKey::Text(field),
             (None, "displayName") => BoundKey::DisplayName,
             (None, "ownerName") => BoundKey::OwnerName,

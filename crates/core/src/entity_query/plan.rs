@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::EntityQueryService;
 use super::predicate::{NamePattern, ValuePredicate};
-use crate::access::Principal;
+use crate::access::{Principal, kind_policy};
 use crate::ports::MAX_RELATION_LEVELS;
 use crate::services::{ServiceError, ServiceResult};
 use crate::usage::usage_id;
@@ -32,17 +32,6 @@ const MAX_NAMED: usize = 10_000;
 const MAX_ROOTS: usize = 100;
 /// Most entities a page.
 pub(super) const MAX_PAGE: i64 = 10_000;
-
-/// Kinds that a search along relations finds where it does not say.
-const RELATED_KINDS: [EntityType; 7] = [
-    EntityType::Tenant,
-    EntityType::Customer,
-    EntityType::User,
-    EntityType::Dashboard,
-    EntityType::Asset,
-    EntityType::Device,
-    EntityType::EntityView,
-];
 
 /// Which entities of a kind come into question.
 #[derive(Debug, Clone, PartialEq)]
@@ -435,8 +424,9 @@ impl EntityQueryService {
         walk: RelationWalk<'_>,
         types: Option<FxHashSet<String>>,
     ) -> ServiceResult<Vec<EntityScan>> {
+        let related = EntityType::ALL.iter().copied();
         let default = [RelationFilter {
-            entity_types: RELATED_KINDS.to_vec(),
+            entity_types: related.filter(|kind| kind_policy(*kind).related).collect(),
             ..RelationFilter::default()
         }];
         let has_filters = walk.filters.iter().any(|filter| {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use fieldline_model::entity::{ChecksumAlgorithm, OtaKind, OtaPackageInfo};
-use fieldline_model::{DeviceId, OtaPackageId, TenantId};
+use fieldline_model::{DeviceId, EntityId, EntityType, OtaPackageId, TenantId};
 use futures::stream::{self, Stream};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::Options;
 use crate::devices::DeviceHandle;
-use crate::events::{EntityChange, EntityListener};
+use crate::events::{ChangeKind, EntityChange, EntityListener};
 use crate::ports::{OTA_PIECE, OtaPackageStore, OtaUpdateStore, StoreError, StoreErrorKind, StoreResult};
 
 /// What a device shall download.
@@ -233,16 +233,16 @@ impl OtaDownloads {
 
 impl EntityListener for OtaDownloads {
     fn on_change(&self, change: EntityChange) {
-        match change {
-            EntityChange::DeviceSaved(_, device) | EntityChange::DeviceDeleted(_, device) => {
+        let EntityId { entity_type, id } = change.subject.entity;
+        match (entity_type, change.what) {
+            (EntityType::Device, ChangeKind::Saved | ChangeKind::Deleted) => {
                 self.changes.fetch_add(1, Ordering::SeqCst);
                 for kind in [OtaKind::Firmware, OtaKind::Software] {
-                    self.offers.remove(&(device, kind));
+                    self.offers.remove(&(DeviceId(id), kind));
                 }
             }
-            EntityChange::DeviceProfileChanged(..)
-            | EntityChange::OtaPackageChanged(..)
-            | EntityChange::TenantDeleted(_) => {
+            (EntityType::DeviceProfile | EntityType::OtaPackage, ChangeKind::Saved | ChangeKind::Deleted)
+            | (EntityType::Tenant, ChangeKind::Deleted) => {
                 self.changes.fetch_add(1, Ordering::SeqCst);
                 self.offers.clear();
             }

@@ -8,7 +8,7 @@ use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{AssetProfileId, CustomerId, DeviceId, DeviceProfileId, EntityId, TenantId};
 
 use super::{EntityStores, StoreResult};
-use crate::access::{AccessResource, EntityKind};
+use crate::access::EntityKind;
 
 /// A kind of entities with a name of their own in the tenant, each of which may be assigned to a customer.
 pub trait AssignableEntity: EntityKind {
@@ -22,16 +22,6 @@ pub trait AssignableEntity: EntityKind {
     fn fields(&self) -> AssignableFields<'_>;
     /// The same, to be changed.
     fn fields_mut(&mut self) -> AssignableFieldsMut<'_, Self::Id>;
-    /// What the table of roles needs to know about it.
-    fn resource(&self) -> AccessResource {
-        let head = self.fields();
-        AccessResource {
-            entity: self.id().unwrap_or_default().into(),
-            tenant: head.tenant,
-            customer: head.customer,
-            user_authority: None,
-        }
-    }
     /// It without what lists show beside it.
     fn of_info(info: Self::AssignableInfo) -> Self;
     /// Where they are kept.

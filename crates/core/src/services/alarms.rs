@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::{
     EntityActionService, ServiceContext, ServiceError, ServiceErrorKind, ServiceResult, retention, validate,
 };
-use crate::events::EntityChange;
+use crate::events::{ChangeKind, EntityChange};
 use crate::ports::{AlarmApiResult, AlarmDraft, AlarmUpdate};
 
 /// Says whether a tenant may raise one more alarm, and counts those that are raised.
@@ -187,7 +187,7 @@ impl AlarmService {
         let deleted = self.context.stores.alarms.delete(tenant, id).await?;
         if let Some(originator) = deleted.as_ref().and_then(|alarm| alarm.originator) {
             self.context
-                .publish_change(EntityChange::AlarmChanged(tenant, originator));
+                .publish_change(EntityChange::new(tenant, originator, ChangeKind::Alarms));
         }
         Ok(deleted)
     }
@@ -214,7 +214,7 @@ impl AlarmService {
             for alarm in deleted {
                 if let Some(originator) = alarm.originator {
                     self.context
-                        .publish_change(EntityChange::AlarmChanged(tenant, originator));
+                        .publish_change(EntityChange::new(tenant, originator, ChangeKind::Alarms));
                 }
                 self.actions
                     .push_alarm(None, MsgType::AlarmDelete, &nameless(alarm))
@@ -314,7 +314,7 @@ impl AlarmService {
             && let Some(originator) = result.alarm.originator
         {
             self.context
-                .publish_change(EntityChange::AlarmChanged(tenant, originator));
+                .publish_change(EntityChange::new(tenant, originator, ChangeKind::Alarms));
         }
         if result.severity_changed() {
             let old = result.old.as_ref().and_then(|old| old.severity);

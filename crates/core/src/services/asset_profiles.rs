@@ -8,7 +8,6 @@ use fieldline_model::{AssetProfileId, EntityType, RuleChainId, TenantId};
 
 use super::profiles::{self, ProfileRules, ProfileService};
 use super::{ServiceContext, ServiceError, ServiceResult, conflict, validate};
-use crate::events::EntityChange;
 
 const NAME_TAKEN: &str = "Asset profile with such name already exists!";
 
@@ -29,10 +28,6 @@ impl ProfileRules for AssetProfile {
             is_default,
             ..Self::default()
         }
-    }
-
-    fn changed(tenant: TenantId, id: AssetProfileId) -> EntityChange {
-        EntityChange::AssetProfileChanged(tenant, id)
     }
 }
 

@@ -40,7 +40,7 @@ impl AssetService {
         let saved = self.0.stores.assets.save(asset, old.is_none()).await;
         let saved = conflict(saved, &assignable::name_taken::<Asset>())?;
         self.0
-            .publish_change(EntityChange::AssetSaved(tenant, saved.id.unwrap_or_default()));
+            .publish_change(EntityChange::saved(tenant, saved.id.unwrap_or_default()));
         Ok(saved)
     }
 
@@ -62,8 +62,7 @@ impl AssignableService for AssetService {
     }
 
     async fn delete(&self, tenant: TenantId, id: AssetId) -> ServiceResult<()> {
-        let change = EntityChange::AssetDeleted(tenant, id);
-        assignable::delete_source::<Asset>(&self.0, tenant, id, change).await
+        assignable::delete_source::<Asset>(&self.0, tenant, id).await
     }
 }
 

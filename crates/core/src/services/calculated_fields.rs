@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{ServiceContext, ServiceError, ServiceErrorKind, ServiceResult, conflict, debug, validate};
 use crate::access::title;
-use crate::events::EntityChange;
+use crate::events::{ChangeKind, EntityChange};
 use crate::ports::StoreResult;
 
 /// Rules about calculated fields.
@@ -214,7 +214,7 @@ impl CalculatedFieldService {
 
     fn publish_change(&self, tenant: TenantId, entity: EntityId, id: CalculatedFieldId) {
         self.0
-            .publish_change(EntityChange::CalculatedFieldChanged(tenant, entity, id));
+            .publish_change(EntityChange::new(tenant, entity, ChangeKind::CalculatedField(id)));
     }
 }
 
@@ -246,7 +246,7 @@ pub(super) async fn delete_of_entity(
         .delete_of_entity(tenant, entity)
         .await?;
     for id in deleted {
-        context.publish_change(EntityChange::CalculatedFieldChanged(tenant, entity, id));
+        context.publish_change(EntityChange::new(tenant, entity, ChangeKind::CalculatedField(id)));
     }
     Ok(())
 }

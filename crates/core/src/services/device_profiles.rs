@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use super::profiles::{self, ProfileRules, ProfileService};
 use super::{ServiceContext, ServiceError, ServiceResult, ota_packages, random_text, validate};
 use crate::devices::certificate_credentials_id;
-use crate::events::EntityChange;
 use crate::ports::{DeviceFilter, StoreErrorKind};
 
 mod transport;
@@ -162,10 +161,6 @@ impl ProfileRules for DeviceProfile {
             }),
             ..Self::default()
         }
-    }
-
-    fn changed(tenant: TenantId, id: DeviceProfileId) -> EntityChange {
-        EntityChange::DeviceProfileChanged(tenant, id)
     }
 }
 

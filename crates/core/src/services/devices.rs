@@ -15,7 +15,7 @@ use super::{
     NameConflict, ServiceContext, ServiceError, ServiceResult, conflict, credentials, gateway_notices,
     ota_packages, profiles, random_text, validate,
 };
-use crate::events::EntityChange;
+use crate::events::{ChangeKind, EntityChange};
 use crate::ports::{AttributeRow, StoreErrorKind};
 
 const CREDENTIALS_TAKEN: &str = "Device credentials are already assigned to another device!";
@@ -99,7 +99,7 @@ impl DeviceService {
             saved => saved?,
         };
         self.mark_inactive(tenant, id, now).await?;
-        self.0.publish_change(EntityChange::DeviceSaved(tenant, id));
+        self.0.publish_change(EntityChange::saved(tenant, id));
         Ok(saved)
     }
 
@@ -112,7 +112,7 @@ impl DeviceService {
         let (tenant, id) = (device.tenant_id, device.id.unwrap_or_default());
         let saved = self.0.stores.devices.save(device, false).await;
         let saved = conflict(saved, &assignable::name_taken::<Device>())?;
-        self.0.publish_change(EntityChange::DeviceSaved(tenant, id));
+        self.0.publish_change(EntityChange::saved(tenant, id));
         gateway_notices::notify_renamed(&self.0, old, &saved).await;
         if let NewCredentials::Given(mut credentials) = new_credentials {
             let stored = self.0.stores.device_credentials.get(tenant, id).await?;
@@ -173,7 +173,7 @@ impl DeviceService {
         let credentials = credentials::normalize(credentials)?;
         let saved = conflict(stores.save(tenant, credentials).await, CREDENTIALS_TAKEN)?;
         self.0
-            .publish_change(EntityChange::DeviceCredentialsChanged(tenant, id));
+            .publish_change(EntityChange::new(tenant, id, ChangeKind::Credentials));
         Ok(saved)
     }
 }
@@ -191,9 +191,8 @@ impl AssignableService for DeviceService {
     }
 
     async fn delete(&self, tenant: TenantId, id: DeviceId) -> ServiceResult<()> {
-        let change = EntityChange::DeviceDeleted(tenant, id);
         let device = self.0.stores.devices.get(tenant, id).await?;
-        assignable::delete_source::<Device>(&self.0, tenant, id, change).await?;
+        assignable::delete_source::<Device>(&self.0, tenant, id).await?;
         if let Some(device) = device {
             gateway_notices::notify_deleted(&self.0, &device).await;
         }

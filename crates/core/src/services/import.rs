@@ -30,10 +30,10 @@ use tracing::warn;
 use self::line::ImportLine;
 use self::values::{ImportBatchValues, ImportLineValues};
 use super::{EntityActionService, ServiceContext, ServiceError, ServiceResult, quota};
-use crate::access::{EntityKind as _, Principal};
+use crate::access::{EntityKind as _, EntityVariant as _, Principal};
 use crate::audit::raw;
 use crate::downlink::{AttributeUpdate, DeviceLink};
-use crate::events::EntityChange;
+use crate::events::{ChangeKind, EntityChange};
 use crate::ports::{AssignableEntity, AssignableStore, ImportRow, ImportValueStore as _, StoreError};
 use crate::usage::{ApiFeature, TenantUsage, UsageKey, UsageStore};
 
@@ -396,8 +396,10 @@ impl<'r, K: EntityImport> ImportRun<'r, K> {
                 entity: id_of(&one.entity),
             };
             for (scope, values) in one.line.attributes() {
-                self.context
-                    .publish_change(EntityChange::AttributesChanged(subject, scope));
+                self.context.publish_change(EntityChange {
+                    subject,
+                    what: ChangeKind::Attributes(scope),
+                });
                 let update = AttributeUpdate::Saved(Bytes::copy_from_slice(values));
                 self.devices.attributes_changed(subject, scope, update);
             }

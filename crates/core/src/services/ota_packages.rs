@@ -71,7 +71,7 @@ impl OtaPackageService {
             }
         };
         let saved = stores.save(package, create).await.map_err(in_store_words)?;
-        self.publish_change(&saved);
+        self.publish_saved(&saved);
         Ok(saved)
     }
 
@@ -133,7 +133,7 @@ impl OtaPackageService {
         let (tenant, id) = (package.tenant_id, package.id.unwrap_or_default());
         let deleted = self.0.stores.ota_packages.delete(tenant, id).await;
         deleted.map_err(in_store_words)?;
-        self.publish_change(package);
+        self.0.publish_change(EntityChange::deleted(tenant, id));
         let subject = EntityKey {
             tenant,
             entity: id.into(),
@@ -158,10 +158,9 @@ impl OtaPackageService {
         Ok(self.0.stores.ota_packages.discard_before(before).await?)
     }
 
-    fn publish_change(&self, package: &OtaPackageInfo) {
+    fn publish_saved(&self, package: &OtaPackageInfo) {
         let id = package.id.unwrap_or_default();
-        self.0
-            .publish_change(EntityChange::OtaPackageChanged(package.tenant_id, id));
+        self.0.publish_change(EntityChange::saved(package.tenant_id, id));
     }
 
     async fn check(&self, package: &OtaPackageInfo) -> ServiceResult<()> {
@@ -279,7 +278,7 @@ impl OtaUpload {
         let finished = self.try_finish(file).await;
         match finished {
             Ok(saved) if !self.package.has_data => {
-                self.service.publish_change(&saved);
+                self.service.publish_saved(&saved);
                 Ok(saved)
             }
             other => {

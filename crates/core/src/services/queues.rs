@@ -11,7 +11,7 @@ use fieldline_model::{QueueId, TenantId, TenantProfileId};
 use serde_json::Value;
 
 use super::{ServiceContext, ServiceError, ServiceResult, conflict, validate};
-use crate::events::EntityChange;
+use crate::events::{ChangeKind, EntityChange};
 use crate::ports::{EntityStores, StoreResult};
 
 /// The queue of messages that are sent to no other.
@@ -45,7 +45,11 @@ impl QueueService {
     /// A rule is broken, or name or topic are taken.
     pub async fn save(&self, queue: Queue) -> ServiceResult<Queue> {
         let saved = store(&self.0, TenantId::NULL, queue).await?;
-        self.0.publish_change(EntityChange::QueueChanged(TenantId::NULL));
+        self.0.publish_change(EntityChange::new(
+            TenantId::NULL,
+            TenantId::NULL,
+            ChangeKind::Queues,
+        ));
         Ok(saved)
     }
 
@@ -64,7 +68,11 @@ impl QueueService {
         }
         let id = queue.id.unwrap_or_default();
         self.0.stores.queues.delete(queue.tenant_id, id).await?;
-        self.0.publish_change(EntityChange::QueueChanged(queue.tenant_id));
+        self.0.publish_change(EntityChange::new(
+            queue.tenant_id,
+            queue.tenant_id,
+            ChangeKind::Queues,
+        ));
         Ok(())
     }
 }
@@ -226,7 +234,11 @@ pub(super) async fn ensure_shared(context: &ServiceContext) -> ServiceResult<()>
             ..Queue::default()
         };
         store(context, TenantId::NULL, queue).await?;
-        context.publish_change(EntityChange::QueueChanged(TenantId::NULL));
+        context.publish_change(EntityChange::new(
+            TenantId::NULL,
+            TenantId::NULL,
+            ChangeKind::Queues,
+        ));
     }
     Ok(())
 }
@@ -329,7 +341,7 @@ pub(super) async fn align(context: &ServiceContext, tenant: TenantId) -> Service
         changed = true;
     }
     if changed {
-        context.publish_change(EntityChange::QueueChanged(tenant));
+        context.publish_change(EntityChange::new(tenant, tenant, ChangeKind::Queues));
     }
     Ok(())
 }

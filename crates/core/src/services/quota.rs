@@ -3,7 +3,7 @@
 use fieldline_model::{EntityType, TenantId};
 
 use super::{ServiceContext, ServiceError, ServiceErrorKind, ServiceResult};
-use crate::access::title;
+use crate::access::{KindLimit, kind_policy, title};
 
 /// How many more entities of a type a tenant may have.
 pub(super) struct EntityQuota {
@@ -42,29 +42,16 @@ pub(super) async fn room(
     tenant: TenantId,
     entity_type: EntityType,
 ) -> ServiceResult<Option<EntityQuota>> {
-    let stores = &context.stores;
-    let setting = match entity_type {
-        EntityType::Device => "maxDevices",
-        EntityType::Customer => "maxCustomers",
-        EntityType::User => "maxUsers",
-        EntityType::RuleChain => "maxRuleChains",
-        EntityType::Asset => "maxAssets",
-        EntityType::Dashboard => "maxDashboards",
-        _ => return Ok(None),
+    let Some(KindLimit { setting, count }) = kind_policy(entity_type).limit else {
+        return Ok(None);
     };
+    let stores = &context.stores;
     let profile = stores.profile_of(tenant).await?;
     let limit = profile.map_or(0, |profile| profile.limit(setting));
     if limit == 0 {
         return Ok(None);
     }
-    let count = match entity_type {
-        EntityType::Device => stores.devices.count(tenant).await?,
-        EntityType::Customer => stores.customers.count(tenant).await?,
-        EntityType::RuleChain => stores.rule_chains.count(tenant).await?,
-        EntityType::Asset => stores.assets.count(tenant).await?,
-        EntityType::Dashboard => stores.dashboards.count(tenant).await?,
-        _ => stores.users.count(tenant).await?,
-    };
+    let count = count(stores, tenant).await?;
     Ok(Some(EntityQuota {
         left: limit.saturating_sub(count),
         limit,

@@ -111,7 +111,7 @@ impl RuleChainService {
 
     fn tell_saved(&self, tenant: TenantId, id: Option<RuleChainId>) {
         self.0
-            .publish_change(EntityChange::RuleChainChanged(tenant, id.unwrap_or_default()));
+            .publish_change(EntityChange::saved(tenant, id.unwrap_or_default()));
     }
 
     /// Makes the chain the only root chain of its type.
@@ -156,7 +156,7 @@ impl RuleChainService {
             }
             deleted => deleted?,
         };
-        self.0.publish_change(EntityChange::RuleChainDeleted(tenant, id));
+        self.0.publish_change(EntityChange::deleted(tenant, id));
         let entity = id.into();
         Ok(super::calculated_fields::delete_of_entity(&self.0, tenant, entity).await?)
     }

@@ -19,7 +19,7 @@ use super::{
     ServiceContext, ServiceError, ServiceResult, assignable, calculated_fields, conflict, entity_views,
     gateway_notices, ota_packages, profiles, quota,
 };
-use crate::events::EntityChange;
+use crate::events::{ChangeKind, EntityChange};
 use crate::logging::LogGate;
 use crate::ports::{DeviceTransfer, StoreResult, ValueTransfer};
 
@@ -98,13 +98,13 @@ impl TenantTransfer {
         let given = conflict(given, &assignable::name_taken::<Device>())?;
         self.any.store(true, Ordering::Release);
         // Ends its sessions: what it says from now on is said in the other tenant.
-        context.publish_change(EntityChange::DeviceDeleted(from, id));
+        context.publish_change(EntityChange::deleted(from, id));
         former.0.remove(&(id, from));
         if let Err(error) = self.transfer_remaining(&mut former, id, from, tenant).await {
             tracing::warn!(device = %id, %error, "cannot hand over all of a device yet, trying again");
         }
-        context.publish_change(EntityChange::DeviceMoved(tenant, id));
-        context.publish_change(EntityChange::DeviceSaved(tenant, id));
+        context.publish_change(EntityChange::new(tenant, id, ChangeKind::Moved));
+        context.publish_change(EntityChange::saved(tenant, id));
         gateway_notices::notify_deleted(context, &old).await;
         Ok(given)
     }
@@ -186,7 +186,7 @@ impl TenantTransfer {
                 let has_come = self.transfer_remaining(former, one.device, one.from, to).await?;
                 if has_come {
                     self.context
-                        .publish_change(EntityChange::DeviceMoved(to, one.device));
+                        .publish_change(EntityChange::new(to, one.device, ChangeKind::Moved));
                 }
             }
             None if is_over => {

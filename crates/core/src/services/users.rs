@@ -78,15 +78,13 @@ impl UserService {
             stores.save_credentials(inactive(id, now + ttl)).await?;
             saved
         };
-        self.publish_change(&saved);
+        self.publish_saved(&saved);
         Ok(saved)
     }
 
-    fn publish_change(&self, user: &User) {
-        self.0.publish_change(EntityChange::UserChanged(
-            user.tenant_id,
-            user.id.unwrap_or_default(),
-        ));
+    fn publish_saved(&self, user: &User) {
+        self.0
+            .publish_change(EntityChange::saved(user.tenant_id, user.id.unwrap_or_default()));
     }
 
     async fn check(&self, user: &User) -> ServiceResult<()> {
@@ -142,7 +140,7 @@ impl UserService {
             entity: id.into(),
         };
         stores.delete(tenant, id).await?;
-        self.publish_change(user);
+        self.0.publish_change(EntityChange::deleted(tenant, id));
         self.0.delete_links(subject).await?;
         let actions = EntityActionService::new(&self.0);
         AlarmService::new(&self.0, &actions)
@@ -338,7 +336,7 @@ impl UserService {
         credentials.tokens_valid_from = self.outdate(&credentials);
         self.0.stores.users.save_credentials(credentials.clone()).await?;
         credentials.version = None;
-        self.publish_change(user);
+        self.publish_saved(user);
         Ok(credentials)
     }
 
@@ -365,7 +363,7 @@ impl UserService {
             credentials.tokens_valid_from = self.outdate(&credentials);
         }
         self.0.stores.users.save_credentials(credentials).await?;
-        self.publish_change(user);
+        self.publish_saved(user);
         Ok(())
     }
 

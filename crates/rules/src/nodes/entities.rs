@@ -34,35 +34,6 @@ pub(crate) fn is_type(name: &str) -> bool {
     name.parse::<EntityType>().is_ok() || FOREIGN_TYPES.contains(&name)
 }
 
-/// The name of a type as it stands in connections and messages, such as `Entity View`.
-pub(crate) const fn type_label(entity_type: EntityType) -> &'static str {
-    match entity_type {
-        EntityType::Tenant => "Tenant",
-        EntityType::TenantProfile => "Tenant profile",
-        EntityType::Customer => "Customer",
-        EntityType::User => "User",
-        EntityType::Device => "Device",
-        EntityType::DeviceProfile => "Device profile",
-        EntityType::Asset => "Asset",
-        EntityType::AssetProfile => "Asset profile",
-        EntityType::EntityView => "Entity View",
-        EntityType::Alarm => "Alarm",
-        EntityType::Dashboard => "Dashboard",
-        EntityType::RuleChain => "Rule chain",
-        EntityType::RuleNode => "Rule node",
-        EntityType::Queue => "Queue",
-        EntityType::QueueStats => "Queue stats",
-        EntityType::OtaPackage => "Ota package",
-        EntityType::Rpc => "Rpc",
-        EntityType::ApiUsageState => "Api usage state",
-        EntityType::Edge => "Edge",
-        EntityType::TbResource => "Resource",
-        EntityType::WidgetsBundle => "Widgets bundle",
-        EntityType::WidgetType => "Widget type",
-        EntityType::CalculatedField => "Calculated field",
-    }
-}
-
 /// The customer of an entity, and the entity's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EntityOwnership {
@@ -193,7 +164,7 @@ pub(crate) async fn by_name(
     name: &str,
 ) -> Result<EntityId, NodeError> {
     find(services, tenant, entity_type, name).await?.ok_or_else(|| {
-        let kind = type_label(entity_type).to_lowercase();
+        let kind = entity_type.label().to_lowercase();
         NodeError::new(format!("failed to find {kind} with name '{name}'"))
     })
 }

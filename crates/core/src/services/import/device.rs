@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::line::ImportLineFields;
 use super::{EntityImport, ImportFieldsMut, ImportLine, ImportedEntity, note};
-use crate::events::EntityChange;
+use crate::events::{ChangeKind, EntityChange};
 use crate::ports::ImportRow;
 use crate::services::devices::{self, TOKEN_LENGTH};
 use crate::services::{
@@ -123,10 +123,10 @@ impl EntityImport for DeviceImport {
 
     fn changes(&self, stored: &ImportedEntity<Device>) -> Vec<EntityChange> {
         let (tenant, id) = (self.tenant, stored.entity.id.unwrap_or_default());
-        let mut changes = vec![EntityChange::DeviceSaved(tenant, id)];
+        let mut changes = vec![EntityChange::saved(tenant, id)];
         let given = given_credentials(&stored.line.fields).is_ok_and(|given| given.is_some());
         if given && !stored.create {
-            changes.push(EntityChange::DeviceCredentialsChanged(tenant, id));
+            changes.push(EntityChange::new(tenant, id, ChangeKind::Credentials));
         }
         changes
     }

@@ -11,6 +11,7 @@ use super::super::{
     DeviceService, EntityActionService, NameConflict, NewCredentials, ServiceContext, ServiceResult,
 };
 use crate::access::AnyEntity;
+use crate::events::{ChangeKind, EntityChange};
 use crate::ports::StoreResult;
 
 /// Type of the relation from a gateway to what it has created.
@@ -83,11 +84,7 @@ impl GatewayDeviceService {
         let relation = EntityRelation::new(from, to, CREATED);
         self.context.stores.relations.save(tenant, relation).await?;
         self.context
-            .publish_change(crate::events::EntityChange::RelationChanged(
-                tenant,
-                from.into(),
-                to.into(),
-            ));
+            .publish_change(EntityChange::new(tenant, from, ChangeKind::Relations(to.into())));
         let entity = AnyEntity::Device(device.clone());
         self.actions
             .push_by_platform(MsgType::EntityCreated, &entity)
