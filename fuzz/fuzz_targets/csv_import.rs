@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use fieldline_core::services::fuzzing;
+use fieldline_entities::services::fuzzing;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {

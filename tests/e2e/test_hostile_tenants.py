@@ -16,7 +16,7 @@ import pytest
 
 from harness.neighbour import RECOVERS_WITHIN_S, Neighbour
 from harness.server import SYSADMIN, Server, eventually
-from hostile import nodes, people  # noqa: F401  (they register their attacks)
+from hostile import floods, nodes, people  # noqa: F401  (they register their attacks)
 from hostile.evil import ATTACKS, SECONDS, Evil
 
 pytestmark = [pytest.mark.hostile, pytest.mark.timeout(180)]

@@ -15,15 +15,14 @@ use std::time::{Duration, Instant};
 
 use fieldline_api::{ApiDependencies, Options, TokenKey};
 use fieldline_core::clock::Clock as _;
-use fieldline_core::downlink::NoDeviceLink;
-use fieldline_core::ports::{
-    NoFieldReprocess, NoMails, NoRuleEngine, NoRuleNodes, NoRuleReplay, NoScriptTester,
-};
-use fieldline_core::rest_api_requests::{RestApiRequests, RestRequestLimits};
-use fieldline_core::rpc::DeviceRpcService;
-use fieldline_core::services::{DeviceOnboarding, TenantTransfer};
-use fieldline_core::sessions::SessionRegistry;
+use fieldline_core::ports::{NoMails, NoRuleEngine, NoRuleNodes, NoScriptTester};
 use fieldline_core::usage::UsageStore;
+use fieldline_devices::downlink::NoDeviceLink;
+use fieldline_devices::rpc::DeviceRpcService;
+use fieldline_devices::sessions::SessionRegistry;
+use fieldline_entities::ports::{NoFieldReprocess, NoRuleReplay};
+use fieldline_entities::rest_api_requests::{RestApiRequests, RestRequestLimits};
+use fieldline_entities::services::{DeviceOnboarding, TenantTransfer};
 use fieldline_model::EntityKey;
 use fieldline_model::kv::{KvValueRef, pack};
 use futures::{SinkExt as _, StreamExt as _};

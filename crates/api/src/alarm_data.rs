@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use fieldline_core::access::{AccessError, AccessOperation, Principal};
 use fieldline_core::ports::{AlarmQuery, AlarmScope, MAX_ALARM_ENTITIES};
+use fieldline_entities::access::{AccessError, AccessOperation, Principal};
 use fieldline_model::entity::{AlarmInfo, AlarmSearchStatus, AlarmSeverity, Authority};
 use fieldline_model::page::{PageData, PageLink, SortOrder};
 use fieldline_model::query::{

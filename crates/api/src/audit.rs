@@ -1,5 +1,5 @@
 //! Keeps what the services do not tell about: what failed, calls that change no entity, log-ins. What succeeded with an
-//! entity is kept where the rule engine is told of it ([`fieldline_core::services::EntityActionService`]).
+//! entity is kept where the rule engine is told of it ([`fieldline_entities::services::EntityActionService`]).
 
 use std::net::IpAddr;
 
@@ -8,8 +8,8 @@ use axum::extract::{FromRequest as _, MatchedPath, Request};
 use axum::http::{HeaderMap, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use fieldline_core::access::Principal;
-use fieldline_core::audit::raw;
+use fieldline_entities::access::Principal;
+use fieldline_entities::audit::raw;
 use fieldline_model::entity::{ActionType, AuditLog, User};
 use fieldline_model::{AuditLogId, EntityId, EntityType, NULL_UUID, new_uuid};
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap};
-use fieldline_core::access::Principal;
+use fieldline_entities::access::Principal;
 
 use crate::auth::TokenIdentity;
 use crate::error::{ApiError, ApiResult};

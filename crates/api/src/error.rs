@@ -5,12 +5,12 @@ use std::any::Any;
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use fieldline_core::access::AccessError;
 use fieldline_core::clock::{Clock as _, SystemClock};
 use fieldline_core::logging::LogGate;
-use fieldline_core::password::PasswordError;
 use fieldline_core::ports::StoreError;
-use fieldline_core::services::{ServiceError, ServiceErrorKind};
+use fieldline_entities::access::AccessError;
+use fieldline_entities::password::PasswordError;
+use fieldline_entities::services::{ServiceError, ServiceErrorKind};
 use fieldline_model::EntityType;
 use serde::Serialize;
 

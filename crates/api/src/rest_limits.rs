@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fieldline_core::access::Principal;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::ports::{EntityStores, StoreResult};
 use fieldline_core::rate_limits::{RateLimit, RateLimiter};
+use fieldline_entities::access::Principal;
 use fieldline_model::{CustomerId, EntityType, TenantId};
 use quick_cache::sync::Cache;
 use serde_json::Value;

@@ -3,26 +3,28 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use fieldline_core::access::{self, AccessError, AccessOperation, AnyEntity, EntityKind, Principal};
-use fieldline_core::audit::AuditTrail;
+use fieldline_core::any_entity::{AnyEntity, EntityKind};
 use fieldline_core::clock::SharedClock;
-use fieldline_core::downlink::DeviceLink;
-use fieldline_core::entity_query::EntityQueryService;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::fair_reads::FairReads;
 use fieldline_core::observed_store::ObservedStore;
 use fieldline_core::options::ByteSize;
-use fieldline_core::ota::{self, OtaDownloads};
-use fieldline_core::password::PasswordHashPool;
 use fieldline_core::ports::{
-    AttributeStore, EntityStores, FieldReprocess, MailSender, RuleEngine, RuleNodeCatalog, RuleReplay,
-    RuleUsageSource, ScriptTester, SmsSender, StoreError, SystemInfoSource, TimeSeriesStore,
+    AttributeStore, EntityStores, MailSender, RuleEngine, RuleNodeCatalog, RuleUsageSource, ScriptTester,
+    SmsSender, StoreError, SystemInfoSource, TimeSeriesStore,
 };
-use fieldline_core::rest_api_requests::RestApiRequests;
-use fieldline_core::rpc::DeviceRpcService;
-use fieldline_core::services::{DeviceOnboarding, ServiceContext, Services, TenantTransfer};
 use fieldline_core::set_aside::SetAsideService;
 use fieldline_core::usage::UsageStore;
+use fieldline_devices::downlink::DeviceLink;
+use fieldline_devices::ota::{self, OtaDownloads};
+use fieldline_devices::rpc::DeviceRpcService;
+use fieldline_entities::access::{self, AccessError, AccessOperation, Principal};
+use fieldline_entities::audit::AuditTrail;
+use fieldline_entities::entity_query::EntityQueryService;
+use fieldline_entities::password::PasswordHashPool;
+use fieldline_entities::ports::{FieldReprocess, RuleReplay};
+use fieldline_entities::rest_api_requests::RestApiRequests;
+use fieldline_entities::services::{DeviceOnboarding, ServiceContext, Services, TenantTransfer};
 use fieldline_model::EntityId;
 use uuid::Uuid;
 

@@ -202,7 +202,7 @@ mod tests {
     use std::sync::atomic::Ordering;
 
     use super::*;
-    use crate::fakes::StandingClock;
+    use crate::clock::StandingClock;
 
     fn guard(enabled: bool) -> (AddressGuard, Arc<StandingClock>) {
         let clock = Arc::new(StandingClock(1_000_000.into()));

@@ -60,6 +60,17 @@ impl MonotonicTimes {
     }
 }
 
+/// A clock that stands still until it is told to move.
+#[cfg(test)]
+pub(crate) struct StandingClock(pub(crate) AtomicI64);
+
+#[cfg(test)]
+impl Clock for StandingClock {
+    fn now_ms(&self) -> i64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -41,7 +41,9 @@ pub use self::processor::{
 };
 pub use self::producer::{MAIN_QUEUE, PUSH_TIMEOUT, QueueProducer, partition_index};
 pub use self::senders::WaitingTenants;
-pub use self::service::{CrashHandling, IngestService, IngestShutdown, IngestStartError, IngestStores};
+pub use self::service::{
+    ActivityListener, CrashHandling, IngestService, IngestShutdown, IngestStartError, IngestStores,
+};
 use crate::options::{ByteSize, HumanDuration};
 
 /// Settings of the way from the journal to the stores.

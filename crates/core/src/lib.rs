@@ -1,15 +1,10 @@
 //! The middle of Fieldline: the ports that transports, journal, stores and API meet in, and the path of a message
 //! between them. Knows no database, no socket and no file format.
 
-pub mod access;
-pub mod activity;
 pub mod address_guard;
-pub mod audit;
+pub mod any_entity;
 pub mod clock;
-pub mod devices;
 pub mod directory;
-pub mod downlink;
-pub mod entity_query;
 pub mod events;
 pub mod fair_reads;
 pub mod in_flight;
@@ -18,21 +13,10 @@ pub mod logging;
 pub mod memory_pool;
 pub mod observed_store;
 pub mod options;
-pub mod ota;
-pub mod password;
 pub mod ports;
 pub mod queue_stats;
 pub mod rate_limits;
 pub mod reader;
-pub mod rest_api_requests;
-pub mod rpc;
-pub mod services;
-pub mod sessions;
 pub mod set_aside;
 pub mod tenant_semaphore;
 pub mod usage;
-
-mod sharded_map;
-
-#[cfg(test)]
-mod fakes;

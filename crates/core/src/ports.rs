@@ -21,8 +21,6 @@ mod ota;
 mod profiles;
 mod queues;
 mod relations;
-mod replay;
-mod reprocess;
 mod rpc;
 mod rpc_store;
 mod rule_chains;
@@ -44,7 +42,8 @@ pub use alarms::{
 pub use api_keys::ApiKeyStore;
 pub use assignable::{
     AssetFilter, AssignableEntity, AssignableFields, AssignableFieldsMut, AssignableStore, DeviceFilter,
-    DeviceStore, EntityViewFilter, EntityViewStore, ImportRow, ImportValueStore,
+    DeviceStore, EntityViewFilter, EntityViewStore, ImportRow, ImportValueStore, find_assignable,
+    find_assignable_by_name, is_assignable,
 };
 pub use attributes::AttributeStore;
 pub use audit::{AuditFilter, AuditScope, AuditStore};
@@ -73,8 +72,6 @@ pub use ota::{OTA_PIECE, OtaPackageFilter, OtaPackageStore, OtaScope, OtaTarget,
 pub use profiles::{DeviceProfileStore, EntityProfile, ProfileStore};
 pub use queues::QueueStore;
 pub use relations::{MAX_RELATION_LEVELS, MAX_RELATIONS, RelationEnds, RelationKey, RelationStore};
-pub use replay::{NoRuleReplay, RuleReplay};
-pub use reprocess::{FieldReprocess, NoFieldReprocess};
 pub use rpc::{
     DeviceRpc, DeviceRpcError, DeviceRpcRequest, NoDeviceRpc, NoRestApiResponder, ORIGIN_RUN,
     RestApiResponder,

@@ -6,7 +6,6 @@ use fieldline_model::{QueueStatsId, TenantId, fnv};
 use uuid::Uuid;
 
 use crate::ports::{EntityStores, StoreResult};
-use crate::services::owner_of;
 
 /// Name of this server, in keys and metadata.
 pub const SERVICE_ID: &str = "fieldline";
@@ -26,7 +25,7 @@ pub async fn of_tenant(stores: &EntityStores, tenant: TenantId) -> StoreResult<V
     if tenant.is_null() {
         return Ok(Vec::new());
     }
-    let owner = owner_of(stores, tenant).await?;
+    let owner = stores.queue_owner(tenant).await?;
     let queues = stores.queues.all(owner).await?;
     let stats = queues.into_iter().map(|queue| QueueStats {
         id: stats_id(tenant, &queue.name, SERVICE_ID),

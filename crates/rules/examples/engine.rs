@@ -10,15 +10,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fieldline_core::activity::ActivityTracker;
 use fieldline_core::clock::SystemClock;
-use fieldline_core::downlink::NoDeviceLink;
 use fieldline_core::events::EntityEvents;
 use fieldline_core::ingest::{
     DirectProcessor, IngestService, IngestStores, Options, ProcessorFactory, QueueProducer,
 };
 use fieldline_core::ports::{EntityStores, Journal as _, NoDeviceRpc, NoRestApiResponder};
 use fieldline_core::usage::UsageStore;
+use fieldline_devices::activity::ActivityTracker;
+use fieldline_devices::downlink::NoDeviceLink;
 use fieldline_journal::EmbeddedJournal;
 use fieldline_model::entity::{
     Device, DeviceCredentials, DeviceProfile, NodeConnection, RuleChain, RuleChainMetaData, RuleNode, Tenant,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fieldline_connectors::egress::{Egress, EgressFuture, EgressRules, EgressSource};
 use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::ports::{EntityStores, StoreResult};
-use fieldline_core::services::ALLOWED_EGRESS;
+use fieldline_entities::services::ALLOWED_EGRESS;
 use fieldline_model::{EntityType, TenantId};
 use parking_lot::Mutex;
 use schemars::JsonSchema;

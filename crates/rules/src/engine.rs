@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_connectors::egress::EgressRules;
-use fieldline_core::activity::ActivityTracker;
 use fieldline_core::clock::SharedClock;
-use fieldline_core::downlink::DeviceLink;
 use fieldline_core::events::{ChangeKind, EntityChange, EntityEvents, EntityListener};
 use fieldline_core::ingest::{IngestService, IngestStartError, MAIN_QUEUE, ProcessorFactory, QueueProducer};
 use fieldline_core::options::{ByteSize, HumanDuration};
 use fieldline_core::ports::{
     AttributeStore, DeviceRpc, EntityStores, NoRuleNodes, Partition, RestApiResponder, TimeSeriesStore,
 };
-use fieldline_core::services::{ServiceContext, Services as Rules};
 use fieldline_core::usage::UsageStore;
+use fieldline_devices::activity::ActivityTracker;
+use fieldline_devices::downlink::DeviceLink;
+use fieldline_entities::services::{ServiceContext, Services as Rules};
 use fieldline_model::TenantId;
 use fieldline_model::entity::{ProcessingStrategyType, Queue};
 use parking_lot::{Mutex, RwLock};
@@ -245,7 +245,7 @@ impl RuleEngineService {
             attributes: deps.attributes.clone(),
             events: deps.events.clone(),
             clock: deps.clock.clone(),
-            passwords: fieldline_core::password::PasswordHashPool::new(1),
+            passwords: fieldline_entities::password::PasswordHashPool::new(1),
             rule_engine: pusher.clone(),
             rule_nodes: Arc::new(NoRuleNodes),
         });

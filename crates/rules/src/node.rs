@@ -114,8 +114,8 @@ impl From<fieldline_core::ports::StoreError> for NodeError {
     }
 }
 
-impl From<fieldline_core::services::ServiceError> for NodeError {
-    fn from(error: fieldline_core::services::ServiceError) -> Self {
+impl From<fieldline_entities::services::ServiceError> for NodeError {
+    fn from(error: fieldline_entities::services::ServiceError) -> Self {
         Self::new(error.to_string())
     }
 }

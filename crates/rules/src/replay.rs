@@ -25,8 +25,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use fieldline_core::ports::RuleReplay;
-use fieldline_core::services::{ServiceError, ServiceErrorKind, ServiceResult};
+use fieldline_entities::ports::RuleReplay;
+use fieldline_entities::services::{ServiceError, ServiceErrorKind, ServiceResult};
 use fieldline_model::entity::{RuleChain, RuleChainMetaData, RuleNode};
 use fieldline_model::replay::{ReplayReport, ReplayRequest};
 use fieldline_model::{RuleChainId, TenantId};

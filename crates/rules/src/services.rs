@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use fieldline_core::activity::ActivityTracker;
 use fieldline_core::clock::SharedClock;
-use fieldline_core::downlink::DeviceLink;
 use fieldline_core::ports::{
     AttributeStore, DeviceRpc, EntityStores, RestApiResponder, RuleEngine, TimeSeriesStore,
 };
-use fieldline_core::services::Services as Rules;
 use fieldline_core::usage::UsageStore;
+use fieldline_devices::activity::ActivityTracker;
+use fieldline_devices::downlink::DeviceLink;
+use fieldline_entities::services::Services as Rules;
 use tokio::runtime::Handle;
 
 use crate::external::ExternalNodeSettings;

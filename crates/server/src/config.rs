@@ -12,8 +12,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use fieldline_core::options::{ByteSize, HumanDuration};
-use fieldline_core::services::ClaimOptions;
-use fieldline_core::{activity, address_guard, devices, ingest, ota, rpc};
+use fieldline_core::{address_guard, ingest};
+use fieldline_devices::{activity, directory, ota, rpc};
+use fieldline_entities::services::ClaimOptions;
 use fieldline_rules::engine as rules;
 use fieldline_transport::proxies::TrustedProxies;
 use fieldline_transport::{coap, mqtt, mqtts};
@@ -52,7 +53,7 @@ pub(crate) struct Config {
     /// The CoAP device server over DTLS.
     pub coaps: coap::SecureOptions,
     /// Which devices are kept in memory.
-    pub devices: devices::Options,
+    pub devices: directory::Options,
     /// Addresses from which wrong credentials keep coming.
     pub address_guard: address_guard::Options,
     /// Calls to devices and by devices.
@@ -98,7 +99,7 @@ impl Default for Config {
             mqtts: mqtts::Options::default(),
             coap: coap::Options::default(),
             coaps: coap::SecureOptions::default(),
-            devices: devices::Options::default(),
+            devices: directory::Options::default(),
             address_guard: address_guard::Options::default(),
             calls: rpc::Options::default(),
             claiming: ClaimOptions::default(),

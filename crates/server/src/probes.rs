@@ -9,7 +9,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use fieldline_core::ports::Journal;
-use fieldline_core::sessions::SessionRegistry;
+use fieldline_devices::sessions::SessionRegistry;
 use fieldline_storage::series::SeriesStore;
 use metrics::{Unit, describe_gauge, gauge};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};

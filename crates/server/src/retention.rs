@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use fieldline_core::clock::SharedClock;
 use fieldline_core::options::HumanDuration;
 use fieldline_core::ports::{AuditStore, EventStore, StoreResult};
-use fieldline_core::services::{AlarmService, OtaPackageService, RpcCleanupService};
+use fieldline_entities::services::{AlarmService, OtaPackageService, RpcCleanupService};
 use fieldline_model::entity::EventKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -138,9 +138,9 @@ fn is_clock_steady(passed: Duration, began_ms: i64, now_ms: i64) -> bool {
 mod tests {
     use fieldline_core::clock::SystemClock;
     use fieldline_core::events::EntityEvents;
-    use fieldline_core::password::PasswordHashPool;
     use fieldline_core::ports::{EventFilter, NoRuleEngine, NoRuleNodes};
-    use fieldline_core::services::{ServiceContext, Services};
+    use fieldline_entities::password::PasswordHashPool;
+    use fieldline_entities::services::{ServiceContext, Services};
     use fieldline_model::entity::{EntityEvent, EventBody, RuleNodeDebug};
     use fieldline_model::page::PageLink;
     use fieldline_model::{RuleNodeId, TenantId};

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use fieldline_core::ingest;
 use fieldline_core::ports::{JournalError, StoreError};
-use fieldline_core::{ingest, services};
+use fieldline_entities::services;
 use fieldline_transport::{coap, mqtts};
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::watch;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fieldline_core::events::EntityEvents;
-use fieldline_core::password::PasswordHashPool;
 use fieldline_core::ports::{
     AttributeRow, AttributeStore, CleanupPass, EventFilter, NoRuleEngine, NoRuleNodes, StoreError,
     StoreErrorKind, StoreResult, TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore, ValueRemoval,
     ValueRemovalScope,
 };
-use fieldline_core::services::{
+use fieldline_entities::password::PasswordHashPool;
+use fieldline_entities::services::{
     AssignableService as _, HousekeeperService, NameConflict, NewCredentials, ServiceContext, Services,
     TenantTransfer,
 };

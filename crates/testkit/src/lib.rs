@@ -3,6 +3,7 @@
 
 pub mod clock;
 pub mod contract;
+pub mod fake_stores;
 #[cfg(feature = "services")]
 pub mod fakes;
 #[cfg(feature = "services")]

@@ -1,9 +1,9 @@
 //! From what a device says to durable records, for device servers that take one message at a time.
 
-use fieldline_core::devices::DeviceHandle;
 use fieldline_core::ingest::LargeRecordPermit;
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{AppendError, AppendFuture, StoreError};
+use fieldline_devices::directory::DeviceHandle;
 use fieldline_model::record::{BatchSplitError, RecordBatch};
 use tracing::warn;
 

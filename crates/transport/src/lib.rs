@@ -13,16 +13,16 @@ mod x509;
 
 use std::sync::Arc;
 
-use fieldline_core::activity::ActivityTracker;
 use fieldline_core::address_guard::AddressGuard;
 use fieldline_core::clock::SharedClock;
-use fieldline_core::devices::DeviceDirectory;
 use fieldline_core::ingest::QueueProducer;
-use fieldline_core::ota::OtaDownloads;
 use fieldline_core::ports::AttributeStore;
-use fieldline_core::rpc::DeviceRpcService;
-use fieldline_core::services::DeviceOnboarding;
-use fieldline_core::sessions::SessionRegistry;
+use fieldline_devices::activity::ActivityTracker;
+use fieldline_devices::directory::DeviceDirectory;
+use fieldline_devices::ota::OtaDownloads;
+use fieldline_devices::rpc::DeviceRpcService;
+use fieldline_devices::sessions::SessionRegistry;
+use fieldline_entities::services::DeviceOnboarding;
 use fieldline_model::json::JsonRules;
 
 pub use self::metrics::describe as describe_metrics;

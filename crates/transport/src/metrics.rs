@@ -1,8 +1,8 @@
 //! Names of the device servers' metrics.
 
 use ::metrics::{Counter, Gauge, counter, describe_counter, describe_gauge, gauge};
-use fieldline_core::devices::MessageRefusal;
 use fieldline_core::logging::LogGate;
+use fieldline_devices::directory::MessageRefusal;
 use fieldline_model::DeviceId;
 use tracing::info;
 

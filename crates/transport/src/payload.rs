@@ -1,8 +1,8 @@
 //! Device payloads to journal records, and stored attributes to what devices are answered.
 
-use fieldline_core::devices::DeviceHandle;
 use fieldline_core::ports::StoreResult;
-use fieldline_core::services::ProvisionRequest;
+use fieldline_devices::directory::DeviceHandle;
+use fieldline_entities::services::ProvisionRequest;
 use fieldline_model::json::{self, JsonError};
 use fieldline_model::record::RecordBatch;
 use fieldline_model::timeseries::{Attribute, AttributeScope};

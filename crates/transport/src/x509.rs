@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use fieldline_core::devices::{DeviceHandle, certificate_credentials_id};
 use fieldline_core::ports::StoreResult;
+use fieldline_devices::directory::{DeviceHandle, certificate_credentials_id};
 use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{CertificateDer, UnixTime};

@@ -7,14 +7,14 @@ mod stores;
 
 use std::sync::Arc;
 
-use fieldline_core::access::Principal;
 use fieldline_core::clock::{Clock as _, SystemClock};
-use fieldline_core::entity_query::EntityQueryService;
 use fieldline_core::observed_store::ObservedStore;
 use fieldline_core::ports::{
     EntityStores, NoRuleNodes, TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore,
 };
-use fieldline_core::services::ServiceContext;
+use fieldline_entities::access::Principal;
+use fieldline_entities::entity_query::EntityQueryService;
+use fieldline_entities::services::ServiceContext;
 use fieldline_model::entity::Device;
 use fieldline_model::{DeviceId, EntityKey};
 

@@ -1,8 +1,8 @@
 //! Which requests the audit log keeps, and as what.
 
 use axum::http::Method;
-use fieldline_core::access::Principal;
-use fieldline_core::audit::hide_secrets;
+use fieldline_entities::access::Principal;
+use fieldline_entities::audit::hide_secrets;
 use fieldline_model::entity::ActionType;
 use fieldline_model::{EntityId, EntityType};
 use serde_json::{Map, Value, json};

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fieldline_core::services::ApiKeyService;
+use fieldline_entities::services::ApiKeyService;
 use fieldline_model::entity::ApiKeyInfo;
 use quick_cache::sync::Cache;
 use uuid::Uuid;

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fieldline_core::access::Principal;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::ports::{CustomerStore, EntityStores, UserStore};
+use fieldline_entities::access::Principal;
 use fieldline_model::entity::{User, UserCredentials};
 use fieldline_model::{CustomerId, EntityId, EntityType, UserId};
 use quick_cache::sync::Cache;

@@ -3,7 +3,7 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use fieldline_core::audit::{hide_secrets, is_secret};
+use fieldline_entities::audit::{hide_secrets, is_secret};
 use fieldline_model::entity::AdminSettings;
 use fieldline_model::{AdminSettingsId, TenantId, new_uuid};
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{AccessOperation, Principal};
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{Alarm, AlarmInfo};
 use fieldline_model::{AlarmId, UserId};
 use utoipa_axum::routes;

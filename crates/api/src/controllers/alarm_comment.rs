@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::AccessOperation;
+use fieldline_entities::access::AccessOperation;
 use fieldline_model::AlarmId;
 use fieldline_model::entity::{Alarm, AlarmComment, AlarmCommentId, AlarmCommentInfo, Authority};
 use fieldline_model::page::PageData;

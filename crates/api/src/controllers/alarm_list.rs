@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::ports::{AlarmQuery, AlarmScope};
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{AlarmInfo, AlarmSearchStatus, AlarmSeverity, AlarmStatus};
 use fieldline_model::page::{PageData, SortOrder};
 use fieldline_model::{EntityType, UserId};

@@ -56,7 +56,7 @@ fn rules<F: Serialize>(page: PageData<F>) -> ApiResult<Json<PageData<Value>>> {
 
 /// Fields of other types are no alarm rules.
 async fn load(api: &ApiState, caller: &CallerPrincipal, id: Uuid, write: bool) -> ApiResult<CalculatedField> {
-    use fieldline_core::access::AccessOperation;
+    use fieldline_entities::access::AccessOperation;
     let operation = if write {
         AccessOperation::Write
     } else {

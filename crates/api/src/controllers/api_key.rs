@@ -2,7 +2,8 @@
 
 use axum::Json;
 use axum::extract::{Path, Request, State};
-use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
+use fieldline_core::any_entity::AnyEntity;
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{ApiKey, ApiKeyInfo, User};
 use fieldline_model::page::PageData;
 use fieldline_model::{ApiKeyId, UserId};

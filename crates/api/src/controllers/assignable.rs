@@ -1,9 +1,9 @@
 //! What devices, assets and entity views have in common: reading, lists, and whose they are.
 
 use axum::Json;
-use fieldline_core::access::{AccessOperation, Principal, allows, title};
 use fieldline_core::ports::AssignableEntity;
-use fieldline_core::services::{AssignableService, Services};
+use fieldline_entities::access::{AccessOperation, Principal, allows, title};
+use fieldline_entities::services::{AssignableService, Services};
 use fieldline_model::entity::{Asset, Authority, Customer, Device, EntityView};
 use fieldline_model::message::MsgType;
 use fieldline_model::page::PageData;

@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use fieldline_core::access::Principal;
 use fieldline_core::ports::{AuditFilter, AuditScope};
+use fieldline_entities::access::Principal;
 use fieldline_model::entity::{ActionType, AuditLog};
 use fieldline_model::page::PageData;
 use fieldline_model::{CustomerId, UserId};

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::services::ImportContext;
+use fieldline_entities::services::ImportContext;
 use fieldline_model::entity::{ImportRequest, ImportResult};
 use utoipa_axum::routes;
 

@@ -3,8 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use fieldline_core::access::{AccessError, AccessOperation, AnyEntity, Principal};
+use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::{EventFilter, FieldScriptTest};
+use fieldline_entities::access::{AccessError, AccessOperation, Principal};
 use fieldline_model::CalculatedFieldId;
 use fieldline_model::entity::calculated_field::CalculatedFieldConfiguration;
 use fieldline_model::entity::{CalculatedField, EventKind};

@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::ports::CalculatedFieldFilter;
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::calculated_field::CALCULATED_FIELD_ENTITIES;
 use fieldline_model::entity::{CalculatedField, CalculatedFieldInfo, CalculatedFieldType};
 use fieldline_model::page::PageData;

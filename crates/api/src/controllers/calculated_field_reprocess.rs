@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::AccessOperation;
-use fieldline_core::services::ServiceError;
+use fieldline_entities::access::AccessOperation;
+use fieldline_entities::services::ServiceError;
 use fieldline_model::CalculatedFieldId;
 use fieldline_model::reprocess::{ReprocessReport, ReprocessRequest};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! What a request says about taken names.
 
-use fieldline_core::services::{NameConflict, NameSuffix};
+use fieldline_entities::services::{NameConflict, NameSuffix};
 use serde::Deserialize;
 
 use crate::error::{ApiError, ApiResult};

@@ -2,7 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{AccessOperation, AnyEntity};
+use fieldline_core::any_entity::AnyEntity;
+use fieldline_entities::access::AccessOperation;
 use fieldline_model::CustomerId;
 use fieldline_model::entity::Customer;
 use fieldline_model::message::MsgType;

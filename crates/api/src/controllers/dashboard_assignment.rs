@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
+use fieldline_core::any_entity::AnyEntity;
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{Customer, Dashboard, DashboardInfo};
 use fieldline_model::{CustomerId, DashboardId};
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use fieldline_core::access::{AccessError, AccessOperation, Principal};
+use fieldline_entities::access::{AccessError, AccessOperation, Principal};
 use fieldline_model::entity::{Authority, DashboardInfo, HomeDashboard, HomeDashboardInfo, Tenant};
 use fieldline_model::{DashboardId, TenantId};
 use serde_json::{Map, Value, json};

@@ -2,8 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{AccessOperation, AnyEntity, Principal, allows};
+use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::DashboardFilter;
+use fieldline_entities::access::{AccessOperation, Principal, allows};
 use fieldline_model::entity::DashboardInfo;
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, DashboardId, TenantId};
@@ -137,7 +138,13 @@ async fn by_ids(
     let readable = found
         .into_iter()
         .map(AnyEntity::Dashboard)
-        .filter(|dashboard| allows(&caller, AccessOperation::Read, &dashboard.resource_for(&caller)))
+        .filter(|dashboard| {
+            allows(
+                &caller,
+                AccessOperation::Read,
+                &dashboard.resource_for(caller.customer),
+            )
+        })
         .filter_map(|dashboard| match dashboard {
             AnyEntity::Dashboard(info) => Some(info),
             _ => None,

@@ -2,8 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{AccessOperation, AnyEntity};
-use fieldline_core::services::NewCredentials;
+use fieldline_core::any_entity::AnyEntity;
+use fieldline_entities::access::AccessOperation;
+use fieldline_entities::services::NewCredentials;
 use fieldline_model::DeviceId;
 use fieldline_model::entity::{Authority, Device, DeviceCredentials, DeviceInfo};
 use serde::Deserialize;

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::AccessOperation;
+use fieldline_entities::access::AccessOperation;
 use fieldline_model::entity::Device;
 use fieldline_model::{DeviceId, TenantId};
 use utoipa_axum::routes;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{AccessOperation, Principal};
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::EntityKey;
 use fieldline_model::entity::{DeviceProfile, DeviceProfileInfo};
 use fieldline_model::page::{PageData, PageLink};

@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::AccessOperation;
-use fieldline_core::sessions::SessionInfo;
+use fieldline_devices::sessions::SessionInfo;
+use fieldline_entities::access::AccessOperation;
 use fieldline_model::{DeviceId, EntityKey};
 use serde::Serialize;
 use utoipa_axum::routes;

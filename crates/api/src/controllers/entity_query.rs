@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::Principal;
+use fieldline_entities::access::Principal;
 use fieldline_model::page::PageData;
 use fieldline_model::query::{AvailableKeys, EntityCountQuery, EntityData, EntityDataQuery};
 use fieldline_model::timeseries::AttributeScope;
@@ -245,7 +245,7 @@ async fn found(api: &ApiState, caller: &Principal, mut query: EntityDataQuery) -
     let mut subjects = Vec::with_capacity(page.data.len());
     for found in page.data {
         // Names of what a caller may see but not read stay hidden.
-        let operation = fieldline_core::access::AccessOperation::ReadAttributes;
+        let operation = fieldline_entities::access::AccessOperation::ReadAttributes;
         if let Ok(entity) = api.check(caller, found.entity_id, operation).await {
             subjects.push(entity.subject());
         }

@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{AccessOperation, Principal, allows};
 use fieldline_core::ports::AssignableEntity;
+use fieldline_entities::access::{AccessOperation, Principal, allows};
 use fieldline_model::entity::{
     Asset, Device, EntityView, RelationFilter, RelationsQuery, RelationsSearchParameters,
 };

@@ -2,7 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
+use fieldline_core::any_entity::AnyEntity;
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{Authority, EntityView, EntityViewInfo};
 use utoipa_axum::routes;
 

@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::ports::{EventFilter, EventText};
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{EntityEvent, EventKind};
 use fieldline_model::page::PageData;
 use fieldline_model::{EntityId, EntityKey, EntityType, TenantId};

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{LoginAttemptResult, StoreResult};
-use fieldline_core::services::{ServiceErrorKind, check_password, is_expired};
+use fieldline_entities::services::{ServiceErrorKind, check_password, is_expired};
 use fieldline_model::entity::{ActionType, Authority, SecuritySettings, User, UserCredentials};
 use fieldline_model::{CustomerId, UserId};
 use serde::Deserialize;

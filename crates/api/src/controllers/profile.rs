@@ -1,9 +1,9 @@
 //! What profiles of devices and of assets have in common.
 
 use axum::Json;
-use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::ports::EntityProfile;
-use fieldline_core::services::{ProfileService, Services};
+use fieldline_entities::access::{AccessOperation, Principal};
+use fieldline_entities::services::{ProfileService, Services};
 use fieldline_model::entity::{AssetProfile, DeviceProfile};
 use fieldline_model::message::MsgType;
 use fieldline_model::page::PageData;

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use fieldline_core::access::AccessOperation;
+use fieldline_entities::access::AccessOperation;
 use fieldline_model::entity::Queue;
 use fieldline_model::page::PageData;
 use serde::Deserialize;

@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
+use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::queue_stats;
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::QueueStatsId;
 use fieldline_model::entity::QueueStats;
 use fieldline_model::page::{PageData, PageLink, SortOrder};

@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::ports::RelationKey;
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{Authority, EntityRelation, RelationTypeGroup};
 use fieldline_model::message::MsgType;
 use fieldline_model::{EntityId, EntityType};

@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use fieldline_core::access::{AccessOperation, Principal};
 use fieldline_core::ports::RelationEnds;
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{EntityRelation, EntityRelationInfo, RelationsQuery};
 use serde::Deserialize;
 use utoipa_axum::routes;

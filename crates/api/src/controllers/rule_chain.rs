@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
+use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::{EventFilter, EventText};
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{
     EVENT_IN, EventKind, OutputLabelsUsage, RuleChain, RuleChainData, RuleChainImportResult,
     RuleChainMetaData, RuleChainType,

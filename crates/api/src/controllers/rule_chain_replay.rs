@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::AccessOperation;
+use fieldline_entities::access::AccessOperation;
 use fieldline_model::RuleChainId;
 use fieldline_model::replay::{ReplayReport, ReplayRequest};
 use serde_json::Value;

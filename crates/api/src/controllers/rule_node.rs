@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::{Path, State};
 use fieldline_core::ports::{ScriptLanguage, ScriptTest, ScriptTestError, ScriptUse};
-use fieldline_core::services::{ServiceError, ServiceErrorKind};
+use fieldline_entities::services::{ServiceError, ServiceErrorKind};
 use fieldline_model::TenantId;
 use fieldline_model::entity::{ComponentDescriptor, ComponentType, RuleChainType};
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use fieldline_core::access::Principal;
+use fieldline_entities::access::Principal;
 use fieldline_model::entity::{Authority, SetAsideInfo};
 use fieldline_model::kv::unpack;
 use fieldline_model::page::PageData;

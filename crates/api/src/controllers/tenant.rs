@@ -5,7 +5,8 @@ use std::collections::hash_map::Entry;
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{AccessOperation, AnyEntity, allows};
+use fieldline_core::any_entity::AnyEntity;
+use fieldline_entities::access::{AccessOperation, allows};
 use fieldline_model::entity::{Tenant, TenantInfo};
 use fieldline_model::page::PageData;
 use fieldline_model::{TenantId, TenantProfileId};

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::AccessOperation;
+use fieldline_entities::access::AccessOperation;
 use fieldline_model::TenantProfileId;
 use fieldline_model::entity::{TenantProfile, TenantProfileInfo};
 use fieldline_model::page::PageData;

@@ -3,7 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
-use fieldline_core::access::{AccessOperation, AccessResource, AnyEntity, Principal, allows};
+use fieldline_core::any_entity::{AccessResource, AnyEntity};
+use fieldline_entities::access::{AccessOperation, Principal, allows};
 use fieldline_model::entity::{AdminSettings, Authority, User};
 use fieldline_model::message::MsgType;
 use fieldline_model::{EntityId, EntityType, UserId};

@@ -2,8 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
-use fieldline_core::access::{AccessOperation, AnyEntity, Principal, allows};
+use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::UserFilter;
+use fieldline_entities::access::{AccessOperation, Principal, allows};
 use fieldline_model::entity::{Alarm, Authority, User};
 use fieldline_model::page::PageData;
 use fieldline_model::{CustomerId, TenantId, UserId};

@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use fieldline_core::access::AccessOperation;
-use fieldline_core::services::DashboardAction;
+use fieldline_entities::access::AccessOperation;
+use fieldline_entities::services::DashboardAction;
 use fieldline_model::DashboardId;
 use fieldline_model::entity::{DashboardInfo, UserDashboards, UserSettingsType};
 use serde_json::Value;

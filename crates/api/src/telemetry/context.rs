@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fieldline_core::access::AnyEntity;
+use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::clock::MonotonicTimes;
 use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::ports::{EntityStores, StoreResult};

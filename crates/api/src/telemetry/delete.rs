@@ -2,9 +2,9 @@
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use fieldline_core::access::{AccessOperation, Principal};
-use fieldline_core::downlink::AttributeUpdate;
 use fieldline_core::events::{ChangeKind, EntityChange};
+use fieldline_devices::downlink::AttributeUpdate;
+use fieldline_entities::access::{AccessOperation, Principal};
 
 use crate::caller::CallerPrincipal;
 use crate::state::SharedApi;

@@ -2,8 +2,8 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use fieldline_core::access::{AccessError, title};
 use fieldline_core::ports::StoreError;
+use fieldline_entities::access::{AccessError, title};
 use fieldline_model::entity::Authority;
 
 use crate::audit::FailureText;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use fieldline_core::access::{AccessOperation, Principal};
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::EntityKey;
 use fieldline_model::timeseries::{Attribute, AttributeScope};
 

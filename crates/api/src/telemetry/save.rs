@@ -2,11 +2,11 @@
 
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
-use fieldline_core::access::{AccessOperation, Principal};
-use fieldline_core::downlink::AttributeUpdate;
 use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::ports::{AttributeRow, StoreError, StoreErrorKind};
 use fieldline_core::usage::{ApiFeature, UsageKey, storage_points};
+use fieldline_devices::downlink::AttributeUpdate;
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::kv::{self, CorruptData};
 
 use crate::caller::CallerPrincipal;

@@ -1,6 +1,6 @@
 //! Where the series of an entity are read from: its own, or through an entity view those of what the view shows.
 
-use fieldline_core::access::AnyEntity;
+use fieldline_core::any_entity::AnyEntity;
 use fieldline_model::EntityKey;
 use fieldline_model::entity::EntityView;
 

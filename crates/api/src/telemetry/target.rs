@@ -1,6 +1,7 @@
 //! The entity and scope that a path names.
 
-use fieldline_core::access::{AccessOperation, AnyEntity, Principal};
+use fieldline_core::any_entity::AnyEntity;
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{EntityId, EntityType};
 

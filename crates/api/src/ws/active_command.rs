@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use fieldline_core::access::Principal;
 use fieldline_core::memory_pool::MemoryRefusal;
+use fieldline_entities::access::Principal;
 use fieldline_model::TenantId;
 use tracing::debug;
 

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use fieldline_core::access::{self, AccessOperation};
 use fieldline_core::ports::{AlarmQuery, AlarmScope, MAX_ALARM_ENTITIES, ValueSource};
+use fieldline_entities::access::{self, AccessOperation};
 use fieldline_model::page::PageData;
 use fieldline_model::query::EntityCountQuery;
 use fieldline_model::{EntityId, EntityKey};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use fieldline_core::access::AccessOperation;
 use fieldline_core::ports::ValueSource;
+use fieldline_entities::access::AccessOperation;
 use fieldline_model::entity::Authority;
 use fieldline_model::page::PageData;
 use fieldline_model::query::{EntityData, EntityDataQuery, EntityQueryKey, KeyType, TsValue};

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use fieldline_core::access::Principal;
 use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::memory_pool::MemoryPool;
 use fieldline_core::ports::{ChangeFilter, ValueChange, ValueListener, ValueSource};
+use fieldline_entities::access::Principal;
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{EntityId, EntityKey, EntityType, TenantId};
 use parking_lot::RwLock;

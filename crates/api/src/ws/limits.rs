@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fieldline_core::access::Principal;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::ports::{EntityStores, StoreResult};
 use fieldline_core::rate_limits::{RateLimit, RateLimiter};
+use fieldline_entities::access::Principal;
 use fieldline_model::entity::{Authority, TenantProfile};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;

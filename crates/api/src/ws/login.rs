@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::ws::{Message, WebSocket};
-use fieldline_core::access::Principal;
+use fieldline_entities::access::Principal;
 use tokio::time::{Instant, timeout_at};
 
 use super::commands::{AuthCommand, CommandWrapper, WsCommand};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ws::{Message, WebSocket};
-use fieldline_core::access::{self, AccessOperation};
 use fieldline_core::memory_pool::{ExhaustedLimit, MemoryRefusal, MemoryShare};
 use fieldline_core::reader;
+use fieldline_entities::access::{self, AccessOperation};
 use fieldline_model::EntityId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use fieldline_core::access::Principal;
 use fieldline_core::events::{ChangeKind, EntityChange, EntityListener as _};
 use fieldline_core::memory_pool::MemoryPool;
 use fieldline_core::options::ByteSize;
 use fieldline_core::ports::{
     TelemetryRow, TelemetrySaveStrategy, ValueChange, ValueListener as _, ValueSource,
 };
+use fieldline_entities::access::Principal;
 use fieldline_model::entity::Authority;
 use fieldline_model::kv::{KvValue, KvValueRef, pack};
 use fieldline_model::query::{EntityQueryKey, KeyType, LatestValues};

@@ -1,7 +1,8 @@
 //! Values of one entity: its series or attributes, and their history.
 
-use fieldline_core::access::{AccessError, AccessOperation, AnyEntity};
+use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::ValueSource;
+use fieldline_entities::access::{AccessError, AccessOperation};
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{EntityId, EntityKey};
 use rustc_hash::FxHashMap;

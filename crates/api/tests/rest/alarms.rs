@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fieldline_core::ports::{AlarmDraft, AlarmPropagation};
-use fieldline_core::services::{AlarmGate, ServiceErrorKind, Services};
+use fieldline_entities::services::{AlarmGate, ServiceErrorKind, Services};
 use fieldline_model::entity::AlarmSeverity;
 use fieldline_model::{AlarmId, DeviceId, EntityId, TenantId};
 use serde_json::{Value, json};

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use fieldline_core::ports::FieldReprocess;
-use fieldline_core::services::{ServiceError, ServiceResult};
+use fieldline_entities::ports::FieldReprocess;
+use fieldline_entities::services::{ServiceError, ServiceResult};
 use fieldline_model::entity::CalculatedField;
 use fieldline_model::reprocess::{ReprocessReport, ReprocessRequest, ReprocessStatus};
 use fieldline_model::{CalculatedFieldId, TenantId};

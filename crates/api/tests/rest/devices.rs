@@ -1,6 +1,6 @@
 //! Devices and their credentials.
 
-use fieldline_core::devices::sha3_hex;
+use fieldline_devices::directory::sha3_hex;
 use serde_json::{Value, json};
 
 use crate::fixture::{FixtureClient, RestFixture, id, no};

@@ -13,12 +13,12 @@ use fieldline_api::{ApiDependencies, Options, TokenKey};
 use fieldline_core::ports::{
     MailMessage, MailSender, NoRecordQueue, NoSystemInfo, RuleEngine, SmsSender, StoreResult,
 };
-use fieldline_core::rest_api_requests::{RestApiRequests, RestRequestLimits};
-use fieldline_core::rpc::DeviceRpcService;
-use fieldline_core::services::{DeviceOnboarding, HousekeeperService, ServiceContext, TenantTransfer};
-use fieldline_core::sessions::SessionRegistry;
 use fieldline_core::set_aside::SetAsideService;
 use fieldline_core::usage::UsageStore;
+use fieldline_devices::rpc::DeviceRpcService;
+use fieldline_devices::sessions::SessionRegistry;
+use fieldline_entities::rest_api_requests::{RestApiRequests, RestRequestLimits};
+use fieldline_entities::services::{DeviceOnboarding, HousekeeperService, ServiceContext, TenantTransfer};
 use fieldline_model::TenantId;
 use fieldline_model::message::QueueMessage;
 use fieldline_testkit::clock::ManualClock;
@@ -215,14 +215,14 @@ impl RestFixture {
             system_info: Arc::new(NoSystemInfo),
             rule_engine: heard.clone(),
             rest_requests: rest_calls.clone(),
-            device_link: Arc::new(fieldline_core::downlink::NoDeviceLink),
+            device_link: Arc::new(fieldline_devices::downlink::NoDeviceLink),
             rpc: calls,
             onboarding: DeviceOnboarding::new(context.clone()),
             tenant_transfer: moves.clone(),
             rule_nodes: Arc::new(FewNodes::new()),
             scripts: Arc::new(EchoScriptTester),
             rule_usage: Arc::new(fieldline_core::ports::NoRuleUsage),
-            replays: Arc::new(fieldline_core::ports::NoRuleReplay),
+            replays: Arc::new(fieldline_entities::ports::NoRuleReplay),
             reprocess: Arc::new(crate::calculated_fields::FakeReprocessing::default()),
         };
         let start = move || fieldline_api::router(deps.clone(), options.clone());

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fieldline_api::Options;
-use fieldline_core::access::Principal;
-use fieldline_core::downlink::NoDeviceLink;
 use fieldline_core::ports::{AttributeRow, AttributeStore, StoreError, StoreErrorKind, StoreResult};
-use fieldline_core::services::{ImportContext, ServiceContext, Services};
+use fieldline_devices::downlink::NoDeviceLink;
+use fieldline_entities::access::Principal;
+use fieldline_entities::services::{ImportContext, ServiceContext, Services};
 use fieldline_model::EntityKey;
 use fieldline_model::timeseries::{Attribute, AttributeScope};
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! Tenants and customers, and what a new installation starts with.
 
-use fieldline_core::services::seed;
+use fieldline_entities::services::seed;
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{DeviceId, EntityId, EntityKey, EntityViewId, TenantId};
 use serde_json::{Value, json};

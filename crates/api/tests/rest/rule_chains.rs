@@ -96,7 +96,7 @@ async fn every_tenant_has_the_documented_root_chain_and_makes_more_like_it() {
     let root = chains.root(tenant, Default::default()).await.unwrap().unwrap();
     chains.delete(tenant, root.id.unwrap()).await.unwrap();
     for _ in 0..2 {
-        fieldline_core::services::seed::ensure_system(&world.context, None)
+        fieldline_entities::services::seed::ensure_system(&world.context, None)
             .await
             .unwrap();
     }

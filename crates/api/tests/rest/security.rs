@@ -1,6 +1,6 @@
 //! Rules for passwords, lock-out and tokens.
 
-use fieldline_core::services::Services;
+use fieldline_entities::services::Services;
 use serde_json::{Value, json};
 
 use crate::fixture::{NOW, RestFixture, id, no};

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fieldline_core::clock::SharedClock;
-use fieldline_core::entity_query::{EntityQueryPorts, EntityQueryService};
 use fieldline_core::events::EntityEvents;
 use fieldline_core::observed_store::ObservedStore;
-use fieldline_core::password::PasswordHashPool;
 use fieldline_core::ports::{NoRuleEngine, RuleNodeCatalog};
-use fieldline_core::services::{ServiceContext, seed};
+use fieldline_entities::entity_query::{EntityQueryPorts, EntityQueryService};
+use fieldline_entities::password::PasswordHashPool;
+use fieldline_entities::services::{ServiceContext, seed};
 use fieldline_storage::series::{self, SeriesStore};
 use fieldline_storage::sql;
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
 use super::metrics;
-use super::service::{IngestShared, LagCallback};
+use super::service::{ActivityListener, IngestShared};
 use crate::ports::{Offset, Partition};
 
 /// How often it is looked at.
@@ -18,12 +18,12 @@ const NOTABLE: Duration = Duration::from_secs(10);
 const REMIND_EVERY: Duration = Duration::from_secs(60);
 
 /// Looks until the program stops. On a thread of its own, because a store or a checkpoint that hangs is what it is about.
-pub(super) async fn watch(shared: Arc<IngestShared>, tell: LagCallback) {
+pub(super) async fn watch(shared: Arc<IngestShared>, listener: Arc<dyn ActivityListener>) {
     let mut lag = LagMonitor::starting(Instant::now());
     while shared.pause(TICK).await.is_ok() {
         let standing = shared.show_lags();
         let (behind, report) = lag.look(Instant::now(), &standing);
-        tell(if lag.has_kept_up { behind } else { Duration::MAX });
+        listener.set_lag(if lag.has_kept_up { behind } else { Duration::MAX });
         ::metrics::gauge!(metrics::BEHIND_SECONDS).set(behind.as_secs_f64());
         let records: u64 = standing.iter().map(PartitionLag::lag).sum();
         match report {

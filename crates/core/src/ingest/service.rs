@@ -16,7 +16,6 @@ use super::processor::ProcessorFactory;
 use super::senders::{QueueSenders, WaitingTenants};
 use super::worker::IngestWorker;
 use super::{Options, QueueProducer, metrics};
-use crate::activity::ActivityTracker;
 use crate::in_flight::InFlightTracker;
 use crate::ports::{IngestStore, Journal, JournalError, Offset, Partition, QueueId, StoreError, StoreResult};
 use crate::set_aside::SetAsideService;
@@ -29,13 +28,21 @@ const SLOW_BATCH: usize = 256 << 10;
 #[cfg(target_os = "linux")]
 const SLOW_NICENESS: i32 = 10;
 
+/// Hears from ingest which devices are alive.
+pub trait ActivityListener: Send + Sync {
+    /// Notes that devices were heard at times in milliseconds. Subjects other than devices have no activity state.
+    fn record_activities(&self, heard: &[(EntityKey, i64)]);
+    /// Says how far behind those are who tell of messages: nobody is taken for silent whose message may be on its way.
+    fn set_lag(&self, time: Duration);
+}
+
 /// Where the effects of records go.
 #[derive(Clone)]
 pub struct IngestStores {
     /// Time series, latest values and attributes.
     pub store: Arc<dyn IngestStore>,
     /// Who hears that devices are alive.
-    pub activity: Arc<ActivityTracker>,
+    pub activity: Arc<dyn ActivityListener>,
     /// What happens to the records on their way.
     pub processors: ProcessorFactory,
 }
@@ -104,16 +111,10 @@ fn yield_to_others() {
     }
 }
 
-/// Told who was heard, and when.
-pub(super) type ActivityCallback = Box<dyn Fn(&[(EntityKey, i64)]) + Send + Sync>;
-
-/// Told how far ingest is behind.
-pub(super) type LagCallback = Box<dyn Fn(Duration) + Send + Sync>;
-
 /// What the threads share.
 pub(super) struct IngestShared {
     pub(super) store: Arc<dyn IngestStore>,
-    pub(super) on_activity: ActivityCallback,
+    pub(super) activity: Arc<dyn ActivityListener>,
     journal: Arc<dyn Journal>,
     large: Arc<LargeRecordLimiter>,
     stored: Mutex<HashMap<Partition, Offset>>,
@@ -152,39 +153,31 @@ impl IngestService {
         stores: IngestStores,
         options: &Options,
     ) -> Result<Self, IngestStartError> {
-        let activity = stores.activity;
-        let tracker = activity.clone();
-        let heard = Box::new(move |heard: &[(EntityKey, i64)]| activity.record_activities(heard));
-        let behind = Box::new(move |time| tracker.set_lag(time));
-        Self::start_with(
-            uplink,
-            (stores.store, stores.processors, crashes),
-            (heard, behind),
-            options,
-        )
-        .await
-    }
-
-    pub(super) async fn start_with(
-        uplink: &QueueProducer,
-        (store, processors, crashes): (Arc<dyn IngestStore>, ProcessorFactory, CrashHandling),
-        (heard, behind): (ActivityCallback, LagCallback),
-        options: &Options,
-    ) -> Result<Self, IngestStartError> {
         let service = Self {
             threads: Mutex::default(),
-            shared: Arc::new(IngestShared::new(uplink, store, heard, crashes)),
+            shared: Arc::new(IngestShared::new(
+                uplink,
+                stores.store,
+                stores.activity.clone(),
+                crashes,
+            )),
             max_bytes: options.batch.as_usize().max(1),
         };
         // Workers put messages into other queues: all of them have to be as they were until then.
         for queue in uplink.all() {
             service.shared.prepare(&queue).await?;
         }
-        service.spawn_workers("ingest", uplink, processors, options.workers, service.pace())?;
+        service.spawn_workers(
+            "ingest",
+            uplink,
+            stores.processors,
+            options.workers,
+            service.pace(),
+        )?;
         let every = options.checkpoint_interval.0.max(Duration::from_millis(10));
         let checkpoints = make_checkpoints(service.shared.clone(), every);
         service.spawn("checkpoint".to_owned(), ThreadRole::Keeper, || checkpoints)?;
-        let lag = lag::watch(service.shared.clone(), behind);
+        let lag = lag::watch(service.shared.clone(), stores.activity);
         service.spawn("lag-watch".to_owned(), ThreadRole::Keeper, || lag)?;
         Ok(service)
     }
@@ -408,13 +401,13 @@ impl IngestShared {
     pub(super) fn new(
         uplink: &QueueProducer,
         store: Arc<dyn IngestStore>,
-        heard: ActivityCallback,
+        activity: Arc<dyn ActivityListener>,
         crashes: CrashHandling,
     ) -> Self {
         let journal = uplink.journal().clone();
         Self {
             store,
-            on_activity: heard,
+            activity,
             journal,
             large: uplink.large.clone(),
             stored: Mutex::default(),

@@ -13,11 +13,11 @@ use fieldline_model::{DeviceId, EntityKey, TenantId};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use self::fakes::{FakeJournal, FakeStore, LARGEST_APPEND, record};
+use self::fakes::{DeafListener, FakeJournal, FakeStore, LARGEST_APPEND, record};
 use super::processor::{DeliveredBatch, DirectProcessor, EffectWriter, RecordProcessor};
-use super::service::{ActivityCallback, IngestShared, IngestShutdown};
+use super::service::{ActivityListener, IngestShared, IngestShutdown};
 use super::worker::IngestWorker;
-use super::{CrashHandling, IngestService, Options, PUSH_TIMEOUT, QueueProducer};
+use super::{CrashHandling, IngestService, IngestStores, Options, PUSH_TIMEOUT, QueueProducer};
 use crate::ports::{AppendError, Journal, Offset, Partition, QueueId, StoreEffects, StoreErrorKind};
 
 const FIRST: Partition = Partition {
@@ -31,6 +31,14 @@ const SECOND: Partition = Partition {
 
 fn uplink(journal: &Arc<FakeJournal>) -> QueueProducer {
     QueueProducer::open(journal.clone(), 2).unwrap()
+}
+
+fn stores(store: &Arc<FakeStore>, activity: impl ActivityListener + 'static) -> IngestStores {
+    IngestStores {
+        store: store.clone(),
+        activity: Arc::new(activity),
+        processors: DirectProcessor::processors(),
+    }
 }
 
 /// One worker, until it has read everything that is not paused.
@@ -51,7 +59,7 @@ fn worker(
     let shared = Arc::new(IngestShared::new(
         uplink,
         store.clone(),
-        Box::new(|_| {}),
+        Arc::new(DeafListener),
         CrashHandling::default(),
     ));
     let consumer = uplink
@@ -122,14 +130,10 @@ async fn large_records_of_a_tenant_wait_at_their_devices_until_some_are_stored()
 async fn a_journal_that_lost_its_end_does_not_cost_new_records() {
     let journal = FakeJournal::holding(&[(FIRST, vec![record(1), record(2)]), (SECOND, vec![record(3)])]);
     let store = FakeStore::standing_at(&[(FIRST, 10), (SECOND, 1)]);
-    let service = IngestService::start_with(
+    let service = IngestService::start_after(
+        CrashHandling::default(),
         &uplink(&journal),
-        (
-            store.clone(),
-            DirectProcessor::processors(),
-            CrashHandling::default(),
-        ),
-        (Box::new(|_| {}), Box::new(|_| {})),
+        stores(&store, DeafListener),
         &Options::default(),
     )
     .await
@@ -285,12 +289,17 @@ async fn timers_get_their_turn_however_many_records_come() {
 async fn a_worker_that_panics_is_seen() {
     let journal = FakeJournal::holding(&[(FIRST, vec![record(1)])]);
     let store = FakeStore::default_shared();
-    let heard: ActivityCallback = Box::new(|_| panic!("as the test wants it"));
-    let told = (heard, Box::new(|_| {}) as _);
-    let service = IngestService::start_with(
+    struct PanickingListener;
+    impl ActivityListener for PanickingListener {
+        fn record_activities(&self, _: &[(EntityKey, i64)]) {
+            panic!("as the test wants it");
+        }
+        fn set_lag(&self, _: Duration) {}
+    }
+    let service = IngestService::start_after(
+        CrashHandling::default(),
         &uplink(&journal),
-        (store, DirectProcessor::processors(), CrashHandling::default()),
-        told,
+        stores(&store, PanickingListener),
         &Options::default(),
     )
     .await
@@ -338,14 +347,10 @@ async fn workers_wait_until_they_may_begin_and_a_stop_does_not_wait_for_them() {
     let site = || async {
         let journal = FakeJournal::closed_with(&[(FIRST, vec![record(1)])]);
         let store = FakeStore::default_shared();
-        let service = IngestService::start_with(
+        let service = IngestService::start_after(
+            CrashHandling::default(),
             &uplink(&journal),
-            (
-                store.clone(),
-                DirectProcessor::processors(),
-                CrashHandling::default(),
-            ),
-            (Box::new(|_| {}), Box::new(|_| {})),
+            stores(&store, DeafListener),
             &Options::default(),
         )
         .await

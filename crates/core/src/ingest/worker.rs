@@ -234,7 +234,7 @@ impl IngestWorker {
             self.processor.process(delivered, &self.store).await?;
             self.slot.note(None);
             ::metrics::counter!(metrics::RECORDS).increment(batch.readable.len() as u64);
-            (self.shared.on_activity)(&batch.activity);
+            self.shared.activity.record_activities(&batch.activity);
             if let Some(progress) = self.partitions.get_mut(&partition) {
                 progress.pause = FIRST_PAUSE;
             }

@@ -68,6 +68,28 @@ impl EntityStores {
             None => self.tenant_profiles.default_profile().await,
         }
     }
+
+    /// Whose queues the messages of a tenant go through: its own, or the system's.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn queue_owner(&self, tenant: TenantId) -> StoreResult<TenantId> {
+        if tenant.is_null() {
+            return Ok(tenant);
+        }
+        let profile = self.profile_of(tenant).await?;
+        let isolated = profile.is_some_and(|profile| profile.isolated_tb_rule_engine);
+        Ok(if isolated { tenant } else { TenantId::NULL })
+    }
+
+    /// Seconds that points of a tenant are kept where neither the message nor the device profile says otherwise; 0 for ever.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn storage_ttl(&self, tenant: TenantId) -> StoreResult<u32> {
+        let profile = self.profile_of(tenant).await?;
+        Ok(profile.map_or(0, |profile| profile.storage_ttl_seconds()))
+    }
 }
 
 /// Tenants. Deleting one deletes all entities that belong to it.

@@ -5,7 +5,7 @@ use fieldline_model::{EntityType, TenantId};
 use uuid::Uuid;
 
 use super::StoreResult;
-use crate::access::AnyEntity;
+use crate::any_entity::AnyEntity;
 
 /// Reads whole kinds of entities.
 #[async_trait]

@@ -6,7 +6,7 @@ use fieldline_model::entity::{AssetProfile, AssetProfileInfo, DeviceProfile, Dev
 use fieldline_model::page::{PageData, PageLink};
 
 use super::{EntityStores, StoreResult};
-use crate::access::EntityKind;
+use crate::any_entity::EntityKind;
 
 /// A kind of profiles: what entities of one type share. Its name is their type; one of them is the tenant's default.
 pub trait EntityProfile: EntityKind {

@@ -29,7 +29,6 @@ use crate::ports::{
     DeviceFilter, EntityStores, StoreResult, TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore,
 };
 use crate::queue_stats::SERVICE_ID;
-use crate::services::AlarmGate;
 
 /// How often changed profiles are looked for.
 const TICK: Duration = Duration::from_secs(1);
@@ -419,15 +418,5 @@ impl EntityListener for UsageStore {
             }
             _ => {}
         }
-    }
-}
-
-impl AlarmGate for UsageStore {
-    fn may_create(&self, tenant: TenantId) -> bool {
-        self.is_allowed(tenant, ApiFeature::Alarms)
-    }
-
-    fn count_created(&self, tenant: TenantId) {
-        self.count(tenant, UsageKey::CreatedAlarms, 1);
     }
 }

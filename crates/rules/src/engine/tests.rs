@@ -49,7 +49,7 @@ impl Site {
     fn over(world: &World, journal: Arc<EmbeddedJournal>) -> Self {
         let uplink = QueueProducer::open(journal.clone(), 2).unwrap();
         let deps = EngineDependencies {
-            devices: Arc::new(fieldline_core::downlink::NoDeviceLink),
+            devices: Arc::new(fieldline_devices::downlink::NoDeviceLink),
             stores: world.services.stores.clone(),
             series: world.store.clone(),
             attributes: world.store.clone(),

@@ -7,12 +7,12 @@ pub(crate) mod table;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fieldline_core::activity::ActivityTracker;
 use fieldline_core::events::EntityEvents;
-use fieldline_core::password::PasswordHashPool;
 use fieldline_core::ports::{IngestStore as _, NoRuleNodes, Offset, Partition, QueueId};
-use fieldline_core::services::{ServiceContext, Services as Rules};
 use fieldline_core::usage::{UsageCounter, UsageStore};
+use fieldline_devices::activity::ActivityTracker;
+use fieldline_entities::password::PasswordHashPool;
+use fieldline_entities::services::{ServiceContext, Services as Rules};
 use fieldline_model::entity::{Customer, Tenant, TenantProfile};
 use fieldline_model::kv::{self, KvValueRef};
 use fieldline_model::message::{DataType, MetadataMap, MsgType, QueueMessage};

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use fieldline_core::activity::ActivityTracker;
-use fieldline_core::downlink::NoDeviceLink;
 use fieldline_core::events::EntityEvents;
-use fieldline_core::password::PasswordHashPool;
 use fieldline_core::ports::{NoDeviceRpc, NoRestApiResponder, NoRuleNodes};
-use fieldline_core::services::{ServiceContext, Services as Rules};
 use fieldline_core::usage::UsageStore;
+use fieldline_devices::activity::ActivityTracker;
+use fieldline_devices::downlink::NoDeviceLink;
+use fieldline_entities::password::PasswordHashPool;
+use fieldline_entities::services::{ServiceContext, Services as Rules};
 use fieldline_model::EntityKey;
 use fieldline_model::entity::Alarm;
 use parking_lot::Mutex;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fieldline_core::access::AnyEntity;
+use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::{
     AlarmStore, AssignableEntity, AssignableStore, CalculatedFieldFilter, CalculatedFieldStore,
     CustomerStore, DeviceCredentialsStore, DeviceProfileStore, DeviceStore, EntityProfile, EntityStores,

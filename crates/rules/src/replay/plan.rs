@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fieldline_core::ports::DeviceFilter;
-use fieldline_core::services::{ServiceError, ServiceResult};
+use fieldline_entities::services::{ServiceError, ServiceResult};
 use fieldline_model::entity::calculated_field::CalculatedFieldLimits;
 use fieldline_model::entity::{CalculatedField, Device, RuleChain, RuleChainMetaData, RuleChainType};
 use fieldline_model::new_uuid;

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use fieldline_core::ports::FieldReprocess;
-use fieldline_core::services::{ServiceError, ServiceErrorKind, ServiceResult};
+use fieldline_entities::ports::FieldReprocess;
+use fieldline_entities::services::{ServiceError, ServiceErrorKind, ServiceResult};
 use fieldline_model::entity::calculated_field::{
     CalculatedFieldConfiguration, OutputStrategyType, OutputType,
 };

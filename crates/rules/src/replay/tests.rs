@@ -3,8 +3,9 @@
 use std::io::ErrorKind;
 use std::net::TcpListener;
 
-use fieldline_core::ports::{AlarmDraft, AlarmPropagation, AlarmQuery, RuleReplay as _};
-use fieldline_core::services::{ServiceErrorKind, ServiceResult};
+use fieldline_core::ports::{AlarmDraft, AlarmPropagation, AlarmQuery};
+use fieldline_entities::ports::RuleReplay as _;
+use fieldline_entities::services::{ServiceErrorKind, ServiceResult};
 use fieldline_model::entity::{AlarmSeverity, RuleChain, RuleChainMetaData};
 use fieldline_model::page::PageLink;
 use fieldline_model::replay::{ReplayNode, ReplayReport, ReplayRequest};

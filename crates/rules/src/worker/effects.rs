@@ -1,11 +1,11 @@
 //! What messages do to the stores, gathered until it is applied together.
 
 use bytes::Bytes;
-use fieldline_core::downlink::{AttributeUpdate, DeviceLink};
 use fieldline_core::ports::{
     AttributeEffect, AttributeRow, AttributeSaveStrategy, StateRow, StoreEffects, TelemetryRow,
     TelemetrySaveStrategy,
 };
+use fieldline_devices::downlink::{AttributeUpdate, DeviceLink};
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{EntityKey, TenantId};
 use rustc_hash::FxHashMap;

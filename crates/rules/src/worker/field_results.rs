@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fieldline_core::ingest::{EffectWriter, IngestShutdown};
 use fieldline_core::ports::{AttributeSaveStrategy, RelationKey, TelemetrySaveStrategy};
-use fieldline_core::services::ServiceErrorKind;
+use fieldline_entities::services::ServiceErrorKind;
 use fieldline_model::entity::calculated_field::AggregationFunction;
 use fieldline_model::entity::{EntityRelation, RelationTypeGroup};
 use fieldline_model::kv::{KvValue, pack};

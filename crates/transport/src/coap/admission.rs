@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_codec::coap::CoapCode;
-use fieldline_core::devices::{DeviceHandle, MessageRefusal as Limited};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::StoreResult;
+use fieldline_devices::directory::{DeviceHandle, MessageRefusal as Limited};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::info;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fieldline_codec::coap::{CoapBlock, CoapCode, MAX_BLOCK_EXPONENT};
-use fieldline_core::devices::DeviceHandle;
-use fieldline_core::ota::{OtaImage, OtaOffer};
+use fieldline_devices::directory::DeviceHandle;
+use fieldline_devices::ota::{OtaImage, OtaOffer};
 use fieldline_model::DeviceId;
 use fieldline_model::entity::OtaKind;
 use quick_cache::sync::Cache;

@@ -11,9 +11,9 @@ mod session;
 use std::sync::Arc;
 
 use fieldline_codec::coap::{CoapBlock, CoapCode, CoapMessageType, CoapToken};
-use fieldline_core::devices::DeviceHandle;
-use fieldline_core::downlink::Subscriptions;
-use fieldline_core::sessions::{CloseReason, SessionControl, SessionOrigin, SessionProtocol};
+use fieldline_devices::directory::DeviceHandle;
+use fieldline_devices::downlink::Subscriptions;
+use fieldline_devices::sessions::{CloseReason, SessionControl, SessionOrigin, SessionProtocol};
 use fieldline_model::DeviceId;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;

@@ -1,7 +1,7 @@
 //! How devices get their credentials over CoAP: in JSON or as a message, and they are answered in the same way.
 
 use fieldline_codec::coap::CoapCode;
-use fieldline_core::services::ProvisionStatus;
+use fieldline_entities::services::ProvisionStatus;
 
 use super::admission::is_proven;
 use super::reply::CoapReply;

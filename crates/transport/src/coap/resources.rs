@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_codec::coap::CoapCode;
-use fieldline_core::devices::{DeviceHandle, DeviceSettings};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::StoreError;
+use fieldline_devices::directory::{DeviceHandle, DeviceSettings};
 use fieldline_model::entity::OtaKind;
 use fieldline_model::record::RecordBatch;
 use fieldline_model::timeseries::AttributeScope;

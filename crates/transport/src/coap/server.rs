@@ -9,7 +9,7 @@ use fieldline_codec::coap::{
     CoapBlock, CoapCode, CoapDecodeError, CoapEncoder, CoapMessage, CoapMessageType, CoapToken,
 };
 use fieldline_core::logging::LogGate;
-use fieldline_core::sessions::CloseReason;
+use fieldline_devices::sessions::CloseReason;
 use fieldline_model::DeviceId;
 use parking_lot::Mutex;
 use socket2::{Domain, Protocol, Socket, Type};

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use fieldline_core::ota::OtaOffer;
+use fieldline_devices::ota::OtaOffer;
 use fieldline_model::entity::OtaKind;
 use serde::Deserialize;
 

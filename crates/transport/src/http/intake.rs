@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::extract::Request;
 use axum::http::StatusCode;
-use fieldline_core::devices::DeviceHandle;
+use fieldline_devices::directory::DeviceHandle;
 use fieldline_model::json::JsonError;
 use fieldline_model::record::RecordBatch;
 

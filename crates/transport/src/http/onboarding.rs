@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
-use fieldline_core::services::{ProvisionResponse, ProvisionStatus};
+use fieldline_entities::services::{ProvisionResponse, ProvisionStatus};
 use fieldline_model::{DeviceId, TenantId, json};
 
 use super::{HttpClientAddress, HttpRefusal, HttpShared, store_failed};

@@ -12,7 +12,7 @@ use fieldline_codec::ReasonCode;
 use fieldline_core::ingest::QueueProducer;
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{AppendError, AppendFuture};
-use fieldline_core::sessions::{CloseReason, SessionControl, SessionOrigin};
+use fieldline_devices::sessions::{CloseReason, SessionControl, SessionOrigin};
 use fieldline_model::EntityKey;
 use fieldline_model::record::RecordBatch;
 use tokio::io::AsyncWriteExt as _;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use fieldline_codec::session::SessionSendError;
 use fieldline_codec::{PublishPacket, QoS, ReasonCode};
-use fieldline_core::downlink::{Downlink, Subscriptions, ToDeviceRpc};
-use fieldline_core::sessions::{OutboundMessage, OutboundPayload};
+use fieldline_devices::downlink::{Downlink, Subscriptions, ToDeviceRpc};
+use fieldline_devices::sessions::{OutboundMessage, OutboundPayload};
 use fieldline_model::json;
 use fieldline_model::record::RecordBatch;
 use tracing::debug;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fieldline_codec::{PublishPacket, QoS, ReasonCode};
 use fieldline_core::logging::LogGate;
-use fieldline_core::ota::{OtaImage, OtaOffer};
+use fieldline_devices::ota::{OtaImage, OtaOffer};
 use fieldline_model::entity::OtaKind;
 use tracing::{debug, warn};
 

@@ -9,11 +9,11 @@ mod protobuf;
 mod sessions;
 
 use fieldline_codec::{PacketId, PublishPacket, QoS, ReasonCode};
-use fieldline_core::devices::{DeviceHandle, MessageRefusal};
-use fieldline_core::downlink::Downlink;
 use fieldline_core::ports::{AppendError, AppendFuture, StoreError};
-use fieldline_core::services::{ServiceError, ServiceErrorKind};
-use fieldline_core::sessions::OutboundPayload;
+use fieldline_devices::directory::{DeviceHandle, MessageRefusal};
+use fieldline_devices::downlink::Downlink;
+use fieldline_devices::sessions::OutboundPayload;
+use fieldline_entities::services::{ServiceError, ServiceErrorKind};
 use fieldline_model::json::{self, JsonError};
 use fieldline_model::record::RecordBatch;
 use fieldline_model::timeseries::AttributeScope;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use fieldline_core::sessions::{CloseReason, SessionControl};
+use fieldline_devices::sessions::{CloseReason, SessionControl};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 

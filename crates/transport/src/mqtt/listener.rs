@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_core::logging::LogGate;
-use fieldline_core::sessions::{CloseReason, SessionProtocol};
+use fieldline_devices::sessions::{CloseReason, SessionProtocol};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use fieldline_codec::session::{ServerEvent, ServerSession, SessionLimits};
 use fieldline_codec::{ConnackPacket, ConnectPacket, ReasonCode, decode_frame, peek_protocol};
-use fieldline_core::devices::{DeviceHandle, MqttLogin};
 use fieldline_core::logging::LogGate;
-use fieldline_core::sessions::{SessionOrigin, SessionProtocol};
+use fieldline_devices::directory::{DeviceHandle, MqttLogin};
+use fieldline_devices::sessions::{SessionOrigin, SessionProtocol};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tracing::{info, warn};
 

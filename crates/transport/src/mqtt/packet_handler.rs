@@ -8,9 +8,9 @@ use fieldline_codec::{
     Packet, PublishPacket, QoS, ReasonCode, SubackPacket, SubscribePacket, UnsubackPacket, UnsubscribePacket,
     decode_frame,
 };
-use fieldline_core::devices::{DeviceHandle, DeviceRole, DeviceSettings, MessageLimits, MessageRefusal};
 use fieldline_core::logging::LogGate;
-use fieldline_core::sessions::SessionGuard;
+use fieldline_devices::directory::{DeviceHandle, DeviceRole, DeviceSettings, MessageLimits, MessageRefusal};
+use fieldline_devices::sessions::SessionGuard;
 use fieldline_model::json;
 use fieldline_model::record::{BatchMark, RecordBatch};
 use tracing::{debug, warn};

@@ -9,7 +9,7 @@ use fieldline_codec::{
     Packet, PacketId, PublishPacket, QoS, ReasonCode, SubackPacket, UnsubackPacket, decode_frame,
 };
 use fieldline_core::logging::LogGate;
-use fieldline_core::services::ProvisionStatus;
+use fieldline_entities::services::ProvisionStatus;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tracing::warn;
 

@@ -1,8 +1,8 @@
 //! The topics of the device API.
 
 use fieldline_codec::{QoS, topic};
-use fieldline_core::devices::DeviceSettings;
-use fieldline_core::downlink::Subscriptions;
+use fieldline_devices::directory::DeviceSettings;
+use fieldline_devices::downlink::Subscriptions;
 use fieldline_model::entity::OtaKind;
 
 use crate::payload::PayloadFormat;

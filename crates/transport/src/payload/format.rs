@@ -1,8 +1,8 @@
 //! How the payloads of a device are written: JSON, or Protobuf by the schemas of its profile. Knows no transport: payloads
 //! go in and records, requests and answers come out, and the other way round.
 
-use fieldline_core::devices::{DeviceHandle, DeviceSettings};
-use fieldline_core::downlink::{AttributeUpdate, ToDeviceRpc};
+use fieldline_devices::directory::{DeviceHandle, DeviceSettings};
+use fieldline_devices::downlink::{AttributeUpdate, ToDeviceRpc};
 use fieldline_model::json::{self, JsonError};
 use fieldline_model::kv;
 use fieldline_model::record::RecordBatch;

@@ -1,6 +1,6 @@
 //! How devices ask for their credentials, as JSON or as a message, and are answered in the same way.
 
-use fieldline_core::services::{ProvisionRequest, ProvisionResponse, ProvisionStatus};
+use fieldline_entities::services::{ProvisionRequest, ProvisionResponse, ProvisionStatus};
 use fieldline_model::entity::CredentialsType;
 use fieldline_protobuf::MessageError;
 use fieldline_protobuf::api::{

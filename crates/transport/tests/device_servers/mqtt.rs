@@ -8,8 +8,8 @@ use fieldline_codec::{
     AckPacket, ConnectPacket, DisconnectPacket, MqttProperty, MqttPropertyBuf, MqttProtocolVersion, PacketId,
     PacketType, PublishPacket, QoS, ReasonCode,
 };
-use fieldline_core::downlink::{AttributeUpdate, DeviceLink as _};
-use fieldline_core::services::{NameConflict, NewCredentials};
+use fieldline_devices::downlink::{AttributeUpdate, DeviceLink as _};
+use fieldline_entities::services::{NameConflict, NewCredentials};
 use fieldline_model::DeviceId;
 use fieldline_model::kv::{KvValueRef, pack};
 use fieldline_model::timeseries::AttributeScope;

@@ -7,21 +7,21 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
-use fieldline_core::activity::{self, ActivityTracker};
 use fieldline_core::address_guard::{self, AddressGuard};
 use fieldline_core::clock::SystemClock;
-use fieldline_core::devices::{self, DeviceDirectory};
 use fieldline_core::events::EntityEvents;
 use fieldline_core::ingest::{self, IngestService, IngestStores, QueueProducer};
 use fieldline_core::options::ByteSize;
-use fieldline_core::password::PasswordHashPool;
 use fieldline_core::ports::{
     AppendError, ConsumerEvent, Journal as _, JournalConsumer, TimeSeriesStore as _,
 };
-use fieldline_core::rpc::DeviceRpcService;
-use fieldline_core::services::{self, NameConflict, NewCredentials, seed};
-use fieldline_core::sessions::SessionRegistry;
 use fieldline_core::usage::UsageStore;
+use fieldline_devices::activity::{self, ActivityTracker};
+use fieldline_devices::directory::{self, DeviceDirectory};
+use fieldline_devices::rpc::DeviceRpcService;
+use fieldline_devices::sessions::SessionRegistry;
+use fieldline_entities::password::PasswordHashPool;
+use fieldline_entities::services::{self, NameConflict, NewCredentials, seed};
 use fieldline_journal::EmbeddedJournal;
 use fieldline_model::EntityKey;
 use fieldline_model::entity::{Device, Tenant};
@@ -96,7 +96,7 @@ impl World {
             entities.clone(),
             store.clone(),
             clock.clone(),
-            &devices::Options::default(),
+            &directory::Options::default(),
         );
         events.listen(directory.clone());
         let usage = UsageStore::new(entities.clone(), store.clone(), clock.clone());
@@ -144,10 +144,10 @@ impl World {
             rpc: DeviceRpcService::new(sessions.clone(), context.stores.rpcs.clone(), clock.clone()),
             sessions,
             onboarding: services::DeviceOnboarding::new(context.clone()),
-            downloads: fieldline_core::ota::OtaDownloads::new(
+            downloads: fieldline_devices::ota::OtaDownloads::new(
                 context.stores.ota_packages.clone(),
                 context.stores.ota_updates.clone(),
-                &fieldline_core::ota::Options::default(),
+                &fieldline_devices::ota::Options::default(),
             ),
             producer: uplink.clone(),
             attributes: store.clone(),

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
-use fieldline_core::downlink::{DeviceLink, Downlink};
 use fieldline_core::events::{ChangeKind, EntityChange, EntityEvents, EntityListener};
 use fieldline_core::options::HumanDuration;
 use fieldline_core::ports::{EntityStores, StoreError};
-use fieldline_core::rpc::DeviceRpcService;
-use fieldline_core::services::{DeviceOnboarding, ServiceContext, TenantTransfer};
-use fieldline_core::sessions::SessionRegistry;
+use fieldline_devices::downlink::{DeviceLink, Downlink};
+use fieldline_devices::rpc::DeviceRpcService;
+use fieldline_devices::sessions::SessionRegistry;
+use fieldline_entities::services::{DeviceOnboarding, ServiceContext, TenantTransfer};
 use fieldline_model::entity::{
     Authority, Customer, Device, DeviceCredentials, DeviceProfile, Tenant, TenantProfile, User,
     UserCredentials,
@@ -291,7 +291,7 @@ fn api(
     log: &Arc<ChangeLog>,
 ) -> SharedApi {
     let entities = database.entity_stores();
-    let queries = fieldline_core::entity_query::EntityQueryPorts {
+    let queries = fieldline_entities::entity_query::EntityQueryPorts {
         stores: entities.clone(),
         rows: database.entity_rows(),
         values: store.clone(),
@@ -304,7 +304,7 @@ fn api(
         attributes: store.clone(),
         events: events.clone(),
         clock: clock.clone(),
-        passwords: fieldline_core::password::PasswordHashPool::new(1),
+        passwords: fieldline_entities::password::PasswordHashPool::new(1),
         rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
         rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
     };
@@ -316,7 +316,7 @@ fn api(
             store.clone(),
             store.clone(),
         ),
-        queries: fieldline_core::entity_query::EntityQueryService::new(queries, 1 << 20),
+        queries: fieldline_entities::entity_query::EntityQueryService::new(queries, 1 << 20),
         entities: entities.clone(),
         series: store.clone(),
         attributes: store.clone(),
@@ -339,12 +339,15 @@ fn api(
         tenant_transfer: TenantTransfer::new(context, store.clone()),
         rpc: DeviceRpcService::new(SessionRegistry::new(1), entities.rpcs.clone(), clock.clone()),
         usage: fieldline_core::usage::UsageStore::new(entities, store.clone(), clock.clone()),
-        rest_requests: fieldline_core::rest_api_requests::RestApiRequests::new("test", Default::default()),
+        rest_requests: fieldline_entities::rest_api_requests::RestApiRequests::new(
+            "test",
+            Default::default(),
+        ),
         rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
         scripts: Arc::new(fieldline_core::ports::NoScriptTester),
         rule_usage: Arc::new(fieldline_core::ports::NoRuleUsage),
-        replays: Arc::new(fieldline_core::ports::NoRuleReplay),
-        reprocess: Arc::new(fieldline_core::ports::NoFieldReprocess),
+        replays: Arc::new(fieldline_entities::ports::NoRuleReplay),
+        reprocess: Arc::new(fieldline_entities::ports::NoFieldReprocess),
     };
     // Tests move the clock by days, and the tokens should stay good.
     let options = Options {

@@ -17,9 +17,9 @@ use tokio::task::JoinHandle;
 use super::super::processor::{DeliveredBatch, DirectProcessor, EffectWriter, RecordProcessor};
 use super::super::service::{IngestShared, IngestShutdown};
 use super::super::worker::IngestWorker;
-use super::fakes::{FakeJournal, FakeStore, record};
+use super::fakes::{DeafListener, FakeJournal, FakeStore, record};
 use super::{CrashHandling, FIRST, SECOND, uplink};
-use crate::fakes::StandingClock;
+use crate::clock::StandingClock;
 use crate::in_flight::{CrashSuspects, InFlightKept, InFlightTracker, InFlightWork, KeptTurn, LoadInHand};
 use crate::ports::{
     InFlightNotes, IngestStore as _, Journal, Offset, Partition, PreviousRunNotes, SetAsideOutcome,
@@ -197,7 +197,7 @@ impl Site {
         let shared = Arc::new(IngestShared::new(
             &uplink,
             self.store.clone(),
-            Box::new(|_| {}),
+            Arc::new(DeafListener),
             crashes,
         ));
         let (died, dies) = oneshot::channel();

@@ -11,6 +11,7 @@ use fieldline_model::{DeviceId, EntityKey, TenantId};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
+use crate::ingest::ActivityListener;
 use crate::ports::{
     AppendError, AppendFuture, AppendOrigin, ConsumerEvent, ConsumerRecords, IngestStore, Journal,
     JournalConsumer, JournalError, Offset, Partition, QueueId, StateRow, StoreEffects, StoreError,
@@ -386,4 +387,12 @@ impl IngestStore for FakeStore {
         let stored = self.stored.lock();
         Ok(stored.positions.iter().map(|(at, next)| (*at, *next)).collect())
     }
+}
+
+/// Hears nothing.
+pub(super) struct DeafListener;
+
+impl ActivityListener for DeafListener {
+    fn record_activities(&self, _: &[(EntityKey, i64)]) {}
+    fn set_lag(&self, _: Duration) {}
 }

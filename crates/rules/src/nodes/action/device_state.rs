@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fieldline_core::activity::ActivityEvent;
+use fieldline_devices::activity::ActivityEvent;
 use fieldline_model::{EntityKey, EntityType};
 use parking_lot::Mutex;
 use quick_cache::unsync::Cache;

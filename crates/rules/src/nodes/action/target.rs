@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fieldline_core::services::{NameConflict, NewCredentials, ServiceError};
+use fieldline_entities::services::{NameConflict, NewCredentials, ServiceError};
 use fieldline_model::entity::{Asset, Customer, Device};
 use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
 use fieldline_model::{EntityId, EntityType, RuleNodeId, TenantId};

@@ -1,11 +1,11 @@
 //! What nodes talk to, kept for the test.
 
 use async_trait::async_trait;
-use fieldline_core::downlink::{DeviceLink, Downlink};
 use fieldline_core::ports::{
     DeviceRpc, DeviceRpcError, DeviceRpcRequest, RestApiResponder, RuleEngine, StoreError, StoreErrorKind,
     StoreResult,
 };
+use fieldline_devices::downlink::{DeviceLink, Downlink};
 use fieldline_model::message::QueueMessage;
 use fieldline_model::{DeviceId, EntityKey, TenantId};
 use parking_lot::Mutex;

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use fieldline_core::ingest::{EffectSink, EffectWriter, MAIN_QUEUE};
 use fieldline_core::ports::{StoreEffects, StoreResult};
-use fieldline_core::services::{ServiceError, ServiceResult};
+use fieldline_entities::services::{ServiceError, ServiceResult};
 use fieldline_model::kv::unpack;
 use fieldline_model::message::MsgType;
 use fieldline_model::reprocess::ReprocessReport;

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fieldline_core::observed_store::ObservedStore;
-use fieldline_core::ports::{FieldReprocess as _, TimeSeriesStore as _, ValueChange, ValueListener};
-use fieldline_core::services::ServiceErrorKind;
+use fieldline_core::ports::{TimeSeriesStore as _, ValueChange, ValueListener};
+use fieldline_entities::ports::FieldReprocess as _;
+use fieldline_entities::services::ServiceErrorKind;
 use fieldline_model::entity::{CalculatedField, CalculatedFieldType};
 use fieldline_model::kv::KvValue;
 use fieldline_model::reprocess::{ReprocessReport, ReprocessRequest, ReprocessStatus};

@@ -2,7 +2,7 @@
 
 use fieldline_core::ingest::{EffectWriter, IngestShutdown};
 use fieldline_core::ports::{AlarmDraft, AlarmEndUpdate, AlarmPropagation, AlarmUpdate, StateKey};
-use fieldline_core::services::{ServiceErrorKind, ServiceResult};
+use fieldline_entities::services::{ServiceErrorKind, ServiceResult};
 use fieldline_model::entity::Alarm;
 use fieldline_model::message::{MetadataMap, MsgType};
 use fieldline_model::{AlarmId, RuleNodeId};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fieldline_core::access::AnyEntity;
+use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::{EntityRowStore, EntityStores};
 use fieldline_model::entity::{Device, DeviceProfile, Tenant, TenantProfile};
 use fieldline_model::{DeviceId, DeviceProfileId, EntityType, TenantId, TenantProfileId};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fieldline_core::devices::ListenWindow;
+use fieldline_devices::directory::ListenWindow;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 

@@ -6,9 +6,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use fieldline_codec::coap::{CoapCode, CoapEncoder, CoapMessageType};
-use fieldline_core::devices::ListenWindow;
-use fieldline_core::downlink::{Downlink, Subscriptions};
-use fieldline_core::sessions::{CloseReason, OutboundPayload, SessionGuard};
+use fieldline_devices::directory::ListenWindow;
+use fieldline_devices::downlink::{Downlink, Subscriptions};
+use fieldline_devices::sessions::{CloseReason, OutboundPayload, SessionGuard};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;

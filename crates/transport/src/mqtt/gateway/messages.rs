@@ -1,7 +1,7 @@
 //! What gateways publish.
 
-use fieldline_core::devices::DeviceHandle;
 use fieldline_core::ports::StoreResult;
+use fieldline_devices::directory::DeviceHandle;
 use fieldline_model::json::{self, lenient};
 use fieldline_model::timeseries::Attribute;
 use fieldline_protobuf::api::{GatewayAttributeResponseMsg, PostAttributeMsg, PostTelemetryMsg};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fieldline_core::devices::DeviceHandle;
 use fieldline_core::logging::LogGate;
+use fieldline_devices::directory::DeviceHandle;
 use fieldline_model::record::RecordBatch;
 use fieldline_model::{DeviceId, json};
 use parking_lot::Mutex;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use fieldline_core::devices::DeviceHandle;
-use fieldline_core::downlink::Subscriptions;
-use fieldline_core::sessions::{SessionControl, SessionGuard, SessionOrigin};
+use fieldline_core::ingest::ActivityListener as _;
+use fieldline_devices::directory::DeviceHandle;
+use fieldline_devices::downlink::Subscriptions;
+use fieldline_devices::sessions::{SessionControl, SessionGuard, SessionOrigin};
 use fieldline_model::DeviceId;
 use fieldline_model::entity::Device;
 use rustc_hash::FxHashMap;

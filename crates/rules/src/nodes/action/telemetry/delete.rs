@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use fieldline_core::downlink::AttributeUpdate;
 use fieldline_core::ports::StoreResult;
+use fieldline_devices::downlink::AttributeUpdate;
 use fieldline_model::message::MsgType;
 use fieldline_model::timeseries::AttributeScope;
 use serde::Deserialize;

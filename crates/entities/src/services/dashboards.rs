@@ -1,0 +1,140 @@
+//! Dashboards.
+
+use std::sync::Arc;
+
+use fieldline_core::events::EntityChange;
+use fieldline_model::entity::{Customer, Dashboard, DashboardInfo};
+use fieldline_model::page::PageLink;
+use fieldline_model::{DashboardId, EntityId, EntityKey, EntityType, TenantId};
+
+use super::{ServiceContext, ServiceError, ServiceResult, quota, validate};
+
+/// Profiles read at once while looking for one that names a dashboard.
+const PAGE: u32 = 1_000;
+
+/// Rules about dashboards.
+#[derive(Clone)]
+pub struct DashboardService(Arc<ServiceContext>);
+
+impl DashboardService {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
+        Self(Arc::clone(context))
+    }
+
+    /// Creates the dashboard, or updates it where it has an id. Whom it is assigned to stays as it is.
+    ///
+    /// # Errors
+    /// A rule is broken, or the tenant has as many dashboards as it may have.
+    pub async fn save(&self, tenant: TenantId, mut dashboard: Dashboard) -> ServiceResult<Dashboard> {
+        let stores = &self.0.stores.dashboards;
+        let info = &mut dashboard.info;
+        validate::required("Dashboard title", &info.title)?;
+        validate::lengths(&[("title", Some(&info.title))])?;
+        validate::json_object("configuration", dashboard.configuration.as_ref())?;
+        info.tenant_id = tenant;
+        info.name.clone_from(&info.title);
+        let create = match info.id {
+            Some(id) => {
+                let old = stores
+                    .info(tenant, id)
+                    .await?
+                    .ok_or_else(|| ServiceError::invalid("Can't update non existing dashboard!"))?;
+                info.created_time = old.created_time;
+                false
+            }
+            None => {
+                quota::check(&self.0, tenant, EntityType::Dashboard).await?;
+                info.id = Some(DashboardId::new());
+                info.created_time = self.0.now();
+                true
+            }
+        };
+        let saved = stores.save(dashboard, create).await?;
+        let id = saved.info.id.unwrap_or_default();
+        self.0.publish_change(EntityChange::saved(tenant, id));
+        Ok(saved)
+    }
+
+    /// Assigns the dashboard to a customer of the same tenant, beside those it is assigned to already. Returns whether
+    /// that is new.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn assign(
+        &self,
+        tenant: TenantId,
+        id: DashboardId,
+        customer: &Customer,
+    ) -> ServiceResult<bool> {
+        let customer = customer.id.unwrap_or_default();
+        let changed = self.0.stores.dashboards.assign(tenant, id, customer).await?;
+        self.0.publish_change(EntityChange::saved(tenant, id));
+        Ok(changed)
+    }
+
+    /// Takes the dashboard back from a customer. Returns whether it was assigned to it.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn unassign(
+        &self,
+        tenant: TenantId,
+        id: DashboardId,
+        customer: &Customer,
+    ) -> ServiceResult<bool> {
+        let customer = customer.id.unwrap_or_default();
+        let changed = self.0.stores.dashboards.unassign(tenant, id, customer).await?;
+        self.0.publish_change(EntityChange::saved(tenant, id));
+        Ok(changed)
+    }
+
+    /// Deletes a dashboard with its data and relations.
+    ///
+    /// # Errors
+    /// A profile names it as the dashboard of its devices or assets.
+    pub async fn delete(&self, dashboard: &DashboardInfo) -> ServiceResult<()> {
+        let (tenant, id) = (dashboard.tenant_id, dashboard.id.unwrap_or_default());
+        self.refuse_named(tenant, id.into()).await?;
+        let subject = EntityKey {
+            tenant,
+            entity: id.into(),
+        };
+        self.0.stores.dashboards.delete(tenant, id).await?;
+        self.0.publish_change(EntityChange::deleted(tenant, id));
+        self.0.delete_links(subject).await?;
+        Ok(())
+    }
+
+    async fn refuse_named(&self, tenant: TenantId, dashboard: EntityId) -> ServiceResult<()> {
+        let stores = &self.0.stores;
+        let refused = |profile: &str| {
+            Err(ServiceError::invalid(format!(
+                "The dashboard is referenced by {profile}"
+            )))
+        };
+        let mut link = PageLink::first(PAGE);
+        loop {
+            let page = stores.device_profiles.list(tenant, &link).await?;
+            let names = |profile: &Option<EntityId>| *profile == Some(dashboard);
+            if page
+                .data
+                .iter()
+                .any(|profile| names(&profile.default_dashboard_id))
+            {
+                return refused("a device profile");
+            }
+            let assets = stores.asset_profiles.list(tenant, &link).await?;
+            if assets
+                .data
+                .iter()
+                .any(|profile| names(&profile.default_dashboard_id))
+            {
+                return refused("an asset profile");
+            }
+            if !page.has_next && !assets.has_next {
+                return Ok(());
+            }
+            link.page += 1;
+        }
+    }
+}
