@@ -15,14 +15,14 @@ use std::time::{Duration, Instant};
 
 use fieldline_api::{ApiDependencies, Options, TokenKey};
 use fieldline_core::clock::Clock as _;
-use fieldline_core::ports::{NoMails, NoRuleEngine, NoRuleNodes, NoScriptTester};
+use fieldline_core::ports::{NoMails, NoScriptTester};
 use fieldline_core::usage::UsageStore;
 use fieldline_devices::downlink::NoDeviceLink;
 use fieldline_devices::rpc::DeviceRpcService;
 use fieldline_devices::sessions::SessionRegistry;
 use fieldline_entities::ports::{NoFieldReprocess, NoRuleReplay};
 use fieldline_entities::rest_api_requests::{RestApiRequests, RestRequestLimits};
-use fieldline_entities::services::{DeviceOnboarding, TenantTransfer};
+use fieldline_entities::services::{DeviceOnboarding, Services, TenantTransfer};
 use fieldline_model::EntityKey;
 use fieldline_model::kv::{KvValueRef, pack};
 use futures::{SinkExt as _, StreamExt as _};
@@ -153,17 +153,12 @@ impl ExampleServer {
         let calls = DeviceRpcService::new(SessionRegistry::new(1), entities.rpcs.clone(), clock.clone());
         let deps = ApiDependencies {
             usage: UsageStore::new(entities.clone(), live.clone(), clock.clone()),
-            entities: entities.clone(),
-            series: live.clone(),
-            attributes: live.clone(),
-            events: Arc::clone(&world.context.events),
-            clock: clock.clone(),
+            services: Services::new(world.context.clone()),
             token_key: TokenKey::random(),
             token_settings: None,
             mailer: Arc::new(NoMails),
             sms: Arc::new(fieldline_core::ports::NoSms),
             system_info: Arc::new(fieldline_core::ports::NoSystemInfo),
-            rule_engine: Arc::new(NoRuleEngine),
             rest_requests: RestApiRequests::new("live", RestRequestLimits::default()),
             device_link: Arc::new(NoDeviceLink),
             rpc: calls,
@@ -175,7 +170,6 @@ impl ExampleServer {
                 &Default::default(),
             ),
             tenant_transfer: TenantTransfer::new(world.context.clone(), live.clone()),
-            rule_nodes: Arc::new(NoRuleNodes),
             scripts: Arc::new(NoScriptTester),
             rule_usage: Arc::new(fieldline_core::ports::NoRuleUsage),
             replays: Arc::new(NoRuleReplay),

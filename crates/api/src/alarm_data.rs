@@ -356,13 +356,13 @@ async fn found_at(
     let elsewhere: Vec<AlarmId> = infos
         .iter()
         .filter(|info| info.alarm.originator.is_some_and(|entity| !fits(entity)))
-        .filter_map(|info| info.alarm.id)
+        .map(|info| info.alarm.id)
         .collect();
     let shown = api.entities.alarms.propagated(caller.tenant, &elsewhere).await?;
     let shown: HashMap<AlarmId, EntityId> = shown.into_iter().filter(|(_, entity)| fits(*entity)).collect();
     let place = |info: &AlarmInfo| match info.alarm.originator.filter(|entity| fits(*entity)) {
         Some(originator) => Some(originator),
-        None => shown.get(&info.alarm.id?).copied(),
+        None => shown.get(&info.alarm.id).copied(),
     };
     Ok(infos.iter().map(place).collect())
 }

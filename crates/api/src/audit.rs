@@ -198,7 +198,7 @@ pub(crate) async fn record_login_action(
     peer: Option<IpAddr>,
     failure: Option<&str>,
 ) {
-    let id = user.id.unwrap_or_default();
+    let id = user.id;
     let entry = AuditLog {
         id: AuditLogId(new_uuid()),
         created_time: api.clock.now_ms(),

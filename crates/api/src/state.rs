@@ -40,16 +40,8 @@ use crate::ws::{SubscriptionHub, WsLimits};
 /// What the API is wired to.
 #[derive(Clone)]
 pub struct ApiDependencies {
-    /// Entities.
-    pub entities: EntityStores,
-    /// Time series and latest values.
-    pub series: Arc<dyn TimeSeriesStore>,
-    /// Attributes.
-    pub attributes: Arc<dyn AttributeStore>,
-    /// Who is told about changed entities.
-    pub events: Arc<EntityEvents>,
-    /// The time.
-    pub clock: SharedClock,
+    /// The business rules, and what they work with.
+    pub services: Services,
     /// Signs tokens, where the settings below have no other key.
     pub token_key: TokenKey,
     /// How tokens are made, from [`crate::stored_token_settings`].
@@ -62,8 +54,6 @@ pub struct ApiDependencies {
     pub system_info: Arc<dyn SystemInfoSource>,
     /// How much tenants use, and may use.
     pub usage: Arc<UsageStore>,
-    /// Takes messages about what is changed.
-    pub rule_engine: Arc<dyn RuleEngine>,
     /// Clients that wait for answers of rule chains.
     pub rest_requests: Arc<RestApiRequests>,
     /// Records that were set aside.
@@ -76,8 +66,6 @@ pub struct ApiDependencies {
     pub onboarding: Arc<DeviceOnboarding>,
     /// Devices that go from one tenant to another.
     pub tenant_transfer: Arc<TenantTransfer>,
-    /// Classes of rule nodes.
-    pub rule_nodes: Arc<dyn RuleNodeCatalog>,
     /// Tries scripts out.
     pub scripts: Arc<dyn ScriptTester>,
     /// Says what tenants use of the rule engine.
@@ -139,37 +127,36 @@ pub(crate) struct ApiState {
 impl ApiState {
     /// Wires the state together.
     pub(crate) fn new(deps: ApiDependencies, options: Options) -> Self {
-        let passwords = PasswordHashPool::new(options.parallel_password_hashes);
-        let mut services = Services::new(ServiceContext {
-            stores: deps.entities.clone(),
-            series: Arc::clone(&deps.series),
-            attributes: Arc::clone(&deps.attributes),
-            events: Arc::clone(&deps.events),
-            clock: Arc::clone(&deps.clock),
-            passwords: passwords.clone(),
-            rule_engine: Arc::clone(&deps.rule_engine),
-            rule_nodes: Arc::clone(&deps.rule_nodes),
-        });
-        services.alarms = services.alarms.with_gate(deps.usage.clone());
+        let mut services = deps.services;
         services.security = services.security.with_min_length(options.min_password_length);
-        let audit = AuditTrail::start(Arc::clone(&deps.entities.audit));
+        let ServiceContext {
+            stores: entities,
+            series,
+            attributes,
+            events,
+            clock,
+            passwords,
+            rule_engine,
+            rule_nodes,
+        } = ServiceContext::clone(&services.context);
+        let audit = AuditTrail::start(Arc::clone(&entities.audit));
         services.actions.set_audit_trail(audit.clone());
-        let sessions = Arc::new(LoginSessions::new(&deps.entities, Arc::clone(&deps.clock)));
-        let telemetry = Arc::new(SaveContext::new(deps.entities.clone()));
-        let rest_limits = Arc::new(RestLimits::new(&deps.entities, &deps.clock));
-        deps.events.listen(Arc::clone(&rest_limits) as _);
-        deps.events.listen(Arc::clone(&sessions) as _);
-        deps.events.listen(Arc::clone(&telemetry) as _);
+        let sessions = Arc::new(LoginSessions::new(&entities, Arc::clone(&clock)));
+        let telemetry = Arc::new(SaveContext::new(entities.clone()));
+        let rest_limits = Arc::new(RestLimits::new(&entities, &clock));
+        events.listen(Arc::clone(&rest_limits) as _);
+        events.listen(Arc::clone(&sessions) as _);
+        events.listen(Arc::clone(&telemetry) as _);
         let memory = ApiMemory::new(&options);
         let hub = SubscriptionHub::new(Arc::clone(&memory.sockets));
         deps.observed_store.listen(Arc::clone(&hub) as _);
-        deps.events.listen(Arc::clone(&hub) as _);
+        events.listen(Arc::clone(&hub) as _);
         // People download each package once: little of it is worth keeping.
         let uncached = ota::Options {
             cache: ByteSize::mib(1),
             ..ota::Options::default()
         };
-        let (packages, updates) = (&deps.entities.ota_packages, &deps.entities.ota_updates);
+        let (packages, updates) = (&entities.ota_packages, &entities.ota_updates);
         let downloads = OtaDownloads::new(Arc::clone(packages), Arc::clone(updates), &uncached);
         Self {
             downloads,
@@ -179,29 +166,29 @@ impl ApiState {
             audit,
             memory,
             api_keys: ApiKeyCache::new(services.api_keys.clone()),
-            mails: MailDispatcher::new(Arc::clone(&deps.entities.settings), deps.mailer),
+            mails: MailDispatcher::new(Arc::clone(&entities.settings), deps.mailer),
             consents: MailConsents::default(),
             sms: deps.sms,
             system_info: deps.system_info,
             login_guard: LoginGuard::new(&options),
             rest_limits,
-            entities: deps.entities,
-            series: FairReads::new(deps.series),
-            attributes: deps.attributes,
-            events: deps.events,
+            entities,
+            series: FairReads::new(series),
+            attributes,
+            events,
             usage: deps.usage,
             queries: deps.queries,
             telemetry,
-            clock: deps.clock,
+            clock,
             services,
-            rule_engine: deps.rule_engine,
+            rule_engine,
             rest_requests: deps.rest_requests,
             set_aside: deps.set_aside,
             device_link: deps.device_link,
             rpc: deps.rpc,
             onboarding: deps.onboarding,
             tenant_transfer: deps.tenant_transfer,
-            rule_nodes: deps.rule_nodes,
+            rule_nodes,
             scripts: deps.scripts,
             rule_usage: deps.rule_usage,
             replays: deps.replays,

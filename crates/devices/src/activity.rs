@@ -5,8 +5,8 @@
 //! heard. A device is active until nothing was heard of it for its time-out, which the server attribute
 //! `inactivityTimeout` (milliseconds) sets for one device. What becomes of a device is told to the rule engine.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use fieldline_core::clock::SharedClock;
@@ -85,16 +85,17 @@ pub struct ActivityTracker {
     default_timeout_ms: i64,
     /// What was received in so many last milliseconds may not be known yet.
     lag_ms: AtomicI64,
-    rule_engine: OnceLock<Arc<dyn RuleEngine>>,
+    rule_engine: Arc<dyn RuleEngine>,
     /// Held by the one who writes: nothing is written, or told, twice.
     writing: tokio::sync::Mutex<()>,
 }
 
 impl ActivityTracker {
-    /// A tracker that knows of no device yet.
+    /// A tracker that knows of no device yet. The rule engine is told what becomes of devices.
     pub fn new(
         stores: EntityStores,
         attributes: Arc<dyn AttributeStore>,
+        rule_engine: Arc<dyn RuleEngine>,
         clock: SharedClock,
         options: &Options,
     ) -> Arc<Self> {
@@ -106,14 +107,9 @@ impl ActivityTracker {
             clock,
             default_timeout_ms,
             lag_ms: AtomicI64::new(0),
-            rule_engine: OnceLock::new(),
+            rule_engine,
             writing: tokio::sync::Mutex::default(),
         })
-    }
-
-    /// Whom to tell from now on what becomes of devices; the first one counts. Without one, nobody is told.
-    pub fn report_to(&self, engine: Arc<dyn RuleEngine>) {
-        let _ = self.rule_engine.set(engine);
     }
 
     /// Writes, and tells, what is known by now: for a stop, while the rule engine still takes messages.

@@ -94,26 +94,23 @@ pub struct DeviceDirectory {
 
 impl DeviceDirectory {
     /// A directory over the entity stores; register it as a listener of entity events. In `series` it looks how far the
-    /// times of devices have run ahead of the clock, so everything that was accepted earlier has to be in there.
+    /// times of devices have run ahead of the clock, so everything that was accepted earlier has to be in there. The messages
+    /// of devices are counted, and limited, where there is a `usage`.
     pub fn new(
         stores: EntityStores,
         series: Arc<dyn TimeSeriesStore>,
+        usage: Option<Arc<UsageStore>>,
         clock: SharedClock,
         options: &Options,
     ) -> Arc<Self> {
         Arc::new(Self {
             stores,
             series,
-            index: Mutex::new(DeviceIndex::new(clock.clone())),
+            index: Mutex::new(DeviceIndex::new(usage, clock.clone())),
             clock,
             known: Cache::new(options.cached_devices.max(16)),
             compiled: PayloadSchemaCache::default(),
         })
-    }
-
-    /// Where the messages of devices that are looked up from now on are counted, and limited. Without it, neither is done.
-    pub fn count_in(&self, usage: Arc<UsageStore>) {
-        self.index.lock().usage = Some(usage);
     }
 
     /// The device with that access token.
@@ -168,12 +165,9 @@ impl DeviceDirectory {
 
     /// The handle of a device that comes through a gateway; `None` where it is gone.
     pub async fn by_device(&self, device: &Device) -> StoreResult<Option<Arc<DeviceHandle>>> {
-        let Some(id) = device.id else {
-            return Ok(None);
-        };
         for _ in 0..TRIES {
             let since = self.index.lock().now();
-            let Some(device) = self.stores.devices.get(device.tenant_id, id).await? else {
+            let Some(device) = self.stores.devices.get(device.tenant_id, device.id).await? else {
                 return Ok(None);
             };
             let Some(loaded) = self.load(&device, since).await? else {
@@ -234,12 +228,12 @@ impl DeviceDirectory {
 
     /// What a handle of the device holds, as of when reading began; `None` without a profile.
     async fn load(&self, device: &Device, since: ChangeVersion) -> StoreResult<Option<LoadedDevice>> {
-        let (Some(id), Some(settings)) = (device.id, self.settings_of(device).await?) else {
+        let Some(settings) = self.settings_of(device).await? else {
             return Ok(None);
         };
         Ok(Some(LoadedDevice {
-            subject: EntityKey::device(device.tenant_id, id),
-            id,
+            subject: EntityKey::device(device.tenant_id, device.id),
+            id: device.id,
             settings,
             role: DeviceRole::of(device),
             since,

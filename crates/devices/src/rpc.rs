@@ -15,13 +15,13 @@ mod store_queue;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::ports::{
-    DeviceRpc, DeviceRpcError, DeviceRpcRequest, RpcStore, RuleEngine, StoreErrorKind,
+    DeviceRpc, DeviceRpcError, DeviceRpcRequest, NoRuleEngine, RpcStore, RuleEngine, StoreErrorKind,
 };
 use fieldline_core::queue_stats::SERVICE_ID;
 use fieldline_model::entity::{Rpc, RpcBody, RpcRequest, RpcStatus};
@@ -55,7 +55,7 @@ pub struct DeviceRpcService {
     store: Arc<dyn RpcStore>,
     clock: SharedClock,
     options: Options,
-    engine: OnceLock<Arc<dyn RuleEngine>>,
+    rule_engine: Arc<dyn RuleEngine>,
     pending: Mutex<PendingRpcs>,
     run_id: Uuid,
     rest_waiters: Arc<RestRpcWaiters>,
@@ -65,15 +65,16 @@ pub struct DeviceRpcService {
 }
 
 impl DeviceRpcService {
-    /// Calls over the sessions of this node, with the usual settings.
+    /// Calls over the sessions of this node, with the usual settings, of which no rule engine hears.
     pub fn new(sessions: Arc<SessionRegistry>, store: Arc<dyn RpcStore>, clock: SharedClock) -> Arc<Self> {
-        Self::with_options(sessions, store, clock, Options::default())
+        Self::with_options(sessions, store, Arc::new(NoRuleEngine), clock, Options::default())
     }
 
-    /// The same with other settings.
+    /// The same with other settings. The rule engine is told how it stands with persistent calls.
     pub fn with_options(
         sessions: Arc<SessionRegistry>,
         store: Arc<dyn RpcStore>,
+        rule_engine: Arc<dyn RuleEngine>,
         clock: SharedClock,
         options: Options,
     ) -> Arc<Self> {
@@ -82,7 +83,7 @@ impl DeviceRpcService {
             client: ClientRpc::new(sessions.clone(), options.client_timeout),
             sessions,
             store,
-            engine: OnceLock::new(),
+            rule_engine,
             pending: Mutex::new(PendingRpcs::starting_at(since, &options)),
             run_id: new_uuid(),
             rest_waiters: Arc::default(),
@@ -90,11 +91,6 @@ impl DeviceRpcService {
             options,
             clock,
         })
-    }
-
-    /// Who is told how it stands with persistent calls; until then nobody is.
-    pub fn report_to(&self, engine: Arc<dyn RuleEngine>) {
-        let _ = self.engine.set(engine);
     }
 
     /// Tells calls that this run of the program has taken from those of others.

@@ -31,7 +31,7 @@ impl Principal {
     /// A stored user.
     pub fn of(user: &User) -> Self {
         Self {
-            user: user.id.unwrap_or_default(),
+            user: user.id,
             authority: user.authority,
             tenant: user.tenant_id,
             customer: user.customer_id,

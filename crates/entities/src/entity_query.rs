@@ -159,7 +159,7 @@ impl EntityQueryService {
             for tenant in tenants.data {
                 let administrator = Principal {
                     authority: Authority::TenantAdmin,
-                    tenant: tenant.id.unwrap_or_default(),
+                    tenant: tenant.id,
                     ..*who
                 };
                 let plan = self.plan(&administrator, query).await?;

@@ -127,6 +127,7 @@ impl ServiceContext {
 #[derive(Clone)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
 pub struct Services {
+    pub context: Arc<ServiceContext>,
     pub tenants: TenantService,
     pub tenant_profiles: TenantProfileService,
     pub customers: CustomerService,
@@ -179,7 +180,15 @@ impl Services {
             rpc_cleanup: RpcCleanupService::new(&context),
             imports: BulkImportService::new(&context, &actions),
             actions,
+            context,
         }
+    }
+
+    /// The same where somebody says which tenant may raise alarms.
+    #[must_use]
+    pub fn with_alarm_gate(mut self, gate: Arc<dyn AlarmGate>) -> Self {
+        self.alarms = self.alarms.with_gate(gate);
+        self
     }
 }
 

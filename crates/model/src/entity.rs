@@ -10,6 +10,7 @@ mod component;
 mod dashboard;
 mod debug;
 mod device;
+mod draft;
 mod entity_view;
 mod event;
 mod import;
@@ -43,6 +44,7 @@ pub use debug::DebugSettings;
 pub use device::{
     CredentialsType, Device, DeviceCredentials, DeviceInfo, DeviceProfile, DeviceProfileInfo, TransportType,
 };
+pub use draft::{EntityDraft, StoredEntity};
 pub use entity_view::{AttributeKeys, EntityView, EntityViewInfo, ViewKeys};
 pub use event::{
     CalculatedFieldDebug, EVENT_IN, EVENT_OUT, EntityEvent, EventBody, EventKind, RuleNodeDebug,
@@ -76,6 +78,34 @@ pub fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>
     deserializer: D,
 ) -> Result<T, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+/// The JSON of an entity's id: the null id of what is not stored yet is `null`.
+mod id_or_null {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use uuid::Uuid;
+
+    pub(super) fn serialize<I, S>(id: &I, serializer: S) -> Result<S::Ok, S::Error>
+    where
+        I: Copy + Default + PartialEq + Serialize,
+        S: Serializer,
+    {
+        (*id != I::default()).then_some(*id).serialize(serializer)
+    }
+
+    /// The null id written out is not the same as no id. It names nothing that is stored, and neither does the nil UUID that
+    /// it is read as.
+    pub(super) fn deserialize<'de, I, D>(deserializer: D) -> Result<I, D::Error>
+    where
+        I: Default + PartialEq + From<Uuid> + Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        Ok(match Option::deserialize(deserializer)? {
+            None => I::default(),
+            Some(id) if id == I::default() => I::from(Uuid::nil()),
+            Some(id) => id,
+        })
+    }
 }
 
 #[cfg(test)]

@@ -242,6 +242,18 @@ macro_rules! row_ids {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub struct $name(pub Uuid);
 
+        impl Default for $name {
+            fn default() -> Self {
+                Self(NULL_UUID)
+            }
+        }
+
+        impl From<Uuid> for $name {
+            fn from(id: Uuid) -> Self {
+                Self(id)
+            }
+        }
+
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 #[derive(Serialize)]

@@ -11,14 +11,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fieldline_core::clock::SystemClock;
-use fieldline_core::events::EntityEvents;
 use fieldline_core::ingest::{
     DirectProcessor, IngestService, IngestStores, Options, ProcessorFactory, QueueProducer,
 };
-use fieldline_core::ports::{EntityStores, Journal as _, NoDeviceRpc, NoRestApiResponder};
+use fieldline_core::ports::{
+    EntityStores, Journal as _, NoDeviceRpc, NoRestApiResponder, NoRuleEngine, NoRuleNodes,
+};
 use fieldline_core::usage::UsageStore;
 use fieldline_devices::activity::ActivityTracker;
 use fieldline_devices::downlink::NoDeviceLink;
+use fieldline_entities::password::PasswordHashPool;
+use fieldline_entities::services::{ServiceContext, Services};
 use fieldline_journal::EmbeddedJournal;
 use fieldline_model::entity::{
     Device, DeviceCredentials, DeviceProfile, NodeConnection, RuleChain, RuleChainMetaData, RuleNode, Tenant,
@@ -30,6 +33,7 @@ use fieldline_model::{
     DeviceId, DeviceProfileId, EntityKey, RuleChainId, RuleNodeId, TenantId, TenantProfileId,
 };
 use fieldline_rules::engine::{EngineDependencies, RuleEngineService};
+use fieldline_rules::producer::RuleMessageProducer;
 use fieldline_storage::series::SeriesStore;
 use fieldline_storage::sql;
 use serde_json::{Value, json};
@@ -105,7 +109,7 @@ impl EngineFixture {
             .await
             .unwrap();
         let profile = TenantProfile {
-            id: Some(TenantProfileId::new()),
+            id: TenantProfileId::new(),
             name: "default".into(),
             is_default: true,
             profile_data: json!({"configuration": {"type": "DEFAULT"}}),
@@ -113,42 +117,34 @@ impl EngineFixture {
         };
         let profile = stores.tenant_profiles.save(profile, true).await.unwrap();
         let tenant = Tenant {
-            id: Some(TenantId::new()),
+            id: TenantId::new(),
             title: "t".into(),
             name: "t".into(),
-            tenant_profile_id: profile.id,
+            tenant_profile_id: Some(profile.id),
             ..Tenant::default()
         };
-        let tenant = stores.tenants.save(tenant, true).await.unwrap().id.unwrap();
+        let tenant = stores.tenants.save(tenant, true).await.unwrap().id;
         let mut ids = Vec::new();
         for n in 0..profiles {
             let profile = DeviceProfile {
-                id: Some(DeviceProfileId::new()),
+                id: DeviceProfileId::new(),
                 tenant_id: tenant,
                 name: format!("profile {n}"),
                 profile_data: alarm_rules(),
                 ..DeviceProfile::default()
             };
-            ids.push(
-                stores
-                    .device_profiles
-                    .save(profile, true)
-                    .await
-                    .unwrap()
-                    .id
-                    .unwrap(),
-            );
+            ids.push(stores.device_profiles.save(profile, true).await.unwrap().id);
         }
         let mut devices = Vec::new();
         for n in 0..DEVICES {
             let device = Device {
-                id: Some(DeviceId::new()),
+                id: DeviceId::new(),
                 tenant_id: tenant,
                 name: format!("meter {n}"),
                 device_profile_id: Some(ids[n % profiles]),
                 ..Device::default()
             };
-            let id = device.id.unwrap();
+            let id = device.id;
             let credentials = DeviceCredentials::access_token(id, format!("token {n}"), 0);
             stores.devices.create(device, credentials).await.unwrap();
             devices.push(EntityKey::device(tenant, id));
@@ -163,7 +159,7 @@ impl EngineFixture {
     /// A root chain of these nodes, one behind the other.
     async fn chain(&self, parts: &[ChainPart]) {
         let chain = RuleChain {
-            id: Some(RuleChainId::new()),
+            id: RuleChainId::new(),
             tenant_id: self.tenant,
             name: "Root".into(),
             root: true,
@@ -171,8 +167,8 @@ impl EngineFixture {
         };
         let chain = self.stores.rule_chains.save(chain, true).await.unwrap();
         let nodes = parts.iter().map(|(class, configuration, _)| RuleNode {
-            id: Some(RuleNodeId::new()),
-            rule_chain_id: chain.id,
+            id: RuleNodeId::new(),
+            rule_chain_id: Some(chain.id),
             node_type: format!("org.thingsboard.rule.engine.{class}"),
             name: (*class).into(),
             configuration_version: 100,
@@ -188,7 +184,7 @@ impl EngineFixture {
                 label: (*label).into(),
             });
         let metadata = RuleChainMetaData {
-            rule_chain_id: chain.id,
+            rule_chain_id: Some(chain.id),
             version: chain.version,
             first_node_index: Some(0),
             nodes: nodes.collect(),
@@ -252,6 +248,7 @@ async fn measure(name: &str, messages: usize, profiles: usize, parts: Option<Vec
     let activity = ActivityTracker::new(
         world.stores.clone(),
         series.clone(),
+        Arc::new(NoRuleEngine),
         clock.clone(),
         &Default::default(),
     );
@@ -259,23 +256,31 @@ async fn measure(name: &str, messages: usize, profiles: usize, parts: Option<Vec
         None => (DirectProcessor::processors(), None),
         Some(parts) => {
             world.chain(&parts).await;
-            let deps = EngineDependencies {
+            let options = Default::default();
+            let messages = RuleMessageProducer::open(uplink.clone(), world.stores.clone(), &options);
+            let services = Services::new(ServiceContext {
                 stores: world.stores.clone(),
                 series: series.clone(),
                 attributes: series.clone(),
-                events: Arc::<EntityEvents>::default(),
+                events: Arc::default(),
                 clock: clock.clone(),
+                passwords: PasswordHashPool::new(1),
+                rule_engine: messages.clone(),
+                rule_nodes: Arc::new(NoRuleNodes),
+            });
+            let deps = EngineDependencies {
+                services,
+                messages,
                 devices: Arc::new(NoDeviceLink),
                 rpc: Arc::new(NoDeviceRpc),
                 rest_calls: Arc::new(NoRestApiResponder),
                 activity: activity.clone(),
                 usage: UsageStore::new(world.stores.clone(), series.clone(), clock.clone()),
-                producer: uplink.clone(),
                 egress: Default::default(),
                 runtime: tokio::runtime::Handle::current(),
                 service_id: "bench".into(),
             };
-            let engine = RuleEngineService::new(deps, &Default::default());
+            let engine = RuleEngineService::new(deps, &options);
             (engine.main_processors(), Some(engine))
         }
     };

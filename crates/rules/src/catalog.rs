@@ -1,6 +1,6 @@
 //! What the rest of the platform asks about nodes and scripts.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
@@ -22,19 +22,31 @@ use crate::node_types::{self, NodeType};
 use crate::script_pool::{ScriptPool, ScriptRefusal};
 use crate::services::NodeServices;
 
-/// The node types of the engine.
+/// The node types of the engine. Business rules ask it, and nodes work by business rules: so it is there before the nodes'
+/// services are.
 pub struct NodeTypeCatalog {
-    services: Arc<NodeServices>,
+    services: OnceLock<Arc<NodeServices>>,
     descriptors: Vec<ComponentDescriptor>,
 }
 
 impl NodeTypeCatalog {
-    /// A catalog of all node types.
-    pub fn new(services: Arc<NodeServices>) -> Self {
-        Self {
-            services,
+    /// A catalog of all node types, which checks nothing before it is bound.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self {
+            services: OnceLock::new(),
             descriptors: node_types::all().map(describe).collect(),
-        }
+        })
+    }
+
+    /// Has nodes made with these services where they are checked; the first ones count.
+    pub fn bind(&self, services: Arc<NodeServices>) {
+        let _ = self.services.set(services);
+    }
+
+    fn services(&self) -> Result<&Arc<NodeServices>, String> {
+        self.services
+            .get()
+            .ok_or_else(|| "The rule engine has not started yet!".to_owned())
     }
 }
 
@@ -51,7 +63,7 @@ impl RuleNodeCatalog for NodeTypeCatalog {
             ..RuleNode::default()
         };
         chain::make(
-            &self.services,
+            self.services()?,
             TenantId::NULL,
             &node,
             &CompileAllowance::default(),
@@ -69,7 +81,7 @@ impl RuleNodeCatalog for NodeTypeCatalog {
     }
 
     fn check_chain(&self, metadata: &RuleChainMetaData) -> Result<(), String> {
-        chain::check(&self.services, metadata)
+        chain::check(self.services()?, metadata)
     }
 
     fn check_field(&self, field: &CalculatedField, limits: &CalculatedFieldLimits) -> Result<(), String> {

@@ -140,7 +140,7 @@ impl CompiledChain {
             .nodes
             .iter()
             .map(|node| {
-                let id = node.id.unwrap_or_default();
+                let id = node.id;
                 let kept = before
                     .get(&id)
                     .filter(|kept| kept.is_same(node) && kept.node.is_ok());
@@ -177,7 +177,7 @@ impl CompiledChain {
             }
         }
         Self {
-            id: chain.id.unwrap_or_default(),
+            id: chain.id,
             version: metadata.version.unwrap_or_default(),
             name: chain.name.as_str().into(),
             first: metadata
@@ -259,7 +259,7 @@ pub(crate) fn make(
     let config = NodeInitContext {
         value: &configuration,
         name: &node.name,
-        id: node.id.unwrap_or_default().0,
+        id: node.id.0,
         queue: node.queue_name.as_deref().filter(|name| !name.is_empty()),
         services,
         tenant,

@@ -367,7 +367,7 @@ impl TenantLoader<TenantChains, RuleChainId> for ChainRegistry {
         let mut chains = Vec::new();
         let mut root = None;
         for chain in self.list(tenant).await? {
-            let Some(id) = chain.id else { continue };
+            let id = chain.id;
             if chain.root {
                 root = Some(id);
             }

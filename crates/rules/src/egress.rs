@@ -160,7 +160,7 @@ mod tests {
         };
         let book = EgressRegistry::new(operator.rules().unwrap(), stores.clone());
         let mut profile = stores.tenant_profiles.default_profile().await.unwrap().unwrap();
-        let id = profile.id.unwrap();
+        let id = profile.id;
         let reached = async |tenant: TenantId, address: &str| {
             let error = book.tenant_egress(tenant).connect(address, 9).await.unwrap_err();
             error.kind() != std::io::ErrorKind::PermissionDenied

@@ -5,17 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_connectors::egress::EgressRules;
-use fieldline_core::clock::SharedClock;
-use fieldline_core::events::{ChangeKind, EntityChange, EntityEvents, EntityListener};
+use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::ingest::{IngestService, IngestStartError, MAIN_QUEUE, ProcessorFactory, QueueProducer};
 use fieldline_core::options::{ByteSize, HumanDuration};
-use fieldline_core::ports::{
-    AttributeStore, DeviceRpc, EntityStores, NoRuleNodes, Partition, RestApiResponder, TimeSeriesStore,
-};
+use fieldline_core::ports::{DeviceRpc, Partition, RestApiResponder};
 use fieldline_core::usage::UsageStore;
 use fieldline_devices::activity::ActivityTracker;
 use fieldline_devices::downlink::DeviceLink;
-use fieldline_entities::services::{ServiceContext, Services as Rules};
+use fieldline_entities::services::{ServiceContext, Services};
 use fieldline_model::TenantId;
 use fieldline_model::entity::{ProcessingStrategyType, Queue};
 use parking_lot::{Mutex, RwLock};
@@ -30,7 +27,6 @@ use crate::egress::EgressRegistry;
 use crate::events::{DebugLimit, EventRecorder};
 use crate::external::ExternalNodeSettings;
 use crate::lanes::{LANE_QUEUE, LaneOptions, SlowLanes};
-use crate::originators::OriginatorCache;
 use crate::producer::RuleMessageProducer;
 use crate::script_pool::ScriptPool;
 use crate::services::NodeServices;
@@ -96,16 +92,10 @@ impl Default for Options {
 
 /// What the engine is wired to.
 pub struct EngineDependencies {
-    /// Entities.
-    pub stores: EntityStores,
-    /// Time series and latest values.
-    pub series: Arc<dyn TimeSeriesStore>,
-    /// Attributes.
-    pub attributes: Arc<dyn AttributeStore>,
-    /// Who is told about changed entities, and tells the engine.
-    pub events: Arc<EntityEvents>,
-    /// The time.
-    pub clock: SharedClock,
+    /// The business rules, by which nodes change entities.
+    pub services: Services,
+    /// The way to the queues.
+    pub messages: Arc<RuleMessageProducer>,
     /// The way to the sessions of devices.
     pub devices: Arc<dyn DeviceLink>,
     /// Calls devices.
@@ -118,8 +108,6 @@ pub struct EngineDependencies {
     pub usage: Arc<UsageStore>,
     /// What external nodes of all tenants may connect to beyond public addresses.
     pub egress: EgressRules,
-    /// The journal's queues.
-    pub producer: QueueProducer,
     /// Where what waits is run.
     pub runtime: Handle,
     /// Name of this server.
@@ -232,53 +220,44 @@ pub struct RuleEngineService {
 impl RuleEngineService {
     /// An engine that does nothing yet. It listens to entity events from here on.
     pub fn new(deps: EngineDependencies, options: &Options) -> Arc<Self> {
-        let originators = OriginatorCache::new(deps.stores.clone(), options.cached_originators);
-        let lanes = SlowLanes::new(&options.lanes);
-        let pusher = Arc::new(RuleMessageProducer::new(
-            deps.producer.clone(),
-            originators.clone(),
-            lanes.clone(),
-        ));
-        let mut rules = Rules::new(ServiceContext {
-            stores: deps.stores.clone(),
-            series: deps.series.clone(),
-            attributes: deps.attributes.clone(),
-            events: deps.events.clone(),
-            clock: deps.clock.clone(),
-            passwords: fieldline_entities::password::PasswordHashPool::new(1),
-            rule_engine: pusher.clone(),
-            rule_nodes: Arc::new(NoRuleNodes),
-        });
-        rules.alarms = rules.alarms.with_gate(deps.usage.clone());
+        let ServiceContext {
+            stores,
+            series,
+            attributes,
+            events: changes,
+            clock,
+            ..
+        } = ServiceContext::clone(&deps.services.context);
+        let (originators, lanes) = (deps.messages.originators().clone(), deps.messages.lanes().clone());
         let limit = DebugLimit {
             events: options.debug_events_per_hour,
             ..DebugLimit::default()
         };
         let server = deps.service_id.clone();
         let events = EventRecorder::start(
-            deps.stores.events.clone(),
-            deps.clock.clone(),
+            stores.events.clone(),
+            clock.clone(),
             &server,
             limit,
             &deps.runtime,
         );
-        let mail_tokens = MailTokenCache::new(deps.stores.settings.clone(), deps.clock.clone());
-        let egress = EgressRegistry::new(deps.egress, deps.stores.clone());
-        deps.events.listen(egress.clone());
+        let mail_tokens = MailTokenCache::new(stores.settings.clone(), clock.clone());
+        let egress = EgressRegistry::new(deps.egress, stores.clone());
+        changes.listen(egress.clone());
         let external = ExternalNodeSettings {
             accounts: Arc::new(StoredServiceAccounts {
-                settings: deps.stores.settings.clone(),
+                settings: stores.settings.clone(),
                 tokens: mail_tokens.clone(),
             }),
             egress: Some(egress),
             ..ExternalNodeSettings::default()
         };
         let services = Arc::new(NodeServices {
-            stores: deps.stores,
-            rules,
-            series: deps.series,
-            attributes: deps.attributes,
-            engine: pusher.clone(),
+            stores,
+            rules: deps.services,
+            series,
+            attributes,
+            engine: deps.messages.clone(),
             devices: deps.devices,
             rpc: deps.rpc,
             rest_calls: deps.rest_calls,
@@ -287,14 +266,15 @@ impl RuleEngineService {
             external,
             scripts: script_pool(options, &events),
             originators: originators.clone(),
-            clock: deps.clock,
+            clock,
             runtime: deps.runtime,
             service_id: deps.service_id,
         });
         let book = ChainRegistry::new(services.clone(), events.clone());
-        deps.events.listen(originators);
-        deps.events.listen(Arc::new(ChainRegistryListener(book.clone())));
-        let partitions = deps.producer.partitions();
+        changes.listen(originators);
+        changes.listen(Arc::new(ChainRegistryListener(book.clone())));
+        let producer = deps.messages.queue_producer().clone();
+        let partitions = producer.partitions();
         let main = QueueHandle::shared(MAIN_QUEUE, partitions, QueueStrategy::default(), &lanes);
         Arc::new(Self {
             shared: Arc::new(EngineShared {
@@ -302,14 +282,14 @@ impl RuleEngineService {
                 chains: book,
                 events,
             }),
-            message_producer: pusher,
+            message_producer: deps.messages,
             queues: Mutex::new(HashMap::from([(
                 (TenantId::NULL, MAIN_QUEUE.to_owned()),
                 main.clone(),
             )])),
             main,
             retired: Mutex::default(),
-            queue_producer: deps.producer,
+            queue_producer: producer,
             opening: tokio::sync::Mutex::default(),
             lanes,
             mail_tokens,

@@ -237,22 +237,21 @@ impl FieldRegistry {
         tenant: TenantId,
         field: &CalculatedField,
     ) -> Result<Option<LoadNote>, Box<str>> {
-        let Some((in_hand, id)) = self.in_flight.get().zip(field.id) else {
+        let Some(in_hand) = self.in_flight.get() else {
             return Ok(None);
         };
         let load = LoadInHand {
             tenant,
-            id: id.0,
+            id: field.id.0,
             version: field.version.unwrap_or_default(),
         };
         in_hand.begin_load(load).await.map(Some)
     }
 
     fn leave_out(&self, tenant: TenantId, field: &CalculatedField, why: &str) {
-        let Some(id) = field.id else { return };
-        warn!(%tenant, field = %id, name = %field.name, why, "calculated field is left out");
+        warn!(%tenant, field = %field.id, name = %field.name, why, "calculated field is left out");
         self.events
-            .lifecycle(tenant, id.into(), LifecycleChange::Started, Some(why));
+            .lifecycle(tenant, field.id.into(), LifecycleChange::Started, Some(why));
     }
 
     async fn limits(&self, tenant: TenantId) -> StoreResult<(CalculatedFieldLimits, u32)> {
@@ -345,8 +344,7 @@ impl TenantLoader<TenantFields, CalculatedFieldId> for FieldRegistry {
                 let filter = CalculatedFieldFilter::default();
                 let found = stores.calculated_fields.list(tenant, &filter, &link).await?;
                 for info in found.data {
-                    let is_new =
-                        before.is_none_or(|before| info.field.id.is_none_or(|id| before.get(id).is_none()));
+                    let is_new = before.is_none_or(|before| before.get(info.field.id).is_none());
                     self.add(tenant, &info.field, &limits, is_new, &mut fields).await;
                 }
                 if !found.has_next {

@@ -135,9 +135,8 @@ impl OriginatorCache {
     /// The store failed.
     pub async fn load_devices(&self, tenant: TenantId, ids: &[DeviceId]) -> StoreResult<()> {
         for device in self.stores.devices.by_ids(tenant, ids).await? {
-            let Some(id) = device.id else { continue };
-            let subject = EntityKey::device(tenant, id);
-            let originator = self.of_device(tenant, id, device).await?;
+            let subject = EntityKey::device(tenant, device.id);
+            let originator = self.of_device(tenant, device.id, device).await?;
             self.known.insert(subject, Arc::new(originator));
         }
         Ok(())
@@ -265,7 +264,7 @@ impl OriginatorCache {
             EntityType::Customer => {
                 let found = self.stores.customers.get(tenant, CustomerId(id)).await?;
                 found.map(|customer| Originator {
-                    customer: customer.id,
+                    customer: Some(customer.id),
                     ..plain(customer.title)
                 })
             }

@@ -8,13 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use fieldline_core::ingest::{PUSH_TIMEOUT, QueueProducer};
 use fieldline_core::ports::{
-    AppendError, AppendFuture, RecordQueue, RuleEngine, StoreError, StoreErrorKind, StoreResult,
+    AppendError, AppendFuture, EntityStores, RecordQueue, RuleEngine, StoreError, StoreErrorKind, StoreResult,
 };
 use fieldline_model::message::QueueMessage;
 use fieldline_model::record::{JournalRecord, RecordBatch, RecordBody, diverted, split};
 use fieldline_model::{DeviceId, EntityKey, EntityType, TenantId};
 use tokio::time::Instant;
 
+use crate::engine::Options;
 use crate::lanes::{DivertError, SlowLanes};
 use crate::message::moves_of;
 use crate::originators::OriginatorCache;
@@ -32,6 +33,12 @@ pub struct RuleMessageProducer {
 }
 
 impl RuleMessageProducer {
+    /// A pusher to the journal, with what it has to know of originators and lanes.
+    pub fn open(producer: QueueProducer, stores: EntityStores, options: &Options) -> Arc<Self> {
+        let originators = OriginatorCache::new(stores, options.cached_originators);
+        Arc::new(Self::new(producer, originators, SlowLanes::new(&options.lanes)))
+    }
+
     /// A pusher to the journal.
     pub fn new(uplink: QueueProducer, originators: Arc<OriginatorCache>, lanes: Arc<SlowLanes>) -> Self {
         Self {
@@ -40,6 +47,18 @@ impl RuleMessageProducer {
             lanes,
             closed: AtomicBool::new(false),
         }
+    }
+
+    pub(crate) const fn queue_producer(&self) -> &QueueProducer {
+        &self.producer
+    }
+
+    pub(crate) const fn originators(&self) -> &Arc<OriginatorCache> {
+        &self.originators
+    }
+
+    pub(crate) const fn lanes(&self) -> &Arc<SlowLanes> {
+        &self.lanes
     }
 
     /// The queue that a message belongs to, and its record.

@@ -236,9 +236,10 @@ impl ChainReplayer {
         let mut root = plan.chain.root.then_some(plan.chain_id());
         let mut chains = vec![compile(&plan.chain, &plan.metadata)];
         for other in plan::core_chains(&self.shared.services, tenant).await? {
-            let Some(id) = other.id.filter(|id| *id != plan.chain_id()) else {
+            let id = other.id;
+            if id == plan.chain_id() {
                 continue;
-            };
+            }
             if other.root {
                 root = Some(id);
             }

@@ -137,7 +137,7 @@ impl PlatformContext<'_> {
         let stopping = watch::Sender::new(false);
         let probes = probes::ProbeState {
             journal: self.stores.journal.clone(),
-            sessions: core.sessions.clone(),
+            sessions: core.sessions().clone(),
             metrics: self.metrics.clone(),
             started: self.started,
             stopping: stopping.subscribe(),
@@ -145,7 +145,7 @@ impl PlatformContext<'_> {
             ingest_failure: Box::new(core.ingest_failure()),
             replaying: Box::new(core.replaying()),
         };
-        let api = self.stores.api(core, self.dir, config).await?;
+        let api = core.api(self.stores, self.dir, config).await?;
         let mut servers = RunningServers::new(core.device_services(self.stores, config), config);
         let opened = servers.open(addresses, api, probes, config).await;
         let result = match opened.and_then(|listening| self.announce(&listening)) {

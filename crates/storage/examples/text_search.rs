@@ -24,19 +24,19 @@ type SearchBenchError = Box<dyn std::error::Error>;
 struct DeviceFleet {
     stores: EntityStores,
     tenant: TenantId,
-    profile: Option<DeviceProfileId>,
+    profile: DeviceProfileId,
 }
 
 impl DeviceFleet {
     async fn new(stores: EntityStores) -> Result<Self, SearchBenchError> {
         let tenant = Tenant {
-            id: Some(TenantId(Uuid::now_v7())),
+            id: TenantId(Uuid::now_v7()),
             title: "Utility".to_owned(),
             ..Tenant::default()
         };
-        let tenant = stores.tenants.save(tenant, true).await?.id.unwrap_or_default();
+        let tenant = stores.tenants.save(tenant, true).await?.id;
         let profile = DeviceProfile {
-            id: Some(DeviceProfileId(Uuid::now_v7())),
+            id: DeviceProfileId(Uuid::now_v7()),
             tenant_id: tenant,
             name: "meter".to_owned(),
             ..DeviceProfile::default()
@@ -52,12 +52,12 @@ impl DeviceFleet {
     fn device(&self, number: usize) -> (Device, DeviceCredentials) {
         let id = DeviceId(Uuid::now_v7());
         let device = Device {
-            id: Some(id),
+            id,
             created_time: 1_700_000_000_000 + number as i64,
             tenant_id: self.tenant,
             name: format!("Device {number:06}"),
             label: Some(format!("Street {} {}", number % 977, number % 89)),
-            device_profile_id: self.profile,
+            device_profile_id: Some(self.profile),
             ..Device::default()
         };
         (

@@ -83,7 +83,7 @@ impl World {
             title: title.into(),
             ..Tenant::default()
         };
-        self.services.tenants.save(tenant).await.unwrap().id.unwrap()
+        self.services.tenants.save(tenant.into()).await.unwrap().id
     }
 
     async fn device(&self, tenant: TenantId, name: &str, customer: CustomerId) -> EntityKey {
@@ -96,12 +96,12 @@ impl World {
         };
         let saved = self.services.devices.save(
             tenant,
-            device,
+            device.into(),
             NewCredentials::AccessToken(None),
             &NameConflict::Fail,
         );
         let saved = saved.await.unwrap();
-        EntityKey::device(tenant, saved.id.unwrap())
+        EntityKey::device(tenant, saved.id)
     }
 
     async fn send(&self, whose: EntityKey) {
@@ -162,8 +162,8 @@ async fn what_deleted_entities_leave_goes_and_so_does_what_comes_late() {
     let customer = world
         .services
         .customers
-        .save(spared, customer, &NameConflict::Fail);
-    let customer = customer.await.unwrap().id.unwrap();
+        .save(spared, customer.into(), &NameConflict::Fail);
+    let customer = customer.await.unwrap().id;
     let gone = world.device(doomed, "gone", CustomerId::NULL).await;
     let moved = world.device(doomed, "moved", CustomerId::NULL).await;
     let [deleted, kept] = [

@@ -189,7 +189,7 @@ impl FakeStores {
 
     fn device(&self, id: DeviceId) -> Device {
         Device {
-            id: Some(id),
+            id,
             tenant_id: self.tenant,
             device_profile_id: Some(self.profile),
             ..Device::default()
@@ -224,7 +224,7 @@ impl TenantStore for FakeStores {
     }
     async fn get(&self, id: TenantId) -> StoreResult<Option<Tenant>> {
         Ok((id == self.tenant).then(|| Tenant {
-            id: Some(id),
+            id,
             tenant_profile_id: Some(self.tenant_profile),
             ..Tenant::default()
         }))
@@ -434,7 +434,7 @@ impl ProfileStore<DeviceProfile> for FakeStores {
         self.show(Call::GetProfile)?;
         Ok(
             (tenant == self.tenant && id == self.profile).then(|| DeviceProfile {
-                id: Some(id),
+                id,
                 tenant_id: tenant,
                 profile_data: json!({"configuration": {"defaultStorageTtlDays": ttl_days}}),
                 ..DeviceProfile::default()

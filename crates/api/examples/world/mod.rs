@@ -53,11 +53,11 @@ impl ExampleFixture {
         for number in 0..devices {
             let id = DeviceId::new();
             let device = Device {
-                id: Some(id),
+                id,
                 created_time: clock.now_ms(),
                 tenant_id: who.tenant,
                 name: format!("Device {number:06}"),
-                device_profile_id: profile.id,
+                device_profile_id: Some(profile.id),
                 ..Device::default()
             };
             stores.devices.save(device, true).await.unwrap();

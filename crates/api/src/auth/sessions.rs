@@ -87,12 +87,12 @@ impl LoginSessions {
     ) -> ApiResult<TokenPair> {
         let ids = (session.unwrap_or_else(Uuid::new_v4), Uuid::new_v4());
         let issued = tokens.issue(user, ids, now_ms, valid_from_ms)?;
-        if let Some(id) = user.id.filter(|_| !is_public(user)) {
+        if !is_public(user) {
             let before = match session {
                 Some(session) => self.families.store.family(session).await?,
                 None => None,
             };
-            self.families.open(id, ids, before, &issued, now_ms).await?;
+            self.families.open(user.id, ids, before, &issued, now_ms).await?;
         }
         Ok(issued.pair)
     }

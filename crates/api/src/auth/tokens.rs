@@ -280,7 +280,7 @@ impl TokenIssuer {
         let is_public = is_public(user);
         let user_id = match is_public {
             true => NULL_UUID,
-            false => user.id.unwrap_or_default().0,
+            false => user.id.0,
         };
         let access = AccessClaims {
             sub: user.email.clone(),
@@ -372,9 +372,9 @@ fn sign(signer: &TokenSigner, claims: &impl Serialize) -> ApiResult<String> {
 
 /// The stand-in for a user in public sessions: it has the id of the public customer.
 pub(super) fn public_user(customer: &Customer) -> User {
-    let id = customer.id.unwrap_or_default();
+    let id = customer.id;
     User {
-        id: Some(UserId(id.0)),
+        id: UserId(id.0),
         tenant_id: customer.tenant_id,
         customer_id: id,
         email: id.to_string(),
@@ -387,7 +387,7 @@ pub(super) fn public_user(customer: &Customer) -> User {
 }
 
 pub(super) fn is_public(user: &User) -> bool {
-    !user.customer_id.is_null() && user.id == Some(UserId(user.customer_id.0))
+    !user.customer_id.is_null() && user.id.0 == user.customer_id.0
 }
 
 /// The answer to a token that no longer counts: clients take it as the sign to refresh or log in again.
@@ -410,7 +410,7 @@ mod tests {
 
     fn user() -> User {
         User {
-            id: Some(UserId(Uuid::from_u128(7))),
+            id: UserId(Uuid::from_u128(7)),
             email: "sysadmin@thingsboard.org".to_owned(),
             authority: Authority::SysAdmin,
             first_name: Some("Ada".to_owned()),

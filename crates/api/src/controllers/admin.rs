@@ -4,7 +4,7 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use fieldline_entities::audit::{hide_secrets, is_secret};
-use fieldline_model::entity::AdminSettings;
+use fieldline_model::entity::{AdminSettings, EntityDraft};
 use fieldline_model::{AdminSettingsId, TenantId, new_uuid};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -119,7 +119,7 @@ async fn get(State(api): State<SharedApi>, Path(key): Path<String>) -> ApiResult
     request_body = AdminSettings, responses((status = 200, body = AdminSettings)))]
 async fn save(
     State(api): State<SharedApi>,
-    JsonBody(settings): JsonBody<AdminSettings>,
+    JsonBody(settings): JsonBody<EntityDraft<AdminSettings>>,
 ) -> ApiResult<Json<AdminSettings>> {
     let key = settings.key.trim();
     if key.is_empty() || SEPARATE_SETTINGS.contains(&key) {
@@ -146,7 +146,7 @@ async fn save(
             _ => {}
         }
         let new = AdminSettings {
-            id: Some(settings.id.unwrap_or(AdminSettingsId(new_uuid()))),
+            id: settings.id.unwrap_or(AdminSettingsId(new_uuid())),
             created_time: api.clock.now_ms(),
             tenant_id: TenantId::NULL,
             key: key.to_owned(),

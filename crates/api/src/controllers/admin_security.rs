@@ -59,7 +59,7 @@ async fn save_jwt(
     let json_value = serde_json::to_value(settings.with_key())
         .map_err(|_| ApiError::bad_request("The settings cannot be stored"))?;
     let stored = AdminSettings {
-        id: Some(AdminSettingsId(new_uuid())),
+        id: AdminSettingsId(new_uuid()),
         created_time: api.clock.now_ms(),
         tenant_id: TenantId::NULL,
         key: JWT.to_owned(),

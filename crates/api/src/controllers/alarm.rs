@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use fieldline_entities::access::{AccessOperation, Principal};
-use fieldline_model::entity::{Alarm, AlarmInfo};
+use fieldline_model::entity::{Alarm, AlarmInfo, EntityDraft};
 use fieldline_model::{AlarmId, UserId};
 use utoipa_axum::routes;
 use uuid::Uuid;
@@ -66,7 +66,7 @@ async fn info(
 async fn save(
     State(api): State<SharedApi>,
     CallerPrincipal(caller): CallerPrincipal,
-    JsonBody(alarm): JsonBody<Alarm>,
+    JsonBody(alarm): JsonBody<EntityDraft<Alarm>>,
 ) -> ApiResult<Json<Alarm>> {
     let originator = alarm
         .originator

@@ -4,7 +4,9 @@ use axum::Json;
 use axum::extract::State;
 use fieldline_entities::access::AccessOperation;
 use fieldline_model::AlarmId;
-use fieldline_model::entity::{Alarm, AlarmComment, AlarmCommentId, AlarmCommentInfo, Authority};
+use fieldline_model::entity::{
+    Alarm, AlarmComment, AlarmCommentId, AlarmCommentInfo, Authority, EntityDraft,
+};
 use fieldline_model::page::PageData;
 use utoipa_axum::routes;
 
@@ -29,7 +31,7 @@ async fn save(
     State(api): State<SharedApi>,
     CallerPrincipal(caller): CallerPrincipal,
     PathIds([id]): PathIds<1>,
-    JsonBody(comment): JsonBody<AlarmComment>,
+    JsonBody(comment): JsonBody<EntityDraft<AlarmComment>>,
 ) -> ApiResult<Json<AlarmComment>> {
     let alarm = load_info(&api, &caller, id, AccessOperation::Write).await?;
     Ok(Json(api.services.alarms.comment(&caller, &alarm, comment).await?))

@@ -5,7 +5,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use fieldline_core::ports::CalculatedFieldFilter;
 use fieldline_model::entity::calculated_field::CALCULATED_FIELD_ENTITIES;
-use fieldline_model::entity::{CalculatedField, CalculatedFieldInfo, CalculatedFieldType};
+use fieldline_model::entity::{CalculatedField, CalculatedFieldInfo, CalculatedFieldType, EntityDraft};
 use fieldline_model::page::PageData;
 use serde::Serialize;
 use serde_json::Value;
@@ -93,7 +93,7 @@ async fn save(
     if let Value::Object(fields) = &mut definition {
         fields.insert("type".to_owned(), ALARM.name().into());
     }
-    let field: CalculatedField = serde_json::from_value(definition)
+    let field: EntityDraft<CalculatedField> = serde_json::from_value(definition)
         .map_err(|error| ApiError::bad_request(format!("JSON parse error: {error}")))?;
     if let Some(id) = field.id {
         load(&api, &caller, id.0, true).await?;

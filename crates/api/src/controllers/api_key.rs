@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Path, Request, State};
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_entities::access::{AccessOperation, Principal};
-use fieldline_model::entity::{ApiKey, ApiKeyInfo, User};
+use fieldline_model::entity::{ApiKey, ApiKeyInfo, EntityDraft, User};
 use fieldline_model::page::PageData;
 use fieldline_model::{ApiKeyId, UserId};
 use utoipa_axum::routes;
@@ -56,7 +56,7 @@ async fn load(api: &ApiState, caller: &Principal, id: Uuid) -> ApiResult<ApiKeyI
 async fn save(
     State(api): State<SharedApi>,
     CallerPrincipal(caller): CallerPrincipal,
-    JsonBody(key): JsonBody<ApiKeyInfo>,
+    JsonBody(key): JsonBody<EntityDraft<ApiKeyInfo>>,
 ) -> ApiResult<Json<ApiKey>> {
     let keys = &api.services.api_keys;
     let Some(id) = key.id else {
@@ -69,7 +69,7 @@ async fn save(
             "Cannot update API key user id or expiration time!",
         ));
     }
-    let info = keys.update(&key).await?;
+    let info = keys.update(&key.into_update(&old)).await?;
     api.api_keys.forget();
     Ok(Json(ApiKey { info, value: None }))
 }

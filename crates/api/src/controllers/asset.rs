@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_entities::access::AccessOperation;
-use fieldline_model::entity::{Asset, AssetInfo};
+use fieldline_model::entity::{Asset, AssetInfo, EntityDraft};
 use utoipa_axum::routes;
 
 use super::assignable;
@@ -55,7 +55,7 @@ async fn save(
     State(api): State<SharedApi>,
     CallerPrincipal(caller): CallerPrincipal,
     QueryParams(names): QueryParams<ConflictParams>,
-    JsonBody(mut asset): JsonBody<Asset>,
+    JsonBody(mut asset): JsonBody<EntityDraft<Asset>>,
 ) -> ApiResult<Json<Asset>> {
     assignable::check_save(&api, &caller, &mut asset).await?;
     let created = asset.id.is_none();

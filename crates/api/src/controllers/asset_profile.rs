@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use fieldline_entities::access::AccessOperation;
-use fieldline_model::entity::{AssetProfile, AssetProfileInfo};
+use fieldline_model::entity::{AssetProfile, AssetProfileInfo, EntityDraft};
 use fieldline_model::page::PageData;
 use serde::Deserialize;
 use utoipa_axum::routes;
@@ -50,7 +50,7 @@ async fn get(
 async fn save(
     State(api): State<SharedApi>,
     CallerPrincipal(caller): CallerPrincipal,
-    JsonBody(profile): JsonBody<AssetProfile>,
+    JsonBody(profile): JsonBody<EntityDraft<AssetProfile>>,
 ) -> ApiResult<Json<AssetProfile>> {
     profile::save(&api, &caller, profile).await
 }

@@ -4,7 +4,7 @@ use axum::Json;
 use fieldline_core::ports::AssignableEntity;
 use fieldline_entities::access::{AccessOperation, Principal, allows, title};
 use fieldline_entities::services::{AssignableService, Services};
-use fieldline_model::entity::{Asset, Authority, Customer, Device, EntityView};
+use fieldline_model::entity::{Asset, Authority, Customer, Device, EntityDraft, EntityView};
 use fieldline_model::message::MsgType;
 use fieldline_model::page::PageData;
 use fieldline_model::{CustomerId, EntityId};
@@ -67,10 +67,10 @@ pub(super) async fn info<E: AssignableKind>(
 pub(super) async fn check_save<E: AssignableKind>(
     api: &ApiState,
     caller: &Principal,
-    entity: &mut E,
+    entity: &mut EntityDraft<E>,
 ) -> ApiResult<Option<E>> {
     let by_customer = caller.authority == Authority::CustomerUser;
-    let Some(id) = entity.id() else {
+    let Some(id) = entity.id else {
         return if by_customer {
             Err(ApiError::denied())
         } else {
@@ -131,7 +131,7 @@ async fn assign_to<E: AssignableKind>(
     id: Uuid,
 ) -> ApiResult<Json<E>> {
     let service = E::service(&api.services);
-    let to = customer.id.unwrap_or_default();
+    let to = customer.id;
     let assigned = service.assign(caller.tenant, E::typed(id), to).await?;
     let entity = assigned.clone().into_entity();
     api.services

@@ -8,7 +8,7 @@ use fieldline_core::ports::{EventFilter, FieldScriptTest};
 use fieldline_entities::access::{AccessError, AccessOperation, Principal};
 use fieldline_model::CalculatedFieldId;
 use fieldline_model::entity::calculated_field::CalculatedFieldConfiguration;
-use fieldline_model::entity::{CalculatedField, EventKind};
+use fieldline_model::entity::{CalculatedField, EntityDraft, EventKind};
 use fieldline_model::page::PageLink;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -68,7 +68,7 @@ async fn get(
 pub(super) async fn save(
     State(api): State<SharedApi>,
     CallerPrincipal(caller): CallerPrincipal,
-    JsonBody(field): JsonBody<CalculatedField>,
+    JsonBody(field): JsonBody<EntityDraft<CalculatedField>>,
 ) -> ApiResult<Json<CalculatedField>> {
     let entity = field.entity_id.ok_or_else(|| missing("entityId"))?;
     if let Some(id) = field.id {

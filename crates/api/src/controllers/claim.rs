@@ -42,7 +42,7 @@ struct ClaimResult {
 /// The device of that name, if the caller may claim devices.
 async fn named(api: &ApiState, caller: &Principal, name: &str) -> ApiResult<Device> {
     let found = api.entities.devices.by_name(caller.tenant, name).await?;
-    let id = found.and_then(|device| device.id);
+    let id = found.map(|device| device.id);
     let id = id.ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))?;
     match api.check(caller, id, AccessOperation::ClaimDevices).await? {
         AnyEntity::Device(device) => Ok(device),

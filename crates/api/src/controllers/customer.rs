@@ -5,7 +5,7 @@ use axum::extract::State;
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_entities::access::AccessOperation;
 use fieldline_model::CustomerId;
-use fieldline_model::entity::Customer;
+use fieldline_model::entity::{Customer, EntityDraft};
 use fieldline_model::message::MsgType;
 use fieldline_model::page::PageData;
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ async fn save(
     State(api): State<SharedApi>,
     CallerPrincipal(caller): CallerPrincipal,
     QueryParams(names): QueryParams<ConflictParams>,
-    JsonBody(customer): JsonBody<Customer>,
+    JsonBody(customer): JsonBody<EntityDraft<Customer>>,
 ) -> ApiResult<Json<Customer>> {
     if let Some(id) = customer.id {
         api.load::<Customer>(&caller, id.0, AccessOperation::Write)

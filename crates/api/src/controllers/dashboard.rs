@@ -5,7 +5,7 @@ use axum::extract::State;
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::DashboardId;
-use fieldline_model::entity::{Dashboard, DashboardInfo};
+use fieldline_model::entity::{Dashboard, DashboardInfo, EntityDraft};
 use fieldline_model::message::MsgType;
 use serde::Deserialize;
 use utoipa_axum::routes;
@@ -83,13 +83,13 @@ async fn info(
 async fn save(
     State(api): State<SharedApi>,
     CallerPrincipal(caller): CallerPrincipal,
-    JsonBody(dashboard): JsonBody<Dashboard>,
+    JsonBody(dashboard): JsonBody<EntityDraft<Dashboard>>,
 ) -> ApiResult<Json<Dashboard>> {
-    if let Some(id) = dashboard.info.id {
+    if let Some(id) = dashboard.id {
         api.load::<DashboardInfo>(&caller, id.0, AccessOperation::Write)
             .await?;
     }
-    let created = dashboard.info.id.is_none();
+    let created = dashboard.id.is_none();
     let saved = api.services.dashboards.save(caller.tenant, dashboard).await?;
     let entity = AnyEntity::Dashboard(saved.info.clone());
     api.services.actions.push_saved(&caller, created, &entity).await;

@@ -108,7 +108,7 @@ impl<'a> DashboardAssignment<'a> {
     }
 
     fn id(&self) -> DashboardId {
-        self.dashboard.id.unwrap_or_default()
+        self.dashboard.id
     }
 
     async fn assign(&self, customer: &Customer) -> ApiResult<()> {
@@ -261,7 +261,7 @@ async fn set_customers(
     for customer in &wanted {
         change.assign(customer).await?;
     }
-    let kept: BTreeSet<CustomerId> = wanted.iter().filter_map(|customer| customer.id).collect();
+    let kept: BTreeSet<CustomerId> = wanted.iter().map(|customer| customer.id).collect();
     let assigned = change.dashboard.assigned_customers.as_deref().unwrap_or_default();
     let others = assigned.iter().filter(|one| !kept.contains(&one.customer_id));
     for other in others {

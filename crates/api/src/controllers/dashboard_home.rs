@@ -151,6 +151,6 @@ async fn set_of_tenant(
         }
     }
     tenant.additional_info = Some(fields.into());
-    api.services.tenants.save(tenant).await?;
+    api.services.tenants.save(tenant.into()).await?;
     Ok(())
 }

@@ -6,7 +6,7 @@ use fieldline_core::any_entity::AnyEntity;
 use fieldline_entities::access::AccessOperation;
 use fieldline_entities::services::NewCredentials;
 use fieldline_model::DeviceId;
-use fieldline_model::entity::{Authority, Device, DeviceCredentials, DeviceInfo};
+use fieldline_model::entity::{Authority, Device, DeviceCredentials, DeviceInfo, EntityDraft};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
@@ -69,7 +69,7 @@ async fn save(
     CallerPrincipal(caller): CallerPrincipal,
     QueryParams(token): QueryParams<AccessTokenParams>,
     QueryParams(names): QueryParams<ConflictParams>,
-    JsonBody(mut device): JsonBody<Device>,
+    JsonBody(mut device): JsonBody<EntityDraft<Device>>,
 ) -> ApiResult<Json<Device>> {
     assignable::check_save(&api, &caller, &mut device).await?;
     let created = device.id.is_none();
@@ -89,10 +89,10 @@ async fn save(
 struct SaveDeviceWithCredentialsRequest {
     /// The device.
     #[schema(value_type = Device)]
-    device: Option<Device>,
+    device: Option<EntityDraft<Device>>,
     /// Its credentials.
     #[schema(value_type = DeviceCredentials)]
-    credentials: Option<DeviceCredentials>,
+    credentials: Option<EntityDraft<DeviceCredentials>>,
 }
 
 /// Creates or updates a device together with its credentials.
@@ -166,11 +166,14 @@ async fn credentials(
 async fn save_credentials(
     State(api): State<SharedApi>,
     CallerPrincipal(caller): CallerPrincipal,
-    JsonBody(credentials): JsonBody<DeviceCredentials>,
+    JsonBody(credentials): JsonBody<EntityDraft<DeviceCredentials>>,
 ) -> ApiResult<Json<DeviceCredentials>> {
-    let id = credentials
-        .device_id
-        .ok_or_else(|| ApiError::bad_request("Device credentials should be assigned to device!"))?;
+    let id = credentials.device_id;
+    if id.is_null() {
+        return Err(ApiError::bad_request(
+            "Device credentials should be assigned to device!",
+        ));
+    }
     api.load::<Device>(&caller, id.0, AccessOperation::WriteCredentials)
         .await?;
     let saved = api

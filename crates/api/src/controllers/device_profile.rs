@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::EntityKey;
-use fieldline_model::entity::{DeviceProfile, DeviceProfileInfo};
+use fieldline_model::entity::{DeviceProfile, DeviceProfileInfo, EntityDraft};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::timeseries::AttributeScope;
 use serde::Deserialize;
@@ -62,7 +62,7 @@ async fn get(
 async fn save(
     State(api): State<SharedApi>,
     CallerPrincipal(caller): CallerPrincipal,
-    JsonBody(profile): JsonBody<DeviceProfile>,
+    JsonBody(profile): JsonBody<EntityDraft<DeviceProfile>>,
 ) -> ApiResult<Json<DeviceProfile>> {
     profile::save(&api, &caller, profile).await
 }
@@ -228,15 +228,15 @@ impl ProfileKeysParams {
     /// Devices of the profile to learn names from.
     async fn subjects(self, api: &SharedApi, caller: &Principal) -> ApiResult<Vec<EntityKey>> {
         let profile = match self.device_profile_id.filter(|id| !id.is_empty()) {
-            Some(id) => {
+            Some(id) => Some(
                 api.load::<DeviceProfile>(caller, parse_uuid(&id)?, AccessOperation::Read)
                     .await?
-                    .id
-            }
+                    .id,
+            ),
             None => None,
         };
         let devices = sample(api, caller.tenant, profile, SAMPLED_DEVICES).await?;
-        let ids = devices.data.into_iter().filter_map(|info| info.device.id);
+        let ids = devices.data.into_iter().map(|info| info.device.id);
         Ok(ids.map(|id| EntityKey::device(caller.tenant, id)).collect())
     }
 }

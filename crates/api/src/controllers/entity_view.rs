@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_entities::access::{AccessOperation, Principal};
-use fieldline_model::entity::{Authority, EntityView, EntityViewInfo};
+use fieldline_model::entity::{Authority, EntityDraft, EntityView, EntityViewInfo};
 use utoipa_axum::routes;
 
 use super::assignable;
@@ -52,7 +52,7 @@ async fn info(
 }
 
 /// Whether the caller may save this entity view; customer users may rename theirs, but not let them show anything else.
-async fn check_save(api: &ApiState, caller: &Principal, view: &mut EntityView) -> ApiResult<()> {
+async fn check_save(api: &ApiState, caller: &Principal, view: &mut EntityDraft<EntityView>) -> ApiResult<()> {
     let stored = assignable::check_save(api, caller, view).await?;
     if let Some(stored) = stored.filter(|_| caller.authority == Authority::CustomerUser) {
         if view.entity_id != stored.entity_id {
@@ -73,7 +73,7 @@ async fn save(
     State(api): State<SharedApi>,
     CallerPrincipal(caller): CallerPrincipal,
     QueryParams(names): QueryParams<ConflictParams>,
-    JsonBody(mut view): JsonBody<EntityView>,
+    JsonBody(mut view): JsonBody<EntityDraft<EntityView>>,
 ) -> ApiResult<Json<EntityView>> {
     check_save(&api, &caller, &mut view).await?;
     let created = view.id.is_none();

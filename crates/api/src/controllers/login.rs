@@ -85,11 +85,11 @@ async fn log_in(
     }
     api.login_guard.count(peer, now)?;
     let user = api.entities.users.by_email(login).await?;
-    if let Some(id) = user.as_ref().and_then(|user| user.id) {
+    if let Some(id) = user.as_ref().map(|user| user.id) {
         learn_sources(api, id, login).await?;
     }
     api.login_guard.check(peer, login, now)?;
-    let credentials = match user.as_ref().and_then(|user| user.id) {
+    let credentials = match user.as_ref().map(|user| user.id) {
         Some(id) => api.entities.users.credentials(id).await?,
         None => None,
     };

@@ -66,12 +66,7 @@ async fn mail_link(api: &ApiState, email: &str) -> ApiResult<()> {
     let base = trusted_url(api).await?.ok_or_else(|| {
         ApiError::bad_request("neither api.public-url nor baseUrl of the general settings is set")
     })?;
-    let Some(reset) = api
-        .services
-        .users
-        .request_reset(user.id.unwrap_or_default())
-        .await?
-    else {
+    let Some(reset) = api.services.users.request_reset(user.id).await? else {
         return Ok(());
     };
     let link = format!("{base}/api/noauth/resetPassword?resetToken={}", reset.token);
@@ -133,7 +128,7 @@ async fn reset(
         .reset(&request.reset_token, &request.password, &services.security)
         .await?;
     api.login_guard.forget(peer, &user.email);
-    let id = user.id.unwrap_or_default();
+    let id = user.id;
     api.entities.sign_ins.forget_sources(id).await?;
     let login = format!("{}/login", base_url(&api, &headers).await?);
     api.mails.send_later(mails::reset_notice(&user.email, &login));

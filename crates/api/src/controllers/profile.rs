@@ -4,7 +4,7 @@ use axum::Json;
 use fieldline_core::ports::EntityProfile;
 use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_entities::services::{ProfileService, Services};
-use fieldline_model::entity::{AssetProfile, DeviceProfile};
+use fieldline_model::entity::{AssetProfile, DeviceProfile, EntityDraft};
 use fieldline_model::message::MsgType;
 use fieldline_model::page::PageData;
 use fieldline_model::{EntityId, EntityType};
@@ -37,13 +37,13 @@ impl ProfileKind for AssetProfile {
 pub(super) async fn save<P: ProfileKind>(
     api: &ApiState,
     caller: &Principal,
-    profile: P,
+    profile: EntityDraft<P>,
 ) -> ApiResult<Json<P>> {
-    if let Some(id) = profile.id() {
+    if let Some(id) = profile.id {
         let id: EntityId = id.into();
         api.check(caller, id, AccessOperation::Write).await?;
     }
-    let created = profile.id().is_none();
+    let created = profile.id.is_none();
     let saved = P::service(&api.services).save(caller.tenant, profile).await?;
     let entity = saved.clone().into_entity();
     api.services.actions.push_saved(caller, created, &entity).await;
@@ -107,7 +107,7 @@ pub(super) async fn infos_by_ids<P: ProfileKind>(
 ) -> ApiResult<Vec<P::ProfileInfo>> {
     let ids = parse_uuids(parameter, &ids.unwrap_or_default(), P::typed)?;
     let mut found = P::store(&api.entities).by_ids(caller.tenant, &ids).await?;
-    found.sort_by_key(|profile| ids.iter().position(|id| Some(*id) == profile.id()));
+    found.sort_by_key(|profile| ids.iter().position(|id| *id == profile.id()));
     Ok(found.into_iter().map(P::ProfileInfo::from).collect())
 }
 

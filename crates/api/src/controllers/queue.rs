@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use fieldline_entities::access::AccessOperation;
-use fieldline_model::entity::Queue;
+use fieldline_model::entity::{EntityDraft, Queue};
 use fieldline_model::page::PageData;
 use serde::Deserialize;
 use utoipa_axum::routes;
@@ -109,7 +109,7 @@ async fn save(
     State(api): State<SharedApi>,
     CallerPrincipal(caller): CallerPrincipal,
     QueryParams(service): QueryParams<QueueServiceParams>,
-    JsonBody(queue): JsonBody<Queue>,
+    JsonBody(queue): JsonBody<EntityDraft<Queue>>,
 ) -> ApiResult<Json<Option<Queue>>> {
     if !service.is_rule_engine()? {
         return Ok(Json(None));

@@ -184,7 +184,7 @@ fn device_request(body: &[u8], device: &Device, oneway: bool, api: &ApiState) ->
             None => new_uuid(),
         },
         tenant: device.tenant_id,
-        device: device.id.unwrap_or_default(),
+        device: device.id,
         method: body.method,
         params: body
             .params

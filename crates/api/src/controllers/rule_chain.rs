@@ -9,7 +9,7 @@ use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::{EventFilter, EventText};
 use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{
-    EVENT_IN, EventKind, OutputLabelsUsage, RuleChain, RuleChainData, RuleChainImportResult,
+    EVENT_IN, EntityDraft, EventKind, OutputLabelsUsage, RuleChain, RuleChainData, RuleChainImportResult,
     RuleChainMetaData, RuleChainType,
 };
 use fieldline_model::message::MsgType;
@@ -62,7 +62,7 @@ async fn get(
 async fn save(
     State(api): State<SharedApi>,
     CallerPrincipal(caller): CallerPrincipal,
-    JsonBody(chain): JsonBody<RuleChain>,
+    JsonBody(chain): JsonBody<EntityDraft<RuleChain>>,
 ) -> ApiResult<Json<RuleChain>> {
     if let Some(id) = chain.id {
         api.load::<RuleChain>(&caller, id.0, AccessOperation::Write)
@@ -111,9 +111,7 @@ async fn set_root(
     let (chains, stored) = (&api.services.rule_chains, &api.entities.rule_chains);
     let former = stored.root(caller.tenant, chain.chain_type).await?;
     let root = chains.set_root(caller.tenant, RuleChainId(id)).await?;
-    if let Some(former) = former
-        .and_then(|former| former.id)
-        .filter(|former| former.0 != id)
+    if let Some(former) = former.map(|former| former.id).filter(|former| former.0 != id)
         && let Some(former) = stored.get(caller.tenant, former).await?
     {
         notify_rule_engine(&api, &caller, false, &former).await;

@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_entities::access::{AccessOperation, allows};
-use fieldline_model::entity::{Tenant, TenantInfo};
+use fieldline_model::entity::{EntityDraft, Tenant, TenantInfo};
 use fieldline_model::page::PageData;
 use fieldline_model::{TenantId, TenantProfileId};
 use serde::Deserialize;
@@ -65,7 +65,7 @@ async fn info(
 async fn save(
     State(api): State<SharedApi>,
     CallerPrincipal(caller): CallerPrincipal,
-    JsonBody(tenant): JsonBody<Tenant>,
+    JsonBody(tenant): JsonBody<EntityDraft<Tenant>>,
 ) -> ApiResult<Json<Tenant>> {
     if let Some(id) = tenant.id {
         api.check(&caller, id, AccessOperation::Write).await?;

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use fieldline_entities::access::AccessOperation;
 use fieldline_model::TenantProfileId;
-use fieldline_model::entity::{TenantProfile, TenantProfileInfo};
+use fieldline_model::entity::{EntityDraft, TenantProfile, TenantProfileInfo};
 use fieldline_model::page::PageData;
 use serde::Deserialize;
 use utoipa_axum::routes;
@@ -31,7 +31,7 @@ pub(super) fn routes() -> ApiRoutes {
 
 fn short(profile: TenantProfile) -> TenantProfileInfo {
     TenantProfileInfo {
-        id: profile.id.unwrap_or_default(),
+        id: profile.id,
         name: profile.name,
     }
 }
@@ -57,7 +57,7 @@ async fn get(
 async fn save(
     State(api): State<SharedApi>,
     CallerPrincipal(caller): CallerPrincipal,
-    JsonBody(profile): JsonBody<TenantProfile>,
+    JsonBody(profile): JsonBody<EntityDraft<TenantProfile>>,
 ) -> ApiResult<Json<TenantProfile>> {
     if let Some(id) = profile.id {
         api.load::<TenantProfile>(&caller, id.0, AccessOperation::Write)

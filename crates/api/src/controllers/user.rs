@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use fieldline_core::any_entity::{AccessResource, AnyEntity};
 use fieldline_entities::access::{AccessOperation, Principal, allows};
-use fieldline_model::entity::{AdminSettings, Authority, User};
+use fieldline_model::entity::{AdminSettings, Authority, EntityDraft, User};
 use fieldline_model::message::MsgType;
 use fieldline_model::{EntityId, EntityType, UserId};
 use serde::{Deserialize, Serialize};
@@ -77,7 +77,7 @@ struct UserMailParams {
 
 /// Sends somebody the link that activates the account.
 async fn mail_activation(api: &ApiState, user: &User, server: &Value, headers: &HeaderMap) -> ApiResult<()> {
-    let link = link_of(api, user.id.unwrap_or_default(), headers).await?;
+    let link = link_of(api, user.id, headers).await?;
     let mail = mails::activation(&user.email, &link.value, link.ttl_ms);
     api.mails.send(server, &mail).await
 }
@@ -124,7 +124,7 @@ async fn save(
     CallerPrincipal(caller): CallerPrincipal,
     headers: HeaderMap,
     QueryParams(params): QueryParams<UserMailParams>,
-    JsonBody(mut user): JsonBody<User>,
+    JsonBody(mut user): JsonBody<EntityDraft<User>>,
 ) -> ApiResult<Json<User>> {
     if caller.authority != Authority::SysAdmin {
         user.tenant_id = caller.tenant;
@@ -157,7 +157,7 @@ async fn save(
         let sent = mail_activation(&api, &saved, &server, &headers).await;
         if let Err(error) = sent {
             // Without the mail nobody could activate it, and the address would be taken.
-            let id = saved.id.unwrap_or_default();
+            let id = saved.id;
             api.entities.users.delete(saved.tenant_id, id).await?;
             return Err(error);
         }
@@ -176,7 +176,7 @@ async fn delete(
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<()> {
     let user = api.load::<User>(&caller, id, AccessOperation::Delete).await?;
-    if user.authority == Authority::SysAdmin && user.id == Some(caller.user) {
+    if user.authority == Authority::SysAdmin && user.id == caller.user {
         return Err(ApiError::new(
             ErrorCode::PermissionDenied,
             "Sysadmin is not allowed to delete himself",
@@ -334,7 +334,7 @@ async fn set_enabled(
         .map_err(|_| missing("userCredentialsEnabled"))?
         .unwrap_or(true);
     let user = api.load::<User>(&caller, id, AccessOperation::Write).await?;
-    if user.id == Some(caller.user) && !enabled {
+    if user.id == caller.user && !enabled {
         return Err(ApiError::bad_request("Users can't disable themselves!"));
     }
     Ok(api.services.users.set_enabled(&user, enabled).await?)

@@ -105,7 +105,7 @@ struct UserEmailInfo {
 impl From<User> for UserEmailInfo {
     fn from(user: User) -> Self {
         Self {
-            id: user.id.unwrap_or_default(),
+            id: user.id,
             email: user.email,
             first_name: user.first_name,
             last_name: user.last_name,

@@ -26,7 +26,7 @@ impl FieldReprocess for FakeReprocessing {
     ) -> ServiceResult<ReprocessReport> {
         let start = request.start_ts;
         let begun = ReprocessReport {
-            calculated_field_id: field.id.unwrap(),
+            calculated_field_id: field.id,
             status: ReprocessStatus::Running,
             start_ts: start.ok_or_else(|| ServiceError::invalid("startTs is missing!"))?,
             end_ts: request.end_ts.unwrap(),

@@ -17,8 +17,11 @@ use fieldline_core::set_aside::SetAsideService;
 use fieldline_core::usage::UsageStore;
 use fieldline_devices::rpc::DeviceRpcService;
 use fieldline_devices::sessions::SessionRegistry;
+use fieldline_entities::password::PasswordHashPool;
 use fieldline_entities::rest_api_requests::{RestApiRequests, RestRequestLimits};
-use fieldline_entities::services::{DeviceOnboarding, HousekeeperService, ServiceContext, TenantTransfer};
+use fieldline_entities::services::{
+    DeviceOnboarding, HousekeeperService, ServiceContext, Services, TenantTransfer,
+};
 use fieldline_model::TenantId;
 use fieldline_model::message::QueueMessage;
 use fieldline_testkit::clock::ManualClock;
@@ -198,34 +201,50 @@ impl RestFixture {
             clock.clone(),
             &Default::default(),
         );
+        let told = ServiceContext {
+            rule_engine: heard.clone(),
+            ..context.clone()
+        };
+        let (hashes, gate) = (options.parallel_password_hashes, usage.clone());
+        let services = move || {
+            let passwords = PasswordHashPool::new(hashes);
+            Services::new(ServiceContext {
+                passwords,
+                ..told.clone()
+            })
+            .with_alarm_gate(gate.clone())
+        };
         let deps = ApiDependencies {
             set_aside,
             usage: usage.clone(),
-            entities,
-            series: live.clone(),
-            attributes: live.clone(),
+            services: services(),
             observed_store: live,
             queries,
-            events,
-            clock: clock.clone(),
             token_key: TokenKey::random(),
             token_settings: None,
             mailer: mails.clone(),
             sms: phones.clone(),
             system_info: Arc::new(NoSystemInfo),
-            rule_engine: heard.clone(),
             rest_requests: rest_calls.clone(),
             device_link: Arc::new(fieldline_devices::downlink::NoDeviceLink),
             rpc: calls,
             onboarding: DeviceOnboarding::new(context.clone()),
             tenant_transfer: moves.clone(),
-            rule_nodes: Arc::new(FewNodes::new()),
             scripts: Arc::new(EchoScriptTester),
             rule_usage: Arc::new(fieldline_core::ports::NoRuleUsage),
             replays: Arc::new(fieldline_entities::ports::NoRuleReplay),
             reprocess: Arc::new(crate::calculated_fields::FakeReprocessing::default()),
         };
-        let start = move || fieldline_api::router(deps.clone(), options.clone());
+        let start = move || {
+            let services = services();
+            fieldline_api::router(
+                ApiDependencies {
+                    services,
+                    ..deps.clone()
+                },
+                options.clone(),
+            )
+        };
         Self {
             router: start(),
             start: Box::new(start),

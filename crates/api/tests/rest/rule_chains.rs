@@ -94,7 +94,7 @@ async fn every_tenant_has_the_documented_root_chain_and_makes_more_like_it() {
     let tenant = fieldline_model::TenantId(tenant.as_str().unwrap().parse().unwrap());
     let chains = &world.context.stores.rule_chains;
     let root = chains.root(tenant, Default::default()).await.unwrap().unwrap();
-    chains.delete(tenant, root.id.unwrap()).await.unwrap();
+    chains.delete(tenant, root.id).await.unwrap();
     for _ in 0..2 {
         fieldline_entities::services::seed::ensure_system(&world.context, None)
             .await

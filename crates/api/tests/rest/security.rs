@@ -92,11 +92,11 @@ async fn of_log_ins_at_the_same_time_all_get_the_means_to_replace_an_expired_pas
     let stores = &world.context.stores.users;
     let user = stores.by_email("tenant@thingsboard.org").await.unwrap().unwrap();
     // Both have read the credentials before either has made a token.
-    let credentials = stores.credentials(user.id.unwrap()).await.unwrap().unwrap();
+    let credentials = stores.credentials(user.id).await.unwrap().unwrap();
     let first = services.users.expired_reset(credentials.clone()).await.unwrap();
     let second = services.users.expired_reset(credentials.clone()).await.unwrap();
     assert!(first.is_some() && first == second);
-    let now = stores.credentials(user.id.unwrap()).await.unwrap().unwrap();
+    let now = stores.credentials(user.id).await.unwrap().unwrap();
     services
         .users
         .set_password(&user, now, "a new one")

@@ -5,7 +5,8 @@ use std::pin::Pin;
 
 use fieldline_model::entity::{
     Alarm, Asset, AssetProfile, Authority, CalculatedField, Customer, DashboardInfo, Device, DeviceProfile,
-    EntityView, OtaPackageInfo, Queue, QueueStats, RuleChain, ShortCustomerInfo, Tenant, TenantProfile, User,
+    EntityView, OtaPackageInfo, Queue, QueueStats, RuleChain, ShortCustomerInfo, StoredEntity, Tenant,
+    TenantProfile, User,
 };
 use fieldline_model::{CustomerId, EntityId, EntityKey, EntityType, TenantId};
 use serde::Serialize;
@@ -21,16 +22,22 @@ pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = StoreResult<T>> + Send
 
 /// See [`find`].
 pub type FindOne<K> =
-    for<'a> fn(&'a EntityStores, TenantId, Authority, <K as EntityKind>::Id) -> StoreFuture<'a, Option<K>>;
+    for<'a> fn(&'a EntityStores, TenantId, Authority, <K as StoredEntity>::Id) -> StoreFuture<'a, Option<K>>;
 
 /// See [`find_all`].
 pub type FindAll<K> =
-    for<'a> fn(&'a EntityStores, TenantId, Vec<<K as EntityKind>::Id>) -> StoreFuture<'a, Vec<K>>;
+    for<'a> fn(&'a EntityStores, TenantId, Vec<<K as StoredEntity>::Id>) -> StoreFuture<'a, Vec<K>>;
 
 /// A kind of entities with ids of their own.
-pub trait EntityKind: EntityVariant + Serialize + Clone + Send + Sync + 'static {
-    /// Its typed id.
-    type Id: Copy + Default + PartialEq + fmt::Display + From<Uuid> + Into<EntityId> + Send + Sync + 'static;
+pub trait EntityKind:
+    StoredEntity<Id: fmt::Display + From<Uuid> + Into<EntityId>>
+    + EntityVariant
+    + Serialize
+    + Clone
+    + Send
+    + Sync
+    + 'static
+{
     /// What ids name it.
     const TYPE: EntityType;
     /// All else that there is to say about it.
@@ -40,27 +47,18 @@ pub trait EntityKind: EntityVariant + Serialize + Clone + Send + Sync + 'static 
     fn typed(id: Uuid) -> Self::Id {
         id.into()
     }
-
-    /// Its id, where it is set.
-    fn id(&self) -> Option<Self::Id> {
-        (Self::DECLARED.id)(self)
-    }
 }
 
 /// What is declared of a kind of entities. Nothing has a default: what is left out does not compile.
 pub struct KindDeclaration<K: EntityKind> {
     /// What holds for all of the kind.
     pub policy: KindPolicy,
-    /// Its id, where it is set.
-    pub id: fn(&K) -> Option<K::Id>,
     /// What the table of roles needs to know about it.
     pub resource: fn(&K) -> AccessResource,
     /// The customers it is assigned to where there may be several.
     pub shared_with: fn(&K) -> &[ShortCustomerInfo],
     /// What people call it.
     pub name: fn(&K) -> &str,
-    /// When it was created, milliseconds.
-    pub created_time: fn(&K) -> i64,
     /// What entity queries see of it besides name and time.
     pub query: QueryFields<K>,
     /// The entity of an id, as far as somebody of a tenant with that authority can know; see [`find`].
@@ -247,7 +245,7 @@ macro_rules! any_entity {
             /// When it was created, milliseconds.
             pub fn created_time(&self) -> i64 {
                 match self {
-                    $(Self::$name(it) => (<$kind>::DECLARED.created_time)(it),)*
+                    $(Self::$name(it) => it.created_time(),)*
                 }
             }
 

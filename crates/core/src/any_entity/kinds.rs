@@ -2,13 +2,10 @@
 
 use fieldline_model::entity::{
     Alarm, Asset, AssetProfile, Authority, CalculatedField, Customer, DashboardInfo, Device, DeviceProfile,
-    EntityView, OtaPackageInfo, Queue, QueueStats, RuleChain, RuleNode, Tenant, TenantProfile, User,
+    EntityView, OtaPackageInfo, Queue, QueueStats, RuleChain, RuleNode, StoredEntity, Tenant, TenantProfile,
+    User,
 };
-use fieldline_model::{
-    AlarmId, ApiUsageStateId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DashboardId, DeviceId,
-    DeviceProfileId, EntityId, EntityType, EntityViewId, OtaPackageId, QueueId, QueueStatsId, RuleChainId,
-    RuleNodeId, TenantId, TenantProfileId, UserId,
-};
+use fieldline_model::{ApiUsageStateId, CustomerId, EntityId, EntityType, QueueId, RuleNodeId, TenantId};
 use serde::Serialize;
 
 use super::{
@@ -70,10 +67,10 @@ fn of_nobody(entity: impl Into<EntityId>, tenant: TenantId) -> AccessResource {
     AccessResource::new(entity, tenant, CustomerId::NULL)
 }
 
-/// Declares a kind that has its id and its time in fields of these names, and is nobody's together with others.
+/// Declares a kind that is nobody's together with others.
 macro_rules! declare {
     (
-        $kind:ident as $name:ident($id:ident);
+        $kind:ident as $name:ident;
         policy: $policy:expr,
         resource: $resource:expr,
         name: $title:expr,
@@ -82,15 +79,12 @@ macro_rules! declare {
         find_all: $find_all:expr,
     ) => {
         impl EntityKind for $kind {
-            type Id = $id;
             const TYPE: EntityType = EntityType::$name;
             const DECLARED: KindDeclaration<Self> = KindDeclaration {
                 policy: $policy,
-                id: |it| it.id,
                 resource: $resource,
                 shared_with: |_| &[],
                 name: $title,
-                created_time: |it| it.created_time,
                 query: $query,
                 find: $find,
                 find_all: $find_all,
@@ -101,7 +95,6 @@ macro_rules! declare {
 
 /// What may be assigned to a customer.
 const fn assignable<E: AssignableEntity>(
-    id: fn(&E) -> Option<E::Id>,
     limit: Option<KindLimit>,
     query: QueryFields<E>,
 ) -> KindDeclaration<E> {
@@ -113,14 +106,12 @@ const fn assignable<E: AssignableEntity>(
             related: true,
             limit,
         },
-        id,
         resource: |it| {
             let fields = it.fields();
-            AccessResource::new(it.id().unwrap_or_default(), fields.tenant, fields.customer)
+            AccessResource::new(it.id(), fields.tenant, fields.customer)
         },
         shared_with: |_| &[],
         name: |it| it.fields().name,
-        created_time: |it| it.fields().created_time,
         query,
         find: |stores, tenant, _, id| E::store(stores).get(tenant, id),
         find_all: Some(|stores, tenant, ids| {
@@ -130,10 +121,8 @@ const fn assignable<E: AssignableEntity>(
 }
 
 impl EntityKind for Device {
-    type Id = DeviceId;
     const TYPE: EntityType = EntityType::Device;
     const DECLARED: KindDeclaration<Self> = assignable(
-        |it| it.id,
         Some(KindLimit {
             setting: "maxDevices",
             count: |stores, tenant| stores.devices.count(tenant),
@@ -150,10 +139,8 @@ impl EntityKind for Device {
 }
 
 impl EntityKind for Asset {
-    type Id = AssetId;
     const TYPE: EntityType = EntityType::Asset;
     const DECLARED: KindDeclaration<Self> = assignable(
-        |it| it.id,
         Some(KindLimit {
             setting: "maxAssets",
             count: |stores, tenant| stores.assets.count(tenant),
@@ -170,10 +157,8 @@ impl EntityKind for Asset {
 }
 
 impl EntityKind for EntityView {
-    type Id = EntityViewId;
     const TYPE: EntityType = EntityType::EntityView;
     const DECLARED: KindDeclaration<Self> = assignable(
-        |it| it.id,
         None,
         QueryFields {
             name_aliases: &["displayName"],
@@ -186,9 +171,9 @@ impl EntityKind for EntityView {
 }
 
 declare! {
-    DeviceProfile as DeviceProfile(DeviceProfileId);
+    DeviceProfile as DeviceProfile;
     policy: of_tenant(Grant::Read),
-    resource: |it| of_nobody(it.id.unwrap_or_default(), it.tenant_id),
+    resource: |it| of_nobody(it.id, it.tenant_id),
     name: |it| &it.name,
     query: QueryFields {
         texts: &[QueryText::new("type", Field::Type, |it: &Self| {
@@ -201,9 +186,9 @@ declare! {
 }
 
 declare! {
-    AssetProfile as AssetProfile(AssetProfileId);
+    AssetProfile as AssetProfile;
     policy: of_tenant(Grant::Read),
-    resource: |it| of_nobody(it.id.unwrap_or_default(), it.tenant_id),
+    resource: |it| of_nobody(it.id, it.tenant_id),
     name: |it| &it.name,
     query: QueryFields::NAME_ONLY,
     find: |stores, tenant, _, id| stores.asset_profiles.get(tenant, id),
@@ -236,7 +221,7 @@ macro_rules! contact_texts {
 }
 
 declare! {
-    Tenant as Tenant(TenantId);
+    Tenant as Tenant;
     policy: KindPolicy {
         rights: rights(Grant::Anything, Grant::ReadValuesOrDelete, Grant::Nothing),
         beyond_tenants: true,
@@ -245,7 +230,7 @@ declare! {
     },
     // A tenant belongs to itself.
     resource: |it| {
-        let id = it.id.unwrap_or_default();
+        let id = it.id;
         AccessResource::new(id, id, CustomerId::NULL)
     },
     name: |it| &it.title,
@@ -261,13 +246,13 @@ declare! {
 }
 
 declare! {
-    TenantProfile as TenantProfile(TenantProfileId);
+    TenantProfile as TenantProfile;
     policy: KindPolicy {
         rights: rights(Grant::Anything, Grant::Nothing, Grant::Nothing),
         beyond_tenants: true,
         ..of_tenant(Grant::Nothing)
     },
-    resource: |it| AccessResource::new(it.id.unwrap_or_default(), TenantId::NULL, CustomerId::NULL),
+    resource: |it| AccessResource::new(it.id, TenantId::NULL, CustomerId::NULL),
     name: |it| &it.name,
     query: QueryFields::NAME_ONLY,
     find: |stores, _, _, id| stores.tenant_profiles.get(id),
@@ -275,7 +260,7 @@ declare! {
 }
 
 declare! {
-    Customer as Customer(CustomerId);
+    Customer as Customer;
     policy: KindPolicy {
         related: true,
         limit: Some(KindLimit {
@@ -286,7 +271,7 @@ declare! {
     },
     // A customer belongs to itself.
     resource: |it| {
-        let id = it.id.unwrap_or_default();
+        let id = it.id;
         AccessResource::new(id, it.tenant_id, id)
     },
     name: |it| &it.title,
@@ -302,7 +287,7 @@ declare! {
 }
 
 declare! {
-    User as User(UserId);
+    User as User;
     policy: KindPolicy {
         rights: rights(Grant::Users, Grant::Users, Grant::Users),
         beyond_tenants: true,
@@ -315,7 +300,7 @@ declare! {
     },
     resource: |it| AccessResource {
         user_authority: Some(it.authority),
-        ..AccessResource::new(it.id.unwrap_or_default(), it.tenant_id, it.customer_id)
+        ..AccessResource::new(it.id, it.tenant_id, it.customer_id)
     },
     name: |it| &it.email,
     query: QueryFields {
@@ -334,11 +319,11 @@ declare! {
 }
 
 declare! {
-    Alarm as Alarm(AlarmId);
+    Alarm as Alarm;
     policy: of_tenant(Grant::AnythingOwn),
     resource: |it| {
         AccessResource::new(
-            it.id.unwrap_or_default(),
+            it.id,
             it.tenant_id,
             it.customer_id.unwrap_or_default(),
         )
@@ -350,7 +335,6 @@ declare! {
 }
 
 impl EntityKind for DashboardInfo {
-    type Id = DashboardId;
     const TYPE: EntityType = EntityType::Dashboard;
     const DECLARED: KindDeclaration<Self> = KindDeclaration {
         policy: KindPolicy {
@@ -362,11 +346,9 @@ impl EntityKind for DashboardInfo {
             }),
             ..of_tenant(Grant::ReadOwn)
         },
-        id: |it| it.id,
-        resource: |it| of_nobody(it.id.unwrap_or_default(), it.tenant_id),
+        resource: |it| of_nobody(it.id, it.tenant_id),
         shared_with: |it| it.assigned_customers.as_deref().unwrap_or_default(),
         name: |it| &it.title,
-        created_time: |it| it.created_time,
         query: QueryFields::NAME_ONLY,
         find: |stores, tenant, _, id| stores.dashboards.info(tenant, id),
         find_all: None,
@@ -374,7 +356,7 @@ impl EntityKind for DashboardInfo {
 }
 
 declare! {
-    RuleChain as RuleChain(RuleChainId);
+    RuleChain as RuleChain;
     policy: KindPolicy {
         limit: Some(KindLimit {
             setting: "maxRuleChains",
@@ -382,7 +364,7 @@ declare! {
         }),
         ..of_tenant(Grant::Nothing)
     },
-    resource: |it| of_nobody(it.id.unwrap_or_default(), it.tenant_id),
+    resource: |it| of_nobody(it.id, it.tenant_id),
     name: |it| &it.name,
     query: QueryFields {
         info: |it| it.additional_info.as_ref(),
@@ -403,16 +385,29 @@ pub struct TenantRuleNode {
     node: RuleNode,
 }
 
-impl EntityKind for TenantRuleNode {
+impl StoredEntity for TenantRuleNode {
     type Id = RuleNodeId;
+
+    fn id(&self) -> RuleNodeId {
+        self.node.id
+    }
+
+    fn created_time(&self) -> i64 {
+        self.node.created_time
+    }
+
+    fn set_identity(&mut self, id: RuleNodeId, created_time: i64) {
+        (self.node.id, self.node.created_time) = (id, created_time);
+    }
+}
+
+impl EntityKind for TenantRuleNode {
     const TYPE: EntityType = EntityType::RuleNode;
     const DECLARED: KindDeclaration<Self> = KindDeclaration {
         policy: of_tenant(Grant::Nothing),
-        id: |it| it.node.id,
-        resource: |it| AccessResource::new(it.node.id.unwrap_or_default(), it.tenant, CustomerId::NULL),
+        resource: |it| AccessResource::new(it.node.id, it.tenant, CustomerId::NULL),
         shared_with: |_| &[],
         name: |it| &it.node.name,
-        created_time: |it| it.node.created_time,
         query: QueryFields::NAME_ONLY,
         find: |stores, tenant, _, id| {
             Box::pin(async move {
@@ -425,13 +420,13 @@ impl EntityKind for TenantRuleNode {
 }
 
 declare! {
-    Queue as Queue(QueueId);
+    Queue as Queue;
     policy: KindPolicy {
         rights: rights(Grant::Shared, Grant::Anything, Grant::Nothing),
         beyond_tenants: true,
         ..of_tenant(Grant::Nothing)
     },
-    resource: |it| of_nobody(it.id.unwrap_or_default(), it.tenant_id),
+    resource: |it| of_nobody(it.id, it.tenant_id),
     name: |it| &it.name,
     query: QueryFields::NAME_ONLY,
     find: |stores, tenant, authority, id| Box::pin(queue(stores, tenant, authority, id)),
@@ -455,7 +450,6 @@ async fn queue(
 }
 
 impl EntityKind for QueueStats {
-    type Id = QueueStatsId;
     const TYPE: EntityType = EntityType::QueueStats;
     const DECLARED: KindDeclaration<Self> = KindDeclaration {
         policy: KindPolicy {
@@ -464,11 +458,9 @@ impl EntityKind for QueueStats {
             beyond_tenants: true,
             ..of_tenant(Grant::Nothing)
         },
-        id: |it| Some(it.id),
         resource: |it| of_nobody(it.id, it.tenant_id),
         shared_with: |_| &[],
         name: |it| &it.queue_name,
-        created_time: |it| it.created_time,
         query: QueryFields {
             texts: &[
                 QueryText::new("queueName", Field::QueueName, |it: &Self| Some(&it.queue_name)),
@@ -481,8 +473,23 @@ impl EntityKind for QueueStats {
     };
 }
 
-impl EntityKind for ApiUsageState {
+impl StoredEntity for ApiUsageState {
     type Id = ApiUsageStateId;
+
+    fn id(&self) -> ApiUsageStateId {
+        self.id
+    }
+
+    fn created_time(&self) -> i64 {
+        0
+    }
+
+    fn set_identity(&mut self, id: ApiUsageStateId, _: i64) {
+        self.id = id;
+    }
+}
+
+impl EntityKind for ApiUsageState {
     const TYPE: EntityType = EntityType::ApiUsageState;
     const DECLARED: KindDeclaration<Self> = KindDeclaration {
         policy: KindPolicy {
@@ -490,11 +497,9 @@ impl EntityKind for ApiUsageState {
             rights: rights(Grant::Nothing, Grant::ReadValues, Grant::Nothing),
             ..of_tenant(Grant::Nothing)
         },
-        id: |it| Some(it.id),
         resource: |it| of_nobody(it.id, it.tenant_id),
         shared_with: |_| &[],
         name: |_| "",
-        created_time: |_| 0,
         query: QueryFields::NAME_ONLY,
         find: |_, tenant, _, id| {
             let usage = Some(ApiUsageState::of(tenant)).filter(|usage| usage.id == id);
@@ -505,9 +510,9 @@ impl EntityKind for ApiUsageState {
 }
 
 declare! {
-    CalculatedField as CalculatedField(CalculatedFieldId);
+    CalculatedField as CalculatedField;
     policy: of_tenant(Grant::Nothing),
-    resource: |it| of_nobody(it.id.unwrap_or_default(), it.tenant_id),
+    resource: |it| of_nobody(it.id, it.tenant_id),
     name: |it| &it.name,
     query: QueryFields::NAME_ONLY,
     find: |stores, tenant, _, id| stores.calculated_fields.get(tenant, id),
@@ -515,9 +520,9 @@ declare! {
 }
 
 declare! {
-    OtaPackageInfo as OtaPackage(OtaPackageId);
+    OtaPackageInfo as OtaPackage;
     policy: of_tenant(Grant::Nothing),
-    resource: |it| of_nobody(it.id.unwrap_or_default(), it.tenant_id),
+    resource: |it| of_nobody(it.id, it.tenant_id),
     name: |it| &it.title,
     query: QueryFields {
         info: |it| it.additional_info.as_ref(),

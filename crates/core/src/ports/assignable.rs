@@ -23,7 +23,7 @@ pub trait AssignableEntity: EntityKind {
     /// What it shares with the other kinds.
     fn fields(&self) -> AssignableFields<'_>;
     /// The same, to be changed.
-    fn fields_mut(&mut self) -> AssignableFieldsMut<'_, Self::Id>;
+    fn fields_mut(&mut self) -> AssignableFieldsMut<'_>;
     /// It without what lists show beside it.
     fn of_info(info: Self::AssignableInfo) -> Self;
     /// Where they are kept.
@@ -44,9 +44,7 @@ pub struct AssignableFields<'e> {
 /// What kinds that may be assigned share, to be changed.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
-pub struct AssignableFieldsMut<'e, I> {
-    pub id: &'e mut Option<I>,
-    pub created_time: &'e mut i64,
+pub struct AssignableFieldsMut<'e> {
     pub tenant: &'e mut TenantId,
     pub customer: &'e mut CustomerId,
     pub name: &'e mut String,
@@ -106,10 +104,8 @@ macro_rules! assignable {
                 }
             }
 
-            fn fields_mut(&mut self) -> AssignableFieldsMut<'_, Self::Id> {
+            fn fields_mut(&mut self) -> AssignableFieldsMut<'_> {
                 AssignableFieldsMut {
-                    id: &mut self.id,
-                    created_time: &mut self.created_time,
                     tenant: &mut self.tenant_id,
                     customer: &mut self.customer_id,
                     name: &mut self.name,
@@ -172,7 +168,7 @@ pub struct EntityViewFilter {
 /// An entity among many that are stored at once. What goes along with it may be secret, hence no `Debug`.
 #[derive(Clone, PartialEq)]
 pub struct ImportRow<E: AssignableEntity> {
-    /// The entity; the id must be set.
+    /// The entity.
     pub entity: E,
     /// Whether it is new.
     pub create: bool,

@@ -42,9 +42,9 @@ pub trait RuleChainStore: Send + Sync {
     /// Nodes and connections of a chain, if the tenant has it: nodes in the order they were saved in, connections in the
     /// order of the nodes they lead from, then to, then of their labels.
     async fn metadata(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<Option<RuleChainMetaData>>;
-    /// Replaces nodes and connections of a chain at once, and its first node with them; returns what is stored. Every
-    /// node must have an id, and one that no other chain has. Versions as in
-    /// [`TenantStore::save`](super::TenantStore::save): they are those of the chain.
+    /// Replaces nodes and connections of a chain at once, and its first node with them; returns what is stored. No
+    /// other chain may have the id of a node. Versions as in [`TenantStore::save`](super::TenantStore::save): they are
+    /// those of the chain.
     async fn save_metadata(
         &self,
         tenant: TenantId,

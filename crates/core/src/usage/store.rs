@@ -141,7 +141,7 @@ impl UsageStore {
         };
         loop {
             let page = self.stores.tenants.list(&link).await?;
-            for id in page.data.iter().filter_map(|tenant| tenant.id) {
+            for id in page.data.iter().map(|tenant| tenant.id) {
                 self.entry(id);
             }
             if !page.has_next {
@@ -197,7 +197,7 @@ impl UsageStore {
         let limits = profile
             .as_ref()
             .map_or_else(UsageLimits::default, UsageLimits::of);
-        let profile = profile.and_then(|profile| profile.id).unwrap_or_default();
+        let profile = profile.map(|profile| profile.id).unwrap_or_default();
         let now = self.clock.now_ms();
         if entry.profile.lock().is_some() {
             let report = entry.usage.set_limits(limits, now);

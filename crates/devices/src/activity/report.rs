@@ -35,9 +35,6 @@ struct ActivityBody {
 impl ActivityTracker {
     /// Tells what has become of devices with these writes, all at once.
     pub(super) async fn report(&self, settled: &[ActivityUpdate]) {
-        let Some(engine) = self.rule_engine.get() else {
-            return;
-        };
         let mut by_tenant: FxHashMap<TenantId, Vec<&ActivityUpdate>> = FxHashMap::default();
         for settled in settled.iter().filter(|settled| settled.has_events()) {
             by_tenant.entry(settled.subject.tenant).or_default().push(settled);
@@ -50,7 +47,7 @@ impl ActivityTracker {
             }
         }
         if !messages.is_empty()
-            && let Err(error) = engine.push_all(messages).await
+            && let Err(error) = self.rule_engine.push_all(messages).await
         {
             trouble.get_or_insert(error);
         }
@@ -72,10 +69,7 @@ impl ActivityTracker {
             .map(|settled| DeviceId(settled.subject.entity.id))
             .collect();
         let devices = self.stores.devices.by_ids(tenant, &ids).await?;
-        let mut devices: FxHashMap<_, _> = devices
-            .into_iter()
-            .filter_map(|device| Some((device.id?, device)))
-            .collect();
+        let mut devices: FxHashMap<_, _> = devices.into_iter().map(|device| (device.id, device)).collect();
         let now = self.clock.now_ms();
         for settled in settled {
             let subject = settled.subject;

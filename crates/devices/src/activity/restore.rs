@@ -60,7 +60,7 @@ impl ActivityTracker {
         let mut tenants = Vec::new();
         loop {
             let page = self.stores.tenants.list(&link).await?;
-            tenants.extend(page.data.iter().filter_map(|tenant| tenant.id));
+            tenants.extend(page.data.iter().map(|tenant| tenant.id));
             if !page.has_next {
                 tenants.reverse();
                 return Ok(tenants);

@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use fieldline_core::clock::Clock as _;
-use fieldline_core::ports::StoreErrorKind;
+use fieldline_core::ports::{NoRuleEngine, StoreErrorKind};
 use fieldline_model::TenantId;
 use fieldline_model::kv::KvValue;
 use fieldline_model::message::QueueMessage;
@@ -20,11 +20,16 @@ struct World {
 
 impl World {
     fn new() -> Self {
+        Self::told_to(Arc::new(NoRuleEngine))
+    }
+
+    fn told_to(engine: Arc<dyn RuleEngine>) -> Self {
         let stores = FakeStores::new();
         let clock = ManualClock::at(START);
         let tracker = ActivityTracker::new(
             stores.entities(),
             stores.clone(),
+            engine,
             clock.clone(),
             &Options::default(),
         );
@@ -380,10 +385,9 @@ impl RuleEngine for Heard {
 
 #[tokio::test]
 async fn the_rule_engine_is_told_what_becomes_of_a_device() {
-    let world = World::new();
-    let device = world.stores.add_device("a");
     let heard = Arc::new(Heard::default());
-    world.tracker.report_to(heard.clone());
+    let world = World::told_to(heard.clone());
+    let device = world.stores.add_device("a");
     let state = |active: bool, times: [i64; 4]| {
         let [connect, activity, disconnect, alarm] = times;
         serde_json::json!({

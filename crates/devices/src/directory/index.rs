@@ -60,7 +60,7 @@ pub(super) struct DeviceIndex {
     /// What is left to the tenants that have rate limits.
     limiters: FxHashMap<TenantId, Arc<MessageLimiter>>,
     /// Where the messages of devices are counted.
-    pub(super) usage: Option<Arc<UsageStore>>,
+    usage: Option<Arc<UsageStore>>,
     changes: u64,
     latest: VecDeque<EntityChange>,
     /// The earlier ones.
@@ -75,7 +75,7 @@ struct IndexedDevice {
 
 impl DeviceIndex {
     /// Nobody yet; rate limits go by the clock.
-    pub(super) fn new(clock: SharedClock) -> Self {
+    pub(super) fn new(usage: Option<Arc<UsageStore>>, clock: SharedClock) -> Self {
         Self {
             by_device: ShardedMap::default(),
             prune_at: [ROOM_OF_PART; SHARD_COUNT],
@@ -83,7 +83,7 @@ impl DeviceIndex {
             marks: SourceVersions::default(),
             clock,
             limiters: FxHashMap::default(),
-            usage: None,
+            usage,
             changes: 0,
             latest: VecDeque::new(),
             earlier: ChangeTable::default(),

@@ -12,7 +12,7 @@ const START: i64 = 1_700_000_000_000;
 fn directory(stores: &Arc<FakeStores>) -> Arc<DeviceDirectory> {
     let clock = ManualClock::at(START);
     let options = Options { cached_devices: 16 };
-    DeviceDirectory::new(stores.entities(), stores.clone(), clock, &options)
+    DeviceDirectory::new(stores.entities(), stores.clone(), None, clock, &options)
 }
 
 async fn log_in(directory: &DeviceDirectory, token: &str) -> Option<Arc<DeviceHandle>> {

@@ -55,7 +55,7 @@ impl OtaImage {
         }
         Some(Self {
             tenant: package.tenant_id,
-            id: package.id?,
+            id: package.id,
             kind: package.kind?,
             title: package.title,
             version: package.version,

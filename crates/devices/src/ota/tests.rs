@@ -311,7 +311,7 @@ async fn what_is_offered_in_the_middle_of_a_download_is_remembered_until_it_chan
     let world = World::new(1);
     let clock = ManualClock::at(1_800_000_000_000);
     let options = directory::Options { cached_devices: 16 };
-    let directory = DeviceDirectory::new(world.stores.clone(), world.fakes.clone(), clock, &options);
+    let directory = DeviceDirectory::new(world.stores.clone(), world.fakes.clone(), None, clock, &options);
     let device = directory.by_token("0").await.unwrap().unwrap();
     let stores = &world.stores;
     let downloads = OtaDownloads::new(

@@ -273,7 +273,7 @@ impl DeviceRpcService {
 
     /// Tells the rule engine how it stands with a call.
     pub(super) async fn notify_rule_engine(&self, call: &Rpc) {
-        let (Some(engine), Ok(body)) = (self.engine.get(), serde_json::to_string(call)) else {
+        let Ok(body) = serde_json::to_string(call) else {
             return;
         };
         let message = QueueMessage::new(
@@ -283,7 +283,7 @@ impl DeviceRpcService {
             MetadataMap::new(),
             body,
         );
-        if let Err(error) = engine.push(call.tenant_id, message).await
+        if let Err(error) = self.rule_engine.push(call.tenant_id, message).await
             && let Some(suppressed) = STORE_GATE.open()
         {
             tracing::warn!(call = %call.id, %error, suppressed, "could not tell the rule engine of a call to a device");

@@ -60,13 +60,14 @@ impl World {
         stores.add_device("token");
         let clock = ManualClock::at(NOW);
         let options = directory::Options { cached_devices: 16 };
-        let directory = DeviceDirectory::new(stores.entities(), stores.clone(), clock.clone(), &options);
+        let directory =
+            DeviceDirectory::new(stores.entities(), stores.clone(), None, clock.clone(), &options);
         let device = directory.by_token("token").await.unwrap().unwrap();
         let sessions = SessionRegistry::new(1);
-        let calls =
-            DeviceRpcService::with_options(sessions.clone(), store.clone(), clock.clone(), call_options);
         let told = Arc::new(Told::default());
-        calls.report_to(told.clone());
+        let (engine, time) = (told.clone(), clock.clone());
+        let calls =
+            DeviceRpcService::with_options(sessions.clone(), store.clone(), engine, time, call_options);
         let stop = watch::Sender::new(false);
         let running = tokio::spawn(calls.clone().run(stop.subscribe()));
         Self {

@@ -10,7 +10,7 @@ async fn device() -> Arc<DeviceHandle> {
     stores.add_device("token");
     let clock = ManualClock::at(0);
     let options = Options { cached_devices: 16 };
-    let directory = DeviceDirectory::new(stores.entities(), stores.clone(), clock, &options);
+    let directory = DeviceDirectory::new(stores.entities(), stores.clone(), None, clock, &options);
     let found = directory.by_token("token").await.expect("the store serves");
     found.expect("the token admits")
 }

@@ -80,7 +80,7 @@ fn id(entity: u8) -> Uuid {
 
 fn device(entity: u8) -> AnyEntity {
     AnyEntity::Device(Device {
-        id: Some(DeviceId(id(entity))),
+        id: DeviceId(id(entity)),
         name: format!("D{entity}"),
         ..Device::default()
     })
@@ -138,7 +138,7 @@ fn what_a_query_may_take_is_bounded_and_what_it_only_shows_takes_no_column() {
     for value in 0..100 {
         let id = DeviceId::new();
         data.put(&AnyEntity::Device(Device {
-            id: Some(id),
+            id,
             tenant_id: tenant,
             ..Device::default()
         }));

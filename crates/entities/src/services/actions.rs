@@ -12,7 +12,7 @@ use fieldline_model::entity::{
 };
 use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{AlarmId, AuditLogId, CustomerId, EntityId, EntityType, TenantId, UserId, new_uuid};
+use fieldline_model::{AuditLogId, CustomerId, EntityId, EntityType, TenantId, UserId, new_uuid};
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -95,7 +95,7 @@ impl EntityActionService {
     /// An entity was assigned to a customer.
     pub async fn push_assigned(&self, who: &Principal, entity: &AnyEntity, customer: &Customer) {
         let texts = vec![
-            ("assignedCustomerId", customer.id.unwrap_or_default().to_string()),
+            ("assignedCustomerId", customer.id.to_string()),
             ("assignedCustomerName", customer.title.clone()),
         ];
         self.push_about(who, MsgType::EntityAssigned, entity, texts).await;
@@ -104,10 +104,7 @@ impl EntityActionService {
     /// An entity was taken back from a customer.
     pub async fn push_unassigned(&self, who: &Principal, entity: &AnyEntity, customer: &Customer) {
         let texts = vec![
-            (
-                "unassignedCustomerId",
-                customer.id.unwrap_or_default().to_string(),
-            ),
+            ("unassignedCustomerId", customer.id.to_string()),
             ("unassignedCustomerName", customer.title.clone()),
         ];
         self.push_about(who, MsgType::EntityUnassigned, entity, texts)
@@ -117,16 +114,13 @@ impl EntityActionService {
     /// A device went from one tenant to another: told to the chains of both, and kept in the audit log of the former.
     pub async fn push_transferred(&self, who: &Principal, device: &Device, from: &Tenant, to: &Tenant) {
         let texts = |id: &'static str, name: &'static str, tenant: &Tenant| {
-            vec![
-                (id, tenant.id.unwrap_or_default().to_string()),
-                (name, tenant.title.clone()),
-            ]
+            vec![(id, tenant.id.to_string()), (name, tenant.title.clone())]
         };
         let arrived = EntityAction {
             who: None,
             tenant: device.tenant_id,
             msg_type: MsgType::AssignedFromTenant,
-            originator: device.id.unwrap_or_default().into(),
+            originator: device.id.into(),
             customer: device.customer_id,
             name: None,
             texts: texts("assignedFromTenantId", "assignedFromTenantName", from),
@@ -135,11 +129,7 @@ impl EntityActionService {
         let left = EntityAction {
             texts: texts("assignedToTenantId", "assignedToTenantName", to),
             name: Some(&device.name),
-            ..bare(
-                who,
-                MsgType::AssignedToTenant,
-                device.id.unwrap_or_default().into(),
-            )
+            ..bare(who, MsgType::AssignedToTenant, device.id.into())
         };
         self.push(left, device).await;
     }
@@ -185,7 +175,7 @@ impl EntityActionService {
             who: None,
             tenant: device.tenant_id,
             msg_type,
-            originator: device.id.unwrap_or_default().into(),
+            originator: device.id.into(),
             customer: device.customer_id,
             name: Some(&device.name),
             texts: Vec::new(),
@@ -288,7 +278,7 @@ impl EntityActionService {
             who,
             tenant: alarm.tenant_id,
             msg_type,
-            originator: alarm.id.unwrap_or(AlarmId::NULL).into(),
+            originator: alarm.id.into(),
             customer: alarm.customer_id.unwrap_or_default(),
             name: Some(&alarm.alarm_type),
             texts: vec![("comment", serde_json::to_string(comment).unwrap_or_default())],

@@ -325,7 +325,7 @@ impl AlarmService {
     /// as that: its first run may have ended before this.
     async fn update_propagation(&self, result: &AlarmApiResult) -> ServiceResult<Vec<EntityId>> {
         let alarm = &result.alarm;
-        let (Some(id), Some(originator)) = (alarm.id, alarm.originator) else {
+        let Some(originator) = alarm.originator else {
             return Ok(Vec::new());
         };
         let mut entities = vec![originator];
@@ -334,7 +334,7 @@ impl AlarmService {
         }
         let stores = &self.context.stores;
         if !(result.propagation_changed() || result.replayed) {
-            let shown = stores.alarms.propagated(alarm.tenant_id, &[id]).await?;
+            let shown = stores.alarms.propagated(alarm.tenant_id, &[alarm.id]).await?;
             let shown = shown.into_iter().map(|(_, entity)| entity);
             entities.extend(shown.filter(|entity| *entity != originator));
             return Ok(entities);
@@ -359,7 +359,10 @@ impl AlarmService {
         if alarm.propagate_to_tenant {
             add(alarm.tenant_id.into());
         }
-        stores.alarms.propagate(alarm.tenant_id, id, &entities).await?;
+        stores
+            .alarms
+            .propagate(alarm.tenant_id, alarm.id, &entities)
+            .await?;
         Ok(entities)
     }
 
@@ -413,7 +416,7 @@ impl AlarmService {
 
     /// An alarm with what lists show beside it.
     async fn info_of(&self, alarm: Alarm) -> ServiceResult<AlarmInfo> {
-        let id = alarm.id.unwrap_or_default();
+        let id = alarm.id;
         let info = self.context.stores.alarms.info(alarm.tenant_id, id).await?;
         Ok(info.unwrap_or_else(|| nameless(alarm)))
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fieldline_devices::directory::sha3_hex;
-use fieldline_model::entity::{ApiKey, ApiKeyInfo, User};
+use fieldline_model::entity::{ApiKey, ApiKeyInfo, EntityDraft, User};
 use fieldline_model::page::PageLink;
 use fieldline_model::{ApiKeyId, new_uuid};
 
@@ -31,20 +31,19 @@ impl ApiKeyService {
     ///
     /// # Errors
     /// A rule is broken, or the user has as many keys as it may have.
-    pub async fn create(&self, user: &User, mut key: ApiKeyInfo) -> ServiceResult<ApiKey> {
+    pub async fn create(&self, user: &User, mut key: EntityDraft<ApiKeyInfo>) -> ServiceResult<ApiKey> {
         check(&key)?;
         let store = &self.0.stores.api_keys;
-        let id = user.id.unwrap_or_default();
+        let id = user.id;
         if store.list(id, &PageLink::first(1)).await?.total_elements >= MAX_KEYS {
             return Err(ServiceError::invalid(format!(
                 "A user must not have more than {MAX_KEYS} API keys!"
             )));
         }
-        key.id = Some(ApiKeyId(new_uuid()));
-        key.created_time = self.0.now();
         key.user_id = id;
         key.tenant_id = user.tenant_id;
         let value = format!("{PREFIX}{}", random_text(VALUE_LENGTH));
+        let key = key.into_new(ApiKeyId(new_uuid()), self.0.now());
         let info = store.create(key, &sha3_hex(&value)).await?;
         Ok(ApiKey {
             info: self.shown(info),

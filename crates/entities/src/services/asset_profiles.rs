@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fieldline_model::entity::AssetProfile;
+use fieldline_model::entity::{AssetProfile, EntityDraft};
 use fieldline_model::{AssetProfileId, EntityType, RuleChainId, TenantId};
 
 use super::profiles::{self, ProfileRules, ProfileService};
@@ -20,7 +20,7 @@ impl ProfileRules for AssetProfile {
 
     fn fresh(id: AssetProfileId, created_time: i64, tenant: TenantId, name: &str, is_default: bool) -> Self {
         Self {
-            id: Some(id),
+            id,
             created_time,
             tenant_id: tenant,
             name: name.to_owned(),
@@ -63,24 +63,25 @@ impl AssetProfileService {
 impl ProfileService for AssetProfileService {
     type ManagedProfile = AssetProfile;
 
-    async fn save(&self, tenant: TenantId, mut profile: AssetProfile) -> ServiceResult<AssetProfile> {
+    async fn save(
+        &self,
+        tenant: TenantId,
+        mut profile: EntityDraft<AssetProfile>,
+    ) -> ServiceResult<AssetProfile> {
         let stores = &self.0.stores.asset_profiles;
         profile.tenant_id = tenant;
         self.check(&profile).await?;
         profiles::check_default(&self.0, tenant, &profile).await?;
         let create = profile.id.is_none();
-        match profile.id {
+        let profile = match profile.id {
             Some(id) => {
                 let old: AssetProfile = profiles::stored(&self.0, tenant, id).await?;
-                profile.created_time = old.created_time;
                 // There is always a default profile: it stops being one only when another takes its place.
                 profile.is_default |= old.is_default;
+                profile.into_update(&old)
             }
-            None => {
-                profile.id = Some(AssetProfileId::new());
-                profile.created_time = self.0.now();
-            }
-        }
+            None => profile.into_new(AssetProfileId::new(), self.0.now()),
+        };
         let saved = conflict(stores.save(profile, create).await, NAME_TAKEN)?;
         profiles::publish_profile_change::<AssetProfile>(&self.0, tenant, saved.id);
         Ok(saved)

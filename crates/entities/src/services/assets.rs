@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fieldline_core::events::EntityChange;
-use fieldline_model::entity::{Asset, AssetProfile};
+use fieldline_model::entity::{Asset, AssetProfile, EntityDraft};
 use fieldline_model::{AssetId, CustomerId, TenantId};
 
 use super::assignable::{self, AssignableService};
@@ -27,20 +27,19 @@ impl AssetService {
     pub async fn save(
         &self,
         tenant: TenantId,
-        mut asset: Asset,
+        mut asset: EntityDraft<Asset>,
         names: &NameConflict,
     ) -> ServiceResult<Asset> {
         let old = assignable::prepare(&self.0, tenant, &mut asset, names).await?;
         self.check(&asset).await?;
         let named = (asset.asset_profile_id, asset.asset_type.as_str());
         let profile: AssetProfile = profiles::of_entity(&self.0, tenant, named.0, named.1).await?;
-        asset.asset_profile_id = profile.id;
+        asset.asset_profile_id = Some(profile.id);
         asset.asset_type = profile.name;
-        assignable::complete(&self.0, &mut asset, old.as_ref()).await?;
+        let asset = assignable::complete(&self.0, asset, old.as_ref()).await?;
         let saved = self.0.stores.assets.save(asset, old.is_none()).await;
         let saved = conflict(saved, &assignable::name_taken::<Asset>())?;
-        self.0
-            .publish_change(EntityChange::saved(tenant, saved.id.unwrap_or_default()));
+        self.0.publish_change(EntityChange::saved(tenant, saved.id));
         Ok(saved)
     }
 
@@ -55,8 +54,8 @@ impl AssignableService for AssetService {
     type ManagedEntity = Asset;
 
     async fn assign(&self, tenant: TenantId, id: AssetId, customer: CustomerId) -> ServiceResult<Asset> {
-        match assignable::with_customer(&self.0, tenant, id, customer).await? {
-            (asset, true) => self.save(tenant, asset, &NameConflict::Fail).await,
+        match assignable::with_customer::<Asset>(&self.0, tenant, id, customer).await? {
+            (asset, true) => self.save(tenant, asset.into(), &NameConflict::Fail).await,
             (asset, false) => Ok(asset),
         }
     }

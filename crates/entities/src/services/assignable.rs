@@ -1,9 +1,9 @@
 //! Rules that hold for everything that customers may have: devices, assets, entity views.
 
 use async_trait::async_trait;
-use fieldline_core::any_entity::EntityKind;
 use fieldline_core::events::EntityChange;
 use fieldline_core::ports::AssignableEntity;
+use fieldline_model::entity::{EntityDraft, StoredEntity};
 use fieldline_model::{CustomerId, EntityId, EntityKey, TenantId};
 
 use super::names::no_free_name;
@@ -23,7 +23,7 @@ pub trait AssignableService: Send + Sync {
     async fn assign(
         &self,
         tenant: TenantId,
-        id: <Self::ManagedEntity as EntityKind>::Id,
+        id: <Self::ManagedEntity as StoredEntity>::Id,
         customer: CustomerId,
     ) -> ServiceResult<Self::ManagedEntity>;
 
@@ -35,7 +35,7 @@ pub trait AssignableService: Send + Sync {
     async fn delete(
         &self,
         tenant: TenantId,
-        id: <Self::ManagedEntity as EntityKind>::Id,
+        id: <Self::ManagedEntity as StoredEntity>::Id,
     ) -> ServiceResult<()>;
 }
 
@@ -49,12 +49,12 @@ pub(super) fn name_taken<E: AssignableEntity>() -> String {
 pub(super) async fn prepare<E: AssignableEntity>(
     context: &ServiceContext,
     tenant: TenantId,
-    entity: &mut E,
+    entity: &mut EntityDraft<E>,
     names: &NameConflict,
 ) -> ServiceResult<Option<E>> {
     let store = E::store(&context.stores);
     let old =
-        match entity.id() {
+        match entity.id {
             Some(id) => Some(store.get(tenant, id).await?.ok_or_else(|| {
                 ServiceError::invalid(format!("Can't update non existing {}!", noun(E::TYPE)))
             })?),
@@ -89,21 +89,17 @@ async fn free_name<E: AssignableEntity>(
     no_free_name(&name)
 }
 
-/// Gives an entity the creation time that it has, or where it is new, a time and an id, if there may be one more.
+/// An entity with the id and creation time that it has, or where it is new, with new ones, if there may be one more.
 pub(super) async fn complete<E: AssignableEntity>(
     context: &ServiceContext,
-    entity: &mut E,
+    entity: EntityDraft<E>,
     old: Option<&E>,
-) -> ServiceResult<()> {
+) -> ServiceResult<E> {
     if let Some(old) = old {
-        *entity.fields_mut().created_time = old.fields().created_time;
-        return Ok(());
+        return Ok(entity.into_update(old));
     }
     quota::check(context, entity.fields().tenant, E::TYPE).await?;
-    let head = entity.fields_mut();
-    *head.id = Some(E::typed(fieldline_model::new_uuid()));
-    *head.created_time = context.now();
-    Ok(())
+    Ok(entity.into_new(E::typed(fieldline_model::new_uuid()), context.now()))
 }
 
 /// Whether the customer that an entity is assigned to exists.

@@ -7,7 +7,7 @@ use fieldline_core::ports::StoreResult;
 use fieldline_model::entity::calculated_field::{
     CalculatedFieldConfiguration, CalculatedFieldLimits, FieldConfigError,
 };
-use fieldline_model::entity::{CalculatedField, CalculatedFieldType};
+use fieldline_model::entity::{CalculatedField, CalculatedFieldType, EntityDraft};
 use fieldline_model::{
     AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityType,
     TenantId,
@@ -31,7 +31,11 @@ impl CalculatedFieldService {
     /// # Errors
     /// A rule is broken, which the message says with the name of the setting; the name is taken; or the entity has as
     /// many fields as it may have.
-    pub async fn save(&self, tenant: TenantId, mut field: CalculatedField) -> ServiceResult<CalculatedField> {
+    pub async fn save(
+        &self,
+        tenant: TenantId,
+        mut field: EntityDraft<CalculatedField>,
+    ) -> ServiceResult<CalculatedField> {
         let stores = &self.0.stores.calculated_fields;
         let entity = field
             .entity_id
@@ -62,16 +66,14 @@ impl CalculatedFieldService {
             _ => "Calculated field with such name and type already exists",
         };
         let saved = if let Some(old) = old {
-            field.created_time = old.created_time;
-            conflict(stores.save(field, false).await, taken)?
+            conflict(stores.save(field.into_update(&old), false).await, taken)?
         } else {
             self.check_count(tenant, entity, field.field_type, &limits)
                 .await?;
-            field.id = Some(CalculatedFieldId::new());
-            field.created_time = self.0.now();
+            let field = field.into_new(CalculatedFieldId::new(), self.0.now());
             conflict(stores.save(field, true).await, taken)?
         };
-        self.publish_change(tenant, entity, saved.id.unwrap_or_default());
+        self.publish_change(tenant, entity, saved.id);
         Ok(saved)
     }
 
@@ -80,15 +82,15 @@ impl CalculatedFieldService {
     /// # Errors
     /// The store failed.
     pub async fn delete(&self, field: &CalculatedField) -> ServiceResult<()> {
-        let (Some(id), Some(entity)) = (field.id, field.entity_id) else {
+        let Some(entity) = field.entity_id else {
             return Ok(());
         };
         self.0
             .stores
             .calculated_fields
-            .delete(field.tenant_id, id)
+            .delete(field.tenant_id, field.id)
             .await?;
-        self.publish_change(field.tenant_id, entity, id);
+        self.publish_change(field.tenant_id, entity, field.id);
         Ok(())
     }
 

@@ -133,13 +133,10 @@ mod tests {
 
     fn credentials(kind: CredentialsType, id: Option<&str>, value: Option<&str>) -> DeviceCredentials {
         DeviceCredentials {
-            id: None,
-            created_time: 0,
-            device_id: None,
             credentials_type: kind,
             credentials_id: id.map(str::to_owned),
             credentials_value: value.map(str::to_owned),
-            version: None,
+            ..DeviceCredentials::default()
         }
     }
 

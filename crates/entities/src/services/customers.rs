@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fieldline_core::events::EntityChange;
 use fieldline_core::ports::StoreErrorKind;
-use fieldline_model::entity::Customer;
+use fieldline_model::entity::{Customer, EntityDraft};
 use fieldline_model::{CustomerId, EntityKey, EntityType, TenantId};
 use serde_json::json;
 
@@ -30,7 +30,7 @@ impl CustomerService {
     pub async fn save(
         &self,
         tenant: TenantId,
-        mut customer: Customer,
+        mut customer: EntityDraft<Customer>,
         names: &NameConflict,
     ) -> ServiceResult<Customer> {
         let stores = &self.0.stores.customers;
@@ -46,24 +46,24 @@ impl CustomerService {
         customer.tenant_id = tenant;
         let renamed = old.as_ref().is_none_or(|old| old.title != customer.title);
         if names.uniquifies() && renamed {
-            customer.title = self.free_title(tenant, customer.title, names).await?;
+            let title = std::mem::take(&mut customer.title);
+            customer.title = self.free_title(tenant, title, names).await?;
         }
         check(&customer)?;
-        customer.name.clone_from(&customer.title);
+        customer.name = customer.title.clone();
         if let Some(old) = old {
-            customer.created_time = old.created_time;
+            let customer = customer.into_update(&old);
             return self.publish_saved(conflict(stores.save(customer, false).await, TITLE_TAKEN));
         }
         quota::check(&self.0, tenant, EntityType::Customer).await?;
-        customer.id = Some(CustomerId::new());
-        customer.created_time = self.0.now();
+        let customer = customer.into_new(CustomerId::new(), self.0.now());
         self.publish_saved(conflict(stores.save(customer, true).await, TITLE_TAKEN))
     }
 
     /// Tells of a customer that was saved.
     fn publish_saved(&self, saved: ServiceResult<Customer>) -> ServiceResult<Customer> {
         if let Ok(customer) = &saved {
-            let id = customer.id.unwrap_or_default();
+            let id = customer.id;
             self.0.publish_change(EntityChange::saved(customer.tenant_id, id));
         }
         saved
@@ -97,7 +97,7 @@ impl CustomerService {
             return Ok(customer);
         }
         let customer = Customer {
-            id: Some(CustomerId::new()),
+            id: CustomerId::new(),
             created_time: self.0.now(),
             tenant_id: tenant,
             title: PUBLIC_TITLE.to_owned(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fieldline_core::events::EntityChange;
-use fieldline_model::entity::{Customer, Dashboard, DashboardInfo};
+use fieldline_model::entity::{Customer, Dashboard, DashboardInfo, EntityDraft};
 use fieldline_model::page::PageLink;
 use fieldline_model::{DashboardId, EntityId, EntityKey, EntityType, TenantId};
 
@@ -25,32 +25,33 @@ impl DashboardService {
     ///
     /// # Errors
     /// A rule is broken, or the tenant has as many dashboards as it may have.
-    pub async fn save(&self, tenant: TenantId, mut dashboard: Dashboard) -> ServiceResult<Dashboard> {
+    pub async fn save(
+        &self,
+        tenant: TenantId,
+        mut dashboard: EntityDraft<Dashboard>,
+    ) -> ServiceResult<Dashboard> {
         let stores = &self.0.stores.dashboards;
-        let info = &mut dashboard.info;
-        validate::required("Dashboard title", &info.title)?;
-        validate::lengths(&[("title", Some(&info.title))])?;
+        validate::required("Dashboard title", &dashboard.info.title)?;
+        validate::lengths(&[("title", Some(&dashboard.info.title))])?;
         validate::json_object("configuration", dashboard.configuration.as_ref())?;
+        let info = &mut dashboard.info;
         info.tenant_id = tenant;
         info.name.clone_from(&info.title);
-        let create = match info.id {
+        let (dashboard, create) = match dashboard.id {
             Some(id) => {
                 let old = stores
                     .info(tenant, id)
                     .await?
                     .ok_or_else(|| ServiceError::invalid("Can't update non existing dashboard!"))?;
-                info.created_time = old.created_time;
-                false
+                (dashboard.into_new(id, old.created_time), false)
             }
             None => {
                 quota::check(&self.0, tenant, EntityType::Dashboard).await?;
-                info.id = Some(DashboardId::new());
-                info.created_time = self.0.now();
-                true
+                (dashboard.into_new(DashboardId::new(), self.0.now()), true)
             }
         };
         let saved = stores.save(dashboard, create).await?;
-        let id = saved.info.id.unwrap_or_default();
+        let id = saved.info.id;
         self.0.publish_change(EntityChange::saved(tenant, id));
         Ok(saved)
     }
@@ -66,7 +67,7 @@ impl DashboardService {
         id: DashboardId,
         customer: &Customer,
     ) -> ServiceResult<bool> {
-        let customer = customer.id.unwrap_or_default();
+        let customer = customer.id;
         let changed = self.0.stores.dashboards.assign(tenant, id, customer).await?;
         self.0.publish_change(EntityChange::saved(tenant, id));
         Ok(changed)
@@ -82,7 +83,7 @@ impl DashboardService {
         id: DashboardId,
         customer: &Customer,
     ) -> ServiceResult<bool> {
-        let customer = customer.id.unwrap_or_default();
+        let customer = customer.id;
         let changed = self.0.stores.dashboards.unassign(tenant, id, customer).await?;
         self.0.publish_change(EntityChange::saved(tenant, id));
         Ok(changed)
@@ -93,7 +94,7 @@ impl DashboardService {
     /// # Errors
     /// A profile names it as the dashboard of its devices or assets.
     pub async fn delete(&self, dashboard: &DashboardInfo) -> ServiceResult<()> {
-        let (tenant, id) = (dashboard.tenant_id, dashboard.id.unwrap_or_default());
+        let (tenant, id) = (dashboard.tenant_id, dashboard.id);
         self.refuse_named(tenant, id.into()).await?;
         let subject = EntityKey {
             tenant,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use fieldline_core::ports::{DeviceFilter, StoreErrorKind};
 use fieldline_devices::directory::certificate_credentials_id;
-use fieldline_model::entity::{DeviceProfile, OtaKind};
+use fieldline_model::entity::{DeviceProfile, EntityDraft, OtaKind};
 use fieldline_model::page::PageLink;
 use fieldline_model::{DeviceProfileId, EntityType, RuleChainId, TenantId};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ impl DeviceProfileService {
     }
 
     /// What the profile sends messages to must be there.
-    async fn check_references(&self, profile: &DeviceProfile) -> ServiceResult<()> {
+    async fn check_references(&self, profile: &EntityDraft<DeviceProfile>) -> ServiceResult<()> {
         let tenant = profile.tenant_id;
         for chain in [profile.default_rule_chain_id, profile.default_edge_rule_chain_id]
             .into_iter()
@@ -101,7 +101,11 @@ impl DeviceProfileService {
 impl ProfileService for DeviceProfileService {
     type ManagedProfile = DeviceProfile;
 
-    async fn save(&self, tenant: TenantId, mut profile: DeviceProfile) -> ServiceResult<DeviceProfile> {
+    async fn save(
+        &self,
+        tenant: TenantId,
+        mut profile: EntityDraft<DeviceProfile>,
+    ) -> ServiceResult<DeviceProfile> {
         profile.tenant_id = tenant;
         check(&profile)?;
         complete(&mut profile)?;
@@ -109,7 +113,7 @@ impl ProfileService for DeviceProfileService {
         self.check_references(&profile).await?;
         profiles::check_default(&self.0, tenant, &profile).await?;
         let create = profile.id.is_none();
-        match profile.id {
+        let profile = match profile.id {
             Some(id) => {
                 let old: DeviceProfile = profiles::stored(&self.0, tenant, id).await?;
                 if old.transport_type != profile.transport_type && self.has_devices(tenant, id).await? {
@@ -117,15 +121,12 @@ impl ProfileService for DeviceProfileService {
                         "Can't change device profile transport type because devices referenced it!",
                     ));
                 }
-                profile.created_time = old.created_time;
                 // There is always a default profile: it stops being one only when another takes its place.
                 profile.is_default |= old.is_default;
+                profile.into_update(&old)
             }
-            None => {
-                profile.id = Some(DeviceProfileId::new());
-                profile.created_time = self.0.now();
-            }
-        }
+            None => profile.into_new(DeviceProfileId::new(), self.0.now()),
+        };
         let saved = self.store(profile, create).await?;
         profiles::publish_profile_change::<DeviceProfile>(&self.0, tenant, saved.id);
         Ok(saved)
@@ -145,7 +146,7 @@ impl ProfileRules for DeviceProfile {
 
     fn fresh(id: DeviceProfileId, created_time: i64, tenant: TenantId, name: &str, is_default: bool) -> Self {
         Self {
-            id: Some(id),
+            id,
             created_time,
             tenant_id: tenant,
             name: name.to_owned(),

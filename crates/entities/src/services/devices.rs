@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::ports::{AttributeRow, StoreErrorKind};
-use fieldline_model::entity::{Device, DeviceCredentials, DeviceProfile, OtaKind};
+use fieldline_model::entity::{Device, DeviceCredentials, DeviceProfile, EntityDraft, OtaKind};
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{
     CustomerId, DeviceCredentialsId, DeviceId, EntityId, EntityKey, TenantId, kv, new_uuid,
@@ -28,7 +28,7 @@ pub enum NewCredentials {
     /// A new device gets this access token, or a random one; those of an existing device stay.
     AccessToken(Option<String>),
     /// New and existing devices get these.
-    Given(DeviceCredentials),
+    Given(EntityDraft<DeviceCredentials>),
 }
 
 /// Rules about devices.
@@ -48,7 +48,7 @@ impl DeviceService {
     pub async fn save(
         &self,
         tenant: TenantId,
-        mut device: Device,
+        mut device: EntityDraft<Device>,
         new_credentials: NewCredentials,
         names: &NameConflict,
     ) -> ServiceResult<Device> {
@@ -56,11 +56,11 @@ impl DeviceService {
         self.check(&device).await?;
         let named = (device.device_profile_id, device.device_type.as_str());
         let profile: DeviceProfile = profiles::of_entity(&self.0, tenant, named.0, named.1).await?;
-        device.device_profile_id = profile.id;
-        ota_packages::check_assigned(&self.0, tenant, profile.id, assigned_packages(&device)).await?;
+        device.device_profile_id = Some(profile.id);
+        ota_packages::check_assigned(&self.0, tenant, Some(profile.id), assigned_packages(&device)).await?;
         sync_device_data(&mut device.device_data, &profile);
         device.device_type = profile.name;
-        assignable::complete(&self.0, &mut device, old.as_ref()).await?;
+        let device = assignable::complete(&self.0, device, old.as_ref()).await?;
         match old {
             Some(old) => self.update(&old, device, new_credentials).await,
             None => self.create(device, new_credentials).await,
@@ -68,22 +68,17 @@ impl DeviceService {
     }
 
     async fn create(&self, device: Device, new_credentials: NewCredentials) -> ServiceResult<Device> {
-        let (tenant, id, now) = (
-            device.tenant_id,
-            device.id.unwrap_or_default(),
-            device.created_time,
-        );
-        let mut credentials = match new_credentials {
+        let (tenant, id, now) = (device.tenant_id, device.id, device.created_time);
+        let mut credentials: EntityDraft<_> = match new_credentials {
             NewCredentials::AccessToken(token) => {
                 let token = token.filter(|token| !token.is_empty());
                 let token = token.unwrap_or_else(|| random_text(TOKEN_LENGTH));
-                DeviceCredentials::access_token(id, token, now)
+                DeviceCredentials::access_token(id, token, now).into()
             }
             NewCredentials::Given(credentials) => credentials,
         };
-        credentials.id = Some(DeviceCredentialsId(new_uuid()));
-        credentials.device_id = Some(id);
-        credentials.created_time = now;
+        credentials.device_id = id;
+        let credentials = credentials.into_new(DeviceCredentialsId(new_uuid()), now);
         let credentials = credentials::normalize(credentials)?;
         let name = device.name.clone();
         let saved = match self.0.stores.devices.create(device, credentials).await {
@@ -109,14 +104,14 @@ impl DeviceService {
         device: Device,
         new_credentials: NewCredentials,
     ) -> ServiceResult<Device> {
-        let (tenant, id) = (device.tenant_id, device.id.unwrap_or_default());
+        let (tenant, id) = (device.tenant_id, device.id);
         let saved = self.0.stores.devices.save(device, false).await;
         let saved = conflict(saved, &assignable::name_taken::<Device>())?;
         self.0.publish_change(EntityChange::saved(tenant, id));
         gateway_notices::notify_renamed(&self.0, old, &saved).await;
         if let NewCredentials::Given(mut credentials) = new_credentials {
             let stored = self.0.stores.device_credentials.get(tenant, id).await?;
-            credentials.id = stored.and_then(|stored| stored.id);
+            credentials.id = stored.map(|stored| stored.id);
             credentials.version = None;
             self.save_credentials(tenant, id, credentials).await?;
         }
@@ -149,27 +144,24 @@ impl DeviceService {
         &self,
         tenant: TenantId,
         id: DeviceId,
-        mut credentials: DeviceCredentials,
+        mut credentials: EntityDraft<DeviceCredentials>,
     ) -> ServiceResult<DeviceCredentials> {
         let stores = &self.0.stores.device_credentials;
-        credentials.device_id = Some(id);
-        match stores.get(tenant, id).await? {
-            None => {
-                credentials.id = Some(DeviceCredentialsId(new_uuid()));
-                credentials.created_time = self.0.now();
-            }
+        credentials.device_id = id;
+        let credentials = match stores.get(tenant, id).await? {
+            None => credentials.into_new(DeviceCredentialsId(new_uuid()), self.0.now()),
             Some(_) if credentials.id.is_none() => {
                 return Err(ServiceError::invalid(
                     "Credentials for this device are already specified!",
                 ));
             }
-            Some(stored) if stored.id != credentials.id => {
+            Some(stored) if Some(stored.id) != credentials.id => {
                 return Err(ServiceError::invalid(
                     "Unable to update non-existent device credentials!",
                 ));
             }
-            Some(stored) => credentials.created_time = stored.created_time,
-        }
+            Some(stored) => credentials.into_update(&stored),
+        };
         let credentials = credentials::normalize(credentials)?;
         let saved = conflict(stores.save(tenant, credentials).await, CREDENTIALS_TAKEN)?;
         self.0
@@ -184,8 +176,8 @@ impl AssignableService for DeviceService {
 
     async fn assign(&self, tenant: TenantId, id: DeviceId, customer: CustomerId) -> ServiceResult<Device> {
         let keep = NewCredentials::AccessToken(None);
-        match assignable::with_customer(&self.0, tenant, id, customer).await? {
-            (device, true) => self.save(tenant, device, keep, &NameConflict::Fail).await,
+        match assignable::with_customer::<Device>(&self.0, tenant, id, customer).await? {
+            (device, true) => self.save(tenant, device.into(), keep, &NameConflict::Fail).await,
             (device, false) => Ok(device),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use fieldline_core::events::EntityChange;
 use fieldline_core::ports::{AttributeRow, EntityViewFilter};
-use fieldline_model::entity::{AttributeKeys, EntityView};
+use fieldline_model::entity::{AttributeKeys, EntityDraft, EntityView};
 use fieldline_model::page::PageLink;
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{
@@ -31,16 +31,15 @@ impl EntityViewService {
     pub async fn save(
         &self,
         tenant: TenantId,
-        mut view: EntityView,
+        mut view: EntityDraft<EntityView>,
         names: &NameConflict,
     ) -> ServiceResult<EntityView> {
         let old = assignable::prepare(&self.0, tenant, &mut view, names).await?;
         self.check(&view).await?;
-        assignable::complete(&self.0, &mut view, old.as_ref()).await?;
+        let view = assignable::complete(&self.0, view, old.as_ref()).await?;
         let saved = self.0.stores.entity_views.save(view, old.is_none()).await;
         let saved = conflict(saved, &assignable::name_taken::<EntityView>())?;
-        self.0
-            .publish_change(EntityChange::saved(tenant, saved.id.unwrap_or_default()));
+        self.0.publish_change(EntityChange::saved(tenant, saved.id));
         let forgotten = old.and_then(|old| old.keys).unwrap_or_default();
         self.copy_attributes(&saved, forgotten.attributes).await?;
         Ok(saved)
@@ -55,7 +54,7 @@ impl EntityViewService {
             tenant: view.tenant_id,
             entity,
         };
-        let (from, to) = (subject(shown), subject(view.id.unwrap_or_default().into()));
+        let (from, to) = (subject(shown), subject(view.id.into()));
         let named = view.keys.clone().unwrap_or_default().attributes;
         let (start, end) = (view.start_time_ms, view.end_time_ms);
         for (scope, old, new) in [
@@ -135,8 +134,8 @@ impl AssignableService for EntityViewService {
         id: EntityViewId,
         customer: CustomerId,
     ) -> ServiceResult<EntityView> {
-        match assignable::with_customer(&self.0, tenant, id, customer).await? {
-            (view, true) => self.save(tenant, view, &NameConflict::Fail).await,
+        match assignable::with_customer::<EntityView>(&self.0, tenant, id, customer).await? {
+            (view, true) => self.save(tenant, view.into(), &NameConflict::Fail).await,
             (view, false) => Ok(view),
         }
     }

@@ -85,7 +85,7 @@ async fn push(
     let call = DeviceRpcRequest {
         id: new_uuid(),
         tenant,
-        device: gateway.id.unwrap_or_default(),
+        device: gateway.id,
         method: method.to_owned(),
         params: params.to_string(),
         oneway: true,

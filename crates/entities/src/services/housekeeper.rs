@@ -35,14 +35,14 @@ const MOVES: u32 = 1_000;
 
 /// See the module. One for each node.
 pub struct HousekeeperService {
-    context: ServiceContext,
+    context: Arc<ServiceContext>,
     values: Arc<dyn ValueRemoval>,
     began_ms: i64,
 }
 
 impl HousekeeperService {
     /// Leftovers, with what takes values away.
-    pub fn new(context: ServiceContext, values: Arc<dyn ValueRemoval>) -> Arc<Self> {
+    pub fn new(context: impl Into<Arc<ServiceContext>>, values: Arc<dyn ValueRemoval>) -> Arc<Self> {
         describe_gauge!(
             PENDING_COUNT,
             "Deleted entities whose values are still to be taken away"
@@ -52,6 +52,7 @@ impl HousekeeperService {
             FAILURES,
             "Deleted entities whose values could not be taken away and are tried again"
         );
+        let context = context.into();
         let began_ms = context.now();
         Arc::new(Self {
             context,

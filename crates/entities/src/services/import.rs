@@ -28,7 +28,7 @@ use fieldline_core::ports::{
 };
 use fieldline_core::usage::{ApiFeature, TenantUsage, UsageKey, UsageStore};
 use fieldline_devices::downlink::{AttributeUpdate, DeviceLink};
-use fieldline_model::entity::{ImportColumnType as Column, ImportRequest, ImportResult};
+use fieldline_model::entity::{ImportColumnType as Column, ImportRequest, ImportResult, StoredEntity as _};
 use fieldline_model::{CustomerId, EntityId, EntityKey, TenantId, new_uuid};
 use futures::stream::{self, StreamExt as _};
 use serde_json::Value;
@@ -441,10 +441,9 @@ fn begin<K: EntityImport>(
     let mut entity = old.unwrap_or_else(|| {
         let mut new = K::ImportEntity::default();
         let head = new.fields_mut();
-        *head.id = Some(K::ImportEntity::typed(new_uuid()));
-        *head.created_time = now;
         *head.tenant = tenant;
         *head.customer = CustomerId::NULL;
+        new.set_identity(K::ImportEntity::typed(new_uuid()), now);
         new
     });
     if let Some(name) = line.field(Column::Name) {
@@ -466,7 +465,7 @@ fn begin<K: EntityImport>(
 }
 
 fn id_of<E: AssignableEntity>(entity: &E) -> EntityId {
-    entity.id().unwrap_or_default().into()
+    entity.id().into()
 }
 
 /// The next lines up to a batch, as long as no name repeats: a name that comes again changes what the line before has made.

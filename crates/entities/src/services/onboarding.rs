@@ -30,13 +30,13 @@ pub struct DeviceOnboarding {
 
 impl DeviceOnboarding {
     /// Of one context; there is one of it in the program, for it remembers who may be claimed.
-    pub fn new(context: ServiceContext) -> Arc<Self> {
+    pub fn new(context: impl Into<Arc<ServiceContext>>) -> Arc<Self> {
         Self::with_options(context, &ClaimOptions::default())
     }
 
     /// The same with other settings.
-    pub fn with_options(context: ServiceContext, claiming: &ClaimOptions) -> Arc<Self> {
-        let context = Arc::new(context);
+    pub fn with_options(context: impl Into<Arc<ServiceContext>>, claiming: &ClaimOptions) -> Arc<Self> {
+        let context = context.into();
         let (devices, actions) = (DeviceService::new(&context), EntityActionService::new(&context));
         Arc::new(Self {
             claims: ClaimDevicesService::new(&context, &devices, claiming),

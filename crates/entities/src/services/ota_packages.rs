@@ -53,22 +53,17 @@ impl OtaPackageService {
             return Err(ServiceError::invalid("Ota package URL should be specified!"));
         }
         package.tenant_id = tenant;
-        package.name.clone_from(&package.title);
+        package.name = package.title.clone();
         self.check(&package).await?;
         let stores = &self.0.stores.ota_packages;
-        let create = match package.id {
+        let (package, create) = match package.id {
             Some(id) => {
                 let old = stores.get(tenant, id).await?;
                 let old = old.ok_or_else(|| gone(id))?;
                 check_update(&package, &old)?;
-                package.created_time = old.created_time;
-                false
+                (package.into_update(&old), false)
             }
-            None => {
-                package.id = Some(OtaPackageId::new());
-                package.created_time = self.0.now();
-                true
-            }
+            None => (package.into_new(OtaPackageId::new(), self.0.now()), true),
         };
         let saved = stores.save(package, create).await.map_err(in_store_words)?;
         self.publish_saved(&saved);
@@ -130,7 +125,7 @@ impl OtaPackageService {
     /// # Errors
     /// It is assigned to a device or a profile.
     pub async fn delete(&self, package: &OtaPackageInfo) -> ServiceResult<()> {
-        let (tenant, id) = (package.tenant_id, package.id.unwrap_or_default());
+        let (tenant, id) = (package.tenant_id, package.id);
         let deleted = self.0.stores.ota_packages.delete(tenant, id).await;
         deleted.map_err(in_store_words)?;
         self.0.publish_change(EntityChange::deleted(tenant, id));
@@ -159,7 +154,7 @@ impl OtaPackageService {
     }
 
     fn publish_saved(&self, package: &OtaPackageInfo) {
-        let id = package.id.unwrap_or_default();
+        let id = package.id;
         self.0.publish_change(EntityChange::saved(package.tenant_id, id));
     }
 
@@ -252,7 +247,7 @@ impl OtaUpload {
         let stores = &self.service.0.stores.ota_packages;
         if self.package.has_data {
             // Nothing is stored twice: it is only compared.
-            let id = self.package.id.unwrap_or_default();
+            let id = self.package.id;
             let stored = stores.piece(self.package.tenant_id, id, number).await?;
             self.is_same &= stored == Some(piece);
             return Ok(());

@@ -1,9 +1,9 @@
 //! Rules that hold for profiles of devices and of assets.
 
 use async_trait::async_trait;
-use fieldline_core::any_entity::EntityKind;
 use fieldline_core::events::EntityChange;
 use fieldline_core::ports::{EntityProfile, StoreErrorKind};
+use fieldline_model::entity::{EntityDraft, StoredEntity};
 use fieldline_model::{DashboardId, EntityId, EntityKey, EntityType, TenantId};
 
 use super::{ServiceContext, ServiceError, ServiceResult, conflict, queues};
@@ -22,7 +22,7 @@ pub trait ProfileService: Send + Sync {
     async fn save(
         &self,
         tenant: TenantId,
-        profile: Self::ManagedProfile,
+        profile: EntityDraft<Self::ManagedProfile>,
     ) -> ServiceResult<Self::ManagedProfile>;
 
     /// Makes the profile the only default one of its tenant.
@@ -32,7 +32,7 @@ pub trait ProfileService: Send + Sync {
     async fn set_default(
         &self,
         tenant: TenantId,
-        id: <Self::ManagedProfile as EntityKind>::Id,
+        id: <Self::ManagedProfile as StoredEntity>::Id,
     ) -> ServiceResult<Self::ManagedProfile>;
 
     /// Deletes the profile with its relations and what else belongs to it.
@@ -51,26 +51,22 @@ pub(super) trait ProfileRules: EntityProfile {
 }
 
 /// Tells that a profile was saved.
-pub(super) fn publish_profile_change<P: ProfileRules>(
-    context: &ServiceContext,
-    tenant: TenantId,
-    id: Option<P::Id>,
-) {
-    context.publish_change(EntityChange::saved(tenant, id.unwrap_or_default()));
+pub(super) fn publish_profile_change<P: ProfileRules>(context: &ServiceContext, tenant: TenantId, id: P::Id) {
+    context.publish_change(EntityChange::saved(tenant, id));
 }
 
 /// Whether a profile that wants to be the default one may be.
 pub(super) async fn check_default<P: ProfileRules>(
     context: &ServiceContext,
     tenant: TenantId,
-    profile: &P,
+    profile: &EntityDraft<P>,
 ) -> ServiceResult<()> {
     if !profile.is_default() {
         return Ok(());
     }
     let default = P::store(&context.stores).default_profile(tenant).await?;
-    match default.and_then(|default| default.id()) {
-        Some(id) if Some(id) != profile.id() => Err(ServiceError::invalid(format!(
+    match default {
+        Some(default) if Some(default.id()) != profile.id => Err(ServiceError::invalid(format!(
             "Another default {} is present in scope of current tenant!",
             noun(P::TYPE)
         ))),
@@ -150,7 +146,7 @@ pub(super) async fn delete<P: ProfileRules>(
             "Deletion of Default {member} Profile is prohibited!"
         )));
     }
-    let id = profile.id().unwrap_or_default();
+    let id = profile.id();
     conflict(
         P::store(&context.stores).delete(tenant, id).await,
         &format!(

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::ports::{EntityStores, StoreResult};
 use fieldline_model::entity::{
-    ProcessingStrategy, ProcessingStrategyType, Queue, SubmitStrategy, SubmitStrategyType, TenantProfile,
+    EntityDraft, ProcessingStrategy, ProcessingStrategyType, Queue, SubmitStrategy, SubmitStrategyType,
+    TenantProfile,
 };
 use fieldline_model::page::PageLink;
 use fieldline_model::{QueueId, TenantId, TenantProfileId};
@@ -43,7 +44,7 @@ impl QueueService {
     ///
     /// # Errors
     /// A rule is broken, or name or topic are taken.
-    pub async fn save(&self, queue: Queue) -> ServiceResult<Queue> {
+    pub async fn save(&self, queue: EntityDraft<Queue>) -> ServiceResult<Queue> {
         let saved = store(&self.0, TenantId::NULL, queue).await?;
         self.0.publish_change(EntityChange::new(
             TenantId::NULL,
@@ -66,7 +67,7 @@ impl QueueService {
                 "The queue referenced by the {referrer} cannot be deleted!"
             )));
         }
-        let id = queue.id.unwrap_or_default();
+        let id = queue.id;
         self.0.stores.queues.delete(queue.tenant_id, id).await?;
         self.0.publish_change(EntityChange::new(
             queue.tenant_id,
@@ -92,7 +93,7 @@ async fn referrer(stores: &EntityStores, queue: &str) -> StoreResult<Option<&'st
     loop {
         let page = stores.tenants.list(&tenants).await?;
         for tenant in &page.data {
-            let Some(id) = tenant.id else { continue };
+            let id = tenant.id;
             if !stores.queue_owner(id).await?.is_null() {
                 continue;
             }
@@ -140,12 +141,16 @@ pub(super) async fn exists(context: &ServiceContext, tenant: TenantId, name: &st
     Ok(context.stores.queues.by_name(owner, name).await?.is_some())
 }
 
-async fn store(context: &ServiceContext, tenant: TenantId, mut queue: Queue) -> ServiceResult<Queue> {
+async fn store(
+    context: &ServiceContext,
+    tenant: TenantId,
+    mut queue: EntityDraft<Queue>,
+) -> ServiceResult<Queue> {
     let stores = &context.stores.queues;
     queue.tenant_id = tenant;
     check(&queue)?;
     let create = queue.id.is_none();
-    if let Some(id) = queue.id {
+    let queue = if let Some(id) = queue.id {
         let old = stores
             .get(tenant, id)
             .await?
@@ -156,11 +161,10 @@ async fn store(context: &ServiceContext, tenant: TenantId, mut queue: Queue) -> 
         if old.topic != queue.topic {
             return Err(ServiceError::invalid("Queue topic can't be changed!"));
         }
-        queue.created_time = old.created_time;
+        queue.into_update(&old)
     } else {
-        queue.id = Some(QueueId::new());
-        queue.created_time = context.now();
-    }
+        queue.into_new(QueueId::new(), context.now())
+    };
     let (name, topic) = (queue.name.clone(), queue.topic.clone());
     let name_taken = create && stores.by_name(tenant, &name).await?.is_some();
     let taken = if name_taken {
@@ -223,7 +227,7 @@ pub(super) async fn ensure_shared(context: &ServiceContext) -> ServiceResult<()>
             }),
             ..Queue::default()
         };
-        store(context, TenantId::NULL, queue).await?;
+        store(context, TenantId::NULL, queue.into()).await?;
         context.publish_change(EntityChange::new(
             TenantId::NULL,
             TenantId::NULL,
@@ -253,7 +257,10 @@ pub(super) fn configured(profile: &TenantProfile) -> ServiceResult<BTreeMap<Stri
     for value in given {
         let queue: Queue = serde_json::from_value(value.clone())
             .map_err(|error| ServiceError::invalid(format!("Queue configuration can't be read: {error}")))?;
-        let queue = Queue { id: None, ..queue };
+        let queue = Queue {
+            id: QueueId::NULL,
+            ..queue
+        };
         check(&queue)?;
         if topics.contains(&queue.topic) {
             return Err(ServiceError::invalid(format!(
@@ -302,7 +309,7 @@ pub(super) async fn align(context: &ServiceContext, tenant: TenantId) -> Service
     let stores = &context.stores.queues;
     let mut changed = false;
     for old in stores.all(tenant).await? {
-        let id = old.id.unwrap_or_default();
+        let id = old.id;
         // A queue whose topic is another is another queue.
         match wanted.remove(&old.name) {
             Some(new) if new.topic == old.topic => {
@@ -313,7 +320,7 @@ pub(super) async fn align(context: &ServiceContext, tenant: TenantId) -> Service
                     ..new
                 };
                 if new != old {
-                    store(context, tenant, new).await?;
+                    store(context, tenant, new.into()).await?;
                     changed = true;
                 }
             }
@@ -327,7 +334,7 @@ pub(super) async fn align(context: &ServiceContext, tenant: TenantId) -> Service
         }
     }
     for (_, queue) in wanted {
-        store(context, tenant, queue).await?;
+        store(context, tenant, queue.into()).await?;
         changed = true;
     }
     if changed {
@@ -342,8 +349,8 @@ pub(super) async fn align_all(context: &ServiceContext, profile: TenantProfileId
     loop {
         let page = context.stores.tenants.list(&link).await?;
         for tenant in page.data {
-            if let (Some(id), true) = (tenant.id, tenant.tenant_profile_id == Some(profile)) {
-                align(context, id).await?;
+            if tenant.tenant_profile_id == Some(profile) {
+                align(context, tenant.id).await?;
             }
         }
         if !page.has_next {

@@ -23,14 +23,14 @@ pub(super) async fn ages(context: &ServiceContext, setting: &str) -> ServiceResu
     loop {
         let page = stores.tenants.list(&link).await?;
         for tenant in page.data {
-            let (Some(id), Some(profile)) = (tenant.id, tenant.tenant_profile_id) else {
+            let Some(profile) = tenant.tenant_profile_id else {
                 continue;
             };
             let profile = stores.tenant_profiles.get(profile).await?;
             let days = profile.map_or(0, |profile| profile.limit(setting));
             let age = i64::try_from(days).unwrap_or(i64::MAX).saturating_mul(DAY_MS);
             if age > 0 {
-                ages.push((id, now.saturating_sub(age)));
+                ages.push((tenant.id, now.saturating_sub(age)));
             }
         }
         if !page.has_next {

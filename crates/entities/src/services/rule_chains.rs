@@ -11,7 +11,9 @@ use std::sync::Arc;
 pub(super) use default_chain::ensure_root;
 use fieldline_core::events::EntityChange;
 use fieldline_core::ports::StoreErrorKind;
-use fieldline_model::entity::{OutputLabelsUsage, RuleChain, RuleChainMetaData, RuleChainType, RuleNode};
+use fieldline_model::entity::{
+    EntityDraft, OutputLabelsUsage, RuleChain, RuleChainMetaData, RuleChainType, RuleNode,
+};
 use fieldline_model::page::PageLink;
 use fieldline_model::{EntityKey, EntityType, RuleChainId, TenantId};
 use serde_json::Value;
@@ -39,7 +41,11 @@ impl RuleChainService {
     ///
     /// # Errors
     /// A rule is broken.
-    pub async fn save(&self, tenant: TenantId, mut chain: RuleChain) -> ServiceResult<RuleChain> {
+    pub async fn save(
+        &self,
+        tenant: TenantId,
+        mut chain: EntityDraft<RuleChain>,
+    ) -> ServiceResult<RuleChain> {
         let stores = &self.0.stores.rule_chains;
         chain.tenant_id = tenant;
         checks::check_chain(&chain)?;
@@ -48,7 +54,6 @@ impl RuleChainService {
                 .get(tenant, id)
                 .await?
                 .ok_or_else(|| ServiceError::invalid("Can't update non existing rule chain!"))?;
-            chain.created_time = old.created_time;
             if old.root && old.chain_type != chain.chain_type {
                 return Err(ServiceError::invalid(
                     "Type of a root rule chain can't be changed!",
@@ -57,20 +62,19 @@ impl RuleChainService {
             chain.root |= old.root;
             self.check_root(&chain).await?;
             chain.first_rule_node_id = self.first_node(&chain, &old).await?;
-            stores.save(chain, false).await?
+            stores.save(chain.into_update(&old), false).await?
         } else {
             quota::check(&self.0, tenant, EntityType::RuleChain).await?;
             self.check_root(&chain).await?;
-            chain.id = Some(RuleChainId::new());
-            chain.created_time = self.0.now();
             chain.first_rule_node_id = None;
+            let chain = chain.into_new(RuleChainId::new(), self.0.now());
             stores.save(chain, true).await?
         };
         self.tell_saved(tenant, saved.id);
         Ok(saved)
     }
 
-    async fn check_root(&self, chain: &RuleChain) -> ServiceResult<()> {
+    async fn check_root(&self, chain: &EntityDraft<RuleChain>) -> ServiceResult<()> {
         if !chain.root {
             return Ok(());
         }
@@ -80,7 +84,7 @@ impl RuleChainService {
             .rule_chains
             .root(chain.tenant_id, chain.chain_type)
             .await?;
-        if root.is_none_or(|root| root.id == chain.id) {
+        if root.is_none_or(|root| Some(root.id) == chain.id) {
             return Ok(());
         }
         Err(ServiceError::invalid(match chain.chain_type {
@@ -94,7 +98,7 @@ impl RuleChainService {
     /// The first node belongs to the metadata; one that is given here must be a node of the chain.
     async fn first_node(
         &self,
-        chain: &RuleChain,
+        chain: &EntityDraft<RuleChain>,
         old: &RuleChain,
     ) -> ServiceResult<Option<fieldline_model::RuleNodeId>> {
         let Some(first) = chain.first_rule_node_id else {
@@ -109,9 +113,8 @@ impl RuleChainService {
         ))
     }
 
-    fn tell_saved(&self, tenant: TenantId, id: Option<RuleChainId>) {
-        self.0
-            .publish_change(EntityChange::saved(tenant, id.unwrap_or_default()));
+    fn tell_saved(&self, tenant: TenantId, id: RuleChainId) {
+        self.0.publish_change(EntityChange::saved(tenant, id));
     }
 
     /// Makes the chain the only root chain of its type.
@@ -129,7 +132,7 @@ impl RuleChainService {
         if let Some(former) = former.filter(|former| former.id != chain.id) {
             self.tell_saved(tenant, former.id);
         }
-        self.tell_saved(tenant, Some(id));
+        self.tell_saved(tenant, id);
         stores.get(tenant, id).await?.ok_or_else(gone)
     }
 
@@ -143,7 +146,7 @@ impl RuleChainService {
                 "Deletion of Root Tenant Rule Chain is prohibited!",
             ));
         }
-        let id = chain.id.unwrap_or_default();
+        let id = chain.id;
         let stores = &self.0.stores;
         match stores.rule_chains.delete(tenant, id).await {
             Err(error) if error.kind() == StoreErrorKind::Conflict => {
@@ -162,7 +165,7 @@ impl RuleChainService {
     }
 
     async fn forget_node(&self, tenant: TenantId, node: &RuleNode) -> ServiceResult<()> {
-        let entity = node.id.unwrap_or_default().into();
+        let entity = node.id.into();
         Ok(self
             .0
             .stores
@@ -234,7 +237,7 @@ impl RuleChainService {
                 if !labels.is_empty() {
                     usages.push(OutputLabelsUsage {
                         rule_chain_id: chain_id,
-                        rule_node_id: node.id.unwrap_or_default(),
+                        rule_node_id: node.id,
                         rule_chain_name: chain.name.clone(),
                         rule_node_name: node.name,
                         labels,
@@ -267,10 +270,10 @@ impl RuleChainService {
             additional_info: Some(serde_json::json!({ "description": "" })),
             ..RuleChain::default()
         };
-        let chain = self.save(tenant, chain).await?;
-        let id = chain.id.unwrap_or_default();
+        let chain = self.save(tenant, chain.into()).await?;
+        let id = chain.id;
         default_chain::fill(&self.0, tenant, id).await?;
-        self.tell_saved(tenant, Some(id));
+        self.tell_saved(tenant, id);
         let saved = self.0.stores.rule_chains.get(tenant, id).await?;
         Ok(saved.unwrap_or(chain))
     }

@@ -64,7 +64,7 @@ impl SecuritySettingsService {
         let json_value = serde_json::to_value(&settings)
             .map_err(|_| ServiceError::invalid("The security settings cannot be stored"))?;
         let stored = AdminSettings {
-            id: Some(AdminSettingsId(new_uuid())),
+            id: AdminSettingsId(new_uuid()),
             created_time: self.context.now(),
             tenant_id: TenantId::NULL,
             key: KEY.to_owned(),

@@ -40,7 +40,7 @@ pub async fn has_admin(context: &ServiceContext) -> ServiceResult<bool> {
         .users
         .list(UserFilter::SysAdmins, &PageLink::first(100))
         .await?;
-    for admin in admins.data.iter().filter_map(|admin| admin.id) {
+    for admin in admins.data.iter().map(|admin| admin.id) {
         let credentials = context.stores.users.credentials(admin).await?;
         if credentials.is_some_and(|credentials| credentials.password_hash.is_some()) {
             return Ok(true);
@@ -95,7 +95,7 @@ async fn complete_tenants(context: &ServiceContext) -> ServiceResult<()> {
     let mut link = PageLink::first(1_000);
     loop {
         let page = context.stores.tenants.list(&link).await?;
-        for tenant in page.data.iter().filter_map(|tenant| tenant.id) {
+        for tenant in page.data.iter().map(|tenant| tenant.id) {
             rule_chains::ensure_root(context, tenant).await?;
             // A profile from before queues were checked must not keep the platform from starting.
             match queues::align(context, tenant).await {
@@ -236,10 +236,10 @@ async fn demo_tenant(context: &Arc<ServiceContext>) -> ServiceResult<TenantId> {
                 region: Some("Global".to_owned()),
                 ..Tenant::default()
             };
-            TenantService::new(context).save(tenant).await?
+            TenantService::new(context).save(tenant.into()).await?
         }
     };
-    Ok(tenant.id.unwrap_or_default())
+    Ok(tenant.id)
 }
 
 async fn demo_customer(
@@ -256,11 +256,11 @@ async fn demo_customer(
                 ..Customer::default()
             };
             CustomerService::new(context)
-                .save(tenant, customer, &NameConflict::Fail)
+                .save(tenant, customer.into(), &NameConflict::Fail)
                 .await?
         }
     };
-    Ok(customer.id.unwrap_or_default())
+    Ok(customer.id)
 }
 
 async fn demo_device(
@@ -285,7 +285,7 @@ async fn demo_device(
     };
     let credentials = NewCredentials::AccessToken(Some(token.to_owned()));
     DeviceService::new(context)
-        .save(tenant, device, credentials, &NameConflict::Fail)
+        .save(tenant, device.into(), credentials, &NameConflict::Fail)
         .await?;
     Ok(())
 }

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use fieldline_core::events::EntityChange;
 use fieldline_core::ports::StoreErrorKind;
-use fieldline_model::TenantProfileId;
-use fieldline_model::entity::TenantProfile;
+use fieldline_model::entity::{EntityDraft, TenantProfile};
 use fieldline_model::{TenantId, TenantProfileId};
 use serde_json::{Map, Value, json};
 
@@ -111,12 +110,12 @@ impl TenantProfileService {
     ///
     /// # Errors
     /// A rule is broken, or the name is taken.
-    pub async fn save(&self, mut profile: TenantProfile) -> ServiceResult<TenantProfile> {
+    pub async fn save(&self, mut profile: EntityDraft<TenantProfile>) -> ServiceResult<TenantProfile> {
         let stores = &self.0.stores.tenant_profiles;
         check(&profile)?;
         complete(&mut profile.profile_data);
         let default = stores.default_profile().await?;
-        let default_id = default.and_then(|default| default.id);
+        let default_id = default.map(|default| default.id);
         if profile.is_default && default_id.is_some() && default_id != profile.id {
             return Err(ServiceError::invalid(
                 "Another default tenant profile is present!",
@@ -128,16 +127,14 @@ impl TenantProfileService {
                 .await?
                 .ok_or_else(|| ServiceError::invalid("Can't update non existing tenant profile!"))?;
             queues::check_change(&old, &profile)?;
-            profile.created_time = old.created_time;
             // There is always a default profile: it stops being one only when another takes its place.
             profile.is_default |= old.is_default;
-            conflict(stores.save(profile, false).await, NAME_TAKEN)?
+            conflict(stores.save(profile.into_update(&old), false).await, NAME_TAKEN)?
         } else {
-            profile.id = Some(TenantProfileId::new());
-            profile.created_time = self.0.now();
+            let profile = profile.into_new(TenantProfileId::new(), self.0.now());
             conflict(stores.save(profile, true).await, NAME_TAKEN)?
         };
-        let id = saved.id.unwrap_or_default();
+        let id = saved.id;
         self.0.publish_change(EntityChange::saved(TenantId::NULL, id));
         queues::align_all(&self.0, id).await?;
         Ok(saved)
@@ -167,7 +164,7 @@ impl TenantProfileService {
                 "Deletion of Default Tenant Profile is prohibited!",
             ));
         }
-        let id = profile.id.unwrap_or_default();
+        let id = profile.id;
         conflict(
             self.0.stores.tenant_profiles.delete(id).await,
             "The tenant profile referenced by the tenants cannot be deleted!",
@@ -184,7 +181,7 @@ pub(super) async fn ensure_default(context: &ServiceContext) -> ServiceResult<Te
         return Ok(profile);
     }
     let profile = TenantProfile {
-        id: Some(TenantProfileId::new()),
+        id: TenantProfileId::new(),
         created_time: context.now(),
         name: "Default".to_owned(),
         description: Some("Default tenant profile".to_owned()),

@@ -33,7 +33,7 @@ const BATCH_SIZE: u32 = 1_000;
 
 /// See the module. One for each node.
 pub struct TenantTransfer {
-    context: ServiceContext,
+    context: Arc<ServiceContext>,
     values: Arc<dyn ValueTransfer>,
     /// One device at a time: of two moves of one device the later one counts.
     settled: Mutex<SettledTransfers>,
@@ -47,9 +47,9 @@ struct SettledTransfers(FxHashSet<(DeviceId, TenantId)>);
 
 impl TenantTransfer {
     /// Moves, with what hands values over.
-    pub fn new(context: ServiceContext, values: Arc<dyn ValueTransfer>) -> Arc<Self> {
+    pub fn new(context: impl Into<Arc<ServiceContext>>, values: Arc<dyn ValueTransfer>) -> Arc<Self> {
         Arc::new(Self {
-            context,
+            context: context.into(),
             values,
             settled: Mutex::default(),
             // Some may have been left by an earlier run.
@@ -66,7 +66,7 @@ impl TenantTransfer {
     pub async fn transfer(&self, from: TenantId, id: DeviceId, to: &Tenant) -> ServiceResult<Device> {
         let context = &self.context;
         let mut former = self.settled.lock().await;
-        let tenant = to.id.unwrap_or_default();
+        let tenant = to.id;
         if tenant == from {
             return Err(ServiceError::invalid(
                 "Device is assigned to this tenant already!",
@@ -82,11 +82,11 @@ impl TenantTransfer {
         }
         quota::check(context, tenant, EntityType::Device).await?;
         let profile: DeviceProfile = profiles::of_entity(context, tenant, None, &old.device_type).await?;
-        ota_packages::check_assigned(context, tenant, profile.id, assigned_packages(&old)).await?;
+        ota_packages::check_assigned(context, tenant, Some(profile.id), assigned_packages(&old)).await?;
         let mut device = Device {
             tenant_id: tenant,
             customer_id: CustomerId::NULL,
-            device_profile_id: profile.id,
+            device_profile_id: Some(profile.id),
             ..old.clone()
         };
         sync_device_data(&mut device.device_data, &profile);

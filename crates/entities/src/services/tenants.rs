@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fieldline_core::events::EntityChange;
 use fieldline_model::TenantId;
-use fieldline_model::entity::{AssetProfile, Contact, DeviceProfile, Tenant};
+use fieldline_model::entity::{AssetProfile, Contact, DeviceProfile, EntityDraft, Tenant};
 
 use super::{
     ServiceContext, ServiceError, ServiceResult, conflict, profiles, queues, rule_chains, tenant_profiles,
@@ -24,10 +24,10 @@ impl TenantService {
     ///
     /// # Errors
     /// A rule is broken, or the title is taken.
-    pub async fn save(&self, mut tenant: Tenant) -> ServiceResult<Tenant> {
+    pub async fn save(&self, mut tenant: EntityDraft<Tenant>) -> ServiceResult<Tenant> {
         check(&tenant)?;
         let stores = &self.0.stores;
-        tenant.name.clone_from(&tenant.title);
+        tenant.name = tenant.title.clone();
         match tenant.tenant_profile_id {
             Some(profile) => {
                 if stores.tenant_profiles.get(profile).await?.is_none() {
@@ -37,7 +37,7 @@ impl TenantService {
                 }
             }
             None => {
-                tenant.tenant_profile_id = tenant_profiles::ensure_default(&self.0).await?.id;
+                tenant.tenant_profile_id = Some(tenant_profiles::ensure_default(&self.0).await?.id);
             }
         }
         const TAKEN: &str = "Tenant with such title already exists!";
@@ -47,19 +47,17 @@ impl TenantService {
                 .get(id)
                 .await?
                 .ok_or_else(|| ServiceError::invalid("Can't update non existing tenant!"))?;
-            tenant.created_time = old.created_time;
-            conflict(stores.tenants.save(tenant, false).await, TAKEN)?
+            conflict(stores.tenants.save(tenant.into_update(&old), false).await, TAKEN)?
         } else {
-            tenant.id = Some(TenantId::new());
-            tenant.created_time = self.0.now();
+            let tenant = tenant.into_new(TenantId::new(), self.0.now());
             let saved = conflict(stores.tenants.save(tenant, true).await, TAKEN)?;
-            let id = saved.id.unwrap_or_default();
+            let id = saved.id;
             profiles::ensure_default::<DeviceProfile>(&self.0, id).await?;
             profiles::ensure_default::<AssetProfile>(&self.0, id).await?;
             rule_chains::ensure_root(&self.0, id).await?;
             saved
         };
-        let id = saved.id.unwrap_or_default();
+        let id = saved.id;
         queues::align(&self.0, id).await?;
         self.0.publish_change(EntityChange::saved(id, id));
         Ok(saved)

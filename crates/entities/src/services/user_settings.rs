@@ -120,7 +120,7 @@ impl UserSettingsService {
             .collect();
         let infos = self.0.stores.dashboards.infos(tenant, &ids).await?;
         let title = |id: Uuid| {
-            let info = infos.iter().find(|info| info.id == Some(DashboardId(id)))?;
+            let info = infos.iter().find(|info| info.id == DashboardId(id))?;
             Some(info.title.clone())
         };
         dashboards.starred.retain_mut(|one| match title(one.id) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fieldline_core::events::EntityChange;
 use fieldline_core::ports::{LoginAttemptResult, StoreErrorKind, UserFilter};
-use fieldline_model::entity::{Authority, PastPassword, User, UserCredentials};
+use fieldline_model::entity::{Authority, EntityDraft, PastPassword, User, UserCredentials};
 use fieldline_model::page::PageLink;
 use fieldline_model::{CustomerId, EntityKey, EntityType, TenantId, UserId};
 
@@ -53,10 +53,10 @@ impl UserService {
     ///
     /// # Errors
     /// A rule is broken, the e-mail address is taken, or the tenant has as many users as it may have.
-    pub async fn save(&self, mut user: User) -> ServiceResult<User> {
+    pub async fn save(&self, mut user: EntityDraft<User>) -> ServiceResult<User> {
         let stores = &self.0.stores.users;
         self.check(&user).await?;
-        user.name.clone_from(&user.email);
+        user.name = user.email.clone();
         let taken = format!("User with email '{}' already present in database!", user.email);
         let saved = if let Some(id) = user.id {
             let old = stores
@@ -64,16 +64,13 @@ impl UserService {
                 .await?
                 .ok_or_else(|| ServiceError::invalid("Can't update non existing user!"))?;
             unchanged(&old, &user)?;
-            user.created_time = old.created_time;
-            conflict(stores.save(user, false).await, &taken)?
+            conflict(stores.save(user.into_update(&old), false).await, &taken)?
         } else {
             if !user.tenant_id.is_null() {
                 quota::check(&self.0, user.tenant_id, EntityType::User).await?;
             }
             let (id, now) = (UserId::new(), self.0.now());
-            user.id = Some(id);
-            user.created_time = now;
-            let saved = conflict(stores.save(user, true).await, &taken)?;
+            let saved = conflict(stores.save(user.into_new(id, now), true).await, &taken)?;
             let ttl = security::activation_ttl_ms(&self.security().settings().await?);
             stores.save_credentials(inactive(id, now + ttl)).await?;
             saved
@@ -84,7 +81,7 @@ impl UserService {
 
     fn publish_saved(&self, user: &User) {
         self.0
-            .publish_change(EntityChange::saved(user.tenant_id, user.id.unwrap_or_default()));
+            .publish_change(EntityChange::saved(user.tenant_id, user.id));
     }
 
     async fn check(&self, user: &User) -> ServiceResult<()> {
@@ -125,7 +122,7 @@ impl UserService {
     /// # Errors
     /// It is the last administrator of its tenant.
     pub async fn delete(&self, user: &User) -> ServiceResult<()> {
-        let (tenant, id) = (user.tenant_id, user.id.unwrap_or_default());
+        let (tenant, id) = (user.tenant_id, user.id);
         let stores = &self.0.stores.users;
         if user.authority == Authority::TenantAdmin {
             let filter = UserFilter::TenantAdmins(tenant);
@@ -345,7 +342,7 @@ impl UserService {
     /// # Errors
     /// The user has no password yet.
     pub async fn set_enabled(&self, user: &User, enabled: bool) -> ServiceResult<()> {
-        let mut credentials = self.credentials(user.id.unwrap_or_default()).await?;
+        let mut credentials = self.credentials(user.id).await?;
         if enabled && credentials.password_hash.is_none() {
             return Err(ServiceError::invalid(
                 "Enabled user credentials should have password!",
@@ -447,10 +444,10 @@ pub(super) async fn create_active(
                 authority,
                 ..User::default()
             };
-            users.save(user).await?
+            users.save(user.into()).await?
         }
     };
-    let id = user.id.unwrap_or_default();
+    let id = user.id;
     // A start that was cut short may have left the user without credentials or password; one that has it keeps it.
     let credentials = context.stores.users.credentials(id).await?;
     let credentials = credentials.unwrap_or_else(|| inactive(id, context.now() + ONE_DAY_MS));

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{AlarmId, CustomerId, EntityId, TenantId, UserId};
+use crate::{AlarmId, CustomerId, EntityId, NULL_UUID, TenantId, UserId};
 
 macro_rules! names {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal,)* }) => {
@@ -81,7 +81,9 @@ impl AlarmStatus {
 #[serde(default, rename_all = "camelCase")]
 pub struct Alarm {
     /// Id; absent in a request to create.
-    pub id: Option<AlarmId>,
+    #[schema(value_type = Option<AlarmId>, default = json!(null))]
+    #[serde(with = "super::id_or_null")]
+    pub id: AlarmId,
     /// When it was created, milliseconds.
     #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,
@@ -158,7 +160,8 @@ impl Alarm {
 impl Serialize for Alarm {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("Alarm", 22)?;
-        fields.serialize_field("id", &self.id)?;
+        let id = (!self.id.is_null()).then_some(self.id);
+        fields.serialize_field("id", &id)?;
         fields.serialize_field("createdTime", &self.created_time)?;
         fields.serialize_field("tenantId", &self.tenant_id)?;
         // Clients compare with the null id, as they do with devices.
@@ -232,6 +235,18 @@ pub struct AlarmCommentId {
     pub id: Uuid,
 }
 
+impl Default for AlarmCommentId {
+    fn default() -> Self {
+        NULL_UUID.into()
+    }
+}
+
+impl From<Uuid> for AlarmCommentId {
+    fn from(id: Uuid) -> Self {
+        Self { id }
+    }
+}
+
 names! {
     /// Who wrote a comment.
     AlarmCommentType {
@@ -245,7 +260,9 @@ names! {
 #[serde(default, rename_all = "camelCase")]
 pub struct AlarmComment {
     /// Id; absent in a request to create.
-    pub id: Option<AlarmCommentId>,
+    #[schema(value_type = Option<AlarmCommentId>, default = json!(null))]
+    #[serde(with = "super::id_or_null")]
+    pub id: AlarmCommentId,
     /// When it was written, milliseconds.
     #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,

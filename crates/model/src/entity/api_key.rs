@@ -9,7 +9,9 @@ use crate::{ApiKeyId, TenantId, UserId};
 #[serde(default, rename_all = "camelCase")]
 pub struct ApiKeyInfo {
     /// Id; absent in a request to create.
-    pub id: Option<ApiKeyId>,
+    #[schema(value_type = Option<ApiKeyId>, default = json!(null))]
+    #[serde(with = "super::id_or_null")]
+    pub id: ApiKeyId,
     /// When it was created, milliseconds.
     #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,

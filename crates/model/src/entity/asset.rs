@@ -10,7 +10,9 @@ use crate::{AssetId, AssetProfileId, CustomerId, EntityId, TenantId};
 #[serde(default, rename_all = "camelCase")]
 pub struct Asset {
     /// Id; absent in a request to create.
-    pub id: Option<AssetId>,
+    #[schema(value_type = Option<AssetId>, default = json!(null))]
+    #[serde(with = "super::id_or_null")]
+    pub id: AssetId,
     /// When it was created, milliseconds.
     #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,
@@ -59,7 +61,9 @@ pub struct AssetInfo {
 #[serde(default, rename_all = "camelCase")]
 pub struct AssetProfile {
     /// Id; absent in a request to create.
-    pub id: Option<AssetProfileId>,
+    #[schema(value_type = Option<AssetProfileId>, default = json!(null))]
+    #[serde(with = "super::id_or_null")]
+    pub id: AssetProfileId,
     /// When it was created, milliseconds.
     #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,
@@ -110,7 +114,7 @@ pub struct AssetProfileInfo {
 impl From<AssetProfile> for AssetProfileInfo {
     fn from(profile: AssetProfile) -> Self {
         Self {
-            id: profile.id.unwrap_or_default(),
+            id: profile.id,
             tenant_id: profile.tenant_id,
             name: profile.name,
             image: profile.image,

@@ -120,7 +120,9 @@ pub const REFERENCED_ENTITIES: [EntityType; 4] = [
 #[serde(default, rename_all = "camelCase")]
 pub struct CalculatedField {
     /// Id; absent in a request to create.
-    pub id: Option<CalculatedFieldId>,
+    #[schema(value_type = Option<CalculatedFieldId>, default = json!(null))]
+    #[serde(with = "super::id_or_null")]
+    pub id: CalculatedFieldId,
     /// When it was created, milliseconds.
     #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,

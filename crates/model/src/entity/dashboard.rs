@@ -26,7 +26,9 @@ pub struct ShortCustomerInfo {
 #[serde(default, rename_all = "camelCase")]
 pub struct DashboardInfo {
     /// Id; absent in a request to create.
-    pub id: Option<DashboardId>,
+    #[schema(value_type = Option<DashboardId>, default = json!(null))]
+    #[serde(with = "super::id_or_null")]
+    pub id: DashboardId,
     /// When it was created, milliseconds.
     #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,

@@ -3,16 +3,17 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
-use uuid::Uuid;
 
-use crate::{CustomerId, DeviceCredentialsId, DeviceId, DeviceProfileId, EntityId, TenantId};
+use crate::{CustomerId, DeviceCredentialsId, DeviceId, DeviceProfileId, EntityId, TenantId, new_uuid};
 
 /// A device.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Device {
     /// Id; absent in a request to create.
-    pub id: Option<DeviceId>,
+    #[schema(value_type = Option<DeviceId>, default = json!(null))]
+    #[serde(with = "super::id_or_null")]
+    pub id: DeviceId,
     /// When it was created, milliseconds.
     #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,
@@ -110,7 +111,9 @@ impl TransportType {
 #[serde(default, rename_all = "camelCase")]
 pub struct DeviceProfile {
     /// Id; absent in a request to create.
-    pub id: Option<DeviceProfileId>,
+    #[schema(value_type = Option<DeviceProfileId>, default = json!(null))]
+    #[serde(with = "super::id_or_null")]
+    pub id: DeviceProfileId,
     /// When it was created, milliseconds.
     #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,
@@ -222,7 +225,7 @@ pub struct DeviceProfileInfo {
 impl From<DeviceProfile> for DeviceProfileInfo {
     fn from(profile: DeviceProfile) -> Self {
         Self {
-            id: profile.id.unwrap_or_default(),
+            id: profile.id,
             tenant_id: profile.tenant_id,
             name: profile.name,
             image: profile.image,
@@ -275,19 +278,21 @@ impl CredentialsType {
 }
 
 /// Credentials of one device.
-#[derive(Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Clone, PartialEq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeviceCredentials {
     /// Row id; absent in a request to create.
-    #[serde(default)]
-    pub id: Option<DeviceCredentialsId>,
+    #[schema(value_type = Option<DeviceCredentialsId>)]
+    #[serde(default, with = "super::id_or_null")]
+    pub id: DeviceCredentialsId,
     /// When they were created, milliseconds.
     #[serde(default)]
     #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,
     /// Whose credentials they are; absent only together with a device that is being created.
-    #[serde(default)]
-    pub device_id: Option<DeviceId>,
+    #[schema(value_type = Option<DeviceId>)]
+    #[serde(default, with = "super::id_or_null")]
+    pub device_id: DeviceId,
     /// How the device proves who it is.
     #[serde(default, deserialize_with = "deserialize_credentials_type")]
     pub credentials_type: CredentialsType,
@@ -314,9 +319,9 @@ impl DeviceCredentials {
     /// New access-token credentials of a device.
     pub fn access_token(device: DeviceId, token: String, now_ms: i64) -> Self {
         Self {
-            id: Some(DeviceCredentialsId(Uuid::now_v7())),
+            id: DeviceCredentialsId(new_uuid()),
             created_time: now_ms,
-            device_id: Some(device),
+            device_id: device,
             credentials_type: CredentialsType::AccessToken,
             credentials_id: Some(token),
             credentials_value: None,

@@ -37,7 +37,9 @@ pub struct ViewKeys {
 #[serde(default, rename_all = "camelCase")]
 pub struct EntityView {
     /// Id; absent in a request to create.
-    pub id: Option<EntityViewId>,
+    #[schema(value_type = Option<EntityViewId>, default = json!(null))]
+    #[serde(with = "super::id_or_null")]
+    pub id: EntityViewId,
     /// When it was created, milliseconds.
     #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,

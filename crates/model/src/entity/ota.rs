@@ -5,6 +5,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::EntityDraft;
 use crate::{DeviceProfileId, OtaPackageId, TenantId};
 
 /// What a package is for.
@@ -130,7 +131,9 @@ impl FromStr for ChecksumAlgorithm {
 #[serde(default, rename_all = "camelCase")]
 pub struct OtaPackageInfo {
     /// Id; absent in a request to create.
-    pub id: Option<OtaPackageId>,
+    #[schema(value_type = Option<OtaPackageId>, default = json!(null))]
+    #[serde(with = "super::id_or_null")]
+    pub id: OtaPackageId,
     /// When it was created, milliseconds.
     #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,
@@ -186,8 +189,9 @@ impl OtaPackageInfo {
 #[serde(default, rename_all = "camelCase")]
 pub struct SaveOtaPackageInfoRequest {
     /// The package.
+    #[schema(value_type = OtaPackageInfo)]
     #[serde(flatten)]
-    pub info: OtaPackageInfo,
+    pub info: EntityDraft<OtaPackageInfo>,
     /// Whether devices get it from a URL, which has to be given then.
     #[serde(deserialize_with = "super::null_as_default")]
     pub uses_url: bool,

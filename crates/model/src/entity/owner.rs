@@ -32,7 +32,9 @@ pub struct Contact {
 #[serde(default, rename_all = "camelCase")]
 pub struct Tenant {
     /// Id; absent in a request to create.
-    pub id: Option<TenantId>,
+    #[schema(value_type = Option<TenantId>, default = json!(null))]
+    #[serde(with = "super::id_or_null")]
+    pub id: TenantId,
     /// When it was created, milliseconds.
     #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,
@@ -71,7 +73,9 @@ pub struct TenantInfo {
 #[serde(default, rename_all = "camelCase")]
 pub struct TenantProfile {
     /// Id; absent in a request to create.
-    pub id: Option<TenantProfileId>,
+    #[schema(value_type = Option<TenantProfileId>, default = json!(null))]
+    #[serde(with = "super::id_or_null")]
+    pub id: TenantProfileId,
     /// When it was created, milliseconds.
     #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,
@@ -124,7 +128,9 @@ pub struct TenantProfileInfo {
 #[serde(default, rename_all = "camelCase")]
 pub struct Customer {
     /// Id; absent in a request to create.
-    pub id: Option<CustomerId>,
+    #[schema(value_type = Option<CustomerId>, default = json!(null))]
+    #[serde(with = "super::id_or_null")]
+    pub id: CustomerId,
     /// When it was created, milliseconds.
     #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,

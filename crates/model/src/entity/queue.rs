@@ -77,7 +77,9 @@ pub struct ProcessingStrategy {
 #[serde(default, rename_all = "camelCase")]
 pub struct Queue {
     /// Id; absent in a request to create.
-    pub id: Option<QueueId>,
+    #[schema(value_type = Option<QueueId>, default = json!(null))]
+    #[serde(with = "super::id_or_null")]
+    pub id: QueueId,
     /// When it was created, milliseconds.
     #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,

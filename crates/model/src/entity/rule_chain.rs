@@ -41,7 +41,9 @@ impl RuleChainType {
 #[serde(default, rename_all = "camelCase")]
 pub struct RuleChain {
     /// Id; absent in a request to create.
-    pub id: Option<RuleChainId>,
+    #[schema(value_type = Option<RuleChainId>, default = json!(null))]
+    #[serde(with = "super::id_or_null")]
+    pub id: RuleChainId,
     /// When it was created, milliseconds.
     #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,
@@ -78,7 +80,9 @@ pub struct RuleChain {
 #[serde(default, rename_all = "camelCase")]
 pub struct RuleNode {
     /// Id; absent for a node that is new.
-    pub id: Option<RuleNodeId>,
+    #[schema(value_type = Option<RuleNodeId>, default = json!(null))]
+    #[serde(with = "super::id_or_null")]
+    pub id: RuleNodeId,
     /// When it was created, milliseconds.
     #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,

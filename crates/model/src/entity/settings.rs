@@ -10,7 +10,9 @@ use crate::{AdminSettingsId, TenantId};
 #[serde(default, rename_all = "camelCase")]
 pub struct AdminSettings {
     /// Id; absent in a request to create.
-    pub id: Option<AdminSettingsId>,
+    #[schema(value_type = Option<AdminSettingsId>, default = json!(null))]
+    #[serde(with = "super::id_or_null")]
+    pub id: AdminSettingsId,
     /// When they were created, milliseconds.
     #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,

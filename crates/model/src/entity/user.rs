@@ -41,7 +41,9 @@ impl Authority {
 #[serde(default, rename_all = "camelCase")]
 pub struct User {
     /// Id; absent in a request to create.
-    pub id: Option<UserId>,
+    #[schema(value_type = Option<UserId>, default = json!(null))]
+    #[serde(with = "super::id_or_null")]
+    pub id: UserId,
     /// When it was created, milliseconds.
     #[serde(deserialize_with = "super::null_as_default")]
     pub created_time: i64,

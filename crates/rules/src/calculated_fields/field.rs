@@ -131,7 +131,7 @@ impl CompiledField {
             }
         };
         Ok(Arc::new(Self {
-            id: field.id.unwrap_or_default(),
+            id: field.id,
             name: field.name.as_str().into(),
             fingerprint: codec::fingerprint(field, &needs, relation.as_ref()),
             kind,

@@ -36,7 +36,7 @@ fn field_id(number: u128) -> CalculatedFieldId {
 
 fn compiled(kind: CalculatedFieldType, configuration: Json) -> Result<Arc<CompiledField>, FieldConfigError> {
     let field = CalculatedField {
-        id: Some(field_id(7)),
+        id: field_id(7),
         entity_id: Some(device(1)),
         field_type: kind,
         name: "field".to_owned(),

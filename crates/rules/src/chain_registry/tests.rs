@@ -56,19 +56,19 @@ impl InFlightNotes for Died {
 async fn saved(world: &World, name: &str) -> (RuleChainId, i64) {
     let stores = &world.services.stores.rule_chains;
     let chain = RuleChain {
-        id: Some(RuleChainId::new()),
+        id: RuleChainId::new(),
         tenant_id: world.tenant,
         name: name.into(),
         ..RuleChain::default()
     };
-    let id = stores.save(chain, true).await.unwrap().id.unwrap();
+    let id = stores.save(chain, true).await.unwrap().id;
     (id, saved_anew(world, id).await)
 }
 
 /// Saves the nodes of a chain; returns its version.
 async fn saved_anew(world: &World, chain: RuleChainId) -> i64 {
     let node = RuleNode {
-        id: Some(RuleNodeId(new_uuid())),
+        id: RuleNodeId(new_uuid()),
         node_type: format!("{PREFIX}filter.TbMsgTypeSwitchNode"),
         name: "switch".into(),
         configuration: json!({}),
@@ -141,18 +141,18 @@ async fn a_field_that_the_process_died_of_is_left_out() {
             ..CalculatedField::default()
         };
         let fields = &world.services.rules.calculated_fields;
-        saved.push(fields.save(world.tenant, field).await.unwrap());
+        saved.push(fields.save(world.tenant, field.into()).await.unwrap());
     }
     let load = LoadInHand {
         tenant: world.tenant,
-        id: saved[0].id.unwrap().0,
+        id: saved[0].id.0,
         version: saved[0].version.unwrap(),
     };
     let book = &world.common.chains;
     book.note_loads(&InFlightTracker::start(Died::of(&[load])));
     let fields = book.fields().tenant(world.tenant).await.unwrap();
-    assert!(fields.get(saved[0].id.unwrap()).is_none());
-    assert!(fields.get(saved[1].id.unwrap()).is_some());
+    assert!(fields.get(saved[0].id).is_none());
+    assert!(fields.get(saved[1].id).is_some());
 }
 
 #[tokio::test]

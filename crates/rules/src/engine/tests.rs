@@ -7,6 +7,7 @@ use fieldline_core::ingest::{IngestService, IngestStores, QueueProducer};
 use fieldline_core::ports::{
     EventFilter, IngestStore as _, Journal as _, Offset, Partition, RuleEngine as _, StoreEffects,
 };
+use fieldline_entities::services::{ServiceContext, Services};
 use fieldline_journal::EmbeddedJournal;
 use fieldline_model::entity::{EntityEvent, EventKind, Queue};
 use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
@@ -23,6 +24,7 @@ use crate::chain_registry::TenantChains;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeContext, NodeResult};
 use crate::nodes::tests::{NOW, World};
+use crate::producer::RuleMessageProducer;
 
 /// Notes the bodies that come.
 struct Collect(Arc<Mutex<Vec<Value>>>);
@@ -48,24 +50,27 @@ impl Site {
     /// An engine as after a start: it knows what journal and stores hold, and nothing else.
     fn over(world: &World, journal: Arc<EmbeddedJournal>) -> Self {
         let uplink = QueueProducer::open(journal.clone(), 2).unwrap();
-        let deps = EngineDependencies {
-            devices: Arc::new(fieldline_devices::downlink::NoDeviceLink),
-            stores: world.services.stores.clone(),
-            series: world.store.clone(),
-            attributes: world.store.clone(),
+        let options = Options::default();
+        let messages = RuleMessageProducer::open(uplink.clone(), world.services.stores.clone(), &options);
+        let services = Services::new(ServiceContext {
             // Its own, so that an engine before hears nothing any more.
             events: Arc::default(),
-            clock: world.clock.clone(),
+            rule_engine: messages.clone(),
+            ..ServiceContext::clone(&world.services.rules.context)
+        });
+        let deps = EngineDependencies {
+            services: services.with_alarm_gate(world.services.usage.clone()),
+            messages,
+            devices: Arc::new(fieldline_devices::downlink::NoDeviceLink),
             rpc: world.callers.clone(),
             rest_calls: world.callers.clone(),
             activity: world.services.activity.clone(),
             usage: world.services.usage.clone(),
             egress: fieldline_connectors::egress::EgressRules::default(),
-            producer: uplink.clone(),
             runtime: tokio::runtime::Handle::current(),
             service_id: "here".into(),
         };
-        let engine = RuleEngineService::new(deps, &Options::default());
+        let engine = RuleEngineService::new(deps, &options);
         let site = Self {
             journal,
             uplink,

@@ -76,13 +76,13 @@ pub struct RegisteredField {
 impl RegisteredField {
     /// Compiles a field.
     pub fn new(field: &CalculatedField, limits: &CalculatedFieldLimits) -> Option<Self> {
-        let (id, entity) = (field.id?, field.entity_id?);
+        let entity = field.entity_id?;
         let (kind, watches) = match compile(field, limits) {
             Ok(compiled) => compiled,
             Err(problem) => (FieldLogic::Broken(problem.into()), Vec::new()),
         };
         Some(Self {
-            id,
+            id: field.id,
             entity,
             name: field.name.as_str().into(),
             debug: field.debug_settings.unwrap_or_default(),

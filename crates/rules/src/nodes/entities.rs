@@ -128,12 +128,12 @@ pub(crate) async fn find(
     Ok(match entity_type {
         EntityType::Customer => {
             let customer = stores.customers.by_title(tenant, name).await?;
-            customer.and_then(|it| it.id).map(Into::into)
+            customer.map(|it| it.id.into())
         }
         EntityType::User => {
             let user = stores.users.by_email(name).await?;
             let user = user.filter(|user| user.tenant_id == tenant);
-            user.and_then(|it| it.id).map(Into::into)
+            user.map(|it| it.id.into())
         }
         kind => {
             let found = find_assignable_by_name(stores, tenant, kind, name).await?;

@@ -120,7 +120,7 @@ impl DeviceRelationsConfig {
         let fits = |id: &DeviceId| {
             devices
                 .iter()
-                .any(|device| device.id == Some(*id) && self.device_types.contains(&device.device_type))
+                .any(|device| device.id == *id && self.device_types.contains(&device.device_type))
         };
         Ok(ids.iter().find(|id| fits(id)).map(|id| (*id).into()))
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use fieldline_core::events::EntityEvents;
-use fieldline_core::ports::{IngestStore as _, NoRuleNodes, Offset, Partition, QueueId};
+use fieldline_core::ports::{IngestStore as _, NoRuleEngine, NoRuleNodes, Offset, Partition, QueueId};
 use fieldline_core::usage::{UsageCounter, UsageStore};
 use fieldline_devices::activity::ActivityTracker;
 use fieldline_entities::password::PasswordHashPool;
@@ -94,7 +94,7 @@ impl Out {
 /// A tenant of that title, not stored yet.
 fn tenant(title: &str, profile: TenantProfileId) -> Tenant {
     Tenant {
-        id: Some(TenantId::new()),
+        id: TenantId::new(),
         created_time: NOW,
         title: title.into(),
         name: title.into(),
@@ -118,7 +118,7 @@ impl World {
         )
         .unwrap();
         let tenant_profile = TenantProfile {
-            id: Some(TenantProfileId::new()),
+            id: TenantProfileId::new(),
             created_time: NOW,
             name: "default".into(),
             is_default: true,
@@ -130,24 +130,22 @@ impl World {
             .save(tenant_profile, true)
             .await
             .unwrap()
-            .id
-            .unwrap();
+            .id;
         let tenant = stores
             .tenants
             .save(tenant("Acme", tenant_profile), true)
             .await
             .unwrap()
-            .id
-            .unwrap();
+            .id;
         let customer = Customer {
-            id: Some(CustomerId::new()),
+            id: CustomerId::new(),
             created_time: NOW,
             tenant_id: tenant,
             title: "Shop".into(),
             name: "Shop".into(),
             ..Customer::default()
         };
-        let customer = stores.customers.save(customer, true).await.unwrap().id.unwrap();
+        let customer = stores.customers.save(customer, true).await.unwrap().id;
         let queue = Arc::new(Queue::default());
         let events = Arc::new(EntityEvents::default());
         let context = ServiceContext {
@@ -164,8 +162,13 @@ impl World {
         let runtime = tokio::runtime::Handle::current();
         let originators = OriginatorCache::new(stores.clone(), 1000);
         events.listen(originators.clone());
-        let activity =
-            ActivityTracker::new(stores.clone(), store.clone(), clock.clone(), &Default::default());
+        let activity = ActivityTracker::new(
+            stores.clone(),
+            store.clone(),
+            Arc::new(NoRuleEngine),
+            clock.clone(),
+            &Default::default(),
+        );
         let debug = EventRecorder::start(
             stores.events.clone(),
             clock.clone(),

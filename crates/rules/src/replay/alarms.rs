@@ -48,9 +48,10 @@ impl DryAlarmStore {
     pub(super) fn new(clock: SharedClock, active: Vec<Alarm>) -> Self {
         let mut alarms = ReplayAlarmState::default();
         for mut alarm in active {
-            let (Some(id), Some(originator)) = (alarm.id, alarm.originator) else {
+            let Some(originator) = alarm.originator else {
                 continue;
             };
+            let id = alarm.id;
             alarm.cleared = false;
             alarm.clear_ts = 0;
             alarms.active.insert((originator, alarm.alarm_type.clone()), id);

@@ -290,7 +290,7 @@ pub(super) fn replayed_alarm(course: &AlarmTimeline, names: &OriginatorNames) ->
 fn stored_alarm(alarm: &Alarm, names: &OriginatorNames) -> ReplayAlarm {
     let originator = alarm.originator.unwrap_or_else(|| alarm.tenant_id.into());
     ReplayAlarm {
-        id: alarm.id.unwrap_or_default(),
+        id: alarm.id,
         originator,
         originator_name: names.get(&originator).map(|name| name.to_string()),
         alarm_type: alarm.alarm_type.clone(),
@@ -409,12 +409,9 @@ pub(super) fn alarms(
             }
         }
     }
-    let before: FxHashMap<_, _> = active
-        .iter()
-        .filter_map(|alarm| Some((alarm.id?, alarm)))
-        .collect();
+    let before: FxHashMap<_, _> = active.iter().map(|alarm| (alarm.id, alarm)).collect();
     for course in replayed.iter().filter(|course| course.was_active) {
-        if let Some(alarm) = course.alarm.id.and_then(|id| before.get(&id)) {
+        if let Some(alarm) = before.get(&course.alarm.id) {
             pair(course, alarm, &mut result);
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fieldline_core::events::EntityEvents;
-use fieldline_core::ports::{NoDeviceRpc, NoRestApiResponder, NoRuleNodes};
+use fieldline_core::ports::{NoDeviceRpc, NoRestApiResponder, NoRuleEngine, NoRuleNodes};
 use fieldline_core::usage::UsageStore;
 use fieldline_devices::activity::ActivityTracker;
 use fieldline_devices::downlink::NoDeviceLink;
@@ -85,6 +85,7 @@ impl DryEngine {
         let activity = ActivityTracker::new(
             stores.clone(),
             attributes.clone(),
+            Arc::new(NoRuleEngine),
             clock.clone(),
             &Default::default(),
         );

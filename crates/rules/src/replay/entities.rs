@@ -361,7 +361,7 @@ impl<S: ?Sized> DryStore<S> {
         else {
             return profile;
         };
-        if !drafted.id.is_some_and(|id| self.drafts.profiles.contains(&id)) {
+        if !self.drafts.profiles.contains(&drafted.id) {
             return profile;
         }
         if !drafted.profile_data.is_object() {
@@ -436,7 +436,7 @@ impl DeviceProfileStore for DryStore<dyn DeviceProfileStore> {
 }
 
 impl DryStore<dyn CalculatedFieldStore> {
-    fn draft(&self, id: Option<CalculatedFieldId>) -> Option<&CalculatedField> {
+    fn draft(&self, id: CalculatedFieldId) -> Option<&CalculatedField> {
         self.drafts.fields.iter().find(|field| field.id == id)
     }
 }
@@ -449,7 +449,7 @@ impl CalculatedFieldStore for DryStore<dyn CalculatedFieldStore> {
     }
 
     async fn get(&self, tenant: TenantId, id: CalculatedFieldId) -> StoreResult<Option<CalculatedField>> {
-        match self.draft(Some(id)) {
+        match self.draft(id) {
             Some(draft) => Ok(Some(draft.clone())),
             None => self.real.get(tenant, id).await,
         }

@@ -7,7 +7,6 @@ use fieldline_core::ports::DeviceFilter;
 use fieldline_entities::services::{ServiceError, ServiceResult};
 use fieldline_model::entity::calculated_field::CalculatedFieldLimits;
 use fieldline_model::entity::{CalculatedField, Device, RuleChain, RuleChainMetaData, RuleChainType};
-use fieldline_model::new_uuid;
 use fieldline_model::page::PageLink;
 use fieldline_model::replay::{ReplayLimits, ReplayRequest};
 use fieldline_model::{
@@ -142,7 +141,7 @@ impl ReplayPlan {
         let mut series = BTreeMap::new();
         let mut count = 0;
         for device in &devices {
-            let subject = EntityKey::device(tenant, device.id.unwrap_or_default());
+            let subject = EntityKey::device(tenant, device.id);
             let mut keys = services.series.keys(subject).await?;
             if !request.keys.is_empty() {
                 keys.retain(|key| request.keys.contains(key));
@@ -172,7 +171,7 @@ impl ReplayPlan {
     }
 
     pub(super) fn chain_id(&self) -> RuleChainId {
-        self.chain.id.unwrap_or_default()
+        self.chain.id
     }
 
     pub(super) fn device_ids(&self) -> Vec<EntityId> {
@@ -180,8 +179,8 @@ impl ReplayPlan {
     }
 
     pub(super) fn names(&self) -> OriginatorNames {
-        let name = |device: &Device| Some((device.id?.into(), Arc::from(device.name.as_str())));
-        self.devices.iter().filter_map(name).collect()
+        let name = |device: &Device| (device.id.into(), Arc::from(device.name.as_str()));
+        self.devices.iter().map(name).collect()
     }
 
     pub(super) fn profiles(&self) -> FxHashSet<DeviceProfileId> {
@@ -204,12 +203,10 @@ fn draft_fields(tenant: TenantId, mut fields: Vec<CalculatedField>) -> ServiceRe
         let wrong =
             |problem: &str| ServiceError::invalid(format!("calculatedFields: '{}': {problem}", field.name));
         field.tenant_id = tenant;
-        let id = field
-            .id
-            .filter(|id| !id.is_null())
-            .unwrap_or_else(|| CalculatedFieldId(new_uuid()));
-        field.id = Some(id);
-        if !known.insert(id) {
+        if field.id.is_null() || field.id.0.is_nil() {
+            field.id = CalculatedFieldId::new();
+        }
+        if !known.insert(field.id) {
             return Err(wrong("its id is there twice!"));
         }
         let entry = RegisteredField::new(field, &CalculatedFieldLimits::default());
@@ -233,8 +230,9 @@ fn with_ids(mut draft: RuleChainMetaData) -> ServiceResult<RuleChainMetaData> {
     }
     let mut known = FxHashSet::default();
     for node in &mut draft.nodes {
-        let id = node.id.filter(|id| !id.is_null() && known.insert(*id));
-        node.id = Some(id.unwrap_or_else(|| RuleNodeId(new_uuid())));
+        if node.id.is_null() || node.id.0.is_nil() || !known.insert(node.id) {
+            node.id = RuleNodeId::new();
+        }
     }
     Ok(draft)
 }
@@ -294,7 +292,7 @@ async fn devices(
     let found = stores.by_ids(tenant, &ids).await?;
     if let Some(missing) = ids
         .iter()
-        .find(|id| !found.iter().any(|device| device.id == Some(**id)))
+        .find(|id| !found.iter().any(|device| device.id == **id))
     {
         return Err(ServiceError::invalid(format!("There is no device {missing}!")));
     }

@@ -123,7 +123,7 @@ impl FieldReprocess for FieldReprocessor {
         let job = Arc::new(FieldReprocessJob {
             tenant: field.tenant_id,
             progress: Arc::new(Mutex::new(ReprocessReport {
-                calculated_field_id: field.id.unwrap_or_default(),
+                calculated_field_id: field.id,
                 status: ReprocessStatus::Running,
                 start_ts: start,
                 end_ts: end,
@@ -210,7 +210,7 @@ fn with_immediate_output(field: &CalculatedField) -> ServiceResult<CalculatedFie
 
 impl FieldReprocessJob {
     async fn run(&self, common: &Arc<EngineShared>, field: CalculatedField) {
-        let id = field.id.unwrap_or_default();
+        let id = field.id;
         let _guard = CancelOnDrop(Arc::clone(&self.cancelled));
         let work = self.all(common, field);
         let (status, error) = match tokio::time::timeout(MAX_TIME, work).await {
@@ -240,7 +240,7 @@ impl FieldReprocessJob {
             (progress.start_ts, progress.end_ts)
         };
         let real = &common.services;
-        let id = field.id.unwrap_or_default();
+        let id = field.id;
         let setup = ReplaySetup {
             start,
             drafts: ReplayDrafts {

@@ -52,19 +52,19 @@ impl Site {
         let world = World::new().await;
         let device = world.device("boiler", json!({})).await;
         let chain = RuleChain {
-            id: Some(RuleChainId::new()),
+            id: RuleChainId::new(),
             tenant_id: world.tenant,
             name: "Root".into(),
             root: true,
             ..RuleChain::default()
         };
         let stores = &world.services.stores.rule_chains;
-        let chain = stores.save(chain, true).await.unwrap().id.unwrap();
+        let chain = stores.save(chain, true).await.unwrap().id;
         let saved = drawn(&[("telemetry.TbMsgTimeseriesNode", json!({}))], &[]);
         let mut metadata: RuleChainMetaData = serde_json::from_value(saved).unwrap();
         metadata.rule_chain_id = Some(chain);
         for node in &mut metadata.nodes {
-            node.id = Some(fieldline_model::RuleNodeId::new());
+            node.id = fieldline_model::RuleNodeId::new();
         }
         stores.save_metadata(world.tenant, metadata).await.unwrap();
         Self {

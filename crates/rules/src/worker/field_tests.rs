@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use fieldline_core::ingest::{IngestService, IngestStores, Options, QueueProducer};
 use fieldline_core::ports::{EventFilter, RuleEngine as _, TimeSeriesStore as _};
+use fieldline_entities::services::{ServiceContext, Services};
 use fieldline_journal::EmbeddedJournal;
 use fieldline_model::entity::{CalculatedField, CalculatedFieldType, EventKind};
 use fieldline_model::kv::{KvValueRef, pack};
@@ -25,6 +26,7 @@ use crate::engine::{EngineDependencies, RuleEngineService};
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeContext, NodeResult};
 use crate::nodes::tests::{NOW, World};
+use crate::producer::RuleMessageProducer;
 
 type Seen = Arc<Mutex<Vec<(String, Value, Value)>>>;
 
@@ -62,23 +64,25 @@ impl Running {
 
     /// Begins with what a journal holds and what workers before have kept.
     async fn over(world: &World, uplink: QueueProducer, seen: &Seen) -> Self {
+        let options = crate::engine::Options::default();
+        let messages = RuleMessageProducer::open(uplink.clone(), world.services.stores.clone(), &options);
+        let services = Services::new(ServiceContext {
+            rule_engine: messages.clone(),
+            ..ServiceContext::clone(&world.services.rules.context)
+        });
         let deps = EngineDependencies {
-            stores: world.services.stores.clone(),
-            series: world.store.clone(),
-            attributes: world.store.clone(),
-            events: world.events.clone(),
-            clock: world.clock.clone(),
+            services: services.with_alarm_gate(world.services.usage.clone()),
+            messages,
             devices: world.callers.clone(),
             rpc: world.callers.clone(),
             rest_calls: world.callers.clone(),
             activity: world.services.activity.clone(),
             usage: world.services.usage.clone(),
             egress: fieldline_connectors::egress::EgressRules::default(),
-            producer: uplink.clone(),
             runtime: tokio::runtime::Handle::current(),
             service_id: "here".into(),
         };
-        let engine = RuleEngineService::new(deps, &crate::engine::Options::default());
+        let engine = RuleEngineService::new(deps, &options);
         let nodes: Vec<Arc<dyn Node>> = vec![
             world.node("filter.TbMsgTypeSwitchNode", json!({})),
             world.node("telemetry.TbMsgTimeseriesNode", json!({})),
@@ -204,7 +208,7 @@ async fn field(world: &World, entity: EntityId, kind: CalculatedFieldType, name:
         .services
         .rules
         .calculated_fields
-        .save(world.tenant, field)
+        .save(world.tenant, field.into())
         .await
         .unwrap();
 }

@@ -89,7 +89,7 @@ impl SqlAlarms {
             } else {
                 " WHERE id = "
             })
-            .bind(old.id.map(|id| id.0))
+            .bind(old.id.0)
             .owned_by(RowOwner::Tenant(old.tenant_id.0))
             .push(concat!(" RETURNING ", alarm_columns!()));
         let alarm = alarm_rows::first(&self.0.write(query).await?)?;
@@ -166,7 +166,7 @@ impl SqlAlarms {
             let name = named.map_or("Deleted", |named| &named.name).to_owned();
             let label = named.and_then(|named| named.label.clone());
             let assignee = alarm.assignee_id.and_then(|id| {
-                let user = users.iter().find(|user| user.id == Some(id))?;
+                let user = users.iter().find(|user| user.id == id)?;
                 Some(AlarmAssignee {
                     id,
                     first_name: user.first_name.clone(),

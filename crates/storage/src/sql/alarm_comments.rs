@@ -28,7 +28,7 @@ fn read(columns: &mut ColumnReader<'_>) -> StoreResult<AlarmComment> {
     let kind: String = columns.next()?;
     let comment: String = columns.next()?;
     Ok(AlarmComment {
-        id: Some(AlarmCommentId { id }),
+        id: AlarmCommentId { id },
         created_time,
         alarm_id: Some(alarm),
         user_id: user.map(UserId),
@@ -55,8 +55,8 @@ pub(super) async fn save(
     tenant: TenantId,
     comment: &AlarmComment,
 ) -> StoreResult<AlarmComment> {
-    let (Some(id), Some(alarm)) = (comment.id, comment.alarm_id) else {
-        return Err(record::invalid("Comment id and alarm id should be specified!"));
+    let Some(alarm) = comment.alarm_id else {
+        return Err(record::invalid("Alarm id should be specified!"));
     };
     let Some(text) = &comment.comment else {
         return Err(record::invalid("Comment should be specified!"));
@@ -65,7 +65,7 @@ pub(super) async fn save(
     let query = SqlQuery::new(
         "INSERT INTO alarm_comment (id, created_time, user_id, type, comment, alarm_id, tenant_id) SELECT ",
     )
-    .bind(id.id)
+    .bind(comment.id.id)
     .push(", CAST(")
     .bind(comment.created_time)
     .push(" AS BIGINT), ")
@@ -130,7 +130,7 @@ pub(super) async fn list(
         .map(|user| user.0);
     let authors: Vec<User> = record::by_ids(database, RowOwner::Tenant(tenant.0), authors).await?;
     Ok(comments.map(|comment| {
-        let author = authors.iter().find(|user| user.id == comment.user_id);
+        let author = authors.iter().find(|user| Some(user.id) == comment.user_id);
         AlarmCommentInfo {
             first_name: author.and_then(|user| user.first_name.clone()),
             last_name: author.and_then(|user| user.last_name.clone()),

@@ -44,7 +44,7 @@ pub(super) fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Alarm> {
     let relation_types: String = columns.next()?;
     let details: Option<String> = columns.next()?;
     Ok(Alarm {
-        id: Some(id),
+        id,
         created_time,
         tenant_id,
         customer_id: customer_id.map(CustomerId),

@@ -33,15 +33,12 @@ pub(super) struct SqlApiKeys(pub(super) EntityDatabase);
 #[async_trait]
 impl ApiKeyStore for SqlApiKeys {
     async fn create(&self, key: ApiKeyInfo, hash: &str) -> StoreResult<ApiKeyInfo> {
-        let id = key
-            .id
-            .ok_or_else(|| record::invalid("API key id should be specified!"))?;
         let query = SqlQuery::new(
             "INSERT INTO api_key (id, created_time, tenant_id, user_id, value_hash, enabled, expiration, description, \
              search) VALUES (",
         )
         .bind_list([
-            id.0.into(),
+            key.id.0.into(),
             key.created_time.into(),
             (!key.tenant_id.is_null()).then_some(key.tenant_id.0).into(),
             key.user_id.0.into(),
@@ -68,7 +65,7 @@ impl ApiKeyStore for SqlApiKeys {
             .push(", enabled = ")
             .bind(key.enabled)
             .push(" WHERE id = ")
-            .bind(key.id.map(|id| id.0))
+            .bind(key.id.0)
             .push(" RETURNING ")
             .push(COLUMNS);
         first(&self.0.write(query).await?)
@@ -111,7 +108,7 @@ fn read(columns: &mut ColumnReader<'_>) -> StoreResult<ApiKeyInfo> {
     let tenant: Option<Uuid> = columns.next()?;
     let user: Uuid = columns.next()?;
     Ok(ApiKeyInfo {
-        id: Some(ApiKeyId(id)),
+        id: ApiKeyId(id),
         created_time,
         tenant_id: tenant.map_or(TenantId::NULL, TenantId),
         user_id: UserId(user),

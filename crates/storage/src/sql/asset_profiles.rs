@@ -49,7 +49,7 @@ impl EntityRecord for AssetProfile {
         let version = columns.next()?;
         let doc: String = columns.next()?;
         Ok(Self {
-            id: Some(id),
+            id,
             created_time,
             tenant_id,
             name,

@@ -78,7 +78,7 @@ impl EntityRecord for Asset {
         let version = columns.next()?;
         let doc: String = columns.next()?;
         Ok(Self {
-            id: Some(id),
+            id,
             created_time,
             tenant_id,
             customer_id: customer_id.map_or(CustomerId::NULL, CustomerId),

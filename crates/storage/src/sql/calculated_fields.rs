@@ -53,7 +53,7 @@ impl EntityRecord for CalculatedField {
         let field_type = CalculatedFieldType::from_name(&kind)
             .ok_or_else(|| super::query::unreadable(format!("unknown type of calculated field {kind}")))?;
         Ok(Self {
-            id: Some(id),
+            id,
             created_time,
             tenant_id,
             entity_id: Some(entity_id),
@@ -91,7 +91,7 @@ impl SqlCalculatedFields {
         changes: &mut SqlTransaction,
         field: &CalculatedField,
     ) -> StoreResult<()> {
-        let id = field.id.unwrap_or_default().0;
+        let id = field.id.0;
         let forget = SqlQuery::new("DELETE FROM calculated_field_reference WHERE field_id = ")
             .bind(id)
             .owned_by(field.key().owner);

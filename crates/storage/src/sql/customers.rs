@@ -77,7 +77,7 @@ impl EntityRecord for Customer {
         let version = columns.next()?;
         let doc: String = columns.next()?;
         Ok(Self {
-            id: Some(id),
+            id,
             created_time,
             tenant_id,
             name: title.clone(),

@@ -106,7 +106,7 @@ fn read_kept(columns: &mut ColumnReader<'_>) -> StoreResult<Dashboard> {
     let kept: Dashboard = record::parse(&doc)?;
     Ok(Dashboard {
         info: DashboardInfo {
-            id: Some(id),
+            id,
             created_time,
             tenant_id,
             name: title.clone(),
@@ -282,7 +282,7 @@ impl SqlDashboards {
     ) -> StoreResult<()> {
         let mut by_id: BTreeMap<Uuid, &mut DashboardInfo> = dashboards
             .into_iter()
-            .filter_map(|dashboard| Some((dashboard.id?.0, dashboard)))
+            .map(|dashboard| (dashboard.id.0, dashboard))
             .collect();
         for dashboard in by_id.values_mut() {
             dashboard.assigned_customers = None;

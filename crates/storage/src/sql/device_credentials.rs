@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use fieldline_core::ports::{DeviceCredentialsStore, StoreError, StoreErrorKind, StoreResult};
 use fieldline_model::entity::{CredentialsType, Device, DeviceCredentials};
-use fieldline_model::{DeviceCredentialsId, DeviceId, TenantId, new_uuid};
+use fieldline_model::{DeviceCredentialsId, DeviceId, TenantId};
 use uuid::Uuid;
 
 use super::database::{EntityDatabase, SqlTransaction};
@@ -76,9 +76,8 @@ impl DeviceCredentialsStore for SqlDeviceCredentials {
 impl SqlDeviceCredentials {
     /// Why a save changed nothing.
     async fn not_saved(&self, tenant: TenantId, credentials: &DeviceCredentials) -> StoreResult<StoreError> {
-        let device = credentials.device_id.map(|id| id.0);
         let query = SqlQuery::new("SELECT version FROM device WHERE id = ")
-            .bind(device)
+            .bind(credentials.device_id.0)
             .owned_by(RowOwner::Tenant(tenant.0));
         Ok(if self.0.read(query).await?.is_empty() {
             record::not_found(Device::NAME)
@@ -112,14 +111,11 @@ pub(super) async fn replace_all(
         );
         for (index, one) in some.iter().enumerate() {
             check_id(one)?;
-            let device = one
-                .device_id
-                .ok_or_else(|| record::invalid("Device credentials should be assigned to device!"))?;
             query = query
                 .push(if index == 0 { "(" } else { ", (" })
                 .bind_list([
-                    SqlArg::from(device.0),
-                    one.id.map_or_else(new_uuid, |id| id.0).into(),
+                    SqlArg::from(one.device_id.0),
+                    one.id.0.into(),
                     one.created_time.into(),
                     one.credentials_type.name().into(),
                     one.credentials_id.clone().into(),
@@ -154,18 +150,14 @@ fn check_id(credentials: &DeviceCredentials) -> StoreResult<()> {
 
 /// Inserts or replaces, provided that the tenant has the device; row id and creation time stay those of the first.
 fn upsert(tenant: TenantId, credentials: &DeviceCredentials) -> StoreResult<SqlQuery> {
-    let device = credentials
-        .device_id
-        .ok_or_else(|| record::invalid("Device credentials should be assigned to device!"))?;
     let credentials_id = credentials.credentials_id.clone();
     check_id(credentials)?;
-    let id = credentials.id.map_or_else(new_uuid, |id| id.0);
     let query = SqlQuery::new(
         "INSERT INTO device_credentials (device_id, id, created_time, kind, credentials_id, value, version) SELECT ",
     )
-    .bind(device.0)
+    .bind(credentials.device_id.0)
     .push(", ")
-    .bind(id)
+    .bind(credentials.id.0)
     .push(", ")
     .bind(credentials.created_time)
     .push(", ")
@@ -175,7 +167,7 @@ fn upsert(tenant: TenantId, credentials: &DeviceCredentials) -> StoreResult<SqlQ
     .push(", ")
     .bind(credentials.credentials_value.clone())
     .push(", 1 FROM device WHERE id = ")
-    .bind(device.0)
+    .bind(credentials.device_id.0)
     .owned_by(RowOwner::Tenant(tenant.0))
     .push(REPLACING);
     let query = match credentials.version {
@@ -202,9 +194,9 @@ fn read(columns: &mut ColumnReader<'_>) -> StoreResult<DeviceCredentials> {
     let device_id = DeviceId(columns.next()?);
     let kind: String = columns.next()?;
     Ok(DeviceCredentials {
-        id: Some(DeviceCredentialsId(id)),
+        id: DeviceCredentialsId(id),
         created_time,
-        device_id: Some(device_id),
+        device_id,
         credentials_type: CredentialsType::from_name(&kind)
             .ok_or_else(|| unreadable("unknown type of credentials"))?,
         credentials_id: columns.next()?,

@@ -78,7 +78,7 @@ impl EntityRecord for DeviceProfile {
         let version = columns.next()?;
         let doc: String = columns.next()?;
         Ok(Self {
-            id: Some(id),
+            id,
             created_time,
             tenant_id,
             name,

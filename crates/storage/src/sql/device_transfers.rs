@@ -16,7 +16,7 @@ pub(super) struct SqlDeviceTransfers(pub(super) EntityDatabase);
 #[async_trait]
 impl DeviceTransferStore for SqlDeviceTransfers {
     async fn transfer(&self, from: TenantId, device: Device, now_ms: i64) -> StoreResult<Device> {
-        let id = record::bare(device.id.unwrap_or_default());
+        let id = record::bare(device.id);
         let mut changes = self.0.begin().await?;
         let given = record::transfer_within(&mut changes, &device, RowOwner::Tenant(from.0)).await?;
         let given = given.ok_or_else(|| record::not_found(Device::NAME))?;

@@ -98,7 +98,7 @@ impl EntityRecord for Device {
         let version = columns.next()?;
         let doc: String = columns.next()?;
         Ok(Self {
-            id: Some(id),
+            id,
             created_time,
             tenant_id,
             customer_id: customer_id.map_or(CustomerId::NULL, CustomerId),

@@ -74,7 +74,7 @@ async fn attempt<E: AssignableRecord>(
         .filter(|row| row.create)
         .map(|row| &row.entity)
         .collect();
-    let mut stored: HashMap<Option<Uuid>, E> = HashMap::with_capacity(rows.len());
+    let mut stored: HashMap<Uuid, E> = HashMap::with_capacity(rows.len());
     for entity in record::insert_all(&mut changes, &new).await? {
         stored.insert(entity.key().id, entity);
     }
@@ -88,7 +88,7 @@ async fn attempt<E: AssignableRecord>(
     let ids: Vec<EntityId> = rows
         .iter()
         .filter(|row| row.create)
-        .filter_map(|row| Some(row.entity.id()?.into()))
+        .map(|row| row.entity.id().into())
         .collect();
     values.save(&ids).await?;
     changes.commit().await?;

@@ -84,7 +84,7 @@ impl EntityRecord for OtaPackageInfo {
         let has_data = columns.next()?;
         let doc: String = columns.next()?;
         Ok(Self {
-            id: Some(id),
+            id,
             created_time,
             tenant_id,
             device_profile_id: profile.map(DeviceProfileId),
@@ -154,7 +154,7 @@ impl OtaPackageStore for SqlOtaPackages {
             return record::save(&self.0, package, true).await;
         }
         // Data may have come since it was read, of which what is saved knows nothing.
-        let (tenant, id) = (package.tenant_id, package.id.unwrap_or_default());
+        let (tenant, id) = (package.tenant_id, package.id);
         let mut changes = self.0.begin().await?;
         let as_known = SqlQuery::new(
             "UPDATE ota_package SET data_size = data_size WHERE data_size IS NOT DISTINCT FROM ",
@@ -296,13 +296,11 @@ impl OtaPackageStore for SqlOtaPackages {
         let attachment = SqlQuery::new("UPDATE ota_package SET upload_id = ")
             .bind(upload)
             .push(" WHERE upload_id IS NULL AND id = ")
-            .bind(package.id.map(record::bare))
+            .bind(package.id.0)
             .owned_by(RowOwner::Tenant(package.tenant_id.0));
         if changes.execute(attachment).await? == 0 {
             drop(changes);
-            let found = self
-                .get(package.tenant_id, package.id.unwrap_or_default())
-                .await?;
+            let found = self.get(package.tenant_id, package.id).await?;
             return Err(match found {
                 None => record::not_found(OtaPackageInfo::NAME),
                 Some(_) => StoreError::new(

@@ -22,7 +22,7 @@ impl EntityRecord for Queue {
 
     fn key(&self) -> EntityRowKey {
         EntityRowKey {
-            id: self.id.map(record::bare),
+            id: self.id.0,
             created_time: self.created_time,
             version: None,
             owner: owner(self.tenant_id),
@@ -47,7 +47,7 @@ impl EntityRecord for Queue {
         let topic = columns.next()?;
         let doc: String = columns.next()?;
         Ok(Self {
-            id: Some(id),
+            id,
             created_time,
             tenant_id: tenant_id.map_or(TenantId::NULL, TenantId),
             name,

@@ -48,8 +48,8 @@ pub(super) trait EntityRecord: Serialize + DeserializeOwned {
 
 /// What every entity is kept under.
 pub(super) struct EntityRowKey {
-    /// Id, where it is set.
-    pub(super) id: Option<Uuid>,
+    /// Id.
+    pub(super) id: Uuid,
     /// Creation time, which later saves do not change.
     pub(super) created_time: i64,
     /// The version that an update expects.
@@ -62,12 +62,12 @@ impl EntityRowKey {
     /// Of an entity that belongs to a tenant.
     pub(super) fn of_tenant(
         tenant: TenantId,
-        id: Option<impl Into<EntityId>>,
+        id: impl Into<EntityId>,
         created_time: i64,
         version: Option<i64>,
     ) -> Self {
         Self {
-            id: id.map(bare),
+            id: bare(id),
             created_time,
             version,
             owner: RowOwner::Tenant(tenant.0),
@@ -384,7 +384,7 @@ fn insertion_of<R: EntityRecord>(records: &[&R]) -> StoreResult<SqlQuery> {
         let key = record.key();
         query = query
             .push(if index == 0 { "(" } else { ", (" })
-            .bind(required_id::<R>(&key)?)
+            .bind(key.id)
             .push(", ")
             .bind(key.created_time)
             .push(", 1, ")
@@ -414,10 +414,7 @@ fn update_of<R: EntityRecord>(record: &R, owner: RowOwner) -> StoreResult<SqlQue
     for (column, value) in assigned {
         query = query.push(", ").push(column).push(" = ").bind(value);
     }
-    query = query
-        .push(" WHERE id = ")
-        .bind(required_id::<R>(&key)?)
-        .owned_by(owner);
+    query = query.push(" WHERE id = ").bind(key.id).owned_by(owner);
     if let Some(version) = key.version {
         query = query.push(" AND version = ").bind(version);
     }
@@ -465,11 +462,6 @@ fn stored<R: EntityRecord>(record: &R, saved: Result<Vec<SqlRow>, StatementError
         }),
         Err(StatementError::Other(error)) => Err(error),
     }
-}
-
-fn required_id<R: EntityRecord>(key: &EntityRowKey) -> StoreResult<Uuid> {
-    key.id
-        .ok_or_else(|| invalid(format!("{} id should be specified!", R::NAME)))
 }
 
 /// The entity as JSON without what columns hold.

@@ -51,7 +51,7 @@ impl EntityRecord for RuleChain {
         let version = columns.next()?;
         let doc: String = columns.next()?;
         Ok(Self {
-            id: Some(id),
+            id,
             created_time,
             tenant_id,
             name,

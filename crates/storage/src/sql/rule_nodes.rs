@@ -72,7 +72,7 @@ pub(super) async fn metadata(
         }
         let first = nodes
             .iter()
-            .position(|node| node.id.is_some() && node.id == after.first_node)
+            .position(|node| Some(node.id) == after.first_node)
             .and_then(|index| u32::try_from(index).ok());
         return Ok(Some(RuleChainMetaData {
             rule_chain_id: Some(id),
@@ -96,7 +96,7 @@ fn read(columns: &mut ColumnReader<'_>) -> StoreResult<RuleNode> {
     let chain = RuleChainId(columns.next()?);
     let doc: String = columns.next()?;
     Ok(RuleNode {
-        id: Some(id),
+        id,
         created_time,
         rule_chain_id: Some(chain),
         ..serde_json::from_str(&doc).map_err(unreadable)?
@@ -154,7 +154,7 @@ async fn connections(
     let places: HashMap<Uuid, u32> = nodes
         .iter()
         .zip(0..)
-        .filter_map(|(node, place)| Some((node.id?.0, place)))
+        .map(|(node, place)| (node.id.0, place))
         .collect();
     let query = SqlQuery::new(
         "SELECT from_id, to_id, label FROM rule_connection \
@@ -188,15 +188,9 @@ pub(super) async fn save_metadata(
     let chain = metadata
         .rule_chain_id
         .ok_or_else(|| record::invalid("Rule chain id should be specified!"))?;
-    let ids = metadata
-        .nodes
-        .iter()
-        .map(|node| node.id)
-        .collect::<Option<Vec<RuleNodeId>>>()
-        .ok_or_else(|| record::invalid("Rule node id should be specified!"))?;
     let id_at = |index: u32| {
-        ids.get(index as usize)
-            .copied()
+        let node = metadata.nodes.get(index as usize);
+        node.map(|node| node.id)
             .ok_or_else(|| record::invalid(format!("There is no rule node at index {index}!")))
     };
     let first = metadata.first_node_index.map(id_at).transpose()?;
@@ -217,7 +211,7 @@ pub(super) async fn save_metadata(
             None => record::not_found(RuleChain::NAME),
         });
     }
-    replace_nodes(&mut changes, tenant, chain, &metadata.nodes, &ids).await?;
+    replace_nodes(&mut changes, tenant, chain, &metadata.nodes).await?;
     for some in connections.chunks(CONNECTIONS_A_STATEMENT) {
         changes.execute(insertion_of(some)).await?;
     }
@@ -261,7 +255,6 @@ async fn replace_nodes(
     tenant: TenantId,
     chain: RuleChainId,
     nodes: &[RuleNode],
-    ids: &[RuleNodeId],
 ) -> StoreResult<()> {
     let unconnected = SqlQuery::new(
         "DELETE FROM rule_connection WHERE from_id IN (SELECT id FROM rule_node WHERE chain_id = ",
@@ -274,11 +267,11 @@ async fn replace_nodes(
         .push(" AND chain_id = ")
         .bind(chain.0);
     changes.execute(unplaced).await?;
-    for ((node, id), place) in nodes.iter().zip(ids).zip(0_i64..) {
+    for (node, place) in nodes.iter().zip(0_i64..) {
         let query = SqlQuery::new(
             "INSERT INTO rule_node (id, created_time, tenant_id, chain_id, place, type, doc) VALUES (",
         )
-        .bind(id.0)
+        .bind(node.id.0)
         .push(", ")
         .bind(node.created_time)
         .push(", ")
@@ -299,7 +292,10 @@ async fn replace_nodes(
         if changes.execute(query).await? == 0 {
             return Err(StoreError::new(
                 StoreErrorKind::Conflict,
-                format!("Rule node with id [{id}] is part of another rule chain, or there twice!"),
+                format!(
+                    "Rule node with id [{}] is part of another rule chain, or there twice!",
+                    node.id
+                ),
             ));
         }
     }

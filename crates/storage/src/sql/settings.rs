@@ -24,13 +24,10 @@ impl SettingsStore for SqlSettings {
     }
 
     async fn save_admin(&self, settings: AdminSettings) -> StoreResult<AdminSettings> {
-        let id = settings
-            .id
-            .ok_or_else(|| record::invalid("Admin settings id should be specified!"))?;
         let query = SqlQuery::new("INSERT INTO admin_settings (key, id, created_time, doc) VALUES (")
             .bind(record::bounded("key", &settings.key)?)
             .push(", ")
-            .bind(id.0)
+            .bind(settings.id.0)
             .push(", ")
             .bind(settings.created_time)
             .push(", ")
@@ -106,7 +103,7 @@ fn row(row: &SqlRow) -> StoreResult<AdminSettings> {
     let created_time = columns.next()?;
     let doc: String = columns.next()?;
     Ok(AdminSettings {
-        id: Some(AdminSettingsId(id)),
+        id: AdminSettingsId(id),
         created_time,
         tenant_id: TenantId::NULL,
         key,

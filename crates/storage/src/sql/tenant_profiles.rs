@@ -21,7 +21,7 @@ impl EntityRecord for TenantProfile {
 
     fn key(&self) -> EntityRowKey {
         EntityRowKey {
-            id: self.id.map(record::bare),
+            id: self.id.0,
             created_time: self.created_time,
             version: self.version,
             owner: RowOwner::Installation,
@@ -45,7 +45,7 @@ impl EntityRecord for TenantProfile {
         let version = columns.next()?;
         let doc: String = columns.next()?;
         Ok(Self {
-            id: Some(id),
+            id,
             created_time,
             name,
             is_default,

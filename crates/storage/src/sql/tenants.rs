@@ -32,7 +32,7 @@ impl EntityRecord for Tenant {
 
     fn key(&self) -> EntityRowKey {
         EntityRowKey {
-            id: self.id.map(record::bare),
+            id: self.id.0,
             created_time: self.created_time,
             version: self.version,
             owner: RowOwner::Installation,
@@ -59,7 +59,7 @@ impl EntityRecord for Tenant {
         let version = columns.next()?;
         let doc: String = columns.next()?;
         Ok(Self {
-            id: Some(id),
+            id,
             created_time,
             name: title.clone(),
             title,

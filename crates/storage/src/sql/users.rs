@@ -34,7 +34,7 @@ impl EntityRecord for User {
 
     fn key(&self) -> EntityRowKey {
         EntityRowKey {
-            id: self.id.map(record::bare),
+            id: self.id.0,
             created_time: self.created_time,
             version: self.version,
             owner: owner(self.tenant_id),
@@ -73,7 +73,7 @@ impl EntityRecord for User {
         let version = columns.next()?;
         let doc: String = columns.next()?;
         Ok(Self {
-            id: Some(id),
+            id,
             created_time,
             tenant_id: tenant_id.map_or(TenantId::NULL, TenantId),
             customer_id: customer_id.map_or(CustomerId::NULL, CustomerId),

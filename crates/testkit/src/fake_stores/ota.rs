@@ -36,10 +36,7 @@ impl FakePackages {
     /// Adds a package.
     pub fn add(&self, package: OtaPackageInfo) -> OtaPackageId {
         let id = OtaPackageId::new();
-        let package = OtaPackageInfo {
-            id: Some(id),
-            ..package
-        };
+        let package = OtaPackageInfo { id, ..package };
         self.packages.lock().insert(id, package);
         id
     }

@@ -185,7 +185,7 @@ async fn make_gateway(world: &World) {
     let keep = NewCredentials::AccessToken(None);
     let saved = world
         .devices
-        .save(tenant, device, keep, &NameConflict::Fail)
+        .save(tenant, device.into(), keep, &NameConflict::Fail)
         .await;
     saved.unwrap();
 }

@@ -92,16 +92,16 @@ impl World {
         let options = series::Options::default();
         let store = SeriesStore::open(&dir.path().join("series"), &options, clock.clone()).unwrap();
         let events = Arc::new(EntityEvents::default());
+        let usage = UsageStore::new(entities.clone(), store.clone(), clock.clone());
         let directory = DeviceDirectory::new(
             entities.clone(),
             store.clone(),
+            Some(usage.clone()),
             clock.clone(),
             &directory::Options::default(),
         );
         events.listen(directory.clone());
-        let usage = UsageStore::new(entities.clone(), store.clone(), clock.clone());
         events.listen(usage.clone());
-        directory.count_in(usage.clone());
         let context = services::ServiceContext {
             stores: entities.clone(),
             series: store.clone(),
@@ -118,6 +118,7 @@ impl World {
         let activity = ActivityTracker::new(
             entities,
             store.clone(),
+            context.rule_engine.clone(),
             clock.clone(),
             &activity::Options::default(),
         );
@@ -234,7 +235,7 @@ async fn two_devices(context: services::ServiceContext) -> (services::DeviceServ
         title: "Tenant".to_owned(),
         ..Tenant::default()
     };
-    let tenant = services.tenants.save(tenant).await.unwrap().id.unwrap();
+    let tenant = services.tenants.save(tenant.into()).await.unwrap().id;
     let mut ids = Vec::new();
     for name in ["first", "second"] {
         let device = Device {
@@ -245,9 +246,9 @@ async fn two_devices(context: services::ServiceContext) -> (services::DeviceServ
         let credentials = NewCredentials::AccessToken(Some(name.to_owned()));
         let saved = services
             .devices
-            .save(tenant, device, credentials, &NameConflict::Fail)
+            .save(tenant, device.into(), credentials, &NameConflict::Fail)
             .await;
-        ids.push(saved.unwrap().id.unwrap());
+        ids.push(saved.unwrap().id);
     }
     (services.devices, EntityKey::device(tenant, ids.remove(0)))
 }
@@ -344,6 +345,6 @@ pub(super) async fn set_limit(world: &World, name: &str, limit: serde_json::Valu
     let mut profile = profile.unwrap();
     profile.profile_data["configuration"][name] = limit;
     let services = services::Services::new(world.context.clone());
-    services.tenant_profiles.save(profile).await.unwrap();
+    services.tenant_profiles.save(profile.into()).await.unwrap();
     world.usage.refresh().await.unwrap();
 }

@@ -11,7 +11,7 @@ use fieldline_core::ports::{EntityStores, StoreError};
 use fieldline_devices::downlink::{DeviceLink, Downlink};
 use fieldline_devices::rpc::DeviceRpcService;
 use fieldline_devices::sessions::SessionRegistry;
-use fieldline_entities::services::{DeviceOnboarding, ServiceContext, TenantTransfer};
+use fieldline_entities::services::{DeviceOnboarding, ServiceContext, Services, TenantTransfer};
 use fieldline_model::entity::{
     Authority, Customer, Device, DeviceCredentials, DeviceProfile, Tenant, TenantProfile, User,
     UserCredentials,
@@ -308,6 +308,7 @@ fn api(
         rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
         rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
     };
+    let usage = fieldline_core::usage::UsageStore::new(entities.clone(), store.clone(), clock.clone());
     let deps = ApiDependencies {
         observed_store: fieldline_core::observed_store::ObservedStore::new(
             store.clone(),
@@ -317,17 +318,12 @@ fn api(
             store.clone(),
         ),
         queries: fieldline_entities::entity_query::EntityQueryService::new(queries, 1 << 20),
-        entities: entities.clone(),
-        series: store.clone(),
-        attributes: store.clone(),
-        events: events.clone(),
-        clock: clock.clone(),
+        services: Services::new(context.clone()).with_alarm_gate(usage.clone()),
         token_key: TokenKey::random(),
         token_settings: None,
         mailer: Arc::new(fieldline_core::ports::NoMails),
         sms: Arc::new(fieldline_core::ports::NoSms),
         system_info: Arc::new(fieldline_core::ports::NoSystemInfo),
-        rule_engine: Arc::new(fieldline_core::ports::NoRuleEngine),
         set_aside: fieldline_core::set_aside::SetAsideService::new(
             entities.set_aside.clone(),
             Arc::new(fieldline_core::ports::NoRecordQueue),
@@ -338,12 +334,11 @@ fn api(
         onboarding: DeviceOnboarding::new(context.clone()),
         tenant_transfer: TenantTransfer::new(context, store.clone()),
         rpc: DeviceRpcService::new(SessionRegistry::new(1), entities.rpcs.clone(), clock.clone()),
-        usage: fieldline_core::usage::UsageStore::new(entities, store.clone(), clock.clone()),
+        usage,
         rest_requests: fieldline_entities::rest_api_requests::RestApiRequests::new(
             "test",
             Default::default(),
         ),
-        rule_nodes: Arc::new(fieldline_core::ports::NoRuleNodes),
         scripts: Arc::new(fieldline_core::ports::NoScriptTester),
         rule_usage: Arc::new(fieldline_core::ports::NoRuleUsage),
         replays: Arc::new(fieldline_entities::ports::NoRuleReplay),
@@ -360,7 +355,7 @@ fn api(
 async fn tenant_profile(entities: &EntityStores) -> Result<TenantProfileId, StoreError> {
     let id = TenantProfileId::new();
     let profile = TenantProfile {
-        id: Some(id),
+        id,
         name: "For ever".to_owned(),
         ..TenantProfile::default()
     };
@@ -375,7 +370,7 @@ async fn tenants(
     let ids = (TenantId::new(), TenantId::new());
     for (id, title) in [(ids.0, "Ours"), (ids.1, "Theirs")] {
         let tenant = Tenant {
-            id: Some(id),
+            id,
             title: title.to_owned(),
             tenant_profile_id: Some(profile),
             ..Tenant::default()
@@ -392,7 +387,7 @@ async fn customers(
     let ids = (CustomerId::new(), CustomerId::new());
     for (id, title) in [(ids.0, "A"), (ids.1, "B")] {
         let customer = Customer {
-            id: Some(id),
+            id,
             tenant_id: tenant,
             title: title.to_owned(),
             ..Customer::default()
@@ -409,14 +404,14 @@ async fn device(
 ) -> Result<(DeviceProfileId, DeviceId), StoreError> {
     let (profile, id) = (DeviceProfileId::new(), DeviceId::new());
     let device_profile = DeviceProfile {
-        id: Some(profile),
+        id: profile,
         tenant_id: tenant,
         name: "default".to_owned(),
         ..DeviceProfile::default()
     };
     entities.device_profiles.save(device_profile, true).await?;
     let device = Device {
-        id: Some(id),
+        id,
         tenant_id: tenant,
         customer_id: customer,
         name: "pump".to_owned(),
@@ -438,7 +433,7 @@ async fn user(
 ) -> (UserId, String) {
     let id = UserId::new();
     let user = User {
-        id: Some(id),
+        id,
         tenant_id: tenant,
         customer_id: customer,
         email: format!("{id}@example.com"),

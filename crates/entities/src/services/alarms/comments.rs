@@ -1,6 +1,6 @@
 //! Comments under alarms.
 
-use fieldline_model::entity::{AlarmComment, AlarmCommentId, AlarmCommentType, AlarmInfo};
+use fieldline_model::entity::{AlarmComment, AlarmCommentId, AlarmCommentType, AlarmInfo, EntityDraft};
 use fieldline_model::message::MsgType;
 use fieldline_model::{UserId, new_uuid};
 use serde_json::{Value, json};
@@ -22,10 +22,10 @@ impl AlarmService {
         &self,
         who: &Principal,
         info: &AlarmInfo,
-        comment: AlarmComment,
+        mut comment: EntityDraft<AlarmComment>,
     ) -> ServiceResult<AlarmComment> {
-        let text = comment
-            .comment
+        let text = comment.comment.take();
+        let text = text
             .filter(Value::is_object)
             .ok_or_else(|| ServiceError::invalid("Alarm comment should be specified as a JSON object!"))?;
         if text.to_string().chars().count() > MAX_COMMENT {
@@ -35,12 +35,11 @@ impl AlarmService {
         }
         let Some(id) = comment.id else {
             let comment = AlarmComment {
-                id: None,
-                created_time: 0,
-                alarm_id: info.alarm.id,
+                alarm_id: Some(info.alarm.id),
                 user_id: Some(who.user),
                 comment_type: Some(AlarmCommentType::Other),
                 comment: Some(text),
+                ..AlarmComment::default()
             };
             return self.write(Some(who), info, comment).await;
         };
@@ -112,12 +111,11 @@ impl AlarmService {
         text: Value,
     ) -> ServiceResult<()> {
         let comment = AlarmComment {
-            id: None,
-            created_time: 0,
-            alarm_id: info.alarm.id,
+            alarm_id: Some(info.alarm.id),
             user_id: user,
             comment_type: Some(AlarmCommentType::System),
             comment: Some(text),
+            ..AlarmComment::default()
         };
         self.write(who, info, comment).await.map(drop)
     }
@@ -129,7 +127,7 @@ impl AlarmService {
         comment: AlarmComment,
     ) -> ServiceResult<AlarmComment> {
         let comment = AlarmComment {
-            id: Some(AlarmCommentId { id: new_uuid() }),
+            id: AlarmCommentId { id: new_uuid() },
             created_time: self.context.now(),
             ..comment
         };
@@ -142,7 +140,7 @@ impl AlarmService {
     }
 
     async fn stored_comment(&self, info: &AlarmInfo, id: AlarmCommentId) -> ServiceResult<AlarmComment> {
-        let (tenant, alarm) = (info.alarm.tenant_id, info.alarm.id.unwrap_or_default());
+        let (tenant, alarm) = (info.alarm.tenant_id, info.alarm.id);
         let found = self.context.stores.alarms.comment(tenant, alarm, id).await?;
         found.ok_or_else(alarm_not_found)
     }

@@ -1,7 +1,7 @@
 //! What people do with alarms: each of it is noted in a comment and told to the rule engine.
 
 use fieldline_core::ports::{AlarmApiResult, AlarmDraft, AlarmPropagation, AlarmUpdate};
-use fieldline_model::entity::{Alarm, AlarmAssignee, AlarmInfo, User};
+use fieldline_model::entity::{Alarm, AlarmAssignee, AlarmInfo, EntityDraft, User};
 use fieldline_model::message::MsgType;
 use fieldline_model::{AlarmId, TenantId, UserId};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ impl AlarmService {
     ///
     /// # Errors
     /// The alarm makes no sense, or has an id and the tenant has no such alarm.
-    pub async fn save(&self, who: &Principal, alarm: Alarm) -> ServiceResult<Alarm> {
+    pub async fn save(&self, who: &Principal, alarm: EntityDraft<Alarm>) -> ServiceResult<Alarm> {
         let missing = |what: &str| ServiceError::invalid(format!("Alarm {what} should be specified!"));
         let severity = alarm.severity.ok_or_else(|| missing("severity"))?;
         let originator = alarm.originator.ok_or_else(|| missing("originator"))?;
@@ -52,7 +52,7 @@ impl AlarmService {
                 self.create_or_update(draft, Some(who.user)).await?
             }
         };
-        let id = result.alarm.id.unwrap_or_default();
+        let id = result.alarm.id;
         let mut saved = self.info_of(result.alarm).await?;
         if alarm.acknowledged && !saved.alarm.acknowledged {
             saved = self.acknowledge_by(who, id, alarm.ack_ts).await?;
@@ -126,7 +126,9 @@ impl AlarmService {
             .get(who.tenant, assignee)
             .await?
             .ok_or_else(|| ServiceError::not_found(format!("User with id [{assignee}] is not found")))?;
-        let result = self.assign(who.tenant, id, assignee.id, self.or_now(ts)).await?;
+        let result = self
+            .assign(who.tenant, id, Some(assignee.id), self.or_now(ts))
+            .await?;
         let info = self
             .require_change(result, "Alarm was already assigned to this user!")
             .await?;
@@ -164,7 +166,7 @@ impl AlarmService {
     /// # Errors
     /// The store failed.
     pub async fn delete_by(&self, who: &Principal, alarm: Alarm) -> ServiceResult<bool> {
-        let id = alarm.id.unwrap_or_default();
+        let id = alarm.id;
         let info = self.info_of(alarm).await?;
         let deleted = self.delete(who.tenant, id).await?.is_some();
         if deleted {
@@ -181,16 +183,16 @@ impl AlarmService {
     /// The store failed; asking again goes on where it stopped.
     pub async fn release_of(&self, tenant: TenantId, user: &User) -> ServiceResult<()> {
         const AT_ONCE: u32 = 100;
-        let Some(id) = user.id.filter(|_| !tenant.is_null()) else {
+        if tenant.is_null() {
             return Ok(());
-        };
+        }
         let title = title_of(user);
         loop {
             let alarms = self
                 .context
                 .stores
                 .alarms
-                .assigned_to(tenant, id, AT_ONCE)
+                .assigned_to(tenant, user.id, AT_ONCE)
                 .await?;
             if alarms.is_empty() {
                 return Ok(());
@@ -257,7 +259,7 @@ impl AlarmService {
 /// First and last name, or the e-mail address where there are none.
 fn title_of(user: &User) -> String {
     let person = AlarmAssignee {
-        id: user.id.unwrap_or_default(),
+        id: user.id,
         first_name: user.first_name.clone(),
         last_name: user.last_name.clone(),
         email: user.email.clone(),

@@ -57,7 +57,7 @@ impl EntityImport for AssetImport {
     ) -> ServiceResult<ImportRow<Asset>> {
         assets::check_fields(&asset)?;
         let profile = self.profile(&asset.asset_type).await?;
-        asset.asset_profile_id = profile.id;
+        asset.asset_profile_id = Some(profile.id);
         asset.asset_type = profile.name;
         Ok(ImportRow {
             entity: asset,
@@ -67,7 +67,7 @@ impl EntityImport for AssetImport {
     }
 
     fn changes(&self, stored: &ImportedEntity<Asset>) -> Vec<EntityChange> {
-        let id = stored.entity.id.unwrap_or_default();
+        let id = stored.entity.id;
         vec![EntityChange::saved(self.tenant, id)]
     }
 }

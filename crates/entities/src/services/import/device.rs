@@ -57,7 +57,7 @@ impl DeviceImport {
                 data.insert("transportConfiguration".to_owned(), configuration);
             }
             profile = DeviceProfileService::new(&self.context)
-                .save(self.tenant, profile)
+                .save(self.tenant, profile.into())
                 .await?;
         }
         self.profiles.insert(key, profile.clone());
@@ -97,19 +97,19 @@ impl EntityImport for DeviceImport {
             .is_some_and(|given| given.credentials_type == CredentialsType::Lwm2mCredentials);
         devices::check_fields(&device)?;
         let profile = self.profile(&device.device_type, is_lwm2m).await?;
-        device.device_profile_id = profile.id;
+        device.device_profile_id = Some(profile.id);
         device.device_type.clone_from(&profile.name);
         let assigned = devices::assigned_packages(&device);
-        ota_packages::check_assigned(&self.context, self.tenant, profile.id, assigned).await?;
+        ota_packages::check_assigned(&self.context, self.tenant, Some(profile.id), assigned).await?;
         devices::sync_device_data(&mut device.device_data, &profile);
         set_snmp(&line.fields, &mut device);
-        let id = device.id.unwrap_or_default();
+        let id = device.id;
         let given = given.or_else(|| {
             create.then(|| DeviceCredentials::access_token(id, random_text(TOKEN_LENGTH), self.context.now()))
         });
         let credentials = given.map(|given| DeviceCredentials {
-            id: Some(DeviceCredentialsId(new_uuid())),
-            device_id: Some(id),
+            id: DeviceCredentialsId(new_uuid()),
+            device_id: id,
             created_time: self.context.now(),
             version: None,
             ..given
@@ -122,7 +122,7 @@ impl EntityImport for DeviceImport {
     }
 
     fn changes(&self, stored: &ImportedEntity<Device>) -> Vec<EntityChange> {
-        let (tenant, id) = (self.tenant, stored.entity.id.unwrap_or_default());
+        let (tenant, id) = (self.tenant, stored.entity.id);
         let mut changes = vec![EntityChange::saved(tenant, id)];
         let given = given_credentials(&stored.line.fields).is_ok_and(|given| given.is_some());
         if given && !stored.create {
@@ -136,7 +136,7 @@ impl EntityImport for DeviceImport {
     }
 
     fn own_ttl_seconds(&self, device: &Device) -> Option<u32> {
-        let has = |profile: &&DeviceProfile| profile.id == device.device_profile_id;
+        let has = |profile: &&DeviceProfile| Some(profile.id) == device.device_profile_id;
         self.profiles.values().find(has)?.storage_ttl_seconds()
     }
 }
@@ -146,13 +146,10 @@ fn given_credentials(fields: &ImportLineFields) -> ServiceResult<Option<DeviceCr
     let text = |column: Column| fields.get(&column).cloned();
     let given = |credentials_type, credentials_id: Option<String>, credentials_value| {
         Ok(Some(DeviceCredentials {
-            id: None,
-            created_time: 0,
-            device_id: None,
             credentials_type,
             credentials_id,
             credentials_value,
-            version: None,
+            ..DeviceCredentials::default()
         }))
     };
     if fields.contains_key(&Column::Lwm2mClientEndpoint) {

@@ -179,7 +179,7 @@ impl ClaimDevicesService {
         let guess = ClaimGuess {
             user,
             customer,
-            device: device.id.unwrap_or_default(),
+            device: device.id,
             tenant: device.tenant_id,
         };
         if let Err(wait) = self.guesses.count_guess(&guess, self.context.now()) {
@@ -247,7 +247,7 @@ impl ClaimDevicesService {
     /// # Errors
     /// The store failed.
     pub async fn reclaim(&self, device: &Device) -> ServiceResult<Option<Customer>> {
-        let (tenant, id) = (device.tenant_id, device.id.unwrap_or_default());
+        let (tenant, id) = (device.tenant_id, device.id);
         self.open.lock().remove(&id);
         if device.customer_id.is_null() {
             return Ok(None);

@@ -80,7 +80,7 @@ impl GatewayDeviceService {
         };
         note_gateway(&mut device, gateway);
         let device = self.save(tenant, device).await?;
-        let (from, to) = (gateway.id.unwrap_or_default(), device.id.unwrap_or_default());
+        let (from, to) = (gateway.id, device.id);
         let relation = EntityRelation::new(from, to, CREATED);
         self.context.stores.relations.save(tenant, relation).await?;
         self.context
@@ -103,14 +103,14 @@ impl GatewayDeviceService {
     async fn save(&self, tenant: TenantId, device: Device) -> ServiceResult<Device> {
         let credentials = NewCredentials::AccessToken(None);
         self.devices
-            .save(tenant, device, credentials, &NameConflict::Fail)
+            .save(tenant, device.into(), credentials, &NameConflict::Fail)
             .await
     }
 }
 
 /// Returns whether that is new.
 fn note_gateway(device: &mut Device, gateway: &Device) -> bool {
-    let id = Value::from(gateway.id.unwrap_or_default().0.to_string());
+    let id = Value::from(gateway.id.0.to_string());
     let info = device.additional_info.get_or_insert_with(|| Map::new().into());
     let Some(info) = info.as_object_mut() else {
         return false;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::{AttributeRow, StoreResult};
 use fieldline_devices::directory::same_secret;
+use fieldline_model::EntityKey;
 use fieldline_model::entity::{CredentialsType, Device, DeviceCredentials, DeviceProfile};
 use fieldline_model::json::lenient;
 use fieldline_model::kv::{self, KvValueRef};
 use fieldline_model::message::MsgType;
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{DeviceId, EntityKey};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -186,7 +186,9 @@ impl DeviceProvisionService {
                 Ok(ProvisionResponse::refused(ProvisionStatus::Failure))
             }
             (Some("ALLOW_CREATE_NEW_DEVICES"), None) => self.create(&profile, name, request).await,
-            (Some("CHECK_PRE_PROVISIONED_DEVICES"), Some(known)) if known.device_profile_id == profile.id => {
+            (Some("CHECK_PRE_PROVISIONED_DEVICES"), Some(known))
+                if known.device_profile_id == Some(profile.id) =>
+            {
                 self.check(&known, request).await
             }
             (Some("CHECK_PRE_PROVISIONED_DEVICES"), _) => {
@@ -233,13 +235,13 @@ impl DeviceProvisionService {
         };
         let known = self.context.stores.devices.by_name(tenant, &name).await?;
         let outcome = match known {
-            Some(known) if known.device_profile_id == profile.id => {
-                let id = known.id.unwrap_or_default();
+            Some(known) if known.device_profile_id == Some(profile.id) => {
+                let id = known.id;
                 let stored = self.context.stores.device_credentials.get(tenant, id).await?;
                 match stored {
                     Some(stored) if stored.credentials_type == CredentialsType::X509Certificate => self
                         .devices
-                        .save_credentials(tenant, id, x509(stored))
+                        .save_credentials(tenant, id, x509(stored).into())
                         .await
                         .map(drop),
                     // A device that shows something else was not made for this.
@@ -247,21 +249,19 @@ impl DeviceProvisionService {
                 }
             }
             None if creates == Some(true) => {
-                let none = DeviceCredentials::access_token(DeviceId::NULL, String::new(), 0);
                 let device = Device {
                     name,
-                    device_profile_id: profile.id,
+                    device_profile_id: Some(profile.id),
                     ..Device::default()
                 };
-                let credentials = NewCredentials::Given(x509(none));
+                let credentials = NewCredentials::Given(x509(DeviceCredentials::default()).into());
                 let saved = self
                     .devices
-                    .save(tenant, device, credentials, &NameConflict::Fail)
+                    .save(tenant, device.into(), credentials, &NameConflict::Fail)
                     .await;
                 match saved {
                     Ok(saved) => {
-                        self.mark(EntityKey::device(tenant, saved.id.unwrap_or_default()))
-                            .await?;
+                        self.mark(EntityKey::device(tenant, saved.id)).await?;
                         let entity = AnyEntity::Device(saved);
                         self.actions
                             .push_by_platform(MsgType::EntityCreated, &entity)
@@ -292,7 +292,7 @@ impl DeviceProvisionService {
             } else {
                 name.to_owned()
             },
-            device_profile_id: profile.id,
+            device_profile_id: Some(profile.id),
             additional_info: request
                 .gateway
                 .filter(|is| *is)
@@ -305,7 +305,7 @@ impl DeviceProvisionService {
         let tenant = profile.tenant_id;
         let saved: ServiceResult<Device> = self
             .devices
-            .save(tenant, device, credentials, &NameConflict::Fail)
+            .save(tenant, device.into(), credentials, &NameConflict::Fail)
             .await;
         let saved = match saved {
             Ok(saved) => saved,
@@ -315,7 +315,7 @@ impl DeviceProvisionService {
                 return Ok(ProvisionResponse::refused(ProvisionStatus::Failure));
             }
         };
-        let id = saved.id.unwrap_or_default();
+        let id = saved.id;
         self.mark(EntityKey::device(tenant, id)).await?;
         let entity = AnyEntity::Device(saved.clone());
         self.actions
@@ -325,9 +325,9 @@ impl DeviceProvisionService {
     }
 
     async fn check(&self, known: &Device, request: &ProvisionRequest) -> StoreResult<ProvisionResponse> {
-        let subject = EntityKey::device(known.tenant_id, known.id.unwrap_or_default());
+        let subject = EntityKey::device(known.tenant_id, known.id);
         // Of two who ask at the same time, one is told.
-        let Some(_turn) = self.locks.try_lock(known.id.unwrap_or_default()) else {
+        let Some(_turn) = self.locks.try_lock(known.id) else {
             return Ok(ProvisionResponse::refused(ProvisionStatus::Failure));
         };
         let keys = [STATE.to_owned()];
@@ -348,7 +348,7 @@ impl DeviceProvisionService {
     async fn succeed(&self, device: &Device, request: &ProvisionRequest) -> StoreResult<ProvisionResponse> {
         self.notify_rule_engine(MsgType::ProvisionSuccess, device, request)
             .await;
-        let id: DeviceId = device.id.unwrap_or_default();
+        let id = device.id;
         let stores = &self.context.stores.device_credentials;
         Ok(match stores.get(device.tenant_id, id).await? {
             Some(credentials) => ProvisionResponse::with(credentials),
@@ -414,12 +414,12 @@ fn device_name(pattern: &str, common_name: &str) -> Option<String> {
 /// The credentials that a new device brings; `None` where they make no sense.
 fn credentials(request: &ProvisionRequest) -> Option<NewCredentials> {
     let given = |credentials_type, credentials_value: Option<String>| {
-        NewCredentials::Given(DeviceCredentials {
+        let credentials = DeviceCredentials {
             credentials_type,
             credentials_value,
-            credentials_id: None,
-            ..DeviceCredentials::access_token(DeviceId::NULL, String::new(), 0)
-        })
+            ..DeviceCredentials::default()
+        };
+        NewCredentials::Given(credentials.into())
     };
     Some(match request.credentials_type {
         None | Some(CredentialsType::AccessToken) => NewCredentials::AccessToken(request.token.clone()),

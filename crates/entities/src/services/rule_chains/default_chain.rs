@@ -28,7 +28,7 @@ pub(in crate::services) async fn ensure_root(
         Some(chain) => chain,
         None => {
             let chain = RuleChain {
-                id: Some(RuleChainId::new()),
+                id: RuleChainId::new(),
                 created_time: context.now(),
                 tenant_id: tenant,
                 name: NAME.to_owned(),
@@ -37,7 +37,7 @@ pub(in crate::services) async fn ensure_root(
             stores.save(chain, true).await?
         }
     };
-    let id = chain.id.unwrap_or_default();
+    let id = chain.id;
     fill(context, tenant, id).await?;
     stores.set_root(tenant, id).await?;
     context.publish_change(EntityChange::saved(tenant, id));
@@ -63,7 +63,7 @@ pub(super) async fn fill(
 
 fn nodes(now: i64) -> Vec<RuleNode> {
     let node = |class: &str, version: i32, name: &str, (x, y): (i32, i32), configuration: Value| RuleNode {
-        id: Some(RuleNodeId::new()),
+        id: RuleNodeId::new(),
         created_time: now,
         node_type: format!("{CLASSES}{class}"),
         name: name.to_owned(),

@@ -32,10 +32,10 @@ impl RuleChainService {
         let old = self.metadata(tenant, id).await?;
         let metadata = prepare(&self.0, tenant, metadata, &old).await?;
         let saved = self.0.stores.rule_chains.save_metadata(tenant, metadata).await?;
-        self.tell_saved(tenant, Some(id));
-        let kept: BTreeSet<_> = saved.nodes.iter().filter_map(|node| node.id).collect();
+        self.tell_saved(tenant, id);
+        let kept: BTreeSet<_> = saved.nodes.iter().map(|node| node.id).collect();
         for gone in &old.nodes {
-            if gone.id.is_none_or(|id| !kept.contains(&id)) {
+            if !kept.contains(&gone.id) {
                 self.forget_node(tenant, gone).await?;
             }
         }
@@ -64,7 +64,7 @@ impl RuleChainService {
             let Some(mut metadata) = stores.metadata(tenant, chain).await? else {
                 return Ok(());
             };
-            let Some(index) = metadata.nodes.iter().position(|other| other.id == Some(node)) else {
+            let Some(index) = metadata.nodes.iter().position(|other| other.id == node) else {
                 return Ok(());
             };
             for connection in metadata.connections.iter_mut().flatten() {
@@ -78,7 +78,7 @@ impl RuleChainService {
                 Err(error) if error.kind() == StoreErrorKind::VersionConflict => lost = Some(error),
                 saved => {
                     saved?;
-                    self.tell_saved(tenant, Some(chain));
+                    self.tell_saved(tenant, chain);
                     return Ok(());
                 }
             }
@@ -108,14 +108,14 @@ pub(super) async fn prepare(
     let mut existing: HashMap<RuleNodeId, i64> = old
         .nodes
         .iter()
-        .filter_map(|node| Some((node.id?, node.created_time)))
+        .map(|node| (node.id, node.created_time))
         .collect();
     for node in &mut metadata.nodes {
         complete(context, node)?;
         // An id that the chain does not have, or has lent already, is as good as none.
-        let known = node.id.and_then(|id| existing.remove_entry(&id));
+        let known = existing.remove_entry(&node.id);
         let (id, created_time) = known.unwrap_or_else(|| (RuleNodeId::new(), now));
-        node.id = Some(id);
+        node.id = id;
         node.created_time = created_time;
         node.rule_chain_id = metadata.rule_chain_id;
         node.debug_settings = debug::stored(node.debug_settings, node.debug_mode, latest_end);
@@ -178,12 +178,12 @@ fn renamed_labels(old: &RuleChainMetaData, new: &RuleChainMetaData) -> BTreeMap<
         .nodes
         .iter()
         .filter(|node| node.node_type == OUTPUT_NODE)
-        .filter_map(|node| Some((node.id?, node)))
+        .map(|node| (node.id, node))
         .collect();
     let mut renamed: BTreeMap<String, String> = BTreeMap::new();
     let mut confused = BTreeSet::new();
     for before in &old.nodes {
-        let Some(after) = before.id.and_then(|id| new_nodes.get(&id)) else {
+        let Some(after) = new_nodes.get(&before.id) else {
             continue;
         };
         if before.name != after.name {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use fieldline_model::entity::{RuleChain, RuleChainData, RuleChainImportResult, RuleChainMetaData};
 use fieldline_model::page::{PageLink, SortOrder};
-use fieldline_model::{EntityType, RuleChainId, TenantId};
+use fieldline_model::{EntityType, RuleChainId, RuleNodeId, TenantId};
 use serde_json::Value;
 
 use super::super::{ServiceError, ServiceResult, quota};
@@ -28,7 +28,7 @@ impl RuleChainService {
         };
         let mut data = RuleChainData::default();
         for chain in stores.list(tenant, None, &link).await?.data {
-            let id = chain.id.unwrap_or_default();
+            let id = chain.id;
             if let Some(metadata) = stores.metadata(tenant, id).await? {
                 data.rule_chains.push(chain);
                 data.metadata.push(metadata);
@@ -64,24 +64,19 @@ impl RuleChainService {
                 true => stores.by_name(tenant, chain.chain_type, &chain.name).await?,
                 false => None,
             };
-            if let (Some(id), Some(namesake)) = (chain.id, namesake) {
-                replaced.insert(id, namesake);
+            if let (false, Some(namesake)) = (chain.id.is_null(), namesake) {
+                replaced.insert(chain.id, namesake);
             }
         }
-        let kept = replaced
-            .iter()
-            .filter_map(|(id, chain)| Some((*id, chain.id?)))
-            .collect();
+        let kept = replaced.iter().map(|(id, chain)| (*id, chain.id)).collect();
         renew_ids(&mut data, &kept);
-        let mut replaced: HashMap<RuleChainId, RuleChain> = replaced
-            .into_values()
-            .filter_map(|chain| Some((chain.id?, chain)))
-            .collect();
+        let mut replaced: HashMap<RuleChainId, RuleChain> =
+            replaced.into_values().map(|chain| (chain.id, chain)).collect();
 
         // All chains first, so that the nodes of one find the others.
         let mut results = Vec::with_capacity(data.rule_chains.len());
         for chain in data.rule_chains {
-            let former = chain.id.and_then(|id| replaced.remove(&id));
+            let former = replaced.remove(&chain.id);
             results.push(self.import_chain(tenant, chain, former).await?);
         }
         for metadata in data.metadata {
@@ -110,7 +105,7 @@ impl RuleChainService {
         chain.root = former.as_ref().is_some_and(|former| former.root);
         chain.created_time = former.map_or_else(|| self.0.now(), |former| former.created_time);
         let mut result = RuleChainImportResult {
-            rule_chain_id: chain.id,
+            rule_chain_id: Some(chain.id),
             rule_chain_name: chain.name.clone(),
             updated,
             error: None,
@@ -139,8 +134,8 @@ impl RuleChainService {
         for node in &mut metadata.nodes {
             point_to_tenant(&mut node.configuration, tenant);
         }
-        let id = metadata.rule_chain_id;
-        let old = self.metadata(tenant, id.unwrap_or_default()).await?;
+        let id = metadata.rule_chain_id.unwrap_or_default();
+        let old = self.metadata(tenant, id).await?;
         let metadata = metadata::prepare(&self.0, tenant, metadata, &old).await?;
         self.0.stores.rule_chains.save_metadata(tenant, metadata).await?;
         for gone in &old.nodes {
@@ -155,13 +150,13 @@ impl RuleChainService {
 fn renew_ids(data: &mut RuleChainData, kept: &HashMap<RuleChainId, RuleChainId>) {
     let mut renewed = HashMap::new();
     for chain in &mut data.rule_chains {
-        let id = match chain.id {
-            Some(old) => *renewed
+        let old = chain.id;
+        chain.id = match old.is_null() {
+            false => *renewed
                 .entry(old)
                 .or_insert_with(|| kept.get(&old).copied().unwrap_or_else(RuleChainId::new)),
-            None => RuleChainId::new(),
+            true => RuleChainId::new(),
         };
-        chain.id = Some(id);
     }
     for metadata in &mut data.metadata {
         metadata.rule_chain_id = metadata.rule_chain_id.and_then(|old| renewed.get(&old).copied());
@@ -171,7 +166,7 @@ fn renew_ids(data: &mut RuleChainData, kept: &HashMap<RuleChainId, RuleChainId>)
             }
         }
         for node in &mut metadata.nodes {
-            node.id = None;
+            node.id = RuleNodeId::NULL;
             node.rule_chain_id = None;
             if node.node_type == INPUT_NODE
                 && let Some(Value::String(target)) = node.configuration.get_mut("ruleChainId")

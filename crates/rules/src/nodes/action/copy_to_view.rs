@@ -143,9 +143,7 @@ async fn carry_out(
             .map(|info| &info.view)
             .filter(|view| is_valid(view, now_ms))
         {
-            let Some(id) = view.id.map(EntityId::from) else {
-                continue;
-            };
+            let id = EntityId::from(view.id);
             match change.part(view_keys(view, scope)) {
                 ViewAttributeChange::Save(values) => views.push((id, values)),
                 ViewAttributeChange::Delete(keys) if keys.is_empty() => {}

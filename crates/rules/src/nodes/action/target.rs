@@ -60,8 +60,10 @@ impl EntityTarget {
                 };
                 let token = NewCredentials::AccessToken(None);
                 let devices = &services.rules.devices;
-                let saved = devices.save(msg.tenant, device, token, &NameConflict::Fail).await;
-                self.finish(services, node, msg, saved, |device| device.id.map(Into::into))
+                let saved = devices
+                    .save(msg.tenant, device.into(), token, &NameConflict::Fail)
+                    .await;
+                self.finish(services, node, msg, saved, |device| device.id.into())
                     .await
             }
             EntityType::Asset => {
@@ -73,9 +75,9 @@ impl EntityTarget {
                 let saved = services
                     .rules
                     .assets
-                    .save(msg.tenant, asset, &NameConflict::Fail)
+                    .save(msg.tenant, asset.into(), &NameConflict::Fail)
                     .await;
-                self.finish(services, node, msg, saved, |asset| asset.id.map(Into::into))
+                self.finish(services, node, msg, saved, |asset| asset.id.into())
                     .await
             }
             EntityType::Customer => {
@@ -84,8 +86,10 @@ impl EntityTarget {
                     ..Customer::default()
                 };
                 let customers = &services.rules.customers;
-                let saved = customers.save(msg.tenant, customer, &NameConflict::Fail).await;
-                self.finish(services, node, msg, saved, |customer| customer.id.map(Into::into))
+                let saved = customers
+                    .save(msg.tenant, customer.into(), &NameConflict::Fail)
+                    .await;
+                self.finish(services, node, msg, saved, |customer| customer.id.into())
                     .await
             }
             _ => Err(self.missing()),
@@ -109,7 +113,7 @@ impl EntityTarget {
         node: RuleNodeId,
         msg: &RuleMessage,
         saved: Result<T, ServiceError>,
-        id: fn(&T) -> Option<EntityId>,
+        id: fn(&T) -> EntityId,
     ) -> Result<EntityId, NodeError> {
         let entity = match saved {
             Ok(entity) => entity,
@@ -126,7 +130,7 @@ impl EntityTarget {
                 });
             }
         };
-        let id = id(&entity).ok_or_else(|| self.missing())?;
+        let id = id(&entity);
         let body = serde_json::to_string(&entity).map_err(|error| NodeError::new(error.to_string()))?;
         let metadata = MetadataMap::from_iter([("ruleNodeId", node.0.to_string())]);
         let mut told = QueueMessage::new(MsgType::EntityCreated, id, services.now_ms(), metadata, body);

@@ -227,7 +227,7 @@ mod tests {
         let mut world = World::new().await;
         let id = CustomerId::new();
         let customer = Customer {
-            id: Some(id),
+            id,
             created_time: NOW,
             tenant_id: world.tenant,
             title: "Mill".into(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fieldline_core::ports::{RelationEnds, RelationKey};
-use fieldline_model::entity::{Alarm, AlarmStatus, RelationTypeGroup, SearchDirection};
+use fieldline_model::entity::{Alarm, AlarmStatus, EntityDraft, RelationTypeGroup, SearchDirection};
 use fieldline_model::kv::unpack;
 use fieldline_model::{EntityId, EntityType};
 use serde::Deserialize;
@@ -247,7 +247,7 @@ fn make_alarm(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigE
 impl Node for CheckAlarmStatusNode {
     fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let alarm = msg.data.to_json().and_then(|body| {
-            let alarm = Alarm::deserialize(&*body);
+            let alarm = EntityDraft::<Alarm>::deserialize(&*body);
             alarm.map_err(|error| NodeError::new(format!("the body is no alarm: {error}")))
         });
         let id = match alarm.map(|alarm| alarm.id) {
@@ -389,10 +389,7 @@ mod tests {
         let body = serde_json::to_value(&alarm).unwrap();
         let msg = world.msg(MsgType::Alarm, originator, &body);
         assert_eq!(world.one(&node, msg.clone()).await.label, "True");
-        alarms
-            .clear(world.tenant, alarm.id.unwrap(), NOW, None)
-            .await
-            .unwrap();
+        alarms.clear(world.tenant, alarm.id, NOW, None).await.unwrap();
         assert_eq!(world.one(&node, msg).await.label, "False");
         for body in [
             json!({"type": "Hot"}),

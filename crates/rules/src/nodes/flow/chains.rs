@@ -155,7 +155,7 @@ mod tests {
         let mut world = World::new().await;
         let (fixed, of_profile) = (RuleChainId::new(), RuleChainId::new());
         let chain = fieldline_model::entity::RuleChain {
-            id: Some(of_profile),
+            id: of_profile,
             tenant_id: world.tenant,
             name: "of the profile".to_owned(),
             ..Default::default()

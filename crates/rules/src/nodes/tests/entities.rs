@@ -14,7 +14,7 @@ impl World {
     /// Creates a device profile; `patch` replaces fields.
     pub(crate) async fn device_profile(&self, name: &str, patch: Value) -> DeviceProfileId {
         let profile = DeviceProfile {
-            id: Some(DeviceProfileId::new()),
+            id: DeviceProfileId::new(),
             created_time: NOW,
             tenant_id: self.tenant,
             name: name.into(),
@@ -26,13 +26,13 @@ impl World {
             .device_profiles
             .save(patched(&profile, patch), true)
             .await;
-        saved.unwrap().id.unwrap()
+        saved.unwrap().id
     }
 
     /// Creates a device of the default profile; `patch` replaces fields.
     pub(crate) async fn device(&self, name: &str, patch: Value) -> EntityId {
         let device = Device {
-            id: Some(DeviceId::new()),
+            id: DeviceId::new(),
             created_time: NOW,
             tenant_id: self.tenant,
             name: name.into(),
@@ -41,15 +41,15 @@ impl World {
             ..Device::default()
         };
         let device = patched(&device, patch);
-        let token = DeviceCredentials::access_token(device.id.unwrap(), format!("token of {name}"), NOW);
+        let token = DeviceCredentials::access_token(device.id, format!("token of {name}"), NOW);
         let saved = self.services.stores.devices.create(device, token).await;
-        saved.unwrap().id.unwrap().into()
+        saved.unwrap().id.into()
     }
 
     /// Creates an asset with a profile of that name; `patch` replaces fields.
     pub(crate) async fn asset(&self, name: &str, profile: &str, patch: Value) -> EntityId {
         let profile = AssetProfile {
-            id: Some(AssetProfileId::new()),
+            id: AssetProfileId::new(),
             created_time: NOW,
             tenant_id: self.tenant,
             name: profile.into(),
@@ -63,12 +63,12 @@ impl World {
             .await
             .unwrap();
         let asset = Asset {
-            id: Some(AssetId::new()),
+            id: AssetId::new(),
             created_time: NOW,
             tenant_id: self.tenant,
             name: name.into(),
             asset_type: profile.name,
-            asset_profile_id: profile.id,
+            asset_profile_id: Some(profile.id),
             ..Asset::default()
         };
         let saved = self
@@ -77,7 +77,7 @@ impl World {
             .assets
             .save(patched(&asset, patch), true)
             .await;
-        saved.unwrap().id.unwrap().into()
+        saved.unwrap().id.into()
     }
 
     /// Relates two entities.

@@ -135,7 +135,7 @@ async fn wrong_configurations_of_every_type_are_refused_by_the_fields_name() {
 async fn configurations_beyond_the_bounds_are_refused_and_what_is_stored_stays_inactive() {
     let world = World::new().await;
     let node = |template: String| RuleNode {
-        id: Some(RuleNodeId::new()),
+        id: RuleNodeId::new(),
         node_type: format!("{PREFIX}mail.TbMsgToEmailNode"),
         name: "Mail".to_owned(),
         configuration: json!({ "bodyTemplate": template }),
@@ -176,10 +176,9 @@ async fn configurations_beyond_the_bounds_are_refused_and_what_is_stored_stays_i
     assert_eq!(errors.iter().filter(|error| error.is_none()).count(), 16);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn descriptors_say_what_editors_have_to_know() {
-    let world = World::new().await;
-    let catalog = NodeTypeCatalog::new(world.services);
+#[test]
+fn descriptors_say_what_editors_have_to_know() {
+    let catalog = NodeTypeCatalog::new();
     let having = |fits: fn(&ComponentDescriptor) -> bool| -> Vec<&str> {
         let found = catalog.descriptors().iter().filter(|it| fits(it));
         let mut classes: Vec<_> = found.filter_map(|it| it.class.rsplit('.').next()).collect();

@@ -187,24 +187,14 @@ mod tests {
         let asset = world.asset("House 7", "Building", json!(null)).await;
         world.relate(asset, device, "Contains").await;
         let user = User {
-            id: Some(UserId::new()),
+            id: UserId::new(),
             created_time: NOW,
             tenant_id: world.tenant,
             email: "u@example.com".to_owned(),
             authority: Authority::TenantAdmin,
             ..User::default()
         };
-        let user = EntityId::from(
-            world
-                .services
-                .stores
-                .users
-                .save(user, true)
-                .await
-                .unwrap()
-                .id
-                .unwrap(),
-        );
+        let user = EntityId::from(world.services.stores.users.save(user, true).await.unwrap().id);
         let tenant = EntityId::from(world.tenant);
         let to = json!({"direction": "TO", "maxLevel": 1});
         let named = |kind: &str, name: &str| json!({"originatorSource": "ENTITY", "entityType": kind, "entityNamePattern": name});

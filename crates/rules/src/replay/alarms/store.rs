@@ -60,7 +60,7 @@ impl AlarmStore for DryAlarmStore {
         }
         let id = draft.id.unwrap_or_else(|| AlarmId(new_uuid()));
         let mut alarm = Alarm {
-            id: Some(id),
+            id,
             created_time: draft.created_time,
             tenant_id: draft.tenant,
             customer_id: draft.customer,
@@ -282,7 +282,7 @@ impl AlarmStore for DryAlarmStore {
         let found = self.find(tenant, &query);
         Ok(found
             .into_iter()
-            .filter_map(|alarm| alarm.id)
+            .map(|alarm| alarm.id)
             .take(limit as usize)
             .collect())
     }

@@ -32,7 +32,7 @@ async fn field(
     configuration: Json,
 ) -> CalculatedField {
     let field = CalculatedField {
-        id: Some(CalculatedFieldId::new()),
+        id: CalculatedFieldId::new(),
         tenant_id: world.tenant,
         entity_id: Some(entity),
         field_type: kind,
@@ -62,7 +62,7 @@ fn time(start: i64, end: i64) -> ReprocessRequest {
 
 async fn ended(reprocessor: &FieldReprocessor, field: &CalculatedField) -> ReprocessReport {
     for _ in 0..3000 {
-        let progress = reprocessor.progress(field.tenant_id, field.id.unwrap()).unwrap();
+        let progress = reprocessor.progress(field.tenant_id, field.id).unwrap();
         if progress.status != ReprocessStatus::Running {
             return progress;
         }
@@ -362,7 +362,7 @@ async fn nothing_is_stored_for_a_field_that_was_deleted_meanwhile() {
     world.telemetry(device, START, json!({ "celsius": 1 })).await;
     let gone = field(&world, device, CalculatedFieldType::Simple, fahrenheit()).await;
     let fields = &world.services.stores.calculated_fields;
-    fields.delete(world.tenant, gone.id.unwrap()).await.unwrap();
+    fields.delete(world.tenant, gone.id).await.unwrap();
     let done = reprocess(&world, &gone, START, NOW).await;
     assert_eq!((done.status, done.results), (ReprocessStatus::Cancelled, 0));
     assert!(points(&world, device, "fahrenheit").await.is_empty());
@@ -377,7 +377,7 @@ async fn what_makes_no_sense_is_refused() {
         let mut configuration = fahrenheit();
         patch(&mut configuration["output"]);
         CalculatedField {
-            id: Some(CalculatedFieldId::new()),
+            id: CalculatedFieldId::new(),
             tenant_id: world.tenant,
             entity_id: Some(device),
             field_type: CalculatedFieldType::Simple,
@@ -419,8 +419,8 @@ async fn what_makes_no_sense_is_refused() {
         let refused = reprocessor.begin(&field, time(START, NOW)).await.unwrap_err();
         assert!(refused.to_string().contains(text), "{refused}");
     }
-    assert_eq!(reprocessor.progress(world.tenant, good.id.unwrap()), None);
-    assert_eq!(reprocessor.cancel(world.tenant, good.id.unwrap()), None);
+    assert_eq!(reprocessor.progress(world.tenant, good.id), None);
+    assert_eq!(reprocessor.cancel(world.tenant, good.id), None);
 }
 
 #[tokio::test]
@@ -433,12 +433,12 @@ async fn a_tenant_has_one_at_a_time_all_together_have_few_and_one_can_be_cancell
     // It has not begun to work before this test waits for something.
     reprocessor.begin(&first, time(START, NOW)).await.unwrap();
     let second = CalculatedField {
-        id: Some(CalculatedFieldId::new()),
+        id: CalculatedFieldId::new(),
         ..first.clone()
     };
     let refused = reprocessor.begin(&second, time(START, NOW)).await.unwrap_err();
     assert_eq!(refused.kind(), ServiceErrorKind::TooManyRequests);
-    let begun = reprocessor.cancel(world.tenant, first.id.unwrap()).unwrap();
+    let begun = reprocessor.cancel(world.tenant, first.id).unwrap();
     assert_eq!(begun.status, ReprocessStatus::Running);
     let cancelled = ended(&reprocessor, &first).await;
     assert_eq!(
@@ -447,7 +447,7 @@ async fn a_tenant_has_one_at_a_time_all_together_have_few_and_one_can_be_cancell
     );
 
     // Now there is room again, but not for more than a few tenants.
-    let template = reprocessor.progress(world.tenant, first.id.unwrap()).unwrap();
+    let template = reprocessor.progress(world.tenant, first.id).unwrap();
     let job = |tenant| {
         Arc::new(FieldReprocessJob {
             tenant,

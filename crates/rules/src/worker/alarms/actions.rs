@@ -93,9 +93,9 @@ impl RuleWorker {
         };
         let (created, severity_changed) = (result.created || result.replayed, result.severity_changed());
         let alarm = result.alarm;
-        if let Some((id, severity)) = alarm.id.zip(alarm.severity) {
+        if let Some(severity) = alarm.severity {
             let active = ActiveAlarm {
-                id: id.0,
+                id: alarm.id.0,
                 severity,
                 start_ts: alarm.start_ts,
             };
@@ -247,7 +247,7 @@ impl RuleWorker {
         let Ok(body) = serde_json::to_value(&done.alarm) else {
             return;
         };
-        let id = done.alarm.id.map_or(Uuid::nil(), |id| id.0);
+        let id = done.alarm.id.0;
         let mut told = case.msg.derive(hash(id, 0, done.kind.name().len() as u64));
         told.data = MessageBody::json(body);
         told.callers.clone_from(&case.msg.callers);

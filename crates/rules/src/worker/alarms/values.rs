@@ -107,7 +107,7 @@ impl RuleWorker {
                 .find(|alarm| Some(alarm.alarm_type.as_str()) == wanted);
             let found = found.and_then(|alarm| {
                 Some(ActiveAlarm {
-                    id: alarm.id?.0,
+                    id: alarm.id.0,
                     severity: alarm.severity?,
                     start_ts: alarm.start_ts,
                 })

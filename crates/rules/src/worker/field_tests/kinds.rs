@@ -297,7 +297,7 @@ async fn what_has_waited_for_a_script_is_told_to_the_field_as_it_is_by_then() {
         ..found.remove(0)
     };
     let fields = &world.services.rules.calculated_fields;
-    fields.save(world.tenant, edited).await.unwrap();
+    fields.save(world.tenant, edited.into()).await.unwrap();
     becomes(&world, device, "twice", 4.0).await;
     running.stop().await;
 }

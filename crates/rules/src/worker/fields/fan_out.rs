@@ -155,7 +155,7 @@ pub(crate) async fn page_of(
         let found = services.stores.devices.list(tenant, &filter, &link).await?;
         let devices = found.data.iter().map(|info| &info.device);
         let wanted = devices.filter(|device| is_wanted(device.customer_id));
-        let ids = wanted.filter_map(|device| Some(device.id?.into())).collect();
+        let ids = wanted.map(|device| device.id.into()).collect();
         return Ok((ids, found.has_next));
     }
     let filter = AssetFilter {
@@ -166,7 +166,7 @@ pub(crate) async fn page_of(
     let found = services.stores.assets.list(tenant, &filter, &link).await?;
     let assets = found.data.iter().map(|info| &info.asset);
     let wanted = assets.filter(|asset| is_wanted(asset.customer_id));
-    let ids = wanted.filter_map(|asset| Some(asset.id?.into())).collect();
+    let ids = wanted.map(|asset| asset.id.into()).collect();
     Ok((ids, found.has_next))
 }
 

@@ -53,7 +53,7 @@ async fn what_is_beyond_the_budget_of_a_node_fails_alone_and_names_the_node() {
     let rig = Rig::new(1, QueueStrategy::default()).await;
     let device = rig.device_in(0).await;
     let node = |path: &str| RuleNode {
-        id: Some(RuleNodeId::new()),
+        id: RuleNodeId::new(),
         node_type: "org.thingsboard.rule.engine.transform.TbJsonPathNode".to_owned(),
         name: "Deep look".to_owned(),
         configuration: json!({ "jsonPath": path }),
@@ -174,7 +174,7 @@ async fn field(
         ..CalculatedField::default()
     };
     let fields = &rig.world.services.rules.calculated_fields;
-    fields.save(rig.world.tenant, field).await.unwrap().id.unwrap()
+    fields.save(rig.world.tenant, field.into()).await.unwrap().id
 }
 
 fn sum() -> Value {

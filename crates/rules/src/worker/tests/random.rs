@@ -225,7 +225,7 @@ impl Case {
             .map(|odd| {
                 let (node_type, configuration) = odd.node_type.get(&types);
                 RuleNode {
-                    id: Some(RuleNodeId::new()),
+                    id: RuleNodeId::new(),
                     name: node_type.name.to_owned(),
                     node_type: format!("{PREFIX}{}", node_type.class),
                     configuration_version: node_type.version,
@@ -276,7 +276,7 @@ impl Case {
         }
         let began = Instant::now();
         let chain = RuleChain {
-            id: Some(RuleChainId::new()),
+            id: RuleChainId::new(),
             ..RuleChain::default()
         };
         let (services, tenant) = (Arc::clone(&rig.world.services), rig.world.tenant);

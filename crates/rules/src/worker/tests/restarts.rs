@@ -67,7 +67,7 @@ async fn raise_twice(rig: &Rig, device: EntityId) -> [Value; 2] {
         rig.store.refuses.store(false, Ordering::Release);
         let raised = alarms.active_of(tenant, device).await.unwrap();
         assert_eq!(raised.len(), 1);
-        let id = raised[0].id.unwrap();
+        let id = raised[0].id;
         alarms.delete(tenant, id).await.unwrap();
         ids.push(json!(id));
     }
@@ -113,7 +113,7 @@ async fn an_alarm_that_time_raises_is_the_same_after_a_crash_by_a_calculated_fie
         ..CalculatedField::default()
     };
     let fields = &rig.world.services.rules.calculated_fields;
-    fields.save(rig.world.tenant, field).await.unwrap();
+    fields.save(rig.world.tenant, field.into()).await.unwrap();
     let [first, second] = raise_twice(&rig, device).await;
     assert_eq!(first, second);
 }

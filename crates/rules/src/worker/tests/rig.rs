@@ -109,12 +109,12 @@ impl Rig {
         let stores = self.world.services.stores.clone();
         let own = stores.tenants.get(self.world.tenant).await.unwrap().unwrap();
         let other = Tenant {
-            id: Some(TenantId::new()),
+            id: TenantId::new(),
             title: "Neighbour".into(),
             name: "Neighbour".into(),
             ..own
         };
-        let other = stores.tenants.save(other, true).await.unwrap().id.unwrap();
+        let other = stores.tenants.save(other, true).await.unwrap().id;
         let own = std::mem::replace(&mut self.world.tenant, other);
         let profile = self.world.device_profile("default", json!(null)).await;
         let profile_of_own = std::mem::replace(&mut self.world.profile, profile);

@@ -50,7 +50,7 @@ async fn whole_kinds_are_read_page_by_page() {
 
 fn tenant(title: &str) -> Tenant {
     Tenant {
-        id: Some(TenantId::new()),
+        id: TenantId::new(),
         title: title.into(),
         ..Tenant::default()
     }
@@ -67,17 +67,14 @@ async fn what_was_saved_is_there_after_reopening() {
     let saved = fixture.stores.tenants.save(tenant("first"), true).await.unwrap();
     // Not closed: as after a crash, the log has to be read again.
     let stores = reopened(&path).await;
-    assert_eq!(
-        stores.tenants.get(saved.id.unwrap()).await.unwrap(),
-        Some(saved.clone())
-    );
+    assert_eq!(stores.tenants.get(saved.id).await.unwrap(), Some(saved.clone()));
     fixture.database.close().await;
-    assert!(fixture.stores.tenants.get(saved.id.unwrap()).await.is_err());
+    assert!(fixture.stores.tenants.get(saved.id).await.is_err());
     assert!(
         reopened(&path)
             .await
             .tenants
-            .get(saved.id.unwrap())
+            .get(saved.id)
             .await
             .unwrap()
             .is_some()
@@ -130,10 +127,7 @@ async fn a_full_database_refuses_changes_serves_reads_and_recovers() {
     }
     let full = full.unwrap();
     assert_eq!(full.kind(), StoreErrorKind::DiskFull, "{full}");
-    assert_eq!(
-        fixture.stores.tenants.get(saved.id.unwrap()).await.unwrap(),
-        Some(saved)
-    );
+    assert_eq!(fixture.stores.tenants.get(saved.id).await.unwrap(), Some(saved));
     limit("1000000").await.unwrap();
     fixture.stores.tenants.save(tenant("after"), true).await.unwrap();
     fixture.close().await;
@@ -228,24 +222,24 @@ async fn a_database_of_the_first_version_is_brought_up_to_date() {
         .unwrap();
     assert_eq!(found.default_queue_name.as_deref(), Some("Main"));
     let chain = RuleChain {
-        id: Some(RuleChainId::new()),
+        id: RuleChainId::new(),
         tenant_id: tenant,
         ..RuleChain::default()
     };
     let chain = stores.rule_chains.save(chain, true).await.unwrap();
     let with_chain = DeviceProfile {
-        default_rule_chain_id: chain.id.map(Into::into),
+        default_rule_chain_id: Some(chain.id.into()),
         ..found
     };
     let saved = stores.device_profiles.save(with_chain, false).await.unwrap();
-    assert_eq!(saved.default_rule_chain_id, chain.id.map(Into::into));
+    assert_eq!(saved.default_rule_chain_id, Some(chain.id.into()));
 }
 
 #[tokio::test]
 async fn more_relations_than_one_answer_may_have_are_refused_and_not_cut() {
     let fixture = open().await;
     let tenant = fixture.stores.tenants.save(tenant("first"), true).await.unwrap();
-    let (tenant, root) = (tenant.id.unwrap(), AssetId::new());
+    let (tenant, root) = (tenant.id, AssetId::new());
     let most = i64::try_from(MAX_RELATIONS).unwrap();
     let fill = |count: i64| {
         SqlQuery::new("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ")
@@ -324,7 +318,7 @@ async fn nothing_of_what_is_gone_stays_in_the_index_of_texts() {
     let renamed = fixture.database.execute(SqlQuery::new(rename)).await.unwrap() as i64;
     let left = 256 - renamed;
     assert_eq!(indexed(&fixture.database).await, [2, left, left]);
-    assert!(tenants.delete(first.id.unwrap()).await.unwrap());
+    assert!(tenants.delete(first.id).await.unwrap());
     assert_eq!(indexed(&fixture.database).await, [1, left - 128, left - 128]);
     fixture.close().await;
 }

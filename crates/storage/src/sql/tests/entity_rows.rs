@@ -13,7 +13,7 @@ async fn tenant(stores: &EntityStores, title: &str) -> (TenantId, DeviceProfileI
         Some(profile) => profile,
         None => {
             let profile = TenantProfile {
-                id: Some(TenantProfileId::new()),
+                id: TenantProfileId::new(),
                 name: "p".into(),
                 is_default: true,
                 ..TenantProfile::default()
@@ -22,20 +22,20 @@ async fn tenant(stores: &EntityStores, title: &str) -> (TenantId, DeviceProfileI
         }
     };
     let tenant = Tenant {
-        id: Some(TenantId::new()),
+        id: TenantId::new(),
         title: title.into(),
-        tenant_profile_id: profile.id,
+        tenant_profile_id: Some(profile.id),
         ..Tenant::default()
     };
-    let id = stores.tenants.save(tenant, true).await.unwrap().id.unwrap();
+    let id = stores.tenants.save(tenant, true).await.unwrap().id;
     let profile = DeviceProfile {
-        id: Some(DeviceProfileId::new()),
+        id: DeviceProfileId::new(),
         tenant_id: id,
         name: "meter".into(),
         ..DeviceProfile::default()
     };
     let profile = stores.device_profiles.save(profile, true).await.unwrap();
-    (id, profile.id.unwrap())
+    (id, profile.id)
 }
 
 async fn device(
@@ -45,14 +45,14 @@ async fn device(
     created_time: i64,
 ) -> Uuid {
     let device = Device {
-        id: Some(DeviceId::new()),
+        id: DeviceId::new(),
         tenant_id: of.0,
         name: name.into(),
         created_time,
         device_profile_id: Some(of.1),
         ..Device::default()
     };
-    stores.devices.save(device, true).await.unwrap().id.unwrap().0
+    stores.devices.save(device, true).await.unwrap().id.0
 }
 
 /// Pages hold each entity of the tenant once, however many were created at one time; ids of others find nothing.
@@ -69,7 +69,7 @@ pub(super) async fn are_read_page_by_page(stores: &EntityStores, rows: &Arc<dyn 
         let Some(AnyEntity::Device(last)) = page.last() else {
             break;
         };
-        after = Some((last.created_time, last.id.unwrap().0));
+        after = Some((last.created_time, last.id.0));
         assert_eq!(last.device_type, "meter");
         found.extend(page.iter().map(|entity| entity.resource().entity.id));
     }

@@ -21,8 +21,8 @@ pub async fn deleted_alarms_are_gone(stores: &EntityStores) {
         ..draft(world.tenant, a, "Old")
     };
     let old = raise(stores, old).await;
-    let hot = raise(stores, draft(world.tenant, a, "Hot")).await.id.unwrap();
-    let wet = raise(stores, draft(world.tenant, b, "Wet")).await.id.unwrap();
+    let hot = raise(stores, draft(world.tenant, a, "Hot")).await.id;
+    let wet = raise(stores, draft(world.tenant, b, "Wet")).await.id;
     alarms.propagate(world.tenant, wet, &[a]).await.unwrap();
     assert_eq!(alarms.delete_before(world.tenant, NOW, 10).await.unwrap(), [old]);
     assert_eq!(alarms.delete_before(world.tenant, NOW, 10).await.unwrap(), []);
@@ -37,10 +37,7 @@ pub async fn deleted_alarms_are_gone(stores: &EntityStores) {
     assert_eq!(alarms.delete_of(world.tenant, a).await.unwrap(), 1);
     assert_eq!(alarms.get(world.tenant, hot).await.unwrap(), None);
     assert_eq!(alarms.propagated(world.tenant, &[wet]).await.unwrap(), [(wet, b)]);
-    assert_eq!(
-        alarms.delete(world.tenant, wet).await.unwrap().unwrap().id,
-        Some(wet)
-    );
+    assert_eq!(alarms.delete(world.tenant, wet).await.unwrap().unwrap().id, wet);
     assert_eq!(alarms.delete(world.tenant, wet).await.unwrap(), None);
     assert_eq!(
         alarms
@@ -62,14 +59,14 @@ pub async fn comments_stand_under_their_alarm(stores: &EntityStores) {
     let alarms = &stores.alarms;
     let alarm = raise(stores, draft(world.tenant, device, "Hot")).await.id;
     let comment = |created_time, user_id| AlarmComment {
-        id: Some(AlarmCommentId { id: new_uuid() }),
+        id: AlarmCommentId { id: new_uuid() },
         created_time,
-        alarm_id: alarm,
+        alarm_id: Some(alarm),
         user_id,
         comment_type: Some(AlarmCommentType::Other),
         comment: Some(json!({"text": "seen"})),
     };
-    let first = comment(NOW, user.id);
+    let first = comment(NOW, Some(user.id));
     assert_eq!(
         alarms.save_comment(world.tenant, first.clone()).await.unwrap(),
         first
@@ -87,20 +84,17 @@ pub async fn comments_stand_under_their_alarm(stores: &EntityStores) {
         alarms.save_comment(world.tenant, edited.clone()).await.unwrap(),
         edited
     );
-    let found = alarms
-        .comment(world.tenant, alarm.unwrap(), edited.id.unwrap())
-        .await
-        .unwrap();
+    let found = alarms.comment(world.tenant, alarm, edited.id).await.unwrap();
     assert_eq!(found, Some(edited.clone()));
     assert_eq!(
         alarms
-            .comment(world.tenant, AlarmId::new(), edited.id.unwrap())
+            .comment(world.tenant, AlarmId::new(), edited.id)
             .await
             .unwrap(),
         None
     );
     let page = alarms
-        .comments(world.tenant, alarm.unwrap(), &PageLink::first(10))
+        .comments(world.tenant, alarm, &PageLink::first(10))
         .await
         .unwrap();
     assert_eq!(
@@ -126,7 +120,7 @@ pub async fn alarms_stay_within_their_tenant(stores: &EntityStores) {
     let theirs = EntityFixture::new(stores, "theirs").await.tenant;
     let device = id_of(&mine.device("device").await);
     let alarms = &stores.alarms;
-    let id = raise(stores, draft(mine.tenant, device, "Hot")).await.id.unwrap();
+    let id = raise(stores, draft(mine.tenant, device, "Hot")).await.id;
     assert_eq!(alarms.get(theirs, id).await.unwrap(), None);
     assert_eq!(alarms.info(theirs, id).await.unwrap(), None);
     assert_eq!(alarms.acknowledge(theirs, id, NOW).await.unwrap(), None);

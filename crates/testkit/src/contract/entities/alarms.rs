@@ -41,7 +41,7 @@ pub(super) async fn raise(stores: &EntityStores, draft: AlarmDraft) -> Alarm {
 }
 
 pub(super) fn id_of(device: &Device) -> EntityId {
-    device.id.unwrap().into()
+    device.id.into()
 }
 
 /// An originator has one active alarm of a type: raising it again updates it, and after its end makes a new one.
@@ -59,7 +59,7 @@ pub async fn one_alarm_of_a_type_is_active_at_a_time(stores: &EntityStores) {
         ..draft(world.tenant, device, "Hot")
     };
     let alarm = raise(stores, first.clone()).await;
-    let id = alarm.id.unwrap();
+    let id = alarm.id;
     assert_eq!(stores.alarms.get(world.tenant, id).await.unwrap().unwrap(), alarm);
     assert_eq!(alarm.customer_id, Some(customer));
     assert_eq!(AlarmPropagation::of(&alarm), first.propagation);
@@ -86,7 +86,7 @@ pub async fn one_alarm_of_a_type_is_active_at_a_time(stores: &EntityStores) {
     assert!(!worse.created && worse.modified && worse.severity_changed());
     assert!(!worse.propagation_changed());
     assert_eq!(worse.old.unwrap(), alarm);
-    assert_eq!((worse.alarm.id, worse.alarm.end_ts), (Some(id), NOW + 5));
+    assert_eq!((worse.alarm.id, worse.alarm.end_ts), (id, NOW + 5));
 
     let cleared = stores
         .alarms
@@ -124,7 +124,7 @@ pub async fn one_alarm_of_a_type_is_active_at_a_time(stores: &EntityStores) {
         None
     );
     let second = raise(stores, first).await;
-    assert_ne!(second.id, Some(id));
+    assert_ne!(second.id, id);
     let active = stores
         .alarms
         .latest_active(world.tenant, device, "Hot")
@@ -161,7 +161,7 @@ pub async fn a_replayed_draft_raises_nothing(stores: &EntityStores) {
         id: Some(AlarmId(new_uuid())),
         ..draft(world.tenant, device, "Hot")
     };
-    let id = raise(stores, once.clone()).await.id.unwrap();
+    let id = raise(stores, once.clone()).await.id;
     assert_eq!(Some(id), once.id);
     stores.alarms.clear(world.tenant, id, NOW, None).await.unwrap();
     let replayed = AlarmDraft {
@@ -188,7 +188,7 @@ pub async fn changes_of_an_alarm_say_whether_they_were_any(stores: &EntityStores
         .await;
     let alarms = &stores.alarms;
     let alarm = raise(stores, draft(world.tenant, device, "Hot")).await;
-    let id = alarm.id.unwrap();
+    let id = alarm.id;
     for expected in [true, false] {
         let result = alarms
             .acknowledge(world.tenant, id, NOW + 1)
@@ -198,7 +198,8 @@ pub async fn changes_of_an_alarm_say_whether_they_were_any(stores: &EntityStores
         assert_eq!(result.modified, expected);
         assert_eq!((result.alarm.acknowledged, result.alarm.ack_ts), (true, NOW + 1));
     }
-    for (assignee, expected) in [(user.id, true), (user.id, false), (None, true), (None, false)] {
+    let someone = Some(user.id);
+    for (assignee, expected) in [(someone, true), (someone, false), (None, true), (None, false)] {
         let result = alarms
             .assign(world.tenant, id, assignee, NOW + 2)
             .await
@@ -206,17 +207,11 @@ pub async fn changes_of_an_alarm_say_whether_they_were_any(stores: &EntityStores
             .unwrap();
         assert_eq!((result.modified, result.alarm.assignee_id), (expected, assignee));
     }
-    alarms.assign(world.tenant, id, user.id, NOW + 3).await.unwrap();
+    alarms.assign(world.tenant, id, someone, NOW + 3).await.unwrap();
     let info = alarms.info(world.tenant, id).await.unwrap().unwrap();
     assert_eq!(info.originator_name.as_deref(), Some("device"));
     assert_eq!(info.assignee.unwrap().email, "u@x.org");
-    assert_eq!(
-        alarms
-            .assigned_to(world.tenant, user.id.unwrap(), 10)
-            .await
-            .unwrap(),
-        [id]
-    );
+    assert_eq!(alarms.assigned_to(world.tenant, user.id, 10).await.unwrap(), [id]);
 
     let update = AlarmUpdate {
         tenant: world.tenant,
@@ -273,7 +268,7 @@ pub async fn alarms_are_found_where_they_show(stores: &EntityStores) {
             start_ts: ts,
             ..draft(world.tenant, originator, alarm_type)
         };
-        ids.push(raise(stores, draft).await.id.unwrap());
+        ids.push(raise(stores, draft).await.id);
     }
     alarms.acknowledge(world.tenant, ids[1], NOW).await.unwrap();
     alarms.clear(world.tenant, ids[2], NOW, None).await.unwrap();
@@ -370,7 +365,7 @@ pub async fn alarms_are_found_where_they_show(stores: &EntityStores) {
             .list(world.tenant, &query, &PageLink::first(10))
             .await
             .unwrap();
-        let found: Vec<_> = found.data.iter().map(|info| info.alarm.id.unwrap()).collect();
+        let found: Vec<_> = found.data.iter().map(|info| info.alarm.id).collect();
         let expected: Vec<_> = expected.iter().map(|index: &usize| ids[*index]).collect();
         assert_eq!(found, expected, "{query:?}");
         assert_eq!(

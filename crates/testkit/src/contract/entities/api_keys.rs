@@ -14,11 +14,10 @@ pub async fn keys_are_found_by_their_hash_and_go_with_their_user(stores: &Entity
     let user = world
         .user("u@x.org", Authority::TenantAdmin, CustomerId::NULL)
         .await
-        .id
-        .unwrap();
+        .id;
     let keys = &stores.api_keys;
     let new = |user, description: &str| ApiKeyInfo {
-        id: Some(ApiKeyId(new_uuid())),
+        id: ApiKeyId(new_uuid()),
         created_time: NOW,
         tenant_id: world.tenant,
         user_id: user,
@@ -28,7 +27,7 @@ pub async fn keys_are_found_by_their_hash_and_go_with_their_user(stores: &Entity
         expired: false,
     };
     let saved = keys.create(new(user, "Büro"), "hash").await.unwrap();
-    let id = saved.id.unwrap();
+    let id = saved.id;
     assert_eq!(keys.by_hash("hash").await.unwrap(), Some(saved.clone()));
     assert_eq!(keys.get(id).await.unwrap(), Some(saved.clone()));
     assert_eq!(keys.by_hash("other").await.unwrap(), None);
@@ -64,13 +63,13 @@ pub async fn keys_are_found_by_their_hash_and_go_with_their_user(stores: &Entity
         0
     );
     let unknown = ApiKeyInfo {
-        id: Some(ApiKeyId(new_uuid())),
+        id: ApiKeyId(new_uuid()),
         ..saved
     };
     assert_eq!(keys.update(&unknown).await.unwrap(), None);
     let second = keys.create(new(user, "second"), "second").await.unwrap();
-    assert!(keys.delete(second.id.unwrap()).await.unwrap());
-    assert!(!keys.delete(second.id.unwrap()).await.unwrap());
+    assert!(keys.delete(second.id).await.unwrap());
+    assert!(!keys.delete(second.id).await.unwrap());
     stores.users.delete(world.tenant, user).await.unwrap();
     assert_eq!(keys.by_hash("hash").await.unwrap(), None);
 }

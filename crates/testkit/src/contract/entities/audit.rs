@@ -33,10 +33,9 @@ pub async fn what_people_did_is_found_by_who_and_what(stores: &EntityStores) {
     let user = world
         .user("ann@x.org", Authority::TenantAdmin, CustomerId::NULL)
         .await
-        .id
-        .unwrap();
-    let customer = world.customer("C").await.id.unwrap();
-    let device = world.device("Pump").await.id.unwrap();
+        .id;
+    let customer = world.customer("C").await.id;
+    let device = world.device("Pump").await.id;
     let gone: EntityId = DeviceId::new().into();
     let tenant = world.tenant;
     let failed = AuditLog {

@@ -11,7 +11,7 @@ use super::fixture::{EntityFixture, NOW, expect_error, searched, sorted};
 
 fn field(world: &EntityFixture<'_>, entity: EntityId, name: &str) -> CalculatedField {
     CalculatedField {
-        id: Some(CalculatedFieldId::new()),
+        id: CalculatedFieldId::new(),
         created_time: NOW,
         tenant_id: world.tenant,
         entity_id: Some(entity),
@@ -43,7 +43,7 @@ async fn names(stores: &EntityStores, tenant: TenantId, filter: &CalculatedField
 pub async fn calculated_fields_are_kept_like_devices(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "A").await;
     let other = EntityFixture::new(stores, "B").await;
-    let device: EntityId = world.device("pump").await.id.unwrap().into();
+    let device: EntityId = world.device("pump").await.id.into();
     let fields = &stores.calculated_fields;
 
     let new = field(&world, device, "Größe");
@@ -55,12 +55,12 @@ pub async fn calculated_fields_are_kept_like_devices(stores: &EntityStores) {
             ..new.clone()
         }
     );
-    let id = saved.id.unwrap();
+    let id = saved.id;
     assert_eq!(fields.get(world.tenant, id).await.unwrap(), Some(saved.clone()));
     assert_eq!(fields.get(other.tenant, id).await.unwrap(), None);
 
     let same_name = CalculatedField {
-        id: Some(CalculatedFieldId::new()),
+        id: CalculatedFieldId::new(),
         ..new.clone()
     };
     let taken = expect_error(
@@ -97,9 +97,9 @@ pub async fn calculated_fields_are_kept_like_devices(stores: &EntityStores) {
 /// Lists are filtered by type, entity and name, searched and sorted; names are listed once.
 pub async fn calculated_fields_are_found_by_what_they_are(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "A").await;
-    let pump: EntityId = world.device("pump").await.id.unwrap().into();
-    let valve: EntityId = world.device("valve").await.id.unwrap().into();
-    let profile: EntityId = world.profile.id.unwrap().into();
+    let pump: EntityId = world.device("pump").await.id.into();
+    let valve: EntityId = world.device("valve").await.id.into();
+    let profile: EntityId = world.profile.id.into();
     let fields = &stores.calculated_fields;
     for (entity, name, kind) in [
         (pump, "mean", CalculatedFieldType::Simple),
@@ -183,8 +183,8 @@ pub async fn calculated_fields_are_found_by_what_they_are(stores: &EntityStores)
 /// All fields of an entity are deleted together; who is named in arguments is known as long as the field is there.
 pub async fn calculated_fields_go_with_their_entity(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "A").await;
-    let pump: EntityId = world.device("pump").await.id.unwrap().into();
-    let valve: EntityId = world.device("valve").await.id.unwrap().into();
+    let pump: EntityId = world.device("pump").await.id.into();
+    let valve: EntityId = world.device("valve").await.id.into();
     let fields = &stores.calculated_fields;
     let mut naming = field(&world, pump, "naming");
     naming.configuration["arguments"]["a"]["refEntityId"] = json!({ "entityType": "DEVICE", "id": valve.id });
@@ -208,7 +208,7 @@ pub async fn calculated_fields_go_with_their_entity(stores: &EntityStores) {
 
     let mut deleted = fields.delete_of_entity(world.tenant, pump).await.unwrap();
     deleted.sort_unstable();
-    let mut expected = vec![naming.id.unwrap(), other.id.unwrap()];
+    let mut expected = vec![naming.id, other.id];
     expected.sort_unstable();
     assert_eq!(deleted, expected);
     assert!(!referenced(valve).await.unwrap());

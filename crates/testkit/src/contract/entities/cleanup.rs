@@ -19,23 +19,18 @@ pub async fn what_goes_is_noted_as_left(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "tenant").await;
     let tenant = world.tenant;
     let of = |entity: EntityId| EntityKey { tenant, entity };
-    let customer = world.customer("customer").await.id.unwrap();
-    let user = world
-        .user("u@x.org", Authority::CustomerUser, customer)
-        .await
-        .id
-        .unwrap();
+    let customer = world.customer("customer").await.id;
+    let user = world.user("u@x.org", Authority::CustomerUser, customer).await.id;
     let admin = world
         .user("a@x.org", Authority::TenantAdmin, CustomerId::NULL)
         .await
-        .id
-        .unwrap();
+        .id;
     let device = Device {
         customer_id: customer,
         ..world.new_device("device")
     };
-    let device = world.save(device).await.id.unwrap();
-    let profile = world.profile.id.unwrap();
+    let device = world.save(device).await.id;
+    let profile = world.profile.id;
     expect_error(
         stores.device_profiles.delete(tenant, profile).await,
         StoreErrorKind::Conflict,
@@ -93,7 +88,7 @@ pub async fn a_tenant_with_many_rows_goes_whole(stores: &EntityStores) {
     let spared = EntityFixture::new(stores, "spared").await;
     let mut customers = Vec::new();
     for world in [&doomed, &spared] {
-        let customer = world.customer("customer").await.id.unwrap();
+        let customer = world.customer("customer").await.id;
         let rows = (0..MANY).map(|n| {
             let device = Device {
                 customer_id: customer,

@@ -12,7 +12,7 @@ use super::fixture::{EntityFixture, NOW, expect_error, searched, sorted};
 fn dashboard(tenant: TenantId, title: &str) -> Dashboard {
     Dashboard {
         info: DashboardInfo {
-            id: Some(DashboardId::new()),
+            id: DashboardId::new(),
             created_time: NOW,
             tenant_id: tenant,
             title: title.into(),
@@ -34,7 +34,7 @@ pub async fn dashboards_read_back_whole(stores: &EntityStores) {
     let mut expected = new;
     expected.info.version = Some(1);
     assert_eq!(saved, expected);
-    let id = saved.info.id.unwrap();
+    let id = saved.info.id;
     assert_eq!(
         stores.dashboards.get(world.tenant, id).await.unwrap(),
         Some(saved.clone())
@@ -72,7 +72,7 @@ pub async fn dashboards_read_back_whole(stores: &EntityStores) {
 pub async fn dashboards_are_assigned_to_customers(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "T").await;
     let (first, second) = (world.customer("A").await, world.customer("B").await);
-    let ids = [first.id.unwrap(), second.id.unwrap()];
+    let ids = [first.id, second.id];
     let saved = stores
         .dashboards
         .save(dashboard(world.tenant, "d"), true)
@@ -83,7 +83,7 @@ pub async fn dashboards_are_assigned_to_customers(stores: &EntityStores) {
         .save(dashboard(world.tenant, "other"), true)
         .await
         .unwrap();
-    let id = saved.info.id.unwrap();
+    let id = saved.info.id;
     for customer in ids {
         assert!(
             stores
@@ -127,10 +127,7 @@ pub async fn dashboards_are_assigned_to_customers(stores: &EntityStores) {
         .list(world.tenant, &of(ids[0]), &all)
         .await
         .unwrap();
-    assert_eq!(
-        listed.data.iter().map(|info| info.id).collect::<Vec<_>>(),
-        [Some(id)]
-    );
+    assert_eq!(listed.data.iter().map(|info| info.id).collect::<Vec<_>>(), [id]);
 
     assert!(
         stores
@@ -192,7 +189,7 @@ pub async fn dashboards_stay_within_their_tenant(stores: &EntityStores) {
         .save(dashboard(mine.tenant, "d"), true)
         .await
         .unwrap();
-    let id = saved.info.id.unwrap();
+    let id = saved.info.id;
     assert!(stores.dashboards.get(theirs.tenant, id).await.unwrap().is_none());
     assert!(
         stores
@@ -209,8 +206,8 @@ pub async fn dashboards_stay_within_their_tenant(stores: &EntityStores) {
         stores.dashboards.save(planted, false).await,
         StoreErrorKind::NotFound,
     );
-    let own = mine.customer("C").await.id.unwrap();
-    let foreign = theirs.customer("C").await.id.unwrap();
+    let own = mine.customer("C").await.id;
+    let foreign = theirs.customer("C").await.id;
     for (tenant, customer) in [
         (mine.tenant, foreign),
         (theirs.tenant, foreign),
@@ -232,14 +229,7 @@ pub async fn only_public_customers_are_found_without_their_tenant(stores: &Entit
     let mut public = super::fixture::customer(world.tenant, "Public");
     public.additional_info = Some(json!({ "isPublic": true }));
     let public = stores.customers.save(public, true).await.unwrap();
-    let found = stores.customers.public(public.id.unwrap()).await.unwrap();
+    let found = stores.customers.public(public.id).await.unwrap();
     assert_eq!(found, Some(public));
-    assert!(
-        stores
-            .customers
-            .public(plain.id.unwrap())
-            .await
-            .unwrap()
-            .is_none()
-    );
+    assert!(stores.customers.public(plain.id).await.unwrap().is_none());
 }

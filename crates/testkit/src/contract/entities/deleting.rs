@@ -18,7 +18,7 @@ pub async fn what_is_deleted_is_gone_and_can_be_made_again(stores: &EntityStores
             .create(device.clone(), token(&device, "token"))
             .await
             .unwrap();
-        let id = device.id.unwrap();
+        let id = device.id;
         assert!(stores.devices.delete(world.tenant, id).await.unwrap());
         assert!(!stores.devices.delete(world.tenant, id).await.unwrap());
         assert_eq!(stores.devices.get(world.tenant, id).await.unwrap(), None);
@@ -28,17 +28,16 @@ pub async fn what_is_deleted_is_gone_and_can_be_made_again(stores: &EntityStores
         );
         expect_error(stores.devices.save(device, false).await, StoreErrorKind::NotFound);
 
-        let customer = world.customer("customer").await.id.unwrap();
+        let customer = world.customer("customer").await.id;
         assert!(stores.customers.delete(world.tenant, customer).await.unwrap());
         assert!(!stores.customers.delete(world.tenant, customer).await.unwrap());
         let user = world
             .user("u@x.org", Authority::TenantAdmin, CustomerId::NULL)
             .await
-            .id
-            .unwrap();
+            .id;
         assert!(stores.users.delete(world.tenant, user).await.unwrap());
         assert!(!stores.users.delete(world.tenant, user).await.unwrap());
-        let profile = world.profile("profile").await.id.unwrap();
+        let profile = world.profile("profile").await.id;
         assert!(
             stores
                 .device_profiles
@@ -58,8 +57,7 @@ pub async fn what_is_deleted_is_gone_and_can_be_made_again(stores: &EntityStores
             .save(tenant_profile("profile"), true)
             .await
             .unwrap()
-            .id
-            .unwrap();
+            .id;
         assert!(stores.tenant_profiles.delete(profile).await.unwrap());
         assert!(!stores.tenant_profiles.delete(profile).await.unwrap());
     }
@@ -71,11 +69,11 @@ pub async fn deleting_a_tenant_deletes_everything_that_belongs_to_it(stores: &En
     let doomed = EntityFixture::new(stores, "doomed").await;
     let spared = EntityFixture::new(stores, "spared").await;
     for (world, name) in [(&doomed, "doomed"), (&spared, "spared")] {
-        let customer = world.customer("customer").await.id.unwrap();
+        let customer = world.customer("customer").await.id;
         let email = format!("{name}@x.org");
         let user = world.user(&email, Authority::CustomerUser, customer).await;
         let credentials = UserCredentials {
-            user_id: user.id.unwrap(),
+            user_id: user.id,
             enabled: false,
             password_hash: None,
             activate_token: Some(name.into()),
@@ -142,8 +140,8 @@ pub async fn deleting_a_tenant_deletes_everything_that_belongs_to_it(stores: &En
 /// Devices outlive their customer, users do not.
 pub async fn deleting_a_customer_unassigns_its_devices_and_deletes_its_users(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "tenant").await;
-    let doomed = world.customer("doomed").await.id.unwrap();
-    let spared = world.customer("spared").await.id.unwrap();
+    let doomed = world.customer("doomed").await.id;
+    let spared = world.customer("spared").await.id;
     let assigned = |name: &str, customer: CustomerId| Device {
         customer_id: customer,
         ..world.new_device(name)
@@ -157,7 +155,7 @@ pub async fn deleting_a_customer_unassigns_its_devices_and_deletes_its_users(sto
 
     let info = stores
         .devices
-        .info(world.tenant, orphan.id.unwrap())
+        .info(world.tenant, orphan.id)
         .await
         .unwrap()
         .unwrap();
@@ -169,7 +167,7 @@ pub async fn deleting_a_customer_unassigns_its_devices_and_deletes_its_users(sto
         StoreErrorKind::VersionConflict,
     );
     assert_eq!(
-        stores.devices.get(world.tenant, kept.id.unwrap()).await.unwrap(),
+        stores.devices.get(world.tenant, kept.id).await.unwrap(),
         Some(kept)
     );
     assert!(stores.users.by_email("doomed@x.org").await.unwrap().is_none());
@@ -179,8 +177,8 @@ pub async fn deleting_a_customer_unassigns_its_devices_and_deletes_its_users(sto
 /// A profile that something still has stays.
 pub async fn profiles_in_use_cannot_be_deleted(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "tenant").await;
-    let device = world.device("device").await.id.unwrap();
-    let profile = world.profile.id.unwrap();
+    let device = world.device("device").await.id;
+    let profile = world.profile.id;
     let result = stores.device_profiles.delete(world.tenant, profile).await;
     let message = expect_error(result, StoreErrorKind::Conflict);
     assert_eq!(
@@ -211,16 +209,16 @@ pub async fn profiles_in_use_cannot_be_deleted(stores: &EntityStores) {
         .unwrap()
         .id;
     let user = Tenant {
-        tenant_profile_id: profile,
+        tenant_profile_id: Some(profile),
         ..tenant("user of the profile")
     };
-    let user = stores.tenants.save(user, true).await.unwrap().id.unwrap();
-    let result = stores.tenant_profiles.delete(profile.unwrap()).await;
+    let user = stores.tenants.save(user, true).await.unwrap().id;
+    let result = stores.tenant_profiles.delete(profile).await;
     let message = expect_error(result, StoreErrorKind::Conflict);
     assert_eq!(
         message,
         "The tenant profile referenced by the tenants cannot be deleted!"
     );
     assert!(stores.tenants.delete(user).await.unwrap());
-    assert!(stores.tenant_profiles.delete(profile.unwrap()).await.unwrap());
+    assert!(stores.tenant_profiles.delete(profile).await.unwrap());
 }

@@ -11,7 +11,7 @@ use super::fixture::{EntityFixture, device, expect_error, sorted, token};
 /// A filter lets through what meets all of its conditions.
 pub async fn device_lists_are_filtered(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "tenant").await;
-    let customer = world.customer("customer").await.id.unwrap();
+    let customer = world.customer("customer").await.id;
     let meters = world.profile("meter").await;
     let assigned = Device {
         customer_id: customer,
@@ -20,11 +20,7 @@ pub async fn device_lists_are_filtered(stores: &EntityStores) {
     let assigned = world.save(assigned).await;
     world.save(device(world.tenant, &meters, "meter")).await;
     world.device("plain").await;
-    stores
-        .devices
-        .set_active(&[(assigned.id.unwrap(), true)])
-        .await
-        .unwrap();
+    stores.devices.set_active(&[(assigned.id, true)]).await.unwrap();
 
     let cases = [
         (DeviceFilter::default(), vec!["assigned meter", "meter", "plain"]),
@@ -35,7 +31,7 @@ pub async fn device_lists_are_filtered(stores: &EntityStores) {
             vec!["assigned meter", "meter"],
         ),
         (by(|f| f.device_type = Some("Meter".into())), vec![]),
-        (by(|f| f.profile = world.profile.id), vec!["plain"]),
+        (by(|f| f.profile = Some(world.profile.id)), vec!["plain"]),
         (by(|f| f.profile = Some(DeviceProfileId::new())), vec![]),
         (by(|f| f.active = Some(true)), vec!["assigned meter"]),
         (by(|f| f.active = Some(false)), vec!["meter", "plain"]),
@@ -43,7 +39,7 @@ pub async fn device_lists_are_filtered(stores: &EntityStores) {
             DeviceFilter {
                 customer: Some(customer),
                 device_type: Some("meter".into()),
-                profile: meters.id,
+                profile: Some(meters.id),
                 active: Some(false),
             },
             vec![],
@@ -74,7 +70,7 @@ pub async fn active_devices_are_read_in_pieces(stores: &EntityStores) {
         };
         let device = world.save(device).await;
         if number != 4 {
-            active.push((created_time, device.id.unwrap()));
+            active.push((created_time, device.id));
         }
     }
     active.sort();
@@ -100,8 +96,8 @@ pub async fn active_devices_are_read_in_pieces(stores: &EntityStores) {
 pub async fn activity_is_recorded_for_many_devices_at_once(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "tenant").await;
     let mut changes: Vec<(DeviceId, bool)> = (0..1_300).map(|_| (DeviceId::new(), true)).collect();
-    let first = world.device("first").await.id.unwrap();
-    let second = world.device("second").await.id.unwrap();
+    let first = world.device("first").await.id;
+    let second = world.device("second").await.id;
     changes.push((first, false));
     changes.push((second, true));
     changes.push((first, true));
@@ -121,7 +117,7 @@ pub async fn activity_is_recorded_for_many_devices_at_once(stores: &EntityStores
     assert_eq!(stored.version, Some(1));
     let saved = stores.devices.save(stored, false).await.unwrap();
     assert!(
-        is_active(&world, saved.id.unwrap()).await,
+        is_active(&world, saved.id).await,
         "saving a device leaves its activity alone"
     );
 }
@@ -130,8 +126,8 @@ pub async fn activity_is_recorded_for_many_devices_at_once(stores: &EntityStores
 pub async fn profiles_are_named_all_or_those_that_a_device_has(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "tenant").await;
     let other = EntityFixture::new(stores, "other").await;
-    let unused = world.profile("unused").await.id.unwrap();
-    let used = world.profile.id.unwrap();
+    let unused = world.profile("unused").await.id;
+    let used = world.profile.id;
     for name in ["a", "b"] {
         world.device(name).await;
     }
@@ -154,7 +150,7 @@ pub async fn profiles_are_named_all_or_those_that_a_device_has(stores: &EntitySt
 /// The type of a device is the name of its profile, also after that has changed.
 pub async fn renaming_a_profile_renames_the_type_of_its_devices(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "tenant").await;
-    let id = world.device("device").await.id.unwrap();
+    let id = world.device("device").await.id;
     let renamed = DeviceProfile {
         name: "renamed".into(),
         ..world.profile.clone()
@@ -176,14 +172,14 @@ pub async fn a_device_and_its_credentials_are_created_both_or_neither(stores: &E
     let world = EntityFixture::new(stores, "tenant").await;
     let device = world.new_device("device");
     let unassigned = DeviceCredentials {
-        device_id: None,
+        device_id: DeviceId::NULL,
         ..token(&device, "token")
     };
     let created = stores.devices.create(device.clone(), unassigned).await.unwrap();
     assert_eq!(created.version, Some(1));
     let credentials = stores
         .device_credentials
-        .get(world.tenant, created.id.unwrap())
+        .get(world.tenant, created.id)
         .await
         .unwrap();
     let expected = token(&device, "token");
@@ -201,14 +197,7 @@ pub async fn a_device_and_its_credentials_are_created_both_or_neither(stores: &E
         .create(second.clone(), token(&second, "token"))
         .await;
     expect_error(result, StoreErrorKind::Conflict);
-    assert_eq!(
-        stores
-            .devices
-            .get(world.tenant, second.id.unwrap())
-            .await
-            .unwrap(),
-        None
-    );
+    assert_eq!(stores.devices.get(world.tenant, second.id).await.unwrap(), None);
     let namesake = world.new_device("device");
     let result = stores
         .devices
@@ -234,7 +223,7 @@ pub async fn a_device_and_its_credentials_are_created_both_or_neither(stores: &E
 pub async fn credentials_are_replaced_under_their_version(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "tenant").await;
     let device = world.device("device").await;
-    let id = device.id.unwrap();
+    let id = device.id;
     let credentials = &stores.device_credentials;
     assert_eq!(credentials.get(world.tenant, id).await.unwrap(), None);
     let first = credentials
@@ -348,11 +337,7 @@ pub async fn credentials_are_found_by_type_and_id(stores: &EntityStores) {
             .unwrap()
             .is_some()
     );
-    stores
-        .devices
-        .delete(world.tenant, device.id.unwrap())
-        .await
-        .unwrap();
+    stores.devices.delete(world.tenant, device.id).await.unwrap();
     assert!(
         credentials
             .find(CredentialsType::AccessToken, "New")

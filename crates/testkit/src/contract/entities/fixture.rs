@@ -25,7 +25,7 @@ impl<'s> EntityFixture<'s> {
     /// Creates a tenant of that title.
     pub(super) async fn new(stores: &'s EntityStores, title: &str) -> Self {
         let tenant = stores.tenants.save(tenant(title), true).await.unwrap();
-        let tenant = tenant.id.unwrap();
+        let tenant = tenant.id;
         let profile = stores
             .device_profiles
             .save(device_profile(tenant, "default"), true)
@@ -90,7 +90,7 @@ impl<'s> EntityFixture<'s> {
 /// A tenant profile that is not stored yet, with every field set.
 pub(super) fn tenant_profile(name: &str) -> TenantProfile {
     TenantProfile {
-        id: Some(TenantProfileId::new()),
+        id: TenantProfileId::new(),
         created_time: NOW,
         name: name.into(),
         description: Some("für alle".into()),
@@ -104,7 +104,7 @@ pub(super) fn tenant_profile(name: &str) -> TenantProfile {
 /// A tenant that is not stored yet.
 pub(super) fn tenant(title: &str) -> Tenant {
     Tenant {
-        id: Some(TenantId::new()),
+        id: TenantId::new(),
         created_time: NOW,
         title: title.into(),
         name: title.into(),
@@ -129,7 +129,7 @@ pub(super) fn contact() -> Contact {
 /// A customer that is not stored yet.
 pub(super) fn customer(tenant: TenantId, title: &str) -> Customer {
     Customer {
-        id: Some(CustomerId::new()),
+        id: CustomerId::new(),
         created_time: NOW,
         tenant_id: tenant,
         title: title.into(),
@@ -141,7 +141,7 @@ pub(super) fn customer(tenant: TenantId, title: &str) -> Customer {
 /// A user that is not stored yet.
 pub(super) fn user(tenant: TenantId, email: &str) -> User {
     User {
-        id: Some(UserId::new()),
+        id: UserId::new(),
         created_time: NOW,
         tenant_id: tenant,
         email: email.into(),
@@ -154,7 +154,7 @@ pub(super) fn user(tenant: TenantId, email: &str) -> User {
 /// A device profile that is not stored yet.
 pub(super) fn device_profile(tenant: TenantId, name: &str) -> DeviceProfile {
     DeviceProfile {
-        id: Some(DeviceProfileId::new()),
+        id: DeviceProfileId::new(),
         created_time: NOW,
         tenant_id: tenant,
         name: name.into(),
@@ -165,19 +165,19 @@ pub(super) fn device_profile(tenant: TenantId, name: &str) -> DeviceProfile {
 /// A device that is not stored yet.
 pub(super) fn device(tenant: TenantId, profile: &DeviceProfile, name: &str) -> Device {
     Device {
-        id: Some(DeviceId::new()),
+        id: DeviceId::new(),
         created_time: NOW,
         tenant_id: tenant,
         name: name.into(),
         device_type: profile.name.clone(),
-        device_profile_id: profile.id,
+        device_profile_id: Some(profile.id),
         ..Device::default()
     }
 }
 
 /// A token of a device.
 pub(super) fn token(device: &Device, token: &str) -> DeviceCredentials {
-    DeviceCredentials::access_token(device.id.unwrap(), token.into(), NOW)
+    DeviceCredentials::access_token(device.id, token.into(), NOW)
 }
 
 /// A page of all, in this order.

@@ -90,12 +90,7 @@ pub async fn of_many_devices_the_good_ones_are_stored(stores: &EntityStores) {
     );
     assert_eq!(answers[9].as_ref().unwrap().version, Some(1));
     assert_eq!(stores.devices.count(world.tenant).await.unwrap(), 2 + 600 - 6);
-    let read = stores
-        .devices
-        .get(world.tenant, old.id.unwrap())
-        .await
-        .unwrap()
-        .unwrap();
+    let read = stores.devices.get(world.tenant, old.id).await.unwrap().unwrap();
     assert_eq!((read.label.as_deref(), read.version), (Some("changed"), Some(2)));
     for (secret, name) in [
         ("newer", Some("old")),
@@ -160,7 +155,7 @@ pub async fn of_an_import_that_fails_halfway_the_stored_half_is_answered(stores:
         let changed = Device { version: None, ..old };
         // The second is refused, so that they are stored in parts.
         let rows = vec![new("a"), new("old"), row(changed, false), new("b")];
-        let ids: Vec<DeviceId> = rows.iter().map(|row| row.entity.id.unwrap()).collect();
+        let ids: Vec<DeviceId> = rows.iter().map(|row| row.entity.id).collect();
         let values = FailingImportedValues {
             at: ids[at].into(),
             asked: Mutex::default(),
@@ -189,18 +184,18 @@ pub async fn of_an_import_that_fails_halfway_the_stored_half_is_answered(stores:
 pub async fn of_many_assets_the_good_ones_are_stored(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "T").await;
     let profile = AssetProfile {
-        id: Some(AssetProfileId::new()),
+        id: AssetProfileId::new(),
         tenant_id: world.tenant,
         name: "default".into(),
         ..AssetProfile::default()
     };
     let profile = stores.asset_profiles.save(profile, true).await.unwrap();
     let new = |name: &str| Asset {
-        id: Some(AssetId::new()),
+        id: AssetId::new(),
         created_time: NOW,
         tenant_id: world.tenant,
         name: name.into(),
-        asset_profile_id: profile.id,
+        asset_profile_id: Some(profile.id),
         ..Asset::default()
     };
     let row = |entity| ImportRow {

@@ -130,11 +130,7 @@ pub async fn owners_are_sorted_by_every_promised_property(stores: &EntityStores)
         };
         let profile = stores.tenant_profiles.save(profile, true).await.unwrap();
         if rank == 2 {
-            stores
-                .tenant_profiles
-                .set_default(profile.id.unwrap())
-                .await
-                .unwrap();
+            stores.tenant_profiles.set_default(profile.id).await.unwrap();
         }
         let customer = Customer {
             created_time: NOW + rank as i64,
@@ -166,13 +162,7 @@ pub async fn owners_are_sorted_by_every_promised_property(stores: &EntityStores)
 pub async fn devices_are_sorted_by_every_promised_property(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "tenant").await;
     let of = world.tenant;
-    assert!(
-        stores
-            .device_profiles
-            .delete(of, world.profile.id.unwrap())
-            .await
-            .unwrap()
-    );
+    assert!(stores.device_profiles.delete(of, world.profile.id).await.unwrap());
     for rank in [2, 0, 1] {
         let profile = DeviceProfile {
             created_time: NOW + rank as i64,
@@ -183,14 +173,14 @@ pub async fn devices_are_sorted_by_every_promised_property(stores: &EntityStores
             ..device_profile(of, UP[rank])
         };
         let profile = stores.device_profiles.save(profile, true).await.unwrap();
-        let customer = world.customer(UP[rank]).await.id.unwrap();
+        let customer = world.customer(UP[rank]).await.id;
         let device = Device {
             created_time: NOW - rank as i64,
             label: absent_first(rank),
             customer_id: if rank == 0 { CustomerId::NULL } else { customer },
             ..device(of, &profile, UP[rank])
         };
-        let id = world.save(device).await.id.unwrap();
+        let id = world.save(device).await.id;
         stores.devices.set_active(&[(id, rank == 2)]).await.unwrap();
     }
     sorts!(async |link| stores.device_profiles.list(of, &link).await, |p| p.name.clone(),

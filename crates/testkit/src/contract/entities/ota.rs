@@ -14,10 +14,10 @@ use super::fixture::{EntityFixture, NOW, expect_error, searched, sorted};
 
 fn package(world: &EntityFixture<'_>, kind: OtaKind, version: &str) -> OtaPackageInfo {
     OtaPackageInfo {
-        id: Some(OtaPackageId::new()),
+        id: OtaPackageId::new(),
         created_time: NOW,
         tenant_id: world.tenant,
-        device_profile_id: world.profile.id,
+        device_profile_id: Some(world.profile.id),
         kind: Some(kind),
         title: "Pümpe".into(),
         name: "Pümpe".into(),
@@ -59,7 +59,7 @@ pub async fn packages_read_back_whole_with_their_data(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "T").await;
     let packages = &stores.ota_packages;
     let new = package(&world, OtaKind::Firmware, "1.0");
-    let id = new.id.unwrap();
+    let id = new.id;
     let saved = packages.save(new.clone(), true).await.unwrap();
     assert_eq!(saved, new);
     assert_eq!(packages.get(world.tenant, id).await.unwrap(), Some(saved.clone()));
@@ -70,7 +70,7 @@ pub async fn packages_read_back_whole_with_their_data(stores: &EntityStores) {
     assert_eq!(message, "OtaPackage with such title and version already exists!");
 
     let whole = ready(&world, OtaKind::Firmware, "2.0").await;
-    let whole_id = whole.id.unwrap();
+    let whole_id = whole.id;
     assert!(whole.has_data && !saved.has_data);
     assert_eq!(
         packages.get(world.tenant, whole_id).await.unwrap(),
@@ -124,7 +124,7 @@ pub async fn packages_read_back_whole_with_their_data(stores: &EntityStores) {
         let page = packages.list(world.tenant, filter, &link).await.unwrap();
         page.data.into_iter().map(|one| one.version).collect::<Vec<_>>()
     };
-    let profile = world.profile.id.unwrap();
+    let profile = world.profile.id;
     let by_version = sorted("version", SortOrder::Desc);
     assert_eq!(
         versions(OtaPackageFilter::All, by_version.clone()).await,
@@ -169,7 +169,7 @@ pub async fn packages_that_are_assigned_stay(stores: &EntityStores) {
             "The software referenced by the device profile cannot be deleted!",
         ),
     ] {
-        let id = ready(&world, kind, kind.name()).await.id.unwrap();
+        let id = ready(&world, kind, kind.name()).await.id;
         let entity: Option<EntityId> = Some(id.into());
         let of = |wanted: OtaKind| entity.filter(|_| kind == wanted);
         let device = Device {
@@ -203,7 +203,7 @@ pub async fn packages_that_are_assigned_stay(stores: &EntityStores) {
         assert_eq!(packages.get(other.tenant, id).await.unwrap(), None);
         assert_eq!(packages.piece(other.tenant, id, 0).await.unwrap(), None);
         assert!(!packages.delete(other.tenant, id).await.unwrap());
-        let profile_id = profile.id.unwrap();
+        let profile_id = profile.id;
         assert!(
             stores
                 .device_profiles
@@ -230,14 +230,14 @@ pub async fn devices_wait_for_being_told_of_their_package(stores: &EntityStores)
     let other = EntityFixture::new(stores, "other").await;
     let (updates, tenant) = (&stores.ota_updates, world.tenant);
     let kind = OtaKind::Firmware;
-    let first = ready(&world, kind, "1").await.id.unwrap();
-    let second = ready(&world, kind, "2").await.id.unwrap();
-    let following = world.device("follows").await.id.unwrap();
+    let first = ready(&world, kind, "1").await.id;
+    let second = ready(&world, kind, "2").await.id;
+    let following = world.device("follows").await.id;
     let own = Device {
         firmware_id: Some(second.into()),
         ..world.new_device("own")
     };
-    let own = world.save(own).await.id.unwrap();
+    let own = world.save(own).await.id;
     other.device("other").await;
     let differing = async |scope: &OtaScope| {
         let mut found = updates.differing(tenant, kind, scope, None, 10).await.unwrap();
@@ -246,7 +246,7 @@ pub async fn devices_wait_for_being_told_of_their_package(stores: &EntityStores)
     };
     let target = |device, package, is_own| OtaTarget {
         device,
-        profile: world.profile.id.unwrap(),
+        profile: world.profile.id,
         package,
         is_own,
     };
@@ -260,7 +260,7 @@ pub async fn devices_wait_for_being_told_of_their_package(stores: &EntityStores)
     ];
     for scope in [
         OtaScope::All,
-        OtaScope::Profile(world.profile.id.unwrap()),
+        OtaScope::Profile(world.profile.id),
         OtaScope::Devices(vec![own, following, DeviceId::new()]),
     ] {
         assert_eq!(differing(&scope).await, both, "{scope:?}");
@@ -273,9 +273,7 @@ pub async fn devices_wait_for_being_told_of_their_package(stores: &EntityStores)
         updates.assigned(tenant, own, OtaKind::Software).await.unwrap(),
         None
     );
-    let count = updates
-        .count_following(tenant, world.profile.id.unwrap(), kind)
-        .await;
+    let count = updates.count_following(tenant, world.profile.id, kind).await;
     assert_eq!(count.unwrap(), 1);
 
     // One of them was deleted in the meantime.
@@ -355,10 +353,7 @@ pub async fn packages_stay_within_what_their_tenant_may_have(stores: &EntityStor
     };
     let both = [attach(0, 7).await, attach(1, 7).await];
     assert_eq!(both, [true, false]);
-    let left = packages
-        .get(world.tenant, uploads[1].0.id.unwrap())
-        .await
-        .unwrap();
+    let left = packages.get(world.tenant, uploads[1].0.id).await.unwrap();
     assert!(!left.unwrap().has_data);
     assert!(attach(1, 8).await);
     assert_eq!(packages.data_bytes(world.tenant).await.unwrap(), 8);
@@ -373,12 +368,12 @@ pub async fn tenants_take_turns_in_being_told(stores: &EntityStores) {
     worlds.sort_by_key(|world| world.tenant);
     let (updates, kind) = (&stores.ota_updates, OtaKind::Firmware);
     for (number, world) in worlds.iter().enumerate() {
-        let package = ready(world, kind, "1").await.id.unwrap();
+        let package = ready(world, kind, "1").await.id;
         let mut targets = Vec::new();
         for name in ["a", "b"] {
             targets.push(OtaTarget {
-                device: world.device(name).await.id.unwrap(),
-                profile: world.profile.id.unwrap(),
+                device: world.device(name).await.id,
+                profile: world.profile.id,
                 package: Some(package),
                 is_own: number == 1,
             });

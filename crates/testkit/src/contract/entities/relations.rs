@@ -18,10 +18,7 @@ use super::fixture::{EntityFixture, NOW, expect_error, searched, sorted};
 pub async fn relations_are_found_from_both_ends(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "tenant").await;
     let other = EntityFixture::new(stores, "other").await.tenant;
-    let (a, b) = (
-        world.device("a").await.id.unwrap(),
-        world.device("b").await.id.unwrap(),
-    );
+    let (a, b) = (world.device("a").await.id, world.device("b").await.id);
     let relations = &stores.relations;
     let relation = EntityRelation {
         additional_info: Some(json!({"n": 1})),
@@ -184,7 +181,7 @@ pub async fn searches_walk_along_relations(stores: &EntityStores) {
 
 fn asset_profile(tenant: TenantId, name: &str) -> AssetProfile {
     AssetProfile {
-        id: Some(AssetProfileId::new()),
+        id: AssetProfileId::new(),
         created_time: NOW,
         tenant_id: tenant,
         name: name.into(),
@@ -196,13 +193,13 @@ fn asset_profile(tenant: TenantId, name: &str) -> AssetProfile {
 
 fn asset(profile: &AssetProfile, name: &str) -> Asset {
     Asset {
-        id: Some(AssetId::new()),
+        id: AssetId::new(),
         created_time: NOW,
         tenant_id: profile.tenant_id,
         name: name.into(),
         asset_type: profile.name.clone(),
         label: Some("Etikett".into()),
-        asset_profile_id: profile.id,
+        asset_profile_id: Some(profile.id),
         additional_info: Some(json!({"description": "x"})),
         ..Asset::default()
     }
@@ -217,7 +214,7 @@ pub async fn assets_are_kept_like_devices(stores: &EntityStores) {
         .save(asset_profile(world.tenant, "house"), true)
         .await
         .unwrap();
-    let profile_id = profile.id.unwrap();
+    let profile_id = profile.id;
     assert_eq!(
         profiles.get(world.tenant, profile_id).await.unwrap().unwrap(),
         profile
@@ -237,7 +234,7 @@ pub async fn assets_are_kept_like_devices(stores: &EntityStores) {
         StoreErrorKind::Conflict,
     );
 
-    let customer = world.customer("Kunde").await.id.unwrap();
+    let customer = world.customer("Kunde").await.id;
     let new = asset(&profile, "villa");
     let saved = assets.save(new.clone(), true).await.unwrap();
     assert_eq!(
@@ -247,7 +244,7 @@ pub async fn assets_are_kept_like_devices(stores: &EntityStores) {
             ..new
         }
     );
-    let id = saved.id.unwrap();
+    let id = saved.id;
     let saved = assets
         .save(
             Asset {
@@ -363,11 +360,11 @@ pub async fn assets_are_kept_like_devices(stores: &EntityStores) {
 pub async fn entity_views_are_kept_like_devices(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "tenant").await;
     let theirs = EntityFixture::new(stores, "theirs").await.tenant;
-    let device: EntityId = world.device("device").await.id.unwrap().into();
-    let customer = world.customer("Kunde").await.id.unwrap();
+    let device: EntityId = world.device("device").await.id.into();
+    let customer = world.customer("Kunde").await.id;
     let views = &stores.entity_views;
     let new = EntityView {
-        id: Some(EntityViewId::new()),
+        id: EntityViewId::new(),
         created_time: NOW,
         entity_id: Some(device),
         tenant_id: world.tenant,
@@ -389,16 +386,16 @@ pub async fn entity_views_are_kept_like_devices(stores: &EntityStores) {
             ..new.clone()
         }
     );
-    let id = saved.id.unwrap();
+    let id = saved.id;
     assert_eq!(views.get(world.tenant, id).await.unwrap(), Some(saved.clone()));
     assert_eq!(views.by_name(world.tenant, "view").await.unwrap(), Some(saved));
     let taken = EntityView {
-        id: Some(EntityViewId::new()),
+        id: EntityViewId::new(),
         ..new.clone()
     };
     expect_error(views.save(taken, true).await, StoreErrorKind::Conflict);
     let entityless = EntityView {
-        id: Some(EntityViewId::new()),
+        id: EntityViewId::new(),
         entity_id: None,
         ..new
     };

@@ -41,10 +41,7 @@ fn call(tenant: TenantId, device: DeviceId, number: i32) -> Rpc {
 /// Calls are found by device and state; one that has ended does not change any more.
 pub async fn calls_are_found_until_they_end(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "tenant").await;
-    let (a, b) = (
-        world.device("a").await.id.unwrap(),
-        world.device("b").await.id.unwrap(),
-    );
+    let (a, b) = (world.device("a").await.id, world.device("b").await.id);
     let (calls, tenant) = (&stores.rpcs, world.tenant);
     let kept: Vec<Rpc> = (1..=3).map(|number| call(tenant, a, number)).collect();
     for call in &kept {
@@ -132,7 +129,7 @@ pub async fn calls_are_found_until_they_end(stores: &EntityStores) {
 pub async fn calls_of_others_are_not_there(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "tenant").await;
     let other = EntityFixture::new(stores, "other").await;
-    let device = world.device("a").await.id.unwrap();
+    let device = world.device("a").await.id;
     let (calls, kept) = (&stores.rpcs, call(world.tenant, device, 1));
     calls.insert(&kept).await.unwrap();
     assert_eq!(calls.get(other.tenant, kept.id).await.unwrap(), None);

@@ -14,7 +14,7 @@ use super::fixture::{EntityFixture, NOW, expect_error, searched, sorted};
 
 fn chain(tenant: TenantId, name: &str) -> RuleChain {
     RuleChain {
-        id: Some(RuleChainId::new()),
+        id: RuleChainId::new(),
         created_time: NOW,
         tenant_id: tenant,
         name: name.into(),
@@ -29,7 +29,7 @@ async fn saved_chain(world: &EntityFixture<'_>, name: &str) -> RuleChain {
 
 fn node(name: &str) -> RuleNode {
     RuleNode {
-        id: Some(RuleNodeId::new()),
+        id: RuleNodeId::new(),
         created_time: NOW,
         node_type: format!("org.example.{name}"),
         name: name.into(),
@@ -57,7 +57,7 @@ fn connection(from_index: u32, to_index: u32, label: &str) -> NodeConnection {
 
 fn metadata(chain: &RuleChain, nodes: &[RuleNode], connections: &[NodeConnection]) -> RuleChainMetaData {
     RuleChainMetaData {
-        rule_chain_id: chain.id,
+        rule_chain_id: Some(chain.id),
         version: None,
         first_node_index: (!nodes.is_empty()).then_some(0),
         nodes: nodes.to_vec(),
@@ -85,7 +85,7 @@ pub async fn a_rule_chain_is_saved_whole_with_its_nodes(stores: &EntityStores) {
         ..full.clone()
     };
     assert_eq!(chains.save(full, true).await.unwrap(), expected);
-    let id = expected.id.unwrap();
+    let id = expected.id;
     assert_eq!(
         chains.get(world.tenant, id).await.unwrap(),
         Some(expected.clone())
@@ -138,15 +138,15 @@ pub async fn a_rule_chain_is_saved_whole_with_its_nodes(stores: &EntityStores) {
     let stored = chains.get(world.tenant, id).await.unwrap().unwrap();
     assert_eq!(
         (stored.version, stored.first_rule_node_id),
-        (Some(2), nodes[1].id)
+        (Some(2), Some(nodes[1].id))
     );
-    let [first, second, third] = nodes.map(|node| node.id.unwrap());
+    let [first, second, third] = nodes.map(|node| node.id);
     let found = chains.node(world.tenant, second).await.unwrap().unwrap();
     assert_eq!((found.name.as_str(), found.rule_chain_id), ("second", Some(id)));
 
     // The third stays and comes first, under another name and later by its own account.
     let mut kept = node("third");
-    kept.id = Some(third);
+    kept.id = third;
     kept.name = "renamed".into();
     kept.created_time = NOW + 1;
     let added = node("fourth");
@@ -157,12 +157,9 @@ pub async fn a_rule_chain_is_saved_whole_with_its_nodes(stores: &EntityStores) {
     let seen: Vec<_> = saved
         .nodes
         .iter()
-        .map(|node| (node.id.unwrap(), node.name.as_str(), node.created_time))
+        .map(|node| (node.id, node.name.as_str(), node.created_time))
         .collect();
-    assert_eq!(
-        seen,
-        [(third, "renamed", NOW), (added.id.unwrap(), "fourth", NOW)]
-    );
+    assert_eq!(seen, [(third, "renamed", NOW), (added.id, "fourth", NOW)]);
     assert_eq!(saved.connections, Some(vec![connection(1, 0, "Success")]));
     assert_eq!(saved.first_node_index, Some(0));
     for gone in [first, second] {
@@ -215,14 +212,6 @@ pub async fn metadata_of_a_rule_chain_is_guarded_by_its_version(stores: &EntityS
             first_node_index: Some(1),
             ..metadata(&chain, &[node("a")], &[])
         },
-        metadata(
-            &chain,
-            &[RuleNode {
-                id: None,
-                ..node("a")
-            }],
-            &[],
-        ),
     ] {
         expect_error(
             chains.save_metadata(world.tenant, misfit).await,
@@ -236,13 +225,9 @@ pub async fn metadata_of_a_rule_chain_is_guarded_by_its_version(stores: &EntityS
             .await,
         StoreErrorKind::NotFound,
     );
-    let stored = chains
-        .metadata(world.tenant, chain.id.unwrap())
-        .await
-        .unwrap()
-        .unwrap();
+    let stored = chains.metadata(world.tenant, chain.id).await.unwrap().unwrap();
     assert_eq!(stored, first);
-    let untouched = chains.get(world.tenant, other.id.unwrap()).await.unwrap();
+    let untouched = chains.get(world.tenant, other.id).await.unwrap();
     assert_eq!(untouched.unwrap().version, Some(1));
 
     let stale = RuleChain {
@@ -254,7 +239,7 @@ pub async fn metadata_of_a_rule_chain_is_guarded_by_its_version(stores: &EntityS
 
 fn chain_without_row(chain: &RuleChain) -> RuleChain {
     RuleChain {
-        id: Some(RuleChainId::new()),
+        id: RuleChainId::new(),
         ..chain.clone()
     }
 }
@@ -271,15 +256,15 @@ pub async fn rule_chains_are_listed_and_one_of_a_type_is_the_root(stores: &Entit
         ..chain(world.tenant, "Edge")
     };
     let edge = chains.save(edge, true).await.unwrap();
-    let a = saved_chain(&world, "Alpha").await.id.unwrap();
-    let b = saved_chain(&world, "beta").await.id.unwrap();
+    let a = saved_chain(&world, "Alpha").await.id;
+    let b = saved_chain(&world, "beta").await.id;
     for (id, former) in [(a, None), (b, Some(a)), (b, Some(b))] {
         let root = chains.root(world.tenant, core).await.unwrap();
-        assert_eq!(root.and_then(|root| root.id), former);
+        assert_eq!(root.map(|root| root.id), former);
         assert!(chains.set_root(world.tenant, id).await.unwrap());
     }
     let root = chains.root(world.tenant, core).await.unwrap().unwrap();
-    assert_eq!((root.id, root.root, root.version), (Some(b), true, Some(2)));
+    assert_eq!((root.id, root.root, root.version), (b, true, Some(2)));
     let former = chains.get(world.tenant, a).await.unwrap().unwrap();
     assert_eq!((former.root, former.version), (false, Some(3)));
     let edge_root = chains.root(world.tenant, RuleChainType::Edge).await.unwrap();
@@ -305,7 +290,7 @@ pub async fn rule_chains_are_listed_and_one_of_a_type_is_the_root(stores: &Entit
     );
     assert_eq!(names(searched("ALP"), None).await, ["Alpha"]);
     let found = chains.by_name(world.tenant, core, "beta").await.unwrap();
-    assert_eq!(found.and_then(|chain| chain.id), Some(b));
+    assert_eq!(found.map(|chain| chain.id), Some(b));
     assert_eq!(chains.by_name(world.tenant, core, "Edge").await.unwrap(), None);
     assert_eq!(chains.count(world.tenant).await.unwrap(), 3);
     assert_eq!(chains.by_ids(world.tenant, &[a, b, a]).await.unwrap().len(), 2);
@@ -318,10 +303,10 @@ pub async fn rule_chains_stay_within_their_tenant(stores: &EntityStores) {
     let theirs = EntityFixture::new(stores, "theirs").await;
     let chains = &stores.rule_chains;
     let chain = saved_chain(&mine, "chain").await;
-    let id = chain.id.unwrap();
+    let id = chain.id;
     let saved = metadata(&chain, &[node("node")], &[]);
     let saved = chains.save_metadata(mine.tenant, saved).await.unwrap();
-    let node_id = saved.nodes[0].id.unwrap();
+    let node_id = saved.nodes[0].id;
 
     assert_eq!(chains.get(theirs.tenant, id).await.unwrap(), None);
     assert_eq!(chains.by_ids(theirs.tenant, &[id]).await.unwrap(), []);
@@ -372,7 +357,7 @@ pub async fn rule_chains_stay_within_their_tenant(stores: &EntityStores) {
 
 fn queue(tenant: TenantId, name: &str, topic: &str) -> Queue {
     Queue {
-        id: Some(QueueId::new()),
+        id: QueueId::new(),
         created_time: NOW,
         tenant_id: tenant,
         name: name.into(),
@@ -420,7 +405,7 @@ pub async fn queues_are_shared_or_of_a_tenant(stores: &EntityStores) {
     let nobodys = queue(TenantId::new(), "Main", "main");
     expect_error(queues.save(nobodys, true).await, StoreErrorKind::Invalid);
 
-    let (shared_id, own_id) = (shared.id.unwrap(), own.id.unwrap());
+    let (shared_id, own_id) = (shared.id, own.id);
     assert_eq!(
         queues.get(TenantId::NULL, shared_id).await.unwrap(),
         Some(shared.clone())

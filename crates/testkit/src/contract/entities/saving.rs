@@ -22,20 +22,20 @@ pub async fn owners_read_back_whole(stores: &EntityStores) {
     let saved = stores.tenant_profiles.save(profile.clone(), true).await.unwrap();
     assert_eq!(saved, with_version(profile, |p| &mut p.version));
     assert_eq!(
-        stores.tenant_profiles.get(saved.id.unwrap()).await.unwrap(),
+        stores.tenant_profiles.get(saved.id).await.unwrap(),
         Some(saved.clone())
     );
 
     let given = Tenant {
         region: Some("Global".into()),
-        tenant_profile_id: saved.id,
+        tenant_profile_id: Some(saved.id),
         contact: contact(),
         additional_info: Some(json!({"description": "δ", "homeDashboardId": null, "deep": [1, {"x": 0.5}]})),
         ..tenant("Großkunde")
     };
     let saved = stores.tenants.save(given.clone(), true).await.unwrap();
     assert_eq!(saved, with_version(given, |t| &mut t.version));
-    let tenant = saved.id.unwrap();
+    let tenant = saved.id;
     assert_eq!(stores.tenants.get(tenant).await.unwrap(), Some(saved));
 
     let given = Customer {
@@ -46,7 +46,7 @@ pub async fn owners_read_back_whole(stores: &EntityStores) {
     };
     let saved = stores.customers.save(given.clone(), true).await.unwrap();
     assert_eq!(saved, with_version(given, |c| &mut c.version));
-    let customer = saved.id.unwrap();
+    let customer = saved.id;
     assert_eq!(
         stores.customers.get(tenant, customer).await.unwrap(),
         Some(saved.clone())
@@ -68,10 +68,10 @@ pub async fn owners_read_back_whole(stores: &EntityStores) {
     let saved = stores.users.save(given.clone(), true).await.unwrap();
     assert_eq!(saved, with_version(given, |u| &mut u.version));
     assert_eq!(
-        stores.users.get(tenant, saved.id.unwrap()).await.unwrap(),
+        stores.users.get(tenant, saved.id).await.unwrap(),
         Some(saved.clone())
     );
-    assert_eq!(stores.users.by_id(saved.id.unwrap()).await.unwrap(), Some(saved));
+    assert_eq!(stores.users.by_id(saved.id).await.unwrap(), Some(saved));
 }
 
 /// Every field of devices and their profiles is returned by `save` and by `get` as it was given.
@@ -81,25 +81,21 @@ pub async fn devices_read_back_whole(stores: &EntityStores) {
         additional_info: Some(json!({"isPublic": true})),
         ..customer(tenant, "Kunde")
     };
-    let customer = stores.customers.save(public, true).await.unwrap().id.unwrap();
+    let customer = stores.customers.save(public, true).await.unwrap().id;
     let chain = RuleChain {
-        id: Some(RuleChainId::new()),
+        id: RuleChainId::new(),
         tenant_id: tenant,
         ..RuleChain::default()
     };
     let chain = stores.rule_chains.save(chain, true).await.unwrap();
     let given = DeviceProfile {
-        default_rule_chain_id: chain.id.map(Into::into),
+        default_rule_chain_id: Some(chain.id.into()),
         ..full_device_profile(tenant)
     };
     let saved = stores.device_profiles.save(given.clone(), true).await.unwrap();
     assert_eq!(saved, with_version(given, |p| &mut p.version));
     assert_eq!(
-        stores
-            .device_profiles
-            .get(tenant, saved.id.unwrap())
-            .await
-            .unwrap(),
+        stores.device_profiles.get(tenant, saved.id).await.unwrap(),
         Some(saved.clone())
     );
     assert_eq!(
@@ -121,7 +117,7 @@ pub async fn devices_read_back_whole(stores: &EntityStores) {
     };
     let saved = stores.devices.save(given.clone(), true).await.unwrap();
     assert_eq!(saved, with_version(given, |d| &mut d.version));
-    let id = saved.id.unwrap();
+    let id = saved.id;
     assert_eq!(stores.devices.get(tenant, id).await.unwrap(), Some(saved.clone()));
     assert_eq!(
         stores.devices.by_name(tenant, "Zähler 1").await.unwrap(),
@@ -171,13 +167,8 @@ pub async fn versions_count_up_and_guard_updates(stores: &EntityStores) {
             let third = stores.$store.save(changed.clone(), false).await.unwrap();
             assert_eq!(third.version, Some(3));
 
-            changed.id = Some($new_id);
-            expect_error(
-                stores.$store.save(changed.clone(), false).await,
-                StoreErrorKind::NotFound,
-            );
-            changed.id = None;
-            expect_error(stores.$store.save(changed, true).await, StoreErrorKind::Invalid);
+            changed.id = $new_id;
+            expect_error(stores.$store.save(changed, false).await, StoreErrorKind::NotFound);
         }};
     }
 
@@ -224,11 +215,7 @@ pub async fn of_many_updates_of_one_version_exactly_one_succeeds(stores: &Entity
         }
     }
     assert_eq!(winners.len(), 1);
-    let stored = stores
-        .devices
-        .get(world.tenant, device.id.unwrap())
-        .await
-        .unwrap();
+    let stored = stores.devices.get(world.tenant, device.id).await.unwrap();
     assert_eq!(stored, winners.pop());
 }
 
@@ -308,7 +295,7 @@ pub async fn taken_values_are_conflicts_that_say_what_is_taken(stores: &EntitySt
         "Device with such name already exists!"
     );
     assert_eq!(
-        stores.devices.get(world.tenant, other.id.unwrap()).await.unwrap(),
+        stores.devices.get(world.tenant, other.id).await.unwrap(),
         Some(other.clone())
     );
     expect_error(stores.devices.save(other, true).await, conflict);
@@ -432,16 +419,13 @@ pub async fn only_one_profile_is_the_default(stores: &EntityStores) {
     let other = EntityFixture::new(stores, "other").await;
     let profiles = &stores.device_profiles;
     assert_eq!(profiles.default_profile(world.tenant).await.unwrap(), None);
-    let (first, second) = (
-        world.profile.id.unwrap(),
-        world.profile("second").await.id.unwrap(),
-    );
-    let foreign = other.profile.id.unwrap();
+    let (first, second) = (world.profile.id, world.profile("second").await.id);
+    let foreign = other.profile.id;
     assert!(profiles.set_default(other.tenant, foreign).await.unwrap());
     for chosen in [first, second, second, first] {
         assert!(profiles.set_default(world.tenant, chosen).await.unwrap());
         let default = profiles.default_profile(world.tenant).await.unwrap().unwrap();
-        assert_eq!(default.id, Some(chosen));
+        assert_eq!(default.id, chosen);
         assert!(default.is_default);
     }
     assert!(!profiles.set_default(world.tenant, foreign).await.unwrap());
@@ -453,11 +437,11 @@ pub async fn only_one_profile_is_the_default(stores: &EntityStores) {
     );
     assert_eq!(
         profiles.default_profile(world.tenant).await.unwrap().unwrap().id,
-        Some(first)
+        first
     );
     assert_eq!(
         profiles.default_profile(other.tenant).await.unwrap().unwrap().id,
-        Some(foreign)
+        foreign
     );
     let rival = DeviceProfile {
         is_default: true,
@@ -467,30 +451,14 @@ pub async fn only_one_profile_is_the_default(stores: &EntityStores) {
 
     let profiles = &stores.tenant_profiles;
     assert_eq!(profiles.default_profile().await.unwrap(), None);
-    let first = profiles
-        .save(tenant_profile("first"), true)
-        .await
-        .unwrap()
-        .id
-        .unwrap();
-    let second = profiles
-        .save(tenant_profile("second"), true)
-        .await
-        .unwrap()
-        .id
-        .unwrap();
+    let first = profiles.save(tenant_profile("first"), true).await.unwrap().id;
+    let second = profiles.save(tenant_profile("second"), true).await.unwrap().id;
     for chosen in [first, second] {
         assert!(profiles.set_default(chosen).await.unwrap());
-        assert_eq!(
-            profiles.default_profile().await.unwrap().unwrap().id,
-            Some(chosen)
-        );
+        assert_eq!(profiles.default_profile().await.unwrap().unwrap().id, chosen);
     }
     assert!(!profiles.set_default(TenantProfileId::new()).await.unwrap());
-    assert_eq!(
-        profiles.default_profile().await.unwrap().unwrap().id,
-        Some(second)
-    );
+    assert_eq!(profiles.default_profile().await.unwrap().unwrap().id, second);
     assert!(!profiles.get(first).await.unwrap().unwrap().is_default);
 }
 

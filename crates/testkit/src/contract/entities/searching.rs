@@ -44,7 +44,7 @@ pub async fn text_search_looks_where_it_promises(stores: &EntityStores) {
     world.save(device(world.tenant, &meters, "typed")).await;
     world
         .save(Device {
-            customer_id: customer.id.unwrap(),
+            customer_id: customer.id,
             ..world.new_device("assigned")
         })
         .await;
@@ -152,7 +152,7 @@ pub async fn a_text_search_is_the_list_without_what_does_not_match(stores: &Enti
     let other = EntityFixture::new(stores, "other").await;
     other.device("Pump 0007").await;
     let valves = world.profile("Kugelhähne").await;
-    let customer = world.customer("Stadtwerke Köln").await.id.unwrap();
+    let customer = world.customer("Stadtwerke Köln").await.id;
     let new = |number: usize| Device {
         label: number
             .is_multiple_of(3)
@@ -163,11 +163,11 @@ pub async fn a_text_search_is_the_list_without_what_does_not_match(stores: &Enti
             CustomerId::NULL
         },
         created_time: (number * 7_919 % 1_009) as i64,
-        device_profile_id: if number.is_multiple_of(40) {
+        device_profile_id: Some(if number.is_multiple_of(40) {
             valves.id
         } else {
             world.profile.id
-        },
+        }),
         ..world.new_device(&format!("Pump {number:04}_ÄÖ"))
     };
     let rows = (0..MANY).map(|number| ImportRow {
@@ -187,7 +187,7 @@ pub async fn a_text_search_is_the_list_without_what_does_not_match(stores: &Enti
 
     // The last one made goes, and its place in an index may be taken by the next one.
     for number in [0, 7, 33, MANY - 1] {
-        let id = stored[number].id.unwrap();
+        let id = stored[number].id;
         assert!(stores.devices.delete(world.tenant, id).await.unwrap());
     }
     for number in [1, 3, 8, 900] {
@@ -209,7 +209,7 @@ pub async fn a_text_search_is_the_list_without_what_does_not_match(stores: &Enti
     let given = Device {
         tenant_id: other.tenant,
         customer_id: CustomerId::NULL,
-        device_profile_id: other.profile.id,
+        device_profile_id: Some(other.profile.id),
         ..stored[500].clone()
     };
     stores

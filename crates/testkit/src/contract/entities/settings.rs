@@ -13,7 +13,7 @@ pub async fn settings_of_the_installation_are_kept_by_key(stores: &EntityStores)
     let settings = &stores.settings;
     assert_eq!(settings.admin("mail").await.unwrap(), None);
     let new = |created_time, value| AdminSettings {
-        id: Some(AdminSettingsId(new_uuid())),
+        id: AdminSettingsId(new_uuid()),
         created_time,
         tenant_id: TenantId::NULL,
         key: "mail".into(),
@@ -53,13 +53,11 @@ pub async fn settings_of_users_go_with_them(stores: &EntityStores) {
     let user = world
         .user("u@x.org", Authority::TenantAdmin, CustomerId::NULL)
         .await
-        .id
-        .unwrap();
+        .id;
     let other = world
         .user("v@x.org", Authority::TenantAdmin, CustomerId::NULL)
         .await
-        .id
-        .unwrap();
+        .id;
     let (settings, general) = (&stores.settings, UserSettingsType::General);
     assert_eq!(settings.of_user(user, general).await.unwrap(), None);
     for value in [json!({ "a": 1 }), json!({ "b": { "c": null } })] {
@@ -89,8 +87,7 @@ pub async fn wrong_and_earlier_passwords_are_remembered(stores: &EntityStores) {
             world
                 .user(email, Authority::TenantAdmin, CustomerId::NULL)
                 .await
-                .id
-                .unwrap(),
+                .id,
         );
     }
     let users = &stores.users;

@@ -24,7 +24,7 @@ fn family(user: UserId, used_at: i64, until: i64) -> TokenFamily {
 async fn user(world: &EntityFixture<'_>, name: &str) -> UserId {
     let authority = Authority::TenantAdmin;
     let user = world.user(name, authority, CustomerId::NULL).await;
-    user.id.unwrap()
+    user.id
 }
 
 /// A token is replaced once, by whoever comes first, until the session has ended.

@@ -12,19 +12,15 @@ use super::fixture::{EntityFixture, expect_error, token, user};
 pub async fn tenants_do_not_see_each_other(stores: &EntityStores) {
     let mine = EntityFixture::new(stores, "mine").await;
     let theirs = EntityFixture::new(stores, "theirs").await.tenant;
-    let customer = mine.customer("customer").await.id.unwrap();
-    let user = mine
-        .user("u@x.org", Authority::CustomerUser, customer)
-        .await
-        .id
-        .unwrap();
+    let customer = mine.customer("customer").await.id;
+    let user = mine.user("u@x.org", Authority::CustomerUser, customer).await.id;
     let device = mine.new_device("device");
     let device = stores
         .devices
         .create(device.clone(), token(&device, "t"))
         .await
         .unwrap();
-    let device_id = device.id.unwrap();
+    let device_id = device.id;
     let all = PageLink::first(100);
 
     assert!(stores.customers.get(theirs, customer).await.unwrap().is_none());
@@ -63,7 +59,7 @@ pub async fn tenants_do_not_see_each_other(stores: &EntityStores) {
         assert_eq!(stores.users.list(filter, &all).await.unwrap().total_elements, 0);
     }
 
-    let profile = mine.profile.id.unwrap();
+    let profile = mine.profile.id;
     assert!(
         stores
             .device_profiles
@@ -73,7 +69,7 @@ pub async fn tenants_do_not_see_each_other(stores: &EntityStores) {
             .is_none()
     );
     let by_name = stores.device_profiles.by_name(theirs, "default").await.unwrap();
-    assert_ne!(by_name.unwrap().id, Some(profile));
+    assert_ne!(by_name.unwrap().id, profile);
     assert_eq!(
         stores
             .device_profiles
@@ -187,7 +183,7 @@ pub async fn tenants_cannot_change_each_other(stores: &EntityStores) {
     expect_error(stores.device_profiles.save(stolen, false).await, not_found);
     let stolen = Device {
         tenant_id: theirs.tenant,
-        device_profile_id: theirs.profile.id,
+        device_profile_id: Some(theirs.profile.id),
         ..device.clone()
     };
     expect_error(stores.devices.save(stolen, false).await, not_found);
@@ -197,55 +193,31 @@ pub async fn tenants_cannot_change_each_other(stores: &EntityStores) {
         .await;
     expect_error(result, not_found);
 
-    assert!(
-        !stores
-            .customers
-            .delete(theirs.tenant, customer.id.unwrap())
-            .await
-            .unwrap()
-    );
-    assert!(
-        !stores
-            .users
-            .delete(theirs.tenant, admin.id.unwrap())
-            .await
-            .unwrap()
-    );
-    assert!(
-        !stores
-            .users
-            .delete(TenantId::NULL, admin.id.unwrap())
-            .await
-            .unwrap()
-    );
-    assert!(
-        !stores
-            .devices
-            .delete(theirs.tenant, device.id.unwrap())
-            .await
-            .unwrap()
-    );
+    assert!(!stores.customers.delete(theirs.tenant, customer.id).await.unwrap());
+    assert!(!stores.users.delete(theirs.tenant, admin.id).await.unwrap());
+    assert!(!stores.users.delete(TenantId::NULL, admin.id).await.unwrap());
+    assert!(!stores.devices.delete(theirs.tenant, device.id).await.unwrap());
     assert!(
         !stores
             .device_profiles
-            .delete(theirs.tenant, mine.profile.id.unwrap())
+            .delete(theirs.tenant, mine.profile.id)
             .await
             .unwrap()
     );
 
     let invalid = StoreErrorKind::Invalid;
     let of_foreign_profile = Device {
-        device_profile_id: mine.profile.id,
+        device_profile_id: Some(mine.profile.id),
         ..theirs.new_device("a")
     };
     expect_error(stores.devices.save(of_foreign_profile, true).await, invalid);
     let of_foreign_customer = Device {
-        customer_id: customer.id.unwrap(),
+        customer_id: customer.id,
         ..theirs.new_device("a")
     };
     expect_error(stores.devices.save(of_foreign_customer, true).await, invalid);
     let of_foreign_customer = User {
-        customer_id: customer.id.unwrap(),
+        customer_id: customer.id,
         ..user(theirs.tenant, "v@x.org")
     };
     expect_error(stores.users.save(of_foreign_customer, true).await, invalid);
@@ -253,19 +225,15 @@ pub async fn tenants_cannot_change_each_other(stores: &EntityStores) {
     theirs.device("device").await;
     theirs.customer("customer").await;
     assert_eq!(
-        stores.devices.get(mine.tenant, device.id.unwrap()).await.unwrap(),
+        stores.devices.get(mine.tenant, device.id).await.unwrap(),
         Some(device)
     );
     assert_eq!(
-        stores
-            .customers
-            .get(mine.tenant, customer.id.unwrap())
-            .await
-            .unwrap(),
+        stores.customers.get(mine.tenant, customer.id).await.unwrap(),
         Some(customer)
     );
     assert_eq!(
-        stores.users.get(mine.tenant, admin.id.unwrap()).await.unwrap(),
+        stores.users.get(mine.tenant, admin.id).await.unwrap(),
         Some(admin)
     );
 }

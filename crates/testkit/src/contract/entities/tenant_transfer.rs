@@ -15,18 +15,18 @@ pub async fn devices_go_from_one_tenant_to_another(stores: &EntityStores) {
         EntityFixture::new(stores, "there").await,
     );
     let moves = &stores.device_transfers;
-    let customer = here.customer("customer").await.id.unwrap();
+    let customer = here.customer("customer").await.id;
     let device = Device {
         customer_id: customer,
         ..here.new_device("meter")
     };
-    let id = device.id.unwrap();
+    let id = device.id;
     let token = DeviceCredentials::access_token(id, "moving token".into(), NOW);
     let device = stores.devices.create(device, token).await.unwrap();
     let to = |world: &EntityFixture<'_>, device: &Device| Device {
         tenant_id: world.tenant,
         customer_id: CustomerId::NULL,
-        device_profile_id: world.profile.id,
+        device_profile_id: Some(world.profile.id),
         ..device.clone()
     };
     there.device("meter").await;
@@ -69,7 +69,7 @@ pub async fn devices_go_from_one_tenant_to_another(stores: &EntityStores) {
     let first = way(id, here.tenant, Some(there.tenant), NOW);
     assert_eq!(moves.list(None, 10).await.unwrap(), [first]);
     let gone = here.device("gone").await;
-    let gone_id: DeviceId = gone.id.unwrap();
+    let gone_id: DeviceId = gone.id;
     moves
         .transfer(here.tenant, to(&there, &gone), NOW + 1)
         .await

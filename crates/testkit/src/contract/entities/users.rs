@@ -25,8 +25,8 @@ pub async fn users_are_found_by_email_regardless_of_case(stores: &EntityStores) 
 /// Lists hold administrators of a tenant, users of a customer, all of a tenant, or the system administrators.
 pub async fn users_are_listed_by_what_they_are(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "tenant").await;
-    let customer = world.customer("customer").await.id.unwrap();
-    let other = world.customer("other").await.id.unwrap();
+    let customer = world.customer("customer").await.id;
+    let other = world.customer("other").await.id;
     world
         .user("admin@x.org", Authority::TenantAdmin, CustomerId::NULL)
         .await;
@@ -39,7 +39,7 @@ pub async fn users_are_listed_by_what_they_are(stores: &EntityStores) {
     let root = stores.users.save(root, true).await.unwrap();
     assert!(root.tenant_id.is_null() && root.customer_id.is_null());
     assert_eq!(
-        stores.users.get(TenantId::NULL, root.id.unwrap()).await.unwrap(),
+        stores.users.get(TenantId::NULL, root.id).await.unwrap(),
         Some(root)
     );
 
@@ -78,8 +78,7 @@ pub async fn users_log_in_by_credentials(stores: &EntityStores) {
     let id = world
         .user("u@x.org", Authority::TenantAdmin, CustomerId::NULL)
         .await
-        .id
-        .unwrap();
+        .id;
     let users = &stores.users;
     assert_eq!(users.credentials(id).await.unwrap(), None);
     let pending = UserCredentials {
@@ -106,8 +105,7 @@ pub async fn users_log_in_by_credentials(stores: &EntityStores) {
     let second = world
         .user("v@x.org", Authority::TenantAdmin, CustomerId::NULL)
         .await
-        .id
-        .unwrap();
+        .id;
     let same_token = UserCredentials {
         user_id: second,
         ..pending.clone()

@@ -87,7 +87,7 @@ impl Node for ClearAlarmNode {
 }
 
 fn clear(ctx: &mut NodeContext<'_>, msg: RuleMessage, script: &Script, alarm: &Alarm) -> NodeResult {
-    let (services, node, id) = (Arc::clone(ctx.services), ctx.node, alarm.id.unwrap_or_default());
+    let (services, node, id) = (Arc::clone(ctx.services), ctx.node, alarm.id);
     with_details(ctx, script, msg, alarm.details.as_ref(), move |msg, made| {
         NodeResult::wait(async move {
             let now = services.now_ms();

@@ -174,7 +174,7 @@ impl CreateAlarmSettings {
     ) -> NodeResult {
         let id = AlarmId(derived::id(msg.id, ctx.node, 0));
         let (services, node) = (Arc::clone(ctx.services), ctx.node);
-        if let Some(active) = active.as_ref().filter(|active| active.id == Some(id)) {
+        if let Some(active) = active.as_ref().filter(|active| active.id == id) {
             // This very message has raised it, before a restart.
             let active = active.clone();
             return NodeResult::wait(async move {
@@ -199,7 +199,7 @@ impl CreateAlarmSettings {
                 }
                 Some(active) => AlarmWrite::Update(AlarmUpdate {
                     tenant: msg.tenant,
-                    id: active.id.unwrap_or_default(),
+                    id: active.id,
                     severity,
                     start_ts: active.start_ts,
                     end_ts: now.max(active.start_ts),

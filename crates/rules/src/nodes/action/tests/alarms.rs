@@ -109,7 +109,7 @@ async fn an_alarm_is_created_updated_and_cleared() {
         ("False", &MsgType::PostTelemetry)
     );
     let by_id = RuleMessage {
-        originator: alarm.id.unwrap().into(),
+        originator: alarm.id.into(),
         ..cold
     };
     assert_eq!(world.one(&clear, by_id).await.label, "False", "it is cleared");

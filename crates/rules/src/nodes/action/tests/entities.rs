@@ -59,7 +59,7 @@ async fn relations_are_created_with_entities_that_may_not_exist_yet() {
         .unwrap()
         .unwrap();
     assert_eq!(
-        (found.id.map(EntityId::from), found.asset_type.as_str()),
+        (Some(EntityId::from(found.id)), found.asset_type.as_str()),
         (Some(kitchen.msg.originator), "room")
     );
     let [told] = &*world.queue.take() else {
@@ -176,8 +176,7 @@ async fn originators_are_assigned_to_customers() {
         .await
         .unwrap()
         .unwrap()
-        .id
-        .unwrap();
+        .id;
     let owner = async |world: &World| {
         let id = DeviceId(device.id);
         world
@@ -226,8 +225,7 @@ async fn attributes_are_copied_to_the_views_that_show_them() {
         .save(view(&world, "shown", json!(["a", "b"]), 0), true)
         .await
         .unwrap()
-        .id
-        .unwrap();
+        .id;
     views
         .save(view(&world, "old", json!(["a"]), NOW - 1), true)
         .await

@@ -1,0 +1,97 @@
+//! What goes on beside the messages.
+
+use fieldline_entities::services::HousekeeperService;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tracing::warn;
+
+use super::PlatformStores;
+use super::stages::{IngestStage, RuleStage};
+use crate::config::Config;
+use crate::retention::RetentionWorker;
+use crate::shutdown::ShutdownDeadline;
+
+/// The tasks of a platform at work.
+pub(super) struct BackgroundTasks {
+    /// What may be cut off: what is left follows after the next start.
+    interruptible: [JoinHandle<()>; 3],
+    finishing: FinishingTasks,
+}
+
+/// Tasks that have something to write when all else has ended.
+pub(super) struct FinishingTasks {
+    stop: watch::Sender<bool>,
+    /// In the order in which they are waited for.
+    tasks: [(&'static str, JoinHandle<()>); 4],
+}
+
+impl BackgroundTasks {
+    pub(super) async fn start(stage: &IngestStage, stores: &PlatformStores, config: &Config) -> Self {
+        let RuleStage {
+            devices,
+            rules,
+            services,
+            tenant_transfer,
+            ..
+        } = &stage.parts;
+        tokio::spawn(fieldline_rules::stats::report(rules.clone()));
+        tokio::spawn(rules.mail_tokens().run_renewal());
+        if let Err(error) = services.ota_packages.discard_unfinished().await {
+            warn!(%error, "cannot delete uploads that were cut off");
+        }
+        let context = &services.context;
+        let retention = RetentionWorker {
+            alarms: services.alarms.clone(),
+            rpcs: services.rpc_cleanup.clone(),
+            packages: services.ota_packages.clone(),
+            events: context.stores.events.clone(),
+            audit: context.stores.audit.clone(),
+            clock: context.clock.clone(),
+            options: config.events.clone(),
+        };
+        let stop = watch::Sender::new(false);
+        let housekeeper = HousekeeperService::new(context.clone(), stores.observed_store.clone());
+        let (activity, usage) = (devices.activity.clone(), devices.usage.clone());
+        let activity = activity.run(config.activity.clone(), stop.subscribe());
+        let usage = usage.run(config.usage.clone(), stop.subscribe());
+        Self {
+            interruptible: [
+                tokio::spawn(retention.run()),
+                tokio::spawn(tenant_transfer.clone().run(stop.subscribe())),
+                tokio::spawn(housekeeper.run(stop.subscribe())),
+            ],
+            finishing: FinishingTasks {
+                tasks: [
+                    ("activity", tokio::spawn(activity)),
+                    (
+                        "OTA rollouts",
+                        tokio::spawn(devices.rollouts.clone().run(stop.subscribe())),
+                    ),
+                    ("calls", tokio::spawn(devices.rpc.clone().run(stop.subscribe()))),
+                    ("API usage", tokio::spawn(usage)),
+                ],
+                stop,
+            },
+        }
+    }
+
+    /// Cuts off what may be cut off; returns the others, which go on.
+    pub(super) fn interrupt(self) -> FinishingTasks {
+        for task in self.interruptible {
+            task.abort();
+        }
+        self.finishing
+    }
+}
+
+impl FinishingTasks {
+    /// Lets them end. Not before ingest has ended, or what is heard last is never written.
+    pub(super) async fn finish(self, deadline: ShutdownDeadline) {
+        self.stop.send_replace(true);
+        for (name, task) in self.tasks {
+            let abort = task.abort_handle();
+            deadline.step(name, 0.5, task).await;
+            abort.abort();
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The platform at work: what its servers need, and how it stops.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fieldline_api::{ApiDependencies, TokenKey};
+use fieldline_core::address_guard::AddressGuard;
+use fieldline_core::ingest::IngestService;
+use fieldline_devices::sessions::SessionRegistry;
+use fieldline_model::json::JsonRules;
+use fieldline_rules::accounts::{ProviderSmsSender, SmtpMailSender};
+use fieldline_rules::catalog::ScriptTestRunner;
+use fieldline_rules::replay::{ChainReplayer, FieldReprocessor};
+use tracing::warn;
+
+use super::PlatformStores;
+use super::background::BackgroundTasks;
+use super::stages::{DeviceStage, IngestStage, RuleStage};
+use crate::config::Config;
+use crate::data_dir::DataDir;
+use crate::serve::ServeError;
+use crate::shutdown::ShutdownDeadline;
+use crate::system_info::LocalSystemInfo;
+
+/// How long after its start the program says that it is not ready because of what the journal held. A short replay is
+/// worth waiting for, so that nobody who is sent here sees values older than before a crash; a long lag is no reason to
+/// turn devices away.
+const REPLAY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The path of messages and those who listen to it.
+pub(crate) struct PlatformCore {
+    parts: RuleStage,
+    guard: Arc<AddressGuard>,
+    ingest: Arc<IngestService>,
+    background: BackgroundTasks,
+}
+
+impl PlatformCore {
+    pub(crate) async fn start(stores: &PlatformStores, config: &Config) -> Result<Self, ServeError> {
+        let devices = DeviceStage::start(stores, config).await?;
+        let rules = devices.with_rules(stores, config);
+        let stage = rules.start_ingest(stores, config).await?;
+        let background = BackgroundTasks::start(&stage, stores, config).await;
+        let IngestStage { parts, ingest } = stage;
+        Ok(Self {
+            parts,
+            guard: Arc::new(AddressGuard::new(
+                config.address_guard.clone(),
+                stores.clock.clone(),
+            )),
+            ingest,
+            background,
+        })
+    }
+
+    /// The routes of the REST API.
+    pub(crate) async fn api(
+        &self,
+        stores: &PlatformStores,
+        dir: &DataDir,
+        config: &Config,
+    ) -> Result<axum::Router, ServeError> {
+        let RuleStage {
+            devices,
+            rules,
+            services,
+            ..
+        } = &self.parts;
+        let engine = rules.shared();
+        let settings = &services.context.stores.settings;
+        let deps = ApiDependencies {
+            services: services.clone(),
+            token_key: TokenKey::load_or_create(&dir.token_key()).map_err(ServeError::start)?,
+            token_settings: fieldline_api::stored_token_settings(&**settings).await?,
+            mailer: Arc::new(SmtpMailSender(rules.mail_tokens())),
+            sms: Arc::new(ProviderSmsSender::default()),
+            system_info: Arc::new(LocalSystemInfo::new(dir.root())),
+            rest_requests: self.parts.rest_requests.clone(),
+            set_aside: self.parts.set_aside.clone(),
+            device_link: devices.sessions.clone(),
+            rpc: devices.rpc.clone(),
+            onboarding: self.parts.onboarding.clone(),
+            tenant_transfer: self.parts.tenant_transfer.clone(),
+            usage: devices.usage.clone(),
+            observed_store: stores.observed_store.clone(),
+            queries: stores.queries(config),
+            rule_usage: engine.services.scripts.ledger().clone(),
+            scripts: Arc::new(ScriptTestRunner::new(engine.services.scripts.clone())),
+            replays: Arc::new(ChainReplayer::new(engine.clone())),
+            reprocess: Arc::new(FieldReprocessor::new(engine.clone())),
+        };
+        Ok(fieldline_api::router(deps, config.api.clone()))
+    }
+
+    /// The sessions of devices.
+    pub(crate) const fn sessions(&self) -> &Arc<SessionRegistry> {
+        &self.parts.devices.sessions
+    }
+
+    /// What the device servers work with.
+    pub(crate) fn device_services(
+        &self,
+        stores: &PlatformStores,
+        config: &Config,
+    ) -> fieldline_transport::TransportServices {
+        let devices = &self.parts.devices;
+        fieldline_transport::TransportServices {
+            directory: devices.directory.clone(),
+            guard: self.guard.clone(),
+            sessions: devices.sessions.clone(),
+            rpc: devices.rpc.clone(),
+            downloads: devices.downloads.clone(),
+            onboarding: self.parts.onboarding.clone(),
+            producer: devices.producer.clone(),
+            attributes: stores.observed_store.clone(),
+            activity: devices.activity.clone(),
+            clock: stores.clock.clone(),
+            json: JsonRules {
+                type_cast: config.mqtt.json_type_cast,
+                max_string_length: config.mqtt.json_max_text,
+                ..JsonRules::default()
+            },
+        }
+    }
+
+    /// Ends the calls of clients that wait for rule chains: the program stops.
+    pub(crate) fn close_rest_requests(&self) {
+        self.parts.rest_requests.close();
+    }
+
+    /// Asks why ingest has ended for good, `None` while it works.
+    pub(crate) fn ingest_failure(&self) -> impl Fn() -> Option<String> + Send + Sync + 'static {
+        self.ingest.failure()
+    }
+
+    /// Lets the journal be processed: the ports are open.
+    pub(crate) fn begin_ingest(&self) {
+        self.ingest.begin();
+    }
+
+    /// Asks whether it is worth waiting for what the journal held at the start.
+    pub(crate) fn replaying(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+        let (has_replayed, started) = (self.ingest.has_replayed(), Instant::now());
+        move || started.elapsed() < REPLAY_TIMEOUT && !has_replayed()
+    }
+
+    /// Stores what the journal still holds, as far as the time allows; the rest is replayed by the next start.
+    pub(crate) async fn finish(self, stores: &PlatformStores, deadline: ShutdownDeadline) {
+        let tasks = self.background.interrupt();
+        self.parts.rules.stop();
+        // Sessions have ended just now, which the journal can still be told.
+        let activity = &self.parts.devices.activity;
+        deadline.step("device events", 0.2, activity.flush()).await;
+        deadline.step("journal", 0.4, stores.journal.close()).await;
+        let (ingest, patience) = (self.ingest, deadline.share(0.5));
+        let stopping = tokio::task::spawn_blocking(move || ingest.stop(patience));
+        if let Some(Err(error)) = deadline.step("ingest", 0.7, stopping).await {
+            warn!(%error, "ingest did not stop cleanly");
+        }
+        tasks.finish(deadline).await;
+    }
+}
