@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest as _, MatchedPath, Request};
-use axum::http::{HeaderMap, Method, header};
+use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use fieldline_entities::access::Principal;
@@ -20,9 +20,9 @@ use crate::error::{ApiError, ErrorCode};
 use crate::state::SharedApi;
 use crate::user_agent::UserAgent;
 
-mod table;
+mod rule;
 
-pub(crate) use table::AuditRule;
+pub(crate) use rule::AuditRule;
 
 /// Larger bodies are not looked into, in bytes.
 const MAX_BODY: usize = 65_536;
@@ -31,20 +31,13 @@ const MAX_BODY: usize = 65_536;
 #[derive(Debug, Clone)]
 pub(crate) struct FailureText(pub(crate) String);
 
-/// Lets a request through, and keeps what came of it where the table says so.
-pub(crate) async fn audit_request(
-    api: SharedApi,
-    audited: AuditRule,
-    request: Request,
-    next: Next,
-) -> Response {
-    let caller = request.extensions().get::<AuthenticatedCaller>().copied();
-    let Some(caller) = caller.filter(|_| audited.may_keep(request.method())) else {
+/// Lets a request through, and keeps what came of it where the rule of its endpoint says so.
+pub(crate) async fn audit_request(api: SharedApi, rule: AuditRule, request: Request, next: Next) -> Response {
+    let Some(caller) = request.extensions().get::<AuthenticatedCaller>().copied() else {
         return next.run(request).await;
     };
     let (parts, body) = request.into_parts();
     let about = AuditedRequest {
-        method: parts.method.clone(),
         pattern: parts
             .extensions
             .get::<MatchedPath>()
@@ -56,10 +49,10 @@ pub(crate) async fn audit_request(
         peer: crate::caller::peer(&parts.extensions),
         body: Bytes::new(),
     };
-    if audited.is_upload(&about.method) {
+    if let AuditRule::Upload(_) = rule {
         let response = next.run(Request::from_parts(parts, body)).await;
         return about
-            .record_outcome(&api, &caller.principal, &audited, response)
+            .record_outcome(&api, &caller.principal, rule, response)
             .await;
     }
     // Read here, within the limit of bodies, and handed on without a copy.
@@ -75,13 +68,12 @@ pub(crate) async fn audit_request(
     let about = AuditedRequest { body: bytes, ..about };
     let response = next.run(request).await;
     about
-        .record_outcome(&api, &caller.principal, &audited, response)
+        .record_outcome(&api, &caller.principal, rule, response)
         .await
 }
 
 /// A request as far as the audit log is concerned.
 struct AuditedRequest {
-    method: Method,
     pattern: String,
     path: String,
     query: String,
@@ -95,11 +87,11 @@ impl AuditedRequest {
         &self,
         api: &SharedApi,
         who: &Principal,
-        audited: &AuditRule,
+        rule: AuditRule,
         response: Response,
     ) -> Response {
         let succeeded = response.status().is_success();
-        if succeeded && !audited.also_success {
+        if succeeded && !rule.keeps_success() {
             return response;
         }
         let details = match response.extensions().get::<FailureText>() {
@@ -107,7 +99,7 @@ impl AuditedRequest {
             None if succeeded => String::new(),
             None => response.status().to_string(),
         };
-        if let Some(entry) = self.entry(api, who, audited, succeeded, details) {
+        if let Some(entry) = self.entry(api, who, rule, succeeded, details) {
             api.audit.record(entry).await;
         }
         response
@@ -117,7 +109,7 @@ impl AuditedRequest {
         &self,
         api: &SharedApi,
         who: &Principal,
-        audited: &AuditRule,
+        rule: AuditRule,
         succeeded: bool,
         details: String,
     ) -> Option<AuditLog> {
@@ -131,7 +123,7 @@ impl AuditedRequest {
             path: &self.path,
             query: &self.query,
         };
-        let found = audited.describe(&self.method, &params, &body, who)?;
+        let found = rule.describe(&params, &body, who)?;
         let data = match found.action {
             ActionType::Logout => self.agent.data(self.peer),
             _ => found.data,

@@ -16,4 +16,4 @@ pub(crate) use login_guard::{LoginGuard, MAX_PROVEN_ADDRESSES, network, source_o
 pub(crate) use refresh::RefreshOutcome;
 pub(crate) use sessions::LoginSessions;
 pub(crate) use token_settings::JWT;
-pub(crate) use tokens::{TokenIdentity, TokenIssuer, TokenPair, outdated};
+pub(crate) use tokens::{TokenIdentity, TokenIssuer, TokenPair, TokenTimes, outdated};

@@ -11,9 +11,11 @@ use crate::auth::TokenIdentity;
 use crate::error::{ApiError, ApiResult};
 use crate::state::SharedApi;
 
-/// The authenticated caller of an endpoint that is not public.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CallerPrincipal(pub(crate) Principal);
+/// What the handler of an endpoint that is not public gets: the API, and the authenticated caller.
+pub(crate) struct ApiCall {
+    pub(crate) api: SharedApi,
+    pub(crate) caller: Principal,
+}
 
 /// A caller with what its token says about itself.
 #[derive(Debug, Clone, Copy)]
@@ -27,12 +29,15 @@ pub(crate) struct AuthenticatedCaller {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PeerAddress(pub(crate) Option<IpAddr>);
 
-impl<S: Send + Sync> FromRequestParts<S> for CallerPrincipal {
+impl FromRequestParts<SharedApi> for ApiCall {
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let authenticated = AuthenticatedCaller::from_request_parts(parts, state).await?;
-        Ok(Self(authenticated.principal))
+    async fn from_request_parts(parts: &mut Parts, api: &SharedApi) -> Result<Self, ApiError> {
+        let authenticated = AuthenticatedCaller::from_request_parts(parts, api).await?;
+        Ok(Self {
+            api: SharedApi::clone(api),
+            caller: authenticated.principal,
+        })
     }
 }
 

@@ -11,7 +11,6 @@ mod alarm_query;
 mod alarm_rule;
 mod api_key;
 mod asset;
-mod asset_list;
 mod asset_profile;
 mod assignable;
 mod audit_log;
@@ -28,14 +27,11 @@ mod dashboard_assignment;
 mod dashboard_home;
 mod dashboard_list;
 mod device;
-mod device_assignment;
-mod device_list;
 mod device_profile;
 mod device_session;
 mod entity_query;
 mod entity_search;
 mod entity_view;
-mod entity_view_list;
 mod event;
 mod login;
 mod ota_package;
@@ -93,14 +89,10 @@ pub(crate) fn routes() -> ApiRoutes {
         .merge(user_list::routes())
         .merge(user_settings::routes())
         .merge(device::routes())
-        .merge(device_list::routes())
-        .merge(device_assignment::routes())
         .merge(device_profile::routes())
         .merge(asset::routes())
-        .merge(asset_list::routes())
         .merge(asset_profile::routes())
         .merge(entity_view::routes())
-        .merge(entity_view_list::routes())
         .merge(entity_query::routes())
         .merge(entity_search::routes())
         .merge(relation::routes())

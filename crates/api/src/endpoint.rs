@@ -1,4 +1,5 @@
-//! The one registry of endpoints: method, path and who may call it, with the handler behind the check.
+//! The one registry of endpoints. Where an endpoint is registered it says everything about itself: who may call it, what it
+//! does, what the audit log keeps of it, how large a body it takes and what its errors look like.
 //!
 //! Method and path are taken from the handler's OpenAPI description, so that router, documentation and registry cannot
 //! drift apart; and nothing is served that was not registered with its authorities.
@@ -6,10 +7,10 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
-use axum::http::Method;
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
+use axum::routing::MethodRouter;
 use fieldline_core::reader;
 use fieldline_model::entity::Authority;
 use futures::FutureExt as _;
@@ -24,9 +25,10 @@ use crate::audit::{self, AuditRule};
 use crate::caller;
 use crate::error::{self, ApiError, ErrorCode};
 use crate::memory::{self, BodyMemory};
-use crate::router::is_package;
 use crate::state::SharedApi;
 
+/// Anybody.
+pub(crate) const ANYBODY: EndpointAccess = EndpointAccess::Public;
 /// System administrators only.
 pub(crate) const S: EndpointAccess = EndpointAccess::Roles(&[Authority::SysAdmin]);
 /// Tenant administrators only.
@@ -45,27 +47,6 @@ pub(crate) const STC: EndpointAccess = EndpointAccess::Roles(&[
     Authority::CustomerUser,
 ]);
 
-/// What is read by `POST`, as questions are too large for an address: public sessions, which only read, may ask them, too.
-const READ_BY_POST: [&str; 12] = [
-    "/api/alarmsQuery/count",
-    "/api/alarmsQuery/find",
-    "/api/assets",
-    "/api/auth/logout",
-    "/api/devices",
-    "/api/entitiesQuery/count",
-    "/api/entitiesQuery/find",
-    "/api/entitiesQuery/find/keys",
-    "/api/entityViews",
-    "/api/relations",
-    "/api/relations/info",
-    "/api/v2/entitiesQuery/find/keys",
-];
-/// What is only worked out for whoever asks, and stored nowhere: it ends when the client hangs up.
-const COMPUTED_BY_POST: [&str; 3] = [
-    "/api/alarm/rule/testScript",
-    "/api/calculatedField/testScript",
-    "/api/ruleChain/testScript",
-];
 /// Largest body of a request that nobody has to prove anything for, in bytes.
 const MAX_PUBLIC_BODY: usize = 65_536;
 
@@ -89,120 +70,252 @@ pub struct RestEndpoint {
     pub access: EndpointAccess,
 }
 
+/// What a request to an endpoint does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EndpointEffect {
+    /// It reads, by `GET`.
+    Reads,
+    /// It reads by `POST`, as the question is too large for an address.
+    Asks,
+    /// It works something out that is stored nowhere, and ends when the client hangs up.
+    Computes,
+    /// It changes something, and is run to its end.
+    Changes,
+}
+
+/// How large a body may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MaxUpload {
+    /// As `max-body` says; less where nobody has to prove anything.
+    Body,
+    /// As `max-package` says: the data of an OTA package, which is written to the disk while it comes.
+    Package,
+}
+
+/// What answers that say no look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ErrorShape {
+    /// The JSON body of the API.
+    Json,
+    /// Plain text, except what is refused before the handler.
+    Text,
+}
+
+/// An endpoint as it is registered: one handler, and everything about it.
+pub(crate) struct Endpoint {
+    access: EndpointAccess,
+    handler: UtoipaMethodRouter<SharedApi>,
+    effect: EndpointEffect,
+    audit: AuditRule,
+    open_to_public_sessions: bool,
+    max_upload: MaxUpload,
+    errors: ErrorShape,
+}
+
+impl EndpointAccess {
+    /// An endpoint that reads, by `GET`.
+    pub(crate) fn reads(self, handler: UtoipaMethodRouter<SharedApi>) -> Endpoint {
+        self.endpoint(handler, EndpointEffect::Reads, AuditRule::Nothing)
+    }
+
+    /// An endpoint that reads by `POST`.
+    pub(crate) fn asks(self, handler: UtoipaMethodRouter<SharedApi>) -> Endpoint {
+        self.endpoint(handler, EndpointEffect::Asks, AuditRule::Nothing)
+    }
+
+    /// An endpoint that works something out by `POST`.
+    pub(crate) fn computes(self, handler: UtoipaMethodRouter<SharedApi>) -> Endpoint {
+        self.endpoint(handler, EndpointEffect::Computes, AuditRule::Nothing)
+    }
+
+    /// An endpoint that changes something, with what the audit log keeps of its requests.
+    pub(crate) fn changes(self, handler: UtoipaMethodRouter<SharedApi>, audit: AuditRule) -> Endpoint {
+        self.endpoint(handler, EndpointEffect::Changes, audit)
+    }
+
+    fn endpoint(
+        self,
+        handler: UtoipaMethodRouter<SharedApi>,
+        effect: EndpointEffect,
+        audit: AuditRule,
+    ) -> Endpoint {
+        Endpoint {
+            access: self,
+            handler,
+            effect,
+            audit,
+            open_to_public_sessions: matches!(effect, EndpointEffect::Reads | EndpointEffect::Asks),
+            max_upload: MaxUpload::Body,
+            errors: ErrorShape::Json,
+        }
+    }
+}
+
+impl Endpoint {
+    /// Says whether public sessions may call it; else those that read are open to them, and no others.
+    #[must_use]
+    pub(crate) fn open_to_public_sessions(self, open_to_public_sessions: bool) -> Self {
+        Self {
+            open_to_public_sessions,
+            ..self
+        }
+    }
+
+    /// Says how large a body may be.
+    #[must_use]
+    pub(crate) fn max_upload(self, max_upload: MaxUpload) -> Self {
+        Self { max_upload, ..self }
+    }
+
+    fn registered(&self) -> impl Iterator<Item = RestEndpoint> {
+        let (_, paths, _) = &self.handler;
+        paths.paths.iter().flat_map(|(path, item)| {
+            operations(item).into_iter().map(|(method, _)| RestEndpoint {
+                method,
+                path: path.clone(),
+                access: self.access,
+            })
+        })
+    }
+
+    /// The handler with its description, behind everything that the endpoint says of itself.
+    fn build(self, api: &SharedApi) -> UtoipaMethodRouter<SharedApi> {
+        let (schemas, mut paths, mut handlers) = self.handler;
+        for item in paths.paths.values_mut() {
+            describe_access(item, self.access);
+            describe_errors(item, self.errors);
+        }
+        handlers = run_as(self.effect, handlers);
+        if self.max_upload == MaxUpload::Package {
+            handlers = handlers.layer(DefaultBodyLimit::disable());
+        }
+        if self.access == EndpointAccess::Public {
+            handlers = handlers.layer(DefaultBodyLimit::max(MAX_PUBLIC_BODY));
+        }
+        if self.audit != AuditRule::Nothing {
+            let (api, rule) = (SharedApi::clone(api), self.audit);
+            handlers = handlers.route_layer(middleware::from_fn_with_state(
+                api,
+                move |State(api): State<SharedApi>, request: Request, next: Next| {
+                    audit::audit_request(api, rule, request, next)
+                },
+            ));
+        }
+        if let EndpointAccess::Roles(allowed) = self.access {
+            let gate = EndpointGate {
+                allowed,
+                open_to_public_sessions: self.open_to_public_sessions,
+                is_upload: self.max_upload == MaxUpload::Package,
+            };
+            handlers = handlers.route_layer(middleware::from_fn_with_state(
+                SharedApi::clone(api),
+                move |State(api): State<SharedApi>, request: Request, next: Next| {
+                    gate.check(api, request, next)
+                },
+            ));
+        }
+        (schemas, paths, handlers)
+    }
+}
+
 /// Collects endpoints.
 #[derive(Default)]
 pub(crate) struct ApiRoutes {
-    entries: Vec<(EndpointAccess, UtoipaMethodRouter<SharedApi>)>,
+    endpoints: Vec<Endpoint>,
 }
 
 impl ApiRoutes {
-    /// Adds handlers of one path (`utoipa_axum::routes!(...)`) that `access` may call.
+    /// Adds an endpoint.
     #[must_use]
-    pub(crate) fn add(mut self, access: EndpointAccess, handlers: UtoipaMethodRouter<SharedApi>) -> Self {
-        self.entries.push((access, handlers));
+    pub(crate) fn add(mut self, endpoint: Endpoint) -> Self {
+        self.endpoints.push(endpoint);
         self
     }
 
     /// Adds the endpoints of another area.
     #[must_use]
     pub(crate) fn merge(mut self, other: Self) -> Self {
-        self.entries.extend(other.entries);
+        self.endpoints.extend(other.endpoints);
+        self
+    }
+
+    /// Says what the errors of all endpoints so far look like; else they are JSON.
+    #[must_use]
+    pub(crate) fn errors(mut self, errors: ErrorShape) -> Self {
+        for endpoint in &mut self.endpoints {
+            endpoint.errors = errors;
+        }
         self
     }
 
     /// All endpoints, in the order of their paths and methods.
     pub(crate) fn endpoints(&self) -> Vec<RestEndpoint> {
-        let mut endpoints: Vec<RestEndpoint> = self
-            .entries
-            .iter()
-            .flat_map(|(access, (_, paths, _))| {
-                paths.paths.iter().flat_map(|(path, item)| {
-                    operations(item).into_iter().map(|(method, _)| RestEndpoint {
-                        method,
-                        path: path.clone(),
-                        access: *access,
-                    })
-                })
-            })
-            .collect();
+        let mut endpoints: Vec<RestEndpoint> = self.endpoints.iter().flat_map(Endpoint::registered).collect();
         endpoints.sort_by(|a, b| (&a.path, a.method).cmp(&(&b.path, b.method)));
         endpoints
     }
 
+    /// Those that take the data of a package.
+    pub(crate) fn package_uploads(&self) -> Vec<RestEndpoint> {
+        let uploads = self.endpoints.iter();
+        uploads
+            .filter(|endpoint| endpoint.max_upload == MaxUpload::Package)
+            .flat_map(Endpoint::registered)
+            .collect()
+    }
+
     /// The router that checks each caller before the handler, and its description.
     pub(crate) fn build(self, api: &SharedApi, openapi: OpenApi) -> (axum::Router<SharedApi>, OpenApi) {
-        let mut router = OpenApiRouter::with_openapi(openapi);
-        for (access, (schemas, mut paths, mut handlers)) in self.entries {
-            for (path, item) in &mut paths.paths {
-                describe_access(item, access);
-                describe_errors(item, path);
-            }
-            handlers = handlers.route_layer(middleware::from_fn(run_to_end));
-            if access == EndpointAccess::Public {
-                handlers = handlers.layer(DefaultBodyLimit::max(MAX_PUBLIC_BODY));
-            }
-            let audited = paths.paths.keys().find_map(|path| AuditRule::of(path));
-            if let Some(audited) = audited {
-                let api = SharedApi::clone(api);
-                handlers = handlers.route_layer(middleware::from_fn_with_state(
-                    api,
-                    move |State(api): State<SharedApi>, request: Request, next: Next| {
-                        audit::audit_request(api, audited, request, next)
-                    },
-                ));
-            }
-            if let EndpointAccess::Roles(allowed) = access {
-                let api = SharedApi::clone(api);
-                handlers = handlers.route_layer(middleware::from_fn_with_state(
-                    api,
-                    move |State(api): State<SharedApi>, request: Request, next: Next| {
-                        check(api, allowed, request, next)
-                    },
-                ));
-            }
-            router = router.routes((schemas, paths, handlers));
-        }
-        router.split_for_parts()
+        let empty = OpenApiRouter::with_openapi(openapi);
+        let endpoints = self.endpoints.into_iter();
+        endpoints
+            .fold(empty, |router, endpoint| router.routes(endpoint.build(api)))
+            .split_for_parts()
     }
 }
 
-/// Lets a request through to its handler with the caller attached, if the caller has one of the authorities.
-async fn check(
-    api: SharedApi,
+/// What is checked of a request before its handler.
+#[derive(Clone, Copy)]
+struct EndpointGate {
     allowed: &'static [Authority],
-    mut request: Request,
-    next: Next,
-) -> Result<Response, ApiError> {
-    let authenticated = caller::authenticate(&api, request.headers()).await?;
-    api.rest_limits.try_acquire(&authenticated.principal).await?;
-    if !allowed.contains(&authenticated.principal.authority) {
-        return Err(ApiError::denied());
-    }
-    if authenticated.principal.is_public() && !only_reads(&request) {
-        return Err(ApiError::denied());
-    }
-    request.extensions_mut().insert(authenticated);
-    let tenant = authenticated.principal.tenant;
-    let is_upload = is_package(&request);
-    let answer = memory::serve_metered(&api.memory, tenant, is_upload, request, next);
-    Ok(reader::with_reader(tenant, answer).await)
+    open_to_public_sessions: bool,
+    is_upload: bool,
 }
 
-fn only_reads(request: &Request) -> bool {
-    request.method().is_safe() || posts_to(request, &READ_BY_POST)
+impl EndpointGate {
+    /// Lets a request through to its handler with the caller attached, if the caller has one of the authorities.
+    async fn check(self, api: SharedApi, mut request: Request, next: Next) -> Result<Response, ApiError> {
+        let authenticated = caller::authenticate(&api, request.headers()).await?;
+        api.rest_limits.try_acquire(&authenticated.principal).await?;
+        if !self.allowed.contains(&authenticated.principal.authority) {
+            return Err(ApiError::denied());
+        }
+        if authenticated.principal.is_public() && !self.open_to_public_sessions {
+            return Err(ApiError::denied());
+        }
+        request.extensions_mut().insert(authenticated);
+        let tenant = authenticated.principal.tenant;
+        let answer = memory::serve_metered(&api.memory, tenant, self.is_upload, request, next);
+        Ok(reader::with_reader(tenant, answer).await)
+    }
 }
 
-fn posts_to(request: &Request, paths: &[&str]) -> bool {
-    let path = request.extensions().get::<MatchedPath>();
-    request.method() == Method::POST && path.is_some_and(|path| paths.contains(&path.as_str()))
+/// Handlers that go on as long as their effect asks for.
+fn run_as<S: Clone + Send + Sync + 'static>(
+    effect: EndpointEffect,
+    handlers: MethodRouter<S>,
+) -> MethodRouter<S> {
+    match effect {
+        EndpointEffect::Reads | EndpointEffect::Computes => handlers,
+        EndpointEffect::Asks | EndpointEffect::Changes => {
+            handlers.route_layer(middleware::from_fn(run_to_end))
+        }
+    }
 }
 
 /// Runs a handler that changes something to its end, even if the client hangs up: what is stored must not miss the rest of
 /// its work, such as telling those who listen. (The server drops the future of a request whose client is gone.)
 async fn run_to_end(request: Request, next: Next) -> Response {
-    if request.method().is_safe() || posts_to(&request, &COMPUTED_BY_POST) {
-        return next.run(request).await;
-    }
     let body = request.extensions().get::<Arc<BodyMemory>>().cloned();
     let person = reader::current_reader();
     let handler = AssertUnwindSafe(next.run(request)).catch_unwind();
@@ -249,15 +362,12 @@ fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
 }
 
 /// Writes into the description what every answer looks like that says no and is not described by itself.
-fn describe_errors(item: &mut PathItem, path: &str) {
+fn describe_errors(item: &mut PathItem, shape: ErrorShape) {
     let json = Content::new(Some(Ref::from_schema_name("ErrorResponse")));
     let mut answer = ResponseBuilder::new()
         .description("What went wrong")
         .content("application/json", json);
-    if ["/api/plugins/", "/api/rpc/"]
-        .iter()
-        .any(|prefix| path.starts_with(prefix))
-    {
+    if shape == ErrorShape::Text {
         let text = Object::with_type(Type::String);
         answer = answer.content("text/plain", Content::new(Some(text)));
     }
@@ -297,21 +407,22 @@ mod tests {
     use axum::body::{Body, to_bytes};
     use axum::http::StatusCode;
     use axum::routing::post;
+    use fieldline_model::EntityType;
+    use fieldline_model::entity::ActionType;
     use tokio::sync::Semaphore;
     use tower::ServiceExt as _;
 
     use super::*;
 
-    fn request(path: &str) -> Request {
-        Request::post(path).body(Body::empty()).unwrap()
+    fn request() -> Request {
+        Request::post("/").body(Body::empty()).unwrap()
     }
 
     fn routes<H: Future<Output = ()> + Send + 'static>(
+        effect: EndpointEffect,
         handler: impl Fn() -> H + Clone + Send + Sync + 'static,
     ) -> Router {
-        let handlers = post(handler).route_layer(middleware::from_fn(run_to_end));
-        let paths = COMPUTED_BY_POST.into_iter().chain(["/"]);
-        paths.fold(Router::new(), |routes, path| routes.route(path, handlers.clone()))
+        Router::new().route("/", run_as(effect, post(handler)))
     }
 
     fn begin(answer: Pin<&mut impl Future>) {
@@ -323,7 +434,7 @@ mod tests {
     async fn a_change_that_has_begun_is_finished_although_the_client_hangs_up() {
         let [begun, go_on, finished] = [(); 3].map(|()| Arc::new(Semaphore::new(0)));
         let signals = (begun.clone(), go_on.clone(), finished.clone());
-        let routes = routes(move || {
+        let routes = routes(EndpointEffect::Changes, move || {
             let (begun, go_on, finished) = signals.clone();
             async move {
                 begun.add_permits(1);
@@ -331,7 +442,7 @@ mod tests {
                 finished.add_permits(1);
             }
         });
-        let mut answer = Box::pin(routes.oneshot(request("/")));
+        let mut answer = Box::pin(routes.oneshot(request()));
         begin(answer.as_mut());
         begun.acquire().await.unwrap().forget();
         drop(answer);
@@ -341,29 +452,129 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_only_worked_out_ends_with_its_client() {
-        for path in COMPUTED_BY_POST {
-            let held = Arc::new(());
-            let holds = held.clone();
-            let routes = routes(move || {
-                let held = holds.clone();
-                async move {
-                    std::future::pending::<()>().await;
-                    drop(held);
-                }
-            });
-            let mut answer = Box::pin(routes.oneshot(request(path)));
-            begin(answer.as_mut());
-            drop(answer);
-            assert_eq!(Arc::strong_count(&held), 1, "{path} goes on");
-        }
+        let held = Arc::new(());
+        let holds = held.clone();
+        let routes = routes(EndpointEffect::Computes, move || {
+            let held = holds.clone();
+            async move {
+                std::future::pending::<()>().await;
+                drop(held);
+            }
+        });
+        let mut answer = Box::pin(routes.oneshot(request()));
+        begin(answer.as_mut());
+        drop(answer);
+        assert_eq!(Arc::strong_count(&held), 1, "it goes on");
     }
 
     #[tokio::test]
     async fn a_change_that_panics_is_answered() {
-        let routes = routes(|| async { panic!("as it should") });
-        let response = routes.oneshot(request("/")).await.unwrap();
+        let routes = routes(EndpointEffect::Changes, || async { panic!("as it should") });
+        let response = routes.oneshot(request()).await.unwrap();
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         let body = to_bytes(response.into_body(), 1_000).await.unwrap();
         assert!(String::from_utf8_lossy(&body).contains("Internal error"));
+    }
+
+    fn is_declared(effect: EndpointEffect, rule: AuditRule, method: &str, path: &str) -> bool {
+        let needs: &[&str] = match rule {
+            AuditRule::Delete(_) | AuditRule::Upload(_) | AuditRule::Assign(_) | AuditRule::Unassign(_) => {
+                &["}"]
+            }
+            AuditRule::Alarm(_) => &["{alarmId}"],
+            AuditRule::Rpc { .. } => &["{deviceId}"],
+            AuditRule::Data(_) => &["{entityId}", "{deviceId}"],
+            AuditRule::SetEnabled => &["{userId}"],
+            _ => &[],
+        };
+        let is_found = match needs {
+            [] => true,
+            ["}"] => path.ends_with('}'),
+            names => names.iter().any(|name| path.contains(name)),
+        };
+        let is_meant = match effect {
+            EndpointEffect::Reads => method == "GET",
+            EndpointEffect::Asks | EndpointEffect::Computes => method == "POST",
+            EndpointEffect::Changes => matches!(method, "POST" | "PUT" | "PATCH" | "DELETE"),
+        };
+        is_found && is_meant
+    }
+
+    #[test]
+    fn every_endpoint_says_of_itself_what_its_method_and_path_allow() {
+        let routes = crate::router::routes();
+        let mut found = Vec::new();
+        for endpoint in &routes.endpoints {
+            let registered: Vec<_> = endpoint.registered().collect();
+            let [RestEndpoint { method, path, .. }] = registered.as_slice() else {
+                panic!("each handler is registered by itself: {registered:?}");
+            };
+            assert!(
+                is_declared(endpoint.effect, endpoint.audit, method, path),
+                "{method} {path}: {:?}, {:?}",
+                endpoint.effect,
+                endpoint.audit
+            );
+            if endpoint.effect == EndpointEffect::Computes {
+                found.push(path.clone());
+            }
+        }
+        found.sort();
+        let scripts = ["alarm/rule", "calculatedField", "ruleChain"];
+        assert_eq!(found, scripts.map(|of| format!("/api/{of}/testScript")));
+    }
+
+    #[test]
+    fn the_audit_log_keeps_what_endpoints_say() {
+        let routes = crate::router::routes();
+        let rule = |method: &str, path: &str| {
+            let mut endpoints = routes.endpoints.iter();
+            let found = endpoints.find(|endpoint| {
+                endpoint
+                    .registered()
+                    .any(|registered| (registered.method, registered.path.as_str()) == (method, path))
+            });
+            found.map(|endpoint| endpoint.audit)
+        };
+        for (method, path, kept) in [
+            ("POST", "/api/device", AuditRule::Save(EntityType::Device)),
+            (
+                "DELETE",
+                "/api/device/{deviceId}",
+                AuditRule::Delete(EntityType::Device),
+            ),
+            (
+                "POST",
+                "/api/customer/{customerId}/asset/{assetId}",
+                AuditRule::Assign(EntityType::Asset),
+            ),
+            (
+                "DELETE",
+                "/api/customer/public/dashboard/{dashboardId}",
+                AuditRule::Unassign(EntityType::Dashboard),
+            ),
+            (
+                "DELETE",
+                "/api/customer/entityView/{entityViewId}",
+                AuditRule::Unassign(EntityType::EntityView),
+            ),
+            (
+                "POST",
+                "/api/plugins/telemetry/{deviceId}/{scope}",
+                AuditRule::Data(ActionType::AttributesUpdated),
+            ),
+            (
+                "POST",
+                "/api/rpc/twoway/{deviceId}",
+                AuditRule::Rpc { oneway: false },
+            ),
+            ("GET", "/api/tenant/devices", AuditRule::Nothing),
+            ("POST", "/api/devices", AuditRule::Nothing),
+            ("POST", "/api/auth/login", AuditRule::Nothing),
+            ("GET", "/api/device/info/{deviceId}", AuditRule::Nothing),
+            ("POST", "/api/queues", AuditRule::Nothing),
+        ] {
+            assert_eq!(rule(method, path), Some(kept), "{method} {path}");
+        }
     }
 }

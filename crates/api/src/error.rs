@@ -105,6 +105,11 @@ impl ApiError {
         Self::new(ErrorCode::ItemNotFound, message)
     }
 
+    /// The same, where the request does not name it by its id.
+    pub(crate) fn item_not_found() -> Self {
+        Self::not_found("Requested item wasn't found!")
+    }
+
     /// The caller may not do that: 403, code 20.
     pub(crate) fn denied() -> Self {
         Self::new(ErrorCode::PermissionDenied, AccessError::Denied.to_string())

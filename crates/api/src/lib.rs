@@ -1,7 +1,8 @@
 //! The REST API: authentication, entities, telemetry, and the OpenAPI description generated from them.
 //!
-//! Every endpoint is registered once, with method, path and the authorities that may call it ([`endpoints`]); the check
-//! runs before the handler. What a caller may do with an entity is decided in `fieldline_entities::access`.
+//! Every endpoint is registered once, and says everything about itself there: who may call it, what it changes, what the
+//! audit log keeps of it ([`endpoints`]). The check runs before the handler. What a caller may do with an entity is decided
+//! in `fieldline_entities::access`.
 
 mod alarm_data;
 mod audit;

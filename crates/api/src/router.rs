@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::http::{Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
@@ -20,7 +20,7 @@ const FORM: u64 = 64 << 10;
 /// Paths below `/api` that are not this router's business to guard.
 const UNGUARDED: [&str; 4] = ["/api/noauth/", "/api/v1/", "/api/ws", "/api/images/public/"];
 
-fn routes() -> ApiRoutes {
+pub(crate) fn routes() -> ApiRoutes {
     controllers::routes().merge(telemetry::routes())
 }
 
@@ -35,24 +35,46 @@ pub fn endpoints() -> Vec<RestEndpoint> {
 pub fn router(deps: ApiDependencies, options: Options) -> axum::Router {
     let max_body = options.max_body.as_usize();
     let api: SharedApi = Arc::new(ApiState::new(deps, options));
-    let (router, document) = routes().build(&api, openapi::empty());
+    let routes = routes();
+    let limits = Arc::new(BodyLimits {
+        body: api.options.max_body.0,
+        package: api.options.max_package.0.saturating_add(FORM),
+        packages: routes.package_uploads(),
+    });
+    let (router, document) = routes.build(&api, openapi::empty());
     router
         .merge(openapi::routes(document))
         .merge(ws::routes())
         .method_not_allowed_fallback(method_not_allowed)
         .fallback(not_found)
         .layer(DefaultBodyLimit::max(max_body))
-        .layer(middleware::from_fn_with_state(
-            Arc::clone(&api),
-            refuse_large_body,
-        ))
+        .layer(middleware::from_fn_with_state(limits, refuse_large_body))
         .layer(CatchPanicLayer::custom(error::answer_panic))
         .with_state(api)
 }
 
+/// How large a body may say that it is, bytes.
+struct BodyLimits {
+    body: u64,
+    package: u64,
+    /// Which endpoints take packages.
+    packages: Vec<RestEndpoint>,
+}
+
+impl BodyLimits {
+    fn of(&self, request: &Request) -> u64 {
+        let path = request.extensions().get::<MatchedPath>();
+        let takes_package = self.packages.iter().any(|endpoint| {
+            endpoint.method == request.method().as_str()
+                && path.is_some_and(|path| path.as_str() == endpoint.path)
+        });
+        if takes_package { self.package } else { self.body }
+    }
+}
+
 /// Refuses a body that says it is too large before any of it is read; one that does not say is cut off while reading.
 async fn refuse_large_body(
-    State(api): State<SharedApi>,
+    State(limits): State<Arc<BodyLimits>>,
     request: Request,
     next: Next,
 ) -> ApiResult<Response> {
@@ -60,11 +82,7 @@ async fn refuse_large_body(
         .headers()
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    let max = match is_package(&request) {
-        true => api.options.max_package.0.saturating_add(FORM),
-        false => api.options.max_body.0,
-    };
-    if declared.is_some_and(|bytes| bytes > max) {
+    if declared.is_some_and(|bytes| bytes > limits.of(&request)) {
         return Err(ApiError::with_status(
             StatusCode::PAYLOAD_TOO_LARGE,
             ErrorCode::BadRequestParams,
@@ -72,11 +90,6 @@ async fn refuse_large_body(
         ));
     }
     Ok(next.run(request).await)
-}
-
-/// Whether a request uploads an OTA package: its data is written to the disk while it comes.
-pub(crate) fn is_package(request: &Request) -> bool {
-    request.method() == Method::POST && request.uri().path().starts_with("/api/otaPackage/")
 }
 
 async fn method_not_allowed(method: Method) -> ApiError {

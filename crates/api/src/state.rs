@@ -1,6 +1,7 @@
 //! What handlers work with.
 
 use std::collections::HashSet;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use fieldline_core::any_entity::{AnyEntity, EntityKind};
@@ -83,31 +84,19 @@ pub struct ApiDependencies {
 /// State shared by all handlers.
 pub(crate) type SharedApi = Arc<ApiState>;
 
-/// See [`SharedApi`].
+/// See [`SharedApi`]. What the API is wired to is part of it.
 pub(crate) struct ApiState {
+    deps: ApiDependencies,
     pub(crate) entities: EntityStores,
     pub(crate) series: Arc<dyn TimeSeriesStore>,
     pub(crate) attributes: Arc<dyn AttributeStore>,
     pub(crate) events: Arc<EntityEvents>,
     pub(crate) clock: SharedClock,
-    pub(crate) usage: Arc<UsageStore>,
-    pub(crate) queries: Arc<EntityQueryService>,
+    pub(crate) rule_engine: Arc<dyn RuleEngine>,
+    pub(crate) rule_nodes: Arc<dyn RuleNodeCatalog>,
     pub(crate) hub: Arc<SubscriptionHub>,
     pub(crate) socket_limits: Arc<WsLimits>,
     pub(crate) telemetry: Arc<SaveContext>,
-    pub(crate) services: Services,
-    pub(crate) rule_engine: Arc<dyn RuleEngine>,
-    pub(crate) rest_requests: Arc<RestApiRequests>,
-    pub(crate) set_aside: Arc<SetAsideService>,
-    pub(crate) device_link: Arc<dyn DeviceLink>,
-    pub(crate) rpc: Arc<DeviceRpcService>,
-    pub(crate) onboarding: Arc<DeviceOnboarding>,
-    pub(crate) tenant_transfer: Arc<TenantTransfer>,
-    pub(crate) rule_nodes: Arc<dyn RuleNodeCatalog>,
-    pub(crate) scripts: Arc<dyn ScriptTester>,
-    pub(crate) rule_usage: Arc<dyn RuleUsageSource>,
-    pub(crate) replays: Arc<dyn RuleReplay>,
-    pub(crate) reprocess: Arc<dyn FieldReprocess>,
     pub(crate) passwords: PasswordHashPool,
     pub(crate) tokens: TokenIssuer,
     pub(crate) sessions: Arc<LoginSessions>,
@@ -116,19 +105,28 @@ pub(crate) struct ApiState {
     pub(crate) memory: ApiMemory,
     pub(crate) mails: MailDispatcher,
     pub(crate) consents: MailConsents,
-    pub(crate) sms: Arc<dyn SmsSender>,
-    pub(crate) system_info: Arc<dyn SystemInfoSource>,
     pub(crate) downloads: Arc<OtaDownloads>,
     pub(crate) api_keys: ApiKeyCache,
     pub(crate) audit: AuditTrail,
     pub(crate) options: Options,
 }
 
+impl Deref for ApiState {
+    type Target = ApiDependencies;
+
+    fn deref(&self) -> &ApiDependencies {
+        &self.deps
+    }
+}
+
 impl ApiState {
     /// Wires the state together.
-    pub(crate) fn new(deps: ApiDependencies, options: Options) -> Self {
-        let mut services = deps.services;
-        services.security = services.security.with_min_length(options.min_password_length);
+    pub(crate) fn new(mut deps: ApiDependencies, options: Options) -> Self {
+        let services = &mut deps.services;
+        services.security = services
+            .security
+            .clone()
+            .with_min_length(options.min_password_length);
         let ServiceContext {
             stores: entities,
             series,
@@ -158,41 +156,30 @@ impl ApiState {
         };
         let (packages, updates) = (&entities.ota_packages, &entities.ota_updates);
         let downloads = OtaDownloads::new(Arc::clone(packages), Arc::clone(updates), &uncached);
+        let tokens = TokenIssuer::new(&deps.token_key, &options).with_stored(deps.token_settings.take());
+        let mails = MailDispatcher::new(Arc::clone(&entities.settings), Arc::clone(&deps.mailer));
+        let api_keys = ApiKeyCache::new(services.api_keys.clone());
         Self {
+            deps,
             downloads,
             hub,
             socket_limits: Arc::default(),
-            tokens: TokenIssuer::new(&deps.token_key, &options).with_stored(deps.token_settings),
+            tokens,
             audit,
             memory,
-            api_keys: ApiKeyCache::new(services.api_keys.clone()),
-            mails: MailDispatcher::new(Arc::clone(&entities.settings), deps.mailer),
+            api_keys,
+            mails,
             consents: MailConsents::default(),
-            sms: deps.sms,
-            system_info: deps.system_info,
             login_guard: LoginGuard::new(&options),
             rest_limits,
             entities,
             series: FairReads::new(series),
             attributes,
             events,
-            usage: deps.usage,
-            queries: deps.queries,
-            telemetry,
             clock,
-            services,
             rule_engine,
-            rest_requests: deps.rest_requests,
-            set_aside: deps.set_aside,
-            device_link: deps.device_link,
-            rpc: deps.rpc,
-            onboarding: deps.onboarding,
-            tenant_transfer: deps.tenant_transfer,
             rule_nodes,
-            scripts: deps.scripts,
-            rule_usage: deps.rule_usage,
-            replays: deps.replays,
-            reprocess: deps.reprocess,
+            telemetry,
             passwords,
             sessions,
             options,

@@ -41,7 +41,7 @@ mod validate;
 
 use std::sync::Arc;
 
-pub use actions::EntityActionService;
+pub use actions::{EntityAction, EntityActionService};
 pub use alarms::{AlarmGate, AlarmService};
 pub use api_keys::ApiKeyService;
 pub use asset_profiles::AssetProfileService;

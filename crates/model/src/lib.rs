@@ -2,6 +2,8 @@
 //!
 //! No I/O and no async. What two or more crates share lives here; what one crate needs stays there.
 
+pub mod budget;
+pub mod configuration_size;
 pub mod entity;
 pub mod expression;
 pub mod fnv;

@@ -16,8 +16,8 @@ use fieldline_script::{Script, ScriptArg, ScriptHost, ScriptLang};
 use serde_json::Value;
 
 use crate::bounds::CompileAllowance;
-use crate::calculated_fields;
 use crate::chain;
+use crate::field_script_test::test_field_script;
 use crate::node_types::{self, NodeType};
 use crate::script_pool::{ScriptPool, ScriptRefusal};
 use crate::services::NodeServices;
@@ -85,7 +85,7 @@ impl RuleNodeCatalog for NodeTypeCatalog {
     }
 
     fn check_field(&self, field: &CalculatedField, limits: &CalculatedFieldLimits) -> Result<(), String> {
-        calculated_fields::check(field, limits).map_err(|error| error.to_string())
+        fieldline_calculated_fields::check(field, limits).map_err(|error| error.to_string())
     }
 }
 
@@ -168,7 +168,7 @@ impl ScriptTester for ScriptTestRunner {
             .sum::<usize>();
         let bytes = request.expression.len() + arguments;
         let tenant = request.tenant;
-        let work = move |host: &mut ScriptHost| calculated_fields::test_script(&request, host);
+        let work = move |host: &mut ScriptHost| test_field_script(&request, host);
         self.run(tenant, bytes, work).await
     }
 }

@@ -3,17 +3,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use fieldline_model::configuration_size::CONFIGURATION;
 use fieldline_model::entity::{DebugSettings, RuleChain, RuleChainMetaData, RuleNode};
 use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
 use serde_json::{Map, Value};
 
 use crate::bounds::CompileAllowance;
-use crate::node::{CONFIGURATION, ConnectionLabel, Node, NodeInitContext};
+use crate::node::{ConnectionLabel, Node, NodeInitContext};
 use crate::node_types::{self, NodeType};
 use crate::services::NodeServices;
 
 /// Makes a node of a chain, or says why it cannot run.
-pub(crate) type ChainNodeFactory<'a> = dyn Fn(&RuleNode) -> Result<Arc<dyn Node>, Box<str>> + 'a;
+pub type ChainNodeFactory<'a> = dyn Fn(&RuleNode) -> Result<Arc<dyn Node>, Box<str>> + 'a;
 
 /// A compiled chain.
 pub struct CompiledChain {
@@ -125,7 +126,7 @@ impl CompiledChain {
     }
 
     /// The same with nodes that `make` makes.
-    pub(crate) fn compile_with(
+    pub fn compile_with(
         chain: &RuleChain,
         metadata: &RuleChainMetaData,
         before: Option<&Self>,
@@ -240,7 +241,7 @@ pub fn upgrade(node_type: &NodeType, version: i32, configuration: &Value) -> Val
 ///
 /// # Errors
 /// Why it cannot run, with the field's name.
-pub(crate) fn make(
+pub fn make(
     services: &Arc<NodeServices>,
     tenant: TenantId,
     node: &RuleNode,

@@ -59,7 +59,7 @@ impl TenantChains {
     }
 
     /// All chains.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<CompiledChain>> {
+    pub fn all(&self) -> impl Iterator<Item = &Arc<CompiledChain>> {
         self.chains.values()
     }
 
@@ -150,7 +150,7 @@ impl ChainRegistry {
     }
 
     /// Puts chains in force that no store has. Their nodes do not work by themselves.
-    pub(crate) fn put(&self, tenant: TenantId, chains: TenantChains) {
+    pub fn put(&self, tenant: TenantId, chains: TenantChains) {
         let chains = Arc::new(chains);
         let before = self.tenants.put(tenant, chains.clone());
         self.record_deletions(before.as_deref(), &chains);

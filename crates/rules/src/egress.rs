@@ -158,18 +158,22 @@ mod tests {
             allow: vec!["127.0.0.1".into()],
             ..Options::default()
         };
-        let book = EgressRegistry::new(operator.rules().unwrap(), stores.clone());
+        let registry = EgressRegistry::new(operator.rules().unwrap(), stores.clone());
         let mut profile = stores.tenant_profiles.default_profile().await.unwrap().unwrap();
         let id = profile.id;
         let reached = async |tenant: TenantId, address: &str| {
-            let error = book.tenant_egress(tenant).connect(address, 9).await.unwrap_err();
+            let error = registry
+                .tenant_egress(tenant)
+                .connect(address, 9)
+                .await
+                .unwrap_err();
             error.kind() != std::io::ErrorKind::PermissionDenied
         };
         assert!(reached(world.tenant, "127.0.0.1").await, "of the operator");
         assert!(!reached(world.tenant, "127.0.0.2").await);
         profile.profile_data["configuration"][ALLOWED_EGRESS] = json!(["127.0.0.2/31"]);
         let mut profile = stores.tenant_profiles.save(profile, false).await.unwrap();
-        book.on_change(EntityChange::saved(TenantId::NULL, id));
+        registry.on_change(EntityChange::saved(TenantId::NULL, id));
         assert!(reached(world.tenant, "127.0.0.2").await);
         assert!(
             !reached(TenantId::new(), "127.0.0.2").await,
@@ -177,8 +181,8 @@ mod tests {
         );
         profile.profile_data["configuration"][ALLOWED_EGRESS] = json!(["127.0.0.2/31", "no host"]);
         stores.tenant_profiles.save(profile, false).await.unwrap();
-        book.on_change(EntityChange::saved(TenantId::NULL, id));
-        let error = book
+        registry.on_change(EntityChange::saved(TenantId::NULL, id));
+        let error = registry
             .tenant_egress(world.tenant)
             .connect("127.0.0.2", 9)
             .await

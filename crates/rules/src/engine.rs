@@ -194,9 +194,9 @@ impl QueueHandle {
     }
 
     /// The workers of the queue, each made on its own thread.
-    pub fn processors(self: &Arc<Self>, common: &Arc<EngineShared>) -> ProcessorFactory {
-        let (queue, common) = (Arc::clone(self), Arc::clone(common));
-        Arc::new(move || Box::new(RuleWorker::new(common.clone(), queue.clone())))
+    pub fn processors(self: &Arc<Self>, shared: &Arc<EngineShared>) -> ProcessorFactory {
+        let (queue, shared) = (Arc::clone(self), Arc::clone(shared));
+        Arc::new(move || Box::new(RuleWorker::new(shared.clone(), queue.clone())))
     }
 }
 
@@ -270,16 +270,16 @@ impl RuleEngineService {
             runtime: deps.runtime,
             service_id: deps.service_id,
         });
-        let book = ChainRegistry::new(services.clone(), events.clone());
+        let chains = ChainRegistry::new(services.clone(), events.clone());
         changes.listen(originators);
-        changes.listen(Arc::new(ChainRegistryListener(book.clone())));
+        changes.listen(Arc::new(ChainRegistryListener(chains.clone())));
         let producer = deps.messages.queue_producer().clone();
         let partitions = producer.partitions();
         let main = QueueHandle::shared(MAIN_QUEUE, partitions, QueueStrategy::default(), &lanes);
         Arc::new(Self {
             shared: Arc::new(EngineShared {
                 services,
-                chains: book,
+                chains,
                 events,
             }),
             message_producer: deps.messages,

@@ -1,7 +1,7 @@
 //! The calculated fields in force of all tenants, and who has to be told when a value changes.
 //!
 //! A field belongs to an entity, or to a profile and so to all entities of it. What one entity has under a field is kept
-//! in the entity's own partition: news about it, or about other entities that the field looks at, goes there as a
+//! in the entity's own partition: events of it, or of other entities that the field looks at, go there as a
 //! message of its own ([`FieldTask`]).
 
 pub mod event;

@@ -2,12 +2,12 @@
 //!
 //! Each function checks that what a configuration or a message can make the evaluator do stays within its budget.
 
+use fieldline_model::budget::{EvaluationBudget, MAX_MADE_BYTES};
 use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
 use fieldline_model::{DeviceId, TenantId};
 use serde_json::Value;
 
 use crate::bounds::CompileAllowance;
-use crate::budget::{EvaluationBudget, MAX_MADE_BYTES};
 use crate::message::RuleMessage;
 use crate::nodes::json_path::JsonPath;
 use crate::nodes::regex::{RegexAllowance, WholeMatch};

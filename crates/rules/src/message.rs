@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use fieldline_model::budget::{BudgetOverrun, EvaluationBudget, MAX_MESSAGE_BYTES, within};
 use fieldline_model::kv::{self, KvValueRef, unpack};
 use fieldline_model::message::{DataType, MetadataMap, MsgType, QueueMessage};
 use fieldline_model::{CustomerId, EntityId, EntityKey, RuleChainId, RuleNodeId, TenantId};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use crate::budget::{BudgetOverrun, EvaluationBudget, MAX_MESSAGE_BYTES, within};
 use crate::node::NodeError;
 use crate::originators::Originator;
 

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fieldline_core::ports::StateKey;
 use fieldline_core::usage::{ApiFeature, UsageKey, storage_points};
+use fieldline_model::budget::BudgetOverrun;
+use fieldline_model::configuration_size::CONFIGURATION;
 use fieldline_model::kv;
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{EntityId, EntityKey, RuleChainId, RuleNodeId, TenantId};
@@ -17,14 +19,13 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use crate::budget::BudgetOverrun;
 use crate::message::RuleMessage;
 use crate::nodes::regex::RegexAllowance;
 use crate::script_pool::{ScriptCaller, ScriptPool, ScriptRefusal};
 use crate::services::NodeServices;
+use crate::value_update::ValueUpdate;
 pub use crate::worker::effects::{AttributeValues, TelemetryValues};
 use crate::worker::marks::EffectSource;
-use crate::worker::worker_state::WorkerState;
 
 /// Name of the connection that a message leaves a node through. Compared regardless of case.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -189,31 +190,43 @@ pub enum NodeResult {
     Acknowledge(RuleMessage),
     /// It goes on through `Failure`.
     Fail(RuleMessage, NodeError),
-    /// The rest has to wait. What is ready at once is not suspended.
+    /// The rest waits for something.
+    Suspend(Suspension),
+    /// The engine does the rest.
+    Control(ChainCommand),
+}
+
+/// What the rest of a node's work waits for.
+pub enum Suspension {
+    /// What is ready at once is not suspended.
     Wait(NodeFuture),
     /// The same for what must not be done twice lightly, such as a call of another service: it is not begun anew elsewhere
     /// because it takes its time.
     Outside(NodeFuture),
-    /// The rest is made by a script, on a thread for scripts.
-    Call(Box<ScriptCall>),
-    /// The rest needs the context again: what a wait leads to where the node then saves or keeps something.
-    Then(NodeContinuation),
-    /// The rest has to wait, and nothing that comes after it may overtake it: the worker does nothing else meanwhile. For
-    /// short reads of what a later message will change.
+    /// Nothing that comes after the message may overtake it: the worker does nothing else meanwhile. For short reads of what
+    /// a later message will change.
     InOrder(NodeFuture),
+    /// The rest is made by a script, on a thread for scripts.
+    Script(Box<ScriptCall>),
+    /// The rest needs the context again: what a wait leads to where the node then saves or keeps something.
+    Continue(NodeContinuation),
+}
+
+/// What the engine does with a message for a node.
+pub enum ChainCommand {
     /// It belongs to another partition, that of its originator: it comes to this node again there.
-    Home(RuleMessage),
+    ForwardToOwner(RuleMessage),
     /// It goes to the first node of another chain.
-    Enter(RuleMessage, RuleChainId),
+    EnterChain(RuleMessage, RuleChainId),
     /// It goes to the first node of the chain of its originator's profile, or of the root chain where the profile names none.
-    EnterDefault(RuleMessage),
-    /// The alarm rules of its originator's profile are evaluated for it; alarms go through `Alarm Created` and the like, and
-    /// then it goes on through `Success`.
-    AlarmRules(RuleMessage),
-    /// The same because time has passed, with what the rules have kept.
-    AlarmRulesDue(StateKey, Bytes),
+    EnterDefaultChain(RuleMessage),
     /// It goes back to the node that has called this chain, through its connection of that name.
     Return(RuleMessage, ConnectionLabel),
+    /// The alarm rules of its originator's profile are evaluated for it; alarms go through `Alarm Created` and the like, and
+    /// then it goes on through `Success`.
+    EvaluateAlarmRules(RuleMessage),
+    /// The same because time has passed, with what the rules have kept.
+    FireAlarmRuleTimer(StateKey, Bytes),
 }
 
 impl NodeResult {
@@ -227,14 +240,19 @@ impl NodeResult {
         Self::Fail(msg, NodeError::new(text))
     }
 
-    /// Waits for a future, and lets nothing overtake it.
-    pub fn in_order(work: impl Future<Output = NodeResult> + Send + 'static) -> Self {
-        Self::InOrder(Box::pin(work))
-    }
-
     /// Waits for a future.
     pub fn wait(work: impl Future<Output = NodeResult> + Send + 'static) -> Self {
-        Self::Wait(Box::pin(work))
+        Self::Suspend(Suspension::Wait(Box::pin(work)))
+    }
+
+    /// Waits for a future that must not be begun anew lightly.
+    pub fn outside(work: impl Future<Output = NodeResult> + Send + 'static) -> Self {
+        Self::Suspend(Suspension::Outside(Box::pin(work)))
+    }
+
+    /// Waits for a future, and lets nothing overtake it.
+    pub fn in_order(work: impl Future<Output = NodeResult> + Send + 'static) -> Self {
+        Self::Suspend(Suspension::InOrder(Box::pin(work)))
     }
 
     /// Has a script called on a message, with arguments of so many bytes.
@@ -244,17 +262,33 @@ impl NodeResult {
         work: impl FnOnce(&mut ScriptHost, RuleMessage) -> Self + Send + 'static,
     ) -> Self {
         let work = Box::new(work);
-        Self::Call(Box::new(ScriptCall { msg, bytes, work }))
-    }
-
-    /// Waits for a future that must not be begun anew lightly.
-    pub fn outside(work: impl Future<Output = NodeResult> + Send + 'static) -> Self {
-        Self::Outside(Box::pin(work))
+        Self::Suspend(Suspension::Script(Box::new(ScriptCall { msg, bytes, work })))
     }
 
     /// Goes on with the context of the worker.
     pub fn then(work: impl FnOnce(&mut NodeContext<'_>) -> Self + Send + 'static) -> Self {
-        Self::Then(Box::new(work))
+        Self::Suspend(Suspension::Continue(Box::new(work)))
+    }
+
+    /// It comes to the same node in the partition of its originator.
+    pub const fn forward_to_owner(msg: RuleMessage) -> Self {
+        Self::Control(ChainCommand::ForwardToOwner(msg))
+    }
+
+    /// It goes to the first node of another chain.
+    pub const fn enter_chain(msg: RuleMessage, chain: RuleChainId) -> Self {
+        Self::Control(ChainCommand::EnterChain(msg, chain))
+    }
+
+    /// It goes to the first node of the chain of its originator.
+    pub const fn enter_default_chain(msg: RuleMessage) -> Self {
+        Self::Control(ChainCommand::EnterDefaultChain(msg))
+    }
+}
+
+impl From<NodeFuture> for NodeResult {
+    fn from(work: NodeFuture) -> Self {
+        Self::Suspend(Suspension::Wait(work))
     }
 }
 
@@ -266,23 +300,15 @@ impl fmt::Debug for NodeResult {
             Self::Done => f.write_str("Done"),
             Self::Acknowledge(_) => f.write_str("Acknowledge"),
             Self::Fail(_, error) => write!(f, "Fail({error})"),
-            Self::Wait(_) => f.write_str("Wait"),
-            Self::Outside(_) => f.write_str("Outside"),
-            Self::InOrder(_) => f.write_str("InOrder"),
-            Self::Call(_) => f.write_str("Call"),
-            Self::Then(_) => f.write_str("Then"),
-            Self::Home(_) => f.write_str("Home"),
-            Self::Enter(_, chain) => write!(f, "Enter({chain})"),
-            Self::EnterDefault(_) => f.write_str("EnterDefault"),
-            Self::AlarmRules(_) | Self::AlarmRulesDue(..) => f.write_str("AlarmRules"),
-            Self::Return(_, label) => write!(f, "Return({})", label.0),
+            Self::Suspend(_) => f.write_str("Suspend"),
+            Self::Control(_) => f.write_str("Control"),
         }
     }
 }
 
 /// A node of a rule chain, compiled from its configuration. All workers share it.
 pub trait Node: Send + Sync {
-    /// Handles a message. Must not block; what has to wait is returned as [`NodeResult::Wait`].
+    /// Handles a message. Must not block; what has to wait is returned as [`NodeResult::Suspend`].
     fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult;
 
     /// What it kept with a time has come due, and is kept no longer.
@@ -325,6 +351,39 @@ impl NodeEmitter {
     }
 }
 
+/// What a node has its worker do while it handles a message.
+pub trait NodeRuntime {
+    /// Has values stored, unless they were before the message was done again; returns whether they are.
+    fn save_telemetry(&mut self, source: EffectSource, values: TelemetryValues) -> bool;
+
+    /// The same for attributes.
+    fn save_attributes(&mut self, source: EffectSource, values: AttributeValues);
+
+    /// Tells the device of shared attributes that it saves, once they are stored.
+    fn notify_device(&mut self, subject: EntityKey, scope: AttributeScope, values: Bytes);
+
+    /// Whether a tenant may use a feature.
+    fn may_use(&mut self, tenant: TenantId, feature: ApiFeature) -> bool;
+
+    /// Counts what a tenant uses.
+    fn count(&mut self, tenant: TenantId, key: UsageKey, count: u64);
+
+    /// What is kept under a key.
+    fn state(&self, key: &StateKey) -> Option<Bytes>;
+
+    /// Keeps something, until a time where one is given.
+    fn set_state(&mut self, key: StateKey, due_ms: Option<i64>, value: &[u8]);
+
+    /// Keeps it no longer.
+    fn clear_state(&mut self, key: &StateKey);
+
+    /// Whether an entity's states are kept in the partition that is being worked on.
+    fn owns(&self, subject: EntityKey) -> bool;
+
+    /// Tells calculated fields, which are evaluated before the message goes on.
+    fn notify_fields(&mut self, update: ValueUpdate<'_>);
+}
+
 /// What a node may use while it handles a message.
 pub struct NodeContext<'a> {
     /// Everything that is the same for all nodes.
@@ -337,7 +396,7 @@ pub struct NodeContext<'a> {
     pub node: RuleNodeId,
     /// Now, milliseconds.
     pub now_ms: i64,
-    pub(crate) worker_state: &'a mut WorkerState,
+    pub(crate) runtime: &'a mut dyn NodeRuntime,
 }
 
 /// What becomes of what is saved.
@@ -352,7 +411,7 @@ impl NodeContext<'_> {
             false => 0,
         };
         let is_new = self
-            .worker_state
+            .runtime
             .save_telemetry(EffectSource::of(msg, self.node.0), row);
         if is_new && points > 0 {
             self.count(UsageKey::StorageDataPoints, points);
@@ -361,52 +420,52 @@ impl NodeContext<'_> {
 
     /// The same for attributes.
     pub fn save_attributes(&mut self, msg: &RuleMessage, values: AttributeValues) {
-        self.worker_state
+        self.runtime
             .save_attributes(EffectSource::of(msg, self.node.0), values);
     }
 
     /// Tells the device of shared attributes that it saves, once they are stored.
     pub fn notify_device(&mut self, subject: EntityKey, scope: AttributeScope, values: Bytes) {
-        self.worker_state.effects.notify_device(subject, scope, values);
+        self.runtime.notify_device(subject, scope, values);
     }
 
     /// Whether the tenant may use a feature.
     pub fn may_use(&mut self, feature: ApiFeature) -> bool {
-        self.worker_state.meter.allows(self.tenant, feature)
+        self.runtime.may_use(self.tenant, feature)
     }
 
     /// Counts what the tenant uses.
     pub fn count(&mut self, key: UsageKey, count: u64) {
-        self.worker_state.meter.add(self.tenant, key, count);
+        self.runtime.count(self.tenant, key, count);
     }
 
     /// What the node keeps under a number for an entity.
     pub fn state(&self, subject: EntityKey, number: u64) -> Option<Bytes> {
-        self.worker_state.states.get(&self.key(subject, number))
+        self.runtime.state(&self.key(subject, number))
     }
 
     /// Keeps something for an entity, durable together with what the message does. Where `due_ms` is given, [`Node::handle_due`] is
     /// called at that time. At most 1 MiB; together with the entity's other ones bounded by the caller.
     pub fn set_state(&mut self, subject: EntityKey, number: u64, due_ms: Option<i64>, value: &[u8]) {
         let key = self.key(subject, number);
-        self.worker_state.set_state(key, due_ms, value);
+        self.runtime.set_state(key, due_ms, value);
     }
 
     /// Keeps it no longer.
     pub fn clear_state(&mut self, subject: EntityKey, number: u64) {
         let key = self.key(subject, number);
-        self.worker_state.clear_state(&key);
+        self.runtime.clear_state(&key);
     }
 
     /// Whether what is kept for the entity is kept in the partition that is being worked on. Where not, a node that keeps
-    /// something returns [`NodeResult::Home`].
+    /// something returns [`NodeResult::forward_to_owner`].
     pub fn owns(&self, subject: EntityKey) -> bool {
-        self.worker_state.owns(subject)
+        self.runtime.owns(subject)
     }
 
     /// Tells calculated fields and alarm rules that values have changed.
-    pub fn notify_fields(&mut self, update: crate::value_update::ValueUpdate<'_>) {
-        self.worker_state.notify_fields(update);
+    pub fn notify_fields(&mut self, update: ValueUpdate<'_>) {
+        self.runtime.notify_fields(update);
     }
 
     fn key(&self, subject: EntityKey, number: u64) -> StateKey {
@@ -437,9 +496,6 @@ impl NodeConfigError {
         }
     }
 }
-
-/// Name of a configuration as a whole, where no field of it is to blame.
-pub(crate) const CONFIGURATION: &str = "configuration";
 
 /// What a node is made from.
 pub struct NodeInitContext<'a> {

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tracing::warn;
 use uuid::Uuid;
 
-use crate::alarm_rules::AlarmRuleSet;
+use fieldline_alarm_rules::AlarmRuleSet;
 
 /// What the engine knows of an originator.
 #[derive(Debug)]

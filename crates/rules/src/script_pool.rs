@@ -138,16 +138,6 @@ impl ScriptPool {
         Arc::new(Self(shared))
     }
 
-    /// A pool of two threads.
-    #[cfg(test)]
-    pub(crate) fn small(switched_off: SwitchOffListener) -> Arc<Self> {
-        let options = Options {
-            script_threads: 2,
-            ..Options::default()
-        };
-        Self::start(&options, Arc::default(), switched_off)
-    }
-
     /// What tenants have used.
     pub fn ledger(&self) -> &Arc<ScriptLedger> {
         &self.0.ledger

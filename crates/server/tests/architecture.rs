@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// What each crate may depend on, of ours, outside of its tests.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("model", &[]),
     ("codec", &[]),
     ("protobuf", &["model"]),
@@ -20,9 +20,24 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("api", &["core", "devices", "entities", "model"]),
     ("script", &[]),
     ("connectors", &["codec"]),
+    ("alarm-rules", &["model"]),
+    ("calculated-fields", &["model", "alarm-rules", "script"]),
     (
         "rules",
-        &["core", "devices", "entities", "model", "script", "connectors"],
+        &[
+            "core",
+            "devices",
+            "entities",
+            "model",
+            "alarm-rules",
+            "calculated-fields",
+            "script",
+            "connectors",
+        ],
+    ),
+    (
+        "replay",
+        &["core", "devices", "entities", "model", "alarm-rules", "rules"],
     ),
     ("loadgen", &["codec"]),
     ("testkit", &["core", "model", "codec"]),
@@ -39,6 +54,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "api",
             "loadgen",
             "rules",
+            "replay",
         ],
     ),
 ];

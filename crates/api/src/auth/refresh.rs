@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::sessions::{LoginSessions, TokenUser};
 use super::token_families::{GRACE_MS, replaced_by};
-use super::tokens::{RefreshTokenIdentity, TokenIssuer, TokenPair, outdated};
+use super::tokens::{RefreshTokenIdentity, TokenIds, TokenIssuer, TokenPair, TokenTimes, outdated};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 
 /// How often it is tried again because another request has replaced the token meanwhile.
@@ -71,7 +71,12 @@ impl LoginSessions {
         } = shown;
         let known = self.authenticate(ticket).await?;
         let now = self.clock.now_ms();
-        let issue = |token| tokens.issue(&known.user, (ticket.session, token), now, known.tokens_valid_from);
+        let times = TokenTimes {
+            now_ms: now,
+            valid_from_ms: known.tokens_valid_from,
+        };
+        let session = ticket.session;
+        let issue = |token| tokens.issue(&known.user, TokenIds { session, token }, times);
         if ticket.public {
             return Ok(RefreshOutcome::Bought(issue(Uuid::new_v4())?.pair));
         }

@@ -14,7 +14,10 @@ use quick_cache::sync::Cache;
 use uuid::Uuid;
 
 use super::token_families::TokenFamilies;
-use super::tokens::{AccessClaims, TokenIdentity, TokenIssuer, TokenPair, is_public, outdated, public_user};
+use super::tokens::{
+    AccessClaims, TokenIdentity, TokenIds, TokenIssuer, TokenPair, TokenTimes, is_public, outdated,
+    public_user,
+};
 use crate::error::ApiResult;
 
 const CACHED_USERS: usize = 10_000;
@@ -77,22 +80,27 @@ impl LoginSessions {
         Ok(known)
     }
 
-    /// Opens a session of a user, or goes on with one with other tokens. See [`TokenIssuer::issue`] for the times.
+    /// Opens a session of a user, or goes on with one with other tokens.
     pub(crate) async fn open(
         &self,
         tokens: &TokenIssuer,
         user: &User,
         session: Option<Uuid>,
-        (now_ms, valid_from_ms): (i64, i64),
+        times: TokenTimes,
     ) -> ApiResult<TokenPair> {
-        let ids = (session.unwrap_or_else(Uuid::new_v4), Uuid::new_v4());
-        let issued = tokens.issue(user, ids, now_ms, valid_from_ms)?;
+        let ids = TokenIds {
+            session: session.unwrap_or_else(Uuid::new_v4),
+            token: Uuid::new_v4(),
+        };
+        let issued = tokens.issue(user, ids, times)?;
         if !is_public(user) {
             let before = match session {
                 Some(session) => self.families.store.family(session).await?,
                 None => None,
             };
-            self.families.open(user.id, ids, before, &issued, now_ms).await?;
+            self.families
+                .open(user.id, ids, before, &issued, times.now_ms)
+                .await?;
         }
         Ok(issued.pair)
     }

@@ -13,7 +13,7 @@ use tracing::warn;
 use uuid::Uuid;
 
 use super::TokenIdentity;
-use super::tokens::IssuedTokens;
+use super::tokens::{IssuedTokens, TokenIds};
 use crate::error::ApiResult;
 
 /// Sessions of a user; beyond so many that which was used the longest ago can buy no new tokens.
@@ -79,15 +79,15 @@ impl TokenFamilies {
     pub(super) async fn open(
         &self,
         user: UserId,
-        (session, current): (Uuid, Uuid),
+        ids: TokenIds,
         before: Option<TokenFamily>,
         issued: &IssuedTokens,
         now_ms: i64,
     ) -> StoreResult<()> {
         let family = TokenFamily {
-            session,
+            session: ids.session,
             user,
-            current,
+            current: ids.token,
             replaced: before.map_or_else(Vec::new, |before| replaced_by(&before, now_ms)),
             used_at: now_ms,
             // A token that was bought at the end of the time of grace lives longer by it.

@@ -67,6 +67,14 @@ pub(crate) struct TokenSigner {
     key: Arc<[u8]>,
 }
 
+/// What changed settings of tokens make.
+pub(crate) struct PreparedTokens {
+    /// The settings as they are to be stored.
+    pub(crate) settings: TokenSettings,
+    /// What [`TokenIssuer::replace`](super::TokenIssuer::replace) takes.
+    pub(crate) signer: TokenSigner,
+}
+
 impl TokenSigner {
     pub(super) fn new(key: Arc<[u8]>, issuer: &str, access_seconds: i64, refresh_seconds: i64) -> Self {
         let mut validation = Validation::new(Algorithm::HS512);
@@ -93,8 +101,8 @@ impl TokenSigner {
         }
     }
 
-    /// What other settings make of it; with the settings as they are to be stored.
-    pub(super) fn with_settings(&self, settings: TokenSettings) -> ApiResult<(TokenSettings, Self)> {
+    /// What other settings make of it.
+    pub(super) fn with_settings(&self, settings: TokenSettings) -> ApiResult<PreparedTokens> {
         let invalid = |message: &str| Err(ApiError::bad_request(message));
         let issuer = settings.token_issuer.trim();
         if issuer.is_empty() || issuer.len() > MAX_ISSUER {
@@ -133,12 +141,14 @@ impl TokenSigner {
                 }
             }
         };
-        let stored = TokenSettings {
-            token_issuer: issuer.to_owned(),
-            token_signing_key: Some(STANDARD.encode(&key)),
-            ..settings.clone()
-        };
-        Ok((stored, Self::new(key, issuer, access, refresh)))
+        Ok(PreparedTokens {
+            settings: TokenSettings {
+                token_issuer: issuer.to_owned(),
+                token_signing_key: Some(STANDARD.encode(&key)),
+                ..settings.clone()
+            },
+            signer: Self::new(key, issuer, access, refresh),
+        })
     }
 }
 
@@ -168,15 +178,16 @@ mod tests {
         ] {
             assert!(signer.with_settings(wrong).is_err());
         }
-        let (stored, changed) = signer.with_settings(settings(60, 900, "b", None)).unwrap();
+        let prepared = signer.with_settings(settings(60, 900, "b", None)).unwrap();
+        let (stored, changed) = (prepared.settings, prepared.signer);
         assert_eq!(changed.key, signer.key, "a key that is left out stays");
         assert_eq!(stored.with_key()["tokenSigningKey"], STANDARD.encode([7; 64]));
         let shown = serde_json::to_value(stored).unwrap();
         assert!(shown.get("tokenSigningKey").is_none());
         let other = STANDARD.encode([8; 64]);
-        let (_, changed) = signer
+        let prepared = signer
             .with_settings(settings(60, 900, "b", Some(&other)))
             .unwrap();
-        assert_eq!(*changed.key, [8; 64]);
+        assert_eq!(*prepared.signer.key, [8; 64]);
     }
 }

@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::token_settings::{TokenSettings, TokenSigner};
+use super::token_settings::{PreparedTokens, TokenSettings, TokenSigner};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::options::Options;
 
@@ -111,6 +111,20 @@ pub(crate) struct TokenPair {
     token: String,
     /// Buys a new pair.
     refresh_token: String,
+}
+
+/// The session of a pair of tokens, and its refresh token.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TokenIds {
+    pub(super) session: Uuid,
+    pub(super) token: Uuid,
+}
+
+/// When tokens are issued, and the time before which those of their user do not count.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TokenTimes {
+    pub(crate) now_ms: i64,
+    pub(crate) valid_from_ms: i64,
 }
 
 /// A new pair, and how long it counts.
@@ -227,7 +241,7 @@ impl TokenIssuer {
     #[must_use]
     pub(crate) fn with_stored(self, stored: Option<TokenSettings>) -> Self {
         match stored.map(|stored| self.prepare(stored)) {
-            Some(Ok((_, signer))) => self.replace(signer),
+            Some(Ok(prepared)) => self.replace(prepared.signer),
             Some(Err(error)) => {
                 tracing::warn!(
                     error = error.message(),
@@ -244,8 +258,8 @@ impl TokenIssuer {
         self.signer().settings()
     }
 
-    /// What these settings make of it: how they are to be stored, and what [`TokenIssuer::replace`] takes.
-    pub(crate) fn prepare(&self, settings: TokenSettings) -> ApiResult<(TokenSettings, TokenSigner)> {
+    /// What these settings make of it.
+    pub(crate) fn prepare(&self, settings: TokenSettings) -> ApiResult<PreparedTokens> {
         self.signer().with_settings(settings)
     }
 
@@ -263,18 +277,12 @@ impl TokenIssuer {
         self.signer().access_seconds.saturating_mul(1_000)
     }
 
-    /// A new pair for a user, in a session and with this refresh token. `valid_from_ms` is the time before which the user's
-    /// tokens do not count.
-    pub(super) fn issue(
-        &self,
-        user: &User,
-        (session, token): (Uuid, Uuid),
-        now_ms: i64,
-        valid_from_ms: i64,
-    ) -> ApiResult<IssuedTokens> {
+    /// A new pair for a user.
+    pub(super) fn issue(&self, user: &User, ids: TokenIds, times: TokenTimes) -> ApiResult<IssuedTokens> {
+        let TokenIds { session, token } = ids;
         let signer = self.signer();
         // Right after a change of password, tokens count from the next full second on only.
-        let iat = now_ms.max(valid_from_ms).div_euclid(1_000);
+        let iat = times.now_ms.max(times.valid_from_ms).div_euclid(1_000);
         let TenantId(tenant_id) = user.tenant_id;
         let CustomerId(customer_id) = user.customer_id;
         let is_public = is_public(user);
@@ -426,11 +434,22 @@ mod tests {
         serde_json::from_slice(&bytes).unwrap()
     }
 
+    fn times(now_ms: i64) -> TokenTimes {
+        let valid_from_ms = 0;
+        TokenTimes {
+            now_ms,
+            valid_from_ms,
+        }
+    }
+
     #[test]
     fn tokens_carry_the_claims_that_clients_read() {
         let tokens = TokenIssuer::new(&TokenKey::random(), &Options::default());
-        let ids = (Uuid::from_u128(9), Uuid::from_u128(8));
-        let issued = tokens.issue(&user(), ids, 1_700_000_000_500, 0).unwrap();
+        let ids = TokenIds {
+            session: Uuid::from_u128(9),
+            token: Uuid::from_u128(8),
+        };
+        let issued = tokens.issue(&user(), ids, times(1_700_000_000_500)).unwrap();
         assert_eq!(issued.access_until, 1_700_009_000_000);
         let pair = issued.pair;
         let access = claims(&pair.token);
@@ -455,8 +474,11 @@ mod tests {
     #[test]
     fn a_token_counts_until_it_expires_and_only_for_what_it_is() {
         let tokens = TokenIssuer::new(&TokenKey::random(), &Options::default());
-        let ids = (Uuid::from_u128(9), Uuid::from_u128(8));
-        let pair = tokens.issue(&user(), ids, 0, 0).unwrap().pair;
+        let ids = TokenIds {
+            session: Uuid::from_u128(9),
+            token: Uuid::from_u128(8),
+        };
+        let pair = tokens.issue(&user(), ids, times(0)).unwrap().pair;
         assert!(tokens.read_access(&pair.token, 8_999_999).is_ok());
         assert!(tokens.read_access(&pair.token, 9_000_000).is_err());
         assert!(tokens.read_refresh(&pair.refresh_token, 9_000_000).is_ok());

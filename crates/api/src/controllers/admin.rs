@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use utoipa_axum::routes;
 
 use super::admin_mail;
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, S};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::JsonBody;
@@ -31,11 +32,11 @@ const MAX_SETTINGS: usize = 65_536;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(S, routes!(get))
-        .add(S, routes!(save))
-        .add(S, routes!(test_mail))
-        .add(S, routes!(test_sms))
-        .add(S, routes!(features))
+        .add(S.reads(routes!(get)))
+        .add(S.changes(routes!(save), AuditRule::Nothing))
+        .add(S.changes(routes!(test_mail), AuditRule::Nothing))
+        .add(S.changes(routes!(test_sms), AuditRule::TestSms))
+        .add(S.reads(routes!(features)))
 }
 
 /// What counts until somebody sets something else.
@@ -167,8 +168,7 @@ async fn save(
 #[utoipa::path(post, path = "/api/admin/settings/testMail", tag = "admin", operation_id = "sendTestMail",
     request_body = AdminSettings, responses((status = 200), (status = 400, body = crate::error::ErrorBody)))]
 async fn test_mail(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(settings): JsonBody<AdminSettings>,
 ) -> ApiResult<()> {
     if settings.key != MAIL {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa_axum::routes;
 
-use crate::endpoint::{ApiRoutes, EndpointAccess, S, ST};
+use crate::endpoint::{ANYBODY, ApiRoutes, S, ST};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::extract::QueryParams;
 use crate::mails::MAIL;
@@ -36,10 +36,10 @@ const EXPIRES: &str = "refreshTokenExpires";
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(S, routes!(processing_url))
-        .add(S, routes!(authorize))
-        .add(EndpointAccess::Public, routes!(code))
-        .add(ST, routes!(templates))
+        .add(S.reads(routes!(processing_url)))
+        .add(S.reads(routes!(authorize)))
+        .add(ANYBODY.reads(routes!(code)))
+        .add(ST.reads(routes!(templates)))
 }
 
 /// Forgets the refresh token where settings of a mail server name another account than the stored ones, and says whether

@@ -6,7 +6,8 @@ use fieldline_model::entity::{AdminSettings, SecuritySettings};
 use fieldline_model::{AdminSettingsId, TenantId, new_uuid};
 use utoipa_axum::routes;
 
-use crate::auth::{JWT, TokenPair, TokenSettings};
+use crate::audit::AuditRule;
+use crate::auth::{JWT, TokenPair, TokenSettings, TokenTimes};
 use crate::caller::AuthenticatedCaller;
 use crate::endpoint::{ApiRoutes, S};
 use crate::error::{ApiError, ApiResult};
@@ -15,10 +16,10 @@ use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(S, routes!(security))
-        .add(S, routes!(save_security))
-        .add(S, routes!(jwt))
-        .add(S, routes!(save_jwt))
+        .add(S.reads(routes!(security)))
+        .add(S.changes(routes!(save_security), AuditRule::Nothing))
+        .add(S.reads(routes!(jwt)))
+        .add(S.changes(routes!(save_jwt), AuditRule::Nothing))
 }
 
 /// Rules for passwords, and when users are locked out.
@@ -55,8 +56,8 @@ async fn save_jwt(
     caller: AuthenticatedCaller,
     JsonBody(settings): JsonBody<TokenSettings>,
 ) -> ApiResult<Json<TokenPair>> {
-    let (settings, made) = api.tokens.prepare(settings)?;
-    let json_value = serde_json::to_value(settings.with_key())
+    let prepared = api.tokens.prepare(settings)?;
+    let json_value = serde_json::to_value(prepared.settings.with_key())
         .map_err(|_| ApiError::bad_request("The settings cannot be stored"))?;
     let stored = AdminSettings {
         id: AdminSettingsId(new_uuid()),
@@ -66,10 +67,12 @@ async fn save_jwt(
         json_value,
     };
     api.entities.settings.save_admin(stored).await?;
-    api.tokens.replace(made);
+    api.tokens.replace(prepared.signer);
     let known = api.sessions.authenticate(caller.identity).await?;
-    let now = api.clock.now_ms();
-    let times = (now, known.tokens_valid_from);
+    let times = TokenTimes {
+        now_ms: api.clock.now_ms(),
+        valid_from_ms: known.tokens_valid_from,
+    };
     let session = Some(caller.identity.session);
     let pair = api
         .sessions

@@ -1,29 +1,29 @@
 //! Alarms: one at a time.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_entities::access::{AccessOperation, Principal};
-use fieldline_model::entity::{Alarm, AlarmInfo, EntityDraft};
-use fieldline_model::{AlarmId, UserId};
+use fieldline_model::entity::{ActionType, Alarm, AlarmInfo, EntityDraft};
+use fieldline_model::{AlarmId, EntityType, UserId};
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, TC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PathIds};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(TC, routes!(get))
-        .add(TC, routes!(info))
-        .add(TC, routes!(save))
-        .add(TC, routes!(delete))
-        .add(TC, routes!(acknowledge))
-        .add(TC, routes!(clear))
-        .add(TC, routes!(assign))
-        .add(TC, routes!(unassign))
+        .add(TC.reads(routes!(get)))
+        .add(TC.reads(routes!(info)))
+        .add(TC.changes(routes!(save), AuditRule::Save(EntityType::Alarm)))
+        .add(TC.changes(routes!(delete), AuditRule::Delete(EntityType::Alarm)))
+        .add(TC.changes(routes!(acknowledge), AuditRule::Alarm(ActionType::AlarmAck)))
+        .add(TC.changes(routes!(clear), AuditRule::Alarm(ActionType::AlarmClear)))
+        .add(TC.changes(routes!(assign), AuditRule::Alarm(ActionType::AlarmAssigned)))
+        .add(TC.changes(routes!(unassign), AuditRule::Alarm(ActionType::AlarmUnassigned)))
 }
 
 /// The alarm with what lists show beside it, if the caller may do that with it.
@@ -41,22 +41,14 @@ pub(super) async fn load_info(
 /// The alarm of an id.
 #[utoipa::path(get, path = "/api/alarm/{alarmId}", tag = "alarm", operation_id = "getAlarmById",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = Alarm)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<Alarm>> {
+async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<Alarm>> {
     Ok(Json(api.load::<Alarm>(&caller, id, AccessOperation::Read).await?))
 }
 
 /// The alarm of an id with what lists show beside it.
 #[utoipa::path(get, path = "/api/alarm/info/{alarmId}", tag = "alarm", operation_id = "getAlarmInfoById",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
-async fn info(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<AlarmInfo>> {
+async fn info(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<AlarmInfo>> {
     Ok(Json(load_info(&api, &caller, id, AccessOperation::Read).await?))
 }
 
@@ -64,8 +56,7 @@ async fn info(
 #[utoipa::path(post, path = "/api/alarm", tag = "alarm", operation_id = "saveAlarm", request_body = Alarm,
     responses((status = 200, body = Alarm)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(alarm): JsonBody<EntityDraft<Alarm>>,
 ) -> ApiResult<Json<Alarm>> {
     let originator = alarm
@@ -84,11 +75,7 @@ async fn save(
 /// Deletes an alarm with its comments; tells whether there was one.
 #[utoipa::path(delete, path = "/api/alarm/{alarmId}", tag = "alarm", operation_id = "deleteAlarm",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = bool, content_type = "application/json")))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<bool>> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<bool>> {
     let alarm = api.load::<Alarm>(&caller, id, AccessOperation::Delete).await?;
     Ok(Json(api.services.alarms.delete_by(&caller, alarm).await?))
 }
@@ -97,8 +84,7 @@ async fn delete(
 #[utoipa::path(post, path = "/api/alarm/{alarmId}/ack", tag = "alarm", operation_id = "ackAlarm",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
 async fn acknowledge(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<AlarmInfo>> {
     api.load::<Alarm>(&caller, id, AccessOperation::Write).await?;
@@ -109,11 +95,7 @@ async fn acknowledge(
 /// Ends an alarm.
 #[utoipa::path(post, path = "/api/alarm/{alarmId}/clear", tag = "alarm", operation_id = "clearAlarm",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
-async fn clear(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<AlarmInfo>> {
+async fn clear(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<AlarmInfo>> {
     api.load::<Alarm>(&caller, id, AccessOperation::Write).await?;
     let alarms = &api.services.alarms;
     Ok(Json(alarms.clear_by(&caller, AlarmId(id), 0).await?))
@@ -123,8 +105,7 @@ async fn clear(
 #[utoipa::path(post, path = "/api/alarm/{alarmId}/assign/{assigneeId}", tag = "alarm", operation_id = "assignAlarm",
     params(("alarmId" = Uuid, Path), ("assigneeId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
 async fn assign(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id, user]): PathIds<2>,
 ) -> ApiResult<Json<AlarmInfo>> {
     api.load::<Alarm>(&caller, id, AccessOperation::Write).await?;
@@ -138,11 +119,7 @@ async fn assign(
 /// Takes an alarm from the user it is assigned to.
 #[utoipa::path(delete, path = "/api/alarm/{alarmId}/assign", tag = "alarm", operation_id = "unassignAlarm",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
-async fn unassign(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<AlarmInfo>> {
+async fn unassign(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<AlarmInfo>> {
     api.load::<Alarm>(&caller, id, AccessOperation::Write).await?;
     let alarms = &api.services.alarms;
     Ok(Json(alarms.unassign_by(&caller, AlarmId(id), 0).await?))

@@ -1,7 +1,6 @@
 //! Comments under alarms.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_entities::access::AccessOperation;
 use fieldline_model::AlarmId;
 use fieldline_model::entity::{
@@ -11,25 +10,24 @@ use fieldline_model::page::PageData;
 use utoipa_axum::routes;
 
 use super::alarm::load_info;
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, STC, TC};
 use crate::error::ApiResult;
 use crate::extract::{JsonBody, PageParams, PathIds, QueryParams};
-use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(TC, routes!(save))
-        .add(STC, routes!(list))
-        .add(TC, routes!(delete))
+        .add(TC.changes(routes!(save), AuditRule::Nothing))
+        .add(STC.reads(routes!(list)))
+        .add(TC.changes(routes!(delete), AuditRule::Nothing))
 }
 
 /// Writes a comment under an alarm, or changes one of one's own where it has an id.
 #[utoipa::path(post, path = "/api/alarm/{alarmId}/comment", tag = "alarm-comment", operation_id = "saveAlarmComment",
     params(("alarmId" = Uuid, Path)), request_body = AlarmComment, responses((status = 200, body = AlarmComment)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     JsonBody(comment): JsonBody<EntityDraft<AlarmComment>>,
 ) -> ApiResult<Json<AlarmComment>> {
@@ -41,8 +39,7 @@ async fn save(
 #[utoipa::path(get, path = "/api/alarm/{alarmId}/comment", tag = "alarm-comment", operation_id = "getAlarmComments",
     params(("alarmId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<AlarmCommentInfo>)))]
 async fn list(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<AlarmCommentInfo>>> {
@@ -59,11 +56,7 @@ async fn list(
 #[utoipa::path(delete, path = "/api/alarm/{alarmId}/comment/{commentId}", tag = "alarm-comment",
     operation_id = "deleteAlarmComment", params(("alarmId" = Uuid, Path), ("commentId" = Uuid, Path)),
     responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id, comment]): PathIds<2>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id, comment]): PathIds<2>) -> ApiResult<()> {
     let alarm = load_info(&api, &caller, id, AccessOperation::Write).await?;
     let comment = AlarmCommentId { id: comment };
     let of_others = caller.authority == Authority::TenantAdmin;

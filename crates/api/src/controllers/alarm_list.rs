@@ -1,7 +1,7 @@
 //! Lists of alarms.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use fieldline_core::ports::{AlarmQuery, AlarmScope};
 use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{AlarmInfo, AlarmSearchStatus, AlarmSeverity, AlarmStatus};
@@ -13,20 +13,20 @@ use utoipa_axum::routes;
 use super::EntitySubtype;
 use super::relation::entity;
 use crate::alarm_data::visible;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, STC, TC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{PageParams, QueryParams, parse_uuid};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(of_entity))
-        .add(TC, routes!(all))
-        .add(STC, routes!(of_entity_v2))
-        .add(TC, routes!(all_v2))
-        .add(TC, routes!(highest_severity))
-        .add(TC, routes!(types))
+        .add(STC.reads(routes!(of_entity)))
+        .add(TC.reads(routes!(all)))
+        .add(STC.reads(routes!(of_entity_v2)))
+        .add(TC.reads(routes!(all_v2)))
+        .add(TC.reads(routes!(highest_severity)))
+        .add(TC.reads(routes!(types)))
 }
 
 /// The value of a name, where there is one.
@@ -171,8 +171,7 @@ async fn page(
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), PageParams, AlarmCommonParams, AlarmStatusParams),
     responses((status = 200, body = PageData<AlarmInfo>)))]
 async fn of_entity(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id)): Path<(String, String)>,
     QueryParams(link): QueryParams<PageParams>,
     QueryParams(common): QueryParams<AlarmCommonParams>,
@@ -187,8 +186,7 @@ async fn of_entity(
 #[utoipa::path(get, path = "/api/alarms", tag = "alarm", operation_id = "getAllAlarms",
     params(PageParams, AlarmCommonParams, AlarmStatusParams), responses((status = 200, body = PageData<AlarmInfo>)))]
 async fn all(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(link): QueryParams<PageParams>,
     QueryParams(common): QueryParams<AlarmCommonParams>,
     QueryParams(status): QueryParams<AlarmStatusParams>,
@@ -202,8 +200,7 @@ async fn all(
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), PageParams, AlarmCommonParams, AlarmListParams),
     responses((status = 200, body = PageData<AlarmInfo>)))]
 async fn of_entity_v2(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id)): Path<(String, String)>,
     QueryParams(link): QueryParams<PageParams>,
     QueryParams(common): QueryParams<AlarmCommonParams>,
@@ -218,8 +215,7 @@ async fn of_entity_v2(
 #[utoipa::path(get, path = "/api/v2/alarms", tag = "alarm", operation_id = "getAllAlarmsV2",
     params(PageParams, AlarmCommonParams, AlarmListParams), responses((status = 200, body = PageData<AlarmInfo>)))]
 async fn all_v2(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(link): QueryParams<PageParams>,
     QueryParams(common): QueryParams<AlarmCommonParams>,
     QueryParams(lists): QueryParams<AlarmListParams>,
@@ -234,8 +230,7 @@ async fn all_v2(
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), AlarmCommonParams, AlarmStatusParams),
     responses((status = 200, body = Option<AlarmSeverity>)))]
 async fn highest_severity(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id)): Path<(String, String)>,
     QueryParams(common): QueryParams<AlarmCommonParams>,
     QueryParams(status): QueryParams<AlarmStatusParams>,
@@ -263,8 +258,7 @@ struct AlarmOrderParams {
 #[utoipa::path(get, path = "/api/alarm/types", tag = "alarm", operation_id = "getAlarmTypes", params(PageParams),
     responses((status = 200, body = PageData<EntitySubtype>)))]
 async fn types(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(link): QueryParams<PageParams>,
     QueryParams(order): QueryParams<AlarmOrderParams>,
 ) -> ApiResult<Json<PageData<EntitySubtype>>> {

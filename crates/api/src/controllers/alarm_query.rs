@@ -1,29 +1,26 @@
 //! Queries of alarms by a filter of entities.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_model::page::PageData;
 use utoipa_axum::routes;
 
 use crate::alarm_data::{self, AlarmCountQuery, AlarmData, AlarmDataQuery};
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, TC};
 use crate::error::ApiResult;
 use crate::extract::JsonBody;
-use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(TC, routes!(find))
-        .add(TC, routes!(count))
+        .add(TC.asks(routes!(find)))
+        .add(TC.asks(routes!(count)))
 }
 
 /// A page of the alarms of the entities that a filter stands for.
 #[utoipa::path(post, path = "/api/alarmsQuery/find", tag = "entity-query", operation_id = "findAlarmDataByQuery",
     request_body = AlarmDataQuery, responses((status = 200, body = PageData<AlarmData>)))]
 async fn find(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(query): JsonBody<AlarmDataQuery>,
 ) -> ApiResult<Json<PageData<AlarmData>>> {
     Ok(Json(alarm_data::find(&api, &caller, &query).await?))
@@ -33,8 +30,7 @@ async fn find(
 #[utoipa::path(post, path = "/api/alarmsQuery/count", tag = "entity-query", operation_id = "countAlarmsByQuery",
     request_body = AlarmCountQuery, responses((status = 200, body = u64, content_type = "application/json")))]
 async fn count(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(query): JsonBody<AlarmCountQuery>,
 ) -> ApiResult<Json<u64>> {
     Ok(Json(alarm_data::count(&api, &caller, &query).await?))

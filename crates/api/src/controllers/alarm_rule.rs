@@ -1,9 +1,10 @@
 //! Alarm rules: calculated fields of type ALARM under paths of their own, without `type`.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::response::Response;
 use fieldline_core::ports::CalculatedFieldFilter;
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::calculated_field::CALCULATED_FIELD_ENTITIES;
 use fieldline_model::entity::{CalculatedField, CalculatedFieldInfo, CalculatedFieldType, EntityDraft};
 use fieldline_model::page::PageData;
@@ -14,24 +15,25 @@ use uuid::Uuid;
 
 use super::calculated_field::{self, TestScriptRequest, TestScriptResult};
 use super::calculated_field_list::{self as field_list, FieldEntityParams};
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PageParams, PathIds, QueryParams};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 const ALARM: CalculatedFieldType = CalculatedFieldType::Alarm;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(get))
-        .add(T, routes!(save))
-        .add(T, routes!(delete))
-        .add(T, routes!(debug_event))
-        .add(T, routes!(test_script))
-        .add(T, routes!(of_entity))
-        .add(T, routes!(list))
-        .add(T, routes!(names))
+        .add(T.reads(routes!(get)))
+        .add(T.changes(routes!(save), AuditRule::Nothing))
+        .add(T.changes(routes!(delete), AuditRule::Nothing))
+        .add(T.reads(routes!(debug_event)))
+        .add(T.computes(routes!(test_script)))
+        .add(T.reads(routes!(of_entity)))
+        .add(T.reads(routes!(list)))
+        .add(T.reads(routes!(names)))
 }
 
 /// A field in the shape of an alarm rule.
@@ -55,14 +57,13 @@ fn rules<F: Serialize>(page: PageData<F>) -> ApiResult<Json<PageData<Value>>> {
 }
 
 /// Fields of other types are no alarm rules.
-async fn load(api: &ApiState, caller: &CallerPrincipal, id: Uuid, write: bool) -> ApiResult<CalculatedField> {
-    use fieldline_entities::access::AccessOperation;
-    let operation = if write {
-        AccessOperation::Write
-    } else {
-        AccessOperation::Read
-    };
-    let field = calculated_field::load(api, &caller.0, id, operation).await?;
+async fn load(
+    api: &ApiState,
+    caller: &Principal,
+    id: Uuid,
+    operation: AccessOperation,
+) -> ApiResult<CalculatedField> {
+    let field = calculated_field::load(api, caller, id, operation).await?;
     if field.field_type == ALARM {
         return Ok(field);
     }
@@ -74,20 +75,15 @@ async fn load(api: &ApiState, caller: &CallerPrincipal, id: Uuid, write: bool) -
 /// The alarm rule of an id.
 #[utoipa::path(get, path = "/api/alarm/rule/{alarmRuleId}", tag = "alarm-rule", operation_id = "getAlarmRuleById",
     params(("alarmRuleId" = Uuid, Path)), responses((status = 200, body = CalculatedField)))]
-async fn get(
-    State(api): State<SharedApi>,
-    caller: CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<Value>> {
-    Ok(Json(rule(load(&api, &caller, id, false).await?)?))
+async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<Value>> {
+    Ok(Json(rule(load(&api, &caller, id, AccessOperation::Read).await?)?))
 }
 
 /// Creates an alarm rule, or updates it where it has an id.
 #[utoipa::path(post, path = "/api/alarm/rule", tag = "alarm-rule", operation_id = "saveAlarmRule",
     request_body = CalculatedField, responses((status = 200, body = CalculatedField)))]
 async fn save(
-    State(api): State<SharedApi>,
-    caller: CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(mut definition): JsonBody<Value>,
 ) -> ApiResult<Json<Value>> {
     if let Value::Object(fields) = &mut definition {
@@ -96,21 +92,17 @@ async fn save(
     let field: EntityDraft<CalculatedField> = serde_json::from_value(definition)
         .map_err(|error| ApiError::bad_request(format!("JSON parse error: {error}")))?;
     if let Some(id) = field.id {
-        load(&api, &caller, id.0, true).await?;
+        load(&api, &caller, id.0, AccessOperation::Write).await?;
     }
-    let Json(saved) = calculated_field::save(State(api), caller, JsonBody(field)).await?;
+    let Json(saved) = calculated_field::save(ApiCall { api, caller }, JsonBody(field)).await?;
     Ok(Json(rule(saved)?))
 }
 
 /// Deletes an alarm rule; its alarms stay.
 #[utoipa::path(delete, path = "/api/alarm/rule/{alarmRuleId}", tag = "alarm-rule", operation_id = "deleteAlarmRule",
     params(("alarmRuleId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    caller: CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
-    let field = load(&api, &caller, id, true).await?;
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
+    let field = load(&api, &caller, id, AccessOperation::Write).await?;
     Ok(api.services.calculated_fields.delete(&field).await?)
 }
 
@@ -118,24 +110,19 @@ async fn delete(
 #[utoipa::path(get, path = "/api/alarm/rule/{alarmRuleId}/debug", tag = "alarm-rule",
     operation_id = "getLatestAlarmRuleDebugEvent", params(("alarmRuleId" = Uuid, Path)),
     responses((status = 200, body = Value)))]
-async fn debug_event(
-    State(api): State<SharedApi>,
-    caller: CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Response> {
-    load(&api, &caller, id, false).await?;
-    calculated_field::debug_event(State(api), caller, PathIds([id])).await
+async fn debug_event(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Response> {
+    load(&api, &caller, id, AccessOperation::Read).await?;
+    calculated_field::debug_event(ApiCall { api, caller }, PathIds([id])).await
 }
 
 /// Runs the script of a condition once.
 #[utoipa::path(post, path = "/api/alarm/rule/testScript", tag = "alarm-rule", operation_id = "testAlarmRuleScript",
     request_body = TestScriptRequest, responses((status = 200, body = TestScriptResult)))]
 async fn test_script(
-    state: State<SharedApi>,
-    caller: CallerPrincipal,
+    call: ApiCall,
     request: JsonBody<TestScriptRequest>,
 ) -> ApiResult<Json<TestScriptResult>> {
-    calculated_field::test_script(state, caller, request).await
+    calculated_field::test_script(call, request).await
 }
 
 /// A page of the alarm rules of an entity or profile.
@@ -143,8 +130,7 @@ async fn test_script(
     operation_id = "getAlarmRulesByEntityId", params(("entityType" = String, Path), ("entityId" = Uuid, Path), PageParams),
     responses((status = 200, body = PageData<CalculatedField>)))]
 async fn of_entity(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((entity_type, id)): Path<(String, String)>,
     QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<Value>>> {
@@ -157,8 +143,7 @@ async fn of_entity(
 #[utoipa::path(get, path = "/api/alarm/rules", tag = "alarm-rule", operation_id = "getAlarmRules",
     params(FieldEntityParams, PageParams), responses((status = 200, body = PageData<CalculatedFieldInfo>)))]
 async fn list(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(entities): QueryParams<FieldEntityParams>,
     QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<Value>>> {
@@ -177,8 +162,7 @@ async fn list(
 #[utoipa::path(get, path = "/api/alarm/rules/names", tag = "alarm-rule", operation_id = "getAlarmRuleNames",
     params(PageParams), responses((status = 200, body = PageData<String>)))]
 async fn names(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<String>>> {
     let link = page.sorted_by("name").link()?;

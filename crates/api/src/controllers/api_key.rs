@@ -1,7 +1,7 @@
 //! API keys of users.
 
 use axum::Json;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, Request};
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{ApiKey, ApiKeyInfo, EntityDraft, User};
@@ -10,21 +10,22 @@ use fieldline_model::{ApiKeyId, UserId};
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{
     JsonBody, PageParams, PathIds, QueryParams, body_bytes, missing, parse_flag, parse_uuid,
 };
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(save))
-        .add(STC, routes!(list))
-        .add(STC, routes!(describe))
-        .add(STC, routes!(enable))
-        .add(STC, routes!(delete))
+        .add(STC.changes(routes!(save), AuditRule::Nothing))
+        .add(STC.reads(routes!(list)))
+        .add(STC.changes(routes!(describe), AuditRule::Nothing))
+        .add(STC.changes(routes!(enable), AuditRule::Nothing))
+        .add(STC.changes(routes!(delete), AuditRule::Nothing))
 }
 
 async fn user(api: &ApiState, caller: &Principal, id: UserId, operation: AccessOperation) -> ApiResult<User> {
@@ -54,8 +55,7 @@ async fn load(api: &ApiState, caller: &Principal, id: Uuid) -> ApiResult<ApiKeyI
 #[utoipa::path(post, path = "/api/apiKey", tag = "api-key", operation_id = "saveApiKey", request_body = ApiKeyInfo,
     responses((status = 200, body = ApiKey)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(key): JsonBody<EntityDraft<ApiKeyInfo>>,
 ) -> ApiResult<Json<ApiKey>> {
     let keys = &api.services.api_keys;
@@ -78,8 +78,7 @@ async fn save(
 #[utoipa::path(get, path = "/api/apiKeys/{userId}", tag = "api-key", operation_id = "getUserApiKeys",
     params(("userId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<ApiKeyInfo>)))]
 async fn list(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<ApiKeyInfo>>> {
@@ -93,8 +92,7 @@ async fn list(
     operation_id = "updateApiKeyDescription", params(("apiKeyId" = Uuid, Path)), request_body = String,
     responses((status = 200, body = ApiKeyInfo)))]
 async fn describe(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     request: Request,
 ) -> ApiResult<Json<ApiKeyInfo>> {
@@ -113,8 +111,7 @@ async fn describe(
     operation_id = "enableApiKey", params(("apiKeyId" = Uuid, Path), ("enabledValue" = bool, Path)),
     responses((status = 200, body = ApiKeyInfo)))]
 async fn enable(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((id, enabled)): Path<(String, String)>,
 ) -> ApiResult<Json<ApiKeyInfo>> {
     let mut key = load(&api, &caller, parse_uuid(&id)?).await?;
@@ -129,11 +126,7 @@ async fn enable(
 /// Deletes a key.
 #[utoipa::path(delete, path = "/api/apiKey/{apiKeyId}", tag = "api-key", operation_id = "deleteApiKey",
     params(("apiKeyId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     load(&api, &caller, id).await?;
     api.entities.api_keys.delete(ApiKeyId(id)).await?;
     api.api_keys.forget();

@@ -1,59 +1,66 @@
-//! Assets, and whose they are.
+//! Assets: lists, and whose they are.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_core::any_entity::AnyEntity;
-use fieldline_entities::access::AccessOperation;
-use fieldline_model::entity::{Asset, AssetInfo, EntityDraft};
+use fieldline_core::ports::AssetFilter;
+use fieldline_model::entity::{Asset, AssetInfo, AssetProfile, EntityDraft};
+use fieldline_model::{AssetProfileId, CustomerId, EntityType};
+use serde::Deserialize;
 use utoipa_axum::routes;
 
-use super::assignable;
+use super::assignable::{self, ListFilterParams, assignable_endpoints, present};
 use super::conflict::ConflictParams;
-use crate::caller::CallerPrincipal;
-use crate::endpoint::{ApiRoutes, T, TC};
+use super::{EntitySubtype, profile};
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
+use crate::endpoint::{ApiRoutes, TC};
 use crate::error::ApiResult;
-use crate::extract::{JsonBody, PathIds, QueryParams};
-use crate::state::SharedApi;
+use crate::extract::{JsonBody, QueryParams, parse_uuid};
 
 pub(super) fn routes() -> ApiRoutes {
-    ApiRoutes::default()
-        .add(TC, routes!(get))
-        .add(TC, routes!(info))
-        .add(TC, routes!(save))
-        .add(T, routes!(delete))
-        .add(T, routes!(assign))
-        .add(T, routes!(assign_to_public))
-        .add(T, routes!(unassign))
+    common::routes()
+        .add(TC.changes(routes!(save), AuditRule::Save(EntityType::Asset)))
+        .add(TC.reads(routes!(types)))
 }
 
-/// The asset of an id.
-#[utoipa::path(get, path = "/api/asset/{assetId}", tag = "asset", operation_id = "getAssetById",
-    params(("assetId" = Uuid, Path)), responses((status = 200, body = Asset)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<Asset>> {
-    Ok(Json(api.load::<Asset>(&caller, id, AccessOperation::Read).await?))
+assignable_endpoints! {
+    Asset, AssetInfo, AssetFilterParams, "asset", path: "asset", id: "assetId",
+    name: "assetName" "Name of the asset.", ids: "assetIds" "getAssetsByIds", one: "asset", an: "an asset",
+    delete: "Deletes an asset with its data, relations and alarms.",
 }
 
-/// The asset of an id with what lists show beside it.
-#[utoipa::path(get, path = "/api/asset/info/{assetId}", tag = "asset", operation_id = "getAssetInfoById",
-    params(("assetId" = Uuid, Path)), responses((status = 200, body = AssetInfo)))]
-async fn info(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<AssetInfo>> {
-    assignable::info::<Asset>(&api, &caller, id).await
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct AssetFilterParams {
+    /// Only assets of this type.
+    #[serde(rename = "type")]
+    asset_type: Option<String>,
+    /// Only assets of this profile, where no type is given.
+    #[param(value_type = Option<Uuid>)]
+    asset_profile_id: Option<String>,
+}
+
+impl ListFilterParams<Asset> for AssetFilterParams {
+    fn filter(self, customer: Option<CustomerId>) -> ApiResult<AssetFilter> {
+        let asset_type = present(self.asset_type);
+        let profile = match present(self.asset_profile_id).filter(|_| asset_type.is_none()) {
+            Some(id) => Some(AssetProfileId(parse_uuid(&id)?)),
+            None => None,
+        };
+        Ok(AssetFilter {
+            customer,
+            asset_type,
+            profile,
+        })
+    }
 }
 
 /// Creates an asset, or updates it where it has an id.
 #[utoipa::path(post, path = "/api/asset", tag = "asset", operation_id = "saveAsset", params(ConflictParams),
     request_body = Asset, responses((status = 200, body = Asset)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(names): QueryParams<ConflictParams>,
     JsonBody(mut asset): JsonBody<EntityDraft<Asset>>,
 ) -> ApiResult<Json<Asset>> {
@@ -66,49 +73,9 @@ async fn save(
     Ok(Json(saved))
 }
 
-/// Deletes an asset with its data, relations and alarms.
-#[utoipa::path(delete, path = "/api/asset/{assetId}", tag = "asset", operation_id = "deleteAsset",
-    params(("assetId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
-    assignable::delete::<Asset>(&api, &caller, id).await
-}
-
-/// Assigns an asset to a customer.
-#[utoipa::path(post, path = "/api/customer/{customerId}/asset/{assetId}", tag = "asset",
-    operation_id = "assignAssetToCustomer", params(("customerId" = Uuid, Path), ("assetId" = Uuid, Path)),
-    responses((status = 200, body = Asset)))]
-async fn assign(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds(ids): PathIds<2>,
-) -> ApiResult<Json<Asset>> {
-    assignable::assign(&api, &caller, ids).await
-}
-
-/// Assigns an asset to the public customer.
-#[utoipa::path(post, path = "/api/customer/public/asset/{assetId}", tag = "asset",
-    operation_id = "assignAssetToPublicCustomer", params(("assetId" = Uuid, Path)),
-    responses((status = 200, body = Asset)))]
-async fn assign_to_public(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<Asset>> {
-    assignable::assign_to_public(&api, &caller, id).await
-}
-
-/// Takes an asset back from its customer.
-#[utoipa::path(delete, path = "/api/customer/asset/{assetId}", tag = "asset",
-    operation_id = "unassignAssetFromCustomer", params(("assetId" = Uuid, Path)),
-    responses((status = 200, body = Asset)))]
-async fn unassign(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<Asset>> {
-    assignable::unassign(&api, &caller, id).await
+/// The asset types of the tenant: the names of its asset profiles.
+#[utoipa::path(get, path = "/api/asset/types", tag = "asset", operation_id = "getAssetTypes",
+    responses((status = 200, body = Vec<EntitySubtype>)))]
+async fn types(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<Vec<EntitySubtype>>> {
+    profile::types::<AssetProfile>(&api, &caller, EntityType::Asset).await
 }

@@ -5,14 +5,13 @@ use fieldline_core::ports::AssignableEntity;
 use fieldline_entities::access::{AccessOperation, Principal, allows, title};
 use fieldline_entities::services::{AssignableService, Services};
 use fieldline_model::entity::{Asset, Authority, Customer, Device, EntityDraft, EntityView};
-use fieldline_model::message::MsgType;
 use fieldline_model::page::PageData;
 use fieldline_model::{CustomerId, EntityId};
 use uuid::Uuid;
 
 use super::Either;
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{PageParams, missing, parse_uuids};
+use crate::extract::{PageParams, parse_uuids};
 use crate::state::ApiState;
 
 /// A kind of entities that customers may have, with its rules.
@@ -92,9 +91,7 @@ pub(super) async fn delete<E: AssignableKind>(api: &ApiState, caller: &Principal
         .delete(caller.tenant, E::typed(id))
         .await?;
     let actions = &api.services.actions;
-    actions
-        .push_entity(caller, MsgType::EntityDeleted, &entity.into_entity())
-        .await;
+    actions.push_deleted(caller, &entity.into_entity()).await;
     Ok(())
 }
 
@@ -172,14 +169,19 @@ pub(super) async fn unassign<E: AssignableKind>(
     Ok(Json(taken))
 }
 
-/// A page of entities of the tenant with what lists show beside them.
-pub(super) async fn infos_of_tenant<E: AssignableKind>(
+/// A page of entities of the tenant, or of a customer, with what lists show beside them.
+pub(super) async fn infos<E: AssignableKind>(
     api: &ApiState,
     caller: &Principal,
+    customer: Option<Uuid>,
     params: impl ListFilterParams<E>,
     page: PageParams,
 ) -> ApiResult<Json<PageData<E::AssignableInfo>>> {
-    let (filter, link) = (params.filter(None)?, page.link()?);
+    let customer = customer.map(CustomerId);
+    if let Some(customer) = customer {
+        api.check(caller, customer, AccessOperation::Read).await?;
+    }
+    let (filter, link) = (params.filter(customer)?, page.link()?);
     let store = E::store(&api.entities);
     Ok(Json(store.list(caller.tenant, &filter, &link).await?))
 }
@@ -190,42 +192,24 @@ pub(super) async fn of_tenant<E: AssignableKind>(
     caller: &Principal,
     params: impl ListFilterParams<E>,
     page: PageParams,
-    (parameter, name): (&str, Option<String>),
+    name: Option<String>,
 ) -> ApiResult<Json<Either<PageData<E>, E>>> {
-    if name.is_some() {
-        let Json(found) = by_name(api, caller, (parameter, name)).await?;
+    if let Some(name) = name {
+        let Json(found) = by_name(api, caller, &name).await?;
         return Ok(Json(Either::Right(found)));
     }
-    let Json(infos) = infos_of_tenant::<E>(api, caller, params, page).await?;
+    let Json(infos) = infos::<E>(api, caller, None, params, page).await?;
     Ok(Json(Either::Left(infos.map(E::of_info))))
 }
 
-/// The entity of the name in a parameter.
+/// The entity of a name.
 pub(super) async fn by_name<E: AssignableKind>(
     api: &ApiState,
     caller: &Principal,
-    (parameter, name): (&str, Option<String>),
+    name: &str,
 ) -> ApiResult<Json<E>> {
-    let name = name.ok_or_else(|| missing(parameter))?;
-    let found = E::store(&api.entities).by_name(caller.tenant, &name).await?;
-    found
-        .map(Json)
-        .ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))
-}
-
-/// A page of entities of a customer with what lists show beside them.
-pub(super) async fn infos_of_customer<E: AssignableKind>(
-    api: &ApiState,
-    caller: &Principal,
-    customer: Uuid,
-    params: impl ListFilterParams<E>,
-    page: PageParams,
-) -> ApiResult<Json<PageData<E::AssignableInfo>>> {
-    let customer = CustomerId(customer);
-    api.check(caller, customer, AccessOperation::Read).await?;
-    let (filter, link) = (params.filter(Some(customer))?, page.link()?);
-    let store = E::store(&api.entities);
-    Ok(Json(store.list(caller.tenant, &filter, &link).await?))
+    let found = E::store(&api.entities).by_name(caller.tenant, name).await?;
+    found.map(Json).ok_or_else(ApiError::item_not_found)
 }
 
 /// A page of entities of a customer.
@@ -236,7 +220,7 @@ pub(super) async fn of_customer<E: AssignableKind>(
     params: impl ListFilterParams<E>,
     page: PageParams,
 ) -> ApiResult<Json<PageData<E>>> {
-    let Json(infos) = infos_of_customer::<E>(api, caller, customer, params, page).await?;
+    let Json(infos) = infos::<E>(api, caller, Some(customer), params, page).await?;
     Ok(Json(infos.map(E::of_info)))
 }
 
@@ -244,10 +228,215 @@ pub(super) async fn of_customer<E: AssignableKind>(
 pub(super) async fn by_ids<E: AssignableKind>(
     api: &ApiState,
     caller: &Principal,
-    (parameter, ids): (&str, Option<String>),
+    parameter: &str,
+    ids: Option<String>,
 ) -> ApiResult<Json<Vec<E>>> {
     let ids = parse_uuids(parameter, &ids.unwrap_or_default(), E::typed)?;
     let mut found = E::store(&api.entities).by_ids(caller.tenant, &ids).await?;
     found.retain(|entity| allows(caller, AccessOperation::Read, &entity.resource()));
     Ok(Json(found))
 }
+
+/// Makes the module `common` with the endpoints that every assignable kind has. `path` is the kind in paths, `id`, `name`
+/// and `ids` are its parameters; `one` and `an` are what the description calls an entity of it.
+macro_rules! assignable_endpoints {
+    (
+        $entity:ident, $info:ident, $filter:ident, $tag:tt, path: $path:tt, id: $id:tt,
+        name: $name:tt $name_doc:tt, ids: $ids:tt $by_ids:tt, one: $one:tt, an: $an:tt, delete: $delete:tt $(,)?
+    ) => {
+        mod common {
+            use axum::Json;
+            use fieldline_entities::access::AccessOperation;
+            use fieldline_model::EntityType;
+            use fieldline_model::page::PageData;
+            use serde::Deserialize;
+            use utoipa_axum::routes;
+
+            use super::super::{Either, assignable};
+            use super::{$entity, $filter, $info};
+            use crate::audit::AuditRule;
+            use crate::caller::ApiCall;
+            use crate::endpoint::{ApiRoutes, T, TC};
+            use crate::error::ApiResult;
+            use crate::extract::{PageParams, PathIds, QueryParams, missing};
+
+            const KIND: EntityType = EntityType::$entity;
+
+            pub(super) fn routes() -> ApiRoutes {
+                ApiRoutes::default()
+                    .add(TC.reads(routes!(get)))
+                    .add(TC.reads(routes!(info)))
+                    .add(T.changes(routes!(delete), AuditRule::Delete(KIND)))
+                    .add(T.changes(routes!(assign), AuditRule::Assign(KIND)))
+                    .add(T.changes(routes!(assign_to_public), AuditRule::Assign(KIND)))
+                    .add(T.changes(routes!(unassign), AuditRule::Unassign(KIND)))
+                    .add(T.reads(routes!(of_tenant)))
+                    .add(T.reads(routes!(infos_of_tenant)))
+                    .add(T.reads(routes!(by_name)))
+                    .add(TC.reads(routes!(of_customer)))
+                    .add(TC.reads(routes!(infos_of_customer)))
+                    .add(TC.reads(routes!(by_ids)))
+            }
+
+            #[utoipa::path(get, path = concat!("/api/", $path, "/{", $id, "}"), tag = $tag,
+                operation_id = concat!("get", stringify!($entity), "ById"),
+                summary = concat!("The ", $one, " of an id."),
+                params(($id = Uuid, Path)), responses((status = 200, body = $entity)))]
+            async fn get(
+                ApiCall { api, caller }: ApiCall,
+                PathIds([id]): PathIds<1>,
+            ) -> ApiResult<Json<$entity>> {
+                Ok(Json(api.load(&caller, id, AccessOperation::Read).await?))
+            }
+
+            #[utoipa::path(get, path = concat!("/api/", $path, "/info/{", $id, "}"), tag = $tag,
+                operation_id = concat!("get", stringify!($entity), "InfoById"),
+                summary = concat!("The ", $one, " of an id with what lists show beside it."),
+                params(($id = Uuid, Path)), responses((status = 200, body = $info)))]
+            async fn info(
+                ApiCall { api, caller }: ApiCall,
+                PathIds([id]): PathIds<1>,
+            ) -> ApiResult<Json<$info>> {
+                assignable::info::<$entity>(&api, &caller, id).await
+            }
+
+            #[utoipa::path(delete, path = concat!("/api/", $path, "/{", $id, "}"), tag = $tag,
+                operation_id = concat!("delete", stringify!($entity)), summary = $delete,
+                params(($id = Uuid, Path)), responses((status = 200)))]
+            async fn delete(
+                ApiCall { api, caller }: ApiCall,
+                PathIds([id]): PathIds<1>,
+            ) -> ApiResult<()> {
+                assignable::delete::<$entity>(&api, &caller, id).await
+            }
+
+            #[utoipa::path(post, path = concat!("/api/customer/{customerId}/", $path, "/{", $id, "}"), tag = $tag,
+                operation_id = concat!("assign", stringify!($entity), "ToCustomer"),
+                summary = concat!("Assigns ", $an, " to a customer."),
+                params(("customerId" = Uuid, Path), ($id = Uuid, Path)),
+                responses((status = 200, body = $entity)))]
+            async fn assign(
+                ApiCall { api, caller }: ApiCall,
+                PathIds(ids): PathIds<2>,
+            ) -> ApiResult<Json<$entity>> {
+                assignable::assign(&api, &caller, ids).await
+            }
+
+            #[utoipa::path(post, path = concat!("/api/customer/public/", $path, "/{", $id, "}"), tag = $tag,
+                operation_id = concat!("assign", stringify!($entity), "ToPublicCustomer"),
+                summary = concat!("Assigns ", $an, " to the public customer."),
+                params(($id = Uuid, Path)), responses((status = 200, body = $entity)))]
+            async fn assign_to_public(
+                ApiCall { api, caller }: ApiCall,
+                PathIds([id]): PathIds<1>,
+            ) -> ApiResult<Json<$entity>> {
+                assignable::assign_to_public(&api, &caller, id).await
+            }
+
+            #[utoipa::path(delete, path = concat!("/api/customer/", $path, "/{", $id, "}"), tag = $tag,
+                operation_id = concat!("unassign", stringify!($entity), "FromCustomer"),
+                summary = concat!("Takes ", $an, " back from its customer."),
+                params(($id = Uuid, Path)), responses((status = 200, body = $entity)))]
+            async fn unassign(
+                ApiCall { api, caller }: ApiCall,
+                PathIds([id]): PathIds<1>,
+            ) -> ApiResult<Json<$entity>> {
+                assignable::unassign(&api, &caller, id).await
+            }
+
+            #[derive(Deserialize, utoipa::IntoParams)]
+            #[into_params(parameter_in = Query)]
+            struct NameParams {
+                #[doc = $name_doc]
+                #[serde(rename = $name)]
+                name: Option<String>,
+            }
+
+            #[utoipa::path(get, path = concat!("/api/tenant/", $path, "s"), tag = $tag,
+                operation_id = concat!("getTenant", stringify!($entity), "s"),
+                summary = concat!(
+                    "A page of ", $one, "s of the tenant, or with `", $name, "` the ", $one, " of that name."
+                ),
+                params(PageParams, $filter, NameParams), responses((status = 200, body = PageData<$entity>)))]
+            async fn of_tenant(
+                ApiCall { api, caller }: ApiCall,
+                QueryParams(page): QueryParams<PageParams>,
+                QueryParams(params): QueryParams<$filter>,
+                QueryParams(name): QueryParams<NameParams>,
+            ) -> ApiResult<Json<Either<PageData<$entity>, $entity>>> {
+                assignable::of_tenant(&api, &caller, params, page, name.name).await
+            }
+
+            #[utoipa::path(get, path = concat!("/api/tenant/", $path, "Infos"), tag = $tag,
+                operation_id = concat!("getTenant", stringify!($entity), "Infos"),
+                summary = concat!("A page of ", $one, "s of the tenant with what lists show beside them."),
+                params(PageParams, $filter), responses((status = 200, body = PageData<$info>)))]
+            async fn infos_of_tenant(
+                ApiCall { api, caller }: ApiCall,
+                QueryParams(page): QueryParams<PageParams>,
+                QueryParams(params): QueryParams<$filter>,
+            ) -> ApiResult<Json<PageData<$info>>> {
+                assignable::infos::<$entity>(&api, &caller, None, params, page).await
+            }
+
+            #[utoipa::path(get, path = concat!("/api/tenant/", $path), tag = $tag,
+                operation_id = concat!("getTenant", stringify!($entity), "ByName"),
+                summary = concat!("The ", $one, " of a name."),
+                params(NameParams), responses((status = 200, body = $entity)))]
+            async fn by_name(
+                ApiCall { api, caller }: ApiCall,
+                QueryParams(name): QueryParams<NameParams>,
+            ) -> ApiResult<Json<$entity>> {
+                let name = name.name.ok_or_else(|| missing($name))?;
+                assignable::by_name(&api, &caller, &name).await
+            }
+
+            #[utoipa::path(get, path = concat!("/api/customer/{customerId}/", $path, "Infos"), tag = $tag,
+                operation_id = concat!("getCustomer", stringify!($entity), "Infos"),
+                summary = concat!("A page of ", $one, "s of a customer with what lists show beside them."),
+                params(("customerId" = Uuid, Path), PageParams, $filter),
+                responses((status = 200, body = PageData<$info>)))]
+            async fn infos_of_customer(
+                ApiCall { api, caller }: ApiCall,
+                PathIds([customer]): PathIds<1>,
+                QueryParams(page): QueryParams<PageParams>,
+                QueryParams(params): QueryParams<$filter>,
+            ) -> ApiResult<Json<PageData<$info>>> {
+                assignable::infos::<$entity>(&api, &caller, Some(customer), params, page).await
+            }
+
+            #[utoipa::path(get, path = concat!("/api/customer/{customerId}/", $path, "s"), tag = $tag,
+                operation_id = concat!("getCustomer", stringify!($entity), "s"),
+                summary = concat!("A page of ", $one, "s of a customer."),
+                params(("customerId" = Uuid, Path), PageParams, $filter),
+                responses((status = 200, body = PageData<$entity>)))]
+            async fn of_customer(
+                ApiCall { api, caller }: ApiCall,
+                PathIds([customer]): PathIds<1>,
+                QueryParams(page): QueryParams<PageParams>,
+                QueryParams(params): QueryParams<$filter>,
+            ) -> ApiResult<Json<PageData<$entity>>> {
+                assignable::of_customer(&api, &caller, customer, params, page).await
+            }
+
+            #[derive(Deserialize, utoipa::IntoParams)]
+            #[into_params(parameter_in = Query)]
+            pub(super) struct IdsParams {
+                /// Comma-joined ids.
+                #[serde(rename = $ids)]
+                ids: Option<String>,
+            }
+
+            #[utoipa::path(get, path = concat!("/api/", $path, "s"), tag = $tag, operation_id = $by_ids,
+                summary = concat!("Those of the ", $one, "s that the caller may see."),
+                params(IdsParams), responses((status = 200, body = Vec<$entity>)))]
+            pub(super) async fn by_ids(
+                ApiCall { api, caller }: ApiCall,
+                QueryParams(ids): QueryParams<IdsParams>,
+            ) -> ApiResult<Json<Vec<$entity>>> {
+                assignable::by_ids(&api, &caller, $ids, ids.ids).await
+            }
+        }
+    };
+}
+pub(super) use assignable_endpoints;

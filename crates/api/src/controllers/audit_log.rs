@@ -1,7 +1,7 @@
 //! What people did.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use fieldline_core::ports::{AuditFilter, AuditScope};
 use fieldline_entities::access::Principal;
 use fieldline_model::entity::{ActionType, AuditLog};
@@ -11,18 +11,18 @@ use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::relation::entity;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, ST, T};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{PageParams, PathIds, QueryParams};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(ST, routes!(all))
-        .add(T, routes!(of_customer))
-        .add(ST, routes!(of_user))
-        .add(ST, routes!(of_entity))
+        .add(ST.reads(routes!(all)))
+        .add(T.reads(routes!(of_customer)))
+        .add(ST.reads(routes!(of_user)))
+        .add(ST.reads(routes!(of_entity)))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -84,8 +84,7 @@ async fn page(
 #[utoipa::path(get, path = "/api/audit/logs", tag = "audit-log", operation_id = "getAuditLogs",
     params(PageParams, AuditParams), responses((status = 200, body = PageData<AuditLog>)))]
 async fn all(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(link): QueryParams<PageParams>,
     QueryParams(params): QueryParams<AuditParams>,
 ) -> ApiResult<Json<PageData<AuditLog>>> {
@@ -97,8 +96,7 @@ async fn all(
     operation_id = "getAuditLogsByCustomerId", params(("customerId" = Uuid, Path), PageParams, AuditParams),
     responses((status = 200, body = PageData<AuditLog>)))]
 async fn of_customer(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([customer]): PathIds<1>,
     QueryParams(link): QueryParams<PageParams>,
     QueryParams(params): QueryParams<AuditParams>,
@@ -112,8 +110,7 @@ async fn of_customer(
     params(("userId" = Uuid, Path), PageParams, AuditParams),
     responses((status = 200, body = PageData<AuditLog>)))]
 async fn of_user(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([user]): PathIds<1>,
     QueryParams(link): QueryParams<PageParams>,
     QueryParams(params): QueryParams<AuditParams>,
@@ -127,8 +124,7 @@ async fn of_user(
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), PageParams, AuditParams),
     responses((status = 200, body = PageData<AuditLog>)))]
 async fn of_entity(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id)): Path<(String, String)>,
     QueryParams(link): QueryParams<PageParams>,
     QueryParams(params): QueryParams<AuditParams>,

@@ -9,9 +9,10 @@ use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::user::base_url;
-use crate::auth::{TokenPair, network};
-use crate::caller::{AuthenticatedCaller, CallerPrincipal, PeerAddress};
-use crate::endpoint::{ApiRoutes, EndpointAccess, STC};
+use crate::audit::AuditRule;
+use crate::auth::{TokenPair, TokenTimes, network};
+use crate::caller::{ApiCall, AuthenticatedCaller, PeerAddress};
+use crate::endpoint::{ANYBODY, ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, QueryParams, flag};
 use crate::mails;
@@ -19,12 +20,15 @@ use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(logout))
-        .add(STC, routes!(current_user))
-        .add(STC, routes!(change_password))
-        .add(EndpointAccess::Public, routes!(password_policy))
-        .add(EndpointAccess::Public, routes!(check_activation))
-        .add(EndpointAccess::Public, routes!(activate))
+        .add(
+            STC.changes(routes!(logout), AuditRule::Logout)
+                .open_to_public_sessions(true),
+        )
+        .add(STC.reads(routes!(current_user)))
+        .add(STC.changes(routes!(change_password), AuditRule::Nothing))
+        .add(ANYBODY.reads(routes!(password_policy)))
+        .add(ANYBODY.reads(routes!(check_activation)))
+        .add(ANYBODY.changes(routes!(activate), AuditRule::Nothing))
 }
 
 /// Ends the session: its tokens no longer count.
@@ -35,10 +39,7 @@ async fn logout(State(api): State<SharedApi>, caller: AuthenticatedCaller) -> Ap
 
 /// The user who is logged in.
 #[utoipa::path(get, path = "/api/auth/user", tag = "auth", responses((status = 200, body = User)))]
-async fn current_user(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-) -> ApiResult<Json<User>> {
+async fn current_user(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<User>> {
     let user = api.entities.users.get(caller.tenant, caller.user).await?;
     user.map(Json).ok_or_else(ApiError::unauthenticated)
 }
@@ -93,7 +94,10 @@ async fn change_password(
     let credentials = users
         .set_password(&user, credentials, &request.new_password)
         .await?;
-    let times = (now, credentials.tokens_valid_from);
+    let times = TokenTimes {
+        now_ms: now,
+        valid_from_ms: credentials.tokens_valid_from,
+    };
     let session = Some(caller.identity.session);
     let pair = api.sessions.open(&api.tokens, &user, session, times).await?;
     Ok(Json(pair))
@@ -175,6 +179,9 @@ async fn activate(
         api.mails
             .send_later(mails::activation_notice(&user.email, &login));
     }
-    let times = (now, credentials.tokens_valid_from);
+    let times = TokenTimes {
+        now_ms: now,
+        valid_from_ms: credentials.tokens_valid_from,
+    };
     Ok(Json(api.sessions.open(&api.tokens, &user, None, times).await?))
 }

@@ -1,21 +1,21 @@
 //! Many devices or assets at once, out of a CSV text.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_entities::services::ImportContext;
 use fieldline_model::entity::{ImportRequest, ImportResult};
 use utoipa_axum::routes;
 
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::ApiResult;
 use crate::extract::JsonBody;
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(devices))
-        .add(T, routes!(assets))
+        .add(T.changes(routes!(devices), AuditRule::Nothing))
+        .add(T.changes(routes!(assets), AuditRule::Nothing))
 }
 
 fn links(api: &ApiState) -> ImportContext<'_> {
@@ -30,8 +30,7 @@ fn links(api: &ApiState) -> ImportContext<'_> {
 #[utoipa::path(post, path = "/api/device/bulk_import", tag = "device", operation_id = "processDevicesBulkImport",
     request_body = ImportRequest, responses((status = 200, body = ImportResult)))]
 async fn devices(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(request): JsonBody<ImportRequest>,
 ) -> ApiResult<Json<ImportResult>> {
     let imports = &api.services.imports;
@@ -42,8 +41,7 @@ async fn devices(
 #[utoipa::path(post, path = "/api/asset/bulk_import", tag = "asset", operation_id = "processAssetsBulkImport",
     request_body = ImportRequest, responses((status = 200, body = ImportResult)))]
 async fn assets(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(request): JsonBody<ImportRequest>,
 ) -> ApiResult<Json<ImportResult>> {
     let imports = &api.services.imports;

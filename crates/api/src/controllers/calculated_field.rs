@@ -1,34 +1,34 @@
 //! Calculated fields.
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::{EventFilter, FieldScriptTest};
 use fieldline_entities::access::{AccessError, AccessOperation, Principal};
-use fieldline_model::CalculatedFieldId;
 use fieldline_model::entity::calculated_field::CalculatedFieldConfiguration;
 use fieldline_model::entity::{CalculatedField, EntityDraft, EventKind};
 use fieldline_model::page::PageLink;
+use fieldline_model::{CalculatedFieldId, EntityType};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::rule_node::tried_out;
-use crate::caller::CallerPrincipal;
+use super::rule_node::own_fault;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PathIds, missing};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(get))
-        .add(T, routes!(save))
-        .add(T, routes!(delete))
-        .add(T, routes!(debug_event))
-        .add(T, routes!(test_script))
+        .add(T.reads(routes!(get)))
+        .add(T.changes(routes!(save), AuditRule::Save(EntityType::CalculatedField)))
+        .add(T.changes(routes!(delete), AuditRule::Delete(EntityType::CalculatedField)))
+        .add(T.reads(routes!(debug_event)))
+        .add(T.computes(routes!(test_script)))
 }
 
 /// The field, if the caller may do that with the entity that has it.
@@ -55,8 +55,7 @@ pub(super) async fn load(
     operation_id = "getCalculatedFieldById", params(("calculatedFieldId" = Uuid, Path)),
     responses((status = 200, body = CalculatedField)))]
 async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<CalculatedField>> {
     Ok(Json(load(&api, &caller, id, AccessOperation::Read).await?))
@@ -66,8 +65,7 @@ async fn get(
 #[utoipa::path(post, path = "/api/calculatedField", tag = "calculated-field", operation_id = "saveCalculatedField",
     request_body = CalculatedField, responses((status = 200, body = CalculatedField)))]
 pub(super) async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(field): JsonBody<EntityDraft<CalculatedField>>,
 ) -> ApiResult<Json<CalculatedField>> {
     let entity = field.entity_id.ok_or_else(|| missing("entityId"))?;
@@ -89,11 +87,7 @@ pub(super) async fn save(
 #[utoipa::path(delete, path = "/api/calculatedField/{calculatedFieldId}", tag = "calculated-field",
     operation_id = "deleteCalculatedField", params(("calculatedFieldId" = Uuid, Path)),
     responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     let field = load(&api, &caller, id, AccessOperation::Write).await?;
     Ok(api.services.calculated_fields.delete(&field).await?)
 }
@@ -103,8 +97,7 @@ async fn delete(
     operation_id = "getLatestCalculatedFieldDebugEvent", params(("calculatedFieldId" = Uuid, Path)),
     responses((status = 200, body = Value)))]
 pub(super) async fn debug_event(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Response> {
     load(&api, &caller, id, AccessOperation::Read).await?;
@@ -146,8 +139,7 @@ pub(super) struct TestScriptResult {
     operation_id = "testCalculatedFieldScript", request_body = TestScriptRequest,
     responses((status = 200, body = TestScriptResult)))]
 pub(super) async fn test_script(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(request): JsonBody<TestScriptRequest>,
 ) -> ApiResult<Json<TestScriptResult>> {
     let expression = request.expression.filter(|text| !text.is_empty());
@@ -164,9 +156,9 @@ pub(super) async fn test_script(
         latest_ts: latest_ts(&arguments).unwrap_or_else(|| api.clock.now_ms()),
         arguments,
     };
-    let (output, error) = match tried_out(api.scripts.test_field(test).await)? {
+    let (output, error) = match api.scripts.test_field(test).await {
         Ok(value) => (value.to_string(), String::new()),
-        Err(error) => (String::new(), error),
+        Err(error) => (String::new(), own_fault(error)?),
     };
     Ok(Json(TestScriptResult { output, error }))
 }

@@ -1,7 +1,7 @@
 //! Lists of calculated fields.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use fieldline_core::ports::CalculatedFieldFilter;
 use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::calculated_field::CALCULATED_FIELD_ENTITIES;
@@ -12,18 +12,18 @@ use serde::Deserialize;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{PageParams, QueryPairs, QueryParams, missing, parse_uuid, parse_uuids};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(of_entity))
-        .add(T, routes!(of_entity_legacy))
-        .add(T, routes!(list))
-        .add(T, routes!(names))
+        .add(T.reads(routes!(of_entity)))
+        .add(T.reads(routes!(of_entity_legacy)))
+        .add(T.reads(routes!(list)))
+        .add(T.reads(routes!(names)))
 }
 
 /// Names that a list is filtered by at most.
@@ -44,8 +44,7 @@ struct FieldTypeParams {
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), FieldTypeParams, PageParams),
     responses((status = 200, body = PageData<CalculatedField>)))]
 async fn of_entity(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((entity_type, id)): Path<(String, String)>,
     QueryParams(kind): QueryParams<FieldTypeParams>,
     QueryParams(page): QueryParams<PageParams>,
@@ -59,8 +58,7 @@ async fn of_entity(
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), FieldTypeParams, PageParams),
     responses((status = 200, body = PageData<CalculatedField>)))]
 async fn of_entity_legacy(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((entity_type, id)): Path<(String, String)>,
     QueryParams(kind): QueryParams<FieldTypeParams>,
     QueryParams(page): QueryParams<PageParams>,
@@ -141,8 +139,7 @@ fn present(text: Option<String>) -> Option<String> {
     params(FieldFilterParams, FieldEntityParams, PageParams, ("name" = Option<Vec<String>>, Query, description = "Names; may be repeated.")),
     responses((status = 200, body = PageData<CalculatedFieldInfo>)))]
 async fn list(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(filter): QueryParams<FieldFilterParams>,
     QueryParams(entities): QueryParams<FieldEntityParams>,
     QueryParams(page): QueryParams<PageParams>,
@@ -197,8 +194,7 @@ fn names_of(pairs: Vec<(String, String)>) -> ApiResult<Option<Vec<String>>> {
     operation_id = "getCalculatedFieldNames", params(FieldTypeParams, PageParams),
     responses((status = 200, body = PageData<String>)))]
 async fn names(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(kind): QueryParams<FieldTypeParams>,
     QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<String>>> {

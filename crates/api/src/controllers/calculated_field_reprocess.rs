@@ -1,7 +1,6 @@
 //! Reprocessing of stored values by calculated fields.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_entities::access::AccessOperation;
 use fieldline_entities::services::ServiceError;
 use fieldline_model::CalculatedFieldId;
@@ -11,17 +10,17 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::calculated_field::load;
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PathIds};
-use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(begin))
-        .add(T, routes!(progress))
-        .add(T, routes!(cancel))
+        .add(T.changes(routes!(begin), AuditRule::Nothing))
+        .add(T.reads(routes!(progress)))
+        .add(T.changes(routes!(cancel), AuditRule::Nothing))
 }
 
 /// Lets a calculated field make the results of a time that has passed, from the values that are stored of it. The work goes
@@ -30,8 +29,7 @@ pub(super) fn routes() -> ApiRoutes {
     operation_id = "reprocessCalculatedField", params(("calculatedFieldId" = Uuid, Path)),
     request_body = ReprocessRequest, responses((status = 200, body = ReprocessReport)))]
 async fn begin(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     JsonBody(request): JsonBody<Value>,
 ) -> ApiResult<Json<ReprocessReport>> {
@@ -47,8 +45,7 @@ async fn begin(
     operation_id = "getCalculatedFieldReprocessing", params(("calculatedFieldId" = Uuid, Path)),
     responses((status = 200, body = ReprocessReport)))]
 async fn progress(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<ReprocessReport>> {
     load(&api, &caller, id, AccessOperation::Read).await?;
@@ -61,8 +58,7 @@ async fn progress(
     operation_id = "cancelCalculatedFieldReprocessing", params(("calculatedFieldId" = Uuid, Path)),
     responses((status = 200, body = ReprocessReport)))]
 async fn cancel(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<ReprocessReport>> {
     load(&api, &caller, id, AccessOperation::Write).await?;

@@ -1,7 +1,7 @@
 //! Devices that customers claim and give back.
 
 use axum::Json;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, Request};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use fieldline_core::any_entity::AnyEntity;
@@ -11,16 +11,17 @@ use fieldline_model::entity::{Authority, Device};
 use serde::{Deserialize, Serialize};
 use utoipa_axum::routes;
 
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, C, TC};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::extract::body_bytes;
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(C, routes!(claim))
-        .add(TC, routes!(reclaim))
+        .add(C.changes(routes!(claim), AuditRule::Nothing))
+        .add(TC.changes(routes!(reclaim), AuditRule::Nothing))
 }
 
 #[derive(Deserialize, Default, utoipa::ToSchema)]
@@ -43,10 +44,10 @@ struct ClaimResult {
 async fn named(api: &ApiState, caller: &Principal, name: &str) -> ApiResult<Device> {
     let found = api.entities.devices.by_name(caller.tenant, name).await?;
     let id = found.map(|device| device.id);
-    let id = id.ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))?;
+    let id = id.ok_or_else(ApiError::item_not_found)?;
     match api.check(caller, id, AccessOperation::ClaimDevices).await? {
         AnyEntity::Device(device) => Ok(device),
-        _ => Err(ApiError::not_found("Requested item wasn't found!")),
+        _ => Err(ApiError::item_not_found()),
     }
 }
 
@@ -56,8 +57,7 @@ async fn named(api: &ApiState, caller: &Principal, name: &str) -> ApiResult<Devi
     responses((status = 200, body = ClaimResult), (status = 400, description = "`FAILURE`, or `CLAIMED` already"),
         (status = 429, body = crate::error::ErrorBody)))]
 async fn claim(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path(name): Path<String>,
     request: Request,
 ) -> ApiResult<Response> {
@@ -106,11 +106,7 @@ async fn claim(
 /// Takes a device back from its customer, so that it can be claimed again. Users of a customer give back what is theirs.
 #[utoipa::path(delete, path = "/api/customer/device/{deviceName}/claim", tag = "device", operation_id = "reClaimDevice",
     params(("deviceName" = String, Path)), responses((status = 200, description = "It belongs to no customer now")))]
-async fn reclaim(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    Path(name): Path<String>,
-) -> ApiResult<StatusCode> {
+async fn reclaim(ApiCall { api, caller }: ApiCall, Path(name): Path<String>) -> ApiResult<StatusCode> {
     let device = named(&api, &caller, &name).await?;
     if caller.authority == Authority::CustomerUser && device.customer_id != caller.customer {
         return Err(ApiError::denied());

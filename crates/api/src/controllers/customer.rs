@@ -1,44 +1,38 @@
 //! Customers.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_entities::access::AccessOperation;
-use fieldline_model::CustomerId;
 use fieldline_model::entity::{Customer, EntityDraft};
-use fieldline_model::message::MsgType;
 use fieldline_model::page::PageData;
+use fieldline_model::{CustomerId, EntityType};
 use serde::{Deserialize, Serialize};
 use utoipa_axum::routes;
 
 use super::Either;
 use super::conflict::ConflictParams;
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, T, TC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, missing, parse_uuids};
-use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(TC, routes!(get))
-        .add(TC, routes!(short_info))
-        .add(TC, routes!(title))
-        .add(T, routes!(save))
-        .add(T, routes!(delete))
-        .add(T, routes!(list))
-        .add(T, routes!(by_ids))
-        .add(T, routes!(by_title))
+        .add(TC.reads(routes!(get)))
+        .add(TC.reads(routes!(short_info)))
+        .add(TC.reads(routes!(title)))
+        .add(T.changes(routes!(save), AuditRule::Save(EntityType::Customer)))
+        .add(T.changes(routes!(delete), AuditRule::Delete(EntityType::Customer)))
+        .add(T.reads(routes!(list)))
+        .add(T.reads(routes!(by_ids)))
+        .add(T.reads(routes!(by_title)))
 }
 
 /// The customer of an id.
 #[utoipa::path(get, path = "/api/customer/{customerId}", tag = "customer", operation_id = "getCustomerById",
     params(("customerId" = Uuid, Path)), responses((status = 200, body = Customer)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<Customer>> {
+async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<Customer>> {
     Ok(Json(
         api.load::<Customer>(&caller, id, AccessOperation::Read).await?,
     ))
@@ -58,8 +52,7 @@ struct ShortCustomerInfo {
     operation_id = "getShortCustomerInfoById", params(("customerId" = Uuid, Path)),
     responses((status = 200, body = ShortCustomerInfo)))]
 async fn short_info(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<ShortCustomerInfo>> {
     let customer = api.load::<Customer>(&caller, id, AccessOperation::Read).await?;
@@ -73,11 +66,7 @@ async fn short_info(
 #[utoipa::path(get, path = "/api/customer/{customerId}/title", tag = "customer",
     operation_id = "getCustomerTitleById", params(("customerId" = Uuid, Path)),
     responses((status = 200, body = String, content_type = "text/plain")))]
-async fn title(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<String> {
+async fn title(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<String> {
     Ok(api
         .load::<Customer>(&caller, id, AccessOperation::Read)
         .await?
@@ -88,8 +77,7 @@ async fn title(
 #[utoipa::path(post, path = "/api/customer", tag = "customer", operation_id = "saveCustomer",
     params(ConflictParams), request_body = Customer, responses((status = 200, body = Customer)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(names): QueryParams<ConflictParams>,
     JsonBody(customer): JsonBody<EntityDraft<Customer>>,
 ) -> ApiResult<Json<Customer>> {
@@ -112,21 +100,14 @@ async fn save(
 /// Deletes a customer with its users, and unassigns its devices.
 #[utoipa::path(delete, path = "/api/customer/{customerId}", tag = "customer", operation_id = "deleteCustomer",
     params(("customerId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     let customer = api.load::<Customer>(&caller, id, AccessOperation::Delete).await?;
     api.services
         .customers
         .delete(caller.tenant, CustomerId(id))
         .await?;
     let entity = AnyEntity::Customer(customer);
-    api.services
-        .actions
-        .push_entity(&caller, MsgType::EntityDeleted, &entity)
-        .await;
+    api.services.actions.push_deleted(&caller, &entity).await;
     Ok(())
 }
 
@@ -142,20 +123,15 @@ struct CustomerIds {
 #[utoipa::path(get, path = "/api/customers", tag = "customer", operation_id = "getCustomers",
     params(PageParams, CustomerIds), responses((status = 200, body = inline(Either<PageData<Customer>, Vec<Customer>>))))]
 async fn list(
-    State(api): State<SharedApi>,
-    caller: CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(ids): QueryParams<CustomerIds>,
 ) -> ApiResult<Json<Either<PageData<Customer>, Vec<Customer>>>> {
     if ids.customer_ids.is_some() {
-        let Json(customers) = by_ids(State(api), caller, QueryParams(ids)).await?;
+        let Json(customers) = by_ids(ApiCall { api, caller }, QueryParams(ids)).await?;
         return Ok(Json(Either::Right(customers)));
     }
-    let customers = api
-        .entities
-        .customers
-        .list(caller.0.tenant, &page.link()?)
-        .await?;
+    let customers = api.entities.customers.list(caller.tenant, &page.link()?).await?;
     Ok(Json(Either::Left(customers)))
 }
 
@@ -163,8 +139,7 @@ async fn list(
 #[utoipa::path(get, path = "/api/customers/list", tag = "customer", operation_id = "getCustomersByIds",
     params(CustomerIds), responses((status = 200, body = Vec<Customer>)))]
 async fn by_ids(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(ids): QueryParams<CustomerIds>,
 ) -> ApiResult<Json<Vec<Customer>>> {
     let ids = parse_uuids("customerIds", &ids.customer_ids.unwrap_or_default(), CustomerId)?;
@@ -183,8 +158,7 @@ struct CustomerTitleParams {
 #[utoipa::path(get, path = "/api/tenant/customers", tag = "customer", operation_id = "getTenantCustomer",
     params(CustomerTitleParams), responses((status = 200, body = Customer)))]
 async fn by_title(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<CustomerTitleParams>,
 ) -> ApiResult<Json<Customer>> {
     let title = params.customer_title.ok_or_else(|| missing("customerTitle"))?;

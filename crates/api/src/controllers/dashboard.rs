@@ -4,13 +4,13 @@ use axum::Json;
 use axum::extract::State;
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_entities::access::{AccessOperation, Principal};
-use fieldline_model::DashboardId;
 use fieldline_model::entity::{Dashboard, DashboardInfo, EntityDraft};
-use fieldline_model::message::MsgType;
+use fieldline_model::{DashboardId, EntityType};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, STC, T, TC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PathIds, QueryParams, flag};
@@ -21,12 +21,12 @@ pub(super) const MAX_DATAPOINTS: u64 = 50_000;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(TC, routes!(get))
-        .add(TC, routes!(info))
-        .add(T, routes!(save))
-        .add(T, routes!(delete))
-        .add(STC, routes!(server_time))
-        .add(STC, routes!(max_datapoints))
+        .add(TC.reads(routes!(get)))
+        .add(TC.reads(routes!(info)))
+        .add(T.changes(routes!(save), AuditRule::Save(EntityType::Dashboard)))
+        .add(T.changes(routes!(delete), AuditRule::Delete(EntityType::Dashboard)))
+        .add(STC.reads(routes!(server_time)))
+        .add(STC.reads(routes!(max_datapoints)))
 }
 
 /// The whole dashboard, whose reading has been allowed.
@@ -48,8 +48,7 @@ struct DashboardExportParams {
 #[utoipa::path(get, path = "/api/dashboard/{dashboardId}", tag = "dashboard", operation_id = "getDashboardById",
     params(("dashboardId" = Uuid, Path), DashboardExportParams), responses((status = 200, body = Dashboard)))]
 async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     QueryParams(params): QueryParams<DashboardExportParams>,
 ) -> ApiResult<Json<Dashboard>> {
@@ -66,11 +65,7 @@ async fn get(
 #[utoipa::path(get, path = "/api/dashboard/info/{dashboardId}", tag = "dashboard",
     operation_id = "getDashboardInfoById", params(("dashboardId" = Uuid, Path)),
     responses((status = 200, body = DashboardInfo)))]
-async fn info(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<DashboardInfo>> {
+async fn info(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<DashboardInfo>> {
     Ok(Json(
         api.load::<DashboardInfo>(&caller, id, AccessOperation::Read)
             .await?,
@@ -81,8 +76,7 @@ async fn info(
 #[utoipa::path(post, path = "/api/dashboard", tag = "dashboard", operation_id = "saveDashboard",
     request_body = Dashboard, responses((status = 200, body = Dashboard)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(dashboard): JsonBody<EntityDraft<Dashboard>>,
 ) -> ApiResult<Json<Dashboard>> {
     if let Some(id) = dashboard.id {
@@ -99,20 +93,13 @@ async fn save(
 /// Deletes a dashboard.
 #[utoipa::path(delete, path = "/api/dashboard/{dashboardId}", tag = "dashboard", operation_id = "deleteDashboard",
     params(("dashboardId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     let dashboard = api
         .load::<DashboardInfo>(&caller, id, AccessOperation::Delete)
         .await?;
     api.services.dashboards.delete(&dashboard).await?;
     let entity = AnyEntity::Dashboard(dashboard);
-    api.services
-        .actions
-        .push_entity(&caller, MsgType::EntityDeleted, &entity)
-        .await;
+    api.services.actions.push_deleted(&caller, &entity).await;
     Ok(())
 }
 

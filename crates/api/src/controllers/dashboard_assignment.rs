@@ -3,34 +3,38 @@
 use std::collections::BTreeSet;
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{Customer, Dashboard, DashboardInfo};
-use fieldline_model::{CustomerId, DashboardId};
+use fieldline_model::{CustomerId, DashboardId, EntityType};
 use serde_json::Value;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::dashboard::whole;
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PathIds, parse_uuid};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 /// Customers in one request.
 const MAX_CUSTOMERS: usize = 1_000;
 
+const KIND: EntityType = EntityType::Dashboard;
+const ASSIGN: AccessOperation = AccessOperation::AssignToCustomer;
+const UNASSIGN: AccessOperation = AccessOperation::UnassignFromCustomer;
+
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(assign))
-        .add(T, routes!(unassign))
-        .add(T, routes!(assign_to_public))
-        .add(T, routes!(unassign_from_public))
-        .add(T, routes!(set_customers))
-        .add(T, routes!(add_customers))
-        .add(T, routes!(remove_customers))
+        .add(T.changes(routes!(assign), AuditRule::Assign(KIND)))
+        .add(T.changes(routes!(unassign), AuditRule::Unassign(KIND)))
+        .add(T.changes(routes!(assign_to_public), AuditRule::Assign(KIND)))
+        .add(T.changes(routes!(unassign_from_public), AuditRule::Unassign(KIND)))
+        .add(T.changes(routes!(set_customers), AuditRule::Nothing))
+        .add(T.changes(routes!(add_customers), AuditRule::Nothing))
+        .add(T.changes(routes!(remove_customers), AuditRule::Nothing))
 }
 
 /// Assigns or takes back, tells about it where that changed something, and returns the dashboard as it is then.
@@ -175,18 +179,11 @@ impl<'a> DashboardAssignment<'a> {
     operation_id = "assignDashboardToCustomer",
     params(("customerId" = Uuid, Path), ("dashboardId" = Uuid, Path)), responses((status = 200, body = Dashboard)))]
 async fn assign(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([customer, dashboard]): PathIds<2>,
 ) -> ApiResult<Json<Dashboard>> {
-    DashboardAssignment::one(
-        &api,
-        &caller,
-        AccessOperation::AssignToCustomer,
-        AssignmentTarget::Customer(customer),
-        dashboard,
-    )
-    .await
+    let target = AssignmentTarget::Customer(customer);
+    DashboardAssignment::one(&api, &caller, ASSIGN, target, dashboard).await
 }
 
 /// Takes a dashboard back from a customer.
@@ -194,18 +191,11 @@ async fn assign(
     operation_id = "unassignDashboardFromCustomer",
     params(("customerId" = Uuid, Path), ("dashboardId" = Uuid, Path)), responses((status = 200, body = Dashboard)))]
 async fn unassign(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([customer, dashboard]): PathIds<2>,
 ) -> ApiResult<Json<Dashboard>> {
-    DashboardAssignment::one(
-        &api,
-        &caller,
-        AccessOperation::UnassignFromCustomer,
-        AssignmentTarget::Customer(customer),
-        dashboard,
-    )
-    .await
+    let target = AssignmentTarget::Customer(customer);
+    DashboardAssignment::one(&api, &caller, UNASSIGN, target, dashboard).await
 }
 
 /// Assigns a dashboard to the public customer: anybody who knows its address may look at it.
@@ -213,18 +203,10 @@ async fn unassign(
     operation_id = "assignDashboardToPublicCustomer", params(("dashboardId" = Uuid, Path)),
     responses((status = 200, body = Dashboard)))]
 async fn assign_to_public(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([dashboard]): PathIds<1>,
 ) -> ApiResult<Json<Dashboard>> {
-    DashboardAssignment::one(
-        &api,
-        &caller,
-        AccessOperation::AssignToCustomer,
-        AssignmentTarget::Public,
-        dashboard,
-    )
-    .await
+    DashboardAssignment::one(&api, &caller, ASSIGN, AssignmentTarget::Public, dashboard).await
 }
 
 /// Takes a dashboard back from the public customer.
@@ -232,18 +214,10 @@ async fn assign_to_public(
     operation_id = "unassignDashboardFromPublicCustomer", params(("dashboardId" = Uuid, Path)),
     responses((status = 200, body = Dashboard)))]
 async fn unassign_from_public(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([dashboard]): PathIds<1>,
 ) -> ApiResult<Json<Dashboard>> {
-    DashboardAssignment::one(
-        &api,
-        &caller,
-        AccessOperation::UnassignFromCustomer,
-        AssignmentTarget::Public,
-        dashboard,
-    )
-    .await
+    DashboardAssignment::one(&api, &caller, UNASSIGN, AssignmentTarget::Public, dashboard).await
 }
 
 /// Assigns a dashboard to these customers and no others.
@@ -251,12 +225,11 @@ async fn unassign_from_public(
     operation_id = "updateDashboardCustomers", params(("dashboardId" = Uuid, Path)), request_body = Vec<String>,
     responses((status = 200, body = Dashboard)))]
 async fn set_customers(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([dashboard]): PathIds<1>,
     JsonBody(ids): JsonBody<Value>,
 ) -> ApiResult<Json<Dashboard>> {
-    let change = DashboardAssignment::of(&api, &caller, dashboard, AccessOperation::AssignToCustomer).await?;
+    let change = DashboardAssignment::of(&api, &caller, dashboard, ASSIGN).await?;
     let wanted = change.customers(ids).await?;
     for customer in &wanted {
         change.assign(customer).await?;
@@ -282,12 +255,11 @@ async fn set_customers(
     operation_id = "addDashboardCustomers", params(("dashboardId" = Uuid, Path)), request_body = Vec<String>,
     responses((status = 200, body = Dashboard)))]
 async fn add_customers(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([dashboard]): PathIds<1>,
     JsonBody(ids): JsonBody<Value>,
 ) -> ApiResult<Json<Dashboard>> {
-    DashboardAssignment::each(&api, &caller, AccessOperation::AssignToCustomer, ids, dashboard).await
+    DashboardAssignment::each(&api, &caller, ASSIGN, ids, dashboard).await
 }
 
 /// Takes a dashboard back from these customers.
@@ -295,17 +267,9 @@ async fn add_customers(
     operation_id = "removeDashboardCustomers", params(("dashboardId" = Uuid, Path)), request_body = Vec<String>,
     responses((status = 200, body = Dashboard)))]
 async fn remove_customers(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([dashboard]): PathIds<1>,
     JsonBody(ids): JsonBody<Value>,
 ) -> ApiResult<Json<Dashboard>> {
-    DashboardAssignment::each(
-        &api,
-        &caller,
-        AccessOperation::UnassignFromCustomer,
-        ids,
-        dashboard,
-    )
-    .await
+    DashboardAssignment::each(&api, &caller, UNASSIGN, ids, dashboard).await
 }

@@ -1,7 +1,6 @@
 //! The dashboard that people see first: set for the user, for the customer, or for the whole tenant, in this order.
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use fieldline_entities::access::{AccessError, AccessOperation, Principal};
 use fieldline_model::entity::{Authority, DashboardInfo, HomeDashboard, HomeDashboardInfo, Tenant};
@@ -10,21 +9,22 @@ use serde_json::{Map, Value, json};
 use utoipa_axum::routes;
 
 use super::dashboard::whole;
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, STC, T};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, parse_uuid};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 const ID: &str = "homeDashboardId";
 const HIDE_TOOLBAR: &str = "homeDashboardHideToolbar";
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(home))
-        .add(STC, routes!(home_info))
-        .add(T, routes!(of_tenant))
-        .add(T, routes!(set_of_tenant))
+        .add(STC.reads(routes!(home)))
+        .add(STC.reads(routes!(home_info)))
+        .add(T.reads(routes!(of_tenant)))
+        .add(T.changes(routes!(set_of_tenant), AuditRule::Nothing))
 }
 
 /// What free-form JSON says about the dashboard to see first.
@@ -81,7 +81,7 @@ async fn visible(
 /// The dashboard that the caller sees first; nothing where none is set.
 #[utoipa::path(get, path = "/api/dashboard/home", tag = "dashboard", operation_id = "getHomeDashboard",
     responses((status = 200, body = HomeDashboard)))]
-async fn home(State(api): State<SharedApi>, CallerPrincipal(caller): CallerPrincipal) -> ApiResult<Response> {
+async fn home(ApiCall { api, caller }: ApiCall) -> ApiResult<Response> {
     let Some(home) = find(&api, &caller).await? else {
         return Ok(().into_response());
     };
@@ -97,10 +97,7 @@ async fn home(State(api): State<SharedApi>, CallerPrincipal(caller): CallerPrinc
 /// Which dashboard the caller sees first; nothing where none is set.
 #[utoipa::path(get, path = "/api/dashboard/home/info", tag = "dashboard", operation_id = "getHomeDashboardInfo",
     responses((status = 200, body = HomeDashboardInfo)))]
-async fn home_info(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-) -> ApiResult<Response> {
+async fn home_info(ApiCall { api, caller }: ApiCall) -> ApiResult<Response> {
     Ok(match find(&api, &caller).await? {
         Some(home) => Json(home).into_response(),
         None => ().into_response(),
@@ -115,10 +112,7 @@ async fn tenant_of(api: &ApiState, id: TenantId) -> ApiResult<Tenant> {
 /// Which dashboard users of the tenant see first where nothing else is set for them.
 #[utoipa::path(get, path = "/api/tenant/dashboard/home/info", tag = "dashboard",
     operation_id = "getTenantHomeDashboardInfo", responses((status = 200, body = HomeDashboardInfo)))]
-async fn of_tenant(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-) -> ApiResult<Json<HomeDashboardInfo>> {
+async fn of_tenant(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<HomeDashboardInfo>> {
     let tenant = tenant_of(&api, caller.tenant).await?;
     Ok(Json(named(tenant.additional_info.as_ref()).unwrap_or_default()))
 }
@@ -127,8 +121,7 @@ async fn of_tenant(
 #[utoipa::path(post, path = "/api/tenant/dashboard/home/info", tag = "dashboard",
     operation_id = "setTenantHomeDashboardInfo", request_body = HomeDashboardInfo, responses((status = 200)))]
 async fn set_of_tenant(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(home): JsonBody<HomeDashboardInfo>,
 ) -> ApiResult<()> {
     if let Some(id) = home.dashboard_id {

@@ -1,7 +1,6 @@
 //! Lists of dashboards.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::DashboardFilter;
 use fieldline_entities::access::{AccessOperation, Principal, allows};
@@ -11,19 +10,19 @@ use fieldline_model::{CustomerId, DashboardId, TenantId};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, S, T, TC};
 use crate::error::ApiResult;
 use crate::extract::{PageParams, PathIds, QueryParams, flag, parse_uuids};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(of_tenant))
-        .add(S, routes!(of_any_tenant))
-        .add(TC, routes!(of_customer))
-        .add(TC, routes!(by_ids))
-        .add(TC, routes!(by_ids_of_old))
+        .add(T.reads(routes!(of_tenant)))
+        .add(S.reads(routes!(of_any_tenant)))
+        .add(TC.reads(routes!(of_customer)))
+        .add(TC.reads(routes!(by_ids)))
+        .add(TC.reads(routes!(by_ids_of_old)))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -68,8 +67,7 @@ impl DashboardListParams {
 #[utoipa::path(get, path = "/api/tenant/dashboards", tag = "dashboard", operation_id = "getTenantDashboards",
     params(PageParams, DashboardListParams), responses((status = 200, body = PageData<DashboardInfo>)))]
 async fn of_tenant(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(params): QueryParams<DashboardListParams>,
 ) -> ApiResult<Json<PageData<DashboardInfo>>> {
@@ -81,8 +79,7 @@ async fn of_tenant(
     operation_id = "getTenantDashboardsByTenantId", params(("tenantId" = Uuid, Path), PageParams),
     responses((status = 200, body = PageData<DashboardInfo>)))]
 async fn of_any_tenant(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([tenant]): PathIds<1>,
     QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<DashboardInfo>>> {
@@ -102,8 +99,7 @@ async fn of_any_tenant(
     operation_id = "getCustomerDashboards", params(("customerId" = Uuid, Path), PageParams, DashboardListParams),
     responses((status = 200, body = PageData<DashboardInfo>)))]
 async fn of_customer(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(params): QueryParams<DashboardListParams>,
@@ -125,8 +121,7 @@ struct DashboardIds {
 #[utoipa::path(get, path = "/api/dashboards/list", tag = "dashboard", operation_id = "getDashboardsByIds",
     params(DashboardIds), responses((status = 200, body = Vec<DashboardInfo>)))]
 async fn by_ids(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(ids): QueryParams<DashboardIds>,
 ) -> ApiResult<Json<Vec<DashboardInfo>>> {
     let ids = parse_uuids(
@@ -156,10 +151,6 @@ async fn by_ids(
 /// The same under the older path.
 #[utoipa::path(get, path = "/api/dashboards", tag = "dashboard", operation_id = "getDashboardsByIdsV1",
     params(DashboardIds), responses((status = 200, body = Vec<DashboardInfo>)))]
-async fn by_ids_of_old(
-    api: State<SharedApi>,
-    caller: CallerPrincipal,
-    ids: QueryParams<DashboardIds>,
-) -> ApiResult<Json<Vec<DashboardInfo>>> {
-    by_ids(api, caller, ids).await
+async fn by_ids_of_old(call: ApiCall, ids: QueryParams<DashboardIds>) -> ApiResult<Json<Vec<DashboardInfo>>> {
+    by_ids(call, ids).await
 }

@@ -1,56 +1,73 @@
-//! Devices and their credentials.
+//! Devices and their credentials: lists, and whose they are.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_core::any_entity::AnyEntity;
+use fieldline_core::ports::DeviceFilter;
 use fieldline_entities::access::AccessOperation;
 use fieldline_entities::services::NewCredentials;
-use fieldline_model::DeviceId;
-use fieldline_model::entity::{Authority, Device, DeviceCredentials, DeviceInfo, EntityDraft};
+use fieldline_model::entity::{Authority, Device, DeviceCredentials, DeviceInfo, DeviceProfile, EntityDraft};
+use fieldline_model::page::{PageData, PageLink};
+use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, EntityType, TenantId};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
-use super::assignable;
+use super::assignable::{self, ListFilterParams, assignable_endpoints, present};
 use super::conflict::ConflictParams;
-use crate::caller::CallerPrincipal;
+use super::{EntitySubtype, profile};
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, T, TC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{JsonBody, PathIds, QueryParams, must_not_be_null};
+use crate::extract::{JsonBody, PathIds, QueryParams, must_not_be_null, parse_flag, parse_uuid};
 use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
-    ApiRoutes::default()
-        .add(TC, routes!(get))
-        .add(TC, routes!(info))
-        .add(TC, routes!(save))
-        .add(TC, routes!(save_with_credentials))
-        .add(T, routes!(delete))
-        .add(TC, routes!(credentials))
-        .add(T, routes!(save_credentials))
+    common::routes()
+        .add(TC.changes(routes!(save), AuditRule::Save(EntityType::Device)))
+        .add(TC.changes(routes!(save_with_credentials), AuditRule::SaveWithCredentials))
+        .add(TC.reads(routes!(credentials)))
+        .add(T.changes(routes!(save_credentials), AuditRule::Credentials))
+        .add(T.changes(routes!(assign_to_tenant), AuditRule::Nothing))
+        .add(TC.reads(routes!(types)))
 }
 
-/// The device of an id.
-#[utoipa::path(get, path = "/api/device/{deviceId}", tag = "device", operation_id = "getDeviceById",
-    params(("deviceId" = Uuid, Path)), responses((status = 200, body = Device)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<Device>> {
-    Ok(Json(
-        api.load::<Device>(&caller, id, AccessOperation::Read).await?,
-    ))
+assignable_endpoints! {
+    Device, DeviceInfo, DeviceFilterParams, "device", path: "device", id: "deviceId",
+    name: "deviceName" "Name of the device.", ids: "deviceIds" "getDevicesByIds", one: "device", an: "a device",
+    delete: "Deletes a device with its credentials and data.",
 }
 
-/// The device of an id with what lists show beside it.
-#[utoipa::path(get, path = "/api/device/info/{deviceId}", tag = "device", operation_id = "getDeviceInfoById",
-    params(("deviceId" = Uuid, Path)), responses((status = 200, body = DeviceInfo)))]
-async fn info(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<DeviceInfo>> {
-    assignable::info::<Device>(&api, &caller, id).await
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct DeviceFilterParams {
+    /// Only devices of this type.
+    #[serde(rename = "type")]
+    device_type: Option<String>,
+    /// Only devices of this profile, where no type is given.
+    #[param(value_type = Option<Uuid>)]
+    device_profile_id: Option<String>,
+    /// Only active, or only inactive devices.
+    #[param(value_type = Option<bool>)]
+    active: Option<String>,
+}
+
+impl ListFilterParams<Device> for DeviceFilterParams {
+    fn filter(self, customer: Option<CustomerId>) -> ApiResult<DeviceFilter> {
+        let device_type = present(self.device_type);
+        let profile = match present(self.device_profile_id).filter(|_| device_type.is_none()) {
+            Some(id) => Some(DeviceProfileId(parse_uuid(&id)?)),
+            None => None,
+        };
+        let active = parse_flag(&self.active.unwrap_or_default())
+            .map_err(|error| ApiError::bad_request(format!("Parameter 'active': {error}")))?;
+        Ok(DeviceFilter {
+            customer,
+            device_type,
+            profile,
+            active,
+        })
+    }
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -65,8 +82,7 @@ struct AccessTokenParams {
 #[utoipa::path(post, path = "/api/device", tag = "device", operation_id = "saveDevice",
     params(AccessTokenParams, ConflictParams), request_body = Device, responses((status = 200, body = Device)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(token): QueryParams<AccessTokenParams>,
     QueryParams(names): QueryParams<ConflictParams>,
     JsonBody(mut device): JsonBody<EntityDraft<Device>>,
@@ -100,8 +116,7 @@ struct SaveDeviceWithCredentialsRequest {
     operation_id = "saveDeviceWithCredentials", params(ConflictParams),
     request_body = SaveDeviceWithCredentialsRequest, responses((status = 200, body = Device)))]
 async fn save_with_credentials(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(names): QueryParams<ConflictParams>,
     JsonBody(request): JsonBody<SaveDeviceWithCredentialsRequest>,
 ) -> ApiResult<Json<Device>> {
@@ -128,24 +143,12 @@ async fn save_with_credentials(
     Ok(Json(saved))
 }
 
-/// Deletes a device with its credentials and data.
-#[utoipa::path(delete, path = "/api/device/{deviceId}", tag = "device", operation_id = "deleteDevice",
-    params(("deviceId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
-    assignable::delete::<Device>(&api, &caller, id).await
-}
-
 /// The credentials of a device.
 #[utoipa::path(get, path = "/api/device/{deviceId}/credentials", tag = "device",
     operation_id = "getDeviceCredentialsByDeviceId", params(("deviceId" = Uuid, Path)),
     responses((status = 200, body = DeviceCredentials)))]
 async fn credentials(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<DeviceCredentials>> {
     api.load::<Device>(&caller, id, AccessOperation::ReadCredentials)
@@ -155,17 +158,14 @@ async fn credentials(
         .device_credentials
         .get(caller.tenant, DeviceId(id))
         .await?;
-    found
-        .map(Json)
-        .ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))
+    found.map(Json).ok_or_else(ApiError::item_not_found)
 }
 
 /// Replaces the credentials of a device.
 #[utoipa::path(post, path = "/api/device/credentials", tag = "device", operation_id = "updateDeviceCredentials",
     request_body = DeviceCredentials, responses((status = 200, body = DeviceCredentials)))]
 async fn save_credentials(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(credentials): JsonBody<EntityDraft<DeviceCredentials>>,
 ) -> ApiResult<Json<DeviceCredentials>> {
     let id = credentials.device_id;
@@ -182,4 +182,54 @@ async fn save_credentials(
         .save_credentials(caller.tenant, id, credentials)
         .await?;
     Ok(Json(saved))
+}
+
+/// Gives a device to another tenant.
+#[utoipa::path(post, path = "/api/tenant/{tenantId}/device/{deviceId}", tag = "device",
+    operation_id = "assignDeviceToTenant", params(("tenantId" = Uuid, Path), ("deviceId" = Uuid, Path)),
+    responses((status = 200, body = Device)))]
+async fn assign_to_tenant(
+    ApiCall { api, caller }: ApiCall,
+    PathIds([tenant, id]): PathIds<2>,
+) -> ApiResult<Json<Device>> {
+    api.load::<Device>(&caller, id, AccessOperation::AssignToTenant)
+        .await?;
+    let tenants = &api.entities.tenants;
+    let unknown = || ApiError::bad_request("Could not find the specified Tenant!");
+    let to = tenants.get(TenantId(tenant)).await?.ok_or_else(unknown)?;
+    let from = tenants.get(caller.tenant).await?.ok_or_else(unknown)?;
+    let device = api
+        .tenant_transfer
+        .transfer(caller.tenant, DeviceId(id), &to)
+        .await?;
+    api.services
+        .actions
+        .push_transferred(&caller, &device, &from, &to)
+        .await;
+    Ok(Json(device))
+}
+
+/// The device types of the tenant: the names of its device profiles.
+#[utoipa::path(get, path = "/api/device/types", tag = "device", operation_id = "getDeviceTypes",
+    responses((status = 200, body = Vec<EntitySubtype>)))]
+async fn types(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<Vec<EntitySubtype>>> {
+    profile::types::<DeviceProfile>(&api, &caller, EntityType::Device).await
+}
+
+/// A page of devices of a profile, or of any: a sample to learn names of series from.
+pub(super) async fn sample(
+    api: &SharedApi,
+    tenant: TenantId,
+    profile: Option<DeviceProfileId>,
+    most: u32,
+) -> ApiResult<PageData<DeviceInfo>> {
+    let filter = DeviceFilter {
+        profile,
+        ..DeviceFilter::default()
+    };
+    Ok(api
+        .entities
+        .devices
+        .list(tenant, &filter, &PageLink::first(most))
+        .await?)
 }

@@ -1,25 +1,26 @@
 //! The open sessions of devices: seen, counted and ended by administrators.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_devices::sessions::SessionInfo;
-use fieldline_entities::access::AccessOperation;
+use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::{DeviceId, EntityKey};
 use serde::Serialize;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::PathIds;
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(list, close_all))
-        .add(T, routes!(close))
-        .add(T, routes!(count))
+        .add(T.reads(routes!(list)))
+        .add(T.changes(routes!(close_all), AuditRule::Nothing))
+        .add(T.changes(routes!(close), AuditRule::Nothing))
+        .add(T.reads(routes!(count)))
 }
 
 /// An open session of a device.
@@ -65,11 +66,11 @@ impl From<SessionInfo> for DeviceSession {
 /// The device, if the caller may do that with it.
 async fn device(
     api: &ApiState,
-    caller: &CallerPrincipal,
+    caller: &Principal,
     id: Uuid,
     operation: AccessOperation,
 ) -> ApiResult<EntityKey> {
-    let (CallerPrincipal(caller), id) = (caller, DeviceId(id));
+    let id = DeviceId(id);
     api.check(caller, id, operation).await?;
     Ok(EntityKey::device(caller.tenant, id))
 }
@@ -78,8 +79,7 @@ async fn device(
 #[utoipa::path(get, path = "/api/device/{deviceId}/sessions", tag = "device", operation_id = "getDeviceSessions",
     params(("deviceId" = Uuid, Path)), responses((status = 200, body = Vec<DeviceSession>)))]
 async fn list(
-    State(api): State<SharedApi>,
-    caller: CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<Vec<DeviceSession>>> {
     let subject = device(&api, &caller, id, AccessOperation::Read).await?;
@@ -90,11 +90,7 @@ async fn list(
 /// Ends all sessions of a device, and what it waits for; returns how many sessions there were.
 #[utoipa::path(delete, path = "/api/device/{deviceId}/sessions", tag = "device", operation_id = "closeDeviceSessions",
     params(("deviceId" = Uuid, Path)), responses((status = 200, body = usize, content_type = "application/json")))]
-async fn close_all(
-    State(api): State<SharedApi>,
-    caller: CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<usize>> {
+async fn close_all(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<usize>> {
     let subject = device(&api, &caller, id, AccessOperation::Write).await?;
     Ok(Json(api.rpc.sessions().end(subject, None)))
 }
@@ -103,11 +99,7 @@ async fn close_all(
 #[utoipa::path(delete, path = "/api/device/{deviceId}/sessions/{sessionId}", tag = "device",
     operation_id = "closeDeviceSession", params(("deviceId" = Uuid, Path), ("sessionId" = Uuid, Path)),
     responses((status = 200)))]
-async fn close(
-    State(api): State<SharedApi>,
-    caller: CallerPrincipal,
-    PathIds([id, session]): PathIds<2>,
-) -> ApiResult<()> {
+async fn close(ApiCall { api, caller }: ApiCall, PathIds([id, session]): PathIds<2>) -> ApiResult<()> {
     let subject = device(&api, &caller, id, AccessOperation::Write).await?;
     match api.rpc.sessions().end(subject, Some(session)) {
         0 => Err(ApiError::not_found(format!(
@@ -120,6 +112,6 @@ async fn close(
 /// How many sessions the devices of the tenant have.
 #[utoipa::path(get, path = "/api/deviceSessions/count", tag = "device", operation_id = "countDeviceSessions",
     responses((status = 200, body = usize, content_type = "application/json")))]
-async fn count(State(api): State<SharedApi>, CallerPrincipal(caller): CallerPrincipal) -> Json<usize> {
+async fn count(ApiCall { api, caller }: ApiCall) -> Json<usize> {
     Json(api.rpc.sessions().count_of(caller.tenant))
 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_entities::access::Principal;
 use fieldline_model::page::PageData;
 use fieldline_model::query::{AvailableKeys, EntityCountQuery, EntityData, EntityDataQuery};
@@ -13,18 +12,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa_axum::routes;
 
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, STC, TC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, QueryParams, flag, required_flag};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(count))
-        .add(STC, routes!(find))
-        .add(TC, routes!(find_keys))
-        .add(TC, routes!(find_key_infos))
+        .add(STC.asks(routes!(count)))
+        .add(STC.asks(routes!(find)))
+        .add(TC.asks(routes!(find_keys)))
+        .add(TC.asks(routes!(find_key_infos)))
 }
 
 /// Most entities whose keys are looked at.
@@ -34,8 +33,7 @@ const MAX_ENTITIES_OF_KEYS: i64 = 100;
 #[utoipa::path(post, path = "/api/entitiesQuery/count", tag = "entity-query", operation_id = "countEntitiesByQuery",
     request_body = EntityCountQuery, responses((status = 200, body = u64, content_type = "application/json")))]
 async fn count(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(query): JsonBody<EntityCountQuery>,
 ) -> ApiResult<Json<u64>> {
     Ok(Json(api.queries.count(&caller, &query).await?))
@@ -45,8 +43,7 @@ async fn count(
 #[utoipa::path(post, path = "/api/entitiesQuery/find", tag = "entity-query", operation_id = "findEntityDataByQuery",
     request_body = EntityDataQuery, responses((status = 200, body = PageData<EntityData>)))]
 async fn find(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(query): JsonBody<EntityDataQuery>,
 ) -> ApiResult<Json<PageData<EntityData>>> {
     Ok(Json(api.queries.find(&caller, &query).await?))
@@ -70,8 +67,7 @@ struct EntityKeysParams {
     operation_id = "findEntityTimeseriesAndAttributesKeysByQuery", params(EntityKeysParams),
     request_body = EntityDataQuery, responses((status = 200, body = AvailableKeys)))]
 async fn find_keys(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<EntityKeysParams>,
     JsonBody(query): JsonBody<EntityDataQuery>,
 ) -> ApiResult<Json<AvailableKeys>> {
@@ -175,8 +171,7 @@ impl NewestSamples {
     operation_id = "findAvailableEntityKeysByQueryV2", params(KeyInfosParams),
     request_body = EntityDataQuery, responses((status = 200, body = KeyInfos)))]
 async fn find_key_infos(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<KeyInfosParams>,
     JsonBody(query): JsonBody<EntityDataQuery>,
 ) -> ApiResult<Json<KeyInfos>> {

@@ -1,7 +1,6 @@
 //! Devices, assets and entity views that are related to an entity.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_core::ports::AssignableEntity;
 use fieldline_entities::access::{AccessOperation, Principal, allows};
 use fieldline_model::entity::{
@@ -10,17 +9,17 @@ use fieldline_model::entity::{
 use serde::Deserialize;
 use utoipa_axum::routes;
 
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, TC};
 use crate::error::ApiResult;
 use crate::extract::JsonBody;
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(TC, routes!(devices))
-        .add(TC, routes!(assets))
-        .add(TC, routes!(entity_views))
+        .add(TC.asks(routes!(devices)))
+        .add(TC.asks(routes!(assets)))
+        .add(TC.asks(routes!(entity_views)))
 }
 
 /// Which related entities are asked for.
@@ -76,8 +75,7 @@ async fn related<E: AssignableEntity>(
 #[utoipa::path(post, path = "/api/devices", tag = "device", operation_id = "findDevicesByQuery",
     request_body = EntitySearchQuery, responses((status = 200, body = Vec<Device>)))]
 async fn devices(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(mut query): JsonBody<EntitySearchQuery>,
 ) -> ApiResult<Json<Vec<Device>>> {
     let types = query.device_types.take();
@@ -88,8 +86,7 @@ async fn devices(
 #[utoipa::path(post, path = "/api/assets", tag = "asset", operation_id = "findAssetsByQuery",
     request_body = EntitySearchQuery, responses((status = 200, body = Vec<Asset>)))]
 async fn assets(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(mut query): JsonBody<EntitySearchQuery>,
 ) -> ApiResult<Json<Vec<Asset>>> {
     let types = query.asset_types.take();
@@ -100,8 +97,7 @@ async fn assets(
 #[utoipa::path(post, path = "/api/entityViews", tag = "entity-view", operation_id = "findEntityViewsByQuery",
     request_body = EntitySearchQuery, responses((status = 200, body = Vec<EntityView>)))]
 async fn entity_views(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(mut query): JsonBody<EntitySearchQuery>,
 ) -> ApiResult<Json<Vec<EntityView>>> {
     let types = query.entity_view_types.take();

@@ -1,54 +1,57 @@
-//! Entity views, and whose they are.
+//! Entity views: lists, and whose they are.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_core::any_entity::AnyEntity;
-use fieldline_entities::access::{AccessOperation, Principal};
+use fieldline_core::ports::EntityViewFilter;
+use fieldline_entities::access::Principal;
 use fieldline_model::entity::{Authority, EntityDraft, EntityView, EntityViewInfo};
+use fieldline_model::{CustomerId, EntityType};
+use serde::Deserialize;
 use utoipa_axum::routes;
 
-use super::assignable;
+use self::common::IdsParams;
+use super::EntitySubtype;
+use super::assignable::{self, ListFilterParams, assignable_endpoints, present};
 use super::conflict::ConflictParams;
-use crate::caller::CallerPrincipal;
-use crate::endpoint::{ApiRoutes, T, TC};
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
+use crate::endpoint::{ApiRoutes, TC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{JsonBody, PathIds, QueryParams};
-use crate::state::{ApiState, SharedApi};
+use crate::extract::{JsonBody, QueryParams};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
-    ApiRoutes::default()
-        .add(TC, routes!(get))
-        .add(TC, routes!(info))
-        .add(TC, routes!(save))
-        .add(T, routes!(delete))
-        .add(T, routes!(assign))
-        .add(T, routes!(assign_to_public))
-        .add(T, routes!(unassign))
+    common::routes()
+        .add(TC.changes(routes!(save), AuditRule::Save(EntityType::EntityView)))
+        .add(TC.reads(routes!(by_ids_listed)))
+        .add(TC.reads(routes!(types)))
 }
 
-/// The entity view of an id.
-#[utoipa::path(get, path = "/api/entityView/{entityViewId}", tag = "entity-view", operation_id = "getEntityViewById",
-    params(("entityViewId" = Uuid, Path)), responses((status = 200, body = EntityView)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<EntityView>> {
-    Ok(Json(
-        api.load::<EntityView>(&caller, id, AccessOperation::Read).await?,
-    ))
+assignable_endpoints! {
+    EntityView, EntityViewInfo, ViewFilterParams, "entity-view", path: "entityView", id: "entityViewId",
+    name: "entityViewName" "Name of the entity view.", ids: "entityViewIds" "getEntityViewsByIdsV1",
+    one: "entity view", an: "an entity view",
+    delete: "Deletes an entity view with its relations and alarms.",
 }
 
-/// The entity view of an id with what lists show beside it.
-#[utoipa::path(get, path = "/api/entityView/info/{entityViewId}", tag = "entity-view",
-    operation_id = "getEntityViewInfoById",
-    params(("entityViewId" = Uuid, Path)), responses((status = 200, body = EntityViewInfo)))]
-async fn info(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<EntityViewInfo>> {
-    assignable::info::<EntityView>(&api, &caller, id).await
+#[derive(Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase")]
+struct ViewFilterParams {
+    /// Only entity views of this type.
+    #[serde(rename = "type")]
+    view_type: Option<String>,
+}
+
+impl ListFilterParams<EntityView> for ViewFilterParams {
+    fn filter(self, customer: Option<CustomerId>) -> ApiResult<EntityViewFilter> {
+        let view_type = present(self.view_type);
+        Ok(EntityViewFilter {
+            customer,
+            view_type,
+            entity: None,
+        })
+    }
 }
 
 /// Whether the caller may save this entity view; customer users may rename theirs, but not let them show anything else.
@@ -70,8 +73,7 @@ async fn check_save(api: &ApiState, caller: &Principal, view: &mut EntityDraft<E
     operation_id = "saveEntityView", params(ConflictParams),
     request_body = EntityView, responses((status = 200, body = EntityView)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(names): QueryParams<ConflictParams>,
     JsonBody(mut view): JsonBody<EntityDraft<EntityView>>,
 ) -> ApiResult<Json<EntityView>> {
@@ -88,50 +90,23 @@ async fn save(
     Ok(Json(saved))
 }
 
-/// Deletes an entity view with its relations and alarms.
-#[utoipa::path(delete, path = "/api/entityView/{entityViewId}", tag = "entity-view",
-    operation_id = "deleteEntityView",
-    params(("entityViewId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
-    assignable::delete::<EntityView>(&api, &caller, id).await
+/// Those of the entity views that the caller may see.
+#[utoipa::path(get, path = "/api/entityViews/list", tag = "entity-view",
+    operation_id = "getEntityViewsByIds", params(IdsParams),
+    responses((status = 200, body = Vec<EntityView>)))]
+async fn by_ids_listed(call: ApiCall, ids: QueryParams<IdsParams>) -> ApiResult<Json<Vec<EntityView>>> {
+    common::by_ids(call, ids).await
 }
 
-/// Assigns an entity view to a customer.
-#[utoipa::path(post, path = "/api/customer/{customerId}/entityView/{entityViewId}", tag = "entity-view",
-    operation_id = "assignEntityViewToCustomer", params(("customerId" = Uuid, Path), ("entityViewId" = Uuid, Path)),
-    responses((status = 200, body = EntityView)))]
-async fn assign(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds(ids): PathIds<2>,
-) -> ApiResult<Json<EntityView>> {
-    assignable::assign(&api, &caller, ids).await
-}
-
-/// Assigns an entity view to the public customer.
-#[utoipa::path(post, path = "/api/customer/public/entityView/{entityViewId}", tag = "entity-view",
-    operation_id = "assignEntityViewToPublicCustomer", params(("entityViewId" = Uuid, Path)),
-    responses((status = 200, body = EntityView)))]
-async fn assign_to_public(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<EntityView>> {
-    assignable::assign_to_public(&api, &caller, id).await
-}
-
-/// Takes an entity view back from its customer.
-#[utoipa::path(delete, path = "/api/customer/entityView/{entityViewId}", tag = "entity-view",
-    operation_id = "unassignEntityViewFromCustomer", params(("entityViewId" = Uuid, Path)),
-    responses((status = 200, body = EntityView)))]
-async fn unassign(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<EntityView>> {
-    assignable::unassign(&api, &caller, id).await
+/// The types that the tenant's entity views have.
+#[utoipa::path(get, path = "/api/entityView/types", tag = "entity-view", operation_id = "getEntityViewTypes",
+    responses((status = 200, body = Vec<EntitySubtype>)))]
+async fn types(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<Vec<EntitySubtype>>> {
+    let types = api.entities.entity_views.types(caller.tenant).await?;
+    let types = types.into_iter().map(|subtype| EntitySubtype {
+        tenant_id: caller.tenant,
+        entity_type: EntityType::EntityView,
+        subtype,
+    });
+    Ok(Json(types.collect()))
 }

@@ -1,28 +1,30 @@
 //! Events of entities.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use fieldline_core::ports::{EventFilter, EventText};
 use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{EntityEvent, EventKind};
 use fieldline_model::page::PageData;
-use fieldline_model::{EntityId, EntityKey, EntityType, TenantId};
+use fieldline_model::{EntityKey, TenantId};
 use serde::Deserialize;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use crate::caller::CallerPrincipal;
+use super::relation::entity;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PageParams, QueryParams, missing, parse_uuid};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(lifecycle))
-        .add(STC, routes!(of_kind))
-        .add(STC, routes!(filtered))
-        .add(STC, routes!(clear))
+        .add(STC.reads(routes!(lifecycle)))
+        .add(STC.reads(routes!(of_kind)))
+        .add(STC.asks(routes!(filtered)).open_to_public_sessions(false))
+        .add(STC.changes(routes!(clear), AuditRule::Nothing))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -200,13 +202,11 @@ fn uuid(what: &str, text: Option<String>) -> ApiResult<Option<Uuid>> {
 async fn subject(
     api: &ApiState,
     caller: &Principal,
-    (entity_type, id): (&str, &str),
+    entity_type: &str,
+    id: &str,
     operation: AccessOperation,
 ) -> ApiResult<EntityKey> {
-    let entity_type: EntityType = entity_type
-        .parse()
-        .map_err(|_| ApiError::bad_request(format!("Invalid entity type '{entity_type}'")))?;
-    let id = EntityId::new(entity_type, parse_uuid(id)?);
+    let id = entity(entity_type, id)?;
     Ok(api.check(caller, id, operation).await?.subject())
 }
 
@@ -234,14 +234,13 @@ async fn page(
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), EventTenantParams, PageParams, EventTimeParams),
     responses((status = 200, body = PageData<EntityEvent>)))]
 async fn lifecycle(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((entity_type, id)): Path<(String, String)>,
     QueryParams(tenant): QueryParams<EventTenantParams>,
     QueryParams(params): QueryParams<PageParams>,
     QueryParams(times): QueryParams<EventTimeParams>,
 ) -> ApiResult<Json<PageData<EntityEvent>>> {
-    let subject = subject(&api, &caller, (&entity_type, &id), AccessOperation::Read).await?;
+    let subject = subject(&api, &caller, &entity_type, &id, AccessOperation::Read).await?;
     let filter = times.narrow(EventFilter::of(EventKind::LcEvent))?;
     page(&api, subject, tenant, &filter, params).await
 }
@@ -252,14 +251,13 @@ async fn lifecycle(
     ("eventType" = String, Path), EventTenantParams, PageParams, EventTimeParams),
     responses((status = 200, body = PageData<EntityEvent>)))]
 async fn of_kind(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((entity_type, id, event_type)): Path<(String, String, String)>,
     QueryParams(tenant): QueryParams<EventTenantParams>,
     QueryParams(params): QueryParams<PageParams>,
     QueryParams(times): QueryParams<EventTimeParams>,
 ) -> ApiResult<Json<PageData<EntityEvent>>> {
-    let subject = subject(&api, &caller, (&entity_type, &id), AccessOperation::Read).await?;
+    let subject = subject(&api, &caller, &entity_type, &id, AccessOperation::Read).await?;
     let filter = times.narrow(EventFilter::of(kind(&event_type)?))?;
     page(&api, subject, tenant, &filter, params).await
 }
@@ -269,15 +267,14 @@ async fn of_kind(
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), EventTenantParams, PageParams, EventTimeParams),
     request_body = EventFilterRequest, responses((status = 200, body = PageData<EntityEvent>)))]
 async fn filtered(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((entity_type, id)): Path<(String, String)>,
     QueryParams(tenant): QueryParams<EventTenantParams>,
     QueryParams(params): QueryParams<PageParams>,
     QueryParams(times): QueryParams<EventTimeParams>,
     JsonBody(request): JsonBody<EventFilterRequest>,
 ) -> ApiResult<Json<PageData<EntityEvent>>> {
-    let subject = subject(&api, &caller, (&entity_type, &id), AccessOperation::Read).await?;
+    let subject = subject(&api, &caller, &entity_type, &id, AccessOperation::Read).await?;
     let filter = times.narrow(request.filter()?)?;
     page(&api, subject, tenant, &filter, params).await
 }
@@ -287,13 +284,12 @@ async fn filtered(
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), EventTimeParams),
     request_body = EventFilterRequest, responses((status = 200)))]
 async fn clear(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((entity_type, id)): Path<(String, String)>,
     QueryParams(times): QueryParams<EventTimeParams>,
     JsonBody(request): JsonBody<EventFilterRequest>,
 ) -> ApiResult<()> {
-    let subject = subject(&api, &caller, (&entity_type, &id), AccessOperation::Write).await?;
+    let subject = subject(&api, &caller, &entity_type, &id, AccessOperation::Write).await?;
     let filter = times.narrow(request.filter()?)?;
     let events = &api.entities.events;
     events.delete(subject.tenant, subject.entity, &filter).await?;

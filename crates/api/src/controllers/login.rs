@@ -17,9 +17,12 @@ use tracing::warn;
 use utoipa_axum::routes;
 
 use crate::audit;
-use crate::auth::{MAX_PROVEN_ADDRESSES, RefreshOutcome, TokenPair, network, outdated, source_of};
+use crate::audit::AuditRule;
+use crate::auth::{
+    MAX_PROVEN_ADDRESSES, RefreshOutcome, TokenPair, TokenTimes, network, outdated, source_of,
+};
 use crate::caller::PeerAddress;
-use crate::endpoint::{ApiRoutes, EndpointAccess};
+use crate::endpoint::{ANYBODY, ApiRoutes};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::extract::{JsonBody, parse_uuid};
 use crate::mails;
@@ -34,9 +37,9 @@ const REPLY_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(EndpointAccess::Public, routes!(login))
-        .add(EndpointAccess::Public, routes!(login_public))
-        .add(EndpointAccess::Public, routes!(refresh))
+        .add(ANYBODY.changes(routes!(login), AuditRule::Nothing))
+        .add(ANYBODY.changes(routes!(login_public), AuditRule::Nothing))
+        .add(ANYBODY.changes(routes!(refresh), AuditRule::Nothing))
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -106,8 +109,8 @@ async fn log_in(
     let settings = api.services.security.settings().await?;
     if !right {
         api.login_guard.record_failure(peer, login, now);
-        let (action, failure) = after_wrong_password(api, peer, &user, &credentials, &settings).await?;
-        audit::record_login_action(api, &user, action, headers, peer, Some(failure)).await;
+        let failed = after_wrong_password(api, peer, &user, &credentials, &settings).await?;
+        audit::record_login_action(api, &user, failed.action, headers, peer, Some(failed.failure)).await;
         return Err(wrong());
     }
     let admitted = match api.login_guard.record_success(peer, login, now) {
@@ -128,7 +131,10 @@ async fn log_in(
             warn!(user = %credentials.user_id, %error, suppressed, "cannot note from where a user has logged in");
         }
     }
-    let times = (now, credentials.tokens_valid_from);
+    let times = TokenTimes {
+        now_ms: now,
+        valid_from_ms: credentials.tokens_valid_from,
+    };
     api.sessions.open(&api.tokens, &user, None, times).await
 }
 
@@ -141,6 +147,19 @@ async fn learn_sources(api: &ApiState, user: UserId, login: &str) -> StoreResult
     Ok(())
 }
 
+/// What the audit log says of somebody who was not let in.
+struct FailedLogin {
+    action: ActionType,
+    failure: &'static str,
+}
+
+impl FailedLogin {
+    const WRONG: Self = Self {
+        action: ActionType::Login,
+        failure: "Invalid username or password",
+    };
+}
+
 /// Counts a wrong password; what the audit log says of it. With too many in a row the user is disabled, where that is set;
 /// but no system administrator, whom nobody could let in again: they are locked out for a while only, as everybody is. Nor
 /// is anybody for what comes from where they have never been, so that strangers disable nobody. The answer is that to any wrong password, so that it does not tell whether there is such a user.
@@ -150,21 +169,20 @@ async fn after_wrong_password(
     user: &User,
     credentials: &UserCredentials,
     settings: &SecuritySettings,
-) -> ApiResult<(ActionType, &'static str)> {
-    const WRONG: &str = "Invalid username or password";
+) -> ApiResult<FailedLogin> {
     if api.login_guard.is_stranger(peer, &user.email) {
-        return Ok((ActionType::Login, WRONG));
+        return Ok(FailedLogin::WRONG);
     }
     let failures = record_login(api, credentials, LoginAttemptResult::Wrong).await;
     let most = settings.max_failed_login_attempts.unwrap_or(0);
     let may_lock = most > 0 && credentials.enabled && user.authority != Authority::SysAdmin;
     if !may_lock || failures <= most {
-        return Ok((ActionType::Login, WRONG));
+        return Ok(FailedLogin::WRONG);
     }
     match api.services.users.set_enabled(user, false).await {
         // Another attempt has just done it.
         Err(error) if error.kind() == ServiceErrorKind::VersionConflict => {
-            return Ok((ActionType::Login, WRONG));
+            return Ok(FailedLogin::WRONG);
         }
         done => done?,
     }
@@ -172,10 +190,10 @@ async fn after_wrong_password(
     if let Some(to) = told.filter(|to| !to.trim().is_empty()) {
         api.mails.send_later(mails::lockout_notice(to, &user.email, most));
     }
-    Ok((
-        ActionType::Lockout,
-        "User account is locked due to security policy",
-    ))
+    Ok(FailedLogin {
+        action: ActionType::Lockout,
+        failure: "User account is locked due to security policy",
+    })
 }
 
 /// Notes that somebody has come or tried to; returns how many wrong passwords there were in a row. A store that cannot take
@@ -244,10 +262,11 @@ async fn login_public(
         Err(_) => None,
     };
     let known = found.ok_or_else(wrong)?;
-    let pair = api
-        .sessions
-        .open(&api.tokens, &known.user, None, (now, 0))
-        .await?;
+    let times = TokenTimes {
+        now_ms: now,
+        valid_from_ms: 0,
+    };
+    let pair = api.sessions.open(&api.tokens, &known.user, None, times).await?;
     Ok(Json(pair))
 }
 

@@ -1,45 +1,44 @@
 //! OTA packages: firmware and software for devices.
 
 use axum::Json;
-use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::OtaPackageFilter;
 use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{OtaPackageInfo, SaveOtaPackageInfoRequest};
-use fieldline_model::message::MsgType;
 use fieldline_model::page::PageData;
-use fieldline_model::{DeviceProfileId, OtaPackageId};
+use fieldline_model::{DeviceProfileId, EntityType, OtaPackageId};
 use utoipa_axum::routes;
 
-use crate::caller::CallerPrincipal;
-use crate::endpoint::{ApiRoutes, T, TC};
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
+use crate::endpoint::{ApiRoutes, MaxUpload, T, TC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, parse_uuid};
 use crate::ota::{self, OtaUploadParams};
-use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
-    // What is uploaded goes to the disk while it comes, and has a limit of its own.
-    let (schemas, paths, handlers) = routes!(get, upload, delete);
-    let handlers = handlers.layer(DefaultBodyLimit::disable());
     ApiRoutes::default()
-        .add(T, routes!(save))
-        .add(T, (schemas, paths, handlers))
-        .add(TC, routes!(info))
-        .add(T, routes!(download))
-        .add(TC, routes!(list))
-        .add(TC, routes!(list_ready))
-        .add(TC, routes!(count_devices))
+        .add(T.changes(routes!(save), AuditRule::Save(EntityType::OtaPackage)))
+        .add(T.reads(routes!(get)))
+        .add(
+            T.changes(routes!(upload), AuditRule::Upload(EntityType::OtaPackage))
+                .max_upload(MaxUpload::Package),
+        )
+        .add(T.changes(routes!(delete), AuditRule::Delete(EntityType::OtaPackage)))
+        .add(TC.reads(routes!(info)))
+        .add(T.reads(routes!(download)))
+        .add(TC.reads(routes!(list)))
+        .add(TC.reads(routes!(list_ready)))
+        .add(TC.reads(routes!(count_devices)))
 }
 
 /// Creates a package without data, or updates it where it has an id.
 #[utoipa::path(post, path = "/api/otaPackage", tag = "ota-package", operation_id = "saveOtaPackageInfo",
     request_body = SaveOtaPackageInfoRequest, responses((status = 200, body = OtaPackageInfo)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(request): JsonBody<SaveOtaPackageInfoRequest>,
 ) -> ApiResult<Json<OtaPackageInfo>> {
     if let Some(id) = request.info.id {
@@ -63,8 +62,7 @@ async fn save(
     request_body(content = Vec<u8>, content_type = "multipart/form-data"),
     responses((status = 200, body = OtaPackageInfo)))]
 async fn upload(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     QueryParams(params): QueryParams<OtaUploadParams>,
     request: axum::extract::Request,
@@ -90,8 +88,7 @@ fn shown(caller: &Principal, package: OtaPackageInfo) -> OtaPackageInfo {
     operation_id = "getOtaPackageInfoById", params(("otaPackageId" = Uuid, Path)),
     responses((status = 200, body = OtaPackageInfo)))]
 async fn info(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<OtaPackageInfo>> {
     // Customers see which packages there are, too.
@@ -108,11 +105,7 @@ async fn info(
 #[utoipa::path(get, path = "/api/otaPackage/{otaPackageId}", tag = "ota-package",
     operation_id = "getOtaPackageById", params(("otaPackageId" = Uuid, Path)),
     responses((status = 200, body = OtaPackageInfo)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Response> {
+async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Response> {
     let package: OtaPackageInfo = api.load(&caller, id, AccessOperation::Read).await?;
     ota::whole(&api, package)
 }
@@ -121,11 +114,7 @@ async fn get(
 #[utoipa::path(get, path = "/api/otaPackage/{otaPackageId}/download", tag = "ota-package",
     operation_id = "downloadOtaPackage", params(("otaPackageId" = Uuid, Path)),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream")))]
-async fn download(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Response> {
+async fn download(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Response> {
     let package: OtaPackageInfo = api.load(&caller, id, AccessOperation::Read).await?;
     if package.link().is_some() {
         return Ok(StatusCode::BAD_REQUEST.into_response());
@@ -140,8 +129,7 @@ async fn download(
 #[utoipa::path(get, path = "/api/otaPackages", tag = "ota-package", operation_id = "getOtaPackages",
     params(PageParams), responses((status = 200, body = PageData<OtaPackageInfo>)))]
 async fn list(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<OtaPackageInfo>>> {
     let stores = &api.entities.ota_packages;
@@ -157,8 +145,7 @@ async fn list(
     params(("deviceProfileId" = Uuid, Path), ("type" = String, Path), PageParams),
     responses((status = 200, body = PageData<OtaPackageInfo>)))]
 async fn list_ready(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     axum::extract::Path((profile, kind)): axum::extract::Path<(String, String)>,
     QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<OtaPackageInfo>>> {
@@ -172,18 +159,11 @@ async fn list_ready(
 /// Deletes a package that no device and no profile has.
 #[utoipa::path(delete, path = "/api/otaPackage/{otaPackageId}", tag = "ota-package",
     operation_id = "deleteOtaPackage", params(("otaPackageId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     let package: OtaPackageInfo = api.load(&caller, id, AccessOperation::Delete).await?;
     api.services.ota_packages.delete(&package).await?;
     let entity = AnyEntity::OtaPackage(package);
-    api.services
-        .actions
-        .push_entity(&caller, MsgType::EntityDeleted, &entity)
-        .await;
+    api.services.actions.push_deleted(&caller, &entity).await;
     Ok(())
 }
 
@@ -193,8 +173,7 @@ async fn delete(
     params(("otaPackageType" = String, Path), ("deviceProfileId" = Uuid, Path)),
     responses((status = 200, body = u64, content_type = "application/json")))]
 async fn count_devices(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     axum::extract::Path((kind, profile)): axum::extract::Path<(String, String)>,
 ) -> ApiResult<Json<u64>> {
     let profile = DeviceProfileId(parse_uuid(&profile)?);

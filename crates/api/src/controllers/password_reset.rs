@@ -9,8 +9,9 @@ use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::user::{base_url, trusted_url};
+use crate::audit::AuditRule;
 use crate::caller::PeerAddress;
-use crate::endpoint::{ApiRoutes, EndpointAccess};
+use crate::endpoint::{ANYBODY, ApiRoutes};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, QueryParams};
 use crate::mails;
@@ -21,9 +22,9 @@ static FAILURES: LogGate = LogGate::new(2);
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(EndpointAccess::Public, routes!(request))
-        .add(EndpointAccess::Public, routes!(check))
-        .add(EndpointAccess::Public, routes!(reset))
+        .add(ANYBODY.changes(routes!(request), AuditRule::Nothing))
+        .add(ANYBODY.reads(routes!(check)))
+        .add(ANYBODY.changes(routes!(reset), AuditRule::Nothing))
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]

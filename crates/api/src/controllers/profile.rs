@@ -5,7 +5,6 @@ use fieldline_core::ports::EntityProfile;
 use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_entities::services::{ProfileService, Services};
 use fieldline_model::entity::{AssetProfile, DeviceProfile, EntityDraft};
-use fieldline_model::message::MsgType;
 use fieldline_model::page::PageData;
 use fieldline_model::{EntityId, EntityType};
 use uuid::Uuid;
@@ -55,7 +54,7 @@ pub(super) async fn delete<P: ProfileKind>(api: &ApiState, caller: &Principal, i
     let profile = api.load::<P>(caller, id, AccessOperation::Delete).await?;
     P::service(&api.services).delete(caller.tenant, &profile).await?;
     let (actions, entity) = (&api.services.actions, profile.into_entity());
-    actions.push_entity(caller, MsgType::EntityDeleted, &entity).await;
+    actions.push_deleted(caller, &entity).await;
     Ok(())
 }
 
@@ -95,7 +94,7 @@ pub(super) async fn default_info<P: ProfileKind>(
     caller: &Principal,
 ) -> ApiResult<Json<P::ProfileInfo>> {
     let profile = P::store(&api.entities).default_profile(caller.tenant).await?;
-    let profile = profile.ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))?;
+    let profile = profile.ok_or_else(ApiError::item_not_found)?;
     Ok(Json(profile.into()))
 }
 
@@ -103,7 +102,8 @@ pub(super) async fn default_info<P: ProfileKind>(
 pub(super) async fn infos_by_ids<P: ProfileKind>(
     api: &ApiState,
     caller: &Principal,
-    (parameter, ids): (&str, Option<String>),
+    parameter: &str,
+    ids: Option<String>,
 ) -> ApiResult<Vec<P::ProfileInfo>> {
     let ids = parse_uuids(parameter, &ids.unwrap_or_default(), P::typed)?;
     let mut found = P::store(&api.entities).by_ids(caller.tenant, &ids).await?;
@@ -145,3 +145,153 @@ pub(super) async fn types<P: ProfileKind>(
     types.sort_by(|a, b| a.subtype.cmp(&b.subtype));
     Ok(Json(types))
 }
+
+/// Makes the module `common` with the endpoints that profiles of either kind have. `params` has the `ids` of the parameter
+/// `ids`; `one` and `an` are what the description calls a profile, and `user` what has one.
+macro_rules! profile_endpoints {
+    (
+        $profile:ident, $info:ident, params: $params:ident, $tag:tt, path: $path:tt, id: $id:tt, ids: $ids:tt,
+        one: $one:tt, an: $an:tt, user: $user:tt, active_only: $active_only:tt $(,)?
+    ) => {
+        mod common {
+            use axum::Json;
+            use fieldline_entities::access::AccessOperation;
+            use fieldline_model::EntityType;
+            use fieldline_model::entity::EntityDraft;
+            use fieldline_model::page::PageData;
+            use serde::Deserialize;
+            use utoipa_axum::routes;
+
+            use super::super::{EntityInfo, profile};
+            use super::{$info, $params, $profile};
+            use crate::audit::AuditRule;
+            use crate::caller::ApiCall;
+            use crate::endpoint::{ApiRoutes, T, TC};
+            use crate::error::ApiResult;
+            use crate::extract::{JsonBody, PageParams, PathIds, QueryParams};
+
+            const KIND: EntityType = EntityType::$profile;
+
+            pub(super) fn routes() -> ApiRoutes {
+                ApiRoutes::default()
+                    .add(T.reads(routes!(get)))
+                    .add(T.changes(routes!(save), AuditRule::Save(KIND)))
+                    .add(T.changes(routes!(delete), AuditRule::Delete(KIND)))
+                    .add(T.changes(routes!(set_default), AuditRule::Nothing))
+                    .add(T.reads(routes!(list)))
+                    .add(TC.reads(routes!(info)))
+                    .add(TC.reads(routes!(default_info)))
+                    .add(T.reads(routes!(infos_by_ids)))
+                    .add(TC.reads(routes!(names)))
+            }
+
+            #[utoipa::path(get, path = concat!("/api/", $path, "/{", $id, "}"), tag = $tag,
+                operation_id = concat!("get", stringify!($profile), "ById"),
+                summary = concat!("The ", $one, " of an id."),
+                params(($id = Uuid, Path)), responses((status = 200, body = $profile)))]
+            async fn get(
+                ApiCall { api, caller }: ApiCall,
+                PathIds([id]): PathIds<1>,
+            ) -> ApiResult<Json<$profile>> {
+                Ok(Json(api.load(&caller, id, AccessOperation::Read).await?))
+            }
+
+            #[utoipa::path(post, path = concat!("/api/", $path), tag = $tag,
+                operation_id = concat!("save", stringify!($profile)),
+                summary = concat!("Creates ", $an, ", or updates it where it has an id."),
+                request_body = $profile, responses((status = 200, body = $profile)))]
+            async fn save(
+                ApiCall { api, caller }: ApiCall,
+                JsonBody(profile): JsonBody<EntityDraft<$profile>>,
+            ) -> ApiResult<Json<$profile>> {
+                profile::save(&api, &caller, profile).await
+            }
+
+            #[utoipa::path(delete, path = concat!("/api/", $path, "/{", $id, "}"), tag = $tag,
+                operation_id = concat!("delete", stringify!($profile)),
+                summary = concat!("Deletes ", $an, " that no ", $user, " has."),
+                params(($id = Uuid, Path)), responses((status = 200)))]
+            async fn delete(
+                ApiCall { api, caller }: ApiCall,
+                PathIds([id]): PathIds<1>,
+            ) -> ApiResult<()> {
+                profile::delete::<$profile>(&api, &caller, id).await
+            }
+
+            #[utoipa::path(post, path = concat!("/api/", $path, "/{", $id, "}/default"), tag = $tag,
+                operation_id = concat!("setDefault", stringify!($profile)),
+                summary = concat!("Makes ", $an, " the default one."),
+                params(($id = Uuid, Path)), responses((status = 200, body = $profile)))]
+            async fn set_default(
+                ApiCall { api, caller }: ApiCall,
+                PathIds([id]): PathIds<1>,
+            ) -> ApiResult<Json<$profile>> {
+                profile::set_default(&api, &caller, id).await
+            }
+
+            #[utoipa::path(get, path = concat!("/api/", $path, "s"), tag = $tag,
+                operation_id = concat!("get", stringify!($profile), "s"), summary = concat!("A page of ", $one, "s."),
+                params(PageParams), responses((status = 200, body = PageData<$profile>)))]
+            async fn list(
+                ApiCall { api, caller }: ApiCall,
+                QueryParams(page): QueryParams<PageParams>,
+            ) -> ApiResult<Json<PageData<$profile>>> {
+                profile::list(&api, &caller, page).await.map(Json)
+            }
+
+            #[utoipa::path(get, path = concat!("/api/", $path, "Info/{", $id, "}"), tag = $tag,
+                operation_id = concat!("get", stringify!($profile), "InfoById"),
+                summary = concat!("The short form of ", $an, "."),
+                params(($id = Uuid, Path)), responses((status = 200, body = $info)))]
+            async fn info(
+                ApiCall { api, caller }: ApiCall,
+                PathIds([id]): PathIds<1>,
+            ) -> ApiResult<Json<$info>> {
+                profile::info::<$profile>(&api, &caller, id).await
+            }
+
+            #[utoipa::path(get, path = concat!("/api/", $path, "Info/default"), tag = $tag,
+                operation_id = concat!("getDefault", stringify!($profile), "Info"),
+                summary = concat!("The short form of the default ", $one, "."),
+                responses((status = 200, body = $info)))]
+            async fn default_info(
+                ApiCall { api, caller }: ApiCall,
+            ) -> ApiResult<Json<$info>> {
+                profile::default_info::<$profile>(&api, &caller).await
+            }
+
+            #[utoipa::path(get, path = concat!("/api/", $path, "Infos/list"), tag = $tag,
+                operation_id = concat!("get", stringify!($profile), "InfosByIds"),
+                summary = concat!("Those of the ", $one, "s that the tenant has, in their short form."),
+                params($params), responses((status = 200, body = Vec<$info>)))]
+            async fn infos_by_ids(
+                ApiCall { api, caller }: ApiCall,
+                QueryParams(params): QueryParams<$params>,
+            ) -> ApiResult<Json<Vec<$info>>> {
+                let infos = profile::infos_by_ids::<$profile>(&api, &caller, $ids, params.ids);
+                Ok(Json(infos.await?))
+            }
+
+            #[derive(Deserialize, utoipa::IntoParams)]
+            #[into_params(parameter_in = Query)]
+            #[serde(rename_all = "camelCase")]
+            struct NamesParams {
+                #[doc = $active_only]
+                #[param(value_type = Option<bool>)]
+                active_only: Option<String>,
+            }
+
+            #[utoipa::path(get, path = concat!("/api/", $path, "/names"), tag = $tag,
+                operation_id = concat!("get", stringify!($profile), "Names"),
+                summary = concat!("Ids and names of the ", $one, "s, by name."),
+                params(NamesParams), responses((status = 200, body = Vec<EntityInfo>)))]
+            async fn names(
+                ApiCall { api, caller }: ApiCall,
+                QueryParams(params): QueryParams<NamesParams>,
+            ) -> ApiResult<Json<Vec<EntityInfo>>> {
+                profile::names::<$profile>(&api, &caller, params.active_only).await
+            }
+        }
+    };
+}
+pub(super) use profile_endpoints;

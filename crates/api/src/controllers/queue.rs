@@ -1,18 +1,18 @@
 //! Queues of the rule engine.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use fieldline_entities::access::AccessOperation;
 use fieldline_model::entity::{EntityDraft, Queue};
 use fieldline_model::page::PageData;
 use serde::Deserialize;
 use utoipa_axum::routes;
 
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, S, ST};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, missing};
-use crate::state::SharedApi;
 
 /// The service whose queues these are.
 const RULE_ENGINE: &str = "TB_RULE_ENGINE";
@@ -27,11 +27,11 @@ const OTHER_SERVICES: [&str; 5] = [
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(ST, routes!(get))
-        .add(ST, routes!(by_name))
-        .add(ST, routes!(list))
-        .add(S, routes!(save))
-        .add(S, routes!(delete))
+        .add(ST.reads(routes!(get)))
+        .add(ST.reads(routes!(by_name)))
+        .add(ST.reads(routes!(list)))
+        .add(S.changes(routes!(save), AuditRule::Nothing))
+        .add(S.changes(routes!(delete), AuditRule::Nothing))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -62,35 +62,24 @@ impl QueueServiceParams {
 /// The queue of an id.
 #[utoipa::path(get, path = "/api/queues/{queueId}", tag = "queue", operation_id = "getQueueById",
     params(("queueId" = Uuid, Path)), responses((status = 200, body = Queue)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<Queue>> {
+async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<Queue>> {
     Ok(Json(api.load::<Queue>(&caller, id, AccessOperation::Read).await?))
 }
 
 /// The queue of a name.
 #[utoipa::path(get, path = "/api/queues/name/{queueName}", tag = "queue", operation_id = "getQueueByName",
     params(("queueName" = String, Path)), responses((status = 200, body = Queue)))]
-async fn by_name(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    Path(name): Path<String>,
-) -> ApiResult<Json<Queue>> {
+async fn by_name(ApiCall { api, caller }: ApiCall, Path(name): Path<String>) -> ApiResult<Json<Queue>> {
     let owner = api.services.queues.owner(caller.tenant).await?;
     let found = api.entities.queues.by_name(owner, &name).await?;
-    found
-        .map(Json)
-        .ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))
+    found.map(Json).ok_or_else(ApiError::item_not_found)
 }
 
 /// A page of the queues that the messages of the tenant go through.
 #[utoipa::path(get, path = "/api/queues", tag = "queue", operation_id = "getTenantQueuesByServiceType",
     params(PageParams, QueueServiceParams), responses((status = 200, body = PageData<Queue>)))]
 async fn list(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(service): QueryParams<QueueServiceParams>,
 ) -> ApiResult<Json<PageData<Queue>>> {
@@ -106,8 +95,7 @@ async fn list(
 #[utoipa::path(post, path = "/api/queues", tag = "queue", operation_id = "saveQueue", params(QueueServiceParams),
     request_body = Queue, responses((status = 200, body = Queue)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(service): QueryParams<QueueServiceParams>,
     JsonBody(queue): JsonBody<EntityDraft<Queue>>,
 ) -> ApiResult<Json<Option<Queue>>> {
@@ -123,11 +111,7 @@ async fn save(
 /// Deletes a queue that all tenants share.
 #[utoipa::path(delete, path = "/api/queues/{queueId}", tag = "queue", operation_id = "deleteQueue",
     params(("queueId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     let queue = api.load::<Queue>(&caller, id, AccessOperation::Delete).await?;
     Ok(api.services.queues.delete(&queue).await?)
 }

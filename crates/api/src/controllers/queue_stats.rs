@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::queue_stats;
 use fieldline_entities::access::{AccessOperation, Principal};
@@ -14,17 +13,17 @@ use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::Either;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, ST};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{PageParams, PathIds, QueryParams, parse_uuids};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(ST, routes!(list))
-        .add(ST, routes!(by_ids))
-        .add(ST, routes!(get))
+        .add(ST.reads(routes!(list)))
+        .add(ST.reads(routes!(by_ids)))
+        .add(ST.reads(routes!(get)))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -39,8 +38,7 @@ struct QueueStatsIds {
 #[utoipa::path(get, path = "/api/queueStats", tag = "queue-stats", operation_id = "getTenantQueueStats",
     params(PageParams, QueueStatsIds), responses((status = 200, body = inline(Either<PageData<QueueStats>, Vec<QueueStats>>))))]
 async fn list(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(ids): QueryParams<QueueStatsIds>,
 ) -> ApiResult<Json<Either<PageData<QueueStats>, Vec<QueueStats>>>> {
@@ -56,8 +54,7 @@ async fn list(
 #[utoipa::path(get, path = "/api/queueStats/list", tag = "queue-stats", operation_id = "getQueueStatsByIds",
     params(QueueStatsIds), responses((status = 200, body = Vec<QueueStats>)))]
 async fn by_ids(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(ids): QueryParams<QueueStatsIds>,
 ) -> ApiResult<Json<Vec<QueueStats>>> {
     Ok(Json(of_ids(&api, &caller, ids).await?))
@@ -67,11 +64,7 @@ async fn by_ids(
 #[utoipa::path(get, path = "/api/queueStats/{queueStatsId}", tag = "queue-stats",
     operation_id = "getQueueStatsById", params(("queueStatsId" = Uuid, Path)),
     responses((status = 200, body = QueueStats)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<QueueStats>> {
+async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<QueueStats>> {
     match api
         .check(&caller, QueueStatsId(id), AccessOperation::Read)
         .await?

@@ -1,30 +1,30 @@
 //! Relations: saving, reading and deleting one.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_core::ports::RelationKey;
 use fieldline_entities::access::{AccessOperation, Principal};
+use fieldline_entities::services::EntityAction;
 use fieldline_model::entity::{Authority, EntityRelation, RelationTypeGroup};
-use fieldline_model::message::MsgType;
 use fieldline_model::{EntityId, EntityType};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa_axum::routes;
 
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, QueryParams, missing, must_not_be_null, parse_uuid};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(save))
-        .add(STC, routes!(save_v2))
-        .add(STC, routes!(get))
-        .add(STC, routes!(delete))
-        .add(STC, routes!(delete_v2))
-        .add(STC, routes!(delete_all))
+        .add(STC.changes(routes!(save), AuditRule::SaveRelation))
+        .add(STC.changes(routes!(save_v2), AuditRule::SaveRelation))
+        .add(STC.reads(routes!(get)))
+        .add(STC.changes(routes!(delete), AuditRule::DeleteRelation))
+        .add(STC.changes(routes!(delete_v2), AuditRule::DeleteRelation))
+        .add(STC.changes(routes!(delete_all), AuditRule::DeleteRelations))
 }
 
 /// An entity out of two texts.
@@ -36,12 +36,17 @@ pub(super) fn entity(kind: &str, id: &str) -> ApiResult<EntityId> {
 }
 
 /// The entity of two parameters that must be given.
-pub(super) fn required(kind: (&str, &Option<String>), id: (&str, &Option<String>)) -> ApiResult<EntityId> {
-    let present = |(name, value): (&str, &Option<String>)| {
-        let value = value.clone().filter(|text| !text.is_empty());
+pub(super) fn required(
+    kind_name: &str,
+    kind: &Option<String>,
+    id_name: &str,
+    id: &Option<String>,
+) -> ApiResult<EntityId> {
+    fn present<'a>(name: &str, value: &'a Option<String>) -> ApiResult<&'a str> {
+        let value = value.as_deref().filter(|text| !text.is_empty());
         value.ok_or_else(|| missing(name))
-    };
-    entity(&present(kind)?, &present(id)?)
+    }
+    entity(present(kind_name, kind)?, present(id_name, id)?)
 }
 
 /// The group of that name; `COMMON` for any other.
@@ -64,7 +69,7 @@ async fn store(api: &ApiState, caller: &Principal, relation: EntityRelation) -> 
     let saved = api.services.relations.save(caller.tenant, relation).await?;
     api.services
         .actions
-        .push_relation(caller, MsgType::RelationAddOrUpdate, &saved)
+        .push_relation(caller, EntityAction::RelationSaved, &saved)
         .await;
     Ok(saved)
 }
@@ -103,8 +108,7 @@ impl RelationRequest {
 #[utoipa::path(post, path = "/api/relation", tag = "entity-relation", operation_id = "saveRelationV1",
     request_body = EntityRelation, responses((status = 200)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(relation): JsonBody<RelationRequest>,
 ) -> ApiResult<()> {
     store(&api, &caller, relation.relation()?).await.map(drop)
@@ -114,8 +118,7 @@ async fn save(
 #[utoipa::path(post, path = "/api/v2/relation", tag = "entity-relation", operation_id = "saveRelation",
     request_body = EntityRelation, responses((status = 200, body = EntityRelation)))]
 async fn save_v2(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(relation): JsonBody<RelationRequest>,
 ) -> ApiResult<Json<EntityRelation>> {
     store(&api, &caller, relation.relation()?).await.map(Json)
@@ -142,8 +145,8 @@ struct RelationKeyParams {
 impl RelationKeyParams {
     fn key(self) -> ApiResult<RelationKey> {
         Ok(RelationKey {
-            from: required(("fromType", &self.from_type), ("fromId", &self.from_id))?,
-            to: required(("toType", &self.to_type), ("toId", &self.to_id))?,
+            from: required("fromType", &self.from_type, "fromId", &self.from_id)?,
+            to: required("toType", &self.to_type, "toId", &self.to_id)?,
             relation_type: self
                 .relation_type
                 .filter(|text| !text.is_empty())
@@ -157,17 +160,14 @@ impl RelationKeyParams {
 #[utoipa::path(get, path = "/api/relation", tag = "entity-relation", operation_id = "getRelation",
     params(RelationKeyParams), responses((status = 200, body = EntityRelation)))]
 async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<RelationKeyParams>,
 ) -> ApiResult<Json<EntityRelation>> {
     let key = params.key()?;
     api.check(&caller, key.from, AccessOperation::Read).await?;
     api.check(&caller, key.to, AccessOperation::Read).await?;
     let found = api.entities.relations.get(caller.tenant, &key).await?;
-    found
-        .map(Json)
-        .ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))
+    found.map(Json).ok_or_else(ApiError::item_not_found)
 }
 
 async fn remove(api: &ApiState, caller: &Principal, params: RelationKeyParams) -> ApiResult<EntityRelation> {
@@ -177,7 +177,7 @@ async fn remove(api: &ApiState, caller: &Principal, params: RelationKeyParams) -
     let deleted = api.services.relations.delete(caller.tenant, &key).await?;
     api.services
         .actions
-        .push_relation(caller, MsgType::RelationDeleted, &deleted)
+        .push_relation(caller, EntityAction::RelationDeleted, &deleted)
         .await;
     Ok(deleted)
 }
@@ -186,8 +186,7 @@ async fn remove(api: &ApiState, caller: &Principal, params: RelationKeyParams) -
 #[utoipa::path(delete, path = "/api/relation", tag = "entity-relation", operation_id = "deleteRelationV1",
     params(RelationKeyParams), responses((status = 200)))]
 async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<RelationKeyParams>,
 ) -> ApiResult<()> {
     remove(&api, &caller, params).await.map(drop)
@@ -197,8 +196,7 @@ async fn delete(
 #[utoipa::path(delete, path = "/api/v2/relation", tag = "entity-relation", operation_id = "deleteRelation",
     params(RelationKeyParams), responses((status = 200, body = EntityRelation)))]
 async fn delete_v2(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<RelationKeyParams>,
 ) -> ApiResult<Json<EntityRelation>> {
     remove(&api, &caller, params).await.map(Json)
@@ -218,14 +216,10 @@ struct RelationEntityParams {
 #[utoipa::path(delete, path = "/api/relations", tag = "entity-relation", operation_id = "deleteRelations",
     params(RelationEntityParams), responses((status = 200)))]
 async fn delete_all(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<RelationEntityParams>,
 ) -> ApiResult<()> {
-    let entity = required(
-        ("entityType", &params.entity_type),
-        ("entityId", &params.entity_id),
-    )?;
+    let entity = required("entityType", &params.entity_type, "entityId", &params.entity_id)?;
     api.check(&caller, entity, AccessOperation::Write).await?;
     api.services
         .relations

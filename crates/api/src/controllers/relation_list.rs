@@ -1,7 +1,7 @@
 //! Lists of relations, and searches along them. Relations with an end that the caller may not see are left out.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use fieldline_core::ports::RelationEnds;
 use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::entity::{EntityRelation, EntityRelationInfo, RelationsQuery};
@@ -9,24 +9,24 @@ use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::relation::{entity, group, required};
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, STC};
 use crate::error::ApiResult;
 use crate::extract::{JsonBody, QueryParams};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(find))
-        .add(STC, routes!(infos))
-        .add(STC, routes!(from))
-        .add(STC, routes!(from_of_type))
-        .add(STC, routes!(to))
-        .add(STC, routes!(to_of_type))
-        .add(STC, routes!(infos_from))
-        .add(STC, routes!(infos_to))
-        .add(STC, routes!(search))
-        .add(STC, routes!(search_infos))
+        .add(STC.reads(routes!(find)))
+        .add(STC.reads(routes!(infos)))
+        .add(STC.reads(routes!(from)))
+        .add(STC.reads(routes!(from_of_type)))
+        .add(STC.reads(routes!(to)))
+        .add(STC.reads(routes!(to_of_type)))
+        .add(STC.reads(routes!(infos_from)))
+        .add(STC.reads(routes!(infos_to)))
+        .add(STC.asks(routes!(search)))
+        .add(STC.asks(routes!(search_infos)))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -50,12 +50,9 @@ struct RelationEndsParams {
 impl RelationEndsParams {
     fn ends(self) -> ApiResult<RelationEnds> {
         let ends = if self.to_id.is_some() && self.from_id.is_none() {
-            RelationEnds::to(required(("toType", &self.to_type), ("toId", &self.to_id))?)
+            RelationEnds::to(required("toType", &self.to_type, "toId", &self.to_id)?)
         } else {
-            RelationEnds::from(required(
-                ("fromType", &self.from_type),
-                ("fromId", &self.from_id),
-            )?)
+            RelationEnds::from(required("fromType", &self.from_type, "fromId", &self.from_id)?)
         };
         Ok(RelationEnds {
             relation_type: self.relation_type.filter(|text| !text.is_empty()),
@@ -119,8 +116,7 @@ async fn named(
 #[utoipa::path(get, path = "/api/relations", tag = "entity-relation", operation_id = "findByFromOrTo",
     params(RelationEndsParams), responses((status = 200, body = Vec<EntityRelation>)))]
 async fn find(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<RelationEndsParams>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
     found(&api, &caller, params.ends()?).await.map(Json)
@@ -130,8 +126,7 @@ async fn find(
 #[utoipa::path(get, path = "/api/relations/info", tag = "entity-relation", operation_id = "findInfoByFromOrTo",
     params(RelationEndsParams), responses((status = 200, body = Vec<EntityRelationInfo>)))]
 async fn infos(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<RelationEndsParams>,
 ) -> ApiResult<Json<Vec<EntityRelationInfo>>> {
     let relations = found(&api, &caller, params.ends()?).await?;
@@ -144,8 +139,7 @@ async fn infos(
     params(("fromType" = String, Path), ("fromId" = Uuid, Path), RelationGroupParams),
     responses((status = 200, body = Vec<EntityRelation>)))]
 async fn from(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id)): Path<(String, String)>,
     QueryParams(params): QueryParams<RelationGroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
@@ -159,8 +153,7 @@ async fn from(
     params(("fromType" = String, Path), ("fromId" = Uuid, Path), ("relationType" = String, Path), RelationGroupParams),
     responses((status = 200, body = Vec<EntityRelation>)))]
 async fn from_of_type(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id, relation_type)): Path<(String, String, String)>,
     QueryParams(params): QueryParams<RelationGroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
@@ -174,8 +167,7 @@ async fn from_of_type(
     params(("toType" = String, Path), ("toId" = Uuid, Path), RelationGroupParams),
     responses((status = 200, body = Vec<EntityRelation>)))]
 async fn to(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id)): Path<(String, String)>,
     QueryParams(params): QueryParams<RelationGroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
@@ -189,8 +181,7 @@ async fn to(
     params(("toType" = String, Path), ("toId" = Uuid, Path), ("relationType" = String, Path), RelationGroupParams),
     responses((status = 200, body = Vec<EntityRelation>)))]
 async fn to_of_type(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id, relation_type)): Path<(String, String, String)>,
     QueryParams(params): QueryParams<RelationGroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
@@ -204,14 +195,13 @@ async fn to_of_type(
     params(("fromType" = String, Path), ("fromId" = Uuid, Path), RelationGroupParams),
     responses((status = 200, body = Vec<EntityRelationInfo>)))]
 async fn infos_from(
-    api: State<SharedApi>,
-    caller: CallerPrincipal,
-    path: Path<(String, String)>,
-    params: QueryParams<RelationGroupParams>,
+    ApiCall { api, caller }: ApiCall,
+    Path((kind, id)): Path<(String, String)>,
+    QueryParams(params): QueryParams<RelationGroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelationInfo>>> {
-    let (state, principal) = (SharedApi::clone(&api.0), caller.0);
-    let Json(relations) = from(api, caller, path, params).await?;
-    named(&state, &principal, relations).await.map(Json)
+    let ends = params.narrow(RelationEnds::from(entity(&kind, &id)?));
+    let relations = found(&api, &caller, ends).await?;
+    named(&api, &caller, relations).await.map(Json)
 }
 
 /// The relations that end at an entity, with the names of their ends.
@@ -220,14 +210,13 @@ async fn infos_from(
     params(("toType" = String, Path), ("toId" = Uuid, Path), RelationGroupParams),
     responses((status = 200, body = Vec<EntityRelationInfo>)))]
 async fn infos_to(
-    api: State<SharedApi>,
-    caller: CallerPrincipal,
-    path: Path<(String, String)>,
-    params: QueryParams<RelationGroupParams>,
+    ApiCall { api, caller }: ApiCall,
+    Path((kind, id)): Path<(String, String)>,
+    QueryParams(params): QueryParams<RelationGroupParams>,
 ) -> ApiResult<Json<Vec<EntityRelationInfo>>> {
-    let (state, principal) = (SharedApi::clone(&api.0), caller.0);
-    let Json(relations) = to(api, caller, path, params).await?;
-    named(&state, &principal, relations).await.map(Json)
+    let ends = params.narrow(RelationEnds::to(entity(&kind, &id)?));
+    let relations = found(&api, &caller, ends).await?;
+    named(&api, &caller, relations).await.map(Json)
 }
 
 async fn walked(
@@ -245,8 +234,7 @@ async fn walked(
 #[utoipa::path(post, path = "/api/relations", tag = "entity-relation", operation_id = "findEntityRelationsByQuery",
     request_body = RelationsQuery, responses((status = 200, body = Vec<EntityRelation>)))]
 async fn search(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(query): JsonBody<RelationsQuery>,
 ) -> ApiResult<Json<Vec<EntityRelation>>> {
     walked(&api, &caller, &query).await.map(Json)
@@ -257,8 +245,7 @@ async fn search(
     operation_id = "findEntityRelationInfosByQuery", request_body = RelationsQuery,
     responses((status = 200, body = Vec<EntityRelationInfo>)))]
 async fn search_infos(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(query): JsonBody<RelationsQuery>,
 ) -> ApiResult<Json<Vec<EntityRelationInfo>>> {
     let relations = walked(&api, &caller, &query).await?;

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, Request};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use fieldline_core::any_entity::AnyEntity;
@@ -22,11 +22,12 @@ use serde_json::Value;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use crate::caller::CallerPrincipal;
-use crate::endpoint::{ApiRoutes, STC, T, TC};
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
+use crate::endpoint::{ApiRoutes, ErrorShape, STC, T, TC};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::extract::{PageParams, PathIds, QueryParams, body_bytes, parse_uuid};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 use crate::telemetry::{TelemetryError, TelemetryResult};
 
 /// Longest time that a request stays open, milliseconds; persistent calls may expire later.
@@ -38,13 +39,14 @@ const MAX_BODY: usize = 64 << 10;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(oneway))
-        .add(STC, routes!(twoway))
-        .add(STC, routes!(oneway_v1))
-        .add(STC, routes!(twoway_v1))
-        .add(TC, routes!(of_device))
-        .add(TC, routes!(get))
-        .add(T, routes!(delete))
+        .add(STC.changes(routes!(oneway), AuditRule::Rpc { oneway: true }))
+        .add(STC.changes(routes!(twoway), AuditRule::Rpc { oneway: false }))
+        .add(STC.changes(routes!(oneway_v1), AuditRule::Rpc { oneway: true }))
+        .add(STC.changes(routes!(twoway_v1), AuditRule::Rpc { oneway: false }))
+        .add(TC.reads(routes!(of_device)))
+        .add(TC.reads(routes!(get)))
+        .add(T.changes(routes!(delete), AuditRule::Nothing))
+        .errors(ErrorShape::Text)
 }
 
 /// How failures are told, which depends on the version of the path.
@@ -94,8 +96,7 @@ struct RpcRequestBody {
     params(("deviceId" = Uuid, Path)), request_body = RpcRequestBody,
     responses((status = 200, description = "Sent, or kept"), (status = 504, description = "The device was not connected in time")))]
 async fn oneway(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path(device): Path<String>,
     request: Request,
 ) -> TelemetryResult<Response> {
@@ -108,8 +109,7 @@ async fn oneway(
     responses((status = 200, description = "The answer"), (status = 504, description = "There was none in time"),
         (status = 406, description = "The answer is no JSON")))]
 async fn twoway(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path(device): Path<String>,
     request: Request,
 ) -> TelemetryResult<Response> {
@@ -121,8 +121,7 @@ async fn twoway(
     operation_id = "handleOneWayDeviceRPCRequestV1", params(("deviceId" = Uuid, Path)), request_body = RpcRequestBody,
     responses((status = 200, description = "Sent, or kept"), (status = 409, description = "The device was not connected in time")))]
 async fn oneway_v1(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path(device): Path<String>,
     request: Request,
 ) -> TelemetryResult<Response> {
@@ -135,8 +134,7 @@ async fn oneway_v1(
     responses((status = 200, description = "The answer"), (status = 408, description = "The device did not answer in time"),
         (status = 409, description = "The device was not connected in time"), (status = 406, description = "The answer is no JSON")))]
 async fn twoway_v1(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path(device): Path<String>,
     request: Request,
 ) -> TelemetryResult<Response> {
@@ -243,11 +241,7 @@ async fn load(api: &ApiState, caller: &Principal, id: Uuid, operation: AccessOpe
 /// A persistent call and how it stands with it.
 #[utoipa::path(get, path = "/api/rpc/persistent/{rpcId}", tag = "rpc", operation_id = "getPersistedRpc",
     params(("rpcId" = Uuid, Path)), responses((status = 200, body = Rpc)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<Rpc>> {
+async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<Rpc>> {
     Ok(Json(load(&api, &caller, id, AccessOperation::Read).await?))
 }
 
@@ -263,8 +257,7 @@ struct RpcStatusParams {
 #[utoipa::path(get, path = "/api/rpc/persistent/device/{deviceId}", tag = "rpc", operation_id = "getPersistedRpcByDevice",
     params(("deviceId" = Uuid, Path), PageParams, RpcStatusParams), responses((status = 200, body = PageData<Rpc>)))]
 async fn of_device(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(filter): QueryParams<RpcStatusParams>,
@@ -289,11 +282,7 @@ async fn of_device(
 /// Deletes a persistent call; the device is not called any more.
 #[utoipa::path(delete, path = "/api/rpc/persistent/{rpcId}", tag = "rpc", operation_id = "deleteRpc",
     params(("rpcId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     load(&api, &caller, id, AccessOperation::Write).await?;
     api.rpc.delete(caller.tenant, RpcId(id)).await?;
     Ok(())

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::{EventFilter, EventText};
@@ -12,45 +11,41 @@ use fieldline_model::entity::{
     EVENT_IN, EntityDraft, EventKind, OutputLabelsUsage, RuleChain, RuleChainData, RuleChainImportResult,
     RuleChainMetaData, RuleChainType,
 };
-use fieldline_model::message::MsgType;
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{RuleChainId, RuleNodeId};
+use fieldline_model::{EntityType, RuleChainId, RuleNodeId};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::Either;
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, flag, missing, parse_uuids};
-use crate::state::{ApiState, SharedApi};
+use crate::state::ApiState;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(T, routes!(get))
-        .add(T, routes!(save))
-        .add(T, routes!(delete))
-        .add(T, routes!(set_root))
-        .add(T, routes!(create_default))
-        .add(T, routes!(metadata))
-        .add(T, routes!(save_metadata))
-        .add(T, routes!(output_labels))
-        .add(T, routes!(output_labels_usage))
-        .add(T, routes!(list))
-        .add(T, routes!(by_ids))
-        .add(T, routes!(export))
-        .add(T, routes!(import))
-        .add(T, routes!(debug_input))
+        .add(T.reads(routes!(get)))
+        .add(T.changes(routes!(save), AuditRule::Save(EntityType::RuleChain)))
+        .add(T.changes(routes!(delete), AuditRule::Delete(EntityType::RuleChain)))
+        .add(T.changes(routes!(set_root), AuditRule::Nothing))
+        .add(T.changes(routes!(create_default), AuditRule::Nothing))
+        .add(T.reads(routes!(metadata)))
+        .add(T.changes(routes!(save_metadata), AuditRule::Save(EntityType::RuleChain)))
+        .add(T.reads(routes!(output_labels)))
+        .add(T.reads(routes!(output_labels_usage)))
+        .add(T.reads(routes!(list)))
+        .add(T.reads(routes!(by_ids)))
+        .add(T.reads(routes!(export)))
+        .add(T.changes(routes!(import), AuditRule::Nothing))
+        .add(T.reads(routes!(debug_input)))
 }
 
 /// The rule chain of an id, without its nodes.
 #[utoipa::path(get, path = "/api/ruleChain/{ruleChainId}", tag = "rule-chain", operation_id = "getRuleChainById",
     params(("ruleChainId" = Uuid, Path)), responses((status = 200, body = RuleChain)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<RuleChain>> {
+async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<RuleChain>> {
     Ok(Json(
         api.load::<RuleChain>(&caller, id, AccessOperation::Read).await?,
     ))
@@ -60,8 +55,7 @@ async fn get(
 #[utoipa::path(post, path = "/api/ruleChain", tag = "rule-chain", operation_id = "saveRuleChain",
     request_body = RuleChain, responses((status = 200, body = RuleChain)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(chain): JsonBody<EntityDraft<RuleChain>>,
 ) -> ApiResult<Json<RuleChain>> {
     if let Some(id) = chain.id {
@@ -83,30 +77,20 @@ async fn notify_rule_engine(api: &ApiState, caller: &Principal, created: bool, c
 /// Deletes a rule chain that is neither the root chain nor used by a profile.
 #[utoipa::path(delete, path = "/api/ruleChain/{ruleChainId}", tag = "rule-chain", operation_id = "deleteRuleChain",
     params(("ruleChainId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     let chain = api
         .load::<RuleChain>(&caller, id, AccessOperation::Delete)
         .await?;
     api.services.rule_chains.delete(caller.tenant, &chain).await?;
     let (actions, entity) = (&api.services.actions, AnyEntity::RuleChain(chain));
-    actions
-        .push_entity(&caller, MsgType::EntityDeleted, &entity)
-        .await;
+    actions.push_deleted(&caller, &entity).await;
     Ok(())
 }
 
 /// Makes a rule chain the root chain.
 #[utoipa::path(post, path = "/api/ruleChain/{ruleChainId}/root", tag = "rule-chain", operation_id = "setRootRuleChain",
     params(("ruleChainId" = Uuid, Path)), responses((status = 200, body = RuleChain)))]
-async fn set_root(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<RuleChain>> {
+async fn set_root(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<RuleChain>> {
     let chain = api.load::<RuleChain>(&caller, id, AccessOperation::Write).await?;
     let (chains, stored) = (&api.services.rule_chains, &api.entities.rule_chains);
     let former = stored.root(caller.tenant, chain.chain_type).await?;
@@ -134,8 +118,7 @@ struct DefaultRuleChainCreateRequest {
     operation_id = "setDeviceDefaultRuleChain", request_body = DefaultRuleChainCreateRequest,
     responses((status = 200, body = RuleChain)))]
 async fn create_default(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(request): JsonBody<DefaultRuleChainCreateRequest>,
 ) -> ApiResult<Json<RuleChain>> {
     let name = request.name.filter(|name| !name.is_empty());
@@ -151,8 +134,7 @@ async fn create_default(
     operation_id = "getRuleChainMetaData", params(("ruleChainId" = Uuid, Path)),
     responses((status = 200, body = RuleChainMetaData)))]
 async fn metadata(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<RuleChainMetaData>> {
     api.load::<RuleChain>(&caller, id, AccessOperation::Read).await?;
@@ -174,8 +156,7 @@ struct UpdateRelatedParams {
     params(UpdateRelatedParams), request_body = RuleChainMetaData,
     responses((status = 200, body = RuleChainMetaData)))]
 async fn save_metadata(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<UpdateRelatedParams>,
     JsonBody(metadata): JsonBody<RuleChainMetaData>,
 ) -> ApiResult<Json<RuleChainMetaData>> {
@@ -197,8 +178,7 @@ async fn save_metadata(
     operation_id = "getRuleChainOutputLabels", params(("ruleChainId" = Uuid, Path)),
     responses((status = 200, body = Vec<String>)))]
 async fn output_labels(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<BTreeSet<String>>> {
     api.load::<RuleChain>(&caller, id, AccessOperation::Read).await?;
@@ -211,8 +191,7 @@ async fn output_labels(
     operation_id = "getRuleChainOutputLabelsUsage", params(("ruleChainId" = Uuid, Path)),
     responses((status = 200, body = Vec<OutputLabelsUsage>)))]
 async fn output_labels_usage(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<Vec<OutputLabelsUsage>>> {
     api.load::<RuleChain>(&caller, id, AccessOperation::Read).await?;
@@ -245,19 +224,18 @@ struct ChainListParams {
 #[utoipa::path(get, path = "/api/ruleChains", tag = "rule-chain", operation_id = "getRuleChains",
     params(PageParams, ChainListParams), responses((status = 200, body = inline(Either<PageData<RuleChain>, Vec<RuleChain>>))))]
 async fn list(
-    State(api): State<SharedApi>,
-    caller: CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(params): QueryParams<ChainListParams>,
 ) -> ApiResult<Json<Either<PageData<RuleChain>, Vec<RuleChain>>>> {
     if params.rule_chain_ids.is_some() {
-        let Json(chains) = by_ids(State(api), caller, QueryParams(params)).await?;
+        let Json(chains) = by_ids(ApiCall { api, caller }, QueryParams(params)).await?;
         return Ok(Json(Either::Right(chains)));
     }
     let chain_type = chain_type(params.chain_type.as_deref())?;
     let chains = &api.entities.rule_chains;
     let page = chains
-        .list(caller.0.tenant, Some(chain_type), &page.link()?)
+        .list(caller.tenant, Some(chain_type), &page.link()?)
         .await?;
     Ok(Json(Either::Left(page)))
 }
@@ -266,8 +244,7 @@ async fn list(
 #[utoipa::path(get, path = "/api/ruleChains/list", tag = "rule-chain", operation_id = "getRuleChainsByIds",
     params(ChainListParams), responses((status = 200, body = Vec<RuleChain>)))]
 async fn by_ids(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<ChainListParams>,
 ) -> ApiResult<Json<Vec<RuleChain>>> {
     let ids = params.rule_chain_ids.unwrap_or_default();
@@ -289,8 +266,7 @@ struct ChainExportParams {
 #[utoipa::path(get, path = "/api/ruleChains/export", tag = "rule-chain", operation_id = "exportRuleChains",
     params(ChainExportParams), responses((status = 200, body = RuleChainData)))]
 async fn export(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<ChainExportParams>,
 ) -> ApiResult<Json<RuleChainData>> {
     if params.limit < 1 {
@@ -315,8 +291,7 @@ struct ChainImportParams {
     params(ChainImportParams), request_body = RuleChainData,
     responses((status = 200, body = Vec<RuleChainImportResult>)))]
 async fn import(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<ChainImportParams>,
     JsonBody(data): JsonBody<RuleChainData>,
 ) -> ApiResult<Json<Vec<RuleChainImportResult>>> {
@@ -330,11 +305,7 @@ async fn import(
 #[utoipa::path(get, path = "/api/ruleNode/{ruleNodeId}/debugIn", tag = "rule-chain",
     operation_id = "getLatestRuleNodeDebugInput", params(("ruleNodeId" = Uuid, Path)),
     responses((status = 200, body = serde_json::Value)))]
-async fn debug_input(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Response> {
+async fn debug_input(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Response> {
     let id = RuleNodeId(id);
     api.check(&caller, id, AccessOperation::Read).await?;
     let received = EventFilter {

@@ -1,21 +1,20 @@
 //! Replays of stored telemetry through rule chains.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_entities::access::AccessOperation;
 use fieldline_model::RuleChainId;
 use fieldline_model::replay::{ReplayReport, ReplayRequest};
 use serde_json::Value;
 use utoipa_axum::routes;
 
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PathIds};
-use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
-    ApiRoutes::default().add(T, routes!(replay))
+    ApiRoutes::default().add(T.changes(routes!(replay), AuditRule::Nothing))
 }
 
 /// Runs stored telemetry through a rule chain, saved or as a draft, and says what it would have done. Nothing is stored, and
@@ -24,8 +23,7 @@ pub(super) fn routes() -> ApiRoutes {
     operation_id = "replayRuleChain", params(("ruleChainId" = Uuid, Path)), request_body = ReplayRequest,
     responses((status = 200, body = ReplayReport)))]
 async fn replay(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     JsonBody(request): JsonBody<Value>,
 ) -> ApiResult<Json<ReplayReport>> {

@@ -2,20 +2,21 @@
 
 use std::time::Duration;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, Request};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
-use fieldline_model::{EntityId, EntityType};
 use serde::de::IgnoredAny;
 use utoipa_axum::routes;
 
-use crate::caller::CallerPrincipal;
+use super::relation::entity;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, STC};
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{body_bytes, parse_uuid};
+use crate::extract::body_bytes;
 use crate::state::SharedApi;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -24,10 +25,10 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(call_as_user))
-        .add(STC, routes!(call))
-        .add(STC, routes!(call_within))
-        .add(STC, routes!(call_in_queue))
+        .add(STC.changes(routes!(call_as_user), AuditRule::RuleEngine))
+        .add(STC.changes(routes!(call), AuditRule::RuleEngine))
+        .add(STC.changes(routes!(call_within), AuditRule::RuleEngine))
+        .add(STC.changes(routes!(call_in_queue), AuditRule::RuleEngine))
 }
 
 /// Sends the body as a message about the calling user through the rule chains, and waits 10 s for their answer.
@@ -35,11 +36,7 @@ pub(super) fn routes() -> ApiRoutes {
     operation_id = "handleRuleEngineRequestForUser", request_body = Value,
     responses((status = 200, description = "What a node *rest call reply* answers", body = Value),
         (status = 408, description = "No answer in time")))]
-async fn call_as_user(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    request: Request,
-) -> ApiResult<Response> {
+async fn call_as_user(ApiCall { api, caller }: ApiCall, request: Request) -> ApiResult<Response> {
     let user = api.check(&caller, caller.user, AccessOperation::Write).await?;
     send_request(&api, &caller, &user, None, DEFAULT_TIMEOUT, request).await
 }
@@ -51,8 +48,7 @@ async fn call_as_user(
     responses((status = 200, description = "What a node *rest call reply* answers", body = Value),
         (status = 408, description = "No answer in time")))]
 async fn call(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id)): Path<(String, String)>,
     request: Request,
 ) -> ApiResult<Response> {
@@ -69,8 +65,7 @@ async fn call(
     responses((status = 200, description = "What a node *rest call reply* answers", body = Value),
         (status = 408, description = "No answer in time")))]
 async fn call_within(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id, patience)): Path<(String, String, String)>,
     request: Request,
 ) -> ApiResult<Response> {
@@ -88,8 +83,7 @@ async fn call_within(
     responses((status = 200, description = "What a node *rest call reply* answers", body = Value),
         (status = 408, description = "No answer in time")))]
 async fn call_in_queue(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id, queue, patience)): Path<(String, String, String, String)>,
     request: Request,
 ) -> ApiResult<Response> {
@@ -98,11 +92,9 @@ async fn call_in_queue(
 }
 
 async fn writable(api: &SharedApi, caller: &Principal, kind: &str, id: &str) -> ApiResult<AnyEntity> {
-    let kind: EntityType = kind
-        .parse()
-        .map_err(|_| ApiError::bad_request(format!("Invalid entity type '{kind}'")))?;
-    let id = EntityId::new(kind, parse_uuid(id)?);
-    Ok(api.check(caller, id, AccessOperation::Write).await?)
+    Ok(api
+        .check(caller, entity(kind, id)?, AccessOperation::Write)
+        .await?)
 }
 
 fn timeout(text: &str) -> ApiResult<Duration> {

@@ -6,14 +6,13 @@ use axum::Json;
 use axum::extract::{Path, State};
 use fieldline_core::ports::{ScriptLanguage, ScriptTest, ScriptTestError, ScriptUse};
 use fieldline_entities::services::{ServiceError, ServiceErrorKind};
-use fieldline_model::TenantId;
 use fieldline_model::entity::{ComponentDescriptor, ComponentType, RuleChainType};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa_axum::routes;
 
 use super::rule_chain::chain_type;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, ST, T};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, QueryParams, missing};
@@ -21,11 +20,11 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(ST, routes!(by_class))
-        .add(ST, routes!(by_type))
-        .add(ST, routes!(by_types))
-        .add(T, routes!(tbel_enabled))
-        .add(T, routes!(test_script))
+        .add(ST.reads(routes!(by_class)))
+        .add(ST.reads(routes!(by_type)))
+        .add(ST.reads(routes!(by_types)))
+        .add(T.reads(routes!(tbel_enabled)))
+        .add(T.computes(routes!(test_script)))
 }
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -67,9 +66,7 @@ async fn by_class(
     Path(class): Path<String>,
 ) -> ApiResult<Json<ComponentDescriptor>> {
     let found = api.rule_nodes.descriptor(&class).cloned();
-    found
-        .map(Json)
-        .ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))
+    found.map(Json).ok_or_else(ApiError::item_not_found)
 }
 
 /// The classes of rule nodes of a type.
@@ -146,56 +143,36 @@ struct ScriptTestResponse {
     error: String,
 }
 
-impl ScriptTestRequest {
-    fn into_test(self, tenant: TenantId, language: ScriptLanguage) -> ApiResult<Result<ScriptTest, String>> {
-        let script = self.script.ok_or_else(|| missing("script"))?;
-        let name = self.script_type.ok_or_else(|| missing("scriptType"))?;
-        let script_use = match name.as_str() {
-            "update" => ScriptUse::Update,
-            "generate" => ScriptUse::Generate,
-            "filter" => ScriptUse::Filter,
-            "switch" => ScriptUse::Switch,
-            "json" => ScriptUse::Json,
-            "string" => ScriptUse::String,
-            _ => return Ok(Err(format!("Unsupported script type: {name}"))),
-        };
-        let text = |value: Value| match value {
-            Value::String(text) => text,
-            Value::Null => String::new(),
-            other => other.to_string(),
-        };
-        let metadata = self.metadata.unwrap_or_default();
-        Ok(Ok(ScriptTest {
-            tenant,
-            language,
-            script_use,
-            script,
-            arg_names: self.arg_names.ok_or_else(|| missing("argNames"))?,
-            msg: self.msg.map(text).unwrap_or_default(),
-            metadata: metadata
-                .into_iter()
-                .map(|(key, value)| (key, text(value)))
-                .collect(),
-            msg_type: self.msg_type.unwrap_or_default(),
-        }))
+impl ScriptTestResponse {
+    fn failed(error: String) -> Self {
+        let output = String::new();
+        Self { output, error }
     }
 }
 
-/// What a test came to, the script's own fault included.
+fn script_use(name: &str) -> Option<ScriptUse> {
+    Some(match name {
+        "update" => ScriptUse::Update,
+        "generate" => ScriptUse::Generate,
+        "filter" => ScriptUse::Filter,
+        "switch" => ScriptUse::Switch,
+        "json" => ScriptUse::Json,
+        "string" => ScriptUse::String,
+        _ => return None,
+    })
+}
+
+/// The script's own fault, which the answer to a test shows.
 ///
 /// # Errors
-/// It was not made: the tenant tries out too much at a time, or there is no room for it.
-pub(super) fn tried_out<T>(tested: Result<T, ScriptTestError>) -> ApiResult<Result<T, String>> {
-    match tested {
-        Ok(output) => Ok(Ok(output)),
-        Err(ScriptTestError::Script(error)) => Ok(Err(error)),
-        Err(ScriptTestError::TooMany(error)) => {
-            Err(ServiceError::new(ServiceErrorKind::TooManyRequests, error).into())
-        }
-        Err(ScriptTestError::Unavailable(error)) => {
-            Err(ServiceError::new(ServiceErrorKind::Unavailable, error).into())
-        }
-    }
+/// The test was not made: the tenant tries out too much at a time, or there is no room for it.
+pub(super) fn own_fault(error: ScriptTestError) -> ApiResult<String> {
+    let (kind, error) = match error {
+        ScriptTestError::Script(error) => return Ok(error),
+        ScriptTestError::TooMany(error) => (ServiceErrorKind::TooManyRequests, error),
+        ScriptTestError::Unavailable(error) => (ServiceErrorKind::Unavailable, error),
+    };
+    Err(ServiceError::new(kind, error).into())
 }
 
 /// Runs a script once, and says what it returned.
@@ -203,8 +180,7 @@ pub(super) fn tried_out<T>(tested: Result<T, ScriptTestError>) -> ApiResult<Resu
     params(ScriptLanguageParams), request_body = ScriptTestRequest,
     responses((status = 200, body = ScriptTestResponse)))]
 async fn test_script(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(params): QueryParams<ScriptLanguageParams>,
     JsonBody(request): JsonBody<ScriptTestRequest>,
 ) -> ApiResult<Json<ScriptTestResponse>> {
@@ -217,13 +193,33 @@ async fn test_script(
             )));
         }
     };
-    let result = match request.into_test(caller.tenant, language)? {
-        Ok(test) => tried_out(api.scripts.test(test).await)?,
-        Err(error) => Err(error),
+    let script = request.script.ok_or_else(|| missing("script"))?;
+    let name = request.script_type.ok_or_else(|| missing("scriptType"))?;
+    let Some(script_use) = script_use(&name) else {
+        let error = format!("Unsupported script type: {name}");
+        return Ok(Json(ScriptTestResponse::failed(error)));
     };
-    let (output, error) = match result {
-        Ok(output) => (output, String::new()),
-        Err(error) => (String::new(), error),
+    let text = |value: Value| match value {
+        Value::String(text) => text,
+        Value::Null => String::new(),
+        other => other.to_string(),
     };
-    Ok(Json(ScriptTestResponse { output, error }))
+    let metadata = request.metadata.unwrap_or_default().into_iter();
+    let test = ScriptTest {
+        tenant: caller.tenant,
+        language,
+        script_use,
+        script,
+        arg_names: request.arg_names.ok_or_else(|| missing("argNames"))?,
+        msg: request.msg.map(text).unwrap_or_default(),
+        metadata: metadata.map(|(key, value)| (key, text(value))).collect(),
+        msg_type: request.msg_type.unwrap_or_default(),
+    };
+    Ok(Json(match api.scripts.test(test).await {
+        Ok(output) => ScriptTestResponse {
+            output,
+            error: String::new(),
+        },
+        Err(error) => ScriptTestResponse::failed(own_fault(error)?),
+    }))
 }

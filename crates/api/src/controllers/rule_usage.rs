@@ -1,21 +1,19 @@
 //! What tenants use of the rule engine: scripts, time, and how often limits were met.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_core::ports::{EntityRuleUsage, RuleUsageCounters};
 use fieldline_model::EntityId;
 use serde::Serialize;
 use utoipa_axum::routes;
 
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, ST};
-use crate::state::SharedApi;
 
 /// Tenants that are listed.
 const MAX_TENANTS: usize = 100;
 
 pub(super) fn routes() -> ApiRoutes {
-    ApiRoutes::default().add(ST, routes!(usage))
+    ApiRoutes::default().add(ST.reads(routes!(usage)))
 }
 
 /// What was used since the program has begun.
@@ -78,7 +76,7 @@ struct RuleUsage {
 /// for the system administrator what tenants have used, the largest 100 of them.
 #[utoipa::path(get, path = "/api/ruleEngine/usage", tag = "rule-engine", operation_id = "getRuleEngineUsage",
     responses((status = 200, body = RuleUsage)))]
-async fn usage(State(api): State<SharedApi>, CallerPrincipal(caller): CallerPrincipal) -> Json<RuleUsage> {
+async fn usage(ApiCall { api, caller }: ApiCall) -> Json<RuleUsage> {
     let report = if caller.tenant.is_null() {
         api.rule_usage.of_tenants(MAX_TENANTS)
     } else {

@@ -1,7 +1,6 @@
 //! Records that were taken out of their queue: what they are, and the way back.
 
 use axum::Json;
-use axum::extract::State;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use fieldline_entities::access::Principal;
@@ -15,18 +14,18 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, ST};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{PageParams, PathIds, QueryParams};
-use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(ST, routes!(list))
-        .add(ST, routes!(get))
-        .add(ST, routes!(replay))
-        .add(ST, routes!(delete))
+        .add(ST.reads(routes!(list)))
+        .add(ST.reads(routes!(get)))
+        .add(ST.changes(routes!(replay), AuditRule::Nothing))
+        .add(ST.changes(routes!(delete), AuditRule::Nothing))
 }
 
 /// A record that was set aside, whole.
@@ -55,8 +54,7 @@ fn unknown(id: SetAsideId) -> ApiError {
 #[utoipa::path(get, path = "/api/setAside", tag = "set-aside", operation_id = "getSetAsideRecords",
     params(PageParams), responses((status = 200, body = PageData<SetAsideInfo>)))]
 async fn list(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<SetAsideInfo>>> {
     let store = api.set_aside.store();
@@ -66,11 +64,7 @@ async fn list(
 /// A record that was set aside, with its bytes and what they say.
 #[utoipa::path(get, path = "/api/setAside/{setAsideId}", tag = "set-aside", operation_id = "getSetAsideRecord",
     params(("setAsideId" = Uuid, Path)), responses((status = 200, body = SetAsideRecord)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<SetAsideRecord>> {
+async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<SetAsideRecord>> {
     let id = SetAsideId(id);
     let found = api.set_aside.store().get(tenant_of(&caller), id).await?;
     let record = found.ok_or_else(|| unknown(id))?;
@@ -84,11 +78,7 @@ async fn get(
 /// Puts a record back into its queue, behind what is there. If the server dies of it again, it is set aside again.
 #[utoipa::path(post, path = "/api/setAside/{setAsideId}/replay", tag = "set-aside",
     operation_id = "replaySetAsideRecord", params(("setAsideId" = Uuid, Path)), responses((status = 200)))]
-async fn replay(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn replay(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     let id = SetAsideId(id);
     match api.set_aside.replay(tenant_of(&caller), id).await? {
         true => Ok(()),
@@ -99,11 +89,7 @@ async fn replay(
 /// Deletes a record that was set aside.
 #[utoipa::path(delete, path = "/api/setAside/{setAsideId}", tag = "set-aside",
     operation_id = "deleteSetAsideRecord", params(("setAsideId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     let id = SetAsideId(id);
     match api.set_aside.store().delete(tenant_of(&caller), id).await? {
         true => Ok(()),

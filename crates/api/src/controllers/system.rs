@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use utoipa_axum::routes;
 
 use super::dashboard::MAX_DATAPOINTS;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, S, STC};
 use crate::error::ApiResult;
 use crate::state::SharedApi;
@@ -19,10 +19,10 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(info))
-        .add(STC, routes!(params))
-        .add(S, routes!(updates))
-        .add(S, routes!(machine))
+        .add(STC.reads(routes!(info)))
+        .add(STC.reads(routes!(params)))
+        .add(S.reads(routes!(updates)))
+        .add(S.reads(routes!(machine)))
 }
 
 #[derive(Serialize, utoipa::ToSchema)]
@@ -69,10 +69,7 @@ struct SystemParams {
 /// What the caller's client has to know when it starts.
 #[utoipa::path(get, path = "/api/system/params", tag = "system-info", operation_id = "getSystemParams",
     responses((status = 200, body = SystemParams)))]
-async fn params(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-) -> ApiResult<Json<SystemParams>> {
+async fn params(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<SystemParams>> {
     let settings = &api.services.user_settings;
     let mut user_settings = settings.get(caller.user, UserSettingsType::General).await?;
     if let Some(fields) = user_settings.as_object_mut() {

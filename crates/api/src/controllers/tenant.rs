@@ -9,12 +9,13 @@ use fieldline_core::any_entity::AnyEntity;
 use fieldline_entities::access::{AccessOperation, allows};
 use fieldline_model::entity::{EntityDraft, Tenant, TenantInfo};
 use fieldline_model::page::PageData;
-use fieldline_model::{TenantId, TenantProfileId};
+use fieldline_model::{EntityType, TenantId, TenantProfileId};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::Either;
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, S, ST};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, parse_uuids};
@@ -22,36 +23,28 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(ST, routes!(get))
-        .add(ST, routes!(info))
-        .add(S, routes!(save))
-        .add(S, routes!(delete))
-        .add(ST, routes!(list))
-        .add(S, routes!(infos))
-        .add(ST, routes!(by_ids))
+        .add(ST.reads(routes!(get)))
+        .add(ST.reads(routes!(info)))
+        .add(S.changes(routes!(save), AuditRule::Save(EntityType::Tenant)))
+        .add(S.changes(routes!(delete), AuditRule::Delete(EntityType::Tenant)))
+        .add(ST.reads(routes!(list)))
+        .add(S.reads(routes!(infos)))
+        .add(ST.reads(routes!(by_ids)))
 }
 
 /// The tenant of an id.
 #[utoipa::path(get, path = "/api/tenant/{tenantId}", tag = "tenant", operation_id = "getTenantById",
     params(("tenantId" = uuid::Uuid, Path)), responses((status = 200, body = Tenant)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<Tenant>> {
+async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<Tenant>> {
     Ok(Json(api.load(&caller, id, AccessOperation::Read).await?))
 }
 
 /// The tenant of an id with the name of its profile.
 #[utoipa::path(get, path = "/api/tenant/info/{tenantId}", tag = "tenant", operation_id = "getTenantInfoById",
     params(("tenantId" = uuid::Uuid, Path)), responses((status = 200, body = TenantInfo)))]
-async fn info(
-    state: State<SharedApi>,
-    caller: CallerPrincipal,
-    ids: PathIds<1>,
-) -> ApiResult<Json<TenantInfo>> {
-    let api = SharedApi::clone(&state);
-    let Json(tenant) = get(state, caller, ids).await?;
+async fn info(call: ApiCall, ids: PathIds<1>) -> ApiResult<Json<TenantInfo>> {
+    let api = SharedApi::clone(&call.api);
+    let Json(tenant) = get(call, ids).await?;
     let mut infos = with_profiles(&api, vec![tenant]).await?;
     infos
         .pop()
@@ -63,8 +56,7 @@ async fn info(
 #[utoipa::path(post, path = "/api/tenant", tag = "tenant", operation_id = "saveTenant", request_body = Tenant,
     responses((status = 200, body = Tenant)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(tenant): JsonBody<EntityDraft<Tenant>>,
 ) -> ApiResult<Json<Tenant>> {
     if let Some(id) = tenant.id {
@@ -76,11 +68,7 @@ async fn save(
 /// Deletes a tenant with everything that belongs to it.
 #[utoipa::path(delete, path = "/api/tenant/{tenantId}", tag = "tenant", operation_id = "deleteTenant",
     params(("tenantId" = uuid::Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     api.check(&caller, TenantId(id), AccessOperation::Delete).await?;
     Ok(api.services.tenants.delete(TenantId(id)).await?)
 }
@@ -97,16 +85,15 @@ struct TenantIds {
 #[utoipa::path(get, path = "/api/tenants", tag = "tenant", operation_id = "getTenants", params(PageParams, TenantIds),
     responses((status = 200, body = inline(Either<PageData<Tenant>, Vec<Tenant>>))))]
 async fn list(
-    State(api): State<SharedApi>,
-    caller: CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(ids): QueryParams<TenantIds>,
 ) -> ApiResult<Json<Either<PageData<Tenant>, Vec<Tenant>>>> {
     if ids.tenant_ids.is_some() {
-        let Json(tenants) = by_ids(State(api), caller, QueryParams(ids)).await?;
+        let Json(tenants) = by_ids(ApiCall { api, caller }, QueryParams(ids)).await?;
         return Ok(Json(Either::Right(tenants)));
     }
-    if caller.0.authority != fieldline_model::entity::Authority::SysAdmin {
+    if caller.authority != fieldline_model::entity::Authority::SysAdmin {
         return Err(ApiError::denied());
     }
     let tenants = api.entities.tenants.list(&page.link()?).await?;
@@ -133,8 +120,7 @@ async fn infos(
 #[utoipa::path(get, path = "/api/tenants/list", tag = "tenant", operation_id = "getTenantsByIds", params(TenantIds),
     responses((status = 200, body = Vec<Tenant>)))]
 async fn by_ids(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(ids): QueryParams<TenantIds>,
 ) -> ApiResult<Json<Vec<Tenant>>> {
     let ids = parse_uuids("tenantIds", &ids.tenant_ids.unwrap_or_default(), TenantId)?;

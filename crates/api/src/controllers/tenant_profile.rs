@@ -3,14 +3,15 @@
 use axum::Json;
 use axum::extract::State;
 use fieldline_entities::access::AccessOperation;
-use fieldline_model::TenantProfileId;
 use fieldline_model::entity::{EntityDraft, TenantProfile, TenantProfileInfo};
 use fieldline_model::page::PageData;
+use fieldline_model::{EntityType, TenantProfileId};
 use serde::Deserialize;
 use utoipa_axum::routes;
 
 use super::Either;
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, S, ST};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, parse_uuids};
@@ -18,15 +19,15 @@ use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(ST, routes!(get))
-        .add(S, routes!(save))
-        .add(S, routes!(delete))
-        .add(S, routes!(set_default))
-        .add(S, routes!(info))
-        .add(S, routes!(default_info))
-        .add(S, routes!(list))
-        .add(S, routes!(by_ids))
-        .add(S, routes!(infos))
+        .add(ST.reads(routes!(get)))
+        .add(S.changes(routes!(save), AuditRule::Save(EntityType::TenantProfile)))
+        .add(S.changes(routes!(delete), AuditRule::Delete(EntityType::TenantProfile)))
+        .add(S.changes(routes!(set_default), AuditRule::Nothing))
+        .add(S.reads(routes!(info)))
+        .add(S.reads(routes!(default_info)))
+        .add(S.reads(routes!(list)))
+        .add(S.reads(routes!(by_ids)))
+        .add(S.reads(routes!(infos)))
 }
 
 fn short(profile: TenantProfile) -> TenantProfileInfo {
@@ -40,11 +41,7 @@ fn short(profile: TenantProfile) -> TenantProfileInfo {
 #[utoipa::path(get, path = "/api/tenantProfile/{tenantProfileId}", tag = "tenant-profile",
     operation_id = "getTenantProfileById", params(("tenantProfileId" = Uuid, Path)),
     responses((status = 200, body = TenantProfile)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<TenantProfile>> {
+async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<TenantProfile>> {
     Ok(Json(
         api.load::<TenantProfile>(&caller, id, AccessOperation::Read)
             .await?,
@@ -55,8 +52,7 @@ async fn get(
 #[utoipa::path(post, path = "/api/tenantProfile", tag = "tenant-profile", operation_id = "saveTenantProfile",
     request_body = TenantProfile, responses((status = 200, body = TenantProfile)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     JsonBody(profile): JsonBody<EntityDraft<TenantProfile>>,
 ) -> ApiResult<Json<TenantProfile>> {
     if let Some(id) = profile.id {
@@ -69,11 +65,7 @@ async fn save(
 /// Deletes a tenant profile that no tenant has.
 #[utoipa::path(delete, path = "/api/tenantProfile/{tenantProfileId}", tag = "tenant-profile",
     operation_id = "deleteTenantProfile", params(("tenantProfileId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     let profile = api
         .load::<TenantProfile>(&caller, id, AccessOperation::Delete)
         .await?;
@@ -85,8 +77,7 @@ async fn delete(
     operation_id = "setDefaultTenantProfile", params(("tenantProfileId" = Uuid, Path)),
     responses((status = 200, body = TenantProfile)))]
 async fn set_default(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<TenantProfile>> {
     api.load::<TenantProfile>(&caller, id, AccessOperation::Write)
@@ -100,8 +91,7 @@ async fn set_default(
     operation_id = "getTenantProfileInfoById", params(("tenantProfileId" = Uuid, Path)),
     responses((status = 200, body = TenantProfileInfo)))]
 async fn info(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<TenantProfileInfo>> {
     Ok(Json(short(
@@ -115,7 +105,7 @@ async fn info(
     operation_id = "getDefaultTenantProfileInfo", responses((status = 200, body = TenantProfileInfo)))]
 async fn default_info(State(api): State<SharedApi>) -> ApiResult<Json<TenantProfileInfo>> {
     let profile = api.entities.tenant_profiles.default_profile().await?;
-    let profile = profile.ok_or_else(|| ApiError::not_found("Requested item wasn't found!"))?;
+    let profile = profile.ok_or_else(ApiError::item_not_found)?;
     Ok(Json(short(profile)))
 }
 

@@ -1,7 +1,6 @@
 //! How much of its profile's limits a tenant uses.
 
 use axum::Json;
-use axum::extract::State;
 use fieldline_core::ports::{AssetFilter, DeviceFilter, UserFilter};
 use fieldline_core::usage::{UsageKey, usage_subject};
 use fieldline_model::kv::KvValue;
@@ -9,13 +8,12 @@ use fieldline_model::page::PageLink;
 use serde::Serialize;
 use utoipa_axum::routes;
 
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, T};
 use crate::error::{ApiError, ApiResult};
-use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
-    ApiRoutes::default().add(T, routes!(usage))
+    ApiRoutes::default().add(T.reads(routes!(usage)))
 }
 
 /// How much there is and was used this month, and how much there may be; 0 for no limit.
@@ -52,10 +50,7 @@ struct UsageInfo {
 /// How much the tenant of the caller uses.
 #[utoipa::path(get, path = "/api/usage", tag = "usage-info", operation_id = "getTenantUsageInfo",
     responses((status = 200, body = UsageInfo)))]
-async fn usage(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-) -> ApiResult<Json<UsageInfo>> {
+async fn usage(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<UsageInfo>> {
     let (tenant, stores) = (caller.tenant, &api.entities);
     let profile = stores.profile_of(tenant).await?;
     let profile = profile.ok_or_else(|| ApiError::not_found("Tenant is not found"))?;

@@ -6,15 +6,15 @@ use axum::http::{HeaderMap, header};
 use fieldline_core::any_entity::{AccessResource, AnyEntity};
 use fieldline_entities::access::{AccessOperation, Principal, allows};
 use fieldline_model::entity::{AdminSettings, Authority, EntityDraft, User};
-use fieldline_model::message::MsgType;
 use fieldline_model::{EntityId, EntityType, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use crate::auth::TokenPair;
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::auth::{TokenPair, TokenTimes};
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, ST, STC};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::extract::{JsonBody, PathIds, QueryParams, flag, missing, parse_flag};
@@ -23,25 +23,21 @@ use crate::state::{ApiState, SharedApi};
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(get))
-        .add(STC, routes!(save))
-        .add(ST, routes!(delete))
-        .add(ST, routes!(send_activation_mail))
-        .add(ST, routes!(activation_link))
-        .add(ST, routes!(activation_link_info))
-        .add(ST, routes!(token_access_enabled))
-        .add(ST, routes!(token))
-        .add(ST, routes!(set_enabled))
+        .add(STC.reads(routes!(get)))
+        .add(STC.changes(routes!(save), AuditRule::Save(EntityType::User)))
+        .add(ST.changes(routes!(delete), AuditRule::Delete(EntityType::User)))
+        .add(ST.changes(routes!(send_activation_mail), AuditRule::Nothing))
+        .add(ST.reads(routes!(activation_link)))
+        .add(ST.reads(routes!(activation_link_info)))
+        .add(ST.reads(routes!(token_access_enabled)))
+        .add(ST.reads(routes!(token)))
+        .add(ST.changes(routes!(set_enabled), AuditRule::SetEnabled))
 }
 
 /// The user of an id.
 #[utoipa::path(get, path = "/api/user/{userId}", tag = "user", operation_id = "getUserById",
     params(("userId" = Uuid, Path)), responses((status = 200, body = User)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<User>> {
+async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<User>> {
     let mut user = api.load::<User>(&caller, id, AccessOperation::Read).await?;
     let credentials = api.services.users.credentials(UserId(id)).await?;
     let info = user.additional_info.get_or_insert_with(|| json!({}));
@@ -93,14 +89,13 @@ struct EmailParams {
 #[utoipa::path(post, path = "/api/user/sendActivationMail", tag = "user", operation_id = "sendActivationEmail",
     params(EmailParams), responses((status = 200)))]
 async fn send_activation_mail(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     headers: HeaderMap,
     QueryParams(params): QueryParams<EmailParams>,
 ) -> ApiResult<()> {
     let email = params.email.ok_or_else(|| missing("email"))?;
     let found = api.entities.users.by_email(&email).await?;
-    let unknown = || ApiError::not_found("Requested item wasn't found!");
+    let unknown = ApiError::item_not_found;
     let user = found.ok_or_else(unknown)?;
     // Whether there is such a user elsewhere is nobody's business.
     let allowed = allows(
@@ -120,8 +115,7 @@ async fn send_activation_mail(
 #[utoipa::path(post, path = "/api/user", tag = "user", operation_id = "saveUser", request_body = User,
     params(UserMailParams), responses((status = 200, body = User)))]
 async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     headers: HeaderMap,
     QueryParams(params): QueryParams<UserMailParams>,
     JsonBody(mut user): JsonBody<EntityDraft<User>>,
@@ -170,11 +164,7 @@ async fn save(
 /// Deletes a user.
 #[utoipa::path(delete, path = "/api/user/{userId}", tag = "user", operation_id = "deleteUser",
     params(("userId" = Uuid, Path)), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
     let user = api.load::<User>(&caller, id, AccessOperation::Delete).await?;
     if user.authority == Authority::SysAdmin && user.id == caller.user {
         return Err(ApiError::new(
@@ -184,10 +174,7 @@ async fn delete(
     }
     api.services.users.delete(&user).await?;
     let entity = AnyEntity::User(user);
-    api.services
-        .actions
-        .push_entity(&caller, MsgType::EntityDeleted, &entity)
-        .await;
+    api.services.actions.push_deleted(&caller, &entity).await;
     Ok(())
 }
 
@@ -261,8 +248,7 @@ pub(super) async fn base_url(api: &ApiState, headers: &HeaderMap) -> ApiResult<S
 #[utoipa::path(get, path = "/api/user/{userId}/activationLink", tag = "user", operation_id = "getActivationLink",
     params(("userId" = Uuid, Path)), responses((status = 200, body = String, content_type = "text/plain")))]
 async fn activation_link(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     headers: HeaderMap,
 ) -> ApiResult<String> {
@@ -274,8 +260,7 @@ async fn activation_link(
     operation_id = "getActivationLinkInfo", params(("userId" = Uuid, Path)),
     responses((status = 200, body = ActivationLink)))]
 async fn activation_link_info(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     headers: HeaderMap,
 ) -> ApiResult<Json<ActivationLink>> {
@@ -293,11 +278,7 @@ async fn token_access_enabled(State(api): State<SharedApi>) -> Json<bool> {
 /// A pair of tokens of a user, for administrators who look through the user's eyes.
 #[utoipa::path(get, path = "/api/user/{userId}/token", tag = "user", operation_id = "getUserToken",
     params(("userId" = Uuid, Path)), responses((status = 200, body = TokenPair)))]
-async fn token(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    PathIds([id]): PathIds<1>,
-) -> ApiResult<Json<TokenPair>> {
+async fn token(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<TokenPair>> {
     if !api.options.user_token_access {
         return Err(ApiError::denied());
     }
@@ -306,8 +287,10 @@ async fn token(
     if !credentials.enabled {
         return Err(ApiError::bad_request("User is not active"));
     }
-    let now = api.clock.now_ms();
-    let times = (now, credentials.tokens_valid_from);
+    let times = TokenTimes {
+        now_ms: api.clock.now_ms(),
+        valid_from_ms: credentials.tokens_valid_from,
+    };
     Ok(Json(api.sessions.open(&api.tokens, &user, None, times).await?))
 }
 
@@ -325,8 +308,7 @@ struct UserEnabledParams {
     operation_id = "setUserCredentialsEnabled", params(("userId" = Uuid, Path), UserEnabledParams),
     responses((status = 200)))]
 async fn set_enabled(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     QueryParams(params): QueryParams<UserEnabledParams>,
 ) -> ApiResult<()> {

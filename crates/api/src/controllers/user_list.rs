@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use utoipa_axum::routes;
 
 use super::Either;
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, S, T, TC};
 use crate::error::ApiResult;
 use crate::extract::{PageParams, PathIds, QueryParams, parse_uuids};
@@ -20,12 +20,12 @@ use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(TC, routes!(list))
-        .add(TC, routes!(by_ids))
-        .add(TC, routes!(infos))
-        .add(TC, routes!(assignable))
-        .add(S, routes!(tenant_admins))
-        .add(T, routes!(customer_users))
+        .add(TC.reads(routes!(list)))
+        .add(TC.reads(routes!(by_ids)))
+        .add(TC.reads(routes!(infos)))
+        .add(TC.reads(routes!(assignable)))
+        .add(S.reads(routes!(tenant_admins)))
+        .add(T.reads(routes!(customer_users)))
 }
 
 /// The users that somebody may see: those of the tenant, or of the customer.
@@ -48,19 +48,18 @@ struct UserIds {
 #[utoipa::path(get, path = "/api/users", tag = "user", operation_id = "getUsers", params(PageParams, UserIds),
     responses((status = 200, body = inline(Either<PageData<User>, Vec<User>>))))]
 async fn list(
-    State(api): State<SharedApi>,
-    caller: CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(page): QueryParams<PageParams>,
     QueryParams(ids): QueryParams<UserIds>,
 ) -> ApiResult<Json<Either<PageData<User>, Vec<User>>>> {
     if ids.user_ids.is_some() {
-        let Json(users) = by_ids(State(api), caller, QueryParams(ids)).await?;
+        let Json(users) = by_ids(ApiCall { api, caller }, QueryParams(ids)).await?;
         return Ok(Json(Either::Right(users)));
     }
     let users = api
         .entities
         .users
-        .list(visible_to(&caller.0), &page.link()?)
+        .list(visible_to(&caller), &page.link()?)
         .await?;
     Ok(Json(Either::Left(users)))
 }
@@ -69,8 +68,7 @@ async fn list(
 #[utoipa::path(get, path = "/api/users/list", tag = "user", operation_id = "getUsersByIds", params(UserIds),
     responses((status = 200, body = Vec<User>)))]
 async fn by_ids(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(ids): QueryParams<UserIds>,
 ) -> ApiResult<Json<Vec<User>>> {
     let mut users = Vec::new();
@@ -117,8 +115,7 @@ impl From<User> for UserEmailInfo {
 #[utoipa::path(get, path = "/api/users/info", tag = "user", operation_id = "findUsersByQuery", params(PageParams),
     responses((status = 200, body = PageData<UserEmailInfo>)))]
 async fn infos(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<UserEmailInfo>>> {
     let users = api
@@ -134,8 +131,7 @@ async fn infos(
 #[utoipa::path(get, path = "/api/users/assign/{alarmId}", tag = "user", operation_id = "getUsersForAssign",
     params(("alarmId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<UserEmailInfo>)))]
 async fn assignable(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<UserEmailInfo>>> {
@@ -165,8 +161,7 @@ async fn tenant_admins(
 #[utoipa::path(get, path = "/api/customer/{customerId}/users", tag = "user", operation_id = "getCustomerUsers",
     params(("customerId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<User>)))]
 async fn customer_users(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
     QueryParams(page): QueryParams<PageParams>,
 ) -> ApiResult<Json<PageData<User>>> {

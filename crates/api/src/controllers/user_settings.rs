@@ -1,7 +1,7 @@
 //! What people set for themselves, and the dashboards they have looked at.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use fieldline_entities::access::AccessOperation;
 use fieldline_entities::services::DashboardAction;
 use fieldline_model::DashboardId;
@@ -9,21 +9,26 @@ use fieldline_model::entity::{DashboardInfo, UserDashboards, UserSettingsType};
 use serde_json::Value;
 use utoipa_axum::routes;
 
-use crate::caller::CallerPrincipal;
+use crate::audit::AuditRule;
+use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, STC, TC};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, parse_uuid};
-use crate::state::SharedApi;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(get, save, update))
-        .add(STC, routes!(get_general, update_general))
-        .add(STC, routes!(get_typed, update_typed, delete))
-        .add(STC, routes!(delete_typed))
-        .add(TC, routes!(dashboards))
-        .add(TC, routes!(last_visited))
-        .add(TC, routes!(note))
+        .add(STC.reads(routes!(get)))
+        .add(STC.changes(routes!(save), AuditRule::Nothing))
+        .add(STC.changes(routes!(update), AuditRule::Nothing))
+        .add(STC.reads(routes!(get_general)))
+        .add(STC.changes(routes!(update_general), AuditRule::Nothing))
+        .add(STC.reads(routes!(get_typed)))
+        .add(STC.changes(routes!(update_typed), AuditRule::Nothing))
+        .add(STC.changes(routes!(delete), AuditRule::Nothing))
+        .add(STC.changes(routes!(delete_typed), AuditRule::Nothing))
+        .add(TC.reads(routes!(dashboards)))
+        .add(TC.reads(routes!(last_visited)))
+        .add(TC.reads(routes!(note)))
 }
 
 /// A type of settings that people may read and write.
@@ -42,10 +47,7 @@ fn settings_type(name: &str) -> ApiResult<UserSettingsType> {
 /// The general settings of the caller.
 #[utoipa::path(get, path = "/api/user/settings", tag = "user", operation_id = "getUserSettings",
     responses((status = 200, body = Value)))]
-async fn get(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-) -> ApiResult<Json<Value>> {
+async fn get(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<Value>> {
     let settings = &api.services.user_settings;
     Ok(Json(settings.get(caller.user, UserSettingsType::General).await?))
 }
@@ -53,11 +55,7 @@ async fn get(
 /// Replaces the general settings of the caller.
 #[utoipa::path(post, path = "/api/user/settings", tag = "user", operation_id = "saveUserSettings",
     request_body = Value, responses((status = 200, body = Value)))]
-async fn save(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    JsonBody(body): JsonBody<Value>,
-) -> ApiResult<Json<Value>> {
+async fn save(ApiCall { api, caller }: ApiCall, JsonBody(body): JsonBody<Value>) -> ApiResult<Json<Value>> {
     let settings = &api.services.user_settings;
     Ok(Json(
         settings
@@ -69,11 +67,7 @@ async fn save(
 /// Changes general settings of the caller: names are paths with dots.
 #[utoipa::path(put, path = "/api/user/settings", tag = "user", operation_id = "putUserSettings",
     request_body = Value, responses((status = 200)))]
-async fn update(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    JsonBody(body): JsonBody<Value>,
-) -> ApiResult<()> {
+async fn update(ApiCall { api, caller }: ApiCall, JsonBody(body): JsonBody<Value>) -> ApiResult<()> {
     let settings = &api.services.user_settings;
     Ok(settings
         .update(caller.user, UserSettingsType::General, body)
@@ -83,29 +77,21 @@ async fn update(
 /// The general settings of the caller.
 #[utoipa::path(get, path = "/api/user/settings/general", tag = "user", operation_id = "getGeneralUserSettings",
     responses((status = 200, body = Value)))]
-async fn get_general(api: State<SharedApi>, caller: CallerPrincipal) -> ApiResult<Json<Value>> {
-    get(api, caller).await
+async fn get_general(call: ApiCall) -> ApiResult<Json<Value>> {
+    get(call).await
 }
 
 /// Changes general settings of the caller: names are paths with dots.
 #[utoipa::path(put, path = "/api/user/settings/general", tag = "user", operation_id = "putGeneralUserSettings",
     request_body = Value, responses((status = 200)))]
-async fn update_general(
-    api: State<SharedApi>,
-    caller: CallerPrincipal,
-    body: JsonBody<Value>,
-) -> ApiResult<()> {
-    update(api, caller, body).await
+async fn update_general(call: ApiCall, body: JsonBody<Value>) -> ApiResult<()> {
+    update(call, body).await
 }
 
 /// The settings of the caller of a type.
 #[utoipa::path(get, path = "/api/user/settings/{type}", tag = "user", operation_id = "getUserSettingsByType",
     params(("type" = String, Path)), responses((status = 200, body = Value)))]
-async fn get_typed(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    Path(kind): Path<String>,
-) -> ApiResult<Json<Value>> {
+async fn get_typed(ApiCall { api, caller }: ApiCall, Path(kind): Path<String>) -> ApiResult<Json<Value>> {
     let settings = &api.services.user_settings;
     Ok(Json(settings.get(caller.user, settings_type(&kind)?).await?))
 }
@@ -114,8 +100,7 @@ async fn get_typed(
 #[utoipa::path(put, path = "/api/user/settings/{type}", tag = "user", operation_id = "putUserSettingsByType",
     params(("type" = String, Path)), request_body = Value, responses((status = 200)))]
 async fn update_typed(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path(kind): Path<String>,
     JsonBody(body): JsonBody<Value>,
 ) -> ApiResult<()> {
@@ -126,11 +111,7 @@ async fn update_typed(
 /// Deletes general settings of the caller: comma-joined paths with dots.
 #[utoipa::path(delete, path = "/api/user/settings/{type}", tag = "user", operation_id = "deleteGeneralUserSettings",
     params(("type" = String, Path, description = "The paths")), responses((status = 200)))]
-async fn delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-    Path(paths): Path<String>,
-) -> ApiResult<()> {
+async fn delete(ApiCall { api, caller }: ApiCall, Path(paths): Path<String>) -> ApiResult<()> {
     let paths: Vec<&str> = paths.split(',').collect();
     let settings = &api.services.user_settings;
     Ok(settings
@@ -143,8 +124,7 @@ async fn delete(
     operation_id = "deleteUserSettingsByType", params(("type" = String, Path), ("paths" = String, Path)),
     responses((status = 200)))]
 async fn delete_typed(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, paths)): Path<(String, String)>,
 ) -> ApiResult<()> {
     let paths: Vec<&str> = paths.split(',').collect();
@@ -157,10 +137,7 @@ async fn delete_typed(
 /// The dashboards that the caller has visited or starred.
 #[utoipa::path(get, path = "/api/user/dashboards", tag = "user", operation_id = "getUserDashboardsInfo",
     responses((status = 200, body = UserDashboards)))]
-async fn dashboards(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
-) -> ApiResult<Json<UserDashboards>> {
+async fn dashboards(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<UserDashboards>> {
     let settings = &api.services.user_settings;
     let found = settings.dashboards(caller.tenant, caller.user).await?;
     Ok(Json(found))
@@ -169,8 +146,8 @@ async fn dashboards(
 /// The same under another path.
 #[utoipa::path(get, path = "/api/user/lastVisitedDashboards", tag = "user",
     operation_id = "getLastVisitedDashboards", responses((status = 200, body = UserDashboards)))]
-async fn last_visited(api: State<SharedApi>, caller: CallerPrincipal) -> ApiResult<Json<UserDashboards>> {
-    dashboards(api, caller).await
+async fn last_visited(call: ApiCall) -> ApiResult<Json<UserDashboards>> {
+    dashboards(call).await
 }
 
 /// Notes that the caller has visited, starred or unstarred a dashboard: `visit`, `star`, `unstar`.
@@ -179,8 +156,7 @@ async fn last_visited(api: State<SharedApi>, caller: CallerPrincipal) -> ApiResu
     params(("dashboardId" = Uuid, Path), ("action" = String, Path)),
     responses((status = 200, body = UserDashboards)))]
 async fn note(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((id, action)): Path<(String, String)>,
 ) -> ApiResult<Json<UserDashboards>> {
     // Although it is a `GET`, this changes something.

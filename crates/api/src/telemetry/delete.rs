@@ -1,12 +1,12 @@
 //! Deletes attributes and points.
 
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
 use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_devices::downlink::AttributeUpdate;
 use fieldline_entities::access::{AccessOperation, Principal};
 
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::state::SharedApi;
 
 use super::docs::{
@@ -23,8 +23,7 @@ use super::target;
     responses((status = 200, description = "Deleted"), TelemetryErrors)
 )]
 pub(super) async fn series(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id)): Path<(String, String)>,
     params: TelemetryParams,
 ) -> TelemetryResult<StatusCode> {
@@ -50,12 +49,11 @@ pub(super) async fn series(
     responses((status = 200, description = "Deleted"), TelemetryErrors)
 )]
 pub(super) async fn device_attributes(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((id, scope)): Path<(String, String)>,
     params: TelemetryParams,
 ) -> TelemetryResult<StatusCode> {
-    attributes(&api, &caller, ("DEVICE", &id), &scope, &params).await
+    attributes(&api, &caller, "DEVICE", &id, &scope, &params).await
 }
 
 /// Deletes the named attributes of an entity in a scope.
@@ -65,18 +63,18 @@ pub(super) async fn device_attributes(
     responses((status = 200, description = "Deleted"), TelemetryErrors)
 )]
 pub(super) async fn entity_attributes(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id, scope)): Path<(String, String, String)>,
     params: TelemetryParams,
 ) -> TelemetryResult<StatusCode> {
-    attributes(&api, &caller, (&kind, &id), &scope, &params).await
+    attributes(&api, &caller, &kind, &id, &scope, &params).await
 }
 
 async fn attributes(
     api: &SharedApi,
     caller: &Principal,
-    (kind, id): (&str, &str),
+    kind: &str,
+    id: &str,
     scope: &str,
     params: &TelemetryParams,
 ) -> TelemetryResult<StatusCode> {

@@ -25,29 +25,37 @@ mod zone;
 pub(crate) use context::SaveContext;
 pub(crate) use error::{TelemetryError, TelemetryResult};
 pub(crate) use points::{PointReader, PointsError, PointsQuery, read_points, read_value};
-pub(crate) use source::SeriesSource;
+pub(crate) use source::{SeriesSource, TimeWindow};
 
+use fieldline_model::entity::ActionType;
 use utoipa_axum::routes;
 
-use crate::endpoint::{ApiRoutes, STC};
+use crate::audit::AuditRule;
+use crate::endpoint::{ApiRoutes, ErrorShape, STC};
+
+const ATTRIBUTES_SAVED: AuditRule = AuditRule::Data(ActionType::AttributesUpdated);
+const ATTRIBUTES_DELETED: AuditRule = AuditRule::Data(ActionType::AttributesDeleted);
+const SERIES_SAVED: AuditRule = AuditRule::Data(ActionType::TimeseriesUpdated);
+const SERIES_DELETED: AuditRule = AuditRule::Data(ActionType::TimeseriesDeleted);
 
 /// The endpoints of the controller.
 pub(crate) fn routes() -> ApiRoutes {
     ApiRoutes::default()
-        .add(STC, routes!(read::series_keys))
-        .add(STC, routes!(read::attribute_keys))
-        .add(STC, routes!(read::attribute_keys_of_scope))
-        .add(STC, routes!(read::attributes))
-        .add(STC, routes!(read::attributes_of_scope))
-        .add(STC, routes!(read::series))
-        .add(STC, routes!(read::history))
-        .add(STC, routes!(save::device_attributes))
-        .add(STC, routes!(save::entity_attributes))
-        .add(STC, routes!(save::entity_attributes_v2))
-        .add(STC, routes!(save::series))
-        .add(STC, routes!(save::series_of_scope_delete))
-        .add(STC, routes!(save::series_with_ttl))
-        .add(STC, routes!(delete::series))
-        .add(STC, routes!(delete::device_attributes))
-        .add(STC, routes!(delete::entity_attributes))
+        .add(STC.reads(routes!(read::series_keys)))
+        .add(STC.reads(routes!(read::attribute_keys)))
+        .add(STC.reads(routes!(read::attribute_keys_of_scope)))
+        .add(STC.reads(routes!(read::attributes)))
+        .add(STC.reads(routes!(read::attributes_of_scope)))
+        .add(STC.reads(routes!(read::series)))
+        .add(STC.reads(routes!(read::history)))
+        .add(STC.changes(routes!(save::device_attributes), ATTRIBUTES_SAVED))
+        .add(STC.changes(routes!(save::entity_attributes), ATTRIBUTES_SAVED))
+        .add(STC.changes(routes!(save::entity_attributes_v2), ATTRIBUTES_SAVED))
+        .add(STC.changes(routes!(save::series), SERIES_SAVED))
+        .add(STC.changes(routes!(save::series_of_scope_delete), SERIES_SAVED))
+        .add(STC.changes(routes!(save::series_with_ttl), SERIES_SAVED))
+        .add(STC.changes(routes!(delete::series), SERIES_DELETED))
+        .add(STC.changes(routes!(delete::device_attributes), ATTRIBUTES_DELETED))
+        .add(STC.changes(routes!(delete::entity_attributes), ATTRIBUTES_DELETED))
+        .errors(ErrorShape::Text)
 }

@@ -8,6 +8,7 @@ use fieldline_model::timeseries::{Aggregation, AggregationBucket, DataPoint, Poi
 
 use super::buckets::{BucketInterval, CalendarUnit, buckets};
 use super::params::BadInput;
+use super::source::TimeWindow;
 use super::zone::CalendarZone;
 
 /// Points a series where the command does not say.
@@ -96,7 +97,8 @@ impl PointReader {
     async fn aggregate(
         &mut self,
         store: &dyn TimeSeriesStore,
-        (subject, key): (EntityKey, &str),
+        subject: EntityKey,
+        key: &str,
         aggregation: Aggregation,
         buckets: &[AggregationBucket],
     ) -> Result<Vec<DataPoint>, PointsError> {
@@ -160,7 +162,7 @@ pub(crate) async fn read_points(
     if let (Some(aggregation), Some(interval)) = (aggregation, interval(&query)?) {
         let buckets = buckets(query.start, query.end, interval).map_err(BadInput::from)?;
         let mut points = reading
-            .aggregate(store, (subject, key), aggregation, &buckets)
+            .aggregate(store, subject, key, aggregation, &buckets)
             .await?;
         points.reverse();
         return Ok(points);
@@ -186,7 +188,7 @@ pub(crate) async fn read_value(
     subject: EntityKey,
     key: &str,
     agg: Option<&str>,
-    (start, end): (i64, i64),
+    TimeWindow { start, end }: TimeWindow,
 ) -> Result<Option<DataPoint>, PointsError> {
     if start >= end {
         return Ok(None);
@@ -195,7 +197,7 @@ pub(crate) async fn read_value(
         Some(aggregation) => {
             let bucket = [AggregationBucket { start, end }];
             reading
-                .aggregate(store, (subject, key), aggregation, &bucket)
+                .aggregate(store, subject, key, aggregation, &bucket)
                 .await?
         }
         None => {

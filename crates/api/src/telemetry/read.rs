@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::EntityKey;
 use fieldline_model::timeseries::{Attribute, AttributeScope};
 
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::state::SharedApi;
 
 use super::docs::{
@@ -33,8 +33,7 @@ type ScopeInPath = Path<(String, String, String)>;
     responses((status = 200, description = "Names", body = Vec<String>), TelemetryErrors)
 )]
 pub(super) async fn series_keys(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id)): EntityInPath,
 ) -> TelemetryResult<Response> {
     let source = source(&api, &caller, &kind, &id).await?;
@@ -54,8 +53,7 @@ pub(super) async fn series_keys(
     responses((status = 200, description = "Names", body = Vec<String>), TelemetryErrors)
 )]
 pub(super) async fn attribute_keys(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id)): EntityInPath,
 ) -> TelemetryResult<Response> {
     let subject = subject(&api, &caller, &kind, &id, AccessOperation::ReadAttributes).await?;
@@ -73,8 +71,7 @@ pub(super) async fn attribute_keys(
     responses((status = 200, description = "Names", body = Vec<String>), TelemetryErrors)
 )]
 pub(super) async fn attribute_keys_of_scope(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id, scope)): ScopeInPath,
 ) -> TelemetryResult<Response> {
     let scope = target::scope(&scope)?;
@@ -92,8 +89,7 @@ pub(super) async fn attribute_keys_of_scope(
     responses((status = 200, description = "Attributes", body = Vec<AttributeData>), TelemetryErrors)
 )]
 pub(super) async fn attributes(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id)): EntityInPath,
     params: TelemetryParams,
 ) -> TelemetryResult<Response> {
@@ -110,8 +106,7 @@ pub(super) async fn attributes(
     responses((status = 200, description = "Attributes", body = Vec<AttributeData>), TelemetryErrors)
 )]
 pub(super) async fn attributes_of_scope(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id, scope)): ScopeInPath,
     params: TelemetryParams,
 ) -> TelemetryResult<Response> {
@@ -130,8 +125,7 @@ pub(super) async fn attributes_of_scope(
     responses((status = 200, description = "Latest values", body = SeriesData), TelemetryErrors)
 )]
 pub(super) async fn series(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id)): EntityInPath,
     params: TelemetryParams,
 ) -> TelemetryResult<Response> {
@@ -166,8 +160,7 @@ pub(super) async fn series(
     responses((status = 200, description = "Points", body = SeriesData), TelemetryErrors)
 )]
 pub(super) async fn history(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id)): EntityInPath,
     params: TelemetryParams,
 ) -> TelemetryResult<Response> {

@@ -1,6 +1,6 @@
 //! Saves attributes and points.
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, Request};
 use axum::http::StatusCode;
 use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::ports::{AttributeRow, StoreError, StoreErrorKind};
@@ -9,7 +9,7 @@ use fieldline_devices::downlink::AttributeUpdate;
 use fieldline_entities::access::{AccessOperation, Principal};
 use fieldline_model::kv::{self, CorruptData};
 
-use crate::caller::CallerPrincipal;
+use crate::caller::ApiCall;
 use crate::error::{ApiError, ErrorCode};
 use crate::extract::body_bytes;
 use crate::state::SharedApi;
@@ -27,12 +27,11 @@ use super::target;
     responses((status = 200, description = "Saved"), TelemetryErrors)
 )]
 pub(super) async fn device_attributes(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((id, scope)): Path<(String, String)>,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
-    attributes(&api, &caller, ("DEVICE", &id), &scope, request).await
+    attributes(&api, &caller, "DEVICE", &id, &scope, request).await
 }
 
 /// Saves attributes of an entity in a scope.
@@ -43,12 +42,11 @@ pub(super) async fn device_attributes(
     responses((status = 200, description = "Saved"), TelemetryErrors)
 )]
 pub(super) async fn entity_attributes(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id, scope)): Path<(String, String, String)>,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
-    attributes(&api, &caller, (&kind, &id), &scope, request).await
+    attributes(&api, &caller, &kind, &id, &scope, request).await
 }
 
 /// Saves attributes of an entity in a scope.
@@ -59,12 +57,11 @@ pub(super) async fn entity_attributes(
     responses((status = 200, description = "Saved"), TelemetryErrors)
 )]
 pub(super) async fn entity_attributes_v2(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id, scope)): Path<(String, String, String)>,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
-    attributes(&api, &caller, (&kind, &id), &scope, request).await
+    attributes(&api, &caller, &kind, &id, &scope, request).await
 }
 
 /// Saves points of an entity, which are kept as long as its profiles say. The last part of the path may be any word.
@@ -75,12 +72,11 @@ pub(super) async fn entity_attributes_v2(
     responses((status = 200, description = "Saved"), TelemetryErrors)
 )]
 pub(super) async fn series(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id, _)): Path<(String, String, String)>,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
-    points(&api, &caller, (&kind, &id), None, request).await
+    points(&api, &caller, &kind, &id, None, request).await
 }
 
 /// Saves points of an entity, as with any other word in the place of `delete`: deletions have that path, too, and would
@@ -92,12 +88,11 @@ pub(super) async fn series(
     responses((status = 200, description = "Saved"), TelemetryErrors)
 )]
 pub(super) async fn series_of_scope_delete(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id)): Path<(String, String)>,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
-    points(&api, &caller, (&kind, &id), None, request).await
+    points(&api, &caller, &kind, &id, None, request).await
 }
 
 /// Saves points of an entity, which are kept for some seconds; 0 keeps them as long as its profiles say.
@@ -113,18 +108,18 @@ pub(super) async fn series_of_scope_delete(
     responses((status = 200, description = "Saved"), TelemetryErrors)
 )]
 pub(super) async fn series_with_ttl(
-    State(api): State<SharedApi>,
-    CallerPrincipal(caller): CallerPrincipal,
+    ApiCall { api, caller }: ApiCall,
     Path((kind, id, _, ttl)): Path<(String, String, String, String)>,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
-    points(&api, &caller, (&kind, &id), payload::ttl(&ttl)?, request).await
+    points(&api, &caller, &kind, &id, payload::ttl(&ttl)?, request).await
 }
 
 async fn attributes(
     api: &SharedApi,
     caller: &Principal,
-    (kind, id): (&str, &str),
+    kind: &str,
+    id: &str,
     scope: &str,
     request: Request,
 ) -> TelemetryResult<StatusCode> {
@@ -157,7 +152,8 @@ async fn attributes(
 async fn points(
     api: &SharedApi,
     caller: &Principal,
-    (kind, id): (&str, &str),
+    kind: &str,
+    id: &str,
     ttl: Option<u32>,
     request: Request,
 ) -> TelemetryResult<StatusCode> {

@@ -19,6 +19,26 @@ impl TimeWindow {
         start: i64::MIN,
         end: i64::MAX,
     };
+
+    /// From one time until another.
+    pub(crate) const fn new(start: i64, end: i64) -> Self {
+        Self { start, end }
+    }
+
+    /// So many milliseconds from a time on.
+    pub(crate) const fn of_length(start: i64, millis: i64) -> Self {
+        Self::new(start, start.saturating_add(millis))
+    }
+
+    /// What is in both.
+    pub(crate) fn within(self, other: Self) -> Self {
+        Self::new(self.start.max(other.start), self.end.min(other.end))
+    }
+
+    /// Whether a time is in it.
+    pub(crate) const fn contains(self, ts: i64) -> bool {
+        self.start <= ts && ts < self.end
+    }
 }
 
 /// See the module.

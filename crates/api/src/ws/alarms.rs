@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use fieldline_core::ports::{AlarmQuery, AlarmScope, MAX_ALARM_ENTITIES, ValueSource};
+use fieldline_core::ports::{AlarmQuery, AlarmScope, ValueSource};
 use fieldline_entities::access::{self, AccessOperation};
 use fieldline_model::page::PageData;
 use fieldline_model::query::EntityCountQuery;
@@ -80,7 +80,7 @@ impl AlarmWatch {
             return Err(failed);
         }
         if let AlarmWatchKind::Page(_, page) = &watch.kind {
-            let text = updates::alarms(command.cmd_id, Some(page), None, totals(page));
+            let text = updates::alarms(command.cmd_id, page, None);
             watch.held = text.len();
             scope.out.push(text);
         }
@@ -218,7 +218,7 @@ impl AlarmWatch {
             }
         }
         let changed: Vec<&AlarmData> = changed.iter().filter_map(|place| page.data.get(*place)).collect();
-        (!changed.is_empty()).then(|| updates::alarms(command, None, Some(&changed), totals(page)))
+        (!changed.is_empty()).then(|| updates::alarms(command, page, Some(&changed)))
     }
 
     /// Evaluates the query again, and sends what has changed.
@@ -292,10 +292,6 @@ async fn is_active(
     Ok(count > 0)
 }
 
-fn totals(page: &PageData<AlarmData>) -> (usize, u64) {
-    (MAX_ALARM_ENTITIES, page.total_elements)
-}
-
 /// What has to be sent: the alarms that have changed where the page has the same ones, else the page.
 fn difference(id: i64, known: &PageData<AlarmData>, now: &PageData<AlarmData>) -> Option<String> {
     if known == now {
@@ -305,9 +301,9 @@ fn difference(id: i64, known: &PageData<AlarmData>, now: &PageData<AlarmData>) -
         page.data.iter().map(|alarm| alarm.info.alarm.id).collect()
     };
     if ids(known) != ids(now) || known.total_elements != now.total_elements {
-        return Some(updates::alarms(id, Some(now), None, totals(now)));
+        return Some(updates::alarms(id, now, None));
     }
     let both = known.data.iter().zip(&now.data);
     let changed: Vec<&AlarmData> = both.filter(|(old, new)| old != new).map(|(_, new)| new).collect();
-    Some(updates::alarms(id, None, Some(&changed), totals(now)))
+    Some(updates::alarms(id, now, Some(&changed)))
 }

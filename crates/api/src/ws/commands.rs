@@ -8,59 +8,136 @@ use uuid::Uuid;
 
 use crate::alarm_data::{AlarmCountQuery, AlarmDataQuery};
 
-/// Proof of who is there.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct AuthCommand {
-    /// An access token.
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) token: String,
-    /// An API key, which counts where both are there.
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) api_key: String,
+/// What clients send. Any member may be absent or null, which is the same.
+macro_rules! messages {
+    ($($(#[$attribute:meta])* $name:ident { $($(#[$member_attribute:meta])* $member:ident: $type:ty,)* })*) => {$(
+        $(#[$attribute])*
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        pub(super) struct $name {
+            $($(#[$member_attribute])* #[serde(default, deserialize_with = "or_default")] pub(super) $member: $type,)*
+        }
+    )*};
 }
 
-/// A message to the general endpoint.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct CommandWrapper {
-    #[serde(default)]
-    pub(super) auth_cmd: Option<AuthCommand>,
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) cmds: Vec<WsCommand>,
-}
+messages! {
+    /// Proof of who is there.
+    AuthCommand {
+        /// An access token.
+        token: String,
+        /// An API key, which counts where both are there.
+        api_key: String,
+    }
 
-/// A message to the older telemetry endpoint.
-#[derive(Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-#[derive(Default)]
-pub(super) struct TelemetryWrapper {
-    #[serde(deserialize_with = "or_default")]
-    attr_sub_cmds: Vec<SubscriptionCommand>,
-    #[serde(deserialize_with = "or_default")]
-    ts_sub_cmds: Vec<SubscriptionCommand>,
-    #[serde(deserialize_with = "or_default")]
-    history_cmds: Vec<SubscriptionCommand>,
-    #[serde(deserialize_with = "or_default")]
-    entity_data_cmds: Vec<EntityDataCommand>,
-    #[serde(deserialize_with = "or_default")]
-    entity_data_unsubscribe_cmds: Vec<IdOnlyCommand>,
-    #[serde(deserialize_with = "or_default")]
-    alarm_data_cmds: Vec<QueryCommand<AlarmDataQuery>>,
-    #[serde(deserialize_with = "or_default")]
-    alarm_data_unsubscribe_cmds: Vec<IdOnlyCommand>,
-    #[serde(deserialize_with = "or_default")]
-    entity_count_cmds: Vec<QueryCommand<EntityCountQuery>>,
-    #[serde(deserialize_with = "or_default")]
-    entity_count_unsubscribe_cmds: Vec<IdOnlyCommand>,
-    #[serde(deserialize_with = "or_default")]
-    alarm_count_cmds: Vec<QueryCommand<AlarmCountQuery>>,
-    #[serde(deserialize_with = "or_default")]
-    alarm_count_unsubscribe_cmds: Vec<IdOnlyCommand>,
-    #[serde(deserialize_with = "or_default")]
-    alarm_status_cmds: Vec<AlarmStatusCommand>,
-    #[serde(deserialize_with = "or_default")]
-    alarm_status_unsubscribe_cmds: Vec<IdOnlyCommand>,
+    /// A message to the general endpoint.
+    CommandWrapper {
+        auth_cmd: Option<AuthCommand>,
+        cmds: Vec<WsCommand>,
+    }
+
+    /// A message to the older telemetry endpoint.
+    TelemetryWrapper {
+        attr_sub_cmds: Vec<SubscriptionCommand>,
+        ts_sub_cmds: Vec<SubscriptionCommand>,
+        history_cmds: Vec<SubscriptionCommand>,
+        entity_data_cmds: Vec<EntityDataCommand>,
+        entity_data_unsubscribe_cmds: Vec<IdOnlyCommand>,
+        alarm_data_cmds: Vec<QueryCommand<AlarmDataQuery>>,
+        alarm_data_unsubscribe_cmds: Vec<IdOnlyCommand>,
+        entity_count_cmds: Vec<QueryCommand<EntityCountQuery>>,
+        entity_count_unsubscribe_cmds: Vec<IdOnlyCommand>,
+        alarm_count_cmds: Vec<QueryCommand<AlarmCountQuery>>,
+        alarm_count_unsubscribe_cmds: Vec<IdOnlyCommand>,
+        alarm_status_cmds: Vec<AlarmStatusCommand>,
+        alarm_status_unsubscribe_cmds: Vec<IdOnlyCommand>,
+    }
+
+    /// A message to the older endpoint of notifications.
+    NotificationWrapper {
+        unread_count_sub_cmd: Option<IdOnlyCommand>,
+        unread_sub_cmd: Option<IdOnlyCommand>,
+        mark_as_read_cmd: Option<MarkAsRead>,
+        mark_all_as_read_cmd: Option<IdOnlyCommand>,
+        unsub_cmd: Option<IdOnlyCommand>,
+    }
+
+    /// Values of one entity.
+    SubscriptionCommand {
+        cmd_id: i64,
+        entity_type: String,
+        entity_id: String,
+        /// Names with commas between them; all where empty.
+        keys: String,
+        scope: String,
+        unsubscribe: bool,
+        start_ts: i64,
+        end_ts: i64,
+        time_window: i64,
+        interval: i64,
+        limit: i64,
+        agg: Option<String>,
+    }
+
+    /// A command of which no more than its number counts.
+    IdOnlyCommand {
+        cmd_id: i64,
+    }
+
+    /// Marks notifications as read.
+    MarkAsRead {
+        cmd_id: i64,
+        #[allow(dead_code, reason = "part of the shape: ids that are none are refused")]
+        notifications: Vec<Uuid>,
+    }
+
+    /// Latest values to be followed.
+    #[derive(Clone)]
+    LatestCommand {
+        keys: Vec<EntityQueryKey>,
+    }
+
+    /// Points of series: those of a time that is over, or from a time on.
+    #[derive(Clone)]
+    PointsCommand {
+        keys: Vec<String>,
+        start_ts: i64,
+        end_ts: i64,
+        time_window: i64,
+        interval_type: Option<String>,
+        interval: i64,
+        time_zone_id: Option<String>,
+        limit: i64,
+        agg: Option<String>,
+        fetch_latest_previous_point: bool,
+    }
+
+    /// Values of series over a time that is over, or from a time on.
+    #[derive(Clone)]
+    AggregateCommand {
+        keys: Vec<AggregationKey>,
+        start_ts: i64,
+        end_ts: i64,
+        time_window: i64,
+    }
+
+    /// Entities and what is followed of them.
+    EntityDataCommand {
+        cmd_id: i64,
+        query: Option<EntityDataQuery>,
+        latest_cmd: Option<LatestCommand>,
+        ts_cmd: Option<PointsCommand>,
+        history_cmd: Option<PointsCommand>,
+        agg_history_cmd: Option<AggregateCommand>,
+        agg_ts_cmd: Option<AggregateCommand>,
+    }
+
+    /// Whether an entity has alarms.
+    AlarmStatusCommand {
+        cmd_id: i64,
+        originator_id: Option<EntityId>,
+        type_list: Vec<String>,
+        severity_list: Vec<fieldline_model::entity::AlarmSeverity>,
+    }
 }
 
 impl TelemetryWrapper {
@@ -95,17 +172,6 @@ impl TelemetryWrapper {
         all.extend(ended.map(WsCommand::EntityDataUnsubscribe));
         all
     }
-}
-
-/// A message to the older endpoint of notifications.
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct NotificationWrapper {
-    unread_count_sub_cmd: Option<IdOnlyCommand>,
-    unread_sub_cmd: Option<IdOnlyCommand>,
-    mark_as_read_cmd: Option<MarkAsRead>,
-    mark_all_as_read_cmd: Option<IdOnlyCommand>,
-    unsub_cmd: Option<IdOnlyCommand>,
 }
 
 impl NotificationWrapper {
@@ -172,36 +238,6 @@ impl WsCommand {
     }
 }
 
-/// Values of one entity.
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct SubscriptionCommand {
-    #[serde(deserialize_with = "or_default")]
-    pub(super) cmd_id: i64,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) entity_type: String,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) entity_id: String,
-    /// Names with commas between them; all where empty.
-    #[serde(deserialize_with = "or_default")]
-    pub(super) keys: String,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) scope: String,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) unsubscribe: bool,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) start_ts: i64,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) end_ts: i64,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) time_window: i64,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) interval: i64,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) limit: i64,
-    pub(super) agg: Option<String>,
-}
-
 impl SubscriptionCommand {
     /// The names; `None` for all.
     pub(super) fn names(&self) -> Option<Vec<String>> {
@@ -217,55 +253,6 @@ impl SubscriptionCommand {
     }
 }
 
-/// A command of which no more than its number counts.
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct IdOnlyCommand {
-    #[serde(deserialize_with = "or_default")]
-    pub(super) cmd_id: i64,
-}
-
-/// Marks notifications as read.
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct MarkAsRead {
-    #[serde(deserialize_with = "or_default")]
-    pub(super) cmd_id: i64,
-    #[serde(deserialize_with = "or_default")]
-    #[allow(dead_code, reason = "part of the shape: ids that are none are refused")]
-    notifications: Vec<Uuid>,
-}
-
-/// Latest values to be followed.
-#[derive(Deserialize, Clone)]
-pub(super) struct LatestCommand {
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) keys: Vec<EntityQueryKey>,
-}
-
-/// Points of series: those of a time that is over, or from a time on.
-#[derive(Deserialize, Clone, Default)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct PointsCommand {
-    #[serde(deserialize_with = "or_default")]
-    pub(super) keys: Vec<String>,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) start_ts: i64,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) end_ts: i64,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) time_window: i64,
-    pub(super) interval_type: Option<String>,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) interval: i64,
-    pub(super) time_zone_id: Option<String>,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) limit: i64,
-    pub(super) agg: Option<String>,
-    #[serde(deserialize_with = "or_default")]
-    pub(super) fetch_latest_previous_point: bool,
-}
-
 /// One value of a series over a time.
 #[derive(Deserialize, Clone)]
 #[serde(rename_all = "camelCase")]
@@ -279,40 +266,6 @@ pub(super) struct AggregationKey {
     pub(super) previous_end_ts: Option<i64>,
     #[serde(default)]
     pub(super) previous_value_only: Option<bool>,
-}
-
-/// Values of series over a time that is over, or from a time on.
-#[derive(Deserialize, Clone)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct AggregateCommand {
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) keys: Vec<AggregationKey>,
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) start_ts: i64,
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) end_ts: i64,
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) time_window: i64,
-}
-
-/// Entities and what is followed of them.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct EntityDataCommand {
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) cmd_id: i64,
-    #[serde(default)]
-    pub(super) query: Option<EntityDataQuery>,
-    #[serde(default)]
-    pub(super) latest_cmd: Option<LatestCommand>,
-    #[serde(default)]
-    pub(super) ts_cmd: Option<PointsCommand>,
-    #[serde(default)]
-    pub(super) history_cmd: Option<PointsCommand>,
-    #[serde(default)]
-    pub(super) agg_history_cmd: Option<AggregateCommand>,
-    #[serde(default)]
-    pub(super) agg_ts_cmd: Option<AggregateCommand>,
 }
 
 impl EntityDataCommand {
@@ -337,18 +290,4 @@ pub(super) struct QueryCommand<Q> {
 
 fn none<Q>() -> Option<Q> {
     None
-}
-
-/// Whether an entity has alarms.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct AlarmStatusCommand {
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) cmd_id: i64,
-    #[serde(default)]
-    pub(super) originator_id: Option<EntityId>,
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) type_list: Vec<String>,
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) severity_list: Vec<fieldline_model::entity::AlarmSeverity>,
 }

@@ -19,7 +19,7 @@ use super::latest::{self, subject_of};
 use super::mailbox::PendingValues;
 use super::updates::{self, EntityUpdate};
 use crate::error::ApiError;
-use crate::telemetry::{PointsQuery, SeriesSource, read_points, read_value};
+use crate::telemetry::{PointsQuery, SeriesSource, TimeWindow, read_points, read_value};
 
 /// Most entities that a command follows.
 pub(super) const MAX_ENTITIES: usize = 10_000;
@@ -252,20 +252,20 @@ impl EntityWatch {
     /// Reads points and aggregated values, and sends them: with the first page, or as changes of it.
     async fn read(&mut self, scope: &mut CommandContext, command: &EntityDataCommand) -> CommandResult {
         if let Some(values) = &command.agg_history_cmd {
-            self.aggregate(scope, values, (values.start_ts, values.end_ts))
-                .await?;
+            let window = TimeWindow::new(values.start_ts, values.end_ts);
+            self.aggregate(scope, values, window).await?;
         }
         if let Some(values) = &command.agg_ts_cmd {
-            let end = values.start_ts.saturating_add(values.time_window);
-            self.aggregate(scope, values, (values.start_ts, end)).await?;
+            let window = TimeWindow::of_length(values.start_ts, values.time_window);
+            self.aggregate(scope, values, window).await?;
         }
         if let Some(points) = &command.history_cmd {
-            self.points(scope, points, (points.start_ts, points.end_ts), false)
-                .await?;
+            let window = TimeWindow::new(points.start_ts, points.end_ts);
+            self.points(scope, points, window, false).await?;
         }
         if let Some(points) = &command.ts_cmd {
-            let end = points.start_ts.saturating_add(points.time_window);
-            self.points(scope, points, (points.start_ts, end), true).await?;
+            let window = TimeWindow::of_length(points.start_ts, points.time_window);
+            self.points(scope, points, window, true).await?;
         }
         Ok(())
     }
@@ -274,13 +274,13 @@ impl EntityWatch {
         &mut self,
         scope: &mut CommandContext,
         command: &PointsCommand,
-        (start, end): (i64, i64),
+        window: TimeWindow,
         is_followed: bool,
     ) -> CommandResult {
         check_series(self.page.data.len(), command.keys.len())?;
         let query = PointsQuery {
-            start,
-            end,
+            start: window.start,
+            end: window.end,
             agg: command.agg.as_deref(),
             interval: command.interval,
             interval_type: command.interval_type.as_deref(),
@@ -297,14 +297,12 @@ impl EntityWatch {
                     .as_ref()
                     .filter(|source| !source.shown(std::slice::from_ref(key)).is_empty())
                 {
-                    let within = PointsQuery {
-                        start: query.start.max(source.window.start),
-                        end: query.end.min(source.window.end),
-                        ..query
-                    };
+                    let TimeWindow { start, end } = window.within(source.window);
+                    let within = PointsQuery { start, end, ..query };
                     found = read_points(&mut reading, store.as_ref(), source.subject, key, within).await?;
                     if command.fetch_latest_previous_point {
-                        let before = (start.saturating_sub(PREVIOUS_MS).max(source.window.start), start);
+                        let earliest = window.start.saturating_sub(PREVIOUS_MS);
+                        let before = TimeWindow::new(earliest.max(source.window.start), window.start);
                         found.extend(
                             read_value(&mut reading, store.as_ref(), source.subject, key, None, before)
                                 .await?,
@@ -329,7 +327,7 @@ impl EntityWatch {
         &mut self,
         scope: &mut CommandContext,
         command: &AggregateCommand,
-        window: (i64, i64),
+        window: TimeWindow,
     ) -> CommandResult {
         check_series(self.page.data.len(), command.keys.len())?;
         let store = scope.api.series.clone();
@@ -340,8 +338,8 @@ impl EntityWatch {
             };
             for key in &command.keys {
                 let subject = source.subject;
-                let mut value = async |(start, end): (i64, i64)| {
-                    let within = (start.max(source.window.start), end.min(source.window.end));
+                let mut value = async |window: TimeWindow| {
+                    let within = window.within(source.window);
                     let (store, agg) = (store.as_ref(), key.agg.as_deref());
                     let point = read_value(&mut reading, store, subject, &key.key, agg, within).await?;
                     Ok::<_, CommandError>(point.map_or_else(TsValue::default, |point| shown(&point)))
@@ -351,7 +349,10 @@ impl EntityWatch {
                     compared.insert("current".to_owned(), json!(value(window).await?));
                 }
                 if let (Some(start), Some(end)) = (key.previous_start_ts, key.previous_end_ts) {
-                    compared.insert("previous".to_owned(), json!(value((start, end)).await?));
+                    compared.insert(
+                        "previous".to_owned(),
+                        json!(value(TimeWindow::new(start, end)).await?),
+                    );
                 }
                 data.agg_latest.insert(key.id, Value::Object(compared));
             }

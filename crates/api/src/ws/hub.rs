@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use fieldline_core::any_entity::kind_policy;
 use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::memory_pool::MemoryPool;
 use fieldline_core::ports::{ChangeFilter, ValueChange, ValueListener, ValueSource};
@@ -217,17 +218,16 @@ impl EntityListener for SubscriptionHub {
                     mailbox.mark_alarms_changed();
                 }
             }
-            ChangeKind::Saved | ChangeKind::Deleted => {
-                self.notify_entity_changed(tenant, entity);
-                match entity.entity_type {
-                    EntityType::User => self.notify_principal_changed(|who| who.user.0 == entity.id),
-                    EntityType::Customer => self.notify_principal_changed(|who| who.customer.0 == entity.id),
-                    EntityType::Tenant if change.what == ChangeKind::Deleted => {
-                        self.notify_principal_changed(|who| who.tenant == tenant);
-                    }
-                    _ => {}
+            ChangeKind::Saved | ChangeKind::Deleted => match entity.entity_type {
+                EntityType::User => self.notify_principal_changed(|who| who.user.0 == entity.id),
+                EntityType::Customer => self.notify_principal_changed(|who| who.customer.0 == entity.id),
+                EntityType::Tenant if change.what == ChangeKind::Deleted => {
+                    self.notify_principal_changed(|who| who.tenant == tenant);
                 }
-            }
+                // What no customer has stays where it is, seen by the same people.
+                kind if kind_policy(kind).of_customers => self.notify_entity_changed(tenant, entity),
+                _ => {}
+            },
             ChangeKind::Moved
             | ChangeKind::Credentials
             | ChangeKind::Queues

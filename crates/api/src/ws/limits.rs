@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fieldline_core::clock::SharedClock;
-use fieldline_core::ports::{EntityStores, StoreResult};
+use fieldline_core::ports::{EntityStores, StoreError};
 use fieldline_core::rate_limits::{RateLimit, RateLimiter};
 use fieldline_entities::access::Principal;
 use fieldline_model::entity::{Authority, TenantProfile};
@@ -25,25 +25,48 @@ enum WsLimitKind {
     Commands,
 }
 
-/// Whose it is counted for, and the names of the limits on sessions and commands.
-const SCOPES: [(&str, &str, &str); 4] = [
-    ("tenant", "maxWsSessionsPerTenant", "maxWsSubscriptionsPerTenant"),
-    (
-        "customer",
-        "maxWsSessionsPerCustomer",
-        "maxWsSubscriptionsPerCustomer",
-    ),
-    (
-        "regular user",
-        "maxWsSessionsPerRegularUser",
-        "maxWsSubscriptionsPerRegularUser",
-    ),
-    (
-        "public user",
-        "maxWsSessionsPerPublicUser",
-        "maxWsSubscriptionsPerPublicUser",
-    ),
-];
+/// Those whom something is counted for, and the names of their limits.
+struct WsScope {
+    name: &'static str,
+    max_sessions: &'static str,
+    max_commands: &'static str,
+}
+
+const TENANT: WsScope = WsScope {
+    name: "tenant",
+    max_sessions: "maxWsSessionsPerTenant",
+    max_commands: "maxWsSubscriptionsPerTenant",
+};
+const CUSTOMER: WsScope = WsScope {
+    name: "customer",
+    max_sessions: "maxWsSessionsPerCustomer",
+    max_commands: "maxWsSubscriptionsPerCustomer",
+};
+const REGULAR_USER: WsScope = WsScope {
+    name: "regular user",
+    max_sessions: "maxWsSessionsPerRegularUser",
+    max_commands: "maxWsSubscriptionsPerRegularUser",
+};
+const PUBLIC_USER: WsScope = WsScope {
+    name: "public user",
+    max_sessions: "maxWsSessionsPerPublicUser",
+    max_commands: "maxWsSubscriptionsPerPublicUser",
+};
+
+/// Why a session is not opened.
+#[derive(Debug)]
+pub(super) enum SessionRefusal {
+    /// There are too many; the reason as the peer is told it.
+    TooMany(String),
+    /// The limits cannot be read.
+    Store(StoreError),
+}
+
+impl From<StoreError> for SessionRefusal {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
 
 /// Counts what is open.
 #[derive(Default)]
@@ -83,13 +106,13 @@ impl WsLimits {
     /// Counts a session.
     ///
     /// # Errors
-    /// The reason why there are too many.
+    /// There are too many, or the store failed.
     pub(super) async fn open(
         self: &Arc<Self>,
         stores: &EntityStores,
         clock: &SharedClock,
         who: Principal,
-    ) -> StoreResult<Result<SessionQuota, String>> {
+    ) -> Result<SessionQuota, SessionRefusal> {
         let profile = stores.profile_of(who.tenant).await?;
         let rate = profile
             .as_ref()
@@ -105,11 +128,11 @@ impl WsLimits {
             is_counted: false,
             commands: 0,
         };
-        if let Err(reason) = allowance.try_acquire(WsLimitKind::Sessions) {
-            return Ok(Err(reason));
-        }
+        allowance
+            .try_acquire(WsLimitKind::Sessions)
+            .map_err(SessionRefusal::TooMany)?;
         allowance.is_counted = true;
-        Ok(Ok(allowance))
+        Ok(allowance)
     }
 }
 
@@ -137,34 +160,32 @@ impl SessionQuota {
         self.rate.as_ref().is_none_or(|rate| rate.try_take(1))
     }
 
-    /// Those whom something counts for.
-    fn scopes(&self) -> impl Iterator<Item = (&'static str, &'static str, &'static str, Uuid)> {
+    /// Those whom something counts for, with their ids.
+    fn scopes(&self) -> impl Iterator<Item = (WsScope, Uuid)> {
         let who = self.who;
         let is_customer = who.authority == Authority::CustomerUser;
         let is_public = is_customer && who.user.0 == who.customer.0;
-        SCOPES.into_iter().filter_map(move |(scope, sessions, commands)| {
-            let id = match scope {
-                "tenant" => Some(who.tenant.0),
-                "customer" => is_customer.then_some(who.customer.0),
-                "regular user" => (is_customer && !is_public).then_some(who.user.0),
-                _ => is_public.then_some(who.tenant.0),
-            };
-            id.map(|id| (scope, sessions, commands, id))
-        })
+        let scopes = [
+            Some((TENANT, who.tenant.0)),
+            is_customer.then_some((CUSTOMER, who.customer.0)),
+            (is_customer && !is_public).then_some((REGULAR_USER, who.user.0)),
+            is_public.then_some((PUBLIC_USER, who.tenant.0)),
+        ];
+        scopes.into_iter().flatten()
     }
 
     fn try_acquire(&self, what: WsLimitKind) -> Result<(), String> {
         let mut counts = self.limits.counts.lock();
         let limit_of = |name: &str| self.profile.as_ref().map_or(0, |profile| profile.limit(name));
-        for (scope, sessions, commands, id) in self.scopes() {
+        for (scope, id) in self.scopes() {
             let (name, things) = match what {
-                WsLimitKind::Sessions => (sessions, "sessions"),
-                WsLimitKind::Commands => (commands, "subscriptions"),
+                WsLimitKind::Sessions => (scope.max_sessions, "sessions"),
+                WsLimitKind::Commands => (scope.max_commands, "subscriptions"),
             };
             let limit = limit_of(name);
-            let held = counts.get(&(what, scope, id)).copied().unwrap_or(0);
+            let held = counts.get(&(what, scope.name, id)).copied().unwrap_or(0);
             if limit > 0 && held >= limit {
-                return Err(format!("Max {scope} {things} limit reached!"));
+                return Err(format!("Max {} {things} limit reached!", scope.name));
             }
         }
         if what == WsLimitKind::Sessions {
@@ -174,8 +195,8 @@ impl SessionQuota {
             }
             *all += 1;
         }
-        for (scope, _, _, id) in self.scopes() {
-            *counts.entry((what, scope, id)).or_default() += 1;
+        for (scope, id) in self.scopes() {
+            *counts.entry((what, scope.name, id)).or_default() += 1;
         }
         Ok(())
     }
@@ -183,7 +204,7 @@ impl SessionQuota {
     fn release(&self, what: WsLimitKind, count: u64) {
         let mut counts = self.limits.counts.lock();
         let all = (what == WsLimitKind::Sessions).then_some(("all", Uuid::nil()));
-        let own = self.scopes().map(|(scope, _, _, id)| (scope, id));
+        let own = self.scopes().map(|(scope, id)| (scope.name, id));
         for (scope, id) in own.chain(all) {
             let key = (what, scope, id);
             let left = counts.get(&key).copied().unwrap_or(0).saturating_sub(count);

@@ -24,7 +24,12 @@ pub(super) enum WsCredentials {
 }
 
 /// Somebody who has proved who they are.
-pub(super) type AuthenticatedPrincipal = (Principal, WsCredentials);
+pub(super) struct AuthenticatedPeer {
+    pub(super) who: Principal,
+    pub(super) proof: WsCredentials,
+    /// The commands that came with the proof.
+    pub(super) commands: Vec<WsCommand>,
+}
 
 impl WsCredentials {
     /// Who it speaks for now, if it still counts. A token that expires meanwhile is no reason; a key is.
@@ -39,25 +44,28 @@ impl WsCredentials {
 }
 
 /// Who comes with an access token.
-pub(super) async fn by_token(api: &SharedApi, token: &str) -> Result<AuthenticatedPrincipal, ApiError> {
+pub(super) async fn by_token(api: &SharedApi, token: &str) -> Result<AuthenticatedPeer, ApiError> {
     let claims = api.tokens.read_access(token, api.clock.now_ms())?;
-    let proof = WsCredentials::Token(claims.identity());
-    Ok((proof.authenticate(api).await?, proof))
+    authenticated(api, WsCredentials::Token(claims.identity())).await
 }
 
-async fn by_command(api: &SharedApi, command: AuthCommand) -> Result<AuthenticatedPrincipal, ApiError> {
+async fn by_command(api: &SharedApi, command: AuthCommand) -> Result<AuthenticatedPeer, ApiError> {
     if command.api_key.is_empty() {
         return by_token(api, &command.token).await;
     }
-    let proof = WsCredentials::Key(command.api_key);
-    Ok((proof.authenticate(api).await?, proof))
+    authenticated(api, WsCredentials::Key(command.api_key)).await
 }
 
-/// Waits for the message that says who is there; gives the commands that came with it, too.
-pub(super) async fn log_in(
-    api: &SharedApi,
-    socket: &mut WebSocket,
-) -> Result<(AuthenticatedPrincipal, Vec<WsCommand>), SessionEnd> {
+async fn authenticated(api: &SharedApi, proof: WsCredentials) -> Result<AuthenticatedPeer, ApiError> {
+    Ok(AuthenticatedPeer {
+        who: proof.authenticate(api).await?,
+        proof,
+        commands: Vec::new(),
+    })
+}
+
+/// Waits for the message that says who is there.
+pub(super) async fn log_in(api: &SharedApi, socket: &mut WebSocket) -> Result<AuthenticatedPeer, SessionEnd> {
     let deadline = Instant::now() + AUTH_TIMEOUT;
     loop {
         let message = timeout_at(deadline, socket.recv()).await;
@@ -73,7 +81,10 @@ pub(super) async fn log_in(
             return Err(WsCloseReason(POLICY, "Auth cmd is missing".to_owned()).into());
         };
         return match by_command(api, proof).await {
-            Ok(known) => Ok((known, wrapper.cmds)),
+            Ok(known) => Ok(AuthenticatedPeer {
+                commands: wrapper.cmds,
+                ..known
+            }),
             Err(error) => Err(WsCloseReason(BAD_DATA, error.message().to_owned()).into()),
         };
     }

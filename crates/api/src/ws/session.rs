@@ -19,8 +19,8 @@ use super::active_command::{ActiveCommand, CommandContext, CommandError, Command
 use super::alarms::AlarmWatch;
 use super::commands::{CommandWrapper, NotificationWrapper, TelemetryWrapper, WsCommand};
 use super::entities::EntityWatch;
-use super::limits::SessionQuota;
-use super::login::{self, WsCredentials};
+use super::limits::{SessionQuota, SessionRefusal};
+use super::login::{self, AuthenticatedPeer, WsCredentials};
 use super::updates;
 use super::values::ValueWatch;
 use crate::state::SharedApi;
@@ -71,6 +71,26 @@ impl From<WsCloseReason> for SessionEnd {
     }
 }
 
+/// Why a command was not carried out.
+enum CommandFailure {
+    /// The client is told, and the session goes on.
+    Refused(CommandError),
+    /// The session ends.
+    Ended(SessionEnd),
+}
+
+impl From<CommandError> for CommandFailure {
+    fn from(error: CommandError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<WsCloseReason> for CommandFailure {
+    fn from(reason: WsCloseReason) -> Self {
+        Self::Ended(reason.into())
+    }
+}
+
 /// A session of somebody known.
 pub(super) struct WsSession {
     context: CommandContext,
@@ -103,25 +123,22 @@ impl WsSession {
         let known = match &token {
             Some(token) => login::by_token(&api, token)
                 .await
-                .map_err(|error| WsCloseReason(SERVER_ERROR, error.message().to_owned())),
-            None => Err(WsCloseReason(POLICY, String::new())),
+                .map_err(|error| WsCloseReason(SERVER_ERROR, error.message().to_owned()).into()),
+            None => login::log_in(&api, &mut socket).await,
         };
-        let (known, first) = match (known, token) {
-            (Ok(known), _) => (known, Vec::new()),
-            (Err(close), Some(_)) => return close_socket(&mut socket, close).await,
-            (Err(_), None) => match login::log_in(&api, &mut socket).await {
-                Ok(known) => known,
-                Err(SessionEnd::Closed(close)) => return close_socket(&mut socket, close).await,
-                Err(SessionEnd::PeerGone) => return,
-            },
+        let AuthenticatedPeer { who, proof, commands } = match known {
+            Ok(known) => known,
+            Err(SessionEnd::Closed(close)) => return close_socket(&mut socket, close).await,
+            Err(SessionEnd::PeerGone) => return,
         };
-        let (who, proof) = known;
         drop(unknown);
         let opened = api.socket_limits.open(&api.entities, &api.clock, who).await;
         let allowance = match opened {
-            Ok(Ok(allowance)) => allowance,
-            Ok(Err(reason)) => return close_socket(&mut socket, WsCloseReason(POLICY, reason)).await,
-            Err(error) => {
+            Ok(allowance) => allowance,
+            Err(SessionRefusal::TooMany(reason)) => {
+                return close_socket(&mut socket, WsCloseReason(POLICY, reason)).await;
+            }
+            Err(SessionRefusal::Store(error)) => {
                 debug!(%error, "a socket was refused");
                 return close_socket(
                     &mut socket,
@@ -150,7 +167,7 @@ impl WsSession {
             unanswered: 0,
             is_limit_reported: false,
         };
-        let ended = reader::with_reader(who.tenant, session.serve(first)).await;
+        let ended = reader::with_reader(who.tenant, session.serve(commands)).await;
         session.end_all();
         session.context.api.hub.close(number);
         if let Err(SessionEnd::Closed(close)) = ended {
@@ -233,10 +250,13 @@ impl WsSession {
     async fn handle(&mut self, commands: Vec<WsCommand>) -> Result<(), SessionEnd> {
         for command in commands {
             let id = command.id();
-            if let Err(failed) = self.start(command).await? {
-                self.context
-                    .out
-                    .push(updates::error(id, failed.code, &failed.message));
+            match self.start(command).await {
+                Ok(()) => {}
+                Err(CommandFailure::Refused(failed)) => {
+                    let error = updates::error(id, failed.code, &failed.message);
+                    self.context.out.push(error);
+                }
+                Err(CommandFailure::Ended(end)) => return Err(end),
             }
             self.flush(false).await?;
         }
@@ -244,7 +264,7 @@ impl WsSession {
     }
 
     /// Starts, changes or ends a command.
-    async fn start(&mut self, command: WsCommand) -> Result<CommandResult, SessionEnd> {
+    async fn start(&mut self, command: WsCommand) -> Result<(), CommandFailure> {
         let id = command.id();
         match &command {
             WsCommand::EntityDataUnsubscribe(_)
@@ -254,11 +274,11 @@ impl WsSession {
             | WsCommand::AlarmStatusUnsubscribe(_)
             | WsCommand::NotificationsUnsubscribe(_) => {
                 self.stop(id);
-                return Ok(Ok(()));
+                return Ok(());
             }
             // There are none that could be unread.
             WsCommand::MarkNotificationsAsRead(_) | WsCommand::MarkAllNotificationsAsRead(_) => {
-                return Ok(Ok(()));
+                return Ok(());
             }
             WsCommand::Attributes(watch) | WsCommand::Timeseries(watch) if watch.unsubscribe => {
                 if watch.entity_id.is_empty() {
@@ -266,21 +286,21 @@ impl WsSession {
                 } else {
                     self.stop(id);
                 }
-                return Ok(Ok(()));
+                return Ok(());
             }
             _ => {}
         }
         if id < 0 {
-            return Ok(Err(CommandError::bad("Cmd id is negative value!")));
+            return Err(CommandError::bad("Cmd id is negative value!").into());
         }
         if let WsCommand::TimeseriesHistory(watch) = command {
-            return Ok(super::values::history(&mut self.context, watch).await);
+            return Ok(super::values::history(&mut self.context, watch).await?);
         }
         if let WsCommand::EntityData(command) = &command
             && let Some(ActiveCommand::Entities(_)) = self.commands.get(&id)
         {
             if command.query.is_none() && !command.asks_for_values() {
-                return Ok(Err(CommandError::bad("Query is empty!")));
+                return Err(CommandError::bad("Query is empty!").into());
             }
         } else {
             self.stop(id);
@@ -304,19 +324,20 @@ impl WsSession {
         if outcome.is_ok() && self.followed_bytes > MAX_HELD {
             self.stop(id);
             let most = MAX_HELD >> 20;
-            return Ok(Err(CommandError::bad(format!(
+            return Err(CommandError::bad(format!(
                 "A session must not follow more than {most} MiB of entities and values!"
-            ))));
+            ))
+            .into());
         }
         if outcome.is_ok()
             && let Err(refusal) = self.memory.resize(self.followed_bytes.max(self.memory.held()))
         {
             self.stop(id);
             self.close_largest_session(&refusal);
-            return Ok(Err(refusal.into()));
+            return Err(CommandError::from(refusal).into());
         }
         self.context.mailbox.note_followed(self.followed_bytes);
-        Ok(outcome)
+        Ok(outcome?)
     }
 
     /// Closes the session of the tenant that holds most, where the tenant holds its part.

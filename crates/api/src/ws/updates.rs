@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fieldline_core::ports::MAX_ALARM_ENTITIES;
 use fieldline_model::EntityId;
 use fieldline_model::page::PageData;
 use fieldline_model::query::{EntityData, LatestValues, TsValue};
@@ -117,15 +118,12 @@ pub(super) fn entity_count(command: i64, count: u64) -> String {
 }
 
 /// Alarms: a page, or those of it that have changed.
-pub(super) fn alarms(
-    command: i64,
-    page: Option<&PageData<AlarmData>>,
-    changes: Option<&[&AlarmData]>,
-    (allowed, total): (usize, u64),
-) -> String {
+pub(super) fn alarms(command: i64, page: &PageData<AlarmData>, changes: Option<&[&AlarmData]>) -> String {
     json!({
-        "cmdId": command, "errorCode": 0, "errorMsg": null, "data": page, "update": changes,
-        "allowedEntities": allowed, "totalEntities": total, "cmdUpdateType": "ALARM_DATA",
+        "cmdId": command, "errorCode": 0, "errorMsg": null,
+        "data": Some(page).filter(|_| changes.is_none()), "update": changes,
+        "allowedEntities": MAX_ALARM_ENTITIES, "totalEntities": page.total_elements,
+        "cmdUpdateType": "ALARM_DATA",
     })
     .to_string()
 }

@@ -13,7 +13,7 @@ use super::commands::SubscriptionCommand;
 use super::hub::{ATTRIBUTES, bit};
 use super::mailbox::PendingValues;
 use super::updates::SubscriptionUpdate;
-use crate::telemetry::{PointsQuery, SeriesSource, read_points};
+use crate::telemetry::{PointsQuery, SeriesSource, TimeWindow, read_points};
 
 /// Series of one command at most.
 const MAX_KEYS: usize = 1_000;
@@ -29,7 +29,7 @@ pub(super) struct ValueWatch {
     /// `None` for all.
     names: Option<Vec<String>>,
     /// Nothing outside of it, milliseconds.
-    window: (i64, i64),
+    window: TimeWindow,
     /// Where only the latest values are asked for: their times.
     newest: Option<FxHashMap<String, i64>>,
     /// The newest values that were sent first, which may come again as they were stored meanwhile.
@@ -117,7 +117,7 @@ impl ValueWatch {
             entity: subject.entity,
             subject,
             names,
-            window: (i64::MIN, i64::MAX),
+            window: TimeWindow::ALL,
             newest: None,
             initial_values: update.newest(),
             held: 0,
@@ -147,7 +147,7 @@ impl ValueWatch {
             entity: own.entity,
             subject,
             names: shown,
-            window: (source.window.start, source.window.end),
+            window: source.window,
             newest: None,
             initial_values: FxHashMap::default(),
             held: 0,
@@ -213,7 +213,7 @@ impl ValueWatch {
                 continue;
             };
             if source == ValueSource::Latest {
-                if !(self.window.0..self.window.1).contains(ts) {
+                if !self.window.contains(*ts) {
                     continue;
                 }
                 if let Some(newest) = &mut self.newest {
@@ -247,14 +247,14 @@ async fn first(
     if watch.time_window > 0
         && let Some(names) = names
     {
-        let end = watch.start_ts.saturating_add(watch.time_window);
-        add_points(scope, watch, source, names, (watch.start_ts, end), &mut update).await?;
+        let window = TimeWindow::of_length(watch.start_ts, watch.time_window);
+        add_points(scope, watch, source, names, window, &mut update).await?;
         return Ok(update);
     }
     let latest = scope.api.series.latest(source.subject, names).await;
     let latest = latest.map_err(|error| CommandError::internal(&error, "Failed to fetch data!"))?;
     for value in latest {
-        if (source.window.start..source.window.end).contains(&value.point.ts) {
+        if source.window.contains(value.point.ts) {
             update.add(&value.key, value.point.ts, value.point.value.to_text());
         }
     }
@@ -266,12 +266,13 @@ async fn add_points(
     watch: &SubscriptionCommand,
     source: &SeriesSource,
     names: &[String],
-    (start, end): (i64, i64),
+    window: TimeWindow,
     update: &mut SubscriptionUpdate,
 ) -> CommandResult {
+    let TimeWindow { start, end } = window.within(source.window);
     let query = PointsQuery {
-        start: start.max(source.window.start),
-        end: end.min(source.window.end),
+        start,
+        end,
         agg: watch.agg.as_deref(),
         interval: watch.interval,
         limit: watch.limit,
@@ -297,15 +298,8 @@ pub(super) async fn history(scope: &mut CommandContext, watch: SubscriptionComma
     let source = SeriesSource::of(&entity);
     let names = source.shown(&names(&watch)?.unwrap_or_default());
     let mut update = SubscriptionUpdate::new(watch.cmd_id);
-    add_points(
-        scope,
-        &watch,
-        &source,
-        &names,
-        (watch.start_ts, watch.end_ts),
-        &mut update,
-    )
-    .await?;
+    let window = TimeWindow::new(watch.start_ts, watch.end_ts);
+    add_points(scope, &watch, &source, &names, window, &mut update).await?;
     scope.out.push(update.text());
     Ok(())
 }

@@ -47,6 +47,11 @@ pub trait EntityKind:
     fn typed(id: Uuid) -> Self::Id {
         id.into()
     }
+
+    /// What the table of roles needs to know about it.
+    fn resource(&self) -> AccessResource {
+        (Self::DECLARED.resource)(self)
+    }
 }
 
 /// What is declared of a kind of entities. Nothing has a default: what is left out does not compile.
@@ -101,7 +106,7 @@ pub struct QueryFields<K: 'static> {
     pub info: fn(&K) -> Option<&Value>,
 }
 
-impl<K> QueryFields<K> {
+impl<K: 'static> QueryFields<K> {
     /// A name and nothing else.
     pub const NAME_ONLY: Self = Self {
         name_aliases: &[],
@@ -134,7 +139,7 @@ pub struct QueryText<K: 'static> {
     pub of: fn(&K) -> Option<&str>,
 }
 
-impl<K> QueryText<K> {
+impl<K: 'static> QueryText<K> {
     /// A text under a name.
     pub const fn new(name: &'static str, field: EntityTextField, of: fn(&K) -> Option<&str>) -> Self {
         Self { name, field, of }

@@ -77,10 +77,7 @@ async fn a_device_that_changes_all_the_time_is_unavailable_but_other_changes_do_
     let told = directory.clone();
     let finds = with_first(&stores, find, usize::MAX, move || {
         told.on_change(EntityChange::saved(tenant, DeviceId::new()));
-        told.on_change(EntityChange::saved(
-            fieldline_model::TenantId::new(),
-            fieldline_model::TenantId::new(),
-        ));
+        told.on_change(EntityChange::saved(TenantId::new(), TenantId::new()));
     });
     assert!(log_in(&directory, "busy").await.is_some());
     assert_eq!(finds.load(Ordering::SeqCst), 1);
@@ -184,7 +181,7 @@ async fn a_change_concerns_the_devices_of_its_tenant_and_profile_alone() {
     let directory = directory(&stores);
     stores.add_device("one");
     let handle = log_in(&directory, "one").await.expect("it exists");
-    let others = fieldline_model::TenantId::new();
+    let others = TenantId::new();
     for change in [
         EntityChange::saved(stores.tenant, fieldline_model::DeviceProfileId::new()),
         EntityChange::saved(others, others),

@@ -1,9 +1,9 @@
 //! Finds the entities of a plan in the tables, and shows a page of them.
 
-use fieldline_core::any_entity::{EntityTextField, query_text};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use fieldline_core::any_entity::{EntityTextField, query_text};
 use fieldline_core::ports::{StoreResult, ValueReader, ValueSource};
 use fieldline_model::EntityId;
 use fieldline_model::entity::Authority;

@@ -1,8 +1,8 @@
 //! A query made ready: whose entities, which conditions with the values they are compared with, and what is shown.
 
-use fieldline_core::any_entity::kind_policy;
 use std::collections::BTreeMap;
 
+use fieldline_core::any_entity::kind_policy;
 use fieldline_core::ports::MAX_RELATION_LEVELS;
 use fieldline_core::usage::usage_id;
 use fieldline_model::entity::{

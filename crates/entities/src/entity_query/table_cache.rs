@@ -1,9 +1,9 @@
 //! The tables in memory: which there are, what has changed in them since they were read, and when they go.
 
-use fieldline_core::any_entity::kind_policy;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicUsize, Ordering};
 
+use fieldline_core::any_entity::kind_policy;
 use fieldline_core::clock::SharedClock;
 use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::ports::{ValueChange, ValueListener};

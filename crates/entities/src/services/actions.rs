@@ -38,11 +38,80 @@ struct TimeseriesBody<'a> {
     timeseries: &'a RawValue,
 }
 
+macro_rules! entity_actions {
+    ($($(#[$doc:meta])* $variant:ident = $action_type:ident, $msg_type:ident;)*) => {
+        /// What was done with an entity: what the audit log keeps of it, and what message the rule engine gets.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum EntityAction { $($(#[$doc])* $variant,)* }
+
+        impl EntityAction {
+            /// What the audit log calls it.
+            pub const fn action_type(self) -> ActionType {
+                match self { $(Self::$variant => ActionType::$action_type,)* }
+            }
+
+            /// The type of the message about it.
+            pub const fn msg_type(self) -> MsgType {
+                match self { $(Self::$variant => MsgType::$msg_type,)* }
+            }
+        }
+    };
+}
+
+entity_actions! {
+    /// It was created.
+    Created = Added, EntityCreated;
+    /// It was updated.
+    Updated = Updated, EntityUpdated;
+    /// It was deleted.
+    Deleted = Deleted, EntityDeleted;
+    /// It was assigned to a customer.
+    Assigned = AssignedToCustomer, EntityAssigned;
+    /// It was taken from a customer.
+    Unassigned = UnassignedFromCustomer, EntityUnassigned;
+    /// It came from another tenant.
+    AssignedFromTenant = AssignedFromTenant, AssignedFromTenant;
+    /// It went to another tenant.
+    AssignedToTenant = AssignedToTenant, AssignedToTenant;
+    /// A device was provisioned.
+    Provisioned = ProvisionSuccess, ProvisionSuccess;
+    /// A device was not provisioned.
+    ProvisionFailed = ProvisionFailure, ProvisionFailure;
+    /// A relation of it was saved.
+    RelationSaved = RelationAddOrUpdate, RelationAddOrUpdate;
+    /// A relation of it was deleted.
+    RelationDeleted = RelationDeleted, RelationDeleted;
+    /// Its relations were deleted.
+    RelationsDeleted = RelationsDeleted, RelationsDeleted;
+    /// Attributes of it were saved.
+    AttributesUpdated = AttributesUpdated, AttributesUpdated;
+    /// Attributes of it were deleted.
+    AttributesDeleted = AttributesDeleted, AttributesDeleted;
+    /// Points of it were saved.
+    TimeseriesUpdated = TimeseriesUpdated, TimeseriesUpdated;
+    /// Points of it were deleted.
+    TimeseriesDeleted = TimeseriesDeleted, TimeseriesDeleted;
+    /// An alarm was acknowledged.
+    AlarmAcknowledged = AlarmAck, AlarmAck;
+    /// An alarm was cleared.
+    AlarmCleared = AlarmClear, AlarmClear;
+    /// An alarm was deleted.
+    AlarmDeleted = AlarmDelete, AlarmDelete;
+    /// An alarm was assigned to a user.
+    AlarmAssigned = AlarmAssigned, AlarmAssigned;
+    /// An alarm was taken from its assignee.
+    AlarmUnassigned = AlarmUnassigned, AlarmUnassigned;
+    /// A comment was written.
+    CommentCreated = AddedComment, CommentCreated;
+    /// A comment was changed.
+    CommentUpdated = UpdatedComment, CommentUpdated;
+}
+
 /// What one message is made of.
-struct EntityAction<'a> {
+struct ActionMessage<'a> {
+    action: EntityAction,
     who: Option<&'a Principal>,
     tenant: TenantId,
-    msg_type: MsgType,
     originator: EntityId,
     /// The customer it concerns; that of the user where this is the null id.
     customer: CustomerId,
@@ -77,19 +146,19 @@ impl EntityActionService {
         let _ = self.audit.set(trail);
     }
 
-    /// An entity was created, updated or deleted: `EntityCreated`, `EntityUpdated`, `EntityDeleted`.
-    pub async fn push_entity(&self, who: &Principal, msg_type: MsgType, entity: &AnyEntity) {
-        self.push_about(who, msg_type, entity, Vec::new()).await;
+    /// An entity was deleted.
+    pub async fn push_deleted(&self, who: &Principal, entity: &AnyEntity) {
+        self.push_about(Some(who), EntityAction::Deleted, entity, Vec::new())
+            .await;
     }
 
     /// An entity was saved; `created` tells new ones from updated ones.
     pub async fn push_saved(&self, who: &Principal, created: bool, entity: &AnyEntity) {
-        let msg_type = if created {
-            MsgType::EntityCreated
-        } else {
-            MsgType::EntityUpdated
+        let action = match created {
+            true => EntityAction::Created,
+            false => EntityAction::Updated,
         };
-        self.push_entity(who, msg_type, entity).await;
+        self.push_about(Some(who), action, entity, Vec::new()).await;
     }
 
     /// An entity was assigned to a customer.
@@ -98,7 +167,8 @@ impl EntityActionService {
             ("assignedCustomerId", customer.id.to_string()),
             ("assignedCustomerName", customer.title.clone()),
         ];
-        self.push_about(who, MsgType::EntityAssigned, entity, texts).await;
+        self.push_about(Some(who), EntityAction::Assigned, entity, texts)
+            .await;
     }
 
     /// An entity was taken back from a customer.
@@ -107,7 +177,7 @@ impl EntityActionService {
             ("unassignedCustomerId", customer.id.to_string()),
             ("unassignedCustomerName", customer.title.clone()),
         ];
-        self.push_about(who, MsgType::EntityUnassigned, entity, texts)
+        self.push_about(Some(who), EntityAction::Unassigned, entity, texts)
             .await;
     }
 
@@ -116,83 +186,74 @@ impl EntityActionService {
         let texts = |id: &'static str, name: &'static str, tenant: &Tenant| {
             vec![(id, tenant.id.to_string()), (name, tenant.title.clone())]
         };
-        let arrived = EntityAction {
+        let arrived = ActionMessage {
+            action: EntityAction::AssignedFromTenant,
             who: None,
             tenant: device.tenant_id,
-            msg_type: MsgType::AssignedFromTenant,
             originator: device.id.into(),
             customer: device.customer_id,
             name: None,
             texts: texts("assignedFromTenantId", "assignedFromTenantName", from),
         };
         self.push(arrived, device).await;
-        let left = EntityAction {
+        let left = ActionMessage {
             texts: texts("assignedToTenantId", "assignedToTenantName", to),
             name: Some(&device.name),
-            ..bare(who, MsgType::AssignedToTenant, device.id.into())
+            ..bare(who, EntityAction::AssignedToTenant, device.id.into())
         };
         self.push(left, device).await;
     }
 
     async fn push_about(
         &self,
-        who: &Principal,
-        msg_type: MsgType,
+        who: Option<&Principal>,
+        action: EntityAction,
         entity: &AnyEntity,
         texts: Vec<(&'static str, String)>,
     ) {
         let resource = entity.resource();
-        let action = EntityAction {
-            who: Some(who),
+        let message = ActionMessage {
+            action,
+            who,
             tenant: resource.tenant,
-            msg_type,
             originator: resource.entity,
             customer: resource.customer,
             name: Some(entity.name()),
             texts,
         };
-        self.push(action, &entity.to_json()).await;
+        self.push(message, &entity.to_json()).await;
     }
 
-    /// The same, done by the platform itself.
-    pub async fn push_by_platform(&self, msg_type: MsgType, entity: &AnyEntity) {
-        let resource = entity.resource();
-        let action = EntityAction {
-            who: None,
-            tenant: resource.tenant,
-            msg_type,
-            originator: resource.entity,
-            customer: resource.customer,
-            name: Some(entity.name()),
-            texts: Vec::new(),
-        };
-        self.push(action, &entity.to_json()).await;
+    /// The platform itself has created an entity.
+    pub async fn push_created_by_platform(&self, entity: &AnyEntity) {
+        self.push_about(None, EntityAction::Created, entity, Vec::new())
+            .await;
     }
 
-    /// Something that the platform tells about a device: `ProvisionSuccess`, `ProvisionFailure`.
-    pub async fn push_about_device(&self, msg_type: MsgType, device: &Device, body: &serde_json::Value) {
-        let action = EntityAction {
+    /// The platform has provisioned a device, or has not.
+    pub async fn push_about_device(&self, action: EntityAction, device: &Device, body: &serde_json::Value) {
+        let message = ActionMessage {
+            action,
             who: None,
             tenant: device.tenant_id,
-            msg_type,
             originator: device.id.into(),
             customer: device.customer_id,
             name: Some(&device.name),
             texts: Vec::new(),
         };
-        self.push(action, body).await;
+        self.push(message, body).await;
     }
 
-    /// A relation was saved or deleted: `RelationAddOrUpdate`, `RelationDeleted`; told about both of its ends.
-    pub async fn push_relation(&self, who: &Principal, msg_type: MsgType, relation: &EntityRelation) {
+    /// A relation was saved or deleted; told about both of its ends.
+    pub async fn push_relation(&self, who: &Principal, action: EntityAction, relation: &EntityRelation) {
         for end in [relation.from, relation.to] {
-            self.push(bare(who, msg_type.clone(), end), relation).await;
+            self.push(bare(who, action, end), relation).await;
         }
     }
 
     /// All relations of an entity were deleted.
     pub async fn push_relations_deleted(&self, who: &Principal, entity: EntityId) {
-        self.push(bare(who, MsgType::RelationsDeleted, entity), &json!({}))
+        self.push(bare(who, EntityAction::RelationsDeleted, entity), &json!({}))
             .await;
     }
 
@@ -204,11 +265,11 @@ impl EntityActionService {
         scope: AttributeScope,
         values: &RawValue,
     ) {
-        let action = EntityAction {
+        let message = ActionMessage {
             texts: vec![("scope", scope.name().to_owned())],
-            ..bare(who, MsgType::AttributesUpdated, entity)
+            ..bare(who, EntityAction::AttributesUpdated, entity)
         };
-        self.push(action, &values).await;
+        self.push(message, &values).await;
     }
 
     /// A person has deleted attributes.
@@ -219,17 +280,17 @@ impl EntityActionService {
         scope: AttributeScope,
         keys: &[String],
     ) {
-        let action = EntityAction {
+        let message = ActionMessage {
             texts: vec![("scope", scope.name().to_owned())],
-            ..bare(who, MsgType::AttributesDeleted, entity)
+            ..bare(who, EntityAction::AttributesDeleted, entity)
         };
-        self.push(action, &json!({ "attributes": keys })).await;
+        self.push(message, &json!({ "attributes": keys })).await;
     }
 
     /// A person has saved points: `points` is a list of `{"ts", "values"}`.
     pub async fn push_timeseries_updated(&self, who: &Principal, entity: EntityId, points: &RawValue) {
-        let action = bare(who, MsgType::TimeseriesUpdated, entity);
-        self.push(action, &TimeseriesBody { timeseries: points }).await;
+        let message = bare(who, EntityAction::TimeseriesUpdated, entity);
+        self.push(message, &TimeseriesBody { timeseries: points }).await;
     }
 
     /// A person has deleted points of these series; of a range of time where one is given.
@@ -243,47 +304,47 @@ impl EntityActionService {
         // Without a range, everything up to now goes.
         let (start, end) = range.unwrap_or((0, self.context.now()));
         let body = json!({ "timeseries": keys, "startTs": start, "endTs": end });
-        self.push(bare(who, MsgType::TimeseriesDeleted, entity), &body)
+        self.push(bare(who, EntityAction::TimeseriesDeleted, entity), &body)
             .await;
     }
 
     /// Something was done with an alarm; told about its originator. Without a person where the platform did it.
-    pub async fn push_alarm(&self, who: Option<&Principal>, msg_type: MsgType, info: &AlarmInfo) {
+    pub async fn push_alarm(&self, who: Option<&Principal>, action: EntityAction, info: &AlarmInfo) {
         let alarm = &info.alarm;
         let Some(originator) = alarm.originator else {
             return;
         };
-        let action = EntityAction {
+        let message = ActionMessage {
+            action,
             who,
             tenant: alarm.tenant_id,
-            msg_type,
             originator,
             customer: alarm.customer_id.unwrap_or_default(),
             name: Some(&alarm.alarm_type),
             texts: Vec::new(),
         };
-        self.push(action, info).await;
+        self.push(message, info).await;
     }
 
-    /// A comment was written or changed: `CommentCreated`, `CommentUpdated`; told about the alarm.
+    /// A comment was written or changed; told about the alarm.
     pub async fn push_comment(
         &self,
         who: Option<&Principal>,
-        msg_type: MsgType,
+        action: EntityAction,
         info: &AlarmInfo,
         comment: &AlarmComment,
     ) {
         let alarm = &info.alarm;
-        let action = EntityAction {
+        let message = ActionMessage {
+            action,
             who,
             tenant: alarm.tenant_id,
-            msg_type,
             originator: alarm.id.into(),
             customer: alarm.customer_id.unwrap_or_default(),
             name: Some(&alarm.alarm_type),
             texts: vec![("comment", serde_json::to_string(comment).unwrap_or_default())],
         };
-        self.push(action, info).await;
+        self.push(message, info).await;
     }
 
     /// A person calls a device: whoever is told hands the call on.
@@ -300,46 +361,46 @@ impl EntityActionService {
         push_device_rpc(&self.context, customer, device, call).await
     }
 
-    async fn push(&self, action: EntityAction<'_>, body: &impl Serialize) {
+    async fn push(&self, about: ActionMessage<'_>, body: &impl Serialize) {
         let body = serde_json::to_string(body);
-        if let (Some(trail), Some(who), Ok(body)) = (self.audit.get(), action.who, &body)
-            && let Some(entry) = audit_entry(who, &action, body, self.context.now())
-        {
+        if let (Some(trail), Some(who), Ok(body)) = (self.audit.get(), about.who, &body) {
+            let entry = audit_entry(who, &about, body, self.context.now());
             trail.record(entry).await;
         }
-        if action.tenant.is_null() {
+        if about.tenant.is_null() {
             return;
         }
         let mut metadata = MetadataMap::new();
-        if let Some(who) = action.who {
+        if let Some(who) = about.who {
             self.add_principal(who, &mut metadata).await;
         }
-        let own = action.who.map_or(CustomerId::NULL, |who| who.customer);
-        let customer = Some(action.customer)
+        let own = about.who.map_or(CustomerId::NULL, |who| who.customer);
+        let customer = Some(about.customer)
             .filter(|customer| !customer.is_null())
             .or(Some(own))
             .filter(|customer| !customer.is_null());
         if let Some(customer) = customer {
             metadata.set("customerId", customer.to_string());
         }
-        metadata.extend(action.texts);
-        if let Some(name) = action.name {
+        metadata.extend(about.texts);
+        if let Some(name) = about.name {
             metadata.set("entityName", name);
-            metadata.set("entityType", action.originator.entity_type.name());
+            metadata.set("entityType", about.originator.entity_type.name());
         }
+        let msg_type = about.action.msg_type();
         let queued = match body {
             Ok(body) => {
                 let message = QueueMessage {
                     customer,
                     ..QueueMessage::new(
-                        action.msg_type.clone(),
-                        action.originator,
+                        msg_type.clone(),
+                        about.originator,
                         self.context.now(),
                         metadata,
                         body,
                     )
                 };
-                let pushed = self.context.rule_engine.push(action.tenant, message).await;
+                let pushed = self.context.rule_engine.push(about.tenant, message).await;
                 pushed.map_err(|error| error.to_string())
             }
             Err(error) => Err(error.to_string()),
@@ -348,7 +409,7 @@ impl EntityActionService {
             && let Some(suppressed) = GATE.open()
         {
             tracing::warn!(
-                originator = %action.originator, msg_type = %action.msg_type, %error, suppressed,
+                originator = %about.originator, msg_type = %msg_type, %error, suppressed,
                 "could not tell the rule engine about an action"
             );
         }
@@ -418,11 +479,11 @@ pub(super) async fn push_device_rpc(
 }
 
 /// A message about an entity that its body does not show.
-fn bare<'a>(who: &'a Principal, msg_type: MsgType, originator: EntityId) -> EntityAction<'a> {
-    EntityAction {
+fn bare<'a>(who: &'a Principal, action: EntityAction, originator: EntityId) -> ActionMessage<'a> {
+    ActionMessage {
+        action,
         who: Some(who),
         tenant: who.tenant,
-        msg_type,
         originator,
         customer: CustomerId::NULL,
         name: None,
@@ -430,103 +491,83 @@ fn bare<'a>(who: &'a Principal, msg_type: MsgType, originator: EntityId) -> Enti
     }
 }
 
-/// What the audit log says about an action; `None` for messages that are no action of a person.
-fn audit_entry(who: &Principal, action: &EntityAction<'_>, body: &str, now: i64) -> Option<AuditLog> {
-    let entity = action.originator;
-    let id = entity.id;
-    let text = |name: &str| {
-        action
-            .texts
-            .iter()
-            .find(|(key, _)| *key == name)
-            .map(|(_, text)| text.as_str())
-    };
-    // Members of the body, an object, beside those that every entry of its kind has.
-    let members = |body: &str| body.strip_prefix('{').map(|rest| rest.to_owned());
-    let about = |rest: &str| match rest {
-        "}" => format!("{{\"entityId\":\"{id}\"}}"),
-        rest => format!("{{\"entityId\":\"{id}\",{rest}"),
-    };
-    let shown = || format!("{{\"entity\":{}}}", text_without_secrets(body));
-    let assigned = |of: &str, name: &str| {
-        json!({ "entityId": id.to_string(), of: text(of), name: text(name) }).to_string()
-    };
-    let (action_type, data) = match action.msg_type {
-        MsgType::EntityCreated => (ActionType::Added, shown()),
-        MsgType::EntityUpdated => (ActionType::Updated, shown()),
-        MsgType::EntityDeleted => (ActionType::Deleted, about("}")),
-        MsgType::EntityAssigned => (
-            ActionType::AssignedToCustomer,
-            assigned("assignedCustomerId", "assignedCustomerName"),
-        ),
-        MsgType::EntityUnassigned => (
-            ActionType::UnassignedFromCustomer,
-            assigned("unassignedCustomerId", "unassignedCustomerName"),
-        ),
-        MsgType::AssignedToTenant => (ActionType::AssignedToTenant, shown()),
-        MsgType::RelationAddOrUpdate => (
-            ActionType::RelationAddOrUpdate,
-            format!("{{\"relation\":{body}}}"),
-        ),
-        MsgType::RelationDeleted => (ActionType::RelationDeleted, format!("{{\"relation\":{body}}}")),
-        MsgType::RelationsDeleted => (ActionType::RelationsDeleted, "{}".to_owned()),
-        MsgType::AttributesUpdated => {
-            let scope = text("scope").unwrap_or_default();
-            (
-                ActionType::AttributesUpdated,
-                about(&format!("\"scope\":\"{scope}\",\"attributes\":{body}}}")),
-            )
-        }
-        MsgType::AttributesDeleted => {
-            let scope = text("scope").unwrap_or_default();
-            (
-                ActionType::AttributesDeleted,
-                about(&format!("\"scope\":\"{scope}\",{}", members(body)?)),
-            )
-        }
-        MsgType::TimeseriesUpdated => (ActionType::TimeseriesUpdated, about(&members(body)?)),
-        MsgType::TimeseriesDeleted => (ActionType::TimeseriesDeleted, about(&members(body)?)),
-        MsgType::AlarmCreated => (ActionType::Added, shown()),
-        MsgType::AlarmUpdated | MsgType::AlarmSeverityUpdated => (ActionType::Updated, shown()),
-        MsgType::AlarmAck => (ActionType::AlarmAck, shown()),
-        MsgType::AlarmClear => (ActionType::AlarmClear, shown()),
-        MsgType::AlarmDelete => (ActionType::AlarmDelete, about("}")),
-        MsgType::AlarmAssigned => (ActionType::AlarmAssigned, shown()),
-        MsgType::AlarmUnassigned => (ActionType::AlarmUnassigned, shown()),
-        MsgType::CommentCreated => (ActionType::AddedComment, comment(text("comment"))),
-        MsgType::CommentUpdated => (ActionType::UpdatedComment, comment(text("comment"))),
-        _ => return None,
-    };
+/// What the audit log says about an action of a person.
+fn audit_entry(who: &Principal, about: &ActionMessage<'_>, body: &str, now: i64) -> AuditLog {
+    let entity = about.originator;
     // Of alarms, the name is that of their originator, which is looked up.
-    let names_entity = !matches!(entity.entity_type, EntityType::Alarm) && !is_about_alarm(action_type);
-    Some(AuditLog {
+    let names_entity = entity.entity_type != EntityType::Alarm && !is_about_alarm(about.action);
+    AuditLog {
         id: AuditLogId(new_uuid()),
         created_time: now,
         tenant_id: who.tenant,
-        customer_id: if action.customer.is_null() {
+        customer_id: if about.customer.is_null() {
             who.customer
         } else {
-            action.customer
+            about.customer
         },
         entity_id: entity,
-        entity_name: action.name.filter(|_| names_entity).map(str::to_owned),
+        entity_name: about.name.filter(|_| names_entity).map(str::to_owned),
         user_id: who.user,
         user_name: None,
-        action_type,
-        action_data: raw(data),
+        action_type: about.action.action_type(),
+        action_data: raw(audit_data(about, body)),
         succeeded: true,
         action_failure_details: String::new(),
-    })
+    }
 }
 
-const fn is_about_alarm(action: ActionType) -> bool {
+fn audit_data(about: &ActionMessage<'_>, body: &str) -> String {
+    use EntityAction as Action;
+    let id = about.originator.id;
+    let text = |name: &str| {
+        let found = about.texts.iter().find(|(key, _)| *key == name);
+        found.map(|(_, text)| text.as_str())
+    };
+    let assigned = |of: &str, name: &str| {
+        json!({ "entityId": id.to_string(), of: text(of), name: text(name) }).to_string()
+    };
+    let scope = || text("scope").unwrap_or_default();
+    // Members of the body, an object, beside those that every entry of its kind has.
+    let members = || body.strip_prefix('{').unwrap_or("}");
+    match about.action {
+        Action::Created
+        | Action::Updated
+        | Action::AssignedFromTenant
+        | Action::AssignedToTenant
+        | Action::Provisioned
+        | Action::ProvisionFailed
+        | Action::AlarmAcknowledged
+        | Action::AlarmCleared
+        | Action::AlarmAssigned
+        | Action::AlarmUnassigned => format!("{{\"entity\":{}}}", text_without_secrets(body)),
+        Action::Deleted | Action::AlarmDeleted => format!("{{\"entityId\":\"{id}\"}}"),
+        Action::Assigned => assigned("assignedCustomerId", "assignedCustomerName"),
+        Action::Unassigned => assigned("unassignedCustomerId", "unassignedCustomerName"),
+        Action::RelationSaved | Action::RelationDeleted => format!("{{\"relation\":{body}}}"),
+        Action::RelationsDeleted => "{}".to_owned(),
+        Action::AttributesUpdated => {
+            let scope = scope();
+            format!("{{\"entityId\":\"{id}\",\"scope\":\"{scope}\",\"attributes\":{body}}}")
+        }
+        Action::AttributesDeleted => {
+            let (scope, members) = (scope(), members());
+            format!("{{\"entityId\":\"{id}\",\"scope\":\"{scope}\",{members}")
+        }
+        Action::TimeseriesUpdated | Action::TimeseriesDeleted => {
+            format!("{{\"entityId\":\"{id}\",{}", members())
+        }
+        Action::CommentCreated | Action::CommentUpdated => comment(text("comment")),
+    }
+}
+
+const fn is_about_alarm(action: EntityAction) -> bool {
     matches!(
         action,
-        ActionType::AlarmAck
-            | ActionType::AlarmClear
-            | ActionType::AlarmDelete
-            | ActionType::AlarmAssigned
-            | ActionType::AlarmUnassigned
+        EntityAction::AlarmAcknowledged
+            | EntityAction::AlarmCleared
+            | EntityAction::AlarmDeleted
+            | EntityAction::AlarmAssigned
+            | EntityAction::AlarmUnassigned
     )
 }
 

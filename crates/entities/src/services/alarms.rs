@@ -12,12 +12,12 @@ use fieldline_model::entity::{
     Alarm, AlarmInfo, AlarmSeverity, RelationTypeGroup, RelationsQuery, RelationsSearchParameters,
     SearchDirection,
 };
-use fieldline_model::message::MsgType;
 use fieldline_model::{AlarmId, CustomerId, EntityId, EntityType, TenantId, UserId};
 use serde_json::{Value, json};
 
 use super::{
-    EntityActionService, ServiceContext, ServiceError, ServiceErrorKind, ServiceResult, retention, validate,
+    EntityAction, EntityActionService, ServiceContext, ServiceError, ServiceErrorKind, ServiceResult,
+    retention, validate,
 };
 
 /// Says whether a tenant may raise one more alarm, and counts those that are raised.
@@ -226,7 +226,7 @@ impl AlarmService {
                         .publish_change(EntityChange::new(tenant, originator, ChangeKind::Alarms));
                 }
                 self.actions
-                    .push_alarm(None, MsgType::AlarmDelete, &nameless(alarm))
+                    .push_alarm(None, EntityAction::AlarmDeleted, &nameless(alarm))
                     .await;
             }
         }

@@ -14,7 +14,7 @@ use crate::message::{MessageBody, RuleMessage, derive_id};
 use crate::value_update::{UpdatedValues, ValueUpdate};
 use crate::values;
 
-/// Type of the messages that bring news to the partition of an entity. They do not reach rule chains.
+/// Type of the messages that bring events to the partition of an entity. They do not reach rule chains.
 pub const FIELD_MESSAGE: &str = "CALCULATED_FIELD_SELF_MSG";
 
 /// What has happened.

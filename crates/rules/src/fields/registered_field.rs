@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use fieldline_alarm_rules::{AlarmInput, AlarmInputKind, AlarmInputSource, AlarmRuleSet};
+use fieldline_calculated_fields::{
+    CompiledField, FieldInput, FieldInputKind, FieldInputRole, FieldInputSource,
+};
 use fieldline_model::entity::calculated_field::{CalculatedFieldLimits, RelationLevel};
 use fieldline_model::entity::{CalculatedField, CalculatedFieldType, DebugSettings};
 use fieldline_model::timeseries::AttributeScope;
@@ -9,8 +13,6 @@ use fieldline_model::{CalculatedFieldId, EntityId};
 use fieldline_script::{Script, ScriptLang};
 
 use super::event::{FieldEvent, FieldEventKind};
-use crate::alarm_rules::{self, AlarmRuleSet};
-use crate::calculated_fields::{self, CompiledField, FieldInputRole};
 
 /// Whose value a field looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,14 +101,14 @@ impl RegisteredField {
         }
     }
 
-    /// Whether news about the entity itself, or its profile's entity, concerns the field.
-    pub fn concerns_own(&self, news: &FieldEvent) -> bool {
+    /// Whether an event of the entity itself, or its profile's entity, concerns the field.
+    pub fn concerns_own(&self, event: &FieldEvent) -> bool {
         let own = |scope, key: &str| {
             self.dependencies
                 .iter()
                 .any(|watch| watch.source == DependencySource::Own && watch.takes(scope, key))
         };
-        match &news.change {
+        match &event.change {
             FieldEventKind::Values { scope, values } => values.iter().any(|(_, key, _)| own(*scope, key)),
             FieldEventKind::Removed { scope, keys } => keys.iter().any(|key| own(*scope, key)),
             FieldEventKind::Acknowledged(_) | FieldEventKind::Cleared(_) | FieldEventKind::Deleted(_) => {
@@ -123,14 +125,14 @@ impl RegisteredField {
         }
     }
 
-    /// The numbers of the arguments that news about another entity concerns.
+    /// The numbers of the arguments that an event of another entity concerns.
     pub fn affected_arguments<'a>(
         &'a self,
-        news: &'a FieldEvent,
+        event: &'a FieldEvent,
     ) -> impl Iterator<Item = &'a FieldDependency> {
         self.dependencies.iter().filter(|watch| {
             watch.source != DependencySource::Own
-                && match &news.change {
+                && match &event.change {
                     FieldEventKind::Values { scope, values } => {
                         values.iter().any(|(_, key, _)| watch.takes(*scope, key))
                     }
@@ -165,8 +167,7 @@ fn compile(
     Ok((FieldLogic::Alarm(rules, scripts.into()), watches))
 }
 
-fn of_value(need: &calculated_fields::FieldInput) -> FieldDependency {
-    use calculated_fields::{FieldInputKind, FieldInputSource};
+fn of_value(need: &FieldInput) -> FieldDependency {
     let of = match (&need.source, need.role) {
         (_, FieldInputRole::Related) => DependencySource::Related,
         (FieldInputSource::Own, _) => DependencySource::Own,
@@ -185,8 +186,7 @@ fn of_value(need: &calculated_fields::FieldInput) -> FieldDependency {
     }
 }
 
-fn of_alarm(need: &alarm_rules::AlarmInput) -> FieldDependency {
-    use alarm_rules::{AlarmInputKind, AlarmInputSource};
+fn of_alarm(need: &AlarmInput) -> FieldDependency {
     let of = match need.source {
         AlarmInputSource::Originator => DependencySource::Own,
         AlarmInputSource::Customer | AlarmInputSource::Tenant | AlarmInputSource::Owner => {

@@ -1,11 +1,11 @@
 //! Perimeters that messages are checked against: configured, or in their metadata.
 
+use fieldline_calculated_fields::perimeter::{GeoPoint, Perimeter};
 use fieldline_model::kv::{KvValueRef, unpack};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::text::as_double;
-use crate::calculated_fields::perimeter::{GeoPoint, Perimeter};
 use crate::message::{MessageBody, RuleMessage};
 use crate::node::{NodeConfigError, NodeError};
 

@@ -9,12 +9,12 @@ mod parser;
 
 use std::borrow::Cow;
 
+use fieldline_model::budget::{BudgetOverrun, EvaluationBudget};
 use serde_json::Value;
 
 use self::eval::JsonPathMatch;
 use self::filter::JsonPathFilter;
 use super::regex::RegexAllowance;
-use crate::budget::{BudgetOverrun, EvaluationBudget};
 use crate::node::NodeError;
 
 /// A path, compiled.

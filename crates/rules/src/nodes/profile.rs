@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::message::RuleMessage;
-use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
+use crate::node::{ChainCommand, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::node_types::{ComponentType, NodeType};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
@@ -54,13 +54,13 @@ fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> 
 impl Node for DeviceProfileNode {
     fn handle(&self, _: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
         if msg.originator.entity_type == EntityType::Device {
-            NodeResult::AlarmRules(msg)
+            NodeResult::Control(ChainCommand::EvaluateAlarmRules(msg))
         } else {
             NodeResult::success(msg)
         }
     }
 
     fn handle_due(&self, _: &mut NodeContext<'_>, key: StateKey, value: Bytes) -> NodeResult {
-        NodeResult::AlarmRulesDue(key, value)
+        NodeResult::Control(ChainCommand::FireAlarmRuleTimer(key, value))
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use fancy_regex::{Regex, RegexBuilder};
 
-use crate::budget::{BudgetOverrun, EvaluationBudget, within};
+use fieldline_model::budget::{BudgetOverrun, EvaluationBudget, within};
 
 /// Longest expression, bytes.
 const MAX_EXPRESSION: usize = 2_000;

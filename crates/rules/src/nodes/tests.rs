@@ -1,50 +1,40 @@
 //! What tests of nodes share: stores in a directory of their own, a tenant, and messages that go through one node.
 
 mod entities;
+mod platform;
 mod ports;
 pub(crate) mod table;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use fieldline_core::events::EntityEvents;
-use fieldline_core::ports::{IngestStore as _, NoRuleEngine, NoRuleNodes, Offset, Partition, QueueId};
-use fieldline_core::usage::{UsageCounter, UsageStore};
-use fieldline_devices::activity::ActivityTracker;
-use fieldline_entities::password::PasswordHashPool;
-use fieldline_entities::services::{ServiceContext, Services as Rules};
-use fieldline_model::entity::{Customer, Tenant, TenantProfile};
-use fieldline_model::kv::{self, KvValueRef};
+use fieldline_core::ports::{IngestStore as _, Offset, Partition, QueueId};
+use fieldline_core::usage::UsageCounter;
 use fieldline_model::message::{DataType, MetadataMap, MsgType, QueueMessage};
 use fieldline_model::{
-    CustomerId, DeviceId, DeviceProfileId, EntityId, RuleChainId, RuleNodeId, TenantId, TenantProfileId,
-    new_uuid,
+    CustomerId, DeviceId, DeviceProfileId, EntityId, RuleChainId, RuleNodeId, TenantId, new_uuid,
 };
-use fieldline_storage::{series, sql};
+use fieldline_storage::series;
 use fieldline_testkit::clock::ManualClock;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+pub(crate) use self::platform::{NOW, configuration, packed};
+use self::platform::{TestPlatform, node_type};
 pub(crate) use self::ports::{Callers, Queue};
-use crate::chain_registry::ChainRegistry;
 use crate::engine::EngineShared;
-use crate::events::{DebugLimit, EventRecorder};
 use crate::message::{MessageBody, MessageMetadata, RuleMessage};
 use crate::node::{
-    ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
+    ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult, Suspension,
 };
-use crate::node_types::{self, NodeType, PREFIX};
+use crate::node_types::NodeType;
 use crate::nodes::regex::RegexAllowance;
-use crate::originators::OriginatorCache;
-use crate::script_pool::{ScriptCaller, ScriptPool};
+use crate::script_pool::ScriptCaller;
 use crate::services::NodeServices;
 use crate::worker::effects::PendingEffects;
 use crate::worker::keyed_states::KeyedStates;
 use crate::worker::worker_state::WorkerState;
-
-/// The time at which every test begins.
-pub(crate) const NOW: i64 = 1_760_000_000_000;
 
 /// Stores, a tenant with a customer, and what a worker has.
 pub(crate) struct World {
@@ -91,127 +81,24 @@ impl Out {
     }
 }
 
-/// A tenant of that title, not stored yet.
-fn tenant(title: &str, profile: TenantProfileId) -> Tenant {
-    Tenant {
-        id: TenantId::new(),
-        created_time: NOW,
-        title: title.into(),
-        name: title.into(),
-        tenant_profile_id: Some(profile),
-        ..Tenant::default()
-    }
-}
-
 impl World {
     /// A tenant with a customer and a device profile `default`.
     pub(crate) async fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let clock = ManualClock::at(NOW);
-        let stores = sql::open_sqlite(&dir.path().join("entities.db"), &sql::Options::default())
-            .await
-            .unwrap();
-        let store = series::SeriesStore::open(
-            &dir.path().join("series"),
-            &series::Options::default(),
-            clock.clone(),
-        )
-        .unwrap();
-        let tenant_profile = TenantProfile {
-            id: TenantProfileId::new(),
-            created_time: NOW,
-            name: "default".into(),
-            is_default: true,
-            profile_data: json!({"configuration": {"type": "DEFAULT"}}),
-            ..TenantProfile::default()
-        };
-        let tenant_profile = stores
-            .tenant_profiles
-            .save(tenant_profile, true)
-            .await
-            .unwrap()
-            .id;
-        let tenant = stores
-            .tenants
-            .save(tenant("Acme", tenant_profile), true)
-            .await
-            .unwrap()
-            .id;
-        let customer = Customer {
-            id: CustomerId::new(),
-            created_time: NOW,
-            tenant_id: tenant,
-            title: "Shop".into(),
-            name: "Shop".into(),
-            ..Customer::default()
-        };
-        let customer = stores.customers.save(customer, true).await.unwrap().id;
-        let queue = Arc::new(Queue::default());
-        let events = Arc::new(EntityEvents::default());
-        let context = ServiceContext {
-            stores: stores.clone(),
-            series: store.clone(),
-            attributes: store.clone(),
-            events: Arc::clone(&events),
-            clock: clock.clone(),
-            passwords: PasswordHashPool::new(1),
-            rule_engine: queue.clone(),
-            rule_nodes: Arc::new(NoRuleNodes),
-        };
-        let callers = Arc::new(Callers::default());
-        let runtime = tokio::runtime::Handle::current();
-        let originators = OriginatorCache::new(stores.clone(), 1000);
-        events.listen(originators.clone());
-        let activity = ActivityTracker::new(
-            stores.clone(),
-            store.clone(),
-            Arc::new(NoRuleEngine),
-            clock.clone(),
-            &Default::default(),
-        );
-        let debug = EventRecorder::start(
-            stores.events.clone(),
-            clock.clone(),
-            "here",
-            DebugLimit::default(),
-            &runtime,
-        );
-        let usage = UsageStore::new(stores.clone(), store.clone(), clock.clone());
-        let rules = Rules::new(context);
-        let told = debug.clone();
-        let scripts = ScriptPool::small(Box::new(move |tenant, owner, time| {
-            told.switched_off(tenant, owner, time);
-        }));
-        let make_services = || {
-            Arc::new(NodeServices {
-                stores: stores.clone(),
-                rules: rules.clone(),
-                series: store.clone(),
-                attributes: store.clone(),
-                engine: queue.clone(),
-                devices: callers.clone(),
-                rpc: callers.clone(),
-                rest_calls: callers.clone(),
-                activity: activity.clone(),
-                usage: usage.clone(),
-                external: crate::external::ExternalNodeSettings::default(),
-                scripts: scripts.clone(),
-                originators: originators.clone(),
-                clock: clock.clone(),
-                runtime: runtime.clone(),
-                service_id: "here".into(),
-            })
-        };
-        // Those of the worker are its own, so that a test may change what nodes see.
-        let (services, of_worker) = (make_services(), make_services());
-        let common = Arc::new(EngineShared {
-            chains: ChainRegistry::new(of_worker.clone(), debug.clone()),
-            services: of_worker,
-            events: debug,
-        });
+        let TestPlatform {
+            clock,
+            services,
+            store,
+            queue,
+            callers,
+            events,
+            tenant,
+            customer,
+            shared: common,
+            dir,
+        } = TestPlatform::open().await;
         let parts = WorkerState {
             effects: PendingEffects::default(),
-            states: KeyedStates::default(),
+            keyed_states: KeyedStates::default(),
             marks: Default::default(),
             record: None,
             partition: Partition {
@@ -220,9 +107,8 @@ impl World {
             },
             is_lane: false,
             partitions: 1,
-            branches: Vec::new(),
             field_events: Default::default(),
-            meter: UsageCounter::new(usage),
+            meter: UsageCounter::new(services.usage.clone()),
         };
         let mut world = Self {
             clock,
@@ -380,7 +266,7 @@ impl World {
     /// Lets everything come due that is due by the clock; returns what came out.
     pub(crate) async fn due(&mut self, node: &Arc<dyn Node>) -> Vec<Out> {
         let mut all = Vec::new();
-        while let Some((_, due)) = self.parts.states.take_due(self.services.now_ms()) {
+        while let Some((_, due)) = self.parts.keyed_states.take_due(self.services.now_ms()) {
             let step = node.handle_due(&mut self.ctx(), due.key, due.value);
             let step = self.finish(step).await;
             self.check_labels(node, &step);
@@ -392,9 +278,9 @@ impl World {
     /// Stores what is kept, and reads it back, as after a restart.
     pub(crate) fn restart(&mut self) {
         let partition = self.parts.partition;
-        let rows = self.parts.states.take_changes(partition);
-        self.parts.states = KeyedStates::default();
-        self.parts.states.load(
+        let rows = self.parts.keyed_states.take_changes(partition);
+        self.parts.keyed_states = KeyedStates::default();
+        self.parts.keyed_states.load(
             partition,
             rows.into_iter().filter(|row| !row.value.is_empty()).collect(),
         );
@@ -408,7 +294,7 @@ impl World {
             chain: self.chain,
             node: self.node,
             now_ms: self.services.now_ms(),
-            worker_state: &mut self.parts,
+            runtime: &mut self.parts,
         }
     }
 
@@ -416,12 +302,14 @@ impl World {
         loop {
             self.apply().await;
             step = match step {
-                NodeResult::Wait(work) | NodeResult::Outside(work) | NodeResult::InOrder(work) => work.await,
-                NodeResult::Call(call) => {
+                NodeResult::Suspend(Suspension::Wait(work))
+                | NodeResult::Suspend(Suspension::Outside(work))
+                | NodeResult::Suspend(Suspension::InOrder(work)) => work.await,
+                NodeResult::Suspend(Suspension::Script(call)) => {
                     let caller = ScriptCaller::of(self.tenant, self.node.into());
                     call.wait(&self.services.scripts, caller).await.unwrap()
                 }
-                NodeResult::Then(work) => work(&mut self.ctx()),
+                NodeResult::Suspend(Suspension::Continue(work)) => work(&mut self.ctx()),
                 step => {
                     self.apply().await;
                     return step;
@@ -450,47 +338,9 @@ impl World {
     }
 }
 
-/// The type of a class.
-fn node_type(class: &str) -> &'static NodeType {
-    node_types::find(&format!("{PREFIX}{class}")).unwrap_or_else(|| panic!("no node {class}"))
-}
-
-/// Default configuration of a class with some fields replaced; those that are null are removed.
-pub(crate) fn configuration(class: &str, patch: Value) -> Value {
-    let mut configuration = (node_type(class).default_configuration)();
-    let fields = configuration.as_object_mut().unwrap();
-    for (name, value) in patch.as_object().into_iter().flatten() {
-        if value.is_null() {
-            fields.remove(name);
-        } else {
-            fields.insert(name.clone(), value.clone());
-        }
-    }
-    configuration
-}
-
 /// The configuration of an older version, brought up to date.
 pub(crate) fn upgraded(class: &str, from_version: i32, old: Value) -> Value {
     (node_type(class).upgrade)(from_version, old)
-}
-
-/// Key-values of a JSON object, packed.
-pub(crate) fn packed(values: &Value) -> Bytes {
-    let mut out = Vec::new();
-    for (key, value) in values.as_object().unwrap() {
-        let json = value.to_string();
-        let value = match value {
-            Value::Bool(value) => KvValueRef::Bool(*value),
-            Value::Number(number) => match number.as_i64() {
-                Some(value) => KvValueRef::Long(value),
-                None => KvValueRef::Double(number.as_f64().unwrap()),
-            },
-            Value::String(text) => KvValueRef::Text(text),
-            _ => KvValueRef::Json(&json),
-        };
-        kv::pack(key, value, &mut out);
-    }
-    out.into()
 }
 
 fn outs(step: NodeResult) -> Vec<Out> {

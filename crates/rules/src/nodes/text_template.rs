@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
+use fieldline_model::budget::BudgetOverrun;
 use fieldline_model::kv::unpack;
 use serde_json::Value;
 
 use super::text::plain;
-use crate::budget::BudgetOverrun;
 use crate::message::{MessageBody, MessageMetadata, RuleMessage};
 use crate::node::NodeError;
 
@@ -342,7 +342,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::budget::EvaluationBudget;
+    use fieldline_model::budget::EvaluationBudget;
 
     fn msg(body: &Value) -> RuleMessage {
         let metadata: MetadataMap = [("name", "pump"), ("key", "temp"), ("quote", "a\"b")]

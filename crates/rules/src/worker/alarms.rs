@@ -8,14 +8,16 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fieldline_core::ingest::{EffectWriter, IngestShutdown};
+use fieldline_alarm_rules::{
+    AlarmRuleEvent, AlarmRuleOutcome, AlarmRuleSet, AlarmRuleState, RuleSetForm, evaluate,
+};
+use fieldline_core::ingest::IngestShutdown;
 use fieldline_core::ports::StateKey;
 use fieldline_model::EntityKey;
 use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
 use fieldline_script::Script;
 use uuid::Uuid;
 
-use self::actions::AlarmActionContext;
 pub(super) use self::trigger::AlarmTrigger;
 use self::trigger::alarm_trigger_of;
 use self::values::{AlarmInputValues, WorkerAlarmValues};
@@ -23,13 +25,10 @@ use super::RuleWorker;
 use super::batch::kept_hash;
 use super::field_calls::{FieldEvaluation, FieldScriptCall, FieldScriptRunner};
 use super::fields::FieldDebugEvent;
-use super::walk::{MessageHandle, NodeRef, WalkTask};
-use crate::alarm_rules::{
-    AlarmRuleEvent, AlarmRuleOutcome, AlarmRuleSet, AlarmRuleState, RuleSetForm, evaluate,
-};
+use super::walk::{NodeRef, WalkContext, WalkTask};
 use crate::fields::{FieldEvent, FieldEventKind, FieldLogic, RegisteredField};
 use crate::message::{RuleMessage, derive_id};
-use crate::node::{ConnectionLabel, NodeResult};
+use crate::node::{ConnectionLabel, NodeResult, NodeRuntime as _};
 use crate::originators::Originator;
 
 /// Where what alarm rules say goes to.
@@ -53,13 +52,6 @@ impl AlarmDestination {
     }
 }
 
-/// What a state was before it was evaluated, and why it was.
-#[derive(Clone, Copy)]
-struct EvaluationFlags {
-    is_new: bool,
-    is_timer: bool,
-}
-
 /// What rules that call scripts are evaluated with.
 pub(super) struct AlarmFieldEvaluation {
     rules: Arc<AlarmRuleSet>,
@@ -68,7 +60,7 @@ pub(super) struct AlarmFieldEvaluation {
     trigger: AlarmTrigger,
     values: AlarmInputValues,
     msg: RuleMessage,
-    out: AlarmDestination,
+    destination: AlarmDestination,
 }
 
 impl AlarmFieldEvaluation {
@@ -80,7 +72,7 @@ impl AlarmFieldEvaluation {
         };
         let seen = WorkerAlarmValues {
             gathered: &self.values,
-            scripts: Some((self.out.scripts(), RefCell::new(scripts))),
+            scripts: Some((self.destination.scripts(), RefCell::new(scripts))),
         };
         evaluate(&self.rules, &mut self.state, &event, &seen, now)
     }
@@ -89,38 +81,53 @@ impl AlarmFieldEvaluation {
     pub(super) fn bytes(&self) -> usize {
         self.values.bytes()
     }
-}
 
-impl RuleWorker {
-    /// Evaluates the alarm rules of the originator's profile for a message, which goes on through `Success`.
-    pub(super) async fn profile_rules(
-        &mut self,
-        ticket: MessageHandle,
-        mut msg: RuleMessage,
-        place: NodeRef,
-        store: &EffectWriter,
-        moves: &mut Vec<WalkTask>,
+    /// Does what the rules have said.
+    pub(super) async fn finish(
+        self,
+        key: StateKey,
+        outcome: AlarmRuleOutcome,
+        cx: &mut WalkContext<'_>,
     ) -> Result<(), IngestShutdown> {
-        let subject = msg.subject();
-        let originator = self.find(subject, store).await?;
-        let rules = originator
-            .as_ref()
-            .and_then(|found| found.profile.as_ref()?.alarm_rules())
-            .cloned();
-        let (Some(originator), Some(rules)) = (originator, rules) else {
-            moves.push(WalkTask::Leave(msg, place, ConnectionLabel::SUCCESS));
-            return Ok(());
-        };
-        if !self.state.owns(subject) {
-            moves.push(WalkTask::Answer(
-                NodeResult::Home(msg),
-                Some(place),
-                subject.tenant,
-            ));
+        if !self.is_new && cx.worker.local.keyed_states.peek(&key).is_none() {
+            // The entity or the partition has gone meanwhile.
             return Ok(());
         }
-        let Some(told) = alarm_trigger_of(&mut msg) else {
-            moves.push(WalkTask::Leave(msg, place, ConnectionLabel::SUCCESS));
+        let apply = ApplyAlarmOutcome {
+            key: &key,
+            rules: &self.rules,
+            msg: &self.msg,
+            destination: &self.destination,
+            values: &self.values,
+            is_new: self.is_new,
+            is_timer: matches!(self.trigger, AlarmTrigger::Timer),
+        };
+        apply.run(self.state, outcome, cx).await
+    }
+}
+
+/// The alarm rules of the originator's profile are evaluated for a message, which goes on through `Success`.
+pub(super) struct EvaluateProfileRules {
+    pub(super) msg: RuleMessage,
+    /// The node that keeps the rules.
+    pub(super) place: NodeRef,
+}
+
+impl EvaluateProfileRules {
+    pub(super) async fn run(self, cx: &mut WalkContext<'_>) -> Result<(), IngestShutdown> {
+        let Self { mut msg, place } = self;
+        let subject = msg.subject();
+        let Some((originator, rules)) = cx.profile_rules(subject).await? else {
+            cx.push(WalkTask::Leave(msg, place, ConnectionLabel::SUCCESS));
+            return Ok(());
+        };
+        if !cx.worker.local.owns(subject) {
+            let result = NodeResult::forward_to_owner(msg);
+            cx.push(WalkTask::Result(result, Some(place), subject.tenant));
+            return Ok(());
+        }
+        let Some(trigger) = alarm_trigger_of(&mut msg) else {
+            cx.push(WalkTask::Leave(msg, place, ConnectionLabel::SUCCESS));
             return Ok(());
         };
         let key = StateKey {
@@ -129,114 +136,109 @@ impl RuleWorker {
             number: 0,
         };
         // It goes on after the messages about its alarms.
-        moves.push(WalkTask::Leave(
+        cx.push(WalkTask::Leave(
             msg.clone(),
             place.clone(),
             ConnectionLabel::SUCCESS,
         ));
-        self.evaluate_alarms(
-            ticket,
+        let command = EvaluateAlarmRules {
             key,
-            &rules,
-            &originator,
-            (told, &msg),
-            &AlarmDestination::Node(place),
-            store,
-            moves,
-        )
-        .await
+            rules: &rules,
+            originator: &originator,
+            trigger,
+            msg: &msg,
+            destination: &AlarmDestination::Node(place),
+        };
+        command.run(cx).await
     }
+}
 
-    /// Evaluates the same rules because time has passed.
-    pub(super) async fn profile_rules_due(
-        &mut self,
-        ticket: MessageHandle,
-        key: StateKey,
-        value: Bytes,
-        place: NodeRef,
-        store: &EffectWriter,
-        moves: &mut Vec<WalkTask>,
-    ) -> Result<(), IngestShutdown> {
-        self.state.set_state(key.clone(), None, &value);
-        let originator = self.find(key.subject, store).await?;
-        let rules = originator
-            .as_ref()
-            .and_then(|found| found.profile.as_ref()?.alarm_rules())
-            .cloned();
-        let (Some(originator), Some(rules)) = (originator, rules) else {
-            self.state.clear_state(&key);
-            self.end(ticket, None);
+/// The same rules are evaluated because time has passed.
+pub(super) struct FireProfileRuleTimer {
+    pub(super) key: StateKey,
+    pub(super) value: Bytes,
+    pub(super) place: NodeRef,
+}
+
+impl FireProfileRuleTimer {
+    pub(super) async fn run(self, cx: &mut WalkContext<'_>) -> Result<(), IngestShutdown> {
+        let Self { key, value, place } = self;
+        cx.worker.local.set_state(key.clone(), None, &value);
+        let Some((originator, rules)) = cx.profile_rules(key.subject).await? else {
+            cx.worker.local.clear_state(&key);
+            cx.end();
             return Ok(());
         };
-        let msg = self.timer_message(&key, &value, &originator);
-        self.evaluate_alarms(
-            ticket,
+        let msg = timer_message(cx.worker.now_ms(), &key, &value, &originator);
+        let command = EvaluateAlarmRules {
             key,
-            &rules,
-            &originator,
-            (AlarmTrigger::Timer, &msg),
-            &AlarmDestination::Node(place),
-            store,
-            moves,
-        )
-        .await?;
-        self.end(ticket, None);
+            rules: &rules,
+            originator: &originator,
+            trigger: AlarmTrigger::Timer,
+            msg: &msg,
+            destination: &AlarmDestination::Node(place),
+        };
+        command.run(cx).await?;
+        cx.end();
         Ok(())
     }
+}
 
-    /// Its id follows from what was kept, so that what it raises is the same when it comes once more after a crash.
-    fn timer_message(&self, key: &StateKey, value: &[u8], originator: &Originator) -> RuleMessage {
-        let (now, subject) = (self.now_ms(), key.subject);
-        let metadata: MetadataMap = [
-            ("deviceName", originator.name.to_string()),
-            ("deviceType", originator.profile_name.to_string()),
-        ]
-        .into_iter()
-        .collect();
-        let message = QueueMessage {
-            id: derive_id(subject.entity.id, kept_hash(key, value)),
-            customer: originator.customer,
-            ..QueueMessage::new(
-                MsgType::Custom("TIMER".into()),
-                subject.entity,
-                now,
-                metadata,
-                "{}".to_owned(),
-            )
-        };
-        RuleMessage::of(subject.tenant, message)
-    }
+/// Its id follows from what was kept, so that what it raises is the same when it comes once more after a crash.
+fn timer_message(now: i64, key: &StateKey, value: &[u8], originator: &Originator) -> RuleMessage {
+    let subject = key.subject;
+    let metadata: MetadataMap = [
+        ("deviceName", originator.name.to_string()),
+        ("deviceType", originator.profile_name.to_string()),
+    ]
+    .into_iter()
+    .collect();
+    let message = QueueMessage {
+        id: derive_id(subject.entity.id, kept_hash(key, value)),
+        customer: originator.customer,
+        ..QueueMessage::new(
+            MsgType::Custom("TIMER".into()),
+            subject.entity,
+            now,
+            metadata,
+            "{}".to_owned(),
+        )
+    };
+    RuleMessage::of(subject.tenant, message)
+}
 
-    /// Evaluates rules because of what a message says, and does what comes of it.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "they are one call's inputs, and none belongs to another"
-    )]
-    pub(super) async fn evaluate_alarms(
-        &mut self,
-        ticket: MessageHandle,
-        key: StateKey,
-        rules: &Arc<AlarmRuleSet>,
-        originator: &Arc<Originator>,
-        (told, msg): (AlarmTrigger, &RuleMessage),
-        out: &AlarmDestination,
-        store: &EffectWriter,
-        moves: &mut Vec<WalkTask>,
-    ) -> Result<(), IngestShutdown> {
-        let (changes, removed) = told.input_changes(rules);
-        let Some(event) = told.event(&changes, &removed) else {
+/// Rules are evaluated because of what a message says.
+pub(super) struct EvaluateAlarmRules<'a> {
+    /// What the rules keep of the entity.
+    pub(super) key: StateKey,
+    pub(super) rules: &'a Arc<AlarmRuleSet>,
+    pub(super) originator: &'a Originator,
+    pub(super) trigger: AlarmTrigger,
+    pub(super) msg: &'a RuleMessage,
+    pub(super) destination: &'a AlarmDestination,
+}
+
+impl EvaluateAlarmRules<'_> {
+    pub(super) async fn run(self, cx: &mut WalkContext<'_>) -> Result<(), IngestShutdown> {
+        let Self {
+            key,
+            rules,
+            originator,
+            trigger,
+            msg,
+            destination,
+        } = self;
+        let (changes, removed) = trigger.input_changes(rules);
+        let Some(event) = trigger.event(&changes, &removed) else {
             return Ok(());
         };
-        let now = self.now_ms();
-        let kept = self
-            .state
-            .states
-            .peek(&key)
-            .and_then(|bytes| AlarmRuleState::decode(bytes).ok());
+        let now = cx.worker.now_ms();
+        let kept = cx.worker.local.keyed_states.peek(&key);
+        let kept = kept.and_then(|bytes| AlarmRuleState::decode(bytes).ok());
         let is_new = kept.is_none();
         let mut state = kept.unwrap_or_else(|| AlarmRuleState::new(rules, now));
         if !state.is_resolved(rules) {
-            self.resolve(&mut state, rules, key.subject, store).await?;
+            cx.resolve(&mut state, rules, key.subject).await?;
         }
         let covered = match &event {
             // Fields drop what comes later than what is stored, and have to see it.
@@ -248,15 +250,14 @@ impl RuleWorker {
         let values = if covered {
             AlarmInputValues(Vec::new())
         } else {
-            self.apply_pending(ticket.partition, store).await?;
-            self.gather(rules, key.subject, originator, store).await?
+            cx.apply_pending().await?;
+            cx.gather(rules, key.subject, originator).await?
         };
-        let is_timer = matches!(told, AlarmTrigger::Timer);
-        if !out.scripts().is_empty()
-            && let AlarmDestination::Chain(entry) = out
+        if let AlarmDestination::Chain(entry) = destination
+            && !destination.scripts().is_empty()
         {
             let call = FieldScriptCall {
-                handle: ticket,
+                handle: cx.handle,
                 key,
                 entry: entry.clone(),
             };
@@ -265,112 +266,83 @@ impl RuleWorker {
                 rules: rules.clone(),
                 state,
                 is_new,
-                trigger: told,
+                trigger,
                 values,
                 msg: msg.clone(),
-                out: out.clone(),
+                destination: destination.clone(),
             };
-            return self
-                .call_field(call, FieldEvaluation::Alarms(case), store, moves)
-                .await;
+            return cx.call_field(call, FieldEvaluation::Alarms(case)).await;
         }
         let seen = WorkerAlarmValues {
             gathered: &values,
             scripts: None,
         };
         let outcome = evaluate(rules, &mut state, &event, &seen, now);
-        let case = AlarmActionContext {
-            handle: ticket,
+        let apply = ApplyAlarmOutcome {
             key: &key,
             rules,
             msg,
-            out,
+            destination,
+            values: &values,
+            is_new,
+            is_timer: matches!(trigger, AlarmTrigger::Timer),
         };
-        let about = EvaluationFlags { is_new, is_timer };
-        self.finish_rules(&case, (state, about), &values, outcome, store, moves)
-            .await
+        apply.run(state, outcome, cx).await
     }
+}
 
-    /// Does what rules have said that call scripts.
-    pub(super) async fn finish_alarms(
-        &mut self,
-        ticket: MessageHandle,
-        key: StateKey,
-        case: AlarmFieldEvaluation,
-        outcome: AlarmRuleOutcome,
-        store: &EffectWriter,
-        moves: &mut Vec<WalkTask>,
-    ) -> Result<(), IngestShutdown> {
-        if !case.is_new && self.state.states.peek(&key).is_none() {
-            // The entity or the partition has gone meanwhile.
-            return Ok(());
-        }
-        let case_of = AlarmActionContext {
-            handle: ticket,
-            key: &key,
-            rules: &case.rules,
-            msg: &case.msg,
-            out: &case.out,
-        };
-        let about = EvaluationFlags {
-            is_new: case.is_new,
-            is_timer: matches!(case.trigger, AlarmTrigger::Timer),
-        };
-        self.finish_rules(&case_of, (case.state, about), &case.values, outcome, store, moves)
-            .await
-    }
+/// What rules have said is done, and their state is kept.
+struct ApplyAlarmOutcome<'a> {
+    key: &'a StateKey,
+    rules: &'a AlarmRuleSet,
+    msg: &'a RuleMessage,
+    destination: &'a AlarmDestination,
+    values: &'a AlarmInputValues,
+    /// There was no state before.
+    is_new: bool,
+    /// They were evaluated because time has passed.
+    is_timer: bool,
+}
 
-    /// Does what rules have said, and keeps their state.
-    async fn finish_rules(
-        &mut self,
-        case: &AlarmActionContext<'_>,
-        (mut state, about): (AlarmRuleState, EvaluationFlags),
-        values: &AlarmInputValues,
+impl ApplyAlarmOutcome<'_> {
+    async fn run(
+        self,
+        mut state: AlarmRuleState,
         outcome: AlarmRuleOutcome,
-        store: &EffectWriter,
-        moves: &mut Vec<WalkTask>,
+        cx: &mut WalkContext<'_>,
     ) -> Result<(), IngestShutdown> {
-        let subject = case.key.subject;
-        match case.out {
-            AlarmDestination::Chain(entry) => {
-                self.show_alarm_field(entry, case.rules, values, subject, case.msg, &outcome);
-            }
+        match self.destination {
+            AlarmDestination::Chain(entry) => self.show(entry, &outcome, cx.worker),
             AlarmDestination::Node(_) => {
                 if let Some(error) = &outcome.error {
-                    self.shared
-                        .events
-                        .error(subject.tenant, subject.entity, "alarm rules", &error.message);
+                    let subject = self.key.subject;
+                    let events = &cx.worker.shared.events;
+                    events.error(subject.tenant, subject.entity, "alarm rules", &error.message);
                 }
             }
         }
         for (number, action) in (1..).zip(&outcome.actions) {
-            if let Some(done) = self.act(case, (number, action), &mut state, store).await? {
-                self.send_alarm_message(case, action, done, moves);
+            if let Some(notice) = self.act(number, action, &mut state, cx).await? {
+                self.send_notice(action, notice, cx);
             }
         }
-        if outcome.changed || about.is_new || !outcome.actions.is_empty() {
+        let is_acted = outcome.changed || self.is_new || !outcome.actions.is_empty();
+        if is_acted || outcome.next_check.is_some() || self.is_timer {
             let mut bytes = Vec::new();
             state.encode(&mut bytes);
-            self.state.set_state(case.key.clone(), outcome.next_check, &bytes);
-        } else if outcome.next_check.is_some() || about.is_timer {
-            let mut bytes = Vec::new();
-            state.encode(&mut bytes);
-            self.state.states.schedule(case.key, outcome.next_check, &bytes);
+            let local = &mut cx.worker.local;
+            if is_acted {
+                local.set_state(self.key.clone(), outcome.next_check, &bytes);
+            } else {
+                local.keyed_states.schedule(self.key, outcome.next_check, &bytes);
+            }
         }
         Ok(())
     }
 
     /// Shows people who look for mistakes what an evaluation of a field's rules came to.
-    fn show_alarm_field(
-        &self,
-        entry: &RegisteredField,
-        rules: &AlarmRuleSet,
-        values: &AlarmInputValues,
-        subject: EntityKey,
-        msg: &RuleMessage,
-        outcome: &AlarmRuleOutcome,
-    ) {
-        let now = self.now_ms();
+    fn show(&self, entry: &RegisteredField, outcome: &AlarmRuleOutcome, worker: &RuleWorker) {
+        let (now, subject) = (worker.now_ms(), self.key.subject);
         let is_shown = if outcome.error.is_some() {
             entry.debug.stores_failures(now)
         } else {
@@ -382,10 +354,11 @@ impl RuleWorker {
         if !is_shown {
             return;
         }
-        let arguments: serde_json::Map<String, serde_json::Value> = rules
+        let arguments: serde_json::Map<String, serde_json::Value> = self
+            .rules
             .inputs()
             .iter()
-            .zip(&values.0)
+            .zip(&self.values.0)
             .filter_map(|(need, value)| {
                 let (ts, value) = value.as_ref()?;
                 Some((
@@ -399,11 +372,11 @@ impl RuleWorker {
             .iter()
             .map(|action| format!("{:?}", action.kind))
             .collect();
-        let news = FieldEvent {
+        let event = FieldEvent {
             subject,
             change: FieldEventKind::Moved,
-            msg: msg.id,
-            kind: msg.kind.name().into(),
+            msg: self.msg.id,
+            kind: self.msg.kind.name().into(),
             previous: Arc::default(),
         };
         let shown = FieldDebugEvent {
@@ -411,6 +384,24 @@ impl RuleWorker {
             result: (!actions.is_empty()).then(|| actions.join(", ")),
             error: outcome.error.as_ref().map(|error| error.message.clone()),
         };
-        self.show_field(entry, subject.entity, &news, shown);
+        worker.show_field(entry, subject.entity, &event, shown);
+    }
+}
+
+impl WalkContext<'_> {
+    /// The originator of that id, and the alarm rules of its profile, where both are there.
+    async fn profile_rules(
+        &mut self,
+        subject: EntityKey,
+    ) -> Result<Option<(Arc<Originator>, Arc<AlarmRuleSet>)>, IngestShutdown> {
+        let Some(originator) = self.find(subject).await? else {
+            return Ok(None);
+        };
+        let rules = originator
+            .profile
+            .as_ref()
+            .and_then(|profile| profile.alarm_rules())
+            .cloned();
+        Ok(rules.map(|rules| (originator, rules)))
     }
 }

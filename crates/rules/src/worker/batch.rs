@@ -12,10 +12,10 @@ use crate::stats::LastFailure;
 use crate::strategy::MessageOutcome;
 
 /// Where a message of a batch comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct MessageOrigin {
     /// Index of the record, or of what has come due.
-    pub(super) record: u32,
+    pub(super) record_index: u32,
     /// Where its row begins within the record's rows.
     pub(super) row: u32,
 }
@@ -31,25 +31,25 @@ pub(super) struct BatchEntry {
     pub(super) given_up: bool,
     /// It goes on in a slow lane: what becomes of it is none of the batch's business.
     pub(super) diverted: bool,
-    /// The number that its tickets have; what has another one comes too late.
-    number: u64,
+    /// The generation that its handles have; what has another one comes too late.
+    generation: u64,
 }
 
 impl BatchEntry {
-    fn new(origin: MessageOrigin, number: u64) -> Self {
+    fn new(origin: MessageOrigin, generation: u64) -> Self {
         Self {
             origin,
             pending: 0,
             outcome: MessageOutcome::Open,
             given_up: false,
             diverted: false,
-            number,
+            generation,
         }
     }
 }
 
-/// The number of no ticket.
-const NO_HANDLE: u64 = 0;
+/// The generation of no handle.
+const NO_GENERATION: u64 = 0;
 
 /// Something that was kept and has come due.
 #[derive(Debug, Clone)]
@@ -78,7 +78,7 @@ pub(super) fn kept_hash(key: &StateKey, value: &[u8]) -> u64 {
 #[derive(Default)]
 pub(super) struct MessageBatch {
     /// Tells batches apart: what belongs to an earlier one came too late.
-    pub(super) number: u64,
+    pub(super) generation: u64,
     /// Where its records end, or [`DUE`](super::marks::DUE).
     pub(super) record: u64,
     pub(super) entries: Vec<BatchEntry>,
@@ -92,6 +92,8 @@ pub(super) struct MessageBatch {
     pub(super) leaving: Vec<u32>,
     /// Nothing may leave: no record holds what it began with.
     pub(super) is_fixed: bool,
+    /// Nothing leaves any more: the journal has not taken it.
+    pub(super) is_diverting_stopped: bool,
     /// Messages that belong to this partition, and the node that they have come home to, if it is one.
     homes: FxHashMap<u32, RuleNodeId>,
 }
@@ -99,7 +101,7 @@ pub(super) struct MessageBatch {
 impl MessageBatch {
     /// Forgets everything and begins the next one.
     pub(super) fn begin(&mut self) {
-        self.number += 1;
+        self.generation += 1;
         self.entries.clear();
         self.open = 0;
         self.failures.clear();
@@ -107,19 +109,20 @@ impl MessageBatch {
         self.notes_ends = false;
         self.leaving.clear();
         self.is_fixed = false;
+        self.is_diverting_stopped = false;
         self.homes.clear();
     }
 
     pub(super) fn add(&mut self, origin: MessageOrigin) {
-        self.entries.push(BatchEntry::new(origin, self.number));
+        self.entries.push(BatchEntry::new(origin, self.generation));
     }
 
     /// Begins anew with a single entry, whatever the others are at.
     pub(super) fn begin_one(&mut self, index: u32, origin: MessageOrigin) {
-        self.number += 1;
-        let entry = BatchEntry::new(origin, self.number);
+        self.generation += 1;
+        let entry = BatchEntry::new(origin, self.generation);
         match self.entries.get_mut(index as usize) {
-            Some(place) => *place = entry,
+            Some(slot) => *slot = entry,
             None => self.entries.push(entry),
         }
         self.failures.remove(&index);
@@ -134,11 +137,11 @@ impl MessageBatch {
         self.homes.remove(&index);
     }
 
-    /// The number that tickets of an entry have.
-    pub(super) fn number_of(&self, index: u32) -> u64 {
+    /// The generation that handles of an entry have.
+    pub(super) fn generation_of(&self, index: u32) -> u64 {
         self.entries
             .get(index as usize)
-            .map_or(self.number, |entry| entry.number)
+            .map_or(self.generation, |entry| entry.generation)
     }
 
     /// How many of what an entry has become are on their way.
@@ -149,15 +152,15 @@ impl MessageBatch {
     /// The entries that have begun and not ended, as they go on now.
     pub(super) fn under_way(&self) -> Vec<u32> {
         let entries = (0..).zip(&self.entries);
-        let live = entries.filter(|(_, entry)| entry.pending > 0 && entry.number != NO_HANDLE);
+        let live = entries.filter(|(_, entry)| entry.pending > 0 && entry.generation != NO_GENERATION);
         live.map(|(index, _)| index).collect()
     }
 
-    /// Whether a ticket is one of an entry as it goes on now.
-    pub(super) fn is_current(&self, ticket: MessageHandle) -> bool {
+    /// Whether a handle is one of an entry as it goes on now.
+    pub(super) fn is_current(&self, handle: MessageHandle) -> bool {
         self.entries
-            .get(ticket.entry as usize)
-            .is_some_and(|entry| entry.number == ticket.batch)
+            .get(handle.entry as usize)
+            .is_some_and(|entry| entry.generation == handle.generation)
     }
 
     /// Notes that a message belongs to this partition, and the node that it has come home to.
@@ -203,16 +206,16 @@ impl MessageBatch {
     }
 
     /// Whether a message of the batch has not ended yet.
-    pub(super) fn is_under_way(&self, ticket: MessageHandle) -> bool {
-        let entry = self.entries.get(ticket.entry as usize);
-        entry.is_some_and(|entry| entry.number == ticket.batch && entry.pending > 0)
+    pub(super) fn is_under_way(&self, handle: MessageHandle) -> bool {
+        let entry = self.entries.get(handle.entry as usize);
+        entry.is_some_and(|entry| entry.generation == handle.generation && entry.pending > 0)
     }
 
     fn finish(&mut self, index: u32, change: impl FnOnce(&mut BatchEntry)) {
         let Some(entry) = self.entries.get_mut(index as usize) else {
             return;
         };
-        let was_known = std::mem::replace(&mut entry.number, NO_HANDLE) != NO_HANDLE;
+        let was_known = std::mem::replace(&mut entry.generation, NO_GENERATION) != NO_GENERATION;
         if entry.pending > 0 && was_known {
             self.open = self.open.saturating_sub(1);
         }
@@ -225,7 +228,7 @@ impl MessageBatch {
     /// An entry that was to leave has to be tried here after all.
     pub(super) fn reinstate(&mut self, index: u32) {
         if let Some(entry) = self.entries.get_mut(index as usize) {
-            // Its number stays nobody's until it begins again: what still comes back of it must not count for it.
+            // Its generation stays nobody's until it begins again: what still comes back of it must not count for it.
             entry.pending = 0;
             entry.outcome = MessageOutcome::Open;
             entry.diverted = false;
@@ -256,14 +259,14 @@ impl MessageBatch {
 
     /// Begins again with some of the entries: what of them is still on its way belongs to an earlier batch.
     pub(super) fn begin_again(&mut self, which: &[u32]) {
-        self.number += 1;
+        self.generation += 1;
         self.open = 0;
         for entry in &mut self.entries {
-            entry.number = NO_HANDLE;
+            entry.generation = NO_GENERATION;
         }
         for index in which {
             if let Some(entry) = self.entries.get_mut(*index as usize) {
-                entry.number = self.number;
+                entry.generation = self.generation;
                 entry.pending = 0;
                 entry.outcome = MessageOutcome::Open;
             }
@@ -274,14 +277,14 @@ impl MessageBatch {
 
     /// Adds a message for each row and message of the records.
     pub(super) fn fill(&mut self, delivered: &DeliveredBatch<'_>) {
-        for (record, (_, content)) in (0..).zip(delivered.readable) {
+        for (record_index, (_, content)) in (0..).zip(delivered.readable) {
             let RecordBody::Telemetry { rows: bytes, .. } = content.body else {
-                self.add(MessageOrigin { record, row: 0 });
+                self.add(MessageOrigin { record_index, row: 0 });
                 continue;
             };
             let mut row = 0;
             for next in rows(bytes).filter_map(Result::ok) {
-                self.add(MessageOrigin { record, row });
+                self.add(MessageOrigin { record_index, row });
                 row += 16 + next.values.len() as u32;
             }
         }
@@ -393,43 +396,43 @@ mod tests {
 
     #[test]
     fn what_comes_back_of_an_entry_that_was_given_up_does_not_make_it_a_success() {
-        let mut pack = MessageBatch::default();
-        pack.begin();
-        pack.add(MessageOrigin { record: 0, row: 0 });
+        let mut batch = MessageBatch::default();
+        batch.begin();
+        batch.add(MessageOrigin::default());
         // Of two branches one waits, and the other one is given up with all of the message.
-        pack.begin_of(0);
-        pack.begin_of(0);
-        pack.abort(0, LastFailure::default());
+        batch.begin_of(0);
+        batch.begin_of(0);
+        batch.abort(0, LastFailure::default());
         assert_eq!(
-            (pack.open, pack.outcomes().collect()),
+            (batch.open, batch.outcomes().collect()),
             (0, vec![MessageOutcome::Failed])
         );
         // The one that waited becomes two.
-        pack.begin_of(0);
-        pack.end_of(0, None);
-        pack.end_of(0, None);
+        batch.begin_of(0);
+        batch.end_of(0, None);
+        batch.end_of(0, None);
         assert_eq!(
-            (pack.open, pack.outcomes().collect()),
+            (batch.open, batch.outcomes().collect()),
             (0, vec![MessageOutcome::Failed])
         );
 
-        pack.begin_again(&[0]);
-        pack.begin_of(0);
-        pack.end_of(0, None);
+        batch.begin_again(&[0]);
+        batch.begin_of(0);
+        batch.end_of(0, None);
         assert_eq!(
-            (pack.open, pack.outcomes().collect()),
+            (batch.open, batch.outcomes().collect()),
             (0, vec![MessageOutcome::Done])
         );
     }
 
     #[test]
     fn what_leaves_a_pack_is_done_there_and_what_comes_back_of_it_belongs_to_nobody() {
-        let mut pack = MessageBatch::default();
-        pack.begin();
-        pack.notes_ends = true;
-        pack.add(MessageOrigin { record: 0, row: 0 });
-        let ticket = MessageHandle {
-            batch: pack.number_of(0),
+        let mut batch = MessageBatch::default();
+        batch.begin();
+        batch.notes_ends = true;
+        batch.add(MessageOrigin::default());
+        let handle = MessageHandle {
+            generation: batch.generation_of(0),
             entry: 0,
             partition: Partition {
                 queue: QueueId(0),
@@ -437,35 +440,35 @@ mod tests {
             },
             home: 0,
         };
-        pack.begin_of(0);
-        pack.begin_of(0);
-        pack.end_of(0, Some(LastFailure::default()));
-        assert!(pack.is_current(ticket) && pack.is_unsuccessful(0));
-        pack.divert(0);
-        assert!(!pack.is_current(ticket) && !pack.is_unsuccessful(0));
+        batch.begin_of(0);
+        batch.begin_of(0);
+        batch.end_of(0, Some(LastFailure::default()));
+        assert!(batch.is_current(handle) && batch.is_unsuccessful(0));
+        batch.divert(0);
+        assert!(!batch.is_current(handle) && !batch.is_unsuccessful(0));
         assert_eq!(
-            (pack.open, pack.outcome(0), pack.is_diverted(0)),
+            (batch.open, batch.outcome(0), batch.is_diverted(0)),
             (0, MessageOutcome::Done, true)
         );
-        assert_eq!((&*pack.ended, &*pack.leaving), (&[0][..], &[0][..]));
-        assert_eq!(pack.wanted().collect::<Vec<_>>(), [MessageOutcome::Done]);
+        assert_eq!((&*batch.ended, &*batch.leaving), (&[0][..], &[0][..]));
+        assert_eq!(batch.wanted().collect::<Vec<_>>(), [MessageOutcome::Done]);
         // The journal has not taken it: it is tried here, as if it never had been.
-        pack.reinstate(0);
+        batch.reinstate(0);
         assert_eq!(
-            (pack.outcome(0), pack.is_diverted(0)),
+            (batch.outcome(0), batch.is_diverted(0)),
             (MessageOutcome::Open, false)
         );
-        assert_eq!(pack.give_up(), Some(vec![0]));
+        assert_eq!(batch.give_up(), Some(vec![0]));
     }
 
     #[test]
     fn what_is_let_go_is_late_and_not_waited_for() {
-        let mut pack = MessageBatch::default();
-        pack.begin();
-        pack.add(MessageOrigin { record: 0, row: 0 });
-        pack.begin_of(0);
-        pack.detach(0);
-        assert_eq!((pack.open, pack.outcome(0)), (0, MessageOutcome::Open));
-        assert_eq!(pack.give_up(), None);
+        let mut batch = MessageBatch::default();
+        batch.begin();
+        batch.add(MessageOrigin::default());
+        batch.begin_of(0);
+        batch.detach(0);
+        assert_eq!((batch.open, batch.outcome(0)), (0, MessageOutcome::Open));
+        assert_eq!(batch.give_up(), None);
     }
 }

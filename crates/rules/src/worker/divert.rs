@@ -14,7 +14,7 @@ use tracing::warn;
 use super::RuleWorker;
 use super::batch::MessageOrigin;
 use super::late_messages::{self, LateNote};
-use super::rounds::MAX_SUSPENDED;
+use super::rounds::{BatchRun, MAX_SUSPENDED};
 use super::submit::message_id;
 use super::waits::TOO_MANY_WAITING_ERROR;
 use super::walk::{DETACHED, MessageHandle, NodeRef};
@@ -23,7 +23,7 @@ use crate::fields::FIELD_MESSAGE;
 use crate::lanes::SlowLanes;
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, NodeError, NodeFuture, NodeResult};
-use crate::strategy::{MessageOutcome, QueueStrategy};
+use crate::strategy::MessageOutcome;
 
 /// Messages of one tenant that wait at the same time in a worker that tenants share.
 pub(super) const TENANT_SUSPENDED: usize = MAX_SUSPENDED / 4;
@@ -47,61 +47,34 @@ struct LaneBatch {
     entries: Vec<(u32, u64)>,
 }
 
-impl RuleWorker {
-    /// The lanes, where its queue is shared. They are opened a moment after the queue is.
-    pub(super) fn shared_lanes(&self) -> Option<&SlowLanes> {
-        match &self.queue.role {
-            QueueRole::Shared(lanes) => Some(lanes),
-            _ => None,
-        }
-    }
-
-    /// The same once they are open.
-    pub(super) fn lanes(&self) -> Option<&SlowLanes> {
-        self.shared_lanes().filter(|lanes| lanes.are_open())
-    }
-
-    /// Whether a message of the batch may leave it, as far as is known without its record.
-    pub(super) fn may_divert(&self, ticket: MessageHandle) -> bool {
-        self.lanes().is_some()
-            && !self.is_diverting_stopped
-            && ticket.batch != DETACHED
-            && self.batch.is_current(ticket)
-            && self.batch.may_divert(ticket.entry)
-    }
-
+impl BatchRun<'_> {
     /// Whether a message leaves the batch before it is tried, because its tenant is slow or takes more than its share.
-    pub(super) fn check_divert_at_once(
-        &mut self,
-        index: u32,
-        tenant: TenantId,
-        delivered: Option<&DeliveredBatch<'_>>,
-    ) -> bool {
-        let Some(lanes) = self.shared_lanes() else {
+    pub(super) fn check_divert_at_once(&mut self, index: u32, tenant: TenantId) -> bool {
+        let Some(lanes) = self.worker.shared_lanes() else {
             return false;
         };
         let patience = lanes.options.patience.0;
-        if self.shares.begin_message(tenant, patience) {
-            self.mark_slow_if_behind(tenant, delivered);
+        if self.worker.shares.begin_message(tenant, patience) {
+            self.mark_slow_if_behind(tenant);
         }
-        let Some(lanes) = self.lanes() else {
+        let Some(lanes) = self.worker.lanes() else {
             return false;
         };
-        if self.suspended.len() >= TENANT_SUSPENDED
-            && self.suspended.of(tenant) >= TENANT_SUSPENDED
-            && !self.shares.is_alone()
+        if self.worker.suspended.len() >= TENANT_SUSPENDED
+            && self.worker.suspended.of(tenant) >= TENANT_SUSPENDED
+            && !self.worker.shares.is_alone()
         {
             lanes.mark_slow(tenant);
         }
         // What was on its way when the program ended is known to take long.
-        let is_slow = delivered.is_none() || lanes.is_slow(tenant);
-        is_slow && !self.is_diverting_stopped && self.can_divert(index, delivered)
+        let is_slow = self.delivered.is_none() || lanes.is_slow(tenant);
+        is_slow && !self.worker.batch.is_diverting_stopped && self.can_divert(index)
     }
 
     /// A tenant whose messages take much time each, and together more than its share, is slow if others wait behind it.
-    fn mark_slow_if_behind(&mut self, tenant: TenantId, delivered: Option<&DeliveredBatch<'_>>) {
-        let Some(delivered) = delivered else { return };
-        let now = self.now_ms();
+    fn mark_slow_if_behind(&mut self, tenant: TenantId) {
+        let Some(delivered) = self.delivered else { return };
+        let now = self.worker.now_ms();
         let is_behind = delivered
             .readable
             .first()
@@ -111,31 +84,25 @@ impl RuleWorker {
         }
         let others = delivered.readable.iter().map(|(_, record)| record.subject.tenant);
         if let Some(other) = others.into_iter().find(|other| *other != tenant) {
-            self.shares.mark_present(other);
+            self.worker.shares.mark_present(other);
         }
         self.note_waiting_tenants(tenant, delivered);
-        if !self.shares.is_alone() {
-            self.mark(tenant);
+        if !self.worker.shares.is_alone() {
+            self.worker.mark(tenant);
         }
     }
 
     /// Notes that there are others, where they wait behind what was delivered.
     fn note_waiting_tenants(&mut self, tenant: TenantId, delivered: &DeliveredBatch<'_>) {
         if delivered.waits.has_others(tenant) {
-            self.shares.mark_present(ANY_OTHER_TENANT);
-        }
-    }
-
-    pub(super) fn mark(&self, tenant: TenantId) {
-        if let Some(lanes) = self.shared_lanes() {
-            lanes.mark_slow(tenant);
+            self.worker.shares.mark_present(ANY_OTHER_TENANT);
         }
     }
 
     /// Whether the record of a message can be read again elsewhere. What belongs to this partition stays: a message that has
     /// come home, and what fields are told.
-    fn can_divert(&self, index: u32, delivered: Option<&DeliveredBatch<'_>>) -> bool {
-        let Some(record) = self.record_of(index, delivered) else {
+    fn can_divert(&self, index: u32) -> bool {
+        let Some(record) = self.record_of(index) else {
             return false;
         };
         let RecordBody::Message(bytes) = record.body else {
@@ -149,120 +116,47 @@ impl RuleWorker {
         })
     }
 
-    /// Notes a message that belongs to this partition, and where it has come home to.
-    pub(super) fn pin_local_message(&mut self, index: u32, message: &QueueMessage) {
-        match &message.from {
-            Some((node, label)) if label.is_empty() => self.batch.pin(index, Some(*node)),
-            None if message.msg_type.name() == FIELD_MESSAGE => self.batch.pin(index, None),
-            _ => {}
-        }
-    }
-
-    fn record_of<'a>(
-        &'a self,
-        index: u32,
-        delivered: Option<&'a DeliveredBatch<'_>>,
-    ) -> Option<JournalRecord<'a>> {
-        let origin = self.batch.entries.get(index as usize)?.origin;
-        match delivered {
-            Some(delivered) => Some(delivered.readable.get(origin.record as usize)?.1),
-            None => self.noted(origin).map(|noted| noted.record),
-        }
-    }
-
-    /// The record of a message that has come due as a note.
-    fn noted(&self, origin: MessageOrigin) -> Option<DivertedRecord<'_>> {
-        match late_messages::read(&self.due.get(origin.record as usize)?.1) {
-            Some(LateNote::Record(diverted)) => Some(diverted),
-            _ => None,
-        }
-    }
-
-    /// A message leaves the batch, with all that it waits for; what it has done so far, it does again.
-    pub(super) fn divert_message(&mut self, index: u32) {
-        self.suspended
-            .cancel_message((self.batch.number_of(index), index));
-        self.batch.divert(index);
-    }
-
-    /// Ends a message that cannot go on where it is: it leaves the batch where it may, else it has failed.
-    pub(super) fn drop_walk(&mut self, ticket: MessageHandle, tenant: TenantId, error: &str) {
-        self.mark(tenant);
-        self.is_walk_cancelled = true;
-        if self.may_divert(ticket) {
-            self.divert_message(ticket.entry);
-        } else if self.batch.is_current(ticket) {
-            self.abort(ticket, error);
-        } else {
-            let entity = tenant.into();
-            self.give_up(EntityKey { tenant, entity }, error);
-            self.end_late(ticket);
+    fn record_of<'a>(&'a self, index: u32) -> Option<JournalRecord<'a>> {
+        let origin = self.worker.batch.entries.get(index as usize)?.origin;
+        match self.delivered {
+            Some(delivered) => Some(delivered.readable.get(origin.record_index as usize)?.1),
+            None => self.worker.noted(origin).map(|noted| noted.record),
         }
     }
 
     /// Lets go of the messages that have waited for long: they leave the batch, or go on without it. What is not to be
     /// done twice lightly stays until the time of the batch is up.
-    pub(super) fn divert_overdue(
-        &mut self,
-        strategy: &QueueStrategy,
-        delivered: Option<&DeliveredBatch<'_>>,
-    ) {
-        let Some(patience) = self.lanes().map(|lanes| lanes.options.patience.0) else {
+    pub(super) fn divert_overdue(&mut self) {
+        let Some(patience) = self.worker.lanes().map(|lanes| lanes.options.patience.0) else {
             return;
         };
         let Some(before) = Instant::now().checked_sub(patience) else {
             return;
         };
-        let pack = &self.batch;
+        let batch = &self.worker.batch;
         let overdue = self
+            .worker
             .suspended
-            .overdue(before, |ticket| pack.is_under_way(*ticket));
-        if let (Some(late), Some(delivered)) = (overdue.first(), delivered) {
+            .overdue(before, |handle| batch.is_under_way(*handle));
+        if let (Some(late), Some(delivered)) = (overdue.first(), self.delivered) {
             self.note_waiting_tenants(late.tenant, delivered);
         }
-        if self.shares.is_alone() {
+        if self.worker.shares.is_alone() {
             return;
         }
         for late in overdue {
-            self.mark(late.tenant);
+            self.worker.mark(late.tenant);
             if late.calls {
                 continue;
             }
             // What fields have taken in comes to its end by itself: done again, it would be told to them twice.
-            let goes_on = strategy.keeps_late() && (late.fields || !self.may_divert(late.handle));
+            let goes_on = self.strategy.keeps_late() && (late.fields || !self.worker.may_divert(late.handle));
             if goes_on {
-                self.detach_message(late.handle.entry, delivered);
-            } else if self.may_divert(late.handle) {
-                self.divert_message(late.handle.entry);
+                self.detach_message(late.handle.entry);
+            } else if self.worker.may_divert(late.handle) {
+                self.worker.divert_message(late.handle.entry);
             }
         }
-    }
-
-    /// Makes room where more wait than may: whoever has most of them waiting gives way.
-    pub(super) fn shed_waits(&mut self) {
-        let Some(tenant) = self.suspended.most() else {
-            return;
-        };
-        warn!(%tenant, queue = %self.queue.name, "too many messages wait, those of one tenant give way");
-        self.mark(tenant);
-        for ticket in self.suspended.tickets_of(tenant) {
-            if !self.batch.is_under_way(ticket) {
-                continue;
-            }
-            if self.may_divert(ticket) {
-                self.divert_message(ticket.entry);
-            } else if self.batch.is_current(ticket) {
-                self.abort(ticket, TOO_MANY_WAITING_ERROR);
-            }
-        }
-        // What is left has been acknowledged already, or goes on in the background.
-        let before = self.suspended.of(tenant);
-        self.suspended.cancel(|_, of| of == tenant);
-        let entity = tenant.into();
-        for _ in self.suspended.of(tenant)..before {
-            self.give_up(EntityKey { tenant, entity }, TOO_MANY_WAITING_ERROR);
-        }
-        self.end_late_of(tenant);
     }
 
     /// Lets messages leave that are to be tried again: that happens in the lane. Returns those that are left, and how long
@@ -271,38 +165,39 @@ impl RuleWorker {
         &mut self,
         again: Vec<u32>,
         pause: Duration,
-        (held, tries): (Duration, u32),
-        delivered: Option<&DeliveredBatch<'_>>,
+        held: Duration,
+        tries: u32,
     ) -> (Vec<u32>, Duration) {
-        let may_stay = self.shares.is_alone() && held < LONGEST_HOLD;
-        if self.lanes().is_none() || may_stay {
+        let may_stay = self.worker.shares.is_alone() && held < LONGEST_HOLD;
+        if self.worker.lanes().is_none() || may_stay {
             return (again, pause);
         }
         let mut stays = false;
         for index in &again {
-            let Some(subject) = self.subject_of(*index, delivered) else {
+            let Some(subject) = self.subject_of(*index) else {
                 continue;
             };
-            if !self.batch.is_unsuccessful(*index) {
+            if !self.worker.batch.is_unsuccessful(*index) {
                 continue;
             }
-            self.mark(subject.tenant);
-            if !self.is_diverting_stopped && self.can_divert(*index, delivered) {
-                self.divert_message(*index);
+            self.worker.mark(subject.tenant);
+            if !self.worker.batch.is_diverting_stopped && self.can_divert(*index) {
+                self.worker.divert_message(*index);
             } else if tries >= MAX_TRIES {
-                self.give_up(
+                self.worker.give_up(
                     subject,
                     "it has failed again and again where it cannot leave its queue",
                 );
-                self.batch.give_up_one(*index);
+                self.worker.batch.give_up_one(*index);
             } else {
                 stays = true;
             }
         }
-        self.flush_leaving(delivered).await;
+        self.flush_leaving().await;
         // What has succeeded is not done again because another one's message has failed.
         let is_left = |index: &u32| {
-            self.batch.outcome(*index) != MessageOutcome::Done && !self.batch.is_given_up(*index)
+            self.worker.batch.outcome(*index) != MessageOutcome::Done
+                && !self.worker.batch.is_given_up(*index)
         };
         let left = again.into_iter().filter(is_left).collect();
         (left, if stays { pause } else { Duration::ZERO })
@@ -310,19 +205,19 @@ impl RuleWorker {
 
     /// Appends what has left the batch to its lanes, and waits until it is durable. What the journal does not take
     /// comes back into the batch, which is then left by nothing more.
-    pub(super) async fn flush_leaving(&mut self, delivered: Option<&DeliveredBatch<'_>>) {
-        if self.batch.leaving.is_empty() {
+    pub(super) async fn flush_leaving(&mut self) {
+        if self.worker.batch.leaving.is_empty() {
             return;
         }
-        let QueueRole::Shared(lanes) = self.queue.role.clone() else {
+        let QueueRole::Shared(lanes) = self.worker.queue.role.clone() else {
             return;
         };
-        self.shares.rest();
-        let patience = self.queue.strategy.read().timeout;
+        self.worker.shares.rest();
+        let patience = self.worker.queue.strategy.read().timeout;
         let mut batches = Vec::new();
         let mut appends: Vec<(LaneBatch, Option<AppendFuture>)> = Vec::new();
-        for index in std::mem::take(&mut self.batch.leaving) {
-            self.encode_leaving(index, delivered, &lanes, &mut batches);
+        for index in std::mem::take(&mut self.worker.batch.leaving) {
+            self.encode_leaving(index, &lanes, &mut batches);
             let full = batches
                 .iter()
                 .position(|batch: &LaneBatch| batch.records.as_bytes().len() >= BATCH_BYTES);
@@ -347,30 +242,25 @@ impl RuleWorker {
                 metrics::counter!("fieldline_rules_diverted_total").increment(messages);
                 continue;
             }
-            self.is_diverting_stopped = true;
+            self.worker.batch.is_diverting_stopped = true;
             for (index, bytes) in batch.entries {
                 lanes.release(batch.tenant, bytes);
-                self.batch.reinstate(index);
+                self.worker.batch.reinstate(index);
             }
         }
     }
 
-    fn encode_leaving(
-        &mut self,
-        index: u32,
-        delivered: Option<&DeliveredBatch<'_>>,
-        lanes: &SlowLanes,
-        batches: &mut Vec<LaneBatch>,
-    ) {
-        let Some(diverted) = self.diverted(index, delivered) else {
-            self.batch.reinstate(index);
-            self.is_diverting_stopped = true;
+    fn encode_leaving(&mut self, index: u32, lanes: &SlowLanes, batches: &mut Vec<LaneBatch>) {
+        let Some(diverted) = self.diverted(index) else {
+            self.worker.batch.reinstate(index);
+            self.worker.batch.is_diverting_stopped = true;
             return;
         };
         let (subject, bytes) = (diverted.record.subject, diverted.body_len() as u64);
         if !lanes.try_reserve(subject.tenant, bytes) {
-            self.give_up(subject, "too many messages of the tenant wait in its slow lane");
-            self.batch.give_up_one(index);
+            self.worker
+                .give_up(subject, "too many messages of the tenant wait in its slow lane");
+            self.worker.batch.give_up_one(index);
             return;
         }
         let at = batches.iter().position(|batch| batch.tenant == subject.tenant);
@@ -389,19 +279,15 @@ impl RuleWorker {
     }
 
     /// A message of the batch as it goes to a lane.
-    pub(super) fn diverted<'a>(
-        &'a self,
-        index: u32,
-        delivered: Option<&'a DeliveredBatch<'_>>,
-    ) -> Option<DivertedRecord<'a>> {
-        let origin = self.batch.entries.get(index as usize)?.origin;
-        let Some(delivered) = delivered else {
+    pub(super) fn diverted<'a>(&'a self, index: u32) -> Option<DivertedRecord<'a>> {
+        let origin = self.worker.batch.entries.get(index as usize)?.origin;
+        let Some(delivered) = self.delivered else {
             return Some(DivertedRecord {
-                queue: &self.queue.name,
-                ..self.noted(origin)?
+                queue: &self.worker.queue.name,
+                ..self.worker.noted(origin)?
             });
         };
-        let (offset, record) = delivered.readable.get(origin.record as usize)?;
+        let (offset, record) = delivered.readable.get(origin.record_index as usize)?;
         let body = match record.body {
             RecordBody::Telemetry {
                 ttl_seconds,
@@ -418,19 +304,114 @@ impl RuleWorker {
         };
         Some(DivertedRecord {
             id: message_id(delivered.records.partition, *offset, origin.row),
-            queue: &self.queue.name,
+            queue: &self.worker.queue.name,
             record: JournalRecord { body, ..*record },
         })
     }
+}
+
+impl RuleWorker {
+    /// The lanes, where its queue is shared. They are opened a moment after the queue is.
+    pub(super) fn shared_lanes(&self) -> Option<&SlowLanes> {
+        match &self.queue.role {
+            QueueRole::Shared(lanes) => Some(lanes),
+            _ => None,
+        }
+    }
+
+    /// The same once they are open.
+    pub(super) fn lanes(&self) -> Option<&SlowLanes> {
+        self.shared_lanes().filter(|lanes| lanes.are_open())
+    }
+
+    /// Whether a message of the batch may leave it, as far as is known without its record.
+    pub(super) fn may_divert(&self, handle: MessageHandle) -> bool {
+        self.lanes().is_some()
+            && !self.batch.is_diverting_stopped
+            && handle.generation != DETACHED
+            && self.batch.is_current(handle)
+            && self.batch.may_divert(handle.entry)
+    }
+
+    pub(super) fn mark(&self, tenant: TenantId) {
+        if let Some(lanes) = self.shared_lanes() {
+            lanes.mark_slow(tenant);
+        }
+    }
+
+    /// Notes a message that belongs to this partition, and where it has come home to.
+    pub(super) fn pin_local_message(&mut self, index: u32, message: &QueueMessage) {
+        match &message.from {
+            Some((node, label)) if label.is_empty() => self.batch.pin(index, Some(*node)),
+            None if message.msg_type.name() == FIELD_MESSAGE => self.batch.pin(index, None),
+            _ => {}
+        }
+    }
+
+    /// The record of a message that has come due as a note.
+    fn noted(&self, origin: MessageOrigin) -> Option<DivertedRecord<'_>> {
+        match late_messages::read(&self.due.get(origin.record_index as usize)?.1) {
+            Some(LateNote::Record(diverted)) => Some(diverted),
+            _ => None,
+        }
+    }
+
+    /// A message leaves the batch, with all that it waits for; what it has done so far, it does again.
+    pub(super) fn divert_message(&mut self, index: u32) {
+        self.suspended
+            .cancel_message(self.batch.generation_of(index), index);
+        self.batch.divert(index);
+    }
+
+    /// Ends a message that cannot go on where it is: it leaves the batch where it may, else it has failed.
+    pub(super) fn drop_message(&mut self, handle: MessageHandle, tenant: TenantId, error: &str) {
+        self.mark(tenant);
+        if self.may_divert(handle) {
+            self.divert_message(handle.entry);
+        } else if self.batch.is_current(handle) {
+            self.abort(handle, error);
+        } else {
+            let entity = tenant.into();
+            self.give_up(EntityKey { tenant, entity }, error);
+            self.end_late(handle);
+        }
+    }
+
+    /// Makes room where more wait than may: whoever has most of them waiting gives way.
+    pub(super) fn shed_waits(&mut self) {
+        let Some(tenant) = self.suspended.most() else {
+            return;
+        };
+        warn!(%tenant, queue = %self.queue.name, "too many messages wait, those of one tenant give way");
+        self.mark(tenant);
+        for handle in self.suspended.handles_of(tenant) {
+            if !self.batch.is_under_way(handle) {
+                continue;
+            }
+            if self.may_divert(handle) {
+                self.divert_message(handle.entry);
+            } else if self.batch.is_current(handle) {
+                self.abort(handle, TOO_MANY_WAITING_ERROR);
+            }
+        }
+        // What is left has been acknowledged already, or goes on in the background.
+        let before = self.suspended.of(tenant);
+        self.suspended.cancel(|_, of| of == tenant);
+        let entity = tenant.into();
+        for _ in self.suspended.of(tenant)..before {
+            self.give_up(EntityKey { tenant, entity }, TOO_MANY_WAITING_ERROR);
+        }
+        self.end_late_of(tenant);
+    }
 
     /// Whether a message has come home to this node, and goes on in its tenant's lane from there.
-    pub(super) fn goes_on_in_lane(&self, ticket: MessageHandle, place: &NodeRef, msg: &RuleMessage) -> bool {
+    pub(super) fn goes_on_in_lane(&self, handle: MessageHandle, place: &NodeRef, msg: &RuleMessage) -> bool {
         let node = place.node().map(|node| node.id);
-        ticket.batch != DETACHED
+        handle.generation != DETACHED
             && node.is_some()
             && self.lanes().is_some_and(|lanes| lanes.is_slow(msg.tenant))
-            && self.batch.is_current(ticket)
-            && self.batch.home_of(ticket.entry) == node
+            && self.batch.is_current(handle)
+            && self.batch.home_of(handle.entry) == node
     }
 
     /// Sends a message that leaves a node to its tenant's lane, where it goes on.

@@ -2,27 +2,27 @@
 //! order, and the worker goes on with the rest.
 
 use std::collections::VecDeque;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use fieldline_alarm_rules::AlarmRuleOutcome;
+use fieldline_calculated_fields::{
+    CalculatedFieldState, CompiledField, FieldEvaluationError, FieldOutcome, ScriptRunner,
+};
 use fieldline_core::ingest::{EffectWriter, IngestShutdown};
 use fieldline_core::ports::StateKey;
 use fieldline_core::usage::{ApiFeature, UsageKey};
 use fieldline_model::{CalculatedFieldId, EntityKey, TenantId};
 use fieldline_script::{Script, ScriptArg, ScriptHost};
-use futures::FutureExt as _;
 use rustc_hash::FxHashMap;
 use tokio::sync::oneshot;
 
 use super::RuleWorker;
 use super::alarms::AlarmFieldEvaluation;
+use super::field_values::EvaluateValueField;
+use super::fields::{DeliverFieldEvents, EvaluateField};
 use super::suspended::{WaitCanceller, WaitKind};
 use super::waits::{WaitCompletion, WaitResult};
-use super::walk::{DETACHED, MessageHandle, WalkTask};
-use crate::alarm_rules;
-use crate::calculated_fields::{
-    CalculatedFieldState, CompiledField, FieldEvaluationError, FieldOutcome, ScriptRunner,
-};
+use super::walk::{DETACHED, MessageHandle, WalkContext, WalkTask, run_catching_panic};
 use crate::fields::{FieldEvent, RegisteredField};
 use crate::nodes::script::SCRIPTS_DISABLED;
 use crate::originators::Originator;
@@ -30,11 +30,11 @@ use crate::script_pool::{ScriptCaller, ScriptCancelScope, ScriptRefusal};
 
 /// When a field whose scripts were refused is looked at again, milliseconds.
 const RETRY_MS: i64 = 60_000;
-/// News that may wait for the scripts of fields in a worker, and those of one tenant.
+/// Events that may wait for the scripts of fields in a worker, and those of one tenant.
 const MAX_DEFERRED_EVENTS: usize = 16_384;
 const MAX_DEFERRED_EVENTS_PER_TENANT: usize = 1024;
 
-/// News that wait until the script of a field has ended.
+/// An event that waits until the script of a field has ended.
 struct DeferredFieldEvent {
     handle: MessageHandle,
     entry: CalculatedFieldId,
@@ -47,7 +47,7 @@ struct DeferredFieldEvent {
 #[derive(Default)]
 pub(super) struct RunningFieldScripts {
     running: FxHashMap<StateKey, VecDeque<DeferredFieldEvent>>,
-    /// News that wait.
+    /// Events that wait.
     waiting: usize,
     /// Those of each tenant.
     tenants: FxHashMap<TenantId, usize>,
@@ -59,7 +59,7 @@ impl RunningFieldScripts {
         self.running.contains_key(key)
     }
 
-    /// Whether no more news of a tenant may wait.
+    /// Whether no more events of a tenant may wait.
     fn is_full(&self, tenant: TenantId) -> bool {
         self.waiting >= MAX_DEFERRED_EVENTS
             || self
@@ -68,15 +68,15 @@ impl RunningFieldScripts {
                 .is_some_and(|waiting| *waiting >= MAX_DEFERRED_EVENTS_PER_TENANT)
     }
 
-    fn push(&mut self, key: &StateKey, told: DeferredFieldEvent) {
+    fn push(&mut self, key: &StateKey, deferred: DeferredFieldEvent) {
         if let Some(waiting) = self.running.get_mut(key) {
-            waiting.push_back(told);
+            waiting.push_back(deferred);
             self.waiting += 1;
             *self.tenants.entry(key.subject.tenant).or_default() += 1;
         }
     }
 
-    /// One of the news does not wait any longer.
+    /// One of the events does not wait any longer.
     fn settle(&mut self, tenant: TenantId) {
         self.waiting = self.waiting.saturating_sub(1);
         if let Some(waiting) = self.tenants.get_mut(&tenant) {
@@ -113,7 +113,7 @@ pub(super) enum FieldEvaluation {
 /// What it has come to.
 enum FieldEvaluationResult {
     Values(ValueFieldEvaluation, Result<FieldOutcome, FieldEvaluationError>),
-    Alarms(AlarmFieldEvaluation, alarm_rules::AlarmRuleOutcome),
+    Alarms(AlarmFieldEvaluation, AlarmRuleOutcome),
 }
 
 /// A call that has come back.
@@ -151,66 +151,58 @@ impl ScriptRunner for FieldScriptRunner<'_> {
     }
 }
 
-impl RuleWorker {
+impl WalkContext<'_> {
     /// Has a field evaluated where scripts run. In a replay it is waited for.
     pub(super) async fn call_field(
         &mut self,
         call: FieldScriptCall,
-        case: FieldEvaluation,
-        store: &EffectWriter,
-        moves: &mut Vec<WalkTask>,
+        evaluation: FieldEvaluation,
     ) -> Result<(), IngestShutdown> {
         let tenant = call.key.subject.tenant;
-        let may_call = self.state.meter.allows(tenant, ApiFeature::Tbel);
+        let worker = &mut *self.worker;
+        let may_call = worker.local.meter.allows(tenant, ApiFeature::Tbel);
         let caller = ScriptCaller {
             tenant,
             owner: call.entry.id.into(),
             order_key: call.key.subject.entity.id,
             scope: ScriptCancelScope::NONE,
         };
-        let (now, bytes) = (self.now_ms(), case.bytes());
-        let work = move |host: &mut ScriptHost, case: FieldEvaluation| {
+        let (now, bytes) = (worker.now_ms(), evaluation.bytes());
+        let work = move |host: &mut ScriptHost, evaluation: FieldEvaluation| {
             let mut scripts = FieldScriptRunner {
                 host,
                 may_call,
                 calls: 0,
             };
-            let evaluated = evaluate(case, &mut scripts, now);
+            let evaluated = evaluate(evaluation, &mut scripts, now);
             (scripts.calls, evaluated)
         };
-        let back =
-            |call, result: Result<(u64, FieldEvaluationResult), (ScriptRefusal, Option<FieldEvaluation>)>| {
-                match result {
-                    Ok((calls, evaluated)) => FieldCallResult {
-                        call,
-                        calls,
-                        result: Ok(evaluated),
-                    },
-                    Err((refusal, _)) => FieldCallResult {
-                        call,
-                        calls: 0,
-                        result: Err(refusal),
-                    },
-                }
+        let back = |call, result: Result<_, (ScriptRefusal, Option<FieldEvaluation>)>| {
+            let (calls, result) = match result {
+                Ok((calls, evaluated)) => (calls, Ok(evaluated)),
+                Err((refusal, _)) => (0, Err(refusal)),
             };
-        let pool = self.shared.services.scripts.clone();
-        if self.node_activity.is_some() {
+            FieldCallResult { call, calls, result }
+        };
+        let pool = worker.shared.services.scripts.clone();
+        if worker.node_activity.is_some() {
             let (answer, answered) = oneshot::channel();
-            pool.submit(caller, bytes, case, work, move |result| {
+            pool.submit(caller, bytes, evaluation, work, move |result| {
                 // Whoever asked may be gone.
                 let _ = answer.send(back(call, result));
             });
             return match answered.await {
-                Ok(back) => self.finish_field(back, store, moves).await,
+                Ok(back) => self.finish_field(back).await,
                 Err(_) => Err(IngestShutdown),
             };
         }
-        self.field_calls.running.entry(call.key.clone()).or_default();
-        self.begin(call.handle);
-        let outbox = self.outbox.clone();
-        self.suspended
-            .add((call.handle, tenant), WaitKind::Field, |number| {
-                pool.submit(caller, bytes, case, work, move |result| {
+        worker.field_calls.running.entry(call.key.clone()).or_default();
+        worker.begin(call.handle);
+        let outbox = worker.suspended.outbox.clone();
+        worker
+            .suspended
+            .add(call.handle, tenant, WaitKind::Field, |number| {
+                pool.submit(caller, bytes, evaluation, work, move |result| {
                     let resumed = WaitCompletion {
                         handle: call.handle,
                         number,
@@ -226,74 +218,137 @@ impl RuleWorker {
         Ok(())
     }
 
-    /// Has news wait for the script of the field that runs.
-    pub(super) fn defer_field_event(
-        &mut self,
-        ticket: MessageHandle,
-        key: &StateKey,
-        entry: &RegisteredField,
-        originator: &Arc<Originator>,
-        news: &FieldEvent,
-    ) {
-        let tenant = key.subject.tenant;
-        if self.field_calls.is_full(tenant) {
-            self.drop_walk(
-                ticket,
-                tenant,
-                "too many values wait for the scripts of the tenant's fields",
-            );
+    /// Has an event wait for the script of the field that runs.
+    pub(super) fn defer_field_event(&mut self, key: &StateKey, command: EvaluateField<'_>) {
+        let (tenant, handle) = (key.subject.tenant, self.handle);
+        if self.worker.field_calls.is_full(tenant) {
+            let error = "too many values wait for the scripts of the tenant's fields";
+            self.cancel(tenant, error);
             return;
         }
-        let told = DeferredFieldEvent {
-            handle: ticket,
-            entry: entry.id,
+        let deferred = DeferredFieldEvent {
+            handle,
+            entry: command.entry.id,
             subject: key.subject,
-            originator: originator.clone(),
-            event: news.clone(),
+            originator: command.originator.clone(),
+            event: command.event.clone(),
         };
-        self.field_calls.push(key, told);
-        self.suspended.note_waiter(ticket, tenant, WaitKind::Field);
-        self.begin(ticket);
+        self.worker.field_calls.push(key, deferred);
+        self.worker.suspended.note_waiter(handle, tenant, WaitKind::Field);
+        self.begin();
     }
 
-    /// Goes on with a field whose scripts have come back, and with the news that have waited for that.
+    /// Tells further fields of what has come of one, and ends its branch.
+    async fn end_field(
+        &mut self,
+        done: impl AsyncFnOnce(&mut Self) -> Result<(), IngestShutdown>,
+    ) -> Result<(), IngestShutdown> {
+        if !run_catching_panic(done(self)).await? {
+            self.worker.abort_panicked(self.handle);
+            return Ok(());
+        }
+        // One for the event and one for the field itself.
+        self.begin();
+        self.push(WalkTask::NotifyFields(DeliverFieldEvents(Vec::new())));
+        self.run().await?;
+        self.end();
+        Ok(())
+    }
+
+    async fn finish_field(&mut self, back: FieldCallResult) -> Result<(), IngestShutdown> {
+        let FieldCallResult { call, calls, result } = back;
+        let FieldScriptCall { key, entry, .. } = call;
+        let worker = &mut *self.worker;
+        worker.local.record = worker.open_record(self.handle);
+        let tenant = key.subject.tenant;
+        if calls > 0 {
+            worker.local.meter.add(tenant, UsageKey::TbelExecutions, calls);
+        }
+        worker.refresh_fields(tenant, self.writer).await?;
+        let fields = worker.local.field_events.of(tenant);
+        if fields.is_none_or(|fields| fields.get(entry.id).is_none()) {
+            // It has been deleted meanwhile.
+            return Ok(());
+        }
+        match result {
+            // The entity or the partition has gone meanwhile.
+            Ok(FieldEvaluationResult::Values(..)) if worker.local.keyed_states.peek(&key).is_none() => Ok(()),
+            Ok(FieldEvaluationResult::Values(evaluation, outcome)) => {
+                let about = EvaluateField {
+                    entry: &entry,
+                    subject: key.subject,
+                    originator: &evaluation.originator,
+                    event: &evaluation.event,
+                };
+                let field = EvaluateValueField {
+                    about,
+                    field: &evaluation.field,
+                };
+                field.finish(&evaluation.state, outcome, self).await
+            }
+            Ok(FieldEvaluationResult::Alarms(evaluation, outcome)) => {
+                evaluation.finish(key, outcome, self).await
+            }
+            Err(refusal) => {
+                metrics::counter!("fieldline_rules_field_errors_total").increment(1);
+                let error = refusal.to_string();
+                let events = &worker.shared.events;
+                events.error(tenant, entry.id.into(), "script", &error);
+                // What waits for a time is not to be forgotten for that.
+                if worker.node_activity.is_none()
+                    && let Some(value) = worker.local.keyed_states.get(&key)
+                {
+                    let again = worker.now_ms() + RETRY_MS;
+                    worker.local.keyed_states.schedule(&key, Some(again), &value);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl RuleWorker {
+    /// Goes on with a field whose scripts have come back, and with the events that have waited for that.
     pub(super) async fn finish_field_call(
         &mut self,
         back: FieldCallResult,
-        store: &EffectWriter,
+        writer: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
-        let mut back = back;
-        back.call.handle = self.or_detached(back.call.handle);
-        let (ticket, key) = (back.call.handle, back.call.key.clone());
+        let (handle, key) = (self.or_detached(back.call.handle), back.call.key.clone());
         let mut waiting = self.field_calls.running.remove(&key).unwrap_or_default();
-        let mut moves = Vec::new();
-        let done = self.finish_field(back, store, &mut moves);
-        let survived = AssertUnwindSafe(done).catch_unwind().await;
-        self.fields_done(ticket, survived, moves, store).await?;
+        self.walk_context(handle, writer)
+            .end_field(async |cx| cx.finish_field(back).await)
+            .await?;
         while !self.field_calls.is_running(&key)
-            && let Some(told) = waiting.pop_front()
+            && let Some(deferred) = waiting.pop_front()
         {
             self.field_calls.settle(key.subject.tenant);
-            let mut moves = Vec::new();
             let DeferredFieldEvent {
-                handle: ticket,
+                handle,
                 entry,
                 subject,
                 originator,
-                event: news,
-            } = told;
-            let ticket = self.or_detached(ticket);
-            self.state.record = self.open_record(ticket);
-            self.refresh_fields(subject.tenant, store).await?;
-            // It may have been edited or deleted while the news waited.
-            let fields = self.state.field_events.of(subject.tenant);
-            let Some(entry) = fields.and_then(|fields| fields.get(entry)).cloned() else {
-                self.fields_done(ticket, Ok(Ok(())), moves, store).await?;
-                continue;
+                event,
+            } = deferred;
+            let handle = self.or_detached(handle);
+            self.local.record = self.open_record(handle);
+            self.refresh_fields(subject.tenant, writer).await?;
+            // It may have been edited or deleted while the event waited.
+            let fields = self.local.field_events.of(subject.tenant);
+            let entry = fields.and_then(|fields| fields.get(entry)).cloned();
+            let evaluate = async |cx: &mut WalkContext<'_>| match &entry {
+                Some(entry) => {
+                    let command = EvaluateField {
+                        entry,
+                        subject,
+                        originator: &originator,
+                        event: &event,
+                    };
+                    command.run(cx).await
+                }
+                None => Ok(()),
             };
-            let done = self.notify_field(ticket, &entry, subject, &originator, &news, store, &mut moves);
-            let survived = AssertUnwindSafe(done).catch_unwind().await;
-            self.fields_done(ticket, survived, moves, store).await?;
+            self.walk_context(handle, writer).end_field(evaluate).await?;
         }
         if let Some(running) = self.field_calls.running.get_mut(&key) {
             // Those that came meanwhile are newer.
@@ -303,89 +358,15 @@ impl RuleWorker {
         Ok(())
     }
 
-    /// The ticket of a message, or that of nobody's where the message does not wait for it any more: what a field has taken in
+    /// The handle of a message, or that of nobody's where the message does not wait for it any more: what a field has taken in
     /// leads to what it leads to all the same.
-    fn or_detached(&self, ticket: MessageHandle) -> MessageHandle {
-        if ticket.batch == DETACHED || self.batch.is_current(ticket) || self.late.has(ticket) {
-            return ticket;
+    fn or_detached(&self, handle: MessageHandle) -> MessageHandle {
+        if handle.generation == DETACHED || self.batch.is_current(handle) || self.late.has(handle) {
+            return handle;
         }
         MessageHandle {
-            batch: DETACHED,
-            ..ticket
-        }
-    }
-
-    /// Tells further fields of what has come of one, and ends its branch.
-    async fn fields_done(
-        &mut self,
-        ticket: MessageHandle,
-        survived: std::thread::Result<Result<(), IngestShutdown>>,
-        mut moves: Vec<WalkTask>,
-        store: &EffectWriter,
-    ) -> Result<(), IngestShutdown> {
-        match survived {
-            Ok(done) => done?,
-            Err(_) => {
-                self.abort_panicked(ticket);
-                return Ok(());
-            }
-        }
-        // One for the news and one for the field itself.
-        self.begin(ticket);
-        moves.push(WalkTask::Feed(Vec::new()));
-        self.walk_all(ticket, moves, store).await?;
-        self.end(ticket, None);
-        Ok(())
-    }
-
-    async fn finish_field(
-        &mut self,
-        back: FieldCallResult,
-        store: &EffectWriter,
-        moves: &mut Vec<WalkTask>,
-    ) -> Result<(), IngestShutdown> {
-        let FieldCallResult { call, calls, result } = back;
-        let FieldScriptCall {
-            handle: ticket,
-            key,
-            entry,
-        } = call;
-        self.state.record = self.open_record(ticket);
-        let tenant = key.subject.tenant;
-        if calls > 0 {
-            self.state.meter.add(tenant, UsageKey::TbelExecutions, calls);
-        }
-        self.refresh_fields(tenant, store).await?;
-        let fields = self.state.field_events.of(tenant);
-        if fields.is_none_or(|fields| fields.get(entry.id).is_none()) {
-            // It has been deleted meanwhile.
-            return Ok(());
-        }
-        match result {
-            // The entity or the partition has gone meanwhile.
-            Ok(FieldEvaluationResult::Values(..)) if self.state.states.peek(&key).is_none() => Ok(()),
-            Ok(FieldEvaluationResult::Values(case, evaluated)) => {
-                self.finish_values(ticket, &entry, key, case, evaluated, store, moves)
-                    .await
-            }
-            Ok(FieldEvaluationResult::Alarms(case, outcome)) => {
-                self.finish_alarms(ticket, key, case, outcome, store, moves).await
-            }
-            Err(refusal) => {
-                metrics::counter!("fieldline_rules_field_errors_total").increment(1);
-                let error = refusal.to_string();
-                self.shared
-                    .events
-                    .error(tenant, entry.id.into(), "script", &error);
-                // What waits for a time is not to be forgotten for that.
-                if self.node_activity.is_none()
-                    && let Some(value) = self.state.states.get(&key)
-                {
-                    let again = self.now_ms() + RETRY_MS;
-                    self.state.states.schedule(&key, Some(again), &value);
-                }
-                Ok(())
-            }
+            generation: DETACHED,
+            ..handle
         }
     }
 }

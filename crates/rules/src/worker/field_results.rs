@@ -1,9 +1,11 @@
 //! What evaluations of calculated fields say is done: values are stored or sent through rule chains, relations made.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use fieldline_core::ingest::{EffectWriter, IngestShutdown};
+use fieldline_calculated_fields::{
+    CalculatedFieldState, FieldOutcome, IntervalAnswer, IntervalQuery, Output, OutputKind,
+    OutputStrategyType, OutputTargets, RelationChange,
+};
+use fieldline_core::ingest::IngestShutdown;
 use fieldline_core::ports::{AttributeSaveStrategy, RelationKey, TelemetrySaveStrategy};
 use fieldline_entities::services::ServiceErrorKind;
 use fieldline_model::entity::calculated_field::AggregationFunction;
@@ -11,23 +13,18 @@ use fieldline_model::entity::{EntityRelation, RelationTypeGroup};
 use fieldline_model::kv::{KvValue, pack};
 use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
 use fieldline_model::timeseries::{Aggregation, AggregationBucket, AttributeScope, PointOrder, RangeQuery};
-use fieldline_model::{EntityId, EntityKey};
+use fieldline_model::{EntityId, EntityKey, TenantId};
 use rustc_hash::FxHashSet;
-use tracing::warn;
-use uuid::Uuid;
 
-use super::RuleWorker;
 use super::effects::{AttributeValues, TelemetryValues};
-use super::fields::{FieldDebugEvent, salt};
+use super::field_values::EvaluateValueField;
+use super::fields::{EvaluateField, FieldDebugEvent, salt};
 use super::marks::EffectSource;
-use super::walk::{MessageHandle, WalkTask};
-use crate::calculated_fields::{
-    CalculatedFieldState, CompiledField, FieldOutcome, IntervalAnswer, IntervalQuery, Output, OutputKind,
-    OutputStrategyType, OutputTargets, RelationChange,
-};
+use super::retry::{AttemptError, AttemptTexts, with_retry};
+use super::walk::{WalkContext, WalkTask};
 use crate::fields::{FieldEvent, RegisteredField};
 use crate::message::{MessageBody, RuleMessage, derive_id};
-use crate::node::NodeResult;
+use crate::node::{NodeResult, NodeRuntime as _};
 use crate::originators::Originator;
 use crate::value_update::{UpdatedValues, ValueUpdate};
 
@@ -40,65 +37,71 @@ const MAX_UNIQUE: usize = 100_000;
 /// Bytes of values that are looked at to tell them apart.
 const MAX_UNIQUE_BYTES: usize = 16 << 20;
 
-impl RuleWorker {
-    /// Does what an outcome says.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "they are one call's inputs, and none belongs to another"
-    )]
-    pub(super) async fn apply_outcome(
-        &mut self,
-        ticket: MessageHandle,
-        (entry, field): (&Arc<RegisteredField>, &Arc<CompiledField>),
-        state: &CalculatedFieldState,
+/// What an evaluation of a field says is done.
+#[derive(Clone, Copy)]
+pub(super) struct ApplyFieldOutcome<'a> {
+    pub(super) evaluated: EvaluateValueField<'a>,
+    pub(super) state: &'a CalculatedFieldState,
+}
+
+impl ApplyFieldOutcome<'_> {
+    pub(super) async fn run(
+        self,
         outcome: FieldOutcome,
-        originator: &Arc<Originator>,
-        news: &FieldEvent,
-        store: &EffectWriter,
-        moves: &mut Vec<WalkTask>,
+        cx: &mut WalkContext<'_>,
     ) -> Result<(), IngestShutdown> {
+        let EvaluateValueField { about, field } = self.evaluated;
+        let EvaluateField {
+            entry,
+            originator,
+            event,
+            ..
+        } = about;
         if let Some(reason) = outcome.not_ready {
             let shown = FieldDebugEvent {
-                arguments: Some(field.arguments_json(state).to_string()),
+                arguments: Some(field.arguments_json(self.state).to_string()),
                 error: Some(reason),
                 ..FieldDebugEvent::default()
             };
-            self.show_field(entry, originator.id, news, shown);
+            cx.worker.show_field(entry, originator.id, event, shown);
             return Ok(());
         }
         let mut outputs = outcome.outputs;
         if !outcome.queries.is_empty() {
-            self.apply_pending(ticket.partition, store).await?;
+            cx.apply_pending().await?;
             let of = EntityKey {
                 entity: originator.id,
-                ..news.subject
+                ..event.subject
             };
             let mut answers = Vec::with_capacity(outcome.queries.len());
             for query in outcome.queries {
-                let value = self.interval(of, &query, store).await?;
+                let value = cx.interval(of, &query).await?;
                 answers.push(IntervalAnswer { query, value });
             }
             match field.answer(&answers) {
                 Ok(more) => outputs.extend(more),
-                Err(error) => self.field_failed(entry, field, state, news, &error),
+                Err(error) => self.evaluated.fail(self.state, &error, cx.worker),
             }
         }
         for change in outcome.relations {
-            self.relate(news, change, store).await?;
+            cx.relate(event.subject.tenant, change).await?;
         }
-        if entry.debug.stores_all(self.now_ms()) && !outputs.is_empty() {
+        if entry.debug.stores_all(cx.worker.now_ms()) && !outputs.is_empty() {
             let results: Vec<String> = outputs.iter().map(Output::message_body).collect();
             let shown = FieldDebugEvent {
-                arguments: Some(field.arguments_json(state).to_string()),
+                arguments: Some(field.arguments_json(self.state).to_string()),
                 result: Some(results.join(", ")),
                 error: None,
             };
-            self.show_field(entry, originator.id, news, shown);
+            cx.worker.show_field(entry, originator.id, event, shown);
         }
-        let previous: Arc<[Uuid]> = outcome.previous.iter().map(|id| id.0).collect();
-        let news = FieldEvent {
-            previous,
-            ..news.clone()
+        let event = FieldEvent {
+            previous: outcome.previous.iter().map(|id| id.0).collect(),
+            ..event.clone()
+        };
+        let about = EvaluateField {
+            event: &event,
+            ..about
         };
         for output in &outputs {
             let targets = match &output.targets {
@@ -106,58 +109,53 @@ impl RuleWorker {
                 OutputTargets::Entities(entities) => entities.clone(),
             };
             for target in targets {
-                self.apply_output(ticket, entry, output, target, originator, &news, store, moves)
-                    .await?;
+                cx.apply_output(about, output, target).await?;
             }
         }
         Ok(())
     }
+}
 
+impl WalkContext<'_> {
     /// Gives results to one entity.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "they are one call's inputs, and none belongs to another"
-    )]
     async fn apply_output(
         &mut self,
-        ticket: MessageHandle,
-        entry: &Arc<RegisteredField>,
+        about: EvaluateField<'_>,
         output: &Output,
         target: EntityId,
-        originator: &Arc<Originator>,
-        news: &FieldEvent,
-        store: &EffectWriter,
-        moves: &mut Vec<WalkTask>,
     ) -> Result<(), IngestShutdown> {
+        let EvaluateField {
+            entry, originator, ..
+        } = about;
         let subject = EntityKey {
             entity: target,
-            ..news.subject
+            ..about.event.subject
         };
-        let mut msg = self.field_msg(entry, originator, news);
+        let mut msg = about.message(self.worker.now_ms());
         msg.id = derive_id(msg.id, salt(entry.id.0, target, 1));
         if target != originator.id {
             msg.originator = target;
             msg.customer = None;
         }
         if output.strategy.kind == OutputStrategyType::RuleChain {
-            self.send_through_chain(ticket, entry, output, msg, originator, moves);
+            self.send_through_chain(entry, output, msg, originator);
             return Ok(());
         }
         match output.kind {
             OutputKind::TimeSeries => self.save_points(output, subject, &msg),
             OutputKind::Attributes(scope) => {
-                self.save_result_attributes(ticket, output, (subject, scope), &msg, store, moves)
-                    .await?;
+                self.save_result_attributes(output, subject, scope, &msg).await?;
             }
         }
         Ok(())
     }
 
     fn save_points(&mut self, output: &Output, subject: EntityKey, msg: &RuleMessage) {
-        let (strategy, now) = (output.strategy, self.now_ms());
+        let (strategy, now) = (output.strategy, self.worker.now_ms());
         let ttl_seconds = match strategy.ttl {
             0 => self
-                .state
+                .worker
+                .local
                 .field_events
                 .of(subject.tenant)
                 .map_or(0, |fields| fields.ttl_seconds),
@@ -180,11 +178,13 @@ impl RuleWorker {
                     strategy: parts,
                     values: values.clone(),
                 };
-                self.state.save_telemetry(EffectSource::of(msg, msg.id), row);
+                self.worker
+                    .local
+                    .save_telemetry(EffectSource::of(msg, msg.id), row);
             }
             if strategy.process_cfs {
                 let what = UpdatedValues::Telemetry { ts, values: &values };
-                self.state.notify_fields(ValueUpdate {
+                self.worker.local.notify_fields(ValueUpdate {
                     subject,
                     values: what,
                     msg,
@@ -195,24 +195,22 @@ impl RuleWorker {
 
     async fn save_result_attributes(
         &mut self,
-        ticket: MessageHandle,
         output: &Output,
-        (subject, scope): (EntityKey, AttributeScope),
+        subject: EntityKey,
+        scope: AttributeScope,
         msg: &RuleMessage,
-        store: &EffectWriter,
-        moves: &mut Vec<WalkTask>,
     ) -> Result<(), IngestShutdown> {
-        let (strategy, now) = (output.strategy, self.now_ms());
+        let (strategy, now) = (output.strategy, self.worker.now_ms());
         let mut values: Vec<(&str, &KvValue)> = output
             .rows
             .iter()
             .flat_map(|row| row.values.iter().map(|(key, value)| (&**key, value)))
             .collect();
         if strategy.update_attributes_only_on_value_change {
-            self.apply_pending(ticket.partition, store).await?;
+            self.apply_pending().await?;
             let mut changed = Vec::with_capacity(values.len());
             for (key, value) in values {
-                let stored = self.attribute(subject, scope, key, store).await?;
+                let stored = self.attribute(subject, scope, key).await?;
                 if stored.is_none_or(|(_, stored)| stored != *value) {
                     changed.push((key, value));
                 }
@@ -235,17 +233,22 @@ impl RuleWorker {
                 strategy: parts,
                 values: packed.clone(),
             };
-            self.state.save_attributes(EffectSource::of(msg, msg.id), saved);
+            self.worker
+                .local
+                .save_attributes(EffectSource::of(msg, msg.id), saved);
         }
         if parts.stored {
-            self.state.effects.notify_device(subject, scope, packed.clone());
+            self.worker
+                .local
+                .effects
+                .notify_device(subject, scope, packed.clone());
         }
         if strategy.process_cfs {
             let what = UpdatedValues::Attributes {
                 scope,
                 values: &packed,
             };
-            self.state.notify_fields(ValueUpdate {
+            self.worker.local.notify_fields(ValueUpdate {
                 subject,
                 values: what,
                 msg,
@@ -254,21 +257,20 @@ impl RuleWorker {
         if strategy.send_attributes_updated_notification {
             let metadata = MetadataMap::from_iter([("scope", scope.name())]);
             let body = MessageBody::Packed(packed).to_text().into_owned();
-            let mut told = QueueMessage::new(MsgType::AttributesUpdated, subject.entity, now, metadata, body);
-            told.id = derive_id(msg.id, scope as u64);
-            self.send(ticket, subject.tenant, vec![told], moves);
+            let mut update =
+                QueueMessage::new(MsgType::AttributesUpdated, subject.entity, now, metadata, body);
+            update.id = derive_id(msg.id, scope as u64);
+            self.send(subject.tenant, vec![update]);
         }
         Ok(())
     }
 
     fn send_through_chain(
         &mut self,
-        ticket: MessageHandle,
         entry: &RegisteredField,
         output: &Output,
         mut msg: RuleMessage,
         originator: &Originator,
-        moves: &mut Vec<WalkTask>,
     ) {
         let mut metadata = MetadataMap::from_iter([("calculatedFieldName", entry.name.to_string())]);
         msg.kind = match output.kind {
@@ -282,24 +284,28 @@ impl RuleWorker {
         msg.data = MessageBody::text(output.message_body());
         let tenant = msg.tenant;
         if msg.originator == originator.id {
-            self.begin(ticket);
-            moves.push(WalkTask::Answer(NodeResult::EnterDefault(msg), None, tenant));
+            self.begin();
+            self.push(WalkTask::Result(
+                NodeResult::enter_default_chain(msg),
+                None,
+                tenant,
+            ));
         } else {
-            self.send(ticket, tenant, vec![msg.to_message()], moves);
+            self.send(tenant, vec![msg.to_message()]);
         }
     }
 
-    async fn relate(
-        &mut self,
-        news: &FieldEvent,
-        change: RelationChange,
-        store: &EffectWriter,
-    ) -> Result<(), IngestShutdown> {
-        let tenant = news.subject.tenant;
-        loop {
-            let relations = self.shared.services.rules.relations.clone();
+    async fn relate(&mut self, tenant: TenantId, change: RelationChange) -> Result<(), IngestShutdown> {
+        const TEXTS: AttemptTexts = AttemptTexts {
+            unavailable: "cannot change a relation, trying again",
+            refused: "a relation of a calculated field was refused",
+            panicked: "changing a relation has failed",
+        };
+        let worker = &*self.worker;
+        let attempt = async || {
+            let relations = worker.shared.services.rules.relations.clone();
             let change = change.clone();
-            let done = self.shared.services.runtime.spawn(async move {
+            let changed = worker.spawn_attempt(async move {
                 if change.exists {
                     let relation = EntityRelation::new(change.from, change.to, &*change.relation_type);
                     relations.save(tenant, relation).await.map(drop)
@@ -313,21 +319,14 @@ impl RuleWorker {
                     relations.delete(tenant, &key).await.map(drop)
                 }
             });
-            match done.await {
-                Ok(Ok(())) => return Ok(()),
-                Ok(Err(error)) if error.kind() == ServiceErrorKind::NotFound => return Ok(()),
-                Ok(Err(error)) if error.kind() != ServiceErrorKind::Unavailable => {
-                    warn!(%error, "a relation of a calculated field was refused");
-                    return Ok(());
-                }
-                Ok(Err(error)) => warn!(%error, "cannot change a relation, trying again"),
-                Err(error) => {
-                    warn!(%error, "changing a relation has failed");
-                    return Ok(());
-                }
+            match changed.await {
+                Err(AttemptError::Service(error)) if error.kind() == ServiceErrorKind::NotFound => Ok(()),
+                changed => changed,
             }
-            store.pause().await?;
-        }
+        };
+        with_retry(self.writer, attempt, |error| TEXTS.log(error))
+            .await
+            .map(drop)
     }
 
     /// An aggregate over an interval of a series.
@@ -335,37 +334,27 @@ impl RuleWorker {
         &mut self,
         of: EntityKey,
         query: &IntervalQuery,
-        store: &EffectWriter,
     ) -> Result<Option<KvValue>, IngestShutdown> {
+        const TEXTS: AttemptTexts = AttemptTexts::reading(
+            "cannot aggregate, trying again",
+            "cannot aggregate for a calculated field",
+        );
         let aggregation = match query.function {
             AggregationFunction::Min => Aggregation::Min,
             AggregationFunction::Max => Aggregation::Max,
             AggregationFunction::Sum => Aggregation::Sum,
             AggregationFunction::Avg => Aggregation::Avg,
             AggregationFunction::Count => Aggregation::Count,
-            AggregationFunction::CountUnique => return self.unique(of, query, store).await,
+            AggregationFunction::CountUnique => return self.unique(of, query).await,
         };
         let bucket = AggregationBucket {
             start: query.start,
             end: query.end,
         };
-        loop {
-            match self
-                .shared
-                .services
-                .series
-                .aggregate(of, &query.key, aggregation, &[bucket])
-                .await
-            {
-                Ok(points) => return Ok(points.into_iter().next().map(|point| point.value)),
-                Err(error) if !error.kind().is_retryable() => {
-                    warn!(%error, "cannot aggregate for a calculated field");
-                    return Ok(None);
-                }
-                Err(error) => warn!(%error, "cannot aggregate, trying again"),
-            }
-            store.pause().await?;
-        }
+        let series = &self.worker.shared.services.series;
+        let read = async || Ok(series.aggregate(of, &query.key, aggregation, &[bucket]).await?);
+        let points = with_retry(self.writer, read, |error| TEXTS.log(error)).await?;
+        Ok(points.and_then(|points| Some(points.into_iter().next()?.value)))
     }
 
     /// How many different values an interval has.
@@ -373,8 +362,11 @@ impl RuleWorker {
         &mut self,
         of: EntityKey,
         query: &IntervalQuery,
-        store: &EffectWriter,
     ) -> Result<Option<KvValue>, IngestShutdown> {
+        const TEXTS: AttemptTexts = AttemptTexts::reading(
+            "cannot count, trying again",
+            "cannot count for a calculated field",
+        );
         let mut seen: FxHashSet<Box<str>> = FxHashSet::default();
         let mut seen_bytes = 0;
         let mut start = query.start;
@@ -385,18 +377,10 @@ impl RuleWorker {
                 limit: CHUNK,
                 order: PointOrder::Ascending,
             };
-            let series = &self.shared.services.series;
-            let page = match series.page_or_point(of, &query.key, range, PAGE_BYTES).await {
-                Ok(page) => page,
-                Err(error) if !error.kind().is_retryable() => {
-                    warn!(%error, "cannot count for a calculated field");
-                    return Ok(None);
-                }
-                Err(error) => {
-                    warn!(%error, "cannot count, trying again");
-                    store.pause().await?;
-                    continue;
-                }
+            let series = &self.worker.shared.services.series;
+            let read = async || Ok(series.page_or_point(of, &query.key, range, PAGE_BYTES).await?);
+            let Some(page) = with_retry(self.writer, read, |error| TEXTS.log(error)).await? else {
+                return Ok(None);
             };
             for point in page.points {
                 let text = point.value.to_text();

@@ -1,25 +1,26 @@
 //! Calculated fields of values on a worker: their states are brought up to date, and evaluated.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use fieldline_core::ingest::{EffectWriter, IngestShutdown};
-use fieldline_core::ports::StateKey;
+use fieldline_calculated_fields::{
+    ArgumentUpdate, CalculatedFieldState, CompiledField, FieldEvaluationError, FieldInput, FieldInputKind,
+    FieldInputRole, FieldInputSource, FieldOutcome, NoScriptRunner, rolling_number,
+};
+use fieldline_core::ingest::IngestShutdown;
 use fieldline_model::entity::calculated_field::RelationLevel;
 use fieldline_model::kv::KvValue;
 use fieldline_model::timeseries::{DataPoint, PointOrder, RangeQuery};
 use fieldline_model::{CalculatedFieldId, EntityId, EntityKey};
-use tracing::warn;
 
 use super::RuleWorker;
 use super::field_calls::{FieldEvaluation, FieldScriptCall, ValueFieldEvaluation};
+use super::field_results::ApplyFieldOutcome;
 use super::fields::fan_out::walk_path;
-use super::fields::{FieldDebugEvent, owner_of, takers};
-use super::walk::{MessageHandle, WalkTask};
-use crate::calculated_fields::{
-    ArgumentUpdate, CalculatedFieldState, CompiledField, FieldEvaluationError, FieldInput, FieldInputKind,
-    FieldInputRole, FieldInputSource, FieldOutcome, NoScriptRunner, rolling_number,
-};
-use crate::fields::{FieldEvent, FieldEventKind, RegisteredField};
+use super::fields::{EvaluateField, FieldDebugEvent, key_of, owner_of, takers};
+use super::retry::{AttemptError, AttemptTexts, with_retry};
+use super::walk::WalkContext;
+use crate::fields::{FieldEvent, FieldEventKind};
 use crate::originators::Originator;
 
 /// Bytes of the points of one argument.
@@ -60,48 +61,36 @@ impl OwnedArgumentUpdate {
     }
 }
 
-impl RuleWorker {
-    /// Brings what an entity has under a field up to date, and evaluates it where that is a reason to.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "they are one call's inputs, and none belongs to another"
-    )]
-    pub(super) async fn notify_value_field(
-        &mut self,
-        ticket: MessageHandle,
-        entry: &Arc<RegisteredField>,
-        field: &Arc<CompiledField>,
-        key: StateKey,
-        originator: &Arc<Originator>,
-        news: &FieldEvent,
-        store: &EffectWriter,
-        moves: &mut Vec<WalkTask>,
-    ) -> Result<(), IngestShutdown> {
-        let (subject, now) = (key.subject, self.now_ms());
-        let known = self
-            .state
-            .states
-            .peek(&key)
-            .and_then(|bytes| field.decode(subject.entity, bytes).ok());
+/// A field of values is brought up to date, and evaluated where that is a reason to.
+#[derive(Clone, Copy)]
+pub(super) struct EvaluateValueField<'a> {
+    pub(super) about: EvaluateField<'a>,
+    pub(super) field: &'a Arc<CompiledField>,
+}
+
+impl EvaluateValueField<'_> {
+    pub(super) async fn run(self, cx: &mut WalkContext<'_>) -> Result<(), IngestShutdown> {
+        let Self { about, field } = self;
+        let EvaluateField { subject, event, .. } = about;
+        let now = cx.worker.now_ms();
         // What was given up for its size begins anew when somebody has changed the field.
-        let known = known.filter(|state| !(news.change == FieldEventKind::Started && state.is_oversized()));
+        let known = self
+            .kept(cx)
+            .filter(|state| !(event.change == FieldEventKind::Started && state.is_oversized()));
         let is_new = known.is_none();
         let mut state = known.unwrap_or_else(|| field.new_state(subject.entity));
         let mut updates = Vec::new();
         if is_new {
-            self.apply_pending(ticket.partition, store).await?;
-            updates = self.everything(field, subject, originator, store).await?;
-        } else if news.change == FieldEventKind::Relations || field.relations_due(&state, now) {
-            self.apply_pending(ticket.partition, store).await?;
-            updates = self.relations(field, Some(&state), subject, store).await?;
+            cx.apply_pending().await?;
+            updates = cx.everything(field, subject, about.originator).await?;
+        } else if event.change == FieldEventKind::Relations || field.relations_due(&state, now) {
+            cx.apply_pending().await?;
+            updates = cx.relations(field, Some(&state), subject).await?;
         }
-        updates.extend(
-            self.argument_updates(ticket, entry, field, subject, originator, news, store)
-                .await?,
-        );
+        updates.extend(self.argument_updates(cx).await?);
         let updates: Vec<ArgumentUpdate<'_>> = updates.iter().map(OwnedArgumentUpdate::as_update).collect();
         let previous: Vec<CalculatedFieldId> =
-            news.previous.iter().map(|id| CalculatedFieldId(*id)).collect();
+            event.previous.iter().map(|id| CalculatedFieldId(*id)).collect();
         let was_oversized = state.is_oversized();
         let changed = match field.update(&mut state, &updates, &previous, now) {
             Ok(changed) => changed,
@@ -109,177 +98,143 @@ impl RuleWorker {
                 if was_oversized {
                     return Ok(());
                 }
-                self.field_failed(entry, field, &state, news, &error);
+                self.fail(&state, &error, cx.worker);
                 true
             }
         };
-        if !(changed || is_new || news.change == FieldEventKind::Started) {
+        if !(changed || is_new || event.change == FieldEventKind::Started) {
             return Ok(());
         }
-        self.evaluate_values(ticket, (entry, field), key, state, originator, news, store, moves)
-            .await
+        self.evaluate(state, cx).await
     }
 
-    /// Evaluates a field because time has passed.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "they are one call's inputs, and none belongs to another"
-    )]
-    pub(super) async fn values_due(
-        &mut self,
-        ticket: MessageHandle,
-        entry: &Arc<RegisteredField>,
-        field: &Arc<CompiledField>,
-        originator: &Arc<Originator>,
-        news: &FieldEvent,
-        store: &EffectWriter,
-        moves: &mut Vec<WalkTask>,
-    ) -> Result<(), IngestShutdown> {
-        let (subject, now) = (news.subject, self.now_ms());
-        let key = super::fields::key_of(entry, subject);
-        let Some(mut state) = self
-            .state
-            .states
-            .peek(&key)
-            .and_then(|bytes| field.decode(subject.entity, bytes).ok())
-        else {
+    /// Evaluates the field because time has passed.
+    pub(super) async fn fire_timer(self, cx: &mut WalkContext<'_>) -> Result<(), IngestShutdown> {
+        let Self { about, field } = self;
+        let now = cx.worker.now_ms();
+        let Some(mut state) = self.kept(cx) else {
             // The field has other arguments than it had.
-            let news = FieldEvent {
+            let event = FieldEvent {
                 change: FieldEventKind::Started,
-                ..news.clone()
+                ..about.event.clone()
             };
-            return self
-                .notify_value_field(ticket, entry, field, key, originator, &news, store, moves)
-                .await;
+            let about = EvaluateField {
+                event: &event,
+                ..about
+            };
+            return EvaluateValueField { about, field }.run(cx).await;
         };
         field.restore(&mut state, now);
         if field.relations_due(&state, now) {
-            self.apply_pending(ticket.partition, store).await?;
-            let updates = self.relations(field, Some(&state), subject, store).await?;
+            cx.apply_pending().await?;
+            let updates = cx.relations(field, Some(&state), about.subject).await?;
             let updates: Vec<ArgumentUpdate<'_>> =
                 updates.iter().map(OwnedArgumentUpdate::as_update).collect();
             if let Err(error) = field.update(&mut state, &updates, &[], now) {
-                self.field_failed(entry, field, &state, news, &error);
+                self.fail(&state, &error, cx.worker);
             }
         }
-        self.evaluate_values(ticket, (entry, field), key, state, originator, news, store, moves)
-            .await
+        self.evaluate(state, cx).await
     }
 
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "they are one call's inputs, and none belongs to another"
-    )]
-    async fn evaluate_values(
-        &mut self,
-        ticket: MessageHandle,
-        (entry, field): (&Arc<RegisteredField>, &Arc<CompiledField>),
-        key: StateKey,
+    /// What the entity has under the field.
+    fn kept(&self, cx: &WalkContext<'_>) -> Option<CalculatedFieldState> {
+        let subject = self.about.subject;
+        let key = key_of(self.about.entry, subject);
+        let bytes = cx.worker.local.keyed_states.peek(&key)?;
+        self.field.decode(subject.entity, bytes).ok()
+    }
+
+    async fn evaluate(
+        self,
         mut state: CalculatedFieldState,
-        originator: &Arc<Originator>,
-        news: &FieldEvent,
-        store: &EffectWriter,
-        moves: &mut Vec<WalkTask>,
+        cx: &mut WalkContext<'_>,
     ) -> Result<(), IngestShutdown> {
-        let case = |state| ValueFieldEvaluation {
-            field: field.clone(),
-            state,
-            originator: originator.clone(),
-            event: news.clone(),
-        };
-        let now = self.now_ms();
+        let Self { about, field } = self;
+        let (now, key) = (cx.worker.now_ms(), key_of(about.entry, about.subject));
         if field.calls_scripts() {
             // What it has taken in is kept while its scripts run.
-            let due = field.next_check(&state, now);
-            let bytes = field.encode(&state);
-            self.state.states.put(ticket.partition, key.clone(), due, &bytes);
+            let (due, bytes) = (field.next_check(&state, now), field.encode(&state));
+            let keyed_states = &mut cx.worker.local.keyed_states;
+            keyed_states.put(cx.handle.partition, key.clone(), due, &bytes);
             let call = FieldScriptCall {
-                handle: ticket,
+                handle: cx.handle,
                 key,
-                entry: entry.clone(),
+                entry: about.entry.clone(),
             };
-            return self
-                .call_field(call, FieldEvaluation::Values(case(state)), store, moves)
-                .await;
+            let evaluation = ValueFieldEvaluation {
+                field: field.clone(),
+                state,
+                originator: about.originator.clone(),
+                event: about.event.clone(),
+            };
+            return cx.call_field(call, FieldEvaluation::Values(evaluation)).await;
         }
-        let evaluated = field.evaluate(&mut state, &mut NoScriptRunner, now);
-        self.finish_values(ticket, entry, key, case(state), evaluated, store, moves)
-            .await
+        let outcome = field.evaluate(&mut state, &mut NoScriptRunner, now);
+        self.finish(&state, outcome, cx).await
     }
 
-    /// Keeps the state of a field that was evaluated, and does what comes of it.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "they are one call's inputs, and none belongs to another"
-    )]
-    pub(super) async fn finish_values(
-        &mut self,
-        ticket: MessageHandle,
-        entry: &Arc<RegisteredField>,
-        key: StateKey,
-        case: ValueFieldEvaluation,
-        evaluated: Result<FieldOutcome, FieldEvaluationError>,
-        store: &EffectWriter,
-        moves: &mut Vec<WalkTask>,
+    /// Keeps the state of the field, which was evaluated, and does what comes of it.
+    pub(super) async fn finish(
+        self,
+        state: &CalculatedFieldState,
+        outcome: Result<FieldOutcome, FieldEvaluationError>,
+        cx: &mut WalkContext<'_>,
     ) -> Result<(), IngestShutdown> {
-        let ValueFieldEvaluation {
-            field,
-            state,
-            originator,
-            event: news,
-        } = case;
-        let due = field.next_check(&state, self.now_ms());
-        self.state
-            .states
-            .put(ticket.partition, key, due, &field.encode(&state));
-        match evaluated {
+        let Self { about, field } = self;
+        let due = field.next_check(state, cx.worker.now_ms());
+        cx.worker.local.keyed_states.put(
+            cx.handle.partition,
+            key_of(about.entry, about.subject),
+            due,
+            &field.encode(state),
+        );
+        match outcome {
             Ok(outcome) => {
-                let about = (entry, &field);
-                self.apply_outcome(ticket, about, &state, outcome, &originator, &news, store, moves)
-                    .await
+                let command = ApplyFieldOutcome {
+                    evaluated: self,
+                    state,
+                };
+                command.run(outcome, cx).await
             }
             Err(error) => {
-                self.field_failed(entry, &field, &state, &news, &error);
+                self.fail(state, &error, cx.worker);
                 Ok(())
             }
         }
     }
 
-    pub(super) fn field_failed(
+    /// Counts and shows that an evaluation has failed.
+    pub(super) fn fail(
         &self,
-        entry: &RegisteredField,
-        field: &CompiledField,
         state: &CalculatedFieldState,
-        news: &FieldEvent,
         error: &FieldEvaluationError,
+        worker: &RuleWorker,
     ) {
         metrics::counter!("fieldline_rules_field_errors_total").increment(1);
         let shown = FieldDebugEvent {
-            arguments: Some(field.arguments_json(state).to_string()),
+            arguments: Some(self.field.arguments_json(state).to_string()),
             error: Some(error.to_string()),
             ..FieldDebugEvent::default()
         };
-        self.show_field(entry, state.entity(), news, shown);
+        worker.show_field(self.about.entry, state.entity(), self.about.event, shown);
     }
 
-    /// What news says to the arguments of a field.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "they are one call's inputs, and none belongs to another"
-    )]
+    /// What has happened, as the arguments of the field see it.
     async fn argument_updates(
-        &mut self,
-        ticket: MessageHandle,
-        entry: &Arc<RegisteredField>,
-        field: &CompiledField,
-        subject: EntityKey,
-        originator: &Originator,
-        news: &FieldEvent,
-        store: &EffectWriter,
+        &self,
+        cx: &mut WalkContext<'_>,
     ) -> Result<Vec<OwnedArgumentUpdate>, IngestShutdown> {
-        let source = news.subject;
+        let EvaluateField {
+            entry,
+            subject,
+            originator,
+            event,
+        } = self.about;
+        let inputs = self.field.inputs();
+        let source = event.subject;
         let mut updates = Vec::new();
-        match &news.change {
+        match &event.change {
             FieldEventKind::Values { scope, values } => {
                 for (ts, key, value) in values {
                     for (argument, watch) in takers(entry, originator, source) {
@@ -301,29 +256,29 @@ impl RuleWorker {
                     .map(|(argument, _)| argument)
                     .collect();
                 if scope.is_none() && !removed.is_empty() {
-                    self.apply_pending(ticket.partition, store).await?;
+                    cx.apply_pending().await?;
                 }
                 for argument in removed {
-                    let Some(need) = field.inputs().get(argument) else {
+                    let Some(need) = inputs.get(argument) else {
                         continue;
                     };
                     if scope.is_some() {
                         updates.push(OwnedArgumentUpdate::Missing(argument, source.entity));
-                    } else if let Some(update) = self.value_of(argument, need, source, store).await? {
+                    } else if let Some(update) = cx.value_of(argument, need, source).await? {
                         // An older point may be left.
                         updates.push(update);
                     }
                 }
             }
             FieldEventKind::Owner => {
-                self.apply_pending(ticket.partition, store).await?;
+                cx.apply_pending().await?;
                 let owner = EntityKey {
                     entity: owner_of(originator, subject.tenant),
                     ..subject
                 };
-                for (argument, need) in field.inputs().iter().enumerate() {
+                for (argument, need) in inputs.iter().enumerate() {
                     if need.source == FieldInputSource::Owner {
-                        updates.extend(self.value_of(argument, need, owner, store).await?);
+                        updates.extend(cx.value_of(argument, need, owner).await?);
                     }
                 }
             }
@@ -331,25 +286,26 @@ impl RuleWorker {
         }
         Ok(updates)
     }
+}
 
+impl WalkContext<'_> {
     /// All that a new state wants to know, as it is stored.
     async fn everything(
         &mut self,
         field: &CompiledField,
         subject: EntityKey,
         originator: &Originator,
-        store: &EffectWriter,
     ) -> Result<Vec<OwnedArgumentUpdate>, IngestShutdown> {
-        let mut updates = self.relations(field, None, subject, store).await?;
-        for (argument, need) in field.inputs().iter().enumerate() {
-            let entity = match (&need.source, need.role) {
+        let mut updates = self.relations(field, None, subject).await?;
+        for (argument, input) in field.inputs().iter().enumerate() {
+            let entity = match (&input.source, input.role) {
                 (_, FieldInputRole::Related) | (FieldInputSource::Path(_), _) => continue,
                 (FieldInputSource::Own, _) => subject.entity,
                 (FieldInputSource::Entity(entity), _) => *entity,
                 (FieldInputSource::Owner, _) => owner_of(originator, subject.tenant),
             };
             updates.extend(
-                self.value_of(argument, need, EntityKey { entity, ..subject }, store)
+                self.value_of(argument, input, EntityKey { entity, ..subject })
                     .await?,
             );
         }
@@ -362,35 +318,34 @@ impl RuleWorker {
         field: &CompiledField,
         state: Option<&CalculatedFieldState>,
         subject: EntityKey,
-        store: &EffectWriter,
     ) -> Result<Vec<OwnedArgumentUpdate>, IngestShutdown> {
         let mut updates = Vec::new();
         if let Some(level) = field.relation() {
-            let related = self.along(subject, std::slice::from_ref(level), store).await?;
+            let related = self.along(subject, std::slice::from_ref(level)).await?;
             updates.push(OwnedArgumentUpdate::Related(related.clone()));
             let is_known = |entity: &EntityId| state.is_some_and(|state| state.related().contains(entity));
             for entity in related.into_iter().filter(|entity| !is_known(entity)) {
-                for (argument, need) in field.inputs().iter().enumerate() {
-                    if need.role == FieldInputRole::Related {
+                for (argument, input) in field.inputs().iter().enumerate() {
+                    if input.role == FieldInputRole::Related {
                         updates.extend(
-                            self.value_of(argument, need, EntityKey { entity, ..subject }, store)
+                            self.value_of(argument, input, EntityKey { entity, ..subject })
                                 .await?,
                         );
                     }
                 }
             }
         }
-        for (argument, need) in field.inputs().iter().enumerate() {
-            let FieldInputSource::Path(path) = &need.source else {
+        for (argument, input) in field.inputs().iter().enumerate() {
+            let FieldInputSource::Path(path) = &input.source else {
                 continue;
             };
-            let found = self.along(subject, path, store).await?;
-            if need.role == FieldInputRole::Zones {
+            let found = self.along(subject, path).await?;
+            if input.role == FieldInputRole::Zones {
                 updates.push(OwnedArgumentUpdate::Zones(argument, found.clone()));
             }
             for entity in found {
                 updates.extend(
-                    self.value_of(argument, need, EntityKey { entity, ..subject }, store)
+                    self.value_of(argument, input, EntityKey { entity, ..subject })
                         .await?,
                 );
             }
@@ -402,16 +357,15 @@ impl RuleWorker {
     async fn value_of(
         &mut self,
         argument: usize,
-        need: &FieldInput,
+        input: &FieldInput,
         of: EntityKey,
-        store: &EffectWriter,
     ) -> Result<Option<OwnedArgumentUpdate>, IngestShutdown> {
-        let found = match (need.kind, need.role) {
+        let found = match (input.kind, input.role) {
             (_, FieldInputRole::Series) => return Ok(None),
-            (FieldInputKind::Latest, _) => self.latest(of, &need.key, store).await?,
-            (FieldInputKind::Attribute(scope), _) => self.attribute(of, scope, &need.key, store).await?,
+            (FieldInputKind::Latest, _) => self.latest(of, &input.key).await?,
+            (FieldInputKind::Attribute(scope), _) => self.attribute(of, scope, &input.key).await?,
             (FieldInputKind::Rolling { limit, window_ms }, _) => {
-                let points = self.points(of, &need.key, limit, window_ms, store).await?;
+                let points = self.points(of, &input.key, limit, window_ms).await?;
                 let points = points
                     .iter()
                     .map(|point| (point.ts, rolling_number(point.value.as_ref())))
@@ -421,7 +375,7 @@ impl RuleWorker {
         };
         Ok(Some(match found {
             Some((ts, value)) => OwnedArgumentUpdate::Value(argument, of.entity, ts, value),
-            None if need.role == FieldInputRole::Zones => return Ok(None),
+            None if input.role == FieldInputRole::Zones => return Ok(None),
             None => OwnedArgumentUpdate::Missing(argument, of.entity),
         }))
     }
@@ -432,27 +386,22 @@ impl RuleWorker {
         key: &str,
         limit: usize,
         window_ms: i64,
-        store: &EffectWriter,
     ) -> Result<Vec<DataPoint>, IngestShutdown> {
+        const TEXTS: AttemptTexts = AttemptTexts::reading(
+            "cannot read points, trying again",
+            "cannot read points for a calculated field",
+        );
         let query = RangeQuery {
-            start: self.now_ms().saturating_sub(window_ms).max(0),
+            start: self.worker.now_ms().saturating_sub(window_ms).max(0),
             end: i64::MAX,
             limit,
             order: PointOrder::Descending,
         };
-        loop {
-            // Of long texts, the newest that fit.
-            let series = &self.shared.services.series;
-            match series.page(of, key, query, MAX_POINTS_BYTES).await {
-                Ok(page) => return Ok(page.points),
-                Err(error) if !error.kind().is_retryable() => {
-                    warn!(%error, "cannot read points for a calculated field");
-                    return Ok(Vec::new());
-                }
-                Err(error) => warn!(%error, "cannot read points, trying again"),
-            }
-            store.pause().await?;
-        }
+        // Of long texts, the newest that fit.
+        let series = &self.worker.shared.services.series;
+        let read = async || Ok(series.page(of, key, query, MAX_POINTS_BYTES).await?);
+        let page = with_retry(self.writer, read, |error| TEXTS.log(error)).await?;
+        Ok(page.map_or_else(Vec::new, |page| page.points))
     }
 
     /// The entities at the end of a path of relations.
@@ -460,26 +409,28 @@ impl RuleWorker {
         &mut self,
         subject: EntityKey,
         path: &[RelationLevel],
-        store: &EffectWriter,
     ) -> Result<Vec<EntityId>, IngestShutdown> {
-        loop {
-            let services = self.shared.services.clone();
-            let path = path.to_vec();
-            let asked = self
-                .shared
-                .services
-                .runtime
-                .spawn(async move { walk_path(&services, subject.tenant, subject.entity, &path).await });
-            match asked.await {
-                Ok(Ok(found)) => return Ok(found),
-                Ok(Err(error)) if !error.kind().is_retryable() => {
-                    warn!(%error, "cannot follow relations for a calculated field");
-                    return Ok(Vec::new());
-                }
-                Ok(Err(error)) => warn!(%error, "cannot follow relations, trying again"),
-                Err(error) => warn!(%error, "following relations has failed"),
+        const TEXTS: AttemptTexts = AttemptTexts {
+            unavailable: "cannot follow relations, trying again",
+            refused: "cannot follow relations for a calculated field",
+            panicked: "following relations has failed",
+        };
+        let worker = &*self.worker;
+        let follow = async || {
+            let (services, path) = (worker.shared.services.clone(), path.to_vec());
+            worker
+                .spawn_attempt(
+                    async move { walk_path(&services, subject.tenant, subject.entity, &path).await },
+                )
+                .await
+        };
+        let found = with_retry(self.writer, follow, |error| match error {
+            AttemptError::Panicked(_) => {
+                let _ = TEXTS.log(error);
+                ControlFlow::Continue(())
             }
-            store.pause().await?;
-        }
+            _ => TEXTS.log(error),
+        });
+        Ok(found.await?.unwrap_or_default())
     }
 }

@@ -31,7 +31,7 @@ impl RuleWorker {
         item: &LaneItem,
         diverted: &DivertedRecord<'_>,
         deaths: CrashCount,
-        store: &EffectWriter,
+        writer: &EffectWriter,
     ) -> Result<bool, IngestShutdown> {
         let mut records = RecordBatch::new();
         records.push_diverted(diverted);
@@ -39,6 +39,6 @@ impl RuleWorker {
             return Ok(false);
         };
         let (at, record) = (Offset(item.key.number), Bytes::copy_from_slice(record));
-        store.set_aside(item.partition, at, record, deaths).await
+        writer.set_aside(item.partition, at, record, deaths).await
     }
 }

@@ -79,6 +79,187 @@ fn read(subject: EntityKey, value: &[u8]) -> Option<(LaneRecordHeader, DivertedR
     Some((header, diverted))
 }
 
+/// Lets messages of a lane begin and end.
+struct LanePass<'a> {
+    worker: &'a mut RuleWorker,
+    lanes: &'a SlowLanes,
+    /// Where effects are stored.
+    writer: &'a EffectWriter,
+}
+
+impl LanePass<'_> {
+    /// Goes on for a while.
+    async fn run(&mut self) -> Result<(), IngestShutdown> {
+        let lanes = self.lanes;
+        self.worker.batch.notes_ends = true;
+        self.worker.check_open()?;
+        self.finish_ended();
+        for slot in self.worker.lane.late(lanes.options.timeout.0, Instant::now()) {
+            self.end(slot, MessageOutcome::Open);
+        }
+        let began = Instant::now();
+        while began.elapsed() < SLICE
+            && let Some(slot) = self.worker.lane.begin(Instant::now())
+        {
+            self.begin(slot).await?;
+            self.worker.check_open()?;
+            self.finish_ended();
+        }
+        self.worker.shares.rest();
+        for (tenant, time) in self.worker.shares.take_measured() {
+            self.worker.lane.charge(tenant, time);
+        }
+        Ok(())
+    }
+
+    async fn begin(&mut self, slot: u32) -> Result<(), IngestShutdown> {
+        let Some(item) = self.worker.lane.running(slot).map(|run| run.item.clone()) else {
+            return Ok(());
+        };
+        self.worker.batch.begin_one(slot, MessageOrigin::default());
+        let Some(value) = self.worker.local.keyed_states.get(&item.key) else {
+            // Its originator or tenant is no more.
+            self.worker.lane.end(slot);
+            self.lanes.release(item.key.subject.tenant, item.bytes);
+            return Ok(());
+        };
+        self.worker.shares.resume_tenant(item.key.subject.tenant);
+        self.worker.local.partition = item.partition;
+        self.submit(slot, &item, &value).await
+    }
+
+    async fn submit(&mut self, slot: u32, item: &LaneItem, value: &Bytes) -> Result<(), IngestShutdown> {
+        let Some((_, diverted)) = read(item.key.subject, value) else {
+            let (handle, error) = (self.worker.handle(slot), "the message cannot be read");
+            self.worker.batch.begin_of(slot);
+            self.worker.fail(handle, None, error);
+            return Ok(());
+        };
+        match self.writer.take_kept(item.in_hand()) {
+            KeptTurn::Now(note) => self.worker.lane.note(slot, note),
+            KeptTurn::Later => {
+                self.worker.batch.end_one(slot);
+                if let Some(mut run) = self.worker.lane.end(slot) {
+                    run.item.at = Instant::now() + SUSPECT_PAUSE;
+                    self.worker.lane.push(run.item);
+                }
+                return Ok(());
+            }
+            KeptTurn::Never(proof) => {
+                if self
+                    .worker
+                    .set_aside_of_lane(item, &diverted, proof.deaths, self.writer)
+                    .await?
+                {
+                    self.worker.batch.end_one(slot);
+                    if let Some(run) = self.worker.lane.end(slot) {
+                        self.forget(run);
+                    }
+                    proof.finish();
+                    return Ok(());
+                }
+                error!(partition = %item.partition, tenant = %item.key.subject.tenant, "the process died of this message of a lane and there is nowhere to keep it, trying it again");
+            }
+        }
+        let source = MessageSource {
+            id: diverted.id,
+            row: 0,
+            bytes: value,
+        };
+        self.worker
+            .start_record(slot, &diverted.record, source, None, self.writer)
+            .await
+    }
+
+    /// Lets go of the messages that have ended.
+    fn finish_ended(&mut self) {
+        for slot in std::mem::take(&mut self.worker.batch.ended) {
+            if self.worker.lane.running(slot).is_some() {
+                let outcome = self.worker.batch.outcome(slot);
+                self.end(slot, outcome);
+            }
+        }
+    }
+
+    /// A message of the lane has ended, or its time is up.
+    fn end(&mut self, slot: u32, outcome: MessageOutcome) {
+        let generation = self.worker.batch.generation_of(slot);
+        self.worker.suspended.cancel_message(generation, slot);
+        let failure = self.worker.batch.failures.remove(&slot);
+        self.worker.batch.end_one(slot);
+        let Some(run) = self.worker.lane.end(slot) else {
+            return;
+        };
+        let item = &run.item;
+        let name = self.worker.lane.name(item.home).cloned();
+        let queue = name.and_then(|name| self.lanes.queue(&name));
+        let strategy = queue
+            .as_ref()
+            .map_or_else(QueueStrategy::default, |queue| queue.strategy.read().clone());
+        let tenant = item.key.subject.tenant;
+        let again = self.is_tried_again(item, outcome, &strategy);
+        if let Some(queue) = queue {
+            queue
+                .counts
+                .lock()
+                .count_one(tenant, outcome, again, failure.as_ref());
+        }
+        if again {
+            self.try_again(run.item, &strategy);
+            return;
+        }
+        self.worker.report_end(item, outcome, &strategy, failure);
+        self.forget(run);
+    }
+
+    /// Keeps nothing of a message any longer.
+    fn forget(&mut self, run: LaneRun) {
+        let LaneRun { item, note, .. } = run;
+        self.worker.local.keyed_states.remove(&item.key);
+        self.worker.local.end_record(item.partition, item.key.number);
+        self.worker.lane.ended_notes.extend(note);
+        self.lanes.release(item.key.subject.tenant, item.bytes);
+    }
+
+    fn is_tried_again(&self, item: &LaneItem, outcome: MessageOutcome, strategy: &QueueStrategy) -> bool {
+        if !strategy.retries_of(outcome) || self.worker.local.keyed_states.peek(&item.key).is_none() {
+            return false;
+        }
+        if strategy.retries > 0 {
+            return item.retries < strategy.retries;
+        }
+        let tried = match item.first_ms {
+            0 => 0,
+            first => self.worker.now_ms().saturating_sub(first),
+        };
+        u128::from(tried.max(0).unsigned_abs()) < self.lanes.options.retry_time.0.as_millis()
+    }
+
+    fn try_again(&mut self, mut item: LaneItem, strategy: &QueueStrategy) {
+        let pause = strategy.pause_after(item.retries).max(SHORTEST_PAUSE);
+        item.retries = item.retries.saturating_add(1);
+        if item.first_ms == 0 {
+            item.first_ms = self.worker.now_ms().max(1);
+        }
+        item.at = Instant::now() + pause;
+        let value = self.worker.local.keyed_states.get(&item.key);
+        if let Some((header, body)) = value.as_deref().and_then(LaneRecordHeader::decode) {
+            let header = LaneRecordHeader {
+                retries: item.retries,
+                first_ms: item.first_ms,
+                ..header
+            };
+            let value = header.encode(body);
+            self.worker
+                .local
+                .keyed_states
+                .put(item.partition, item.key.clone(), None, &value);
+        }
+        metrics::counter!("fieldline_rules_retries_total").increment(1);
+        self.worker.lane.push(item);
+    }
+}
+
 impl RuleWorker {
     fn lane_of(&self) -> Option<Arc<SlowLanes>> {
         match &self.queue.role {
@@ -87,21 +268,21 @@ impl RuleWorker {
         }
     }
 
-    /// The queue that a message of a ticket belongs to: its own one, or that which it was diverted from.
-    pub(super) fn home_queue(&self, ticket: MessageHandle) -> Arc<str> {
-        let of_lane = self.lane.name(ticket.home).filter(|_| self.queue.role.is_lane());
+    /// The queue that a message of a handle belongs to: its own one, or that which it was diverted from.
+    pub(super) fn home_queue(&self, handle: MessageHandle) -> Arc<str> {
+        let of_lane = self.lane.name(handle.home).filter(|_| self.queue.role.is_lane());
         of_lane.unwrap_or(&self.queue.name).clone()
     }
 
     /// Finds what the lane held when the program started.
     pub(super) fn load_lane_partition(&mut self, partition: Partition) {
         let Some(lanes) = self.lane_of() else { return };
-        let mut keys = self.state.states.keys_of(LANE_STATE_OWNER, partition);
+        let mut keys = self.local.keyed_states.keys_of(LANE_STATE_OWNER, partition);
         keys.sort_unstable_by_key(|key| key.number);
         let held: FxHashSet<u64> = keys.iter().map(|key| key.number).collect();
-        let states = &mut self.state.states;
+        let states = &mut self.local.keyed_states;
         let is_done = |record| !held.contains(&record);
-        self.state.marks.forget(partition, states, is_done);
+        self.local.marks.forget(partition, states, is_done);
         for key in keys {
             let tenant = key.subject.tenant;
             match self.lane_item(key.clone(), partition, &lanes) {
@@ -111,7 +292,7 @@ impl RuleWorker {
                 }
                 None => {
                     error!(entity = %key.subject.entity, "what a lane has kept cannot be read");
-                    self.state.states.remove(&key);
+                    self.local.keyed_states.remove(&key);
                 }
             }
         }
@@ -123,11 +304,11 @@ impl RuleWorker {
         for item in self.lane.drop_partition(partition) {
             lanes.release(item.key.subject.tenant, item.bytes);
         }
-        self.suspended.cancel(|ticket, _| ticket.partition == partition);
+        self.suspended.cancel(|handle, _| handle.partition == partition);
     }
 
     fn lane_item(&mut self, key: StateKey, partition: Partition, lanes: &SlowLanes) -> Option<LaneItem> {
-        let (header, diverted) = read(key.subject, self.state.states.peek(&key)?)?;
+        let (header, diverted) = read(key.subject, self.local.keyed_states.peek(&key)?)?;
         let is_one_by_one = lanes
             .queue(diverted.queue)
             .is_some_and(|queue| queue.strategy.read().is_one_by_one());
@@ -168,7 +349,7 @@ impl RuleWorker {
                 received_ms: record.received_ms,
             };
             let value = header.encode(body);
-            self.state.states.put(partition, key.clone(), None, &value);
+            self.local.keyed_states.put(partition, key.clone(), None, &value);
             if let Some(item) = self.lane_item(key, partition, &lanes) {
                 if lanes.is_from_before(partition, *offset) {
                     lanes.count_existing(record.subject.tenant, item.bytes);
@@ -192,189 +373,16 @@ impl RuleWorker {
     }
 
     /// Lets messages of the lane begin and end, for a while.
-    pub(super) async fn run_lane(&mut self, store: &EffectWriter) -> Result<(), IngestShutdown> {
+    pub(super) async fn run_lane(&mut self, writer: &EffectWriter) -> Result<(), IngestShutdown> {
         let Some(lanes) = self.lane_of() else {
             return Ok(());
         };
-        self.batch.notes_ends = true;
-        self.check_open()?;
-        self.finish_ended_in_lane(&lanes);
-        for slot in self.lane.late(lanes.options.timeout.0, Instant::now()) {
-            self.end_of_lane(slot, MessageOutcome::Open, &lanes);
-        }
-        let began = Instant::now();
-        while began.elapsed() < SLICE
-            && let Some(slot) = self.lane.begin(Instant::now())
-        {
-            self.begin_of_lane(slot, &lanes, store).await?;
-            self.check_open()?;
-            self.finish_ended_in_lane(&lanes);
-        }
-        self.shares.rest();
-        for (tenant, time) in self.shares.take_measured() {
-            self.lane.charge(tenant, time);
-        }
-        Ok(())
-    }
-
-    async fn begin_of_lane(
-        &mut self,
-        slot: u32,
-        lanes: &SlowLanes,
-        store: &EffectWriter,
-    ) -> Result<(), IngestShutdown> {
-        let Some(item) = self.lane.running(slot).map(|run| run.item.clone()) else {
-            return Ok(());
+        let mut pass = LanePass {
+            worker: self,
+            lanes: &lanes,
+            writer,
         };
-        self.batch.begin_one(slot, MessageOrigin { record: 0, row: 0 });
-        let Some(value) = self.state.states.get(&item.key) else {
-            // Its originator or tenant is no more.
-            self.lane.end(slot);
-            lanes.release(item.key.subject.tenant, item.bytes);
-            return Ok(());
-        };
-        self.shares.resume_tenant(item.key.subject.tenant);
-        self.state.partition = item.partition;
-        self.submit_diverted(slot, &item, &value, lanes, store).await
-    }
-
-    async fn submit_diverted(
-        &mut self,
-        slot: u32,
-        item: &LaneItem,
-        value: &Bytes,
-        lanes: &SlowLanes,
-        store: &EffectWriter,
-    ) -> Result<(), IngestShutdown> {
-        let Some((_, diverted)) = read(item.key.subject, value) else {
-            let (ticket, error) = (self.ticket(slot), "the message cannot be read");
-            self.batch.begin_of(slot);
-            self.fail(ticket, None, error);
-            return Ok(());
-        };
-        match store.take_kept(item.in_hand()) {
-            KeptTurn::Now(note) => self.lane.note(slot, note),
-            KeptTurn::Later => {
-                self.batch.end_one(slot);
-                if let Some(mut run) = self.lane.end(slot) {
-                    run.item.at = Instant::now() + SUSPECT_PAUSE;
-                    self.lane.push(run.item);
-                }
-                return Ok(());
-            }
-            KeptTurn::Never(proof) => {
-                if self
-                    .set_aside_of_lane(item, &diverted, proof.deaths, store)
-                    .await?
-                {
-                    self.batch.end_one(slot);
-                    if let Some(run) = self.lane.end(slot) {
-                        self.leave_lane_for_good(run, lanes);
-                    }
-                    proof.finish();
-                    return Ok(());
-                }
-                error!(partition = %item.partition, tenant = %item.key.subject.tenant, "the process died of this message of a lane and there is nowhere to keep it, trying it again");
-            }
-        }
-        let source = MessageSource {
-            id: diverted.id,
-            row: 0,
-            bytes: value,
-        };
-        self.start_record(slot, &diverted.record, source, None, store)
-            .await
-    }
-
-    /// Lets go of the messages that have ended.
-    fn finish_ended_in_lane(&mut self, lanes: &SlowLanes) {
-        for slot in std::mem::take(&mut self.batch.ended) {
-            if self.lane.running(slot).is_some() {
-                let outcome = self.batch.outcome(slot);
-                self.end_of_lane(slot, outcome, lanes);
-            }
-        }
-    }
-
-    /// A message of the lane has ended, or its time is up.
-    fn end_of_lane(&mut self, slot: u32, outcome: MessageOutcome, lanes: &SlowLanes) {
-        let number = self.batch.number_of(slot);
-        self.suspended.cancel_message((number, slot));
-        let failure = self.batch.failures.remove(&slot);
-        self.batch.end_one(slot);
-        let Some(run) = self.lane.end(slot) else { return };
-        let item = &run.item;
-        let name = self.lane.name(item.home).cloned();
-        let queue = name.and_then(|name| lanes.queue(&name));
-        let strategy = queue
-            .as_ref()
-            .map_or_else(QueueStrategy::default, |queue| queue.strategy.read().clone());
-        let tenant = item.key.subject.tenant;
-        let again = self.is_tried_again(item, outcome, &strategy, lanes);
-        if let Some(queue) = queue {
-            queue
-                .counts
-                .lock()
-                .count_one(tenant, outcome, again, failure.as_ref());
-        }
-        if again {
-            self.try_again(run.item, &strategy);
-            return;
-        }
-        self.report_end(item, outcome, &strategy, failure);
-        self.leave_lane_for_good(run, lanes);
-    }
-
-    /// Keeps nothing of a message any longer.
-    fn leave_lane_for_good(&mut self, run: LaneRun, lanes: &SlowLanes) {
-        let LaneRun { item, note, .. } = run;
-        self.state.states.remove(&item.key);
-        self.state.end_record(item.partition, item.key.number);
-        self.lane_notes.extend(note);
-        lanes.release(item.key.subject.tenant, item.bytes);
-    }
-
-    fn is_tried_again(
-        &self,
-        item: &LaneItem,
-        outcome: MessageOutcome,
-        strategy: &QueueStrategy,
-        lanes: &SlowLanes,
-    ) -> bool {
-        if !strategy.retries_of(outcome) || self.state.states.peek(&item.key).is_none() {
-            return false;
-        }
-        if strategy.retries > 0 {
-            return item.retries < strategy.retries;
-        }
-        let tried = match item.first_ms {
-            0 => 0,
-            first => self.now_ms().saturating_sub(first),
-        };
-        u128::from(tried.max(0).unsigned_abs()) < lanes.options.retry_time.0.as_millis()
-    }
-
-    fn try_again(&mut self, mut item: LaneItem, strategy: &QueueStrategy) {
-        let pause = strategy.pause_after(item.retries).max(SHORTEST_PAUSE);
-        item.retries = item.retries.saturating_add(1);
-        if item.first_ms == 0 {
-            item.first_ms = self.now_ms().max(1);
-        }
-        item.at = Instant::now() + pause;
-        let value = self.state.states.get(&item.key);
-        if let Some((header, body)) = value.as_deref().and_then(LaneRecordHeader::decode) {
-            let header = LaneRecordHeader {
-                retries: item.retries,
-                first_ms: item.first_ms,
-                ..header
-            };
-            let value = header.encode(body);
-            self.state
-                .states
-                .put(item.partition, item.key.clone(), None, &value);
-        }
-        metrics::counter!("fieldline_rules_retries_total").increment(1);
-        self.lane.push(item);
+        pass.run().await
     }
 
     /// Counts what has come to its end, and tells of what did not come to a good one although its queue never gives up.

@@ -93,6 +93,8 @@ pub(super) struct LaneScheduler {
     running: FxHashMap<u32, LaneRun>,
     free: Vec<u32>,
     names: Vec<Arc<str>>,
+    /// Notes of messages that have come to their end, until what they do is stored.
+    pub(super) ended_notes: Vec<KeptNote>,
 }
 
 impl LaneScheduler {
@@ -256,56 +258,56 @@ mod tests {
         }
     }
 
-    fn begun(book: &mut LaneScheduler) -> Option<(u32, u64)> {
-        let slot = book.begin(Instant::now())?;
-        Some((slot, book.running(slot)?.item.key.number))
+    fn begun(lane: &mut LaneScheduler) -> Option<(u32, u64)> {
+        let slot = lane.begin(Instant::now())?;
+        Some((slot, lane.running(slot)?.item.key.number))
     }
 
     #[test]
     fn messages_of_an_originator_follow_each_other_also_when_the_first_is_tried_again() {
-        let (mut book, tenant) = (LaneScheduler::default(), TenantId::new());
+        let (mut lane, tenant) = (LaneScheduler::default(), TenantId::new());
         for (device, number) in [(1, 1), (1, 2), (2, 3)] {
-            book.push(item(tenant, device, number));
+            lane.push(item(tenant, device, number));
         }
-        let (first, number) = begun(&mut book).unwrap();
+        let (first, number) = begun(&mut lane).unwrap();
         assert_eq!(number, 1);
-        assert_eq!(begun(&mut book).unwrap().1, 3);
-        assert_eq!(begun(&mut book), None, "the second waits for the first");
-        let mut again = book.end(first).unwrap().item;
+        assert_eq!(begun(&mut lane).unwrap().1, 3);
+        assert_eq!(begun(&mut lane), None, "the second waits for the first");
+        let mut again = lane.end(first).unwrap().item;
         again.at = Instant::now() + Duration::from_secs(60);
-        book.push(again);
+        lane.push(again);
         assert_eq!(
-            begun(&mut book),
+            begun(&mut lane),
             None,
             "and does so while that is to be tried again"
         );
         let now = Instant::now();
-        assert!(book.next(Duration::from_secs(3600), now).unwrap() > now);
+        assert!(lane.next(Duration::from_secs(3600), now).unwrap() > now);
     }
 
     #[test]
     fn who_has_used_less_time_is_next_however_many_messages_wait_before_it() {
-        let (mut book, [greedy, other]) = (LaneScheduler::default(), [TenantId::new(), TenantId::new()]);
+        let (mut lane, [greedy, other]) = (LaneScheduler::default(), [TenantId::new(), TenantId::new()]);
         for number in 0..100 {
-            book.push(item(greedy, number.into(), number));
+            lane.push(item(greedy, number.into(), number));
         }
-        book.push(item(other, 1000, 100));
-        book.charge(greedy, Duration::from_millis(1));
-        assert_eq!(begun(&mut book).unwrap().1, 100);
-        let running = std::iter::from_fn(|| begun(&mut book)).count();
+        lane.push(item(other, 1000, 100));
+        lane.charge(greedy, Duration::from_millis(1));
+        assert_eq!(begun(&mut lane).unwrap().1, 100);
+        let running = std::iter::from_fn(|| begun(&mut lane)).count();
         assert_eq!(running, MAX_RUNNING_PER_TENANT);
     }
 
     #[test]
     fn slots_are_used_again() {
-        let (mut book, tenant) = (LaneScheduler::default(), TenantId::new());
+        let (mut lane, tenant) = (LaneScheduler::default(), TenantId::new());
         for number in 0..10 {
-            book.push(item(tenant, number.into(), number));
+            lane.push(item(tenant, number.into(), number));
         }
-        let [(a, _), (b, _)] = [begun(&mut book).unwrap(), begun(&mut book).unwrap()];
-        assert!(book.end(a).is_some() && book.end(a).is_none());
-        let (c, _) = begun(&mut book).unwrap();
-        let (d, _) = begun(&mut book).unwrap();
+        let [(a, _), (b, _)] = [begun(&mut lane).unwrap(), begun(&mut lane).unwrap()];
+        assert!(lane.end(a).is_some() && lane.end(a).is_none());
+        let (c, _) = begun(&mut lane).unwrap();
+        let (d, _) = begun(&mut lane).unwrap();
         assert_eq!(c, a);
         assert!(d != a && d != b);
     }

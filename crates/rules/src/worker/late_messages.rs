@@ -10,7 +10,6 @@
 //! ```
 
 use bytes::Bytes;
-use fieldline_core::ingest::DeliveredBatch;
 use fieldline_core::ports::{Partition, StateKey};
 use fieldline_model::record::diverted::{self, DivertedRecord};
 use fieldline_model::record::{JournalRecord, RecordBatch, RecordBody, split};
@@ -20,9 +19,9 @@ use uuid::Uuid;
 
 use super::RuleWorker;
 use super::batch::DueTimer;
+use super::rounds::BatchRun;
 use super::walk::MessageHandle;
 use crate::engine::QueueRole;
-use crate::strategy::QueueStrategy;
 
 /// Who keeps the notes.
 const NOTE_STATE_OWNER: Uuid = Uuid::from_u128(0x1a7e_0000_0000_4000_8000_0000_0000_0001);
@@ -58,39 +57,39 @@ impl LateMessageTable {
         self.messages.insert(of, late);
     }
 
-    /// Whether a ticket is one of a message that goes on.
-    pub(super) fn has(&self, ticket: MessageHandle) -> bool {
-        !self.messages.is_empty() && self.messages.contains_key(&(ticket.batch, ticket.entry))
+    /// Whether a handle is one of a message that goes on.
+    pub(super) fn has(&self, handle: MessageHandle) -> bool {
+        !self.messages.is_empty() && self.messages.contains_key(&(handle.generation, handle.entry))
     }
 
     /// Something of a message has begun.
-    pub(super) fn begin(&mut self, ticket: MessageHandle) {
-        if let Some(late) = self.messages.get_mut(&(ticket.batch, ticket.entry)) {
+    pub(super) fn begin(&mut self, handle: MessageHandle) {
+        if let Some(late) = self.messages.get_mut(&(handle.generation, handle.entry)) {
             late.pending += 1;
         }
     }
 
     /// Something of a message has ended; returns the message where that was the last of it.
-    fn end(&mut self, ticket: MessageHandle) -> Option<LateMessage> {
-        let late = self.messages.get_mut(&(ticket.batch, ticket.entry))?;
+    fn end(&mut self, handle: MessageHandle) -> Option<LateMessage> {
+        let late = self.messages.get_mut(&(handle.generation, handle.entry))?;
         late.pending = late.pending.saturating_sub(1);
         if late.pending > 0 {
             return None;
         }
-        self.take(ticket)
+        self.take(handle)
     }
 
-    fn take(&mut self, ticket: MessageHandle) -> Option<LateMessage> {
-        let late = self.messages.remove(&(ticket.batch, ticket.entry))?;
+    fn take(&mut self, handle: MessageHandle) -> Option<LateMessage> {
+        let late = self.messages.remove(&(handle.generation, handle.entry))?;
         self.bytes = self.bytes.saturating_sub(late.bytes);
         Some(late)
     }
 
     fn take_all(&mut self, is_meant: impl Fn(&LateMessage) -> bool) -> Vec<LateMessage> {
-        let taken = self.messages.extract_if(|_, late| is_meant(late));
-        let taken: Vec<LateMessage> = taken.map(|(_, late)| late).collect();
-        self.bytes -= taken.iter().map(|late| late.bytes).sum::<u64>();
-        taken
+        let messages = self.messages.extract_if(|_, late| is_meant(late));
+        let messages: Vec<LateMessage> = messages.map(|(_, late)| late).collect();
+        self.bytes -= messages.iter().map(|late| late.bytes).sum::<u64>();
+        messages
     }
 }
 
@@ -167,72 +166,68 @@ fn note_of_due(due: &DueTimer) -> Vec<u8> {
     note
 }
 
-impl RuleWorker {
+impl BatchRun<'_> {
     /// Lets go of what is late, where the strategy lets it go on.
-    pub(super) fn detach_late(&mut self, strategy: &QueueStrategy, delivered: Option<&DeliveredBatch<'_>>) {
-        if !strategy.keeps_late() || self.batch.open == 0 {
+    pub(super) fn detach_late(&mut self) {
+        if !self.strategy.keeps_late() || self.worker.batch.open == 0 {
             return;
         }
-        for index in self.batch.under_way() {
-            self.detach_message(index, delivered);
+        for index in self.worker.batch.under_way() {
+            self.detach_message(index);
         }
     }
 
     /// The batch does not wait for a message any longer. It goes on in the background, and is noted until it has ended;
     /// where there is no room for the note, it is given up.
-    pub(super) fn detach_message(&mut self, index: u32, delivered: Option<&DeliveredBatch<'_>>) {
-        let (number, live) = (self.batch.number_of(index), self.batch.pending_of(index));
-        let Some((partition, key, note)) = self.note_of(index, delivered) else {
-            self.batch.detach(index);
+    pub(super) fn detach_message(&mut self, index: u32) {
+        let (generation, pending) = (
+            self.worker.batch.generation_of(index),
+            self.worker.batch.pending_of(index),
+        );
+        let Some((partition, key, note)) = self.note_of(index) else {
+            self.worker.batch.detach(index);
             return;
         };
         let (subject, bytes) = (key.subject, note.len() as u64);
-        if !self.has_room_for_note(subject.tenant, bytes) {
-            self.give_up(subject, "too many messages of the tenant go on in the background");
-            self.suspended.cancel_message((number, index));
-            self.batch.give_up_one(index);
+        if !self.worker.has_room_for_note(subject.tenant, bytes) {
+            self.worker
+                .give_up(subject, "too many messages of the tenant go on in the background");
+            self.worker.suspended.cancel_message(generation, index);
+            self.worker.batch.give_up_one(index);
             return;
         }
-        self.state.states.put(partition, key.clone(), None, &note);
+        self.worker
+            .local
+            .keyed_states
+            .put(partition, key.clone(), None, &note);
         let late = LateMessage {
             key,
             partition,
             bytes,
-            pending: live,
+            pending,
         };
-        self.late.add((number, index), late);
-        self.batch.detach(index);
-    }
-
-    fn has_room_for_note(&self, tenant: TenantId, bytes: u64) -> bool {
-        match &self.queue.role {
-            QueueRole::Own => self.late.bytes + bytes <= OWN_BYTES,
-            QueueRole::Shared(lanes) | QueueRole::Lane(lanes) => lanes.try_reserve_note(tenant, bytes),
-        }
+        self.worker.late.add((generation, index), late);
+        self.worker.batch.detach(index);
     }
 
     /// The note of a message of the batch, and where it is kept.
-    fn note_of(
-        &self,
-        index: u32,
-        delivered: Option<&DeliveredBatch<'_>>,
-    ) -> Option<(Partition, StateKey, Bytes)> {
-        let origin = self.batch.entries.get(index as usize)?.origin;
+    fn note_of(&self, index: u32) -> Option<(Partition, StateKey, Bytes)> {
+        let origin = self.worker.batch.entries.get(index as usize)?.origin;
         let key = |subject: EntityKey, number| StateKey {
             subject,
             owner: NOTE_STATE_OWNER,
             number,
         };
-        let Some(delivered) = delivered else {
-            let (partition, due) = self.due.get(origin.record as usize)?;
+        let Some(delivered) = self.delivered else {
+            let (partition, due) = self.worker.due.get(origin.record_index as usize)?;
             if is_note(&due.key) {
                 return Some((*partition, due.key.clone(), due.value.clone()));
             }
             let key = key(due.key.subject, due.hash());
             return Some((*partition, key, note_of_due(due).into()));
         };
-        let (offset, record) = delivered.readable.get(origin.record as usize)?;
-        let note = note_of_record(&self.diverted(index, Some(delivered))?)?;
+        let (offset, record) = delivered.readable.get(origin.record_index as usize)?;
+        let note = note_of_record(&self.diverted(index)?)?;
         // In the order of the records.
         let number = (offset.0 << ROW_BITS) | u64::from(origin.row);
         Some((
@@ -241,17 +236,26 @@ impl RuleWorker {
             note.into(),
         ))
     }
+}
+
+impl RuleWorker {
+    fn has_room_for_note(&self, tenant: TenantId, bytes: u64) -> bool {
+        match &self.queue.role {
+            QueueRole::Own => self.late.bytes + bytes <= OWN_BYTES,
+            QueueRole::Shared(lanes) | QueueRole::Lane(lanes) => lanes.try_reserve_note(tenant, bytes),
+        }
+    }
 
     /// Something of a message that goes on has ended.
-    pub(super) fn end_of_late(&mut self, ticket: MessageHandle) {
-        if let Some(late) = self.late.end(ticket) {
+    pub(super) fn end_of_late(&mut self, handle: MessageHandle) {
+        if let Some(late) = self.late.end(handle) {
             self.forget_note(&late);
         }
     }
 
     /// A message that goes on is over as a whole.
-    pub(super) fn end_late(&mut self, ticket: MessageHandle) {
-        if let Some(late) = self.late.take(ticket) {
+    pub(super) fn end_late(&mut self, handle: MessageHandle) {
+        if let Some(late) = self.late.take(handle) {
             self.forget_note(&late);
         }
     }
@@ -264,7 +268,7 @@ impl RuleWorker {
     }
 
     fn forget_note(&mut self, late: &LateMessage) {
-        self.state.states.remove(&late.key);
+        self.local.keyed_states.remove(&late.key);
         self.leave_room(late);
     }
 
@@ -277,10 +281,10 @@ impl RuleWorker {
     /// Has what the program before was at begin anew.
     pub(super) fn load_late_partition(&mut self, partition: Partition) {
         let now = self.now_ms();
-        for key in self.state.states.keys_of(NOTE_STATE_OWNER, partition) {
-            if let Some(note) = self.state.states.get(&key) {
+        for key in self.local.keyed_states.keys_of(NOTE_STATE_OWNER, partition) {
+            if let Some(note) = self.local.keyed_states.get(&key) {
                 let due = time_of(&note).min(now);
-                self.state.states.schedule(&key, Some(due), &note);
+                self.local.keyed_states.schedule(&key, Some(due), &note);
             }
         }
     }
@@ -290,7 +294,7 @@ impl RuleWorker {
         for late in self.late.take_all(|late| late.partition == partition) {
             self.leave_room(&late);
         }
-        self.suspended.cancel(|ticket, _| ticket.partition == partition);
+        self.suspended.cancel(|handle, _| handle.partition == partition);
     }
 
     /// When it is looked again whether something that is due may begin; `None` where it may. Notes wait for the lanes, which

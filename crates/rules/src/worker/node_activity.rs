@@ -16,26 +16,32 @@ const MAX_ERROR: usize = 500;
 
 /// Counts what nodes do.
 #[derive(Default)]
-pub(crate) struct NodeActivityLog {
+pub struct NodeActivityLog {
     nodes: FxHashMap<RuleNodeId, NodeActivity>,
     /// Evaluations of calculated fields that had no result, and why the last one of them had none.
-    pub(crate) fields: (u64, Option<String>),
+    pub fields: (u64, Option<String>),
 }
 
 /// What one node did.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct NodeActivity {
-    pub(crate) chain: RuleChainId,
-    pub(crate) input: u64,
-    pub(crate) output: BTreeMap<Box<str>, u64>,
-    pub(crate) failures: u64,
-    pub(crate) last_error: Option<String>,
-    pub(crate) time: Duration,
+pub struct NodeActivity {
+    /// Its chain.
+    pub chain: RuleChainId,
+    /// Messages that came to it.
+    pub input: u64,
+    /// Messages that left it, by the connection.
+    pub output: BTreeMap<Box<str>, u64>,
+    /// Messages that failed there.
+    pub failures: u64,
+    /// Why the last one of them failed.
+    pub last_error: Option<String>,
+    /// Time that it took.
+    pub time: Duration,
 }
 
 impl NodeActivityLog {
     /// What a node did.
-    pub(crate) fn node(&self, id: RuleNodeId) -> Option<&NodeActivity> {
+    pub fn node(&self, id: RuleNodeId) -> Option<&NodeActivity> {
         self.nodes.get(&id)
     }
 

@@ -27,192 +27,170 @@ const OVERDUE_CHECKS: u32 = 4;
 pub(super) const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 static RETRY_GATE: LogGate = LogGate::new(2);
 
-impl RuleWorker {
-    /// Processes the entries of the batch until the strategy is done with them.
-    pub(super) async fn run_pack(
-        &mut self,
-        delivered: Option<&DeliveredBatch<'_>>,
-        store: &EffectWriter,
-    ) -> Result<(), IngestShutdown> {
-        let strategy = self.queue.strategy.read().clone();
-        let mut attempts = BatchAttempts::new(&strategy, self.batch.entries.len());
+/// Takes the batch of a worker through the strategies of its queue.
+pub(super) struct BatchRun<'a> {
+    pub(super) worker: &'a mut RuleWorker,
+    /// What it was made of; nothing where it is what has come due.
+    pub(super) delivered: Option<&'a DeliveredBatch<'a>>,
+    pub(super) strategy: &'a QueueStrategy,
+    /// Where effects are stored.
+    pub(super) writer: &'a EffectWriter,
+}
+
+impl BatchRun<'_> {
+    /// Goes on until the strategy is done with all entries.
+    async fn run(&mut self) -> Result<(), IngestShutdown> {
+        let strategy = self.strategy;
+        let mut attempts = BatchAttempts::new(strategy, self.worker.batch.entries.len());
         let mut which: Option<Vec<u32>> = None;
         let began = Instant::now();
-        self.is_diverting_stopped = false;
-        self.batch.is_fixed = delivered.is_none();
+        self.worker.batch.is_fixed = self.delivered.is_none();
         loop {
-            self.suspended.forget_waiters();
-            self.run_round(delivered, &strategy, which.as_deref(), store)
-                .await?;
-            self.flush_leaving(delivered).await;
-            self.note_inline();
-            self.check_open()?;
-            let mut verdict = attempts.decide(&strategy, self.batch.wanted());
+            self.worker.suspended.forget_waiters();
+            self.run_round(which.as_deref()).await?;
+            self.flush_leaving().await;
+            self.worker.note_inline();
+            self.worker.check_open()?;
+            let mut verdict = attempts.decide(strategy, self.worker.batch.wanted());
             if verdict == RetryDecision::Commit {
-                self.detach_late(&strategy, delivered);
+                self.detach_late();
             }
             if verdict == RetryDecision::Commit
-                && let Some(untried) = self.batch.give_up()
+                && let Some(untried) = self.worker.batch.give_up()
             {
                 // They only waited for others, which are given up: that is no reason to give them up as well.
-                attempts = BatchAttempts::new(&strategy, untried.len());
+                attempts = BatchAttempts::new(strategy, untried.len());
                 verdict = RetryDecision::Retry(untried, Duration::ZERO);
             }
-            self.tally(delivered, &verdict, attempts.retries());
+            self.tally(&verdict, attempts.retries());
             match verdict {
                 RetryDecision::Commit => {
-                    self.cancel_late(&strategy);
+                    self.cancel_late();
                     // Nothing can leave any more: its records are gone.
-                    self.batch.is_fixed = true;
+                    self.worker.batch.is_fixed = true;
                     return Ok(());
                 }
                 RetryDecision::Retry(mut again, pause) => {
-                    again.retain(|index| !self.batch.is_given_up(*index));
-                    let so_far = (began.elapsed(), attempts.retries());
-                    let (again, pause) = self.divert_retries(again, pause, so_far, delivered).await;
-                    self.pause_before(&again, pause, store).await?;
+                    again.retain(|index| !self.worker.batch.is_given_up(*index));
+                    let (again, pause) = self
+                        .divert_retries(again, pause, began.elapsed(), attempts.retries())
+                        .await;
+                    self.pause_before(&again, pause).await?;
                     self.cancel_retried(&again);
-                    self.batch.begin_again(&again);
+                    self.worker.batch.begin_again(&again);
                     which = Some(again);
                 }
             }
         }
     }
 
-    async fn pause_before(
-        &self,
-        again: &[u32],
-        pause: Duration,
-        store: &EffectWriter,
-    ) -> Result<(), IngestShutdown> {
+    async fn pause_before(&self, again: &[u32], pause: Duration) -> Result<(), IngestShutdown> {
         if again.is_empty() {
             return Ok(());
         }
         if let Some(suppressed) = RETRY_GATE.open() {
             let messages = again.len();
-            warn!(queue = %self.queue.name, messages, ?pause, suppressed, "processing messages again");
+            warn!(queue = %self.worker.queue.name, messages, ?pause, suppressed, "processing messages again");
         }
-        store.pause_for(pause.max(SHORTEST_PAUSE)).await
+        self.writer.pause_for(pause.max(SHORTEST_PAUSE)).await
     }
 
     /// Ends what messages wait for that begin again.
     fn cancel_retried(&mut self, again: &[u32]) {
-        let pack = &self.batch;
+        let batch = &self.worker.batch;
         let again: FxHashSet<u32> = again.iter().copied().collect();
-        self.suspended
-            .cancel(|ticket, _| pack.is_current(*ticket) && again.contains(&ticket.entry));
+        self.worker
+            .suspended
+            .cancel(|handle, _| batch.is_current(*handle) && again.contains(&handle.entry));
     }
 
     /// Ends what is late, unless it may go on in the background.
-    fn cancel_late(&mut self, strategy: &QueueStrategy) {
-        if !strategy.keeps_late() && self.suspended.len() > 0 {
-            let pack = &self.batch;
-            self.suspended.cancel(|ticket, _| pack.is_current(*ticket));
-        }
-    }
-
-    /// Once the queues take no more messages, what nodes wanted to put into them has failed for no reason of its own: nothing
-    /// is given up then, and the next start does it again.
-    pub(super) fn check_open(&self) -> Result<(), IngestShutdown> {
-        let services = &self.shared.services;
-        if services.engine.is_closed() || services.scripts.is_stopped() {
-            Err(IngestShutdown)
-        } else {
-            Ok(())
+    fn cancel_late(&mut self) {
+        if !self.strategy.keeps_late() && self.worker.suspended.len() > 0 {
+            let batch = &self.worker.batch;
+            self.worker
+                .suspended
+                .cancel(|handle, _| batch.is_current(*handle));
         }
     }
 
     /// Submits messages once and waits for them, as long as the strategy has patience.
-    async fn run_round(
-        &mut self,
-        delivered: Option<&DeliveredBatch<'_>>,
-        strategy: &QueueStrategy,
-        which: Option<&[u32]>,
-        store: &EffectWriter,
-    ) -> Result<(), IngestShutdown> {
+    async fn run_round(&mut self, which: Option<&[u32]>) -> Result<(), IngestShutdown> {
+        let strategy = self.strategy;
         let deadline = Instant::now() + strategy.timeout;
         let mut gate = match which {
-            Some(which) => self.gate(which.iter().copied(), delivered, strategy),
-            None => self.gate(0..self.batch.entries.len() as u32, delivered, strategy),
+            Some(which) => self.gate(which.iter().copied()),
+            None => self.gate(0..self.worker.batch.entries.len() as u32),
         };
-        self.batch.notes_ends = strategy.submit != SubmitStrategyType::Burst;
+        self.worker.batch.notes_ends = strategy.submit != SubmitStrategyType::Burst;
         let mut look = self.next_look(deadline);
         let mut applied = Instant::now();
         loop {
             while let Some(index) = gate.next() {
-                self.submit_or_divert(index, delivered, strategy, store).await?;
-                self.release_successors(&mut gate, strategy);
+                self.submit_or_divert(index).await?;
+                self.release_successors(&mut gate);
             }
-            self.flush_leaving(delivered).await;
-            if self.batch.open == 0 {
+            self.flush_leaving().await;
+            if self.worker.batch.open == 0 {
                 return Ok(());
             }
-            let until = if self.state.effects.is_empty() {
+            let until = if self.worker.local.effects.is_empty() {
                 look
             } else {
                 look.min(applied + APPLY_DELAY)
             };
-            let is_idle = !self.resume_one(until, store).await?;
-            if !self.state.effects.is_empty() && applied.elapsed() >= APPLY_DELAY {
+            let is_idle = !self.resume_one(until).await?;
+            if !self.worker.local.effects.is_empty() && applied.elapsed() >= APPLY_DELAY {
                 // What the others have done does not wait for those that take long.
-                self.apply_pending(self.state.partition, store).await?;
+                self.worker
+                    .apply_pending(self.worker.local.partition, self.writer)
+                    .await?;
                 applied = Instant::now();
             }
             if is_idle && until >= deadline {
                 // Those that wait for others are late with them when the time is up.
                 return Ok(());
             }
-            if (is_idle && until >= look) || (self.lanes().is_some() && Instant::now() >= look) {
-                self.divert_overdue(strategy, delivered);
+            if (is_idle && until >= look) || (self.worker.lanes().is_some() && Instant::now() >= look) {
+                self.divert_overdue();
                 look = self.next_look(deadline);
             }
-            self.release_successors(&mut gate, strategy);
+            self.release_successors(&mut gate);
         }
     }
 
     /// When it is next looked at whether messages wait too long, if nothing comes back before.
     fn next_look(&self, deadline: Instant) -> Instant {
-        match self.shared_lanes() {
+        match self.worker.shared_lanes() {
             Some(lanes) => deadline.min(Instant::now() + lanes.options.patience.0 / OVERDUE_CHECKS),
             None => deadline,
         }
     }
 
     /// Submits a message, unless it leaves the queue at once.
-    async fn submit_or_divert(
-        &mut self,
-        index: u32,
-        delivered: Option<&DeliveredBatch<'_>>,
-        strategy: &QueueStrategy,
-        store: &EffectWriter,
-    ) -> Result<(), IngestShutdown> {
-        if !self.queue.role.is_own() {
-            let tenant = self
-                .subject_of(index, delivered)
-                .map_or(TenantId::NULL, |of| of.tenant);
-            if self.check_divert_at_once(index, tenant, delivered) {
-                self.divert_message(index);
+    async fn submit_or_divert(&mut self, index: u32) -> Result<(), IngestShutdown> {
+        let strategy = self.strategy;
+        if !self.worker.queue.role.is_own() {
+            let tenant = self.subject_of(index).map_or(TenantId::NULL, |of| of.tenant);
+            if self.check_divert_at_once(index, tenant) {
+                self.worker.divert_message(index);
                 return Ok(());
             }
         }
-        while self.suspended.len() >= MAX_SUSPENDED {
+        while self.worker.suspended.len() >= MAX_SUSPENDED {
             let limit = Instant::now() + strategy.timeout;
             // Where nobody else is there, that may take as long as it likes: what may be submitted must not be given up
             // before it is.
-            if !self.resume_one(limit, store).await? && !self.queue.role.is_own() {
-                self.shed_waits();
+            if !self.resume_one(limit).await? && !self.worker.queue.role.is_own() {
+                self.worker.shed_waits();
             }
         }
-        self.submit(index, delivered, store).await
+        self.submit(index).await
     }
 
-    fn gate(
-        &self,
-        which: impl Iterator<Item = u32>,
-        delivered: Option<&DeliveredBatch<'_>>,
-        strategy: &QueueStrategy,
-    ) -> SubmitScheduler<EntityId> {
-        let subject = |index| self.subject_of(index, delivered);
+    fn gate(&self, which: impl Iterator<Item = u32>) -> SubmitScheduler<EntityId> {
+        let strategy = self.strategy;
+        let subject = |index| self.subject_of(index);
         match strategy.submit {
             SubmitStrategyType::Burst => SubmitScheduler::batches(usize::MAX, which),
             SubmitStrategyType::Batch => SubmitScheduler::batches(strategy.batch, which),
@@ -231,18 +209,19 @@ impl RuleWorker {
     }
 
     /// Whom a message of the batch is about.
-    pub(super) fn subject_of(&self, index: u32, delivered: Option<&DeliveredBatch<'_>>) -> Option<EntityKey> {
-        let record = self.batch.entries.get(index as usize)?.origin.record as usize;
-        Some(match delivered {
+    pub(super) fn subject_of(&self, index: u32) -> Option<EntityKey> {
+        let record = self.worker.batch.entries.get(index as usize)?.origin.record_index as usize;
+        Some(match self.delivered {
             Some(delivered) => delivered.readable.get(record)?.1.subject,
-            None => self.due.get(record)?.1.key.subject,
+            None => self.worker.due.get(record)?.1.key.subject,
         })
     }
 
     /// Lets follow what has waited for messages that have ended. Where a message that has failed is tried again, what has
     /// to come after it waits for that.
-    fn release_successors(&mut self, gate: &mut SubmitScheduler<EntityId>, strategy: &QueueStrategy) {
-        let MessageBatch { entries, ended, .. } = &mut self.batch;
+    fn release_successors(&mut self, gate: &mut SubmitScheduler<EntityId>) {
+        let strategy = self.strategy;
+        let MessageBatch { entries, ended, .. } = &mut self.worker.batch;
         for index in ended.drain(..) {
             let failed = entries
                 .get(index as usize)
@@ -254,42 +233,72 @@ impl RuleWorker {
     }
 
     /// Waits for something that was suspended and goes on with it; returns false when the time is up.
-    async fn resume_one(&mut self, deadline: Instant, store: &EffectWriter) -> Result<bool, IngestShutdown> {
-        let resumed = match self.ready.pop_front() {
+    async fn resume_one(&mut self, deadline: Instant) -> Result<bool, IngestShutdown> {
+        let resumed = match self.worker.suspended.ready.pop_front() {
             Some(resumed) => resumed,
             None => {
-                self.shares.rest();
+                self.worker.shares.rest();
                 let left = deadline.saturating_duration_since(Instant::now());
                 tokio::select! {
                     biased;
-                    resumed = self.inbox.recv() => match resumed {
+                    resumed = self.worker.suspended.inbox.recv() => match resumed {
                         Some(resumed) => resumed,
                         None => return Ok(false),
                     },
-                    paused = store.pause_for(left) => {
+                    paused = self.writer.pause_for(left) => {
                         paused?;
                         return Ok(false);
                     }
                 }
             }
         };
-        self.resume(resumed, store).await?;
+        self.worker.resume(resumed, self.writer).await?;
         Ok(true)
+    }
+}
+
+impl RuleWorker {
+    /// Processes the entries of the batch until the strategy is done with them.
+    pub(super) async fn process_batch(
+        &mut self,
+        delivered: Option<&DeliveredBatch<'_>>,
+        writer: &EffectWriter,
+    ) -> Result<(), IngestShutdown> {
+        let strategy = self.queue.strategy.read().clone();
+        let mut run = BatchRun {
+            worker: self,
+            delivered,
+            strategy: &strategy,
+            writer,
+        };
+        run.run().await
+    }
+
+    /// Once the queues take no more messages, what nodes wanted to put into them has failed for no reason of its own: nothing
+    /// is given up then, and the next start does it again.
+    pub(super) fn check_open(&self) -> Result<(), IngestShutdown> {
+        let services = &self.shared.services;
+        if services.engine.is_closed() || services.scripts.is_stopped() {
+            Err(IngestShutdown)
+        } else {
+            Ok(())
+        }
     }
 
     /// Goes on with what was suspended, unless it is too late for its queue.
     pub(super) async fn resume(
         &mut self,
         resumed: WaitCompletion,
-        store: &EffectWriter,
+        writer: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
-        self.is_crowded = false;
+        self.suspended.is_crowded = false;
         if !self.suspended.take(resumed.number) {
             // Nobody waits for it any more.
             return Ok(());
         }
-        let ticket = resumed.handle;
-        let is_late = ticket.batch != DETACHED && !self.batch.is_current(ticket) && !self.late.has(ticket);
+        let handle = resumed.handle;
+        let is_late =
+            handle.generation != DETACHED && !self.batch.is_current(handle) && !self.late.has(handle);
         // Fields have taken in what has come, whatever becomes of the message.
         let is_field = matches!(resumed.result, WaitResult::Field(_));
         if is_late && !is_field && !self.queue.strategy.read().keeps_late() {
@@ -299,9 +308,9 @@ impl RuleWorker {
             self.shares.resume_tenant(resumed.tenant);
         }
         // What it keeps belongs to the partition it came from.
-        let own = std::mem::replace(&mut self.state.partition, resumed.handle.partition);
-        let done = self.handle_wait_result(resumed, store).await;
-        self.state.partition = own;
+        let own = std::mem::replace(&mut self.local.partition, resumed.handle.partition);
+        let done = self.handle_wait_result(resumed, writer).await;
+        self.local.partition = own;
         done
     }
 }

@@ -6,93 +6,92 @@ use fieldline_model::RuleChainId;
 use fieldline_model::entity::EVENT_OUT;
 
 use super::RuleWorker;
-use super::walk::{MessageHandle, NodeRef, WalkTask};
+use super::node_run::RunNode;
+use super::walk::{NodeRef, WalkContext, WalkTask};
 use crate::chain_registry::TenantChains;
 use crate::message::{ChainCaller, RuleMessage};
-use crate::node::{ConnectionLabel, NodeResult};
+use crate::node::ConnectionLabel;
 
-impl RuleWorker {
+impl WalkContext<'_> {
     /// A message leaves a node through its connections of a name.
     pub(super) fn route(
         &mut self,
-        ticket: MessageHandle,
         mut msg: RuleMessage,
         place: NodeRef,
         label: &ConnectionLabel,
         error: Option<&str>,
-        moves: &mut Vec<WalkTask>,
     ) {
         let Some(node) = place.node() else {
-            self.end(ticket, None);
+            self.end();
             return;
         };
-        if let Some(watch) = &self.node_activity {
+        if let Some(watch) = &self.worker.node_activity {
             watch.lock().count_output(&place, label, error);
         }
         if node.debug.is_on() {
             let is_failure = label.is_failure();
-            if self.now < node.debug.all_until || (is_failure && node.debug.failures) {
+            if self.now_ms < node.debug.all_until || (is_failure && node.debug.failures) {
                 let (chain, id) = (place.chain.id.into(), node.id.into());
-                self.shared
+                self.worker
+                    .shared
                     .events
                     .node(EVENT_OUT, chain, id, &msg, Some(&label.0), error);
             }
         }
-        if self.goes_on_in_lane(ticket, &place, &msg) && node.targets(label).next().is_some() {
-            let work = self.send_to_lane(&msg, &place, label);
-            moves.push(WalkTask::Answer(NodeResult::Wait(work), None, msg.tenant));
+        if self.worker.goes_on_in_lane(self.handle, &place, &msg) && node.targets(label).next().is_some() {
+            let work = self.worker.send_to_lane(&msg, &place, label);
+            self.push(WalkTask::Result(work.into(), None, msg.tenant));
             return;
         }
         let mut targets = node.targets(label);
         let Some(first) = targets.next() else {
             drop(targets);
             if label.is_failure() {
-                self.fail(
-                    ticket,
-                    Some(&place),
-                    error.unwrap_or("Failure without a connection"),
-                );
+                self.fail(Some(&place), error.unwrap_or("Failure without a connection"));
             } else {
-                self.end(ticket, None);
+                self.end();
             }
             return;
         };
         let Some(second) = targets.next() else {
             drop(targets);
-            moves.push(WalkTask::Come(msg, NodeRef { at: first, ..place }));
+            self.push(WalkTask::Enter(RunNode {
+                msg,
+                place: NodeRef { at: first, ..place },
+            }));
             return;
         };
         msg.budget.share();
-        let begin = moves.len();
+        let begin = self.tasks.len();
         for at in [first, second].into_iter().chain(targets) {
             // What each branch creates has ids of its own.
             let branch = msg.derive(at as u64 + 1);
             let chain = place.chain.clone();
-            moves.push(WalkTask::Come(branch, NodeRef { chain, at }));
+            self.push(WalkTask::Enter(RunNode {
+                msg: branch,
+                place: NodeRef { chain, at },
+            }));
         }
-        let branches = moves.get_mut(begin..).unwrap_or_default();
-        for _ in 1..branches.len() {
-            self.begin(ticket);
+        for _ in begin + 1..self.tasks.len() {
+            self.begin();
         }
         // The first one is handled first.
-        branches.reverse();
+        self.tasks.get_mut(begin..).unwrap_or_default().reverse();
     }
 
     /// A message enters a chain, the root chain where none is named.
-    pub(super) fn enter(
+    pub(super) fn enter_chain(
         &mut self,
-        ticket: MessageHandle,
         mut msg: RuleMessage,
         chain: Option<RuleChainId>,
         from: Option<NodeRef>,
         chains: &TenantChains,
-        moves: &mut Vec<WalkTask>,
     ) {
         let Some(chain) = chain.or(chains.root).and_then(|id| chains.chain(id)) else {
             let error = "there is no such rule chain, or no root rule chain";
             match from {
-                Some(from) => self.route(ticket, msg, from, &ConnectionLabel::FAILURE, Some(error), moves),
-                None => self.fail(ticket, None, error),
+                Some(from) => self.route(msg, from, &ConnectionLabel::FAILURE, Some(error)),
+                None => self.fail(None, error),
             }
             return;
         };
@@ -104,57 +103,48 @@ impl RuleWorker {
             }));
         }
         match chain.first {
-            Some(at) => moves.push(WalkTask::Come(
+            Some(at) => self.push(WalkTask::Enter(RunNode {
                 msg,
-                NodeRef {
-                    chain: chain.clone(),
-                    at,
-                },
-            )),
-            None => self.end(ticket, None),
+                place: NodeRef::new(chain, at),
+            })),
+            None => self.end(),
         }
     }
 
     /// A message goes back to the node that has called the chain it is in.
     pub(super) fn return_to_caller(
         &mut self,
-        ticket: MessageHandle,
         mut msg: RuleMessage,
         label: ConnectionLabel,
         place: Option<&NodeRef>,
         chains: &TenantChains,
-        moves: &mut Vec<WalkTask>,
     ) {
         if let Some((place, node)) = place.and_then(|place| Some((place, place.node()?)))
             && node.debug.is_on()
-            && self.now < node.debug.all_until
+            && self.now_ms < node.debug.all_until
         {
             let (chain, id) = (place.chain.id.into(), node.id.into());
-            self.shared
+            self.worker
+                .shared
                 .events
                 .node(EVENT_OUT, chain, id, &msg, Some(&label.0), None);
         }
-        if let (Some(watch), Some(place)) = (&self.node_activity, place) {
+        if let (Some(watch), Some(place)) = (&self.worker.node_activity, place) {
             watch.lock().count_output(place, &label, None);
         }
         let Some(caller) = msg.callers.take() else {
-            self.end(ticket, None);
+            self.end();
             return;
         };
         msg.callers.clone_from(&caller.callers);
         match chains.node(caller.node) {
-            Some((chain, at)) => moves.push(WalkTask::Leave(
-                msg,
-                NodeRef {
-                    chain: chain.clone(),
-                    at,
-                },
-                label,
-            )),
-            None => self.fail(ticket, place, "the rule node that has called this chain is gone"),
+            Some((chain, at)) => self.push(WalkTask::Leave(msg, NodeRef::new(chain, at), label)),
+            None => self.fail(place, "the rule node that has called this chain is gone"),
         }
     }
+}
 
+impl RuleWorker {
     /// The chain of the originator's profile.
     pub(super) fn default_chain(&self, msg: &RuleMessage) -> Option<RuleChainId> {
         let known = self.shared.services.originators.peek(msg.subject())?;

@@ -7,6 +7,7 @@ use fieldline_core::ingest::{DeliveredBatch, EffectWriter, IngestShutdown};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{Offset, Partition};
 use fieldline_core::usage::ApiFeature;
+use fieldline_model::budget::EvaluationBudget;
 use fieldline_model::message::{DataType, MsgType, QueueMessage};
 use fieldline_model::record::diverted::DivertedRecord;
 use fieldline_model::record::{JournalRecord, RecordBody, message, rows};
@@ -18,9 +19,12 @@ use uuid::Uuid;
 
 use super::RuleWorker;
 use super::batch::MessageOrigin;
+use super::fields::{DeliverFieldEvents, DeliverFieldMessage, FireFieldTimer};
 use super::late_messages::{self, LateNote};
+use super::node_run::{FireNodeTimer, RunNode};
+use super::retry::with_retry;
+use super::rounds::BatchRun;
 use super::walk::{NodeRef, WalkTask};
-use crate::budget::EvaluationBudget;
 use crate::fields::FIELD_MESSAGE;
 use crate::message::{MessageBody, MessageMetadata, RuleMessage, derive_id};
 use crate::node::{ConnectionLabel, NodeResult};
@@ -31,33 +35,43 @@ use crate::stats::LastFailure;
 const LOOKUP_BATCH: usize = 500;
 static LOOK_UP_GATE: LogGate = LogGate::new(2);
 
-impl RuleWorker {
+impl BatchRun<'_> {
     /// Starts a message of the batch.
-    pub(super) async fn submit(
-        &mut self,
-        index: u32,
-        delivered: Option<&DeliveredBatch<'_>>,
-        store: &EffectWriter,
-    ) -> Result<(), IngestShutdown> {
-        let Some(origin) = self.batch.entries.get(index as usize).map(|entry| entry.origin) else {
+    pub(super) async fn submit(&mut self, index: u32) -> Result<(), IngestShutdown> {
+        let Some(entry) = self.worker.batch.entries.get(index as usize) else {
             return Ok(());
         };
-        match delivered {
-            Some(delivered) => self.submit_record(index, origin, delivered, store).await,
-            None => self.submit_due(index, origin, store).await,
-        }
+        let origin = entry.origin;
+        let Some(delivered) = self.delivered else {
+            return self.worker.submit_due(index, origin, self.writer).await;
+        };
+        let Some((offset, record)) = delivered.readable.get(origin.record_index as usize) else {
+            return Ok(());
+        };
+        let source = MessageSource {
+            id: message_id(delivered.records.partition, *offset, origin.row),
+            row: origin.row,
+            bytes: &delivered.records.bytes,
+        };
+        let among = Some((delivered, origin.record_index));
+        self.worker
+            .start_record(index, record, source, among, self.writer)
+            .await
     }
+}
 
-    async fn submit_due(
+impl RuleWorker {
+    /// Starts what has come due.
+    pub(super) async fn submit_due(
         &mut self,
         index: u32,
         origin: MessageOrigin,
-        store: &EffectWriter,
+        writer: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
-        let Some((partition, due)) = self.due.get(origin.record as usize).cloned() else {
+        let Some((partition, due)) = self.due.get(origin.record_index as usize).cloned() else {
             return Ok(());
         };
-        self.state.partition = partition;
+        self.local.partition = partition;
         let due = match late_messages::read(&due) {
             Some(LateNote::Record(DivertedRecord { id, record, .. })) => {
                 let source = MessageSource {
@@ -65,46 +79,30 @@ impl RuleWorker {
                     row: 0,
                     bytes: &due.value,
                 };
-                return self.start_record(index, &record, source, None, store).await;
+                return self.start_record(index, &record, source, None, writer).await;
             }
             Some(LateNote::Due(noted)) => noted,
             None => due,
         };
         let tenant = due.key.subject.tenant;
-        let chains = self.chains(tenant, store).await?;
-        let ticket = self.ticket(index);
+        let chains = self.chains(tenant, writer).await?;
+        let handle = self.handle(index);
         self.batch.begin_of(index);
         match chains.node(RuleNodeId(due.key.owner)) {
             Some((chain, at)) => {
-                let place = NodeRef {
-                    chain: chain.clone(),
-                    at,
-                };
-                self.walk(ticket, WalkTask::Due(due, place), store).await
+                let place = NodeRef::new(chain, at);
+                self.walk(
+                    handle,
+                    [WalkTask::NodeTimer(FireNodeTimer { due, place })],
+                    writer,
+                )
+                .await
             }
-            None => self.walk(ticket, WalkTask::FieldDue(due), store).await,
+            None => {
+                self.walk(handle, [WalkTask::FieldTimer(FireFieldTimer(due))], writer)
+                    .await
+            }
         }
-    }
-
-    async fn submit_record(
-        &mut self,
-        index: u32,
-        origin: MessageOrigin,
-        delivered: &DeliveredBatch<'_>,
-        store: &EffectWriter,
-    ) -> Result<(), IngestShutdown> {
-        let Some((offset, record)) = delivered.readable.get(origin.record as usize) else {
-            return Ok(());
-        };
-        let id = message_id(delivered.records.partition, *offset, origin.row);
-        let bytes = &delivered.records.bytes;
-        let source = MessageSource {
-            id,
-            row: origin.row,
-            bytes,
-        };
-        self.start_record(index, record, source, Some((delivered, origin.record)), store)
-            .await
     }
 
     /// Starts the message of a record, or of a row of it. `among` says which records of a delivery come after it.
@@ -114,30 +112,30 @@ impl RuleWorker {
         record: &JournalRecord<'_>,
         source: MessageSource<'_>,
         among: Option<(&DeliveredBatch<'_>, u32)>,
-        store: &EffectWriter,
+        writer: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
         let subject = record.subject;
-        let chains = self.chains(subject.tenant, store).await?;
-        let ticket = self.ticket(index);
+        let chains = self.chains(subject.tenant, writer).await?;
+        let handle = self.handle(index);
         self.batch.begin_of(index);
-        if !self.state.meter.allows(subject.tenant, ApiFeature::RuleEngine) {
-            self.end(ticket, None);
+        if !self.local.meter.allows(subject.tenant, ApiFeature::RuleEngine) {
+            self.end(handle, None);
             return Ok(());
         }
         if let RecordBody::Message(bytes) = record.body {
-            return self.submit_message(index, (record, bytes), store).await;
+            return self.submit_message(index, record, bytes, writer).await;
         }
         let originator = match among {
-            Some((delivered, from)) => self.originator(subject, delivered, from, store).await?,
-            None => self.find(subject, store).await?,
+            Some((delivered, from)) => self.originator(subject, delivered, from, writer).await?,
+            None => self.find(subject, writer).await?,
         };
         let Some(originator) = originator else {
             // It was deleted meanwhile, with all that it has.
-            self.end(ticket, None);
+            self.end(handle, None);
             return Ok(());
         };
         let Some(msg) = device_message(record, &source, &originator) else {
-            self.end(ticket, None);
+            self.end(handle, None);
             return Ok(());
         };
         let chain = originator.profile.as_ref().and_then(|profile| profile.rule_chain);
@@ -147,11 +145,9 @@ impl RuleWorker {
         };
         match chain.and_then(|chain| Some((chain, chain.first?))) {
             Some((chain, at)) => {
-                let place = NodeRef {
-                    chain: chain.clone(),
-                    at,
-                };
-                self.walk(ticket, WalkTask::Come(msg, place), store).await
+                let place = NodeRef::new(chain, at);
+                self.walk(handle, [WalkTask::Enter(RunNode { msg, place })], writer)
+                    .await
             }
             None => {
                 self.end_without_chain(index, chain.is_some());
@@ -167,21 +163,22 @@ impl RuleWorker {
             node: String::new(),
             error: "the tenant has no root rule chain".to_owned(),
         });
-        self.end(self.ticket(index), failure);
+        self.end(self.handle(index), failure);
     }
 
     async fn submit_message(
         &mut self,
         index: u32,
-        (record, bytes): (&JournalRecord<'_>, &[u8]),
-        store: &EffectWriter,
+        record: &JournalRecord<'_>,
+        bytes: &[u8],
+        writer: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
         let subject = record.subject;
         match message::decode(subject.entity, record.received_ms, bytes) {
-            Ok(decoded) => self.submit_decoded(index, subject.tenant, decoded, store).await,
+            Ok(decoded) => self.submit_decoded(index, subject.tenant, decoded, writer).await,
             Err(error) => {
                 warn!(%error, "skipped a message that cannot be decoded");
-                self.end(self.ticket(index), None);
+                self.end(self.handle(index), None);
                 Ok(())
             }
         }
@@ -193,14 +190,14 @@ impl RuleWorker {
         index: u32,
         tenant: TenantId,
         decoded: QueueMessage,
-        store: &EffectWriter,
+        writer: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
-        let ticket = self.ticket(index);
+        let handle = self.handle(index);
         let subject = EntityKey {
             tenant,
             entity: decoded.originator,
         };
-        let chains = self.chains(subject.tenant, store).await?;
+        let chains = self.chains(subject.tenant, writer).await?;
         let (from, chain) = (decoded.from.clone(), decoded.rule_chain);
         if !self.queue.role.is_own() {
             self.pin_local_message(index, &decoded);
@@ -212,7 +209,7 @@ impl RuleWorker {
         // What a device calls was queued before anybody had looked the device up.
         let is_call = from.is_none() && msg.kind == MsgType::ToServerRpc;
         if msg.customer.is_none() || is_call {
-            let found = self.find(subject, store).await?;
+            let found = self.find(subject, writer).await?;
             if let Some(found) = found.as_ref().filter(|_| is_call) {
                 msg.meta.set("deviceName", &*found.name);
                 msg.meta.set("deviceType", &*found.profile_name);
@@ -220,51 +217,47 @@ impl RuleWorker {
             msg.customer = msg.customer.or(found.and_then(|found| found.customer));
         }
         if from.is_none() && msg.kind.name() == FIELD_MESSAGE {
-            return self.walk(ticket, WalkTask::FieldMessage(msg), store).await;
+            return self
+                .walk(handle, [WalkTask::FieldMessage(DeliverFieldMessage(msg))], writer)
+                .await;
         }
-        let news = if from.is_none() {
-            self.news_of(&mut msg)
-        } else {
-            None
+        let event = match from {
+            None => self.field_event_of(&mut msg),
+            Some(_) => None,
         };
         let first = match from {
             Some((node, label)) => match chains.node(node) {
                 Some((chain, at)) => {
-                    let place = NodeRef {
-                        chain: chain.clone(),
-                        at,
-                    };
+                    let place = NodeRef::new(chain, at);
                     if label.is_empty() {
-                        WalkTask::Come(msg, place)
+                        WalkTask::Enter(RunNode { msg, place })
                     } else {
                         WalkTask::Leave(msg, place, ConnectionLabel::from(label))
                     }
                 }
                 // The node was removed meanwhile.
                 None => {
-                    self.end(ticket, None);
+                    self.end(handle, None);
                     return Ok(());
                 }
             },
             None => {
                 let step = match chain {
-                    Some(chain) => NodeResult::Enter(msg, chain),
+                    Some(chain) => NodeResult::enter_chain(msg, chain),
                     None => {
-                        self.find(subject, store).await?;
-                        NodeResult::EnterDefault(msg)
+                        self.find(subject, writer).await?;
+                        NodeResult::enter_default_chain(msg)
                     }
                 };
-                WalkTask::Answer(step, None, subject.tenant)
+                WalkTask::Result(step, None, subject.tenant)
             }
         };
-        match news {
-            Some(news) => {
-                self.batch.begin_of(index);
-                let moves = vec![first, WalkTask::Feed(vec![news])];
-                self.walk_all(ticket, moves, store).await
-            }
-            None => self.walk(ticket, first, store).await,
+        if event.is_some() {
+            self.batch.begin_of(index);
         }
+        let event = event.map(|event| WalkTask::NotifyFields(DeliverFieldEvents(vec![event])));
+        self.walk(handle, std::iter::once(first).chain(event), writer)
+            .await
     }
 
     /// The originator of a record. Those that the records after it need are looked up together with it.
@@ -273,7 +266,7 @@ impl RuleWorker {
         subject: EntityKey,
         delivered: &DeliveredBatch<'_>,
         from: u32,
-        store: &EffectWriter,
+        writer: &EffectWriter,
     ) -> Result<Option<Arc<Originator>>, IngestShutdown> {
         let originators = &self.shared.services.originators;
         if let Some(known) = originators.peek(subject) {
@@ -306,45 +299,41 @@ impl RuleWorker {
         if let Ok(Err(error)) = loading.await {
             warn!(%error, "cannot look devices up");
         }
-        self.find(subject, store).await
+        self.find(subject, writer).await
     }
 
+    /// The originator of a message, waiting until it can be looked up. One that can never be read has no name: its messages
+    /// go on as those of somebody without one.
     pub(super) async fn find(
         &mut self,
         subject: EntityKey,
-        store: &EffectWriter,
+        writer: &EffectWriter,
     ) -> Result<Option<Arc<Originator>>, IngestShutdown> {
-        loop {
-            if let Some(known) = self.shared.services.originators.peek(subject) {
-                return Ok(Some(known));
-            }
-            let originators = self.shared.services.originators.clone();
-            let found = self
-                .shared
-                .services
-                .runtime
-                .spawn(async move { originators.get(subject).await })
-                .await;
-            match found {
-                Ok(Ok(found)) => return Ok(found),
-                Ok(Err(error)) if error.kind().is_retryable() => {
-                    if let Some(suppressed) = LOOK_UP_GATE.open() {
-                        warn!(%error, suppressed, "cannot look an originator up, trying again");
-                    }
-                }
-                // It would never be found: its messages go on as those of somebody without a name.
-                Ok(Err(error)) => return Ok(Some(nameless(subject, &error))),
-                Err(error) => return Ok(Some(nameless(subject, &error))),
-            }
-            store.pause().await?;
+        let originators = &self.shared.services.originators;
+        if let Some(known) = originators.peek(subject) {
+            return Ok(Some(known));
         }
+        let look_up = async || {
+            let originators = originators.clone();
+            self.spawn_attempt(async move { originators.get(subject).await })
+                .await
+        };
+        let found = with_retry(writer, look_up, |error| {
+            let Some(suppressed) = LOOK_UP_GATE.open() else {
+                return error.decide();
+            };
+            if error.is_retryable() {
+                warn!(%error, suppressed, "cannot look an originator up, trying again");
+            } else {
+                error!(entity = %subject.entity, %error, suppressed, "an originator cannot be read");
+            }
+            error.decide()
+        });
+        Ok(found.await?.unwrap_or_else(|| Some(nameless(subject))))
     }
 }
 
-fn nameless(subject: EntityKey, error: &dyn std::fmt::Display) -> Arc<Originator> {
-    if let Some(suppressed) = LOOK_UP_GATE.open() {
-        error!(entity = %subject.entity, %error, suppressed, "an originator cannot be read");
-    }
+fn nameless(subject: EntityKey) -> Arc<Originator> {
     Arc::new(Originator {
         id: subject.entity,
         name: "".into(),

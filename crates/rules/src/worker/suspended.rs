@@ -1,12 +1,15 @@
 //! What a worker's messages wait for, and which of them wait too long.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
 use fieldline_model::TenantId;
 use rustc_hash::FxHashMap;
+use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+use super::waits::WaitCompletion;
 use super::walk::{DETACHED, MessageHandle};
 use crate::script_pool::{ScriptCancelScope, ScriptPool};
 
@@ -73,15 +76,35 @@ pub(super) struct OverdueMessage {
 
 /// All that a worker's messages wait for. What is dropped with it ends, but for what is acknowledged already and calls that
 /// are under way.
-#[derive(Default)]
 pub(super) struct SuspendedWaits {
     waits: FxHashMap<u64, PendingWait>,
     tenants: FxHashMap<TenantId, usize>,
     waiters: FxHashMap<(u64, u32), (MessageHandle, WaitingMessage)>,
     last: u64,
+    /// What comes back.
+    pub(super) inbox: mpsc::UnboundedReceiver<WaitCompletion>,
+    pub(super) outbox: mpsc::UnboundedSender<WaitCompletion>,
+    /// What has come back while nobody was processing.
+    pub(super) ready: VecDeque<WaitCompletion>,
+    /// More may wait than usually do, until one of those that have come back goes on.
+    pub(super) is_crowded: bool,
 }
 
 impl SuspendedWaits {
+    pub(super) fn new() -> Self {
+        let (outbox, inbox) = mpsc::unbounded_channel();
+        Self {
+            waits: FxHashMap::default(),
+            tenants: FxHashMap::default(),
+            waiters: FxHashMap::default(),
+            last: 0,
+            inbox,
+            outbox,
+            ready: VecDeque::new(),
+            is_crowded: false,
+        }
+    }
+
     /// How many wait.
     pub(super) fn len(&self) -> usize {
         self.waits.len()
@@ -101,30 +124,31 @@ impl SuspendedWaits {
     /// Starts something to wait for, and gives it its number.
     pub(super) fn add(
         &mut self,
-        (ticket, tenant): (MessageHandle, TenantId),
+        handle: MessageHandle,
+        tenant: TenantId,
         kind: WaitKind,
         start: impl FnOnce(u64) -> WaitCanceller,
     ) {
         self.last += 1;
         let wait = PendingWait {
-            handle: ticket,
+            handle,
             tenant,
             kind,
             ending: start(self.last),
         };
         self.waits.insert(self.last, wait);
         *self.tenants.entry(tenant).or_default() += 1;
-        self.note_waiter(ticket, tenant, kind);
+        self.note_waiter(handle, tenant, kind);
     }
 
     /// Notes that a message waits, as of now unless it has waited before.
-    pub(super) fn note_waiter(&mut self, ticket: MessageHandle, tenant: TenantId, kind: WaitKind) {
-        if ticket.batch == DETACHED {
+    pub(super) fn note_waiter(&mut self, handle: MessageHandle, tenant: TenantId, kind: WaitKind) {
+        if handle.generation == DETACHED {
             return;
         }
         let (_, waiter) = self
             .waiters
-            .entry((ticket.batch, ticket.entry))
+            .entry((handle.generation, handle.entry))
             .or_insert_with(|| {
                 let waiter = WaitingMessage {
                     tenant,
@@ -133,7 +157,7 @@ impl SuspendedWaits {
                     calls: 0,
                     fields: false,
                 };
-                (ticket, waiter)
+                (handle, waiter)
             });
         waiter.pending += 1;
         waiter.calls += u32::from(kind == WaitKind::Outside);
@@ -156,7 +180,7 @@ impl SuspendedWaits {
                 self.tenants.remove(&wait.tenant);
             }
         }
-        if let Some((_, waiter)) = self.waiters.get_mut(&(wait.handle.batch, wait.handle.entry)) {
+        if let Some((_, waiter)) = self.waiters.get_mut(&(wait.handle.generation, wait.handle.entry)) {
             waiter.pending = waiter.pending.saturating_sub(1);
             waiter.calls = waiter
                 .calls
@@ -175,22 +199,22 @@ impl SuspendedWaits {
             self.forget(&wait);
         }
         self.waiters
-            .retain(|_, (ticket, waiter)| !is_meant(ticket, waiter.tenant));
+            .retain(|_, (handle, waiter)| !is_meant(handle, waiter.tenant));
     }
 
     /// The same of one message, which costs nothing where it waits for nothing.
-    pub(super) fn cancel_message(&mut self, (pack, entry): (u64, u32)) {
-        let waiter = self.waiters.remove(&(pack, entry));
+    pub(super) fn cancel_message(&mut self, generation: u64, entry: u32) {
+        let waiter = self.waiters.remove(&(generation, entry));
         if waiter.is_some_and(|(_, waiter)| waiter.pending > 0) {
-            self.cancel(|ticket, _| (ticket.batch, ticket.entry) == (pack, entry));
+            self.cancel(|handle, _| (handle.generation, handle.entry) == (generation, entry));
         }
     }
 
-    /// The tickets of a tenant's messages that wait, each once.
-    pub(super) fn tickets_of(&self, tenant: TenantId) -> Vec<MessageHandle> {
+    /// The handles of a tenant's messages that wait, each once.
+    pub(super) fn handles_of(&self, tenant: TenantId) -> Vec<MessageHandle> {
         let waiters = self.waiters.values();
         let of_tenant = waiters.filter(|(_, waiter)| waiter.tenant == tenant);
-        of_tenant.map(|(ticket, _)| *ticket).collect()
+        of_tenant.map(|(handle, _)| *handle).collect()
     }
 
     /// The messages that have begun to wait before a time, but for those that nobody asks about any more.
@@ -199,11 +223,11 @@ impl SuspendedWaits {
         before: Instant,
         is_wanted: impl Fn(&MessageHandle) -> bool,
     ) -> Vec<OverdueMessage> {
-        self.waiters.retain(|_, (ticket, _)| is_wanted(ticket));
+        self.waiters.retain(|_, (handle, _)| is_wanted(handle));
         let waiters = self.waiters.values();
         let late = waiters.filter(|(_, waiter)| waiter.since <= before);
-        late.map(|(ticket, waiter)| OverdueMessage {
-            handle: *ticket,
+        late.map(|(handle, waiter)| OverdueMessage {
+            handle: *handle,
             tenant: waiter.tenant,
             calls: waiter.calls > 0,
             fields: waiter.fields,
@@ -220,7 +244,7 @@ impl SuspendedWaits {
 impl Drop for SuspendedWaits {
     fn drop(&mut self) {
         for wait in self.waits.values() {
-            if wait.kind != WaitKind::Outside && wait.handle.batch != DETACHED {
+            if wait.kind != WaitKind::Outside && wait.handle.generation != DETACHED {
                 wait.ending.end();
             }
         }

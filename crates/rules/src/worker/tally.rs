@@ -1,35 +1,29 @@
 //! What is counted of batches.
 
-use fieldline_core::ingest::DeliveredBatch;
 use fieldline_model::TenantId;
 use rustc_hash::FxHashMap;
 
-use super::RuleWorker;
+use super::rounds::BatchRun;
 use crate::stats::MessageCounts;
 use crate::strategy::{MessageOutcome, RetryDecision};
 
-impl RuleWorker {
+impl BatchRun<'_> {
     /// Counts how it stands with the messages of the batch after a round, for each tenant and for all.
-    pub(super) fn tally(
-        &mut self,
-        delivered: Option<&DeliveredBatch<'_>>,
-        verdict: &RetryDecision,
-        retries: u32,
-    ) {
+    pub(super) fn tally(&mut self, verdict: &RetryDecision, retries: u32) {
         let commits = *verdict == RetryDecision::Commit;
         let (mut failed, mut late) = (0_u64, 0_u64);
         let mut last = None;
         let mut tenants: FxHashMap<TenantId, MessageCounts> = FxHashMap::default();
         let mut diverted = 0;
-        for (index, outcome) in (0..).zip(self.batch.outcomes()) {
-            if self.batch.is_diverted(index) {
+        for (index, outcome) in (0..).zip(self.worker.batch.outcomes()) {
+            if self.worker.batch.is_diverted(index) {
                 // It is counted where it ends.
                 diverted += 1;
                 continue;
             }
             failed += u64::from(outcome == MessageOutcome::Failed);
             late += u64::from(outcome == MessageOutcome::Open);
-            let Some(of) = self.subject_of(index, delivered) else {
+            let Some(of) = self.subject_of(index) else {
                 continue;
             };
             if outcome != MessageOutcome::Done {
@@ -47,20 +41,20 @@ impl RuleWorker {
             }
         }
         let succeeded = failed == 0 && late == 0;
-        let mut all = self.queue.counts.lock();
+        let mut all = self.worker.queue.counts.lock();
         for (tenant, mut counts) in tenants {
             counts.successful_iterations = u64::from(succeeded);
             counts.failed_iterations = u64::from(!succeeded);
             all.of(tenant).0.add(&counts);
         }
         if let Some((index, tenant)) = last
-            && let Some(failure) = self.batch.failures.get(&index)
+            && let Some(failure) = self.worker.batch.failures.get(&index)
         {
             all.of(tenant).1 = Some(failure.clone());
         }
         drop(all);
         if commits {
-            let messages = self.batch.entries.len() as u64 - diverted;
+            let messages = self.worker.batch.entries.len() as u64 - diverted;
             metrics::counter!("fieldline_rules_messages_total").increment(messages);
             metrics::counter!("fieldline_rules_failed_total").increment(failed);
             metrics::counter!("fieldline_rules_timed_out_total").increment(late);

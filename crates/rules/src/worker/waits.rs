@@ -14,7 +14,7 @@ use super::divert::TENANT_SUSPENDED;
 use super::field_calls::FieldCallResult;
 use super::rounds::MAX_SUSPENDED;
 use super::suspended::{WaitCanceller, WaitKind};
-use super::walk::{DETACHED, MessageHandle, NodeRef, WalkTask};
+use super::walk::{DETACHED, MessageHandle, NodeRef, WalkContext, WalkTask};
 use crate::engine::QueueRole;
 use crate::message::RuleMessage;
 use crate::node::{NodeError, NodeFuture, NodeResult, ScriptCall};
@@ -57,36 +57,36 @@ impl RuleWorker {
     pub(super) async fn handle_wait_result(
         &mut self,
         resumed: WaitCompletion,
-        store: &EffectWriter,
+        writer: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
         let WaitCompletion {
-            handle: ticket,
-            result: back,
+            handle,
+            result,
             place,
             tenant,
             ..
         } = resumed;
-        match back {
+        match result {
             WaitResult::Step(step) => {
-                self.walk(ticket, WalkTask::Answer(step, place, tenant), store)
+                self.walk(handle, [WalkTask::Result(step, place, tenant)], writer)
                     .await
             }
             WaitResult::Panicked | WaitResult::Lost(ScriptRefusal::Panicked) => {
-                self.handle_panic(ticket, place.as_ref(), tenant);
+                self.handle_panic(handle, place.as_ref(), tenant);
                 Ok(())
             }
             WaitResult::Lost(refusal) => {
-                self.fail_lost(ticket, place.as_ref(), tenant, &refusal);
+                self.fail_lost(handle, place.as_ref(), tenant, &refusal);
                 Ok(())
             }
-            WaitResult::Field(back) => self.finish_field_call(*back, store).await,
+            WaitResult::Field(back) => self.finish_field_call(*back, writer).await,
         }
     }
 
     /// A message fails as a whole: nothing of it is left that could go on through `Failure`.
     fn fail_lost(
         &mut self,
-        ticket: MessageHandle,
+        handle: MessageHandle,
         place: Option<&NodeRef>,
         tenant: TenantId,
         refusal: &ScriptRefusal,
@@ -96,53 +96,118 @@ impl RuleWorker {
             self.shared.events.error(tenant, node.id.into(), "script", &error);
             self.note_failure(place, &error);
         }
-        self.fail(ticket, place, &error);
+        self.fail(handle, place, &error);
     }
 
+    /// Polls work once; the error says that it has panicked.
+    fn poll_here(&self, work: &mut NodeFuture) -> std::thread::Result<Poll<NodeResult>> {
+        let _context = self.shared.services.runtime.enter();
+        let mut context = Context::from_waker(Waker::noop());
+        std::panic::catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(&mut context)))
+    }
+
+    /// Whether as many wait as may, of all or, where there are others, of a tenant.
+    fn is_full(&self, tenant: TenantId) -> bool {
+        if self.suspended.is_crowded {
+            return false;
+        }
+        let waiting = self.suspended.len().saturating_sub(self.suspended.ready.len());
+        if waiting >= MAX_SUSPENDED {
+            return true;
+        }
+        if self.queue.role.is_own() || self.suspended.of(tenant) < TENANT_SUSPENDED {
+            return false;
+        }
+        let ready = self
+            .suspended
+            .ready
+            .iter()
+            .filter(|ready| ready.tenant == tenant)
+            .count();
+        let is_alone = !self.queue.role.is_lane() && self.shares.is_alone();
+        !is_alone && self.suspended.of(tenant).saturating_sub(ready) >= TENANT_SUSPENDED
+    }
+
+    /// For how long a message may keep the worker from all others; `None` where there are no others.
+    fn wait_limit(&self, handle: MessageHandle) -> Option<Duration> {
+        match &self.queue.role {
+            QueueRole::Own => None,
+            QueueRole::Lane(lanes) => Some(lanes.options.timeout.0),
+            QueueRole::Shared(lanes) if self.may_divert(handle) && !self.shares.is_alone() => {
+                Some(lanes.options.patience.0)
+            }
+            QueueRole::Shared(_) => Some(self.queue.strategy.read().timeout),
+        }
+    }
+
+    /// Sends a message to the same node in the partition of its originator.
+    pub(super) fn forward_to_owner(
+        &self,
+        msg: RuleMessage,
+        place: &NodeRef,
+        handle: MessageHandle,
+    ) -> NodeFuture {
+        let services = self.shared.services.clone();
+        let node = place.node().map_or(RuleNodeId::NULL, |node| node.id);
+        let (chain, queue) = (place.chain.id, self.home_queue(handle));
+        Box::pin(async move {
+            let mut message = msg.to_message();
+            message.rule_chain = Some(chain);
+            message.from = Some((node, String::new()));
+            message.queue = Some(queue.to_string());
+            match services.engine.push(msg.tenant, message).await {
+                Ok(()) => NodeResult::Done,
+                Err(error) => NodeResult::Fail(msg, NodeError::from(error)),
+            }
+        })
+    }
+}
+
+impl WalkContext<'_> {
     /// Has a script called on a message; what comes of it comes back through the inbox, except in a replay.
     pub(super) async fn call(
         &mut self,
-        ticket: MessageHandle,
         call: ScriptCall,
         place: NodeRef,
         tenant: TenantId,
-        store: &EffectWriter,
     ) -> Result<Option<NodeResult>, IngestShutdown> {
+        let handle = self.handle;
         let node = place.node().map_or(RuleNodeId::NULL, |node| node.id);
         let caller = ScriptCaller {
             tenant,
             owner: node.into(),
             order_key: call.msg.originator.id,
-            scope: if ticket.batch == DETACHED {
+            scope: if handle.generation == DETACHED {
                 ScriptCancelScope::NONE
             } else {
                 ScriptCancelScope::fresh()
             },
         };
-        let pool = self.shared.services.scripts.clone();
-        if self.node_activity.is_some() {
+        let pool = self.worker.shared.services.scripts.clone();
+        if self.worker.node_activity.is_some() {
             return match call.wait(&pool, caller).await {
                 Ok(step) => Ok(Some(step)),
                 Err(ScriptRefusal::Stopped) => Err(IngestShutdown),
                 Err(refusal) => {
-                    self.fail_lost(ticket, Some(&place), tenant, &refusal);
+                    self.worker.fail_lost(handle, Some(&place), tenant, &refusal);
                     Ok(None)
                 }
             };
         }
-        if !self.make_room(ticket, tenant, store).await? {
-            self.drop_walk(ticket, tenant, TOO_MANY_WAITING_ERROR);
+        if !self.make_room(tenant).await? {
+            self.cancel(tenant, TOO_MANY_WAITING_ERROR);
             return Ok(None);
         }
-        let outbox = self.outbox.clone();
+        let outbox = self.worker.suspended.outbox.clone();
         let ending = WaitCanceller::Script(pool.clone(), caller.scope, tenant);
-        self.suspended
-            .add((ticket, tenant), WaitKind::Repeatable, |number| {
+        self.worker
+            .suspended
+            .add(handle, tenant, WaitKind::Repeatable, |number| {
                 call.submit(&pool, caller, move |result| {
                     let back = result.map_or_else(WaitResult::Lost, WaitResult::Step);
                     // The worker may be gone.
                     let _ = outbox.send(WaitCompletion {
-                        handle: ticket,
+                        handle,
                         number,
                         result: back,
                         place: Some(place),
@@ -154,47 +219,40 @@ impl RuleWorker {
         Ok(None)
     }
 
-    /// Polls work once; the error says that it has panicked.
-    fn poll_here(&self, work: &mut NodeFuture) -> std::thread::Result<Poll<NodeResult>> {
-        let _context = self.shared.services.runtime.enter();
-        let mut context = Context::from_waker(Waker::noop());
-        std::panic::catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(&mut context)))
-    }
-
     /// Polls work once where it is; what is not ready goes on elsewhere and comes back through the inbox.
     pub(super) async fn wait(
         &mut self,
-        ticket: MessageHandle,
-        (mut work, kind): (NodeFuture, WaitKind),
+        mut work: NodeFuture,
+        kind: WaitKind,
         place: Option<NodeRef>,
         tenant: TenantId,
-        store: &EffectWriter,
     ) -> Result<Option<NodeResult>, IngestShutdown> {
+        let handle = self.handle;
         // What it reads is to be what the message has written so far.
-        self.apply_pending(ticket.partition, store).await?;
-        if !self.make_room(ticket, tenant, store).await? {
-            self.drop_walk(ticket, tenant, TOO_MANY_WAITING_ERROR);
+        self.apply_pending().await?;
+        if !self.make_room(tenant).await? {
+            self.cancel(tenant, TOO_MANY_WAITING_ERROR);
             return Ok(None);
         }
-        let runtime = self.shared.services.runtime.clone();
-        match self.poll_here(&mut work) {
+        let runtime = self.worker.shared.services.runtime.clone();
+        match self.worker.poll_here(&mut work) {
             Ok(Poll::Ready(step)) => Ok(Some(step)),
-            Ok(Poll::Pending) if self.node_activity.is_some() => {
+            Ok(Poll::Pending) if self.worker.node_activity.is_some() => {
                 let done = runtime.spawn(AssertUnwindSafe(work).catch_unwind()).await;
                 let step = done.ok().and_then(Result::ok);
                 if step.is_none() {
-                    self.handle_panic(ticket, place.as_ref(), tenant);
+                    self.worker.handle_panic(handle, place.as_ref(), tenant);
                 }
                 Ok(step)
             }
             Ok(Poll::Pending) => {
-                let outbox = self.outbox.clone();
-                self.suspended.add((ticket, tenant), kind, |number| {
+                let outbox = self.worker.suspended.outbox.clone();
+                self.worker.suspended.add(handle, tenant, kind, |number| {
                     let waits = runtime.spawn(async move {
                         let step = AssertUnwindSafe(work).catch_unwind().await;
                         // The worker may be gone.
                         let _ = outbox.send(WaitCompletion {
-                            handle: ticket,
+                            handle,
                             number,
                             result: step.map_or(WaitResult::Panicked, WaitResult::Step),
                             place,
@@ -206,7 +264,7 @@ impl RuleWorker {
                 Ok(None)
             }
             Err(_) => {
-                self.handle_panic(ticket, place.as_ref(), tenant);
+                self.worker.handle_panic(handle, place.as_ref(), tenant);
                 Ok(None)
             }
         }
@@ -214,85 +272,51 @@ impl RuleWorker {
 
     /// Waits until one more may wait: a single message may become thousands that do. What has come back meanwhile goes on
     /// later. Returns false where others would have to wait for too long for that.
-    async fn make_room(
-        &mut self,
-        ticket: MessageHandle,
-        tenant: TenantId,
-        store: &EffectWriter,
-    ) -> Result<bool, IngestShutdown> {
-        if !self.is_full(tenant) {
+    async fn make_room(&mut self, tenant: TenantId) -> Result<bool, IngestShutdown> {
+        let handle = self.handle;
+        if !self.worker.is_full(tenant) {
             return Ok(true);
         }
-        let limit = self.wait_limit(ticket).map(|limit| Instant::now() + limit);
-        while self.is_full(tenant) {
+        let limit = self.worker.wait_limit(handle).map(|limit| Instant::now() + limit);
+        while self.worker.is_full(tenant) {
             let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
                 return Ok(false);
             }
             tokio::select! {
-                resumed = self.inbox.recv() => self.ready.extend(resumed),
-                paused = store.pause_for(left.map_or(ROOM_CHECK_INTERVAL, |left| left.min(ROOM_CHECK_INTERVAL))) => {
+                resumed = self.worker.suspended.inbox.recv() => self.worker.suspended.ready.extend(resumed),
+                paused = self.writer.pause_for(left.map_or(ROOM_CHECK_INTERVAL, |left| left.min(ROOM_CHECK_INTERVAL))) => {
                     paused?;
                     // Nothing moves: what has come back may hold what all the others wait for, such as the turn of a
                     // device. Rather more wait than all for ever.
-                    self.is_crowded = !self.ready.is_empty();
+                    self.worker.suspended.is_crowded = !self.worker.suspended.ready.is_empty();
                 }
             }
         }
         Ok(true)
     }
 
-    /// Whether as many wait as may, of all or, where there are others, of a tenant.
-    fn is_full(&self, tenant: TenantId) -> bool {
-        if self.is_crowded {
-            return false;
-        }
-        let waiting = self.suspended.len().saturating_sub(self.ready.len());
-        if waiting >= MAX_SUSPENDED {
-            return true;
-        }
-        if self.queue.role.is_own() || self.suspended.of(tenant) < TENANT_SUSPENDED {
-            return false;
-        }
-        let ready = self.ready.iter().filter(|ready| ready.tenant == tenant).count();
-        let is_alone = !self.queue.role.is_lane() && self.shares.is_alone();
-        !is_alone && self.suspended.of(tenant).saturating_sub(ready) >= TENANT_SUSPENDED
-    }
-
-    /// For how long a message may keep the worker from all others; `None` where there are no others.
-    fn wait_limit(&self, ticket: MessageHandle) -> Option<Duration> {
-        match &self.queue.role {
-            QueueRole::Own => None,
-            QueueRole::Lane(lanes) => Some(lanes.options.timeout.0),
-            QueueRole::Shared(lanes) if self.may_divert(ticket) && !self.shares.is_alone() => {
-                Some(lanes.options.patience.0)
-            }
-            QueueRole::Shared(_) => Some(self.queue.strategy.read().timeout),
-        }
-    }
-
     /// Waits in place, so that nothing overtakes the work. `None` where it has panicked, or took longer than others can wait:
     /// then the message is dealt with.
     pub(super) async fn wait_in_order(
         &mut self,
-        ticket: MessageHandle,
         mut work: NodeFuture,
         place: Option<&NodeRef>,
         tenant: TenantId,
-        store: &EffectWriter,
     ) -> Result<Option<NodeResult>, IngestShutdown> {
-        self.apply_pending(ticket.partition, store).await?;
-        let step = match self.poll_here(&mut work) {
+        let handle = self.handle;
+        self.apply_pending().await?;
+        let step = match self.worker.poll_here(&mut work) {
             Ok(Poll::Ready(step)) => Some(step),
             Ok(Poll::Pending) => {
-                let mut works = self.shared.services.runtime.spawn(work);
-                match self.wait_limit(ticket) {
+                let mut works = self.worker.shared.services.runtime.spawn(work);
+                match self.worker.wait_limit(handle) {
                     None => works.await.ok(),
                     Some(limit) => match tokio::time::timeout(limit, &mut works).await {
                         Ok(done) => done.ok(),
                         Err(_) => {
                             works.abort();
-                            self.drop_walk(ticket, tenant, "what the message waits for takes too long");
+                            self.cancel(tenant, "what the message waits for takes too long");
                             return Ok(None);
                         }
                     },
@@ -301,25 +325,8 @@ impl RuleWorker {
             Err(_) => None,
         };
         if step.is_none() {
-            self.handle_panic(ticket, place, tenant);
+            self.worker.handle_panic(handle, place, tenant);
         }
         Ok(step)
-    }
-
-    /// Sends a message to the same node in the partition of its originator.
-    pub(super) fn send_home(&self, msg: RuleMessage, place: &NodeRef, ticket: MessageHandle) -> NodeFuture {
-        let services = self.shared.services.clone();
-        let node = place.node().map_or(RuleNodeId::NULL, |node| node.id);
-        let (chain, queue) = (place.chain.id, self.home_queue(ticket));
-        Box::pin(async move {
-            let mut message = msg.to_message();
-            message.rule_chain = Some(chain);
-            message.from = Some((node, String::new()));
-            message.queue = Some(queue.to_string());
-            match services.engine.push(msg.tenant, message).await {
-                Ok(()) => NodeResult::Done,
-                Err(error) => NodeResult::Fail(msg, NodeError::from(error)),
-            }
-        })
     }
 }

@@ -1,4 +1,4 @@
-//! Walking chains in place.
+//! Walking chains in place: what a message does next, and how a worker gets from one step to the next.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -6,31 +6,31 @@ use std::time::Instant;
 
 use fieldline_core::ingest::{EffectWriter, IngestShutdown};
 use fieldline_core::ports::Partition;
-use fieldline_core::usage::UsageKey;
-use fieldline_model::entity::{EVENT_IN, EVENT_OUT};
-use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
+use fieldline_model::{EntityKey, RuleNodeId, TenantId};
 use futures::FutureExt as _;
 
 use super::RuleWorker;
-use super::batch::DueTimer;
+use super::alarms::{EvaluateProfileRules, FireProfileRuleTimer};
+use super::fields::{DeliverFieldEvents, DeliverFieldMessage, FireFieldTimer};
+use super::node_run::{FireNodeTimer, RunNode};
 use super::suspended::WaitKind;
 use crate::chain::{CompiledChain, CompiledNode};
-use crate::fields::FieldEvent;
 use crate::message::RuleMessage;
-use crate::node::{ConnectionLabel, NodeContext, NodeResult};
+use crate::node::{ChainCommand, ConnectionLabel, NodeResult, Suspension};
+use crate::originators::Originator;
 
 /// Steps that a message, and all that it becomes, may take before it waits.
 const MAX_STEPS: u32 = 1_000_000;
 /// Tasks that the memory is kept for from one message to the next.
 const MAX_KEPT_TASKS: usize = 64;
 
-/// The batch of what is acknowledged already.
+/// The generation of what is acknowledged already.
 pub(super) const DETACHED: u64 = u64::MAX;
 
-/// Which entry of which batch something belongs to.
+/// Which entry of which generation of the batch something belongs to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MessageHandle {
-    pub(super) batch: u64,
+    pub(super) generation: u64,
     pub(super) entry: u32,
     pub(super) partition: Partition,
     /// In a lane, the number of the queue that the message was taken from.
@@ -45,6 +45,11 @@ pub(super) struct NodeRef {
 }
 
 impl NodeRef {
+    pub(super) fn new(chain: &Arc<CompiledChain>, at: usize) -> Self {
+        let chain = chain.clone();
+        Self { chain, at }
+    }
+
     pub(super) fn node(&self) -> Option<&CompiledNode> {
         self.chain.nodes.get(self.at)
     }
@@ -52,34 +57,36 @@ impl NodeRef {
 
 /// What a message does next.
 pub(super) enum WalkTask {
-    /// It comes to a node.
-    Come(RuleMessage, NodeRef),
+    /// It enters a node.
+    Enter(RunNode),
     /// It leaves a node.
     Leave(RuleMessage, NodeRef, ConnectionLabel),
-    /// A node has answered.
-    Answer(NodeResult, Option<NodeRef>, TenantId),
+    /// A node has come to a result.
+    Result(NodeResult, Option<NodeRef>, TenantId),
     /// Something that a node kept has come due.
-    Due(DueTimer, NodeRef),
+    NodeTimer(FireNodeTimer),
     /// Calculated fields are told what has changed.
-    Feed(Vec<FieldEvent>),
-    /// A message brings news to calculated fields.
-    FieldMessage(RuleMessage),
+    NotifyFields(DeliverFieldEvents),
+    /// A message brings an event to calculated fields.
+    FieldMessage(DeliverFieldMessage),
     /// Something that a calculated field kept has come due.
-    FieldDue(DueTimer),
+    FieldTimer(FireFieldTimer),
 }
 
 impl WalkTask {
     fn place(&self) -> Option<&NodeRef> {
         match self {
-            Self::Come(_, place) | Self::Leave(_, place, _) | Self::Due(_, place) => Some(place),
-            Self::Answer(_, place, _) => place.as_ref(),
-            Self::Feed(_) | Self::FieldMessage(_) | Self::FieldDue(_) => None,
+            Self::Enter(RunNode { place, .. })
+            | Self::Leave(_, place, _)
+            | Self::NodeTimer(FireNodeTimer { place, .. }) => Some(place),
+            Self::Result(_, place, _) => place.as_ref(),
+            Self::NotifyFields(_) | Self::FieldMessage(_) | Self::FieldTimer(_) => None,
         }
     }
 }
 
 /// Whether work has ended without a panic.
-async fn run_catching_panic(
+pub(super) async fn run_catching_panic(
     work: impl Future<Output = Result<(), IngestShutdown>>,
 ) -> Result<bool, IngestShutdown> {
     match AssertUnwindSafe(work).catch_unwind().await {
@@ -88,359 +95,307 @@ async fn run_catching_panic(
     }
 }
 
+/// A walk of a message: what the commands work with that its steps become.
+pub(super) struct WalkContext<'a> {
+    pub(super) worker: &'a mut RuleWorker,
+    /// Where effects are stored.
+    pub(super) writer: &'a EffectWriter,
+    /// The message.
+    pub(super) handle: MessageHandle,
+    /// What it does next, the last one first.
+    pub(super) tasks: Vec<WalkTask>,
+    /// When the walk began, or last waited, milliseconds: nodes need no clock of their own.
+    pub(super) now_ms: i64,
+    /// The message was taken away.
+    is_cancelled: bool,
+}
+
 impl RuleWorker {
-    /// Moves a message, and all that it becomes, until it ends or waits. The entry has counted it already.
+    /// Moves a message, and all that it becomes, until it ends or waits: the last step first. The entry has counted it already.
     pub(super) async fn walk(
         &mut self,
-        ticket: MessageHandle,
-        first: WalkTask,
-        store: &EffectWriter,
+        handle: MessageHandle,
+        first: impl IntoIterator<Item = WalkTask>,
+        writer: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
-        let mut moves = std::mem::take(&mut self.tasks);
-        moves.push(first);
-        self.walk_all(ticket, moves, store).await
-    }
-
-    /// The same for several tasks, the last one first.
-    pub(super) async fn walk_all(
-        &mut self,
-        ticket: MessageHandle,
-        mut moves: Vec<WalkTask>,
-        store: &EffectWriter,
-    ) -> Result<(), IngestShutdown> {
-        let mut steps = 0_u32;
-        self.now = self.now_ms();
-        let record = self.open_record(ticket);
-        while let Some(next) = moves.pop() {
-            self.state.record = record;
-            steps += 1;
-            if steps > MAX_STEPS {
-                let error = "the message has become more than a rule chain may make of one";
-                self.abort(ticket, error);
-                break;
-            }
-            let watched = self
-                .node_activity
-                .as_ref()
-                .and_then(|_| Some((next.place()?.clone(), Instant::now())));
-            let ends = matches!(
-                next,
-                WalkTask::Feed(_) | WalkTask::FieldMessage(_) | WalkTask::FieldDue(_)
-            );
-            let moves = &mut moves;
-            let survived = match next {
-                WalkTask::Come(msg, place) => {
-                    self.enter_node(ticket, msg, place, moves);
-                    true
-                }
-                WalkTask::Due(due, place) => {
-                    self.enter_node_due(ticket, due, place, moves);
-                    true
-                }
-                WalkTask::Leave(msg, place, label) => {
-                    self.route(ticket, msg, place, &label, None, moves);
-                    true
-                }
-                WalkTask::Answer(step, place, tenant) => {
-                    self.run_effect(ticket, step, place, tenant, store, moves).await?
-                }
-                WalkTask::Feed(fed) => {
-                    run_catching_panic(self.notify_fields(ticket, fed, store, moves)).await?
-                }
-                WalkTask::FieldMessage(msg) => {
-                    run_catching_panic(self.field_message(ticket, &msg, store, moves)).await?
-                }
-                WalkTask::FieldDue(due) => {
-                    run_catching_panic(self.field_due(ticket, due, store, moves)).await?
-                }
-            };
-            if std::mem::take(&mut self.is_walk_cancelled) {
-                // It was taken away in the midst.
-                break;
-            }
-            if !survived {
-                // Nothing is known of what they had begun.
-                self.abort_panicked(ticket);
-                break;
-            }
-            if ends {
-                self.end(ticket, None);
-            }
-            if let (Some(watch), Some((place, since))) = (&self.node_activity, watched) {
-                watch.lock().add_time(&place, since.elapsed());
-            }
-        }
-        if moves.capacity() <= MAX_KEPT_TASKS {
-            moves.clear();
-            self.tasks = moves;
+        let tasks = std::mem::take(&mut self.spare_tasks);
+        let mut cx = WalkContext {
+            tasks,
+            ..self.walk_context(handle, writer)
+        };
+        cx.tasks.extend(first);
+        cx.run().await?;
+        let mut tasks = cx.tasks;
+        if tasks.capacity() <= MAX_KEPT_TASKS {
+            tasks.clear();
+            self.spare_tasks = tasks;
         }
         Ok(())
     }
 
-    /// Does what a node has answered that takes more than the node itself. Returns false where alarm rules have panicked.
-    async fn run_effect(
-        &mut self,
-        ticket: MessageHandle,
-        step: NodeResult,
-        place: Option<NodeRef>,
-        tenant: TenantId,
-        store: &EffectWriter,
-        moves: &mut Vec<WalkTask>,
-    ) -> Result<bool, IngestShutdown> {
-        let mut survived = true;
-        match (step, place) {
-            (NodeResult::Wait(work), place) => {
-                let wait = (work, WaitKind::Repeatable);
-                if let Some(step) = self.wait(ticket, wait, place.clone(), tenant, store).await? {
-                    moves.push(WalkTask::Answer(step, place, tenant));
-                }
-            }
-            (NodeResult::Outside(work), place) => {
-                let wait = (work, WaitKind::Outside);
-                if let Some(step) = self.wait(ticket, wait, place.clone(), tenant, store).await? {
-                    moves.push(WalkTask::Answer(step, place, tenant));
-                }
-            }
-            (NodeResult::InOrder(work), place) => {
-                if let Some(step) = self
-                    .wait_in_order(ticket, work, place.as_ref(), tenant, store)
-                    .await?
-                {
-                    moves.push(WalkTask::Answer(step, place, tenant));
-                }
-            }
-            (NodeResult::Call(call), Some(place)) => {
-                if let Some(step) = self.call(ticket, *call, place.clone(), tenant, store).await? {
-                    moves.push(WalkTask::Answer(step, Some(place), tenant));
-                }
-            }
-            (NodeResult::Acknowledge(msg), Some(place)) => {
-                let next = WalkTask::Leave(msg, place, ConnectionLabel::SUCCESS);
-                if ticket.batch == DETACHED {
-                    moves.push(next);
-                } else {
-                    self.end(ticket, None);
-                    let detached = MessageHandle {
-                        batch: DETACHED,
-                        ..ticket
-                    };
-                    Box::pin(self.walk(detached, next, store)).await?;
-                }
-            }
-            (NodeResult::Then(work), Some(place)) => {
-                let node = place.node().map_or(RuleNodeId::NULL, |node| node.id);
-                let mut ctx = self.ctx(tenant, place.chain.id, node);
-                let step = std::panic::catch_unwind(AssertUnwindSafe(|| work(&mut ctx)));
-                self.finish_node(ticket, step.ok(), place, tenant, moves);
-            }
-            (NodeResult::Enter(msg, chain), place) => {
-                let chains = self.chains(tenant, store).await?;
-                self.enter(ticket, msg, Some(chain), place, &chains, moves);
-            }
-            (NodeResult::EnterDefault(msg), place) => {
-                let chains = self.chains(tenant, store).await?;
-                let chain = self.default_chain(&msg);
-                self.enter(ticket, msg, chain, place, &chains, moves);
-            }
-            (NodeResult::Return(msg, label), place) => {
-                let chains = self.chains(tenant, store).await?;
-                self.return_to_caller(ticket, msg, label, place.as_ref(), &chains, moves);
-            }
-            (NodeResult::AlarmRules(msg), Some(place)) => {
-                survived = run_catching_panic(self.profile_rules(ticket, msg, place, store, moves)).await?;
-            }
-            (NodeResult::AlarmRulesDue(key, value), Some(place)) => {
-                survived =
-                    run_catching_panic(self.profile_rules_due(ticket, key, value, place, store, moves))
-                        .await?;
-            }
-            (
-                NodeResult::Acknowledge(_)
-                | NodeResult::Call(_)
-                | NodeResult::Then(_)
-                | NodeResult::AlarmRules(_)
-                | NodeResult::AlarmRulesDue(..),
-                None,
-            ) => {
-                self.end(ticket, None);
-            }
-            (step, place) => self.handle_result(ticket, step, place, tenant, moves),
+    /// A walk that has nothing to do yet.
+    pub(super) fn walk_context<'a>(
+        &'a mut self,
+        handle: MessageHandle,
+        writer: &'a EffectWriter,
+    ) -> WalkContext<'a> {
+        WalkContext {
+            worker: self,
+            writer,
+            handle,
+            tasks: Vec::new(),
+            now_ms: 0,
+            is_cancelled: false,
         }
-        // That may have taken its time.
-        self.now = self.now_ms();
-        Ok(survived)
     }
 
-    /// Number of the record that a ticket's message belongs to, where that is not done with.
-    pub(super) fn open_record(&self, ticket: MessageHandle) -> Option<u64> {
-        if self.node_activity.is_some() || ticket.batch == DETACHED || !self.batch.is_current(ticket) {
+    /// Number of the record that a message belongs to, where that is not done with.
+    pub(super) fn open_record(&self, handle: MessageHandle) -> Option<u64> {
+        if self.node_activity.is_some() || handle.generation == DETACHED || !self.batch.is_current(handle) {
             return None;
         }
         if !self.queue.role.is_lane() {
             return Some(self.batch.record);
         }
-        let run = self.lane.running(ticket.entry);
+        let run = self.lane.running(handle.entry);
         run.map(|run| run.item.key.number)
     }
+}
 
-    fn ctx(&mut self, tenant: TenantId, chain: RuleChainId, node: RuleNodeId) -> NodeContext<'_> {
-        NodeContext {
-            services: &self.shared.services,
-            tenant,
-            chain,
-            node,
-            now_ms: self.now,
-            worker_state: &mut self.state,
-        }
+impl WalkContext<'_> {
+    pub(super) fn push(&mut self, task: WalkTask) {
+        self.tasks.push(task);
     }
 
-    fn enter_node(
+    /// One more branch of the message has begun.
+    pub(super) fn begin(&mut self) {
+        self.worker.begin(self.handle);
+    }
+
+    /// A branch of the message has ended.
+    pub(super) fn end(&mut self) {
+        self.worker.end(self.handle, None);
+    }
+
+    /// A branch of the message has failed.
+    pub(super) fn fail(&mut self, place: Option<&NodeRef>, error: &str) {
+        self.worker.fail(self.handle, place, error);
+    }
+
+    /// The originator of an id.
+    pub(super) async fn find(
         &mut self,
-        ticket: MessageHandle,
-        mut msg: RuleMessage,
-        place: NodeRef,
-        moves: &mut Vec<WalkTask>,
-    ) {
-        let Some(node) = place.node() else {
-            self.end(ticket, None);
-            return;
-        };
-        if let Some(watch) = &self.node_activity {
-            watch.lock().count_input(&place);
-        }
-        msg.hops += 1;
-        msg.budget.renew();
-        if msg.hops > self.max_hops(msg.tenant) {
-            let error = "the message has gone through more rule nodes than its tenant may use";
-            self.note_failure(&place, error);
-            self.fail(ticket, Some(&place), error);
-            return;
-        }
-        if let Err(overrun) = msg.check_size() {
-            let error = overrun.to_string();
-            self.note_failure(&place, &error);
-            self.fail(ticket, Some(&place), &error);
-            return;
-        }
-        self.state
-            .meter
-            .add(msg.tenant, UsageKey::RuleEngineExecutions, 1);
-        if node.debug.is_on() && self.now < node.debug.all_until {
-            self.shared
-                .events
-                .node(EVENT_IN, place.chain.id.into(), node.id.into(), &msg, None, None);
-        }
-        let tenant = msg.tenant;
-        let runs = match &node.node {
-            Ok(runs) => runs,
-            Err(error) => {
-                let error = format!("Rule node is not active! {error}");
-                if node.debug.is_on() {
-                    let (chain, id) = (place.chain.id.into(), node.id.into());
-                    self.shared
-                        .events
-                        .node(EVENT_OUT, chain, id, &msg, Some("Failure"), Some(&error));
+        subject: EntityKey,
+    ) -> Result<Option<Arc<Originator>>, IngestShutdown> {
+        self.worker.find(subject, self.writer).await
+    }
+
+    /// Applies what messages have done so far, so that what is read next is as they left it.
+    pub(super) async fn apply_pending(&mut self) -> Result<(), IngestShutdown> {
+        self.worker
+            .apply_pending(self.handle.partition, self.writer)
+            .await
+    }
+
+    /// Ends the message, which cannot go on where it is.
+    pub(super) fn cancel(&mut self, tenant: TenantId, error: &str) {
+        self.is_cancelled = true;
+        self.worker.drop_message(self.handle, tenant, error);
+    }
+
+    /// Takes all steps, until nothing is left or what is left waits.
+    pub(super) async fn run(&mut self) -> Result<(), IngestShutdown> {
+        let mut steps = 0_u32;
+        self.now_ms = self.worker.now_ms();
+        let record = self.worker.open_record(self.handle);
+        while let Some(task) = self.tasks.pop() {
+            self.worker.local.record = record;
+            steps += 1;
+            if steps > MAX_STEPS {
+                let error = "the message has become more than a rule chain may make of one";
+                self.worker.abort(self.handle, error);
+                break;
+            }
+            let is_for_fields = matches!(
+                task,
+                WalkTask::NotifyFields(_) | WalkTask::FieldMessage(_) | WalkTask::FieldTimer(_)
+            );
+            let watched = self
+                .worker
+                .node_activity
+                .as_ref()
+                .and_then(|_| Some((task.place()?.clone(), Instant::now())));
+            // False where alarm rules or calculated fields have panicked.
+            let survived = match task {
+                WalkTask::Enter(command) => {
+                    command.run(self);
+                    true
                 }
-                self.note_failure(&place, &error);
-                self.fail(ticket, Some(&place), &error);
-                return;
+                WalkTask::NodeTimer(command) => {
+                    command.run(self);
+                    true
+                }
+                WalkTask::Leave(msg, place, label) => {
+                    self.route(msg, place, &label, None);
+                    true
+                }
+                WalkTask::Result(result, place, tenant) => self.apply_result(result, place, tenant).await?,
+                WalkTask::NotifyFields(command) => run_catching_panic(command.run(self)).await?,
+                WalkTask::FieldMessage(command) => run_catching_panic(command.run(self)).await?,
+                WalkTask::FieldTimer(command) => run_catching_panic(command.run(self)).await?,
+            };
+            if std::mem::take(&mut self.is_cancelled) {
+                // It was taken away in the midst.
+                break;
             }
-        };
-        let mut ctx = self.ctx(tenant, place.chain.id, node.id);
-        let step = std::panic::catch_unwind(AssertUnwindSafe(|| runs.handle(&mut ctx, msg)));
-        self.finish_node(ticket, step.ok(), place, tenant, moves);
-    }
-
-    fn enter_node_due(
-        &mut self,
-        ticket: MessageHandle,
-        due: DueTimer,
-        place: NodeRef,
-        moves: &mut Vec<WalkTask>,
-    ) {
-        let tenant = due.key.subject.tenant;
-        let Some(node) = place.node() else {
-            self.end(ticket, None);
-            return;
-        };
-        let Ok(runs) = &node.node else {
-            self.fail(ticket, Some(&place), "Rule node is not active!");
-            return;
-        };
-        let mut ctx = self.ctx(tenant, place.chain.id, node.id);
-        let step =
-            std::panic::catch_unwind(AssertUnwindSafe(|| runs.handle_due(&mut ctx, due.key, due.value)));
-        self.finish_node(ticket, step.ok(), place, tenant, moves);
-    }
-
-    /// Goes on after a node was called.
-    fn finish_node(
-        &mut self,
-        ticket: MessageHandle,
-        step: Option<NodeResult>,
-        place: NodeRef,
-        tenant: TenantId,
-        moves: &mut Vec<WalkTask>,
-    ) {
-        for branch in std::mem::take(&mut self.state.branches) {
-            self.begin(ticket);
-            moves.push(WalkTask::Answer(NodeResult::Wait(branch), None, tenant));
-        }
-        let fed = std::mem::take(&mut self.state.field_events.pending);
-        if !fed.is_empty() {
-            self.begin(ticket);
-        }
-        match step {
-            Some(step) => self.handle_result(ticket, step, Some(place), tenant, moves),
-            None => self.handle_panic(ticket, Some(&place), tenant),
-        }
-        if !fed.is_empty() {
-            // Before the message goes on.
-            moves.push(WalkTask::Feed(fed));
-        }
-    }
-
-    fn handle_result(
-        &mut self,
-        ticket: MessageHandle,
-        step: NodeResult,
-        place: Option<NodeRef>,
-        tenant: TenantId,
-        moves: &mut Vec<WalkTask>,
-    ) {
-        match (step, place) {
-            (NodeResult::Next(msg, label), Some(place)) => {
-                self.route(ticket, msg, place, &label, None, moves);
+            if !survived {
+                // Nothing is known of what they had begun.
+                self.worker.abort_panicked(self.handle);
+                break;
             }
+            if is_for_fields {
+                self.end();
+            }
+            if let (Some(watch), Some((place, since))) = (&self.worker.node_activity, watched) {
+                watch.lock().add_time(&place, since.elapsed());
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on after a node: what takes no more than that is done at once, the rest with the next step.
+    pub(super) fn handle_result(&mut self, result: NodeResult, place: Option<NodeRef>, tenant: TenantId) {
+        match (result, place) {
+            (NodeResult::Next(msg, label), Some(place)) => self.route(msg, place, &label, None),
             (NodeResult::Many(many), Some(place)) => {
                 for _ in &many {
-                    self.begin(ticket);
+                    self.begin();
                 }
                 // The first one is handled first.
                 for (msg, label) in many.into_iter().rev() {
-                    moves.push(WalkTask::Leave(msg, place.clone(), label));
+                    self.push(WalkTask::Leave(msg, place.clone(), label));
                 }
-                self.end(ticket, None);
+                self.end();
             }
             (NodeResult::Fail(msg, error), Some(place)) => {
                 if error.is_over_budget()
                     && let Some(node) = place.node()
                 {
-                    let ledger = self.shared.services.scripts.ledger();
+                    let ledger = self.worker.shared.services.scripts.ledger();
                     ledger.count_overrun(tenant, node.id.into());
                 }
                 let error = error.to_string();
-                self.route(ticket, msg, place, &ConnectionLabel::FAILURE, Some(&error), moves);
+                self.route(msg, place, &ConnectionLabel::FAILURE, Some(&error));
             }
-            (NodeResult::Home(msg), Some(place)) => {
-                let work = self.send_home(msg, &place, ticket);
-                moves.push(WalkTask::Answer(NodeResult::Wait(work), Some(place), tenant));
-            }
-            (NodeResult::Done | NodeResult::Next(..) | NodeResult::Many(_) | NodeResult::Home(_), _) => {
-                self.end(ticket, None);
-            }
-            (NodeResult::Fail(_, error), None) => self.fail(ticket, None, &error.to_string()),
-            (step, place) => moves.push(WalkTask::Answer(step, place, tenant)),
+            (NodeResult::Done | NodeResult::Next(..) | NodeResult::Many(_), _) => self.end(),
+            (NodeResult::Fail(_, error), None) => self.fail(None, &error.to_string()),
+            (result, place) => self.push(WalkTask::Result(result, place, tenant)),
         }
+    }
+
+    /// Does what a node has come to. Returns false where alarm rules have panicked.
+    async fn apply_result(
+        &mut self,
+        result: NodeResult,
+        place: Option<NodeRef>,
+        tenant: TenantId,
+    ) -> Result<bool, IngestShutdown> {
+        let mut survived = true;
+        match (result, place) {
+            (NodeResult::Suspend(suspension), place) => {
+                if let Some(result) = self.suspend(suspension, place.clone(), tenant).await? {
+                    self.push(WalkTask::Result(result, place, tenant));
+                }
+            }
+            (NodeResult::Acknowledge(msg), Some(place)) => self.acknowledge(msg, place).await?,
+            (NodeResult::Acknowledge(_), None) => self.end(),
+            (NodeResult::Control(command), place) => survived = self.control(command, place, tenant).await?,
+            (result, place) => self.handle_result(result, place, tenant),
+        }
+        // That may have taken its time.
+        self.now_ms = self.worker.now_ms();
+        Ok(survived)
+    }
+
+    /// Waits for what a node waits for. Returns what has come of it, where that is known already.
+    async fn suspend(
+        &mut self,
+        suspension: Suspension,
+        place: Option<NodeRef>,
+        tenant: TenantId,
+    ) -> Result<Option<NodeResult>, IngestShutdown> {
+        match (suspension, place) {
+            (Suspension::Wait(work), place) => self.wait(work, WaitKind::Repeatable, place, tenant).await,
+            (Suspension::Outside(work), place) => self.wait(work, WaitKind::Outside, place, tenant).await,
+            (Suspension::InOrder(work), place) => self.wait_in_order(work, place.as_ref(), tenant).await,
+            (Suspension::Script(call), Some(place)) => self.call(*call, place, tenant).await,
+            (Suspension::Continue(work), Some(place)) => {
+                let node = place.node().map_or(RuleNodeId::NULL, |node| node.id);
+                let mut ctx = self.node_context(tenant, place.chain.id, node);
+                let result = std::panic::catch_unwind(AssertUnwindSafe(|| work(&mut ctx)));
+                self.finish_node(result.ok(), place, tenant);
+                Ok(None)
+            }
+            (Suspension::Script(_) | Suspension::Continue(_), None) => {
+                self.end();
+                Ok(None)
+            }
+        }
+    }
+
+    /// What becomes of a message no longer matters to its queue; it goes on through `Success`.
+    async fn acknowledge(&mut self, msg: RuleMessage, place: NodeRef) -> Result<(), IngestShutdown> {
+        let next = WalkTask::Leave(msg, place, ConnectionLabel::SUCCESS);
+        if self.handle.generation == DETACHED {
+            self.push(next);
+            return Ok(());
+        }
+        self.end();
+        let detached = MessageHandle {
+            generation: DETACHED,
+            ..self.handle
+        };
+        Box::pin(self.worker.walk(detached, [next], self.writer)).await
+    }
+
+    /// Does what takes more than the node itself. Returns false where alarm rules have panicked.
+    async fn control(
+        &mut self,
+        command: ChainCommand,
+        place: Option<NodeRef>,
+        tenant: TenantId,
+    ) -> Result<bool, IngestShutdown> {
+        match (command, place) {
+            (ChainCommand::ForwardToOwner(msg), Some(place)) => {
+                let work = self.worker.forward_to_owner(msg, &place, self.handle);
+                self.push(WalkTask::Result(work.into(), Some(place), tenant));
+            }
+            (ChainCommand::EnterChain(msg, chain), place) => {
+                let chains = self.worker.chains(tenant, self.writer).await?;
+                self.enter_chain(msg, Some(chain), place, &chains);
+            }
+            (ChainCommand::EnterDefaultChain(msg), place) => {
+                let chains = self.worker.chains(tenant, self.writer).await?;
+                let chain = self.worker.default_chain(&msg);
+                self.enter_chain(msg, chain, place, &chains);
+            }
+            (ChainCommand::Return(msg, label), place) => {
+                let chains = self.worker.chains(tenant, self.writer).await?;
+                self.return_to_caller(msg, label, place.as_ref(), &chains);
+            }
+            (ChainCommand::EvaluateAlarmRules(msg), Some(place)) => {
+                return run_catching_panic(EvaluateProfileRules { msg, place }.run(self)).await;
+            }
+            (ChainCommand::FireAlarmRuleTimer(key, value), Some(place)) => {
+                return run_catching_panic(FireProfileRuleTimer { key, value, place }.run(self)).await;
+            }
+            (
+                ChainCommand::ForwardToOwner(_)
+                | ChainCommand::EvaluateAlarmRules(_)
+                | ChainCommand::FireAlarmRuleTimer(..),
+                None,
+            ) => self.end(),
+        }
+        Ok(true)
     }
 }

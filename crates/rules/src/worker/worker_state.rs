@@ -1,8 +1,10 @@
 //! What a worker has on its own thread, lent to nodes while they handle a message.
 
+use bytes::Bytes;
 use fieldline_core::ports::{Partition, StateKey, StateRow};
-use fieldline_core::usage::UsageCounter;
-use fieldline_model::EntityKey;
+use fieldline_core::usage::{ApiFeature, UsageCounter, UsageKey};
+use fieldline_model::timeseries::AttributeScope;
+use fieldline_model::{EntityKey, TenantId};
 
 use super::effects::{AttributeValues, PendingEffects, TelemetryValues};
 use super::fields::FieldEventQueue;
@@ -10,7 +12,7 @@ use super::keyed_states::KeyedStates;
 use super::marks::{EffectMarks, EffectSource};
 use crate::engine::EngineShared;
 use crate::fields::FieldEvent;
-use crate::node::NodeFuture;
+use crate::node::NodeRuntime;
 use crate::value_update::ValueUpdate;
 
 /// What a worker has on its own thread.
@@ -18,7 +20,7 @@ pub struct WorkerState {
     /// What waits to be stored.
     pub effects: PendingEffects,
     /// What is kept between messages.
-    pub states: KeyedStates,
+    pub keyed_states: KeyedStates,
     /// What has been stored already of messages that are not done with.
     pub marks: EffectMarks,
     /// Number of the record that the message belongs to, where that is not done with.
@@ -29,8 +31,6 @@ pub struct WorkerState {
     pub is_lane: bool,
     /// Partitions of its queue, by which originators are divided.
     pub partitions: u16,
-    /// Further work that the message has led to; it is acknowledged when that is done too.
-    pub branches: Vec<NodeFuture>,
     /// The calculated fields of tenants, and what they are to be told.
     pub field_events: FieldEventQueue,
     /// Counts what tenants use.
@@ -39,23 +39,36 @@ pub struct WorkerState {
 
 impl WorkerState {
     /// Parts of a worker of a queue with so many partitions.
-    pub(super) fn new(partitions: u16, partition: Partition, common: &EngineShared) -> Self {
+    pub(super) fn new(partitions: u16, partition: Partition, shared: &EngineShared) -> Self {
         Self {
             effects: PendingEffects::default(),
-            states: KeyedStates::default(),
+            keyed_states: KeyedStates::default(),
             marks: EffectMarks::default(),
             record: None,
             partition,
             is_lane: false,
             partitions,
-            branches: Vec::new(),
             field_events: FieldEventQueue::default(),
-            meter: UsageCounter::new(common.services.usage.clone()),
+            meter: UsageCounter::new(shared.services.usage.clone()),
         }
     }
 
-    /// Has values stored, unless they were before the message was done again; returns whether they are.
-    pub fn save_telemetry(&mut self, source: EffectSource, values: TelemetryValues) -> bool {
+    /// Marks what waits and belongs to records that are not done with; returns what is to be stored with it.
+    pub fn mark_pending(&mut self, partition: Partition) -> Vec<StateRow> {
+        let marks = self.effects.marks();
+        self.marks.add(partition, marks, &mut self.keyed_states)
+    }
+
+    /// A record is done with, whatever waits of it.
+    pub fn end_record(&mut self, partition: Partition, number: u64) {
+        self.effects.end_record(number);
+        self.marks
+            .forget(partition, &mut self.keyed_states, |record| record == number);
+    }
+}
+
+impl NodeRuntime for WorkerState {
+    fn save_telemetry(&mut self, source: EffectSource, values: TelemetryValues) -> bool {
         let is_new = self.marks.is_empty()
             || !self
                 .marks
@@ -67,8 +80,7 @@ impl WorkerState {
         is_new
     }
 
-    /// The same for attributes.
-    pub fn save_attributes(&mut self, source: EffectSource, values: AttributeValues) {
+    fn save_attributes(&mut self, source: EffectSource, values: AttributeValues) {
         let is_new = self.marks.is_empty()
             || !self
                 .marks
@@ -79,42 +91,41 @@ impl WorkerState {
         }
     }
 
-    /// Marks what waits and belongs to records that are not done with; returns what is to be stored with it.
-    pub fn mark_pending(&mut self, partition: Partition) -> Vec<StateRow> {
-        let marks = self.effects.marks();
-        self.marks.add(partition, marks, &mut self.states)
+    fn set_state(&mut self, key: StateKey, due_ms: Option<i64>, value: &[u8]) {
+        self.keyed_states.put(self.partition, key, due_ms, value);
     }
 
-    /// A record is done with, whatever waits of it.
-    pub fn end_record(&mut self, partition: Partition, number: u64) {
-        self.effects.end_record(number);
-        self.marks
-            .forget(partition, &mut self.states, |record| record == number);
+    fn clear_state(&mut self, key: &StateKey) {
+        self.keyed_states.remove(key);
     }
 
-    /// Keeps something.
-    pub fn set_state(&mut self, key: StateKey, due_ms: Option<i64>, value: &[u8]) {
-        self.states.put(self.partition, key, due_ms, value);
-    }
-
-    /// Keeps it no longer.
-    pub fn clear_state(&mut self, key: &StateKey) {
-        self.states.remove(key);
-    }
-
-    /// Whether an entity's states are kept in the partition that is being worked on.
-    pub fn owns(&self, subject: EntityKey) -> bool {
+    fn owns(&self, subject: EntityKey) -> bool {
         !self.is_lane
             && fieldline_core::ingest::partition_index(subject.entity.id, self.partitions)
                 == self.partition.index
     }
 
-    /// Tells calculated fields, which are evaluated before the message goes on.
-    pub fn notify_fields(&mut self, update: ValueUpdate<'_>) {
+    fn notify_fields(&mut self, update: ValueUpdate<'_>) {
         if let Some(fields) = self.field_events.of(update.subject.tenant)
-            && let Some(news) = FieldEvent::of_update(fields, &update)
+            && let Some(event) = FieldEvent::of_update(fields, &update)
         {
-            self.field_events.pending.push(news);
+            self.field_events.pending.push(event);
         }
+    }
+
+    fn notify_device(&mut self, subject: EntityKey, scope: AttributeScope, values: Bytes) {
+        self.effects.notify_device(subject, scope, values);
+    }
+
+    fn may_use(&mut self, tenant: TenantId, feature: ApiFeature) -> bool {
+        self.meter.allows(tenant, feature)
+    }
+
+    fn count(&mut self, tenant: TenantId, key: UsageKey, count: u64) {
+        self.meter.add(tenant, key, count);
+    }
+
+    fn state(&self, key: &StateKey) -> Option<Bytes> {
+        self.keyed_states.get(key)
     }
 }

@@ -8,9 +8,9 @@ use fieldline_core::address_guard::AddressGuard;
 use fieldline_core::ingest::IngestService;
 use fieldline_devices::sessions::SessionRegistry;
 use fieldline_model::json::JsonRules;
+use fieldline_replay::{ChainReplayer, FieldReprocessor};
 use fieldline_rules::accounts::{ProviderSmsSender, SmtpMailSender};
 use fieldline_rules::catalog::ScriptTestRunner;
-use fieldline_rules::replay::{ChainReplayer, FieldReprocessor};
 use tracing::warn;
 
 use super::PlatformStores;

@@ -26,7 +26,7 @@ use tempfile::TempDir;
 use tower::ServiceExt;
 use uuid::Uuid;
 
-use crate::auth::TokenKey;
+use crate::auth::{TokenKey, TokenTimes};
 use crate::options::Options;
 use crate::state::{ApiDependencies, ApiState, SharedApi};
 
@@ -450,7 +450,11 @@ async fn user(
         ..UserCredentials::default()
     };
     api.entities.users.save_credentials(credentials).await.unwrap();
-    let opened = api.sessions.open(&api.tokens, &user, None, (NOW, 0)).await;
+    let times = TokenTimes {
+        now_ms: NOW,
+        valid_from_ms: 0,
+    };
+    let opened = api.sessions.open(&api.tokens, &user, None, times).await;
     let pair = opened.unwrap();
     let pair = serde_json::to_value(&pair).unwrap();
     (id, pair["token"].as_str().unwrap().to_owned())

@@ -1,14 +1,13 @@
 //! Comments under alarms.
 
 use fieldline_model::entity::{AlarmComment, AlarmCommentId, AlarmCommentType, AlarmInfo, EntityDraft};
-use fieldline_model::message::MsgType;
 use fieldline_model::{UserId, new_uuid};
 use serde_json::{Value, json};
 
 use super::AlarmService;
 use super::user_actions::alarm_not_found;
 use crate::access::Principal;
-use crate::services::{ServiceError, ServiceErrorKind, ServiceResult};
+use crate::services::{EntityAction, ServiceError, ServiceErrorKind, ServiceResult};
 
 /// Longest comment, in characters of its JSON.
 const MAX_COMMENT: usize = 10_000;
@@ -59,7 +58,7 @@ impl AlarmService {
         let tenant = info.alarm.tenant_id;
         let saved = self.context.stores.alarms.save_comment(tenant, comment).await?;
         self.actions
-            .push_comment(Some(who), MsgType::CommentUpdated, info, &saved)
+            .push_comment(Some(who), EntityAction::CommentUpdated, info, &saved)
             .await;
         Ok(saved)
     }
@@ -134,7 +133,7 @@ impl AlarmService {
         let tenant = info.alarm.tenant_id;
         let saved = self.context.stores.alarms.save_comment(tenant, comment).await?;
         self.actions
-            .push_comment(who, MsgType::CommentCreated, info, &saved)
+            .push_comment(who, EntityAction::CommentCreated, info, &saved)
             .await;
         Ok(saved)
     }

@@ -2,13 +2,12 @@
 
 use fieldline_core::ports::{AlarmApiResult, AlarmDraft, AlarmPropagation, AlarmUpdate};
 use fieldline_model::entity::{Alarm, AlarmAssignee, AlarmInfo, EntityDraft, User};
-use fieldline_model::message::MsgType;
 use fieldline_model::{AlarmId, TenantId, UserId};
 use serde_json::{Value, json};
 
 use super::AlarmService;
 use crate::access::Principal;
-use crate::services::{ServiceError, ServiceResult};
+use crate::services::{EntityAction, ServiceError, ServiceResult};
 
 impl AlarmService {
     /// Raises or updates an alarm as it was sent, and acknowledges, ends and assigns it where the sent one is so.
@@ -67,11 +66,11 @@ impl AlarmService {
             };
         }
         if result.modified {
-            let msg_type = match alarm.id {
-                None => MsgType::EntityCreated,
-                Some(_) => MsgType::EntityUpdated,
+            let action = match alarm.id {
+                None => EntityAction::Created,
+                Some(_) => EntityAction::Updated,
             };
-            self.actions.push_alarm(Some(who), msg_type, &saved).await;
+            self.actions.push_alarm(Some(who), action, &saved).await;
         }
         Ok(saved.alarm)
     }
@@ -91,7 +90,8 @@ impl AlarmService {
             "subtype": "ACKED_BY_USER",
             "userName": user,
         });
-        self.record_action(who, MsgType::AlarmAck, info, note).await
+        self.record_action(who, EntityAction::AlarmAcknowledged, info, note)
+            .await
     }
 
     /// Ends an alarm; at this moment where the time is 0.
@@ -107,7 +107,8 @@ impl AlarmService {
             "subtype": "CLEARED_BY_USER",
             "userName": user,
         });
-        self.record_action(who, MsgType::AlarmClear, info, note).await
+        self.record_action(who, EntityAction::AlarmCleared, info, note)
+            .await
     }
 
     /// Assigns an alarm to a user of the tenant; at this moment where the time is 0.
@@ -139,7 +140,8 @@ impl AlarmService {
             "userName": user,
             "assigneeName": assignee,
         });
-        self.record_action(who, MsgType::AlarmAssigned, info, note).await
+        self.record_action(who, EntityAction::AlarmAssigned, info, note)
+            .await
     }
 
     /// Takes an alarm from the user it is assigned to; at this moment where the time is 0.
@@ -157,7 +159,7 @@ impl AlarmService {
             "subtype": "UNASSIGNED_BY_USER",
             "userName": user,
         });
-        self.record_action(who, MsgType::AlarmUnassigned, info, note)
+        self.record_action(who, EntityAction::AlarmUnassigned, info, note)
             .await
     }
 
@@ -171,7 +173,7 @@ impl AlarmService {
         let deleted = self.delete(who.tenant, id).await?.is_some();
         if deleted {
             self.actions
-                .push_alarm(Some(who), MsgType::AlarmDelete, &info)
+                .push_alarm(Some(who), EntityAction::AlarmDeleted, &info)
                 .await;
         }
         Ok(deleted)
@@ -213,7 +215,7 @@ impl AlarmService {
                 let info = self.info_of(result.alarm).await?;
                 self.write_system_comment(None, None, &info, note).await?;
                 self.actions
-                    .push_alarm(None, MsgType::AlarmUnassigned, &info)
+                    .push_alarm(None, EntityAction::AlarmUnassigned, &info)
                     .await;
             }
         }
@@ -239,13 +241,13 @@ impl AlarmService {
     async fn record_action(
         &self,
         who: &Principal,
-        msg_type: MsgType,
+        action: EntityAction,
         info: AlarmInfo,
         note: Value,
     ) -> ServiceResult<AlarmInfo> {
         self.write_system_comment(Some(who), Some(who.user), &info, note)
             .await?;
-        self.actions.push_alarm(Some(who), msg_type, &info).await;
+        self.actions.push_alarm(Some(who), action, &info).await;
         Ok(info)
     }
 

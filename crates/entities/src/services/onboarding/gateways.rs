@@ -1,12 +1,11 @@
 //! Devices behind gateways: known by their names, created when a gateway first speaks for one.
 
-use fieldline_core::events::{ChangeKind, EntityChange};
 use std::sync::Arc;
 
 use fieldline_core::any_entity::AnyEntity;
+use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::ports::StoreResult;
 use fieldline_model::entity::{Device, EntityRelation};
-use fieldline_model::message::MsgType;
 use fieldline_model::{EntityKey, TenantId};
 use serde_json::{Map, Value};
 
@@ -86,9 +85,7 @@ impl GatewayDeviceService {
         self.context
             .publish_change(EntityChange::new(tenant, from, ChangeKind::Relations(to.into())));
         let entity = AnyEntity::Device(device.clone());
-        self.actions
-            .push_by_platform(MsgType::EntityCreated, &entity)
-            .await;
+        self.actions.push_created_by_platform(&entity).await;
         Ok(device)
     }
 

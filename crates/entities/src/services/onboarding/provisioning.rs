@@ -9,14 +9,13 @@ use fieldline_model::EntityKey;
 use fieldline_model::entity::{CredentialsType, Device, DeviceCredentials, DeviceProfile};
 use fieldline_model::json::lenient;
 use fieldline_model::kv::{self, KvValueRef};
-use fieldline_model::message::MsgType;
 use fieldline_model::timeseries::AttributeScope;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::super::{
-    DeviceService, EntityActionService, NameConflict, NewCredentials, ServiceContext, ServiceResult,
-    random_text,
+    DeviceService, EntityAction, EntityActionService, NameConflict, NewCredentials, ServiceContext,
+    ServiceResult, random_text,
 };
 use super::DeviceLocks;
 
@@ -181,7 +180,7 @@ impl DeviceProvisionService {
         };
         match (profile.provision_type.as_deref(), known) {
             (Some("ALLOW_CREATE_NEW_DEVICES"), Some(known)) => {
-                self.notify_rule_engine(MsgType::ProvisionFailure, &known, request)
+                self.notify_rule_engine(EntityAction::ProvisionFailed, &known, request)
                     .await;
                 Ok(ProvisionResponse::refused(ProvisionStatus::Failure))
             }
@@ -263,9 +262,7 @@ impl DeviceProvisionService {
                     Ok(saved) => {
                         self.mark(EntityKey::device(tenant, saved.id)).await?;
                         let entity = AnyEntity::Device(saved);
-                        self.actions
-                            .push_by_platform(MsgType::EntityCreated, &entity)
-                            .await;
+                        self.actions.push_created_by_platform(&entity).await;
                         Ok(())
                     }
                     Err(error) => Err(error),
@@ -318,9 +315,7 @@ impl DeviceProvisionService {
         let id = saved.id;
         self.mark(EntityKey::device(tenant, id)).await?;
         let entity = AnyEntity::Device(saved.clone());
-        self.actions
-            .push_by_platform(MsgType::EntityCreated, &entity)
-            .await;
+        self.actions.push_created_by_platform(&entity).await;
         self.succeed(&saved, request).await
     }
 
@@ -337,7 +332,7 @@ impl DeviceProvisionService {
             .get(subject, AttributeScope::Server, Some(&keys))
             .await?;
         if !state.is_empty() {
-            self.notify_rule_engine(MsgType::ProvisionFailure, known, request)
+            self.notify_rule_engine(EntityAction::ProvisionFailed, known, request)
                 .await;
             return Ok(ProvisionResponse::refused(ProvisionStatus::Failure));
         }
@@ -346,7 +341,7 @@ impl DeviceProvisionService {
     }
 
     async fn succeed(&self, device: &Device, request: &ProvisionRequest) -> StoreResult<ProvisionResponse> {
-        self.notify_rule_engine(MsgType::ProvisionSuccess, device, request)
+        self.notify_rule_engine(EntityAction::Provisioned, device, request)
             .await;
         let id = device.id;
         let stores = &self.context.stores.device_credentials;
@@ -369,13 +364,13 @@ impl DeviceProvisionService {
     }
 
     /// Tells the rule engine, which is not told the secrets.
-    async fn notify_rule_engine(&self, msg_type: MsgType, device: &Device, request: &ProvisionRequest) {
+    async fn notify_rule_engine(&self, action: EntityAction, device: &Device, request: &ProvisionRequest) {
         let body = json!({
             "deviceName": device.name,
             "credentialsType": request.credentials_type,
             "credentials": { "provisionDeviceKey": request.provision_device_key },
         });
-        self.actions.push_about_device(msg_type, device, &body).await;
+        self.actions.push_about_device(action, device, &body).await;
     }
 }
 

@@ -101,7 +101,7 @@ impl Node for MsgDelayNode {
     fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let subject = msg.subject();
         if !ctx.owns(subject) {
-            return NodeResult::Home(msg);
+            return NodeResult::forward_to_owner(msg);
         }
         let seconds = match self.seconds(&mut msg) {
             Ok(seconds) => seconds.max(0),

@@ -155,7 +155,7 @@ impl Node for GpsGeofencingActionNode {
     fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let subject = msg.subject();
         if !ctx.owns(subject) {
-            return NodeResult::Home(msg);
+            return NodeResult::forward_to_owner(msg);
         }
         let inside = match self.fence.contains(&mut msg) {
             Ok(inside) => inside,

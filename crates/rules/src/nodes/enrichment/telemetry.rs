@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use fieldline_model::EntityKey;
+use fieldline_model::budget::EvaluationBudget;
 use fieldline_model::timeseries::{Aggregation, AggregationBucket, DataPoint, PointOrder, RangeQuery};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::budget::EvaluationBudget;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::node_types::{ComponentType, NodeType};

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::message::RuleMessage;
-use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
+use crate::node::{ChainCommand, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::node_types::{ComponentType, NodeType};
 use crate::originators::Originator;
 
@@ -128,14 +128,14 @@ fn enter(msg: RuleMessage, own: RuleChainId, target: RuleChainId) -> NodeResult 
             format!("the node would send the message to the start of its own chain {own}, in a circle");
         return NodeResult::fail(msg, text);
     }
-    NodeResult::Enter(msg, target)
+    NodeResult::enter_chain(msg, target)
 }
 
 struct RuleChainOutputNode(String);
 
 impl Node for RuleChainOutputNode {
     fn handle(&self, _: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
-        NodeResult::Return(msg, self.0.clone().into())
+        NodeResult::Control(ChainCommand::Return(msg, self.0.clone().into()))
     }
 }
 
@@ -178,7 +178,7 @@ mod tests {
             let node = world.node(CLASS, configuration);
             let msg = world.msg(MsgType::PostTelemetry, originator, &json!({}));
             match world.step(&node, msg).await {
-                NodeResult::Enter(_, chain) => assert_eq!(chain, expected),
+                NodeResult::Control(ChainCommand::EnterChain(_, chain)) => assert_eq!(chain, expected),
                 other => panic!("{other:?}"),
             }
         }
@@ -216,7 +216,7 @@ mod tests {
         let originator = world.device("d", json!(null)).await;
         let msg = world.msg(MsgType::PostTelemetry, originator, &json!({}));
         match world.step(&node, msg).await {
-            NodeResult::Return(_, label) => assert_eq!(label.0, "Too hot"),
+            NodeResult::Control(ChainCommand::Return(_, label)) => assert_eq!(label.0, "Too hot"),
             other => panic!("{other:?}"),
         }
     }

@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 
+use fieldline_model::budget::{BudgetOverrun, EvaluationBudget};
 use serde_json::{Map, Value};
 
 use super::filter::JsonPathContext;
 use super::{JsonPathError, JsonPathStep};
-use crate::budget::{BudgetOverrun, EvaluationBudget};
 
 /// Most values that a path may find on its way.
 const MAX_FOUND: usize = 100_000;

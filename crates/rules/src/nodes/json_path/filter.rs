@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use fieldline_model::budget::{BudgetOverrun, EvaluationBudget};
 use serde_json::Value;
 
 use super::eval::JsonPathMatch;
 use super::{JsonPath, JsonPathError};
-use crate::budget::{BudgetOverrun, EvaluationBudget};
 use crate::nodes::regex::WholeMatch;
 
 /// A condition.

@@ -124,7 +124,7 @@ impl Node for MsgDeduplicationNode {
     fn handle(&self, ctx: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
         let subject = msg.subject();
         if !ctx.owns(subject) {
-            return NodeResult::Home(msg);
+            return NodeResult::forward_to_owner(msg);
         }
         if matches!(self.strategy, DeduplicationStrategy::All(_))
             && let Err(error) = msg.data.to_json()

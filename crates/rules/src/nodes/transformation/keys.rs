@@ -1,9 +1,9 @@
 //! Keys that are chosen by regular expressions, and the configurations that three nodes share.
 
+use fieldline_model::budget::{BudgetOverrun, EvaluationBudget};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::budget::{BudgetOverrun, EvaluationBudget};
 use crate::node::{NodeConfigError, NodeInitContext};
 use crate::nodes::message_part::{MessagePart, required, upgrade_flag};
 use crate::nodes::regex::{RegexAllowance, WholeMatch};

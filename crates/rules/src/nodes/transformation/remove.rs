@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use fieldline_model::budget::{BudgetOverrun, EvaluationBudget};
 use fieldline_model::kv::{pack, unpack};
 use serde_json::json;
 
 use super::keys::{self, KeyPatterns};
-use crate::budget::{BudgetOverrun, EvaluationBudget};
 use crate::message::{MessageBody, RuleMessage};
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::node_types::{ComponentType, NodeType};

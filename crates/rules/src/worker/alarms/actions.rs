@@ -1,32 +1,24 @@
 //! What alarm rules say is done: alarms are raised, changed and cleared, and messages tell about it.
 
-use fieldline_core::ingest::{EffectWriter, IngestShutdown};
+use fieldline_alarm_rules::{ActiveAlarm, AlarmAction, AlarmActionKind, AlarmRuleSet, AlarmRuleState};
+use fieldline_core::ingest::IngestShutdown;
 use fieldline_core::ports::{AlarmDraft, AlarmEndUpdate, AlarmPropagation, AlarmUpdate, StateKey};
-use fieldline_entities::services::{ServiceErrorKind, ServiceResult};
+use fieldline_entities::services::ServiceResult;
 use fieldline_model::entity::Alarm;
 use fieldline_model::message::{MetadataMap, MsgType};
 use fieldline_model::{AlarmId, RuleNodeId};
 use tracing::warn;
 use uuid::Uuid;
 
-use super::AlarmDestination;
-use crate::alarm_rules::{ActiveAlarm, AlarmAction, AlarmActionKind, AlarmRuleSet, AlarmRuleState};
-use crate::message::{MessageBody, RuleMessage, derive_id};
+use super::{AlarmDestination, ApplyAlarmOutcome};
+use crate::message::{MessageBody, derive_id};
 use crate::node::{ConnectionLabel, NodeResult};
 use crate::worker::RuleWorker;
-use crate::worker::walk::{MessageHandle, WalkTask};
+use crate::worker::retry::{AttemptTexts, with_retry};
+use crate::worker::walk::{WalkContext, WalkTask};
 
 /// Alarms whose end has moved and is not stored yet; more are stored at once.
 const MAX_PENDING_ALARM_ENDS: usize = 10_000;
-
-/// What an evaluation is about, and because of what.
-pub(super) struct AlarmActionContext<'a> {
-    pub(super) handle: MessageHandle,
-    pub(super) key: &'a StateKey,
-    pub(super) rules: &'a AlarmRuleSet,
-    pub(super) msg: &'a RuleMessage,
-    pub(super) out: &'a AlarmDestination,
-}
 
 /// What has become of an alarm, as a message tells it.
 pub(super) struct AlarmNotice {
@@ -37,36 +29,36 @@ pub(super) struct AlarmNotice {
     flags: &'static [&'static str],
 }
 
-impl RuleWorker {
+impl ApplyAlarmOutcome<'_> {
     /// Does what an action says, the `number`th of its evaluation. Returns what is to be told of it.
     pub(super) async fn act(
-        &mut self,
-        case: &AlarmActionContext<'_>,
-        (number, action): (u64, &AlarmAction),
+        &self,
+        number: u64,
+        action: &AlarmAction,
         state: &mut AlarmRuleState,
-        store: &EffectWriter,
+        cx: &mut WalkContext<'_>,
     ) -> Result<Option<AlarmNotice>, IngestShutdown> {
         match action.kind {
-            AlarmActionKind::Raise => self.raise(case, (number, action), state, store).await,
+            AlarmActionKind::Raise => self.raise(number, action, state, cx).await,
             AlarmActionKind::Update {
                 severity_changed: false,
-            } => self.extend_alarm(case, action, store).await,
+            } => self.extend_alarm(action, cx).await,
             AlarmActionKind::Update {
                 severity_changed: true,
-            } => self.change_severity(case, action, store).await,
-            AlarmActionKind::Clear => self.clear(case, action, store).await,
+            } => self.change_severity(action, cx).await,
+            AlarmActionKind::Clear => self.clear(action, cx).await,
         }
     }
 
     async fn raise(
-        &mut self,
-        case: &AlarmActionContext<'_>,
-        (number, action): (u64, &AlarmAction),
+        &self,
+        number: u64,
+        action: &AlarmAction,
         state: &mut AlarmRuleState,
-        store: &EffectWriter,
+        cx: &mut WalkContext<'_>,
     ) -> Result<Option<AlarmNotice>, IngestShutdown> {
-        let AlarmActionContext { key, rules, msg, .. } = *case;
-        let service = self.shared.services.rules.alarms.clone();
+        let Self { key, rules, msg, .. } = *self;
+        let service = cx.worker.shared.services.rules.alarms.clone();
         let draft = AlarmDraft {
             id: Some(AlarmId(derive_id(msg.id, hash(key.owner, action.alarm, number)))),
             tenant: key.subject.tenant,
@@ -81,8 +73,8 @@ impl RuleWorker {
             created_time: 0,
             may_create: true,
         };
-        let raised = self
-            .with_store(store, move || {
+        let raised = cx
+            .change_alarm(move || {
                 let (service, draft) = (service.clone(), draft.clone());
                 async move { service.create_or_update(draft, None).await.map(Some) }
             })
@@ -115,28 +107,27 @@ impl RuleWorker {
 
     /// The alarm goes on: that is stored from time to time only.
     async fn extend_alarm(
-        &mut self,
-        case: &AlarmActionContext<'_>,
+        &self,
         action: &AlarmAction,
-        store: &EffectWriter,
+        cx: &mut WalkContext<'_>,
     ) -> Result<Option<AlarmNotice>, IngestShutdown> {
-        let (tenant, id) = (case.key.subject.tenant, AlarmId(action.id));
+        let (tenant, id) = (self.key.subject.tenant, AlarmId(action.id));
         let touch = AlarmEndUpdate {
             tenant,
             alarm: id,
             end_ts: action.end_ts,
             details: action.details_json(),
         };
-        self.alarm_ends.insert(action.id, touch);
-        if self.alarm_ends.len() >= MAX_PENDING_ALARM_ENDS {
-            self.store_alarm_ends().await;
+        cx.worker.alarm_ends.insert(action.id, touch);
+        if cx.worker.alarm_ends.len() >= MAX_PENDING_ALARM_ENDS {
+            cx.worker.store_alarm_ends().await;
         }
-        if !self.has_notice_receiver(case.key, "Alarm Updated") {
+        if !cx.worker.has_notice_receiver(self.key, "Alarm Updated") {
             return Ok(None);
         }
-        let alarms = self.shared.services.stores.alarms.clone();
-        let found = self
-            .with_store(store, move || {
+        let alarms = cx.worker.shared.services.stores.alarms.clone();
+        let found = cx
+            .change_alarm(move || {
                 let alarms = alarms.clone();
                 async move { Ok(alarms.get(tenant, id).await?) }
             })
@@ -148,23 +139,22 @@ impl RuleWorker {
     }
 
     async fn change_severity(
-        &mut self,
-        case: &AlarmActionContext<'_>,
+        &self,
         action: &AlarmAction,
-        store: &EffectWriter,
+        cx: &mut WalkContext<'_>,
     ) -> Result<Option<AlarmNotice>, IngestShutdown> {
-        let service = self.shared.services.rules.alarms.clone();
+        let service = cx.worker.shared.services.rules.alarms.clone();
         let update = AlarmUpdate {
-            tenant: case.key.subject.tenant,
+            tenant: self.key.subject.tenant,
             id: AlarmId(action.id),
             severity: action.severity,
             start_ts: action.start_ts,
             end_ts: action.end_ts,
             details: action.details_json(),
-            propagation: propagation(case.rules, action),
+            propagation: propagation(self.rules, action),
         };
-        let updated = self
-            .with_store(store, move || {
+        let updated = cx
+            .change_alarm(move || {
                 let (service, update) = (service.clone(), update.clone());
                 async move { service.update(update, None).await }
             })
@@ -173,17 +163,16 @@ impl RuleWorker {
     }
 
     async fn clear(
-        &mut self,
-        case: &AlarmActionContext<'_>,
+        &self,
         action: &AlarmAction,
-        store: &EffectWriter,
+        cx: &mut WalkContext<'_>,
     ) -> Result<Option<AlarmNotice>, IngestShutdown> {
-        self.alarm_ends.remove(&action.id);
-        let service = self.shared.services.rules.alarms.clone();
-        let (tenant, id, ts) = (case.key.subject.tenant, AlarmId(action.id), action.end_ts);
+        cx.worker.alarm_ends.remove(&action.id);
+        let service = cx.worker.shared.services.rules.alarms.clone();
+        let (tenant, id, ts) = (self.key.subject.tenant, AlarmId(action.id), action.end_ts);
         let details = action.details_json();
-        let cleared = self
-            .with_store(store, move || {
+        let cleared = cx
+            .change_alarm(move || {
                 let (service, details) = (service.clone(), details.clone());
                 async move { service.clear(tenant, id, ts, details.as_ref()).await }
             })
@@ -196,34 +185,68 @@ impl RuleWorker {
         }))
     }
 
-    /// Calls a service until its store can serve. `None` where it refuses.
-    async fn with_store<T: Send + 'static, F>(
+    /// Sends a message about an alarm where the rules say.
+    pub(super) fn send_notice(&self, action: &AlarmAction, notice: AlarmNotice, cx: &mut WalkContext<'_>) {
+        let Ok(body) = serde_json::to_value(&notice.alarm) else {
+            return;
+        };
+        let id = notice.alarm.id.0;
+        let mut msg = self.msg.derive(hash(id, 0, notice.kind.name().len() as u64));
+        msg.data = MessageBody::json(body);
+        msg.callers.clone_from(&self.msg.callers);
+        msg.meta
+            .make_mut()
+            .extend(notice.metadata(action).entries().to_vec());
+        cx.begin();
+        match self.destination {
+            AlarmDestination::Node(place) => {
+                msg.kind = MsgType::Alarm;
+                cx.push(WalkTask::Leave(
+                    msg,
+                    place.clone(),
+                    ConnectionLabel::from(notice.label),
+                ));
+            }
+            AlarmDestination::Chain(_) => {
+                msg.kind = notice.kind;
+                let tenant = msg.tenant;
+                cx.push(WalkTask::Result(
+                    NodeResult::enter_default_chain(msg),
+                    None,
+                    tenant,
+                ));
+            }
+        }
+    }
+}
+
+impl WalkContext<'_> {
+    /// Changes an alarm as soon as the store can serve. `None` where the service refuses.
+    async fn change_alarm<T: Send + 'static, F>(
         &mut self,
-        store: &EffectWriter,
         call: impl Fn() -> F,
     ) -> Result<Option<T>, IngestShutdown>
     where
         F: Future<Output = ServiceResult<Option<T>>> + Send + 'static,
     {
-        loop {
-            match self.shared.services.runtime.spawn(call()).await {
-                Ok(Ok(value)) => return Ok(value),
-                Ok(Err(error)) if error.kind() != ServiceErrorKind::Unavailable => {
-                    warn!(%error, "an alarm rule's alarm was refused");
-                    return Ok(None);
-                }
-                Ok(Err(error)) => warn!(%error, "cannot store an alarm, trying again"),
-                Err(error) => {
-                    warn!(%error, "storing an alarm has failed");
-                    return Ok(None);
-                }
-            }
-            store.pause().await?;
-        }
+        const TEXTS: AttemptTexts = AttemptTexts {
+            unavailable: "cannot store an alarm, trying again",
+            refused: "an alarm rule's alarm was refused",
+            panicked: "storing an alarm has failed",
+        };
+        let worker = &*self.worker;
+        let changed = with_retry(
+            self.writer,
+            async || worker.spawn_attempt(call()).await,
+            |error| TEXTS.log(error),
+        );
+        Ok(changed.await?.flatten())
     }
+}
 
+impl RuleWorker {
     fn has_notice_receiver(&self, key: &StateKey, label: &'static str) -> bool {
-        let Some((_, chains)) = self.tenants.get(&key.subject.tenant) else {
+        let Some((_, chains)) = self.chains.tenants.get(&key.subject.tenant) else {
             return true;
         };
         let Some((chain, at)) = chains.node(RuleNodeId(key.owner)) else {
@@ -234,42 +257,6 @@ impl RuleWorker {
             .nodes
             .get(at)
             .is_some_and(|node| node.targets(&label).next().is_some() || node.debug.is_on())
-    }
-
-    /// Sends a message about an alarm where the rules say.
-    pub(super) fn send_alarm_message(
-        &mut self,
-        case: &AlarmActionContext<'_>,
-        action: &AlarmAction,
-        done: AlarmNotice,
-        moves: &mut Vec<WalkTask>,
-    ) {
-        let Ok(body) = serde_json::to_value(&done.alarm) else {
-            return;
-        };
-        let id = done.alarm.id.0;
-        let mut told = case.msg.derive(hash(id, 0, done.kind.name().len() as u64));
-        told.data = MessageBody::json(body);
-        told.callers.clone_from(&case.msg.callers);
-        told.meta
-            .make_mut()
-            .extend(done.metadata(action).entries().to_vec());
-        self.begin(case.handle);
-        match case.out {
-            AlarmDestination::Node(place) => {
-                told.kind = MsgType::Alarm;
-                moves.push(WalkTask::Leave(
-                    told,
-                    place.clone(),
-                    ConnectionLabel::from(done.label),
-                ));
-            }
-            AlarmDestination::Chain(_) => {
-                told.kind = done.kind;
-                let tenant = told.tenant;
-                moves.push(WalkTask::Answer(NodeResult::EnterDefault(told), None, tenant));
-            }
-        }
     }
 
     /// Stores how far the ends of alarms have moved.

@@ -1,12 +1,14 @@
 //! What messages say to alarm rules.
 
 use bytes::Bytes;
+use fieldline_alarm_rules::{
+    AlarmInputChange, AlarmInputChanges, AlarmInputKind, AlarmRuleEvent, AlarmRuleSet,
+};
 use fieldline_model::kv::{KvValue, unpack};
 use fieldline_model::message::MsgType;
 use fieldline_model::timeseries::AttributeScope;
 use uuid::Uuid;
 
-use crate::alarm_rules::{AlarmInputChange, AlarmInputChanges, AlarmInputKind, AlarmRuleEvent, AlarmRuleSet};
 use crate::message::{MessageBody, RuleMessage};
 
 /// What a message says to alarm rules, with whatever memory it needs.

@@ -1,21 +1,23 @@
 //! The values that alarm rules read, and the alarms that they find.
 
 use std::cell::RefCell;
+use std::ops::ControlFlow;
 
-use fieldline_core::ingest::{EffectWriter, IngestShutdown};
+use fieldline_alarm_rules::{
+    ActiveAlarm, AlarmInputKind, AlarmInputSource, AlarmRuleSet, AlarmRuleState, AlarmScriptArguments,
+    AlarmValueSource,
+};
+use fieldline_core::ingest::IngestShutdown;
 use fieldline_model::kv::{KvValue, KvValueRef};
 use fieldline_model::timeseries::AttributeScope;
 use fieldline_model::{EntityId, EntityKey};
 use fieldline_script::{Script, ScriptArg};
 use tracing::warn;
 
-use crate::alarm_rules::{
-    ActiveAlarm, AlarmInputKind, AlarmInputSource, AlarmRuleSet, AlarmRuleState, AlarmScriptArguments,
-    AlarmValueSource,
-};
 use crate::originators::Originator;
-use crate::worker::RuleWorker;
 use crate::worker::field_calls::FieldScriptRunner;
+use crate::worker::retry::{AttemptError, AttemptTexts, with_retry};
+use crate::worker::walk::WalkContext;
 
 /// Values as they were gathered, by the positions of the needs.
 pub(super) struct AlarmInputValues(pub(super) Vec<Option<(i64, KvValue)>>);
@@ -77,29 +79,29 @@ fn argument(value: KvValueRef<'_>) -> ScriptArg<'_> {
     }
 }
 
-impl RuleWorker {
+impl WalkContext<'_> {
     /// Asks the store which alarms of the rules are active.
     pub(super) async fn resolve(
         &mut self,
         state: &mut AlarmRuleState,
         rules: &AlarmRuleSet,
         subject: EntityKey,
-        store: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
-        let active = loop {
-            let alarms = self.shared.services.stores.alarms.clone();
-            let asked = self
-                .shared
-                .services
-                .runtime
-                .spawn(async move { alarms.active_of(subject.tenant, subject.entity).await });
-            match asked.await {
-                Ok(Ok(active)) => break active,
-                Ok(Err(error)) => warn!(%error, "cannot look up active alarms, trying again"),
-                Err(error) => warn!(%error, "looking up active alarms has failed"),
-            }
-            store.pause().await?;
+        let worker = &*self.worker;
+        let look_up = async || {
+            let alarms = worker.shared.services.stores.alarms.clone();
+            worker
+                .spawn_attempt(async move { alarms.active_of(subject.tenant, subject.entity).await })
+                .await
         };
+        let active = with_retry(self.writer, look_up, |error| {
+            match error {
+                AttemptError::Panicked(_) => warn!(%error, "looking up active alarms has failed"),
+                _ => warn!(%error, "cannot look up active alarms, trying again"),
+            }
+            ControlFlow::Continue(())
+        });
+        let active = active.await?.unwrap_or_default();
         for position in state.unresolved(rules) {
             let wanted = rules.alarm_type(position);
             let found = active
@@ -123,11 +125,10 @@ impl RuleWorker {
         rules: &AlarmRuleSet,
         subject: EntityKey,
         originator: &Originator,
-        store: &EffectWriter,
     ) -> Result<AlarmInputValues, IngestShutdown> {
         let mut values = Vec::with_capacity(rules.inputs().len());
-        for need in rules.inputs() {
-            let whose = match need.source {
+        for input in rules.inputs() {
+            let entity = match input.source {
                 AlarmInputSource::Originator => Some(subject.entity),
                 AlarmInputSource::Customer => originator.customer.map(EntityId::from),
                 AlarmInputSource::Tenant => Some(subject.tenant.into()),
@@ -138,7 +139,7 @@ impl RuleWorker {
                 ),
                 AlarmInputSource::Entity(entity) => Some(entity),
             };
-            let Some(entity) = whose else {
+            let Some(entity) = entity else {
                 values.push(None);
                 continue;
             };
@@ -146,9 +147,9 @@ impl RuleWorker {
                 tenant: subject.tenant,
                 entity,
             };
-            let value = match need.kind {
-                AlarmInputKind::TimeSeries => self.latest(of, &need.key, store).await?,
-                AlarmInputKind::Attribute(Some(scope)) => self.attribute(of, scope, &need.key, store).await?,
+            let value = match input.kind {
+                AlarmInputKind::TimeSeries => self.latest(of, &input.key).await?,
+                AlarmInputKind::Attribute(Some(scope)) => self.attribute(of, scope, &input.key).await?,
                 AlarmInputKind::Attribute(None) => {
                     let mut found = None;
                     for scope in [
@@ -156,7 +157,7 @@ impl RuleWorker {
                         AttributeScope::Shared,
                         AttributeScope::Client,
                     ] {
-                        found = self.attribute(of, scope, &need.key, store).await?;
+                        found = self.attribute(of, scope, &input.key).await?;
                         if found.is_some() {
                             break;
                         }
@@ -164,7 +165,8 @@ impl RuleWorker {
                     found
                 }
                 AlarmInputKind::EntityField => {
-                    field_of(originator, &need.key).map(|text| (self.now_ms(), KvValue::Text(text.into())))
+                    let text = field_of(originator, &input.key);
+                    text.map(|text| (self.worker.now_ms(), KvValue::Text(text.into())))
                 }
             };
             values.push(value);
@@ -177,22 +179,14 @@ impl RuleWorker {
         &mut self,
         subject: EntityKey,
         key: &str,
-        store: &EffectWriter,
     ) -> Result<Option<(i64, KvValue)>, IngestShutdown> {
+        const TEXTS: AttemptTexts = AttemptTexts::reading("cannot read a latest value, trying again", "");
         let keys = [key.to_owned()];
-        loop {
-            match self.shared.services.series.latest(subject, Some(&keys)).await {
-                Ok(found) => {
-                    return Ok(found
-                        .into_iter()
-                        .next()
-                        .map(|latest| (latest.point.ts, latest.point.value)));
-                }
-                Err(error) if !error.kind().is_retryable() => return Ok(None),
-                Err(error) => warn!(%error, "cannot read a latest value, trying again"),
-            }
-            store.pause().await?;
-        }
+        let series = &self.worker.shared.services.series;
+        let read = async || Ok(series.latest(subject, Some(&keys)).await?);
+        let found = with_retry(self.writer, read, |error| TEXTS.log(error)).await?;
+        let latest = found.and_then(|found| found.into_iter().next());
+        Ok(latest.map(|latest| (latest.point.ts, latest.point.value)))
     }
 
     /// An attribute; what cannot be read counts as absent.
@@ -201,28 +195,14 @@ impl RuleWorker {
         subject: EntityKey,
         scope: AttributeScope,
         key: &str,
-        store: &EffectWriter,
     ) -> Result<Option<(i64, KvValue)>, IngestShutdown> {
+        const TEXTS: AttemptTexts = AttemptTexts::reading("cannot read an attribute, trying again", "");
         let keys = [key.to_owned()];
-        loop {
-            match self
-                .shared
-                .services
-                .attributes
-                .get(subject, scope, Some(&keys))
-                .await
-            {
-                Ok(found) => {
-                    return Ok(found
-                        .into_iter()
-                        .next()
-                        .map(|found| (found.last_update_ts, found.value)));
-                }
-                Err(error) if !error.kind().is_retryable() => return Ok(None),
-                Err(error) => warn!(%error, "cannot read an attribute, trying again"),
-            }
-            store.pause().await?;
-        }
+        let attributes = &self.worker.shared.services.attributes;
+        let read = async || Ok(attributes.get(subject, scope, Some(&keys)).await?);
+        let found = with_retry(self.writer, read, |error| TEXTS.log(error)).await?;
+        let attribute = found.and_then(|found| found.into_iter().next());
+        Ok(attribute.map(|attribute| (attribute.last_update_ts, attribute.value)))
     }
 }
 

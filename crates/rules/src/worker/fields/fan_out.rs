@@ -1,4 +1,4 @@
-//! How far news reaches: the entities at the ends of relations, and those of a profile.
+//! How far events reach: the entities at the ends of relations, and those of a profile.
 
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ pub(super) async fn notify_related(
     services: Arc<NodeServices>,
     entry: Arc<RegisteredField>,
     paths: Vec<Arc<[RelationLevel]>>,
-    news: FieldEvent,
+    event: FieldEvent,
     now: i64,
 ) -> StoreResult<()> {
-    let tenant = news.subject.tenant;
+    let tenant = event.subject.tenant;
     let mut found: Vec<EntityId> = Vec::new();
     for path in paths {
-        let mut ends = vec![news.subject.entity];
+        let mut ends = vec![event.subject.entity];
         for level in path.iter().rev() {
             let mut next = Vec::new();
             for end in ends {
@@ -62,7 +62,7 @@ pub(super) async fn notify_related(
         if has_field {
             let task = FieldTask {
                 field: Some(entry.id),
-                event: news.clone(),
+                event: event.clone(),
                 page: None,
             };
             messages.push(task.message(entity, now));
@@ -128,7 +128,7 @@ pub(super) async fn notify_page(
 }
 
 /// A page of the entities of a profile, and whether there are more.
-pub(crate) async fn page_of(
+pub async fn page_of(
     services: &NodeServices,
     tenant: TenantId,
     profile: EntityId,
@@ -171,7 +171,7 @@ pub(crate) async fn page_of(
 }
 
 /// The entities at the end of a path of relations.
-pub(crate) async fn walk_path(
+pub async fn walk_path(
     services: &Arc<NodeServices>,
     tenant: TenantId,
     from: EntityId,

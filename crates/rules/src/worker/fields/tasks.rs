@@ -1,8 +1,10 @@
-//! What a field does in the partition of its entity: messages bring it news, and what it keeps comes due.
+//! What a field does in the partition of its entity: messages bring it events, and what it keeps comes due.
 
 use std::sync::Arc;
 
-use fieldline_core::ingest::{EffectWriter, IngestShutdown};
+use fieldline_alarm_rules::AlarmRuleSet;
+use fieldline_calculated_fields::CompiledField;
+use fieldline_core::ingest::IngestShutdown;
 use fieldline_core::ports::StateKey;
 use fieldline_model::entity::{CalculatedFieldDebug, EventBody};
 use fieldline_model::kv::KvValue;
@@ -11,7 +13,7 @@ use fieldline_model::{CalculatedFieldId, EntityId, EntityKey, TenantId};
 use tracing::warn;
 use uuid::Uuid;
 
-use super::fan_out;
+use super::{DeliverFieldEvents, fan_out};
 use crate::events::cut;
 use crate::fields::{
     self, DependencySource, FieldEvent, FieldEventKind, FieldLogic, FieldTask, RegisteredField,
@@ -19,48 +21,51 @@ use crate::fields::{
 use crate::message::{RuleMessage, derive_id};
 use crate::originators::Originator;
 use crate::worker::RuleWorker;
-use crate::worker::alarms::{AlarmDestination, AlarmTrigger};
+use crate::worker::alarms::{AlarmDestination, AlarmTrigger, EvaluateAlarmRules};
 use crate::worker::batch::DueTimer;
-use crate::worker::walk::{MessageHandle, WalkTask};
+use crate::worker::field_values::EvaluateValueField;
+use crate::worker::walk::WalkContext;
 
-impl RuleWorker {
-    /// Does what a message brings to fields in this partition.
-    pub(in crate::worker) async fn field_message(
-        &mut self,
-        ticket: MessageHandle,
-        msg: &RuleMessage,
-        store: &EffectWriter,
-        moves: &mut Vec<WalkTask>,
-    ) -> Result<(), IngestShutdown> {
+/// A message brings to fields in this partition what it says.
+pub(in crate::worker) struct DeliverFieldMessage(pub(in crate::worker) RuleMessage);
+
+impl DeliverFieldMessage {
+    pub(in crate::worker) async fn run(self, cx: &mut WalkContext<'_>) -> Result<(), IngestShutdown> {
+        let msg = self.0;
         let Some(task) = FieldTask::of_message(msg.tenant, &msg.data) else {
             warn!(tenant = %msg.tenant, "skipped news for calculated fields that cannot be read");
             return Ok(());
         };
-        if self.state.field_events.of(msg.tenant).is_none() {
+        if cx.worker.local.field_events.of(msg.tenant).is_none() {
             return Ok(());
         }
         if let Some(page) = task.page {
-            let (services, profile, now) = (self.shared.services.clone(), msg.originator, self.now_ms());
-            let work = fan_out::notify_page(services, task, page, profile, now);
-            self.beside(ticket, msg.tenant, work, moves);
+            let (services, now) = (cx.worker.shared.services.clone(), cx.worker.now_ms());
+            let work = fan_out::notify_page(services, task, page, msg.originator, now);
+            cx.run_beside(msg.tenant, work);
             return Ok(());
         }
-        self.do_task(ticket, msg.subject(), &task, store, moves).await
+        let command = DeliverFieldTask {
+            subject: msg.subject(),
+            task: &task,
+        };
+        command.run(cx).await
     }
+}
 
-    /// Tells the fields of an entity in this partition what has happened, and does what comes of it.
-    pub(in crate::worker) async fn do_task(
-        &mut self,
-        ticket: MessageHandle,
-        subject: EntityKey,
-        task: &FieldTask,
-        store: &EffectWriter,
-        moves: &mut Vec<WalkTask>,
-    ) -> Result<(), IngestShutdown> {
-        let Some(fields) = self.state.field_events.of(subject.tenant).cloned() else {
+/// The fields of an entity in this partition are told what has happened, and of what comes of it.
+pub(in crate::worker) struct DeliverFieldTask<'a> {
+    pub(in crate::worker) subject: EntityKey,
+    pub(in crate::worker) task: &'a FieldTask,
+}
+
+impl DeliverFieldTask<'_> {
+    pub(in crate::worker) async fn run(self, cx: &mut WalkContext<'_>) -> Result<(), IngestShutdown> {
+        let Self { subject, task } = self;
+        let Some(fields) = cx.worker.local.field_events.of(subject.tenant).cloned() else {
             return Ok(());
         };
-        let Some(originator) = self.find(subject, store).await? else {
+        let Some(originator) = cx.find(subject).await? else {
             return Ok(());
         };
         let profile = originator.profile.as_ref().map(|profile| profile.id);
@@ -77,39 +82,40 @@ impl RuleWorker {
                 .cloned()
                 .collect(),
         };
-        for entry in concerned {
+        for entry in &concerned {
             if !task.event.comes_from(entry.id) {
-                self.notify_field(ticket, &entry, subject, &originator, &task.event, store, moves)
-                    .await?;
+                let command = EvaluateField {
+                    entry,
+                    subject,
+                    originator: &originator,
+                    event: &task.event,
+                };
+                command.run(cx).await?;
             }
         }
-        self.notify_fields(ticket, Vec::new(), store, moves).await
+        DeliverFieldEvents(Vec::new()).run(cx).await
     }
+}
 
-    /// Something that a field keeps has come due.
-    pub(in crate::worker) async fn field_due(
-        &mut self,
-        ticket: MessageHandle,
-        due: DueTimer,
-        store: &EffectWriter,
-        moves: &mut Vec<WalkTask>,
-    ) -> Result<(), IngestShutdown> {
-        let news = timer(&due);
-        let DueTimer { key, value, .. } = due;
-        let subject = key.subject;
-        if self.field_calls.is_running(&key) {
+/// Something that a field keeps has come due.
+pub(in crate::worker) struct FireFieldTimer(pub(in crate::worker) DueTimer);
+
+impl FireFieldTimer {
+    pub(in crate::worker) async fn run(self, cx: &mut WalkContext<'_>) -> Result<(), IngestShutdown> {
+        let event = timer(&self.0);
+        let DueTimer { key, value, .. } = self.0;
+        let (subject, partition) = (key.subject, cx.handle.partition);
+        if cx.worker.field_calls.is_running(&key) {
             // When its scripts have come back it gets a time again; until then it is kept without.
-            self.state.states.put(ticket.partition, key, None, &value);
+            cx.worker.local.keyed_states.put(partition, key, None, &value);
             return Ok(());
         }
-        let fields = self.state.field_events.of(subject.tenant).cloned();
-        let entry = fields
-            .as_ref()
-            .and_then(|fields| fields.get(CalculatedFieldId(key.owner)));
+        let fields = cx.worker.local.field_events.of(subject.tenant);
+        let entry = fields.and_then(|fields| fields.get(CalculatedFieldId(key.owner)));
         let Some(entry) = entry.cloned() else {
             return Ok(());
         };
-        let Some(originator) = self.find(subject, store).await? else {
+        let Some(originator) = cx.find(subject).await? else {
             return Ok(());
         };
         let profile = originator.profile.as_ref().map(|profile| profile.id);
@@ -117,89 +123,90 @@ impl RuleWorker {
             // The entity has got another profile.
             return Ok(());
         }
-        self.state.states.put(ticket.partition, key.clone(), None, &value);
+        cx.worker.local.keyed_states.put(partition, key, None, &value);
+        let command = EvaluateField {
+            entry: &entry,
+            subject,
+            originator: &originator,
+            event: &event,
+        };
         match &entry.kind {
-            FieldLogic::Values(field) => {
-                let field = field.clone();
-                self.values_due(ticket, &entry, &field, &originator, &news, store, moves)
-                    .await?;
-            }
-            FieldLogic::Alarm(rules, _) => {
-                let (rules, msg) = (rules.clone(), self.field_msg(&entry, &originator, &news));
-                let out = AlarmDestination::Chain(entry.clone());
-                self.evaluate_alarms(
-                    ticket,
-                    key,
-                    &rules,
-                    &originator,
-                    (AlarmTrigger::Timer, &msg),
-                    &out,
-                    store,
-                    moves,
-                )
-                .await?;
-            }
+            FieldLogic::Values(field) => command.values(field).fire_timer(cx).await?,
+            FieldLogic::Alarm(rules, _) => command.evaluate_alarms(rules, AlarmTrigger::Timer, cx).await?,
             FieldLogic::Broken(_) => {}
         }
-        self.notify_fields(ticket, Vec::new(), store, moves).await
+        DeliverFieldEvents(Vec::new()).run(cx).await
     }
+}
 
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "they are one call's inputs, and none belongs to another"
-    )]
-    pub(in crate::worker) async fn notify_field(
-        &mut self,
-        ticket: MessageHandle,
-        entry: &Arc<RegisteredField>,
-        subject: EntityKey,
-        originator: &Arc<Originator>,
-        news: &FieldEvent,
-        store: &EffectWriter,
-        moves: &mut Vec<WalkTask>,
-    ) -> Result<(), IngestShutdown> {
-        let key = key_of(entry, subject);
-        if self.field_calls.is_running(&key) {
-            self.defer_field_event(ticket, &key, entry, originator, news);
+/// A field of an entity is evaluated, if what has happened is a reason to.
+#[derive(Clone, Copy)]
+pub(in crate::worker) struct EvaluateField<'a> {
+    pub(in crate::worker) entry: &'a Arc<RegisteredField>,
+    /// The entity.
+    pub(in crate::worker) subject: EntityKey,
+    pub(in crate::worker) originator: &'a Arc<Originator>,
+    pub(in crate::worker) event: &'a FieldEvent,
+}
+
+impl<'a> EvaluateField<'a> {
+    pub(in crate::worker) async fn run(self, cx: &mut WalkContext<'_>) -> Result<(), IngestShutdown> {
+        let key = key_of(self.entry, self.subject);
+        if cx.worker.field_calls.is_running(&key) {
+            cx.defer_field_event(&key, self);
             return Ok(());
         }
-        if news.change == FieldEventKind::Moved && self.state.states.peek(&key).is_some() {
+        if self.event.change == FieldEventKind::Moved && cx.worker.local.keyed_states.peek(&key).is_some() {
             return Ok(());
         }
-        match &entry.kind {
-            FieldLogic::Values(field) => {
-                let field = field.clone();
-                self.notify_value_field(ticket, entry, &field, key, originator, news, store, moves)
-                    .await
-            }
+        match &self.entry.kind {
+            FieldLogic::Values(field) => self.values(field).run(cx).await,
             FieldLogic::Alarm(rules, _) => {
-                let Some(told) = alarm_trigger_for_field(entry, originator, news) else {
+                let Some(trigger) = alarm_trigger_for_field(self.entry, self.originator, self.event) else {
                     return Ok(());
                 };
-                let (rules, msg) = (rules.clone(), self.field_msg(entry, originator, news));
-                let out = AlarmDestination::Chain(entry.clone());
-                self.evaluate_alarms(ticket, key, &rules, originator, (told, &msg), &out, store, moves)
-                    .await
+                self.evaluate_alarms(rules, trigger, cx).await
             }
             FieldLogic::Broken(_) => Ok(()),
         }
     }
 
-    /// What messages about results of a field for an entity are made from.
-    pub(in crate::worker) fn field_msg(
-        &self,
-        entry: &RegisteredField,
-        originator: &Originator,
-        news: &FieldEvent,
-    ) -> RuleMessage {
+    fn values(self, field: &'a Arc<CompiledField>) -> EvaluateValueField<'a> {
+        EvaluateValueField { about: self, field }
+    }
+
+    async fn evaluate_alarms(
+        self,
+        rules: &Arc<AlarmRuleSet>,
+        trigger: AlarmTrigger,
+        cx: &mut WalkContext<'_>,
+    ) -> Result<(), IngestShutdown> {
+        let command = EvaluateAlarmRules {
+            key: key_of(self.entry, self.subject),
+            rules,
+            originator: self.originator,
+            trigger,
+            msg: &self.message(cx.worker.now_ms()),
+            destination: &AlarmDestination::Chain(self.entry.clone()),
+        };
+        command.run(cx).await
+    }
+
+    /// What messages about results of the field for the entity are made from.
+    pub(in crate::worker) fn message(&self, now: i64) -> RuleMessage {
+        let Self {
+            entry,
+            originator,
+            event,
+            ..
+        } = self;
         let (high, low) = entry.id.0.as_u64_pair();
         let (own, other) = originator.id.id.as_u64_pair();
-        let now = self.now_ms();
         let message = QueueMessage {
-            id: derive_id(news.msg, high ^ low.rotate_left(9) ^ own.rotate_left(31) ^ other),
+            id: derive_id(event.msg, high ^ low.rotate_left(9) ^ own.rotate_left(31) ^ other),
             customer: originator.customer,
             ..QueueMessage::new(
-                MsgType::from(&*news.kind),
+                MsgType::from(&*event.kind),
                 originator.id,
                 now,
                 Default::default(),
@@ -207,17 +214,19 @@ impl RuleWorker {
             )
         };
         RuleMessage {
-            previous_fields: (!news.previous.is_empty()).then(|| news.previous.clone()),
-            ..RuleMessage::of(news.subject.tenant, message)
+            previous_fields: (!event.previous.is_empty()).then(|| event.previous.clone()),
+            ..RuleMessage::of(event.subject.tenant, message)
         }
     }
+}
 
+impl RuleWorker {
     /// Shows people who look for mistakes what has become of an evaluation.
     pub(in crate::worker) fn show_field(
         &self,
         entry: &RegisteredField,
         entity: EntityId,
-        news: &FieldEvent,
+        event: &FieldEvent,
         shown: FieldDebugEvent,
     ) {
         if let (Some(watch), Some(problem)) = (&self.node_activity, &shown.error) {
@@ -229,15 +238,15 @@ impl RuleWorker {
         } else {
             entry.debug.stores_all(now)
         };
-        let tenant = news.subject.tenant;
+        let tenant = event.subject.tenant;
         if !is_on || !self.shared.events.try_acquire_debug(tenant, entry.id.into()) {
             return;
         }
         let body = CalculatedFieldDebug {
             calculated_field: entry.id,
             subject: Some(entity),
-            msg_id: Some(news.msg),
-            msg_type: Some(news.kind.to_string()),
+            msg_id: Some(event.msg),
+            msg_type: Some(event.kind.to_string()),
             arguments: shown.arguments.map(cut),
             result: shown.result.map(cut),
             error: shown.error.map(cut),
@@ -264,8 +273,8 @@ pub(in crate::worker) fn key_of(entry: &RegisteredField, subject: EntityKey) -> 
     }
 }
 
-/// News of time alone. Their id follows from what was kept and until when, so that what they lead to is the same when they
-/// come once more after a crash.
+/// The event that time has passed. Its id follows from what was kept and until when, so that what it leads to is the same when it
+/// comes once more after a crash.
 fn timer(due: &DueTimer) -> FieldEvent {
     FieldEvent {
         subject: due.key.subject,
@@ -297,28 +306,28 @@ pub(in crate::worker) fn takers<'a>(
 }
 
 /// The customer or tenant that has an entity.
-pub(crate) fn owner_of(originator: &Originator, tenant: TenantId) -> EntityId {
+pub fn owner_of(originator: &Originator, tenant: TenantId) -> EntityId {
     match originator.customer {
         Some(customer) if originator.id != EntityId::from(customer) => customer.into(),
         _ => tenant.into(),
     }
 }
 
-/// What news says to alarm rules.
+/// What an event says to alarm rules.
 fn alarm_trigger_for_field(
     entry: &RegisteredField,
     evaluated: &Originator,
-    news: &FieldEvent,
+    event: &FieldEvent,
 ) -> Option<AlarmTrigger> {
-    let takers = || takers(entry, evaluated, news.subject);
-    Some(match &news.change {
+    let takers = || takers(entry, evaluated, event.subject);
+    Some(match &event.change {
         FieldEventKind::Values { scope, values } => {
-            let mut taken: Vec<(u16, i64, KvValue)> = Vec::new();
+            let mut found: Vec<(u16, i64, KvValue)> = Vec::new();
             for (ts, key, value) in values {
                 let needs = takers().filter(|(_, watch)| watch.takes(*scope, key));
-                taken.extend(needs.map(|(need, _)| (need as u16, *ts, value.clone())));
+                found.extend(needs.map(|(need, _)| (need as u16, *ts, value.clone())));
             }
-            AlarmTrigger::Needs(taken)
+            AlarmTrigger::Needs(found)
         }
         FieldEventKind::Removed { scope, keys } => {
             let is_removed =

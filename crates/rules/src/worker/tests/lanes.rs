@@ -317,7 +317,7 @@ async fn what_is_kept_is_kept_where_the_message_came_from() {
         street.only_slow(move |ctx, msg| {
             let subject = msg.subject();
             if !ctx.owns(subject) {
-                return NodeResult::Home(msg);
+                return NodeResult::forward_to_owner(msg);
             }
             let before = ctx.state(subject, 0).and_then(|kept| kept.first().copied());
             let now = before.unwrap_or(0) + 1;

@@ -145,11 +145,11 @@ impl Node for MsgTimeseriesNode {
 impl MsgTimeseriesNode {
     /// Seconds that the points are kept: what the metadata says, else the node, else the tenant.
     fn ttl(&self, msg: &RuleMessage) -> Result<u32, NodeError> {
-        let told = match &msg.meta {
+        let from_metadata = match &msg.meta {
             MessageMetadata::Device { .. } => None,
             MessageMetadata::Own(own) => own.get("TTL").filter(|ttl| !ttl.is_empty()),
         };
-        let ttl = match told {
+        let ttl = match from_metadata {
             Some(ttl) => ttl
                 .parse::<i64>()
                 .map_err(|_| NodeError::new(format!("TTL in the metadata is no number: {ttl:?}")))?,

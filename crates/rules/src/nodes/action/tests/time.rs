@@ -116,7 +116,7 @@ async fn who_enters_and_leaves_is_told_and_kept() {
         world.clock.advance(pause);
         let msg = world.msg(MsgType::PostTelemetry, device, place);
         labels.push(world.one(&node, msg).await.label);
-        world.parts.states.take_changes(world.parts.partition);
+        world.parts.keyed_states.take_changes(world.parts.partition);
     }
     assert_eq!(
         labels,

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::*;
 use crate::external::CloudEndpoints;
 use crate::message::RuleMessage;
-use crate::node::{Node, NodeResult};
+use crate::node::{Node, NodeResult, Suspension};
 use crate::nodes::tests::Out;
 
 /// A world whose clouds are there.
@@ -320,7 +320,7 @@ fn start(world: &mut World, node: &Arc<dyn Node>, msg: RuleMessage) -> crate::no
         "the worker was held up"
     );
     match step {
-        NodeResult::Outside(waiting) => waiting,
+        NodeResult::Suspend(Suspension::Outside(waiting)) => waiting,
         other => panic!("{other:?}"),
     }
 }

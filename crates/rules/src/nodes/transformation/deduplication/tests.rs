@@ -3,6 +3,7 @@
 use fieldline_model::EntityId;
 
 use super::*;
+use crate::node::{ChainCommand, NodeRuntime as _};
 use crate::nodes::tests::{NOW, World, nobody, upgraded};
 
 const CLASS: &str = "deduplication.TbMsgDeduplicationNode";
@@ -67,7 +68,7 @@ async fn the_first_or_the_last_of_each_interval_goes_on_after_a_restart_as_well(
         assert_eq!(first.queue.as_deref(), Some("HighPriority"));
         assert_eq!(first.from, Some((world.node, "Success".to_owned())));
         assert_eq!((first.rule_chain, first.originator), (Some(world.chain), device));
-        assert_eq!(world.parts.states.len(), 0, "nothing is kept any more");
+        assert_eq!(world.parts.keyed_states.len(), 0, "nothing is kept any more");
     }
 }
 
@@ -186,7 +187,7 @@ async fn a_full_queue_is_asked_again_until_the_retries_are_over() {
         world.clock.advance(10_001);
         world.due(&node).await;
     }
-    assert_eq!(world.parts.states.len(), 0, "given up");
+    assert_eq!(world.parts.keyed_states.len(), 0, "given up");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -198,7 +199,10 @@ async fn messages_are_kept_in_the_partition_of_their_originator() {
         .find(|entity| !world.parts.owns(world.subject(*entity)))
         .unwrap();
     let msg = world.msg(MsgType::PostTelemetry, away, &json!({}));
-    assert!(matches!(world.step(&node, msg).await, NodeResult::Home(_)));
+    assert!(matches!(
+        world.step(&node, msg).await,
+        NodeResult::Control(ChainCommand::ForwardToOwner(_))
+    ));
 }
 
 #[tokio::test(flavor = "multi_thread")]
