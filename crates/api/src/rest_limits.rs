@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fieldline_core::clock::SharedClock;
-use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::ports::{EntityStores, StoreResult};
 use fieldline_core::rate_limits::{RateLimit, RateLimiter};
 use fieldline_entities::access::Principal;
-use fieldline_model::{CustomerId, TenantId};
+use fieldline_model::{CustomerId, EntityType, TenantId};
 use quick_cache::sync::Cache;
 use serde_json::Value;
 
@@ -122,12 +122,15 @@ impl RestLimits {
 
 impl EntityListener for RestLimits {
     fn on_change(&self, change: EntityChange) {
-        match change {
-            EntityChange::TenantSaved(tenant) | EntityChange::TenantDeleted(tenant) => {
+        if !matches!(change.what, ChangeKind::Saved | ChangeKind::Deleted) {
+            return;
+        }
+        match change.entity_type() {
+            EntityType::Tenant => {
                 self.changes.fetch_add(1, Ordering::AcqRel);
-                self.tenants.remove(&tenant);
+                self.tenants.remove(&change.subject.tenant);
             }
-            EntityChange::TenantProfileChanged(_) => {
+            EntityType::TenantProfile => {
                 self.changes.fetch_add(1, Ordering::AcqRel);
                 self.tenants.clear();
             }

@@ -3,50 +3,74 @@
 use std::sync::Arc;
 
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{
-    AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DashboardId, DeviceId, DeviceProfileId, EntityId,
-    EntityKey, EntityViewId, OtaPackageId, RuleChainId, TenantId, TenantProfileId, UserId,
-};
+use fieldline_model::{CalculatedFieldId, EntityId, EntityKey, EntityType, TenantId};
 use parking_lot::RwLock;
 
-/// What has changed. It is told after the change is stored.
+/// What has changed about which entity. It is told after the change is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are their own documentation")]
-pub enum EntityChange {
-    DeviceSaved(TenantId, DeviceId),
-    DeviceDeleted(TenantId, DeviceId),
+pub struct EntityChange {
+    /// The entity. A tenant belongs to itself, a tenant profile to the null id.
+    pub subject: EntityKey,
+    /// What has changed.
+    pub what: ChangeKind,
+}
+
+/// What has changed about an entity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// It was created or updated, or somebody else has it now; a rule chain with its nodes and connections, an OTA package
+    /// with its data, a user with the password.
+    Saved,
+    /// It was deleted.
+    Deleted,
     /// It came from another tenant, and has brought its values along.
-    DeviceMoved(TenantId, DeviceId),
-    DeviceCredentialsChanged(TenantId, DeviceId),
-    DeviceProfileChanged(TenantId, DeviceProfileId),
-    CustomerSaved(TenantId, CustomerId),
-    CustomerDeleted(TenantId, CustomerId),
-    UserChanged(TenantId, UserId),
-    TenantSaved(TenantId),
-    TenantDeleted(TenantId),
-    TenantProfileChanged(TenantProfileId),
-    /// The chain, its nodes or connections were saved.
-    RuleChainChanged(TenantId, RuleChainId),
-    RuleChainDeleted(TenantId, RuleChainId),
+    Moved,
+    /// It connects with other credentials.
+    Credentials,
     /// A queue of the tenant (the null id for what tenants share) was saved or deleted.
-    QueueChanged(TenantId),
-    /// A calculated field of this entity or profile was saved or deleted.
-    CalculatedFieldChanged(TenantId, EntityId, CalculatedFieldId),
-    AssetSaved(TenantId, AssetId),
-    AssetDeleted(TenantId, AssetId),
-    AssetProfileChanged(TenantId, AssetProfileId),
-    /// The view was saved or deleted.
-    EntityViewChanged(TenantId, EntityViewId),
-    /// The dashboard, or whom it is assigned to, was saved or deleted.
-    DashboardChanged(TenantId, DashboardId),
-    /// The package was saved, got its data, or was deleted.
-    OtaPackageChanged(TenantId, OtaPackageId),
-    /// A relation between these two was saved or deleted; twice the same entity where all of its relations were deleted.
-    RelationChanged(TenantId, EntityId, EntityId),
-    /// An alarm of this originator was raised, changed or deleted.
-    AlarmChanged(TenantId, EntityId),
+    Queues,
+    /// This calculated field of the entity or profile was saved or deleted.
+    CalculatedField(CalculatedFieldId),
+    /// A relation with this one was saved or deleted; with itself where all of its relations were deleted.
+    Relations(EntityId),
+    /// An alarm that it originated was raised, changed or deleted.
+    Alarms,
     /// A person saved or deleted attributes of this scope.
-    AttributesChanged(EntityKey, AttributeScope),
+    Attributes(AttributeScope),
+}
+
+impl EntityChange {
+    /// A change of an entity of a tenant.
+    pub fn new(tenant: TenantId, entity: impl Into<EntityId>, what: ChangeKind) -> Self {
+        let entity = entity.into();
+        Self {
+            subject: EntityKey { tenant, entity },
+            what,
+        }
+    }
+
+    /// An entity was created or updated.
+    pub fn saved(tenant: TenantId, entity: impl Into<EntityId>) -> Self {
+        Self::new(tenant, entity, ChangeKind::Saved)
+    }
+
+    /// An entity was deleted.
+    pub fn deleted(tenant: TenantId, entity: impl Into<EntityId>) -> Self {
+        Self::new(tenant, entity, ChangeKind::Deleted)
+    }
+
+    /// What type of entity it is about.
+    pub const fn entity_type(&self) -> EntityType {
+        self.subject.entity.entity_type
+    }
+
+    /// The tenant that was deleted, if one was.
+    pub fn deleted_tenant(&self) -> Option<TenantId> {
+        match (self.entity_type(), self.what) {
+            (EntityType::Tenant, ChangeKind::Deleted) => Some(self.subject.tenant),
+            _ => None,
+        }
+    }
 }
 
 /// Somebody who keeps something derived from entities.

@@ -42,7 +42,8 @@ pub use alarms::{
 pub use api_keys::ApiKeyStore;
 pub use assignable::{
     AssetFilter, AssignableEntity, AssignableFields, AssignableFieldsMut, AssignableStore, DeviceFilter,
-    DeviceStore, EntityViewFilter, EntityViewStore, ImportRow, ImportValueStore,
+    DeviceStore, EntityViewFilter, EntityViewStore, ImportRow, ImportValueStore, find_assignable,
+    find_assignable_by_name, is_assignable,
 };
 pub use attributes::AttributeStore;
 pub use audit::{AuditFilter, AuditScope, AuditStore};

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use fieldline_core::clock::SharedClock;
-use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::ingest::ActivityListener;
 use fieldline_core::options::HumanDuration;
 use fieldline_core::ports::{
@@ -406,17 +406,18 @@ impl ActivityListener for ActivityTracker {
 impl EntityListener for ActivityTracker {
     fn on_change(&self, change: EntityChange) {
         let states = || self.states.lock();
-        match change {
-            EntityChange::DeviceDeleted(tenant, device) => {
-                states().remove(&EntityKey::device(tenant, device));
+        let subject = change.subject;
+        match (change.entity_type(), change.what) {
+            (EntityType::Device, ChangeKind::Deleted) => {
+                states().remove(&subject);
             }
             // It may be active still, and is watched here from now on.
-            EntityChange::DeviceMoved(tenant, device) => states().restore(EntityKey::device(tenant, device)),
-            EntityChange::TenantDeleted(tenant) => {
-                (0..SHARD_COUNT).for_each(|part| states().remove_tenant(tenant, part));
+            (EntityType::Device, ChangeKind::Moved) => states().restore(subject),
+            (EntityType::Tenant, ChangeKind::Deleted) => {
+                (0..SHARD_COUNT).for_each(|part| states().remove_tenant(subject.tenant, part));
             }
             // The time-out may be another one now.
-            EntityChange::AttributesChanged(subject, AttributeScope::Server) => states().outdate(subject),
+            (_, ChangeKind::Attributes(AttributeScope::Server)) => states().outdate(subject),
             _ => {}
         }
     }

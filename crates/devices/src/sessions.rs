@@ -10,8 +10,8 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use fieldline_core::events::{EntityChange, EntityListener};
-use fieldline_model::{DeviceId, EntityKey, TenantId, new_uuid};
+use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
+use fieldline_model::{DeviceId, EntityKey, EntityType, TenantId, new_uuid};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
@@ -264,11 +264,12 @@ impl DeviceLink for SessionRegistry {
 
 impl EntityListener for SessionRegistry {
     fn on_change(&self, change: EntityChange) {
-        match change {
-            EntityChange::DeviceDeleted(_, device) | EntityChange::DeviceCredentialsChanged(_, device) => {
-                self.close_device(device, CloseReason::CredentialsChanged);
+        let EntityKey { tenant, entity } = change.subject;
+        match (entity.entity_type, change.what) {
+            (EntityType::Device, ChangeKind::Deleted | ChangeKind::Credentials) => {
+                self.close_device(DeviceId(entity.id), CloseReason::CredentialsChanged);
             }
-            EntityChange::TenantDeleted(tenant) => {
+            (EntityType::Tenant, ChangeKind::Deleted) => {
                 self.close_all(Some(tenant), CloseReason::CredentialsChanged);
             }
             _ => {}

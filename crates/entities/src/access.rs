@@ -1,21 +1,18 @@
-//! Who may do what: the one table of roles, and the one way to look an entity up on somebody's behalf.
+//! Who may do what with entities, and the one way to look an entity up on somebody's behalf.
 //!
 //! Every lookup carries the tenant of the one who asks, so that what belongs to another tenant is not found; and every
 //! entity that is found passes [`allows`] before it is handed out.
 
 mod permitted;
+mod rights;
 
-use fieldline_core::any_entity::{AccessResource, AnyEntity};
+use fieldline_core::any_entity::{self, AnyEntity, kind_policy};
 use fieldline_core::ports::{EntityStores, StoreError};
-use fieldline_core::queue_stats;
-use fieldline_core::usage::ApiUsageState;
-use fieldline_model::entity::{Authority, Queue, User};
-use fieldline_model::{
-    AlarmId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DashboardId, DeviceId, DeviceProfileId,
-    EntityId, EntityType, EntityViewId, OtaPackageId, QueueId, QueueStatsId, RuleChainId, RuleNodeId,
-    TenantId, TenantProfileId, UserId,
-};
+use fieldline_model::entity::{Authority, User};
+use fieldline_model::{CustomerId, EntityId, EntityType, TenantId, UserId};
+
 pub use permitted::filter_permitted;
+pub use rights::allows;
 
 /// Somebody who has proved who they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,81 +65,6 @@ pub enum AccessOperation {
     ClaimDevices,
 }
 
-/// Whether a principal may do something with an entity.
-pub fn allows(who: &Principal, operation: AccessOperation, what: &AccessResource) -> bool {
-    use AccessOperation as Op;
-    if who.is_public() && !matches!(operation, Op::Read | Op::ReadAttributes | Op::ReadTelemetry) {
-        return false;
-    }
-    match who.authority {
-        Authority::SysAdmin => system_admin_may(what),
-        Authority::TenantAdmin if is_shared_queue(what) => operation == AccessOperation::Read,
-        Authority::TenantAdmin => who.tenant == what.tenant && tenant_admin_may(operation, what),
-        Authority::CustomerUser => who.tenant == what.tenant && customer_user_may(who, operation, what),
-    }
-}
-
-/// Tenants without queues of their own use those of the system.
-fn is_shared_queue(what: &AccessResource) -> bool {
-    what.entity.entity_type == EntityType::Queue && what.tenant.is_null()
-}
-
-fn system_admin_may(what: &AccessResource) -> bool {
-    match what.entity.entity_type {
-        EntityType::Tenant | EntityType::TenantProfile => true,
-        EntityType::Queue => what.tenant.is_null(),
-        EntityType::User => what.user_authority != Some(Authority::CustomerUser),
-        _ => false,
-    }
-}
-
-fn tenant_admin_may(operation: AccessOperation, what: &AccessResource) -> bool {
-    use AccessOperation as Op;
-    match what.entity.entity_type {
-        EntityType::Tenant => matches!(
-            operation,
-            Op::Read | Op::ReadAttributes | Op::ReadTelemetry | Op::Delete
-        ),
-        EntityType::TenantProfile => false,
-        EntityType::User => what.user_authority != Some(Authority::SysAdmin),
-        // The platform writes them.
-        EntityType::QueueStats | EntityType::ApiUsageState => {
-            matches!(operation, Op::Read | Op::ReadAttributes | Op::ReadTelemetry)
-        }
-        _ => true,
-    }
-}
-
-fn customer_user_may(who: &Principal, operation: AccessOperation, what: &AccessResource) -> bool {
-    use AccessOperation as Op;
-    let own = !who.customer.is_null() && who.customer == what.customer;
-    match what.entity.entity_type {
-        EntityType::Device | EntityType::Asset | EntityType::EntityView => match operation {
-            Op::ClaimDevices => true,
-            Op::Read
-            | Op::Write
-            | Op::ReadCredentials
-            | Op::ReadAttributes
-            | Op::WriteAttributes
-            | Op::ReadTelemetry
-            | Op::WriteTelemetry
-            | Op::RpcCall => own,
-            _ => false,
-        },
-        EntityType::Customer | EntityType::Dashboard => {
-            own && matches!(operation, Op::Read | Op::ReadAttributes | Op::ReadTelemetry)
-        }
-        EntityType::User => {
-            what.user_authority == Some(Authority::CustomerUser)
-                && own
-                && (operation == Op::Read || what.entity.id == who.user.0)
-        }
-        EntityType::DeviceProfile | EntityType::AssetProfile => operation == Op::Read,
-        EntityType::Alarm => own,
-        _ => false,
-    }
-}
-
 /// Why a lookup handed nothing out.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
@@ -167,106 +89,17 @@ pub async fn lookup(
     id: EntityId,
     operation: AccessOperation,
 ) -> Result<AnyEntity, AccessError> {
-    let found = match id.entity_type {
-        EntityType::Tenant => stores.tenants.get(TenantId(id.id)).await?.map(AnyEntity::Tenant),
-        EntityType::TenantProfile => stores
-            .tenant_profiles
-            .get(TenantProfileId(id.id))
-            .await?
-            .map(AnyEntity::TenantProfile),
-        EntityType::User => stores.users.by_id(UserId(id.id)).await?.map(AnyEntity::User),
-        EntityType::Queue => queue(stores, who, QueueId(id.id)).await?.map(AnyEntity::Queue),
-        EntityType::QueueStats => queue_stats::get(stores, who.tenant, QueueStatsId(id.id))
-            .await?
-            .map(AnyEntity::QueueStats),
-        // A system administrator has no tenant to look into.
-        _ if who.authority == Authority::SysAdmin => return Err(AccessError::Denied),
-        EntityType::ApiUsageState => Some(ApiUsageState::of(who.tenant))
-            .filter(|usage| usage.id.0 == id.id)
-            .map(AnyEntity::ApiUsageState),
-        EntityType::Customer => stores
-            .customers
-            .get(who.tenant, CustomerId(id.id))
-            .await?
-            .map(AnyEntity::Customer),
-        EntityType::Device => stores
-            .devices
-            .get(who.tenant, DeviceId(id.id))
-            .await?
-            .map(AnyEntity::Device),
-        EntityType::Asset => stores
-            .assets
-            .get(who.tenant, AssetId(id.id))
-            .await?
-            .map(AnyEntity::Asset),
-        EntityType::AssetProfile => stores
-            .asset_profiles
-            .get(who.tenant, AssetProfileId(id.id))
-            .await?
-            .map(AnyEntity::AssetProfile),
-        EntityType::EntityView => stores
-            .entity_views
-            .get(who.tenant, EntityViewId(id.id))
-            .await?
-            .map(AnyEntity::EntityView),
-        EntityType::Alarm => stores
-            .alarms
-            .get(who.tenant, AlarmId(id.id))
-            .await?
-            .map(AnyEntity::Alarm),
-        EntityType::CalculatedField => stores
-            .calculated_fields
-            .get(who.tenant, CalculatedFieldId(id.id))
-            .await?
-            .map(AnyEntity::CalculatedField),
-        EntityType::Dashboard => stores
-            .dashboards
-            .info(who.tenant, DashboardId(id.id))
-            .await?
-            .map(AnyEntity::Dashboard),
-        EntityType::OtaPackage => stores
-            .ota_packages
-            .get(who.tenant, OtaPackageId(id.id))
-            .await?
-            .map(AnyEntity::OtaPackage),
-        EntityType::RuleChain => stores
-            .rule_chains
-            .get(who.tenant, RuleChainId(id.id))
-            .await?
-            .map(AnyEntity::RuleChain),
-        EntityType::RuleNode => stores
-            .rule_chains
-            .node(who.tenant, RuleNodeId(id.id))
-            .await?
-            .map(|node| AnyEntity::RuleNode(who.tenant, node)),
-        EntityType::DeviceProfile => stores
-            .device_profiles
-            .get(who.tenant, DeviceProfileId(id.id))
-            .await?
-            .map(AnyEntity::DeviceProfile),
-        _ => None,
-    };
+    // A system administrator has no tenant to look into.
+    if who.authority == Authority::SysAdmin && !kind_policy(id.entity_type).beyond_tenants {
+        return Err(AccessError::Denied);
+    }
+    let found = any_entity::find(stores, who.tenant, who.authority, id).await?;
     let entity = found.ok_or(AccessError::NotFound(id))?;
     if allows(who, operation, &entity.resource_for(who.customer)) {
         Ok(entity)
     } else {
         Err(AccessError::Denied)
     }
-}
-
-/// The queue, where it is one that the messages of the principal's tenant go through.
-async fn queue(stores: &EntityStores, who: &Principal, id: QueueId) -> Result<Option<Queue>, StoreError> {
-    if let Some(queue) = stores.queues.get(who.tenant, id).await? {
-        return Ok(Some(queue));
-    }
-    if who.authority != Authority::TenantAdmin {
-        return Ok(None);
-    }
-    let owner = stores.queue_owner(who.tenant).await?;
-    if !owner.is_null() {
-        return Ok(None);
-    }
-    stores.queues.get(TenantId::NULL, id).await
 }
 
 /// How a kind of entity is called within a message: `device profile`.
@@ -286,8 +119,11 @@ pub fn title(entity_type: &EntityType) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use fieldline_core::any_entity::AccessResource;
+    use fieldline_model::DeviceId;
     use uuid::Uuid;
+
+    use super::*;
 
     fn who(authority: Authority) -> Principal {
         Principal {

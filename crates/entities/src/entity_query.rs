@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use fieldline_core::any_entity::AnyEntity;
+use fieldline_core::any_entity::{AnyEntity, EntityTextField, kind_policy};
 use fieldline_core::clock::SharedClock;
 use fieldline_core::events::EntityListener;
 use fieldline_core::ports::{
@@ -338,13 +338,8 @@ impl EntityQueryService {
 
 /// Whether a query is about what tenants have, as far as system administrators count it.
 fn is_of_tenants(plan: &EntityQueryPlan) -> bool {
-    use EntityType as Kind;
-    let counted = |part: &EntityScan| {
-        matches!(
-            part.kind,
-            Kind::Device | Kind::Asset | Kind::EntityView | Kind::Customer | Kind::User | Kind::Dashboard
-        )
-    };
+    let counted =
+        |part: &EntityScan| part.kind == EntityType::Customer || kind_policy(part.kind).of_customers;
     !plan.parts.is_empty() && plan.parts.iter().all(counted)
 }
 
@@ -354,7 +349,7 @@ fn owners_of(customers: &EntityTable, tenant: String) -> OwnerTitles {
     OwnerTitles {
         tenant,
         customers: customers
-            .filter_map(|row| Some((row.id, row.text(row::EntityTextField::Name)?.to_owned())))
+            .filter_map(|row| Some((row.id, row.text(EntityTextField::Name)?.to_owned())))
             .collect(),
     }
 }

@@ -19,8 +19,96 @@ pub fn new_uuid() -> Uuid {
 #[error("unknown entity type `{0}`")]
 pub struct UnknownEntityType(pub String);
 
+macro_rules! typed_id {
+    ($name:ident $type:ident $doc:literal) => {
+        #[doc = $doc]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(pub Uuid);
+
+        impl $name {
+            /// The id that means "none".
+            pub const NULL: Self = Self(NULL_UUID);
+
+            /// A new time-ordered id.
+            pub fn new() -> Self {
+                Self(new_uuid())
+            }
+
+            /// Whether this is the id that means "none".
+            pub fn is_null(self) -> bool {
+                self.0 == NULL_UUID
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::NULL
+            }
+        }
+
+        impl From<Uuid> for $name {
+            fn from(id: Uuid) -> Self {
+                Self(id)
+            }
+        }
+
+        impl From<$name> for EntityId {
+            fn from(id: $name) -> EntityId {
+                EntityId::new(EntityType::$type, id.0)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = uuid::Error;
+            fn from_str(text: &str) -> Result<Self, uuid::Error> {
+                text.parse().map(Self)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                EntityId::from(*self).serialize(serializer)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                // The entity type is often left out by hand-written clients; where given it must fit.
+                #[derive(Deserialize)]
+                struct TypedIdJson {
+                    #[serde(rename = "entityType")]
+                    entity_type: Option<EntityType>,
+                    id: Uuid,
+                }
+                let shape = TypedIdJson::deserialize(deserializer)?;
+                match shape.entity_type {
+                    Some(other) if other != EntityType::$type => Err(serde::de::Error::custom(format_args!(
+                        "expected an id of entity type {}, got {other}",
+                        EntityType::$type
+                    ))),
+                    _ => Ok(Self(shape.id)),
+                }
+            }
+        }
+
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                entity_id_schema()
+            }
+        }
+
+        impl utoipa::ToSchema for $name {}
+    };
+}
+
 macro_rules! entity_types {
-    ($($variant:ident = $code:literal, $name:literal;)*) => {
+    ($($variant:ident = $code:literal, $name:literal, $label:literal $(, $id:ident $doc:literal)?;)*) => {
         /// The kind of thing an id names; the names are those of the REST API.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
@@ -36,6 +124,11 @@ macro_rules! entity_types {
                 match self { $(EntityType::$variant => $name,)* }
             }
 
+            /// The name in connections of rule chains and in messages, such as `Entity View`.
+            pub const fn label(self) -> &'static str {
+                match self { $(EntityType::$variant => $label,)* }
+            }
+
             /// The type with a stored code, `None` where no type has it.
             pub const fn from_code(code: u8) -> Option<Self> {
                 match code { $($code => Some(EntityType::$variant),)* _ => None }
@@ -48,34 +141,37 @@ macro_rules! entity_types {
                 match text { $($name => Ok(EntityType::$variant),)* other => Err(UnknownEntityType(other.to_owned())) }
             }
         }
+
+        $($(typed_id! { $id $variant $doc })?)*
     };
 }
 
-// The codes are stored on disk: never reuse or renumber one.
+// Each type of entity: its code, its name in the REST API, its label, and the id of those that exist here. The codes are
+// stored on disk: never reuse or renumber one.
 entity_types! {
-    Tenant = 1, "TENANT";
-    TenantProfile = 2, "TENANT_PROFILE";
-    Customer = 3, "CUSTOMER";
-    User = 4, "USER";
-    Device = 5, "DEVICE";
-    DeviceProfile = 6, "DEVICE_PROFILE";
-    Asset = 7, "ASSET";
-    AssetProfile = 8, "ASSET_PROFILE";
-    EntityView = 9, "ENTITY_VIEW";
-    Alarm = 10, "ALARM";
-    Dashboard = 11, "DASHBOARD";
-    RuleChain = 12, "RULE_CHAIN";
-    RuleNode = 13, "RULE_NODE";
-    Queue = 14, "QUEUE";
-    QueueStats = 15, "QUEUE_STATS";
-    OtaPackage = 16, "OTA_PACKAGE";
-    Rpc = 17, "RPC";
-    ApiUsageState = 18, "API_USAGE_STATE";
-    Edge = 19, "EDGE";
-    TbResource = 20, "TB_RESOURCE";
-    WidgetsBundle = 21, "WIDGETS_BUNDLE";
-    WidgetType = 22, "WIDGET_TYPE";
-    CalculatedField = 23, "CALCULATED_FIELD";
+    Tenant = 1, "TENANT", "Tenant", TenantId "Id of a tenant.";
+    TenantProfile = 2, "TENANT_PROFILE", "Tenant profile", TenantProfileId "Id of a tenant profile.";
+    Customer = 3, "CUSTOMER", "Customer", CustomerId "Id of a customer.";
+    User = 4, "USER", "User", UserId "Id of a user.";
+    Device = 5, "DEVICE", "Device", DeviceId "Id of a device.";
+    DeviceProfile = 6, "DEVICE_PROFILE", "Device profile", DeviceProfileId "Id of a device profile.";
+    Asset = 7, "ASSET", "Asset", AssetId "Id of an asset.";
+    AssetProfile = 8, "ASSET_PROFILE", "Asset profile", AssetProfileId "Id of an asset profile.";
+    EntityView = 9, "ENTITY_VIEW", "Entity View", EntityViewId "Id of an entity view.";
+    Alarm = 10, "ALARM", "Alarm", AlarmId "Id of an alarm.";
+    Dashboard = 11, "DASHBOARD", "Dashboard", DashboardId "Id of a dashboard.";
+    RuleChain = 12, "RULE_CHAIN", "Rule chain", RuleChainId "Id of a rule chain.";
+    RuleNode = 13, "RULE_NODE", "Rule node", RuleNodeId "Id of a node of a rule chain.";
+    Queue = 14, "QUEUE", "Queue", QueueId "Id of a queue.";
+    QueueStats = 15, "QUEUE_STATS", "Queue stats", QueueStatsId "Id of the statistics of a queue.";
+    OtaPackage = 16, "OTA_PACKAGE", "Ota package", OtaPackageId "Id of an OTA package.";
+    Rpc = 17, "RPC", "Rpc", RpcId "Id of a persistent call to a device.";
+    ApiUsageState = 18, "API_USAGE_STATE", "Api usage state", ApiUsageStateId "Id of the usage of a tenant.";
+    Edge = 19, "EDGE", "Edge";
+    TbResource = 20, "TB_RESOURCE", "Resource";
+    WidgetsBundle = 21, "WIDGETS_BUNDLE", "Widgets bundle";
+    WidgetType = 22, "WIDGET_TYPE", "Widget type";
+    CalculatedField = 23, "CALCULATED_FIELD", "Calculated field", CalculatedFieldId "Id of a calculated field.";
 }
 
 impl fmt::Display for EntityType {
@@ -138,115 +234,6 @@ impl EntityKey {
             entity: EntityId::new(EntityType::Device, device.0),
         }
     }
-}
-
-macro_rules! typed_ids {
-    ($($name:ident $type:ident $doc:literal;)*) => {$(
-        #[doc = $doc]
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(pub Uuid);
-
-        impl $name {
-            /// The id that means "none".
-            pub const NULL: Self = Self(NULL_UUID);
-
-            /// A new time-ordered id.
-            pub fn new() -> Self {
-                Self(new_uuid())
-            }
-
-            /// Whether this is the id that means "none".
-            pub fn is_null(self) -> bool {
-                self.0 == NULL_UUID
-            }
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                Self::NULL
-            }
-        }
-
-        impl From<$name> for EntityId {
-            fn from(id: $name) -> EntityId {
-                EntityId::new(EntityType::$type, id.0)
-            }
-        }
-
-        impl From<Uuid> for $name {
-            fn from(id: Uuid) -> Self {
-                Self(id)
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.fmt(f)
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = uuid::Error;
-            fn from_str(text: &str) -> Result<Self, uuid::Error> {
-                text.parse().map(Self)
-            }
-        }
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                EntityId::from(*self).serialize(serializer)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                // The entity type is often left out by hand-written clients; where given it must fit.
-                #[derive(Deserialize)]
-                struct TypedIdJson {
-                    #[serde(rename = "entityType")]
-                    entity_type: Option<EntityType>,
-                    id: Uuid,
-                }
-                let shape = TypedIdJson::deserialize(deserializer)?;
-                match shape.entity_type {
-                    Some(other) if other != EntityType::$type => Err(serde::de::Error::custom(format_args!(
-                        "expected an id of entity type {}, got {other}", EntityType::$type
-                    ))),
-                    _ => Ok(Self(shape.id)),
-                }
-            }
-        }
-
-        impl utoipa::PartialSchema for $name {
-            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-                entity_id_schema()
-            }
-        }
-
-        impl utoipa::ToSchema for $name {}
-    )*};
-}
-
-typed_ids! {
-    TenantId Tenant "Id of a tenant.";
-    TenantProfileId TenantProfile "Id of a tenant profile.";
-    CustomerId Customer "Id of a customer.";
-    UserId User "Id of a user.";
-    DeviceId Device "Id of a device.";
-    DeviceProfileId DeviceProfile "Id of a device profile.";
-    AssetId Asset "Id of an asset.";
-    AssetProfileId AssetProfile "Id of an asset profile.";
-    EntityViewId EntityView "Id of an entity view.";
-    AlarmId Alarm "Id of an alarm.";
-    RuleChainId RuleChain "Id of a rule chain.";
-    RuleNodeId RuleNode "Id of a node of a rule chain.";
-    QueueId Queue "Id of a queue.";
-    QueueStatsId QueueStats "Id of the statistics of a queue.";
-    ApiUsageStateId ApiUsageState "Id of the usage of a tenant.";
-    CalculatedFieldId CalculatedField "Id of a calculated field.";
-    RpcId Rpc "Id of a persistent call to a device.";
-    DashboardId Dashboard "Id of a dashboard.";
-    OtaPackageId OtaPackage "Id of an OTA package.";
 }
 
 macro_rules! row_ids {

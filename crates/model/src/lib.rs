@@ -18,9 +18,4 @@ pub mod replay;
 pub mod reprocess;
 pub mod timeseries;
 
-pub use id::{
-    AdminSettingsId, AlarmId, ApiKeyId, ApiUsageStateId, AssetId, AssetProfileId, AuditLogId,
-    CalculatedFieldId, CustomerId, DashboardId, DeviceCredentialsId, DeviceId, DeviceProfileId, EntityId,
-    EntityKey, EntityType, EntityViewId, NULL_UUID, OtaPackageId, QueueId, QueueStatsId, RpcId, RuleChainId,
-    RuleNodeId, SetAsideId, TenantId, TenantProfileId, UnknownEntityType, UserId, new_uuid,
-};
+pub use id::*;

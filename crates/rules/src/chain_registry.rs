@@ -7,12 +7,12 @@ use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
 use async_trait::async_trait;
-use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::in_flight::{InFlightTracker, LoadInHand, LoadNote};
 use fieldline_core::ports::StoreResult;
 use fieldline_model::entity::{RuleChain, RuleChainType};
 use fieldline_model::page::PageLink;
-use fieldline_model::{EntityId, EntityKey, RuleChainId, RuleNodeId, TenantId};
+use fieldline_model::{EntityId, EntityKey, EntityType, RuleChainId, RuleNodeId, TenantId};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use tokio::task::JoinHandle;
@@ -424,16 +424,17 @@ pub struct ChainRegistryListener(pub Arc<ChainRegistry>);
 impl EntityListener for ChainRegistryListener {
     fn on_change(&self, change: EntityChange) {
         self.0.fields.on_change(change);
-        match change {
-            EntityChange::RuleChainChanged(tenant, chain) | EntityChange::RuleChainDeleted(tenant, chain) => {
-                self.0.mark_stale(tenant, Some(chain));
+        let EntityKey { tenant, entity } = change.subject;
+        match (entity.entity_type, change.what) {
+            (EntityType::RuleChain, ChangeKind::Saved | ChangeKind::Deleted) => {
+                self.0.mark_stale(tenant, Some(RuleChainId(entity.id)));
             }
-            EntityChange::TenantSaved(tenant) => self.0.mark_stale(tenant, None),
-            EntityChange::TenantProfileChanged(_) => self.0.mark_all_stale(),
-            EntityChange::TenantDeleted(tenant) => self.0.forget(tenant),
-            EntityChange::DeviceDeleted(tenant, device) => self.0.note_entity(tenant, device.into()),
-            EntityChange::AssetDeleted(tenant, asset) => self.0.note_entity(tenant, asset.into()),
-            EntityChange::CustomerDeleted(tenant, customer) => self.0.note_entity(tenant, customer.into()),
+            (EntityType::Tenant, ChangeKind::Saved) => self.0.mark_stale(tenant, None),
+            (EntityType::TenantProfile, ChangeKind::Saved | ChangeKind::Deleted) => self.0.mark_all_stale(),
+            (EntityType::Tenant, ChangeKind::Deleted) => self.0.forget(tenant),
+            (EntityType::Device | EntityType::Asset | EntityType::Customer, ChangeKind::Deleted) => {
+                self.0.note_entity(tenant, entity);
+            }
             _ => {}
         }
     }

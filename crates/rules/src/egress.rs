@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use fieldline_connectors::egress::{Egress, EgressFuture, EgressRules, EgressSource};
-use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::ports::{EntityStores, StoreResult};
 use fieldline_entities::services::ALLOWED_EGRESS;
-use fieldline_model::TenantId;
+use fieldline_model::{EntityType, TenantId};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,6 +58,13 @@ struct EgressRuleCache {
 }
 
 impl EgressRegistry {
+    /// Forgets rules that have changed; what is being read just now is not kept.
+    fn forget(&self, forget: impl FnOnce(&mut HashMap<TenantId, Arc<EgressRules>>)) {
+        let mut known = self.known.lock();
+        known.changes += 1;
+        forget(&mut known.of);
+    }
+
     /// A registry that knows only what the operator allows.
     pub fn new(operator: EgressRules, stores: EntityStores) -> Arc<Self> {
         Arc::new(Self {
@@ -114,18 +121,12 @@ impl EgressRegistry {
 
 impl EntityListener for EgressRegistry {
     fn on_change(&self, change: EntityChange) {
-        let mut known = match change {
-            EntityChange::TenantSaved(_)
-            | EntityChange::TenantDeleted(_)
-            | EntityChange::TenantProfileChanged(_) => self.known.lock(),
-            _ => return,
-        };
-        known.changes += 1;
-        match change {
-            EntityChange::TenantProfileChanged(_) => known.of.clear(),
-            EntityChange::TenantSaved(tenant) | EntityChange::TenantDeleted(tenant) => {
-                known.of.remove(&tenant);
-            }
+        if !matches!(change.what, ChangeKind::Saved | ChangeKind::Deleted) {
+            return;
+        }
+        match change.entity_type() {
+            EntityType::TenantProfile => self.forget(|of| of.clear()),
+            EntityType::Tenant => self.forget(|of| drop(of.remove(&change.subject.tenant))),
             _ => {}
         }
     }
@@ -172,7 +173,7 @@ mod tests {
         assert!(!reached(world.tenant, "127.0.0.2").await);
         profile.profile_data["configuration"][ALLOWED_EGRESS] = json!(["127.0.0.2/31"]);
         let mut profile = stores.tenant_profiles.save(profile, false).await.unwrap();
-        registry.on_change(EntityChange::TenantProfileChanged(id));
+        registry.on_change(EntityChange::saved(TenantId::NULL, id));
         assert!(reached(world.tenant, "127.0.0.2").await);
         assert!(
             !reached(TenantId::new(), "127.0.0.2").await,
@@ -180,7 +181,7 @@ mod tests {
         );
         profile.profile_data["configuration"][ALLOWED_EGRESS] = json!(["127.0.0.2/31", "no host"]);
         stores.tenant_profiles.save(profile, false).await.unwrap();
-        registry.on_change(EntityChange::TenantProfileChanged(id));
+        registry.on_change(EntityChange::saved(TenantId::NULL, id));
         let error = registry
             .tenant_egress(world.tenant)
             .connect("127.0.0.2", 9)

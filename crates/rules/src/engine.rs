@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_connectors::egress::EgressRules;
-use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::ingest::{IngestService, IngestStartError, MAIN_QUEUE, ProcessorFactory, QueueProducer};
 use fieldline_core::options::{ByteSize, HumanDuration};
 use fieldline_core::ports::{DeviceRpc, Partition, RestApiResponder};
@@ -504,14 +504,10 @@ pub struct QueueListener {
 
 impl EntityListener for QueueListener {
     fn on_change(&self, change: EntityChange) {
-        if !matches!(
-            change,
-            EntityChange::QueueChanged(_) | EntityChange::TenantDeleted(_)
-        ) {
-            return;
-        }
-        if let EntityChange::TenantDeleted(tenant) = change {
-            self.engine.lanes.forget(tenant);
+        match (change.deleted_tenant(), change.what) {
+            (Some(tenant), _) => self.engine.lanes.forget(tenant),
+            (None, ChangeKind::Queues) => {}
+            _ => return,
         }
         let (engine, ingest) = (self.engine.clone(), self.ingest.clone());
         self.engine.shared.services.runtime.spawn(async move {

@@ -10,7 +10,7 @@ pub mod registered_field;
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
-use fieldline_core::events::EntityChange;
+use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::in_flight::{InFlightTracker, LoadInHand, LoadNote};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{CalculatedFieldFilter, StoreError, StoreErrorKind, StoreResult};
@@ -273,8 +273,9 @@ impl FieldRegistry {
 
     /// Takes note of a change of entities.
     pub fn on_change(self: &Arc<Self>, change: EntityChange) {
-        match change {
-            EntityChange::CalculatedFieldChanged(tenant, entity, field) => {
+        let EntityKey { tenant, entity } = change.subject;
+        match (entity.entity_type, change.what) {
+            (_, ChangeKind::CalculatedField(field)) => {
                 self.tenants.mark_stale(tenant, Some(field));
                 let book = Arc::clone(self);
                 self.services.runtime.spawn(async move {
@@ -283,13 +284,13 @@ impl FieldRegistry {
                     }
                 });
             }
-            EntityChange::TenantSaved(tenant) => self.tenants.mark_stale(tenant, None),
-            EntityChange::TenantProfileChanged(_) => {
+            (EntityType::Tenant, ChangeKind::Saved) => self.tenants.mark_stale(tenant, None),
+            (EntityType::TenantProfile, ChangeKind::Saved | ChangeKind::Deleted) => {
                 for tenant in self.tenants.all() {
                     self.tenants.mark_stale(tenant, None);
                 }
             }
-            EntityChange::TenantDeleted(tenant) => {
+            (EntityType::Tenant, ChangeKind::Deleted) => {
                 self.tenants.forget(tenant);
             }
             _ => {}

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::in_flight::{InFlightTracker, LoadInHand};
 use fieldline_core::ports::{EntityStores, StoreResult};
 use fieldline_model::{
@@ -291,23 +291,23 @@ impl OriginatorCache {
 
 impl EntityListener for OriginatorCache {
     fn on_change(&self, change: EntityChange) {
-        match change {
-            EntityChange::DeviceSaved(tenant, id) | EntityChange::DeviceDeleted(tenant, id) => {
-                self.known.remove(&EntityKey::device(tenant, id));
+        let EntityKey { tenant, entity } = change.subject;
+        match (entity.entity_type, change.what) {
+            (EntityType::Device | EntityType::Asset, ChangeKind::Saved | ChangeKind::Deleted) => {
+                self.known.remove(&change.subject);
             }
-            EntityChange::AssetSaved(tenant, id) | EntityChange::AssetDeleted(tenant, id) => {
-                self.known.remove(&EntityKey {
-                    tenant,
-                    entity: id.into(),
-                });
+            (
+                EntityType::DeviceProfile | EntityType::AssetProfile,
+                ChangeKind::Saved | ChangeKind::Deleted,
+            ) => {
+                self.forget_profile(tenant, entity.id);
             }
-            EntityChange::DeviceProfileChanged(tenant, id) => self.forget_profile(tenant, id.0),
-            EntityChange::AssetProfileChanged(tenant, id) => self.forget_profile(tenant, id.0),
-            EntityChange::CustomerDeleted(tenant, id) => {
+            (EntityType::Customer, ChangeKind::Deleted) => {
+                let customer = Some(CustomerId(entity.id));
                 self.known
-                    .retain(|subject, known| subject.tenant != tenant || known.customer != Some(id));
+                    .retain(|subject, known| subject.tenant != tenant || known.customer != customer);
             }
-            EntityChange::TenantDeleted(tenant) => {
+            (EntityType::Tenant, ChangeKind::Deleted) => {
                 self.known.retain(|subject, _| subject.tenant != tenant);
             }
             _ => {}

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fieldline_core::clock::SharedClock;
-use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::ports::{CustomerStore, EntityStores, UserStore};
 use fieldline_entities::access::Principal;
 use fieldline_model::entity::{User, UserCredentials};
-use fieldline_model::{CustomerId, UserId};
+use fieldline_model::{CustomerId, EntityId, EntityType, UserId};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
@@ -171,12 +171,13 @@ impl TokenUser {
 
 impl EntityListener for LoginSessions {
     fn on_change(&self, change: EntityChange) {
-        match change {
-            EntityChange::UserChanged(_, id) => {
+        let EntityId { entity_type, id } = change.subject.entity;
+        match (entity_type, change.what) {
+            (EntityType::User, ChangeKind::Saved | ChangeKind::Deleted) => {
                 self.changes.fetch_add(1, Ordering::AcqRel);
-                self.cache.remove(&(id, false));
+                self.cache.remove(&(UserId(id), false));
             }
-            EntityChange::TenantDeleted(_) | EntityChange::CustomerDeleted(..) => {
+            (EntityType::Tenant | EntityType::Customer, ChangeKind::Deleted) => {
                 self.changes.fetch_add(1, Ordering::AcqRel);
                 self.cache.clear();
             }

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::clock::MonotonicTimes;
-use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::ports::{EntityStores, StoreResult};
-use fieldline_model::{DeviceProfileId, EntityId, TenantId};
+use fieldline_model::{DeviceProfileId, EntityId, EntityType, TenantId};
 use quick_cache::sync::Cache;
 
 /// Tenants, and as many device profiles, whose time-to-live is remembered.
@@ -97,16 +97,19 @@ impl SaveContext {
 
 impl EntityListener for SaveContext {
     fn on_change(&self, change: EntityChange) {
-        match change {
-            EntityChange::DeviceProfileChanged(_, id) => {
+        if !matches!(change.what, ChangeKind::Saved | ChangeKind::Deleted) {
+            return;
+        }
+        match change.entity_type() {
+            EntityType::DeviceProfile => {
                 self.changes.fetch_add(1, Ordering::AcqRel);
-                self.profiles.remove(&id);
+                self.profiles.remove(&DeviceProfileId(change.subject.entity.id));
             }
-            EntityChange::TenantSaved(id) | EntityChange::TenantDeleted(id) => {
+            EntityType::Tenant => {
                 self.changes.fetch_add(1, Ordering::AcqRel);
-                self.tenants.remove(&id);
+                self.tenants.remove(&change.subject.tenant);
             }
-            EntityChange::TenantProfileChanged(_) => {
+            EntityType::TenantProfile => {
                 self.changes.fetch_add(1, Ordering::AcqRel);
                 self.tenants.clear();
             }

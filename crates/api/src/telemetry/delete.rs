@@ -2,7 +2,7 @@
 
 use axum::extract::Path;
 use axum::http::StatusCode;
-use fieldline_core::events::EntityChange;
+use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_devices::downlink::AttributeUpdate;
 use fieldline_entities::access::{AccessOperation, Principal};
 
@@ -84,8 +84,10 @@ async fn attributes(
     let subject = entity.subject();
     let deleted = api.attributes.delete(subject, scope, &keys).await?;
     if !deleted.is_empty() {
-        api.events
-            .publish(EntityChange::AttributesChanged(subject, scope));
+        api.events.publish(EntityChange {
+            subject,
+            what: ChangeKind::Attributes(scope),
+        });
         let update = AttributeUpdate::Deleted(deleted.clone());
         api.device_link.attributes_changed(subject, scope, update);
         api.services

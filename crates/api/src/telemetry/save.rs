@@ -2,7 +2,7 @@
 
 use axum::extract::{Path, Request};
 use axum::http::StatusCode;
-use fieldline_core::events::EntityChange;
+use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::ports::{AttributeRow, StoreError, StoreErrorKind};
 use fieldline_core::usage::{ApiFeature, UsageKey, storage_points};
 use fieldline_devices::downlink::AttributeUpdate;
@@ -135,8 +135,10 @@ async fn attributes(
         values: &values,
     };
     api.attributes.save(&[row]).await?;
-    api.events
-        .publish(EntityChange::AttributesChanged(subject, scope));
+    api.events.publish(EntityChange {
+        subject,
+        what: ChangeKind::Attributes(scope),
+    });
     let shown = payload::object(&values).map_err(unpackable)?;
     let update = AttributeUpdate::Saved(values.into());
     api.device_link.attributes_changed(subject, scope, update);

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::any_entity::kind_policy;
+use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::memory_pool::MemoryPool;
 use fieldline_core::ports::{ChangeFilter, ValueChange, ValueListener, ValueSource};
 use fieldline_entities::access::Principal;
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{EntityId, EntityKey, TenantId};
+use fieldline_model::{EntityId, EntityKey, EntityType, TenantId};
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use tokio::sync::Semaphore;
@@ -209,28 +210,30 @@ impl SubscriptionHub {
 
 impl EntityListener for SubscriptionHub {
     fn on_change(&self, change: EntityChange) {
-        use EntityChange as Change;
-        match change {
-            Change::AlarmChanged(tenant, _) => {
+        let EntityKey { tenant, entity } = change.subject;
+        match change.what {
+            ChangeKind::Alarms => {
                 let alarms = self.alarms.read();
                 for mailbox in alarms.get(&tenant).into_iter().flat_map(FxHashMap::values) {
                     mailbox.mark_alarms_changed();
                 }
             }
-            Change::UserChanged(_, id) => self.notify_principal_changed(|who| who.user == id),
-            Change::CustomerSaved(_, id) | Change::CustomerDeleted(_, id) => {
-                self.notify_principal_changed(|who| who.customer == id);
-            }
-            Change::TenantDeleted(id) => self.notify_principal_changed(|who| who.tenant == id),
-            Change::DeviceSaved(tenant, id) | Change::DeviceDeleted(tenant, id) => {
-                self.notify_entity_changed(tenant, id.into());
-            }
-            Change::AssetSaved(tenant, id) | Change::AssetDeleted(tenant, id) => {
-                self.notify_entity_changed(tenant, id.into());
-            }
-            Change::EntityViewChanged(tenant, id) => self.notify_entity_changed(tenant, id.into()),
-            Change::DashboardChanged(tenant, id) => self.notify_entity_changed(tenant, id.into()),
-            _ => {}
+            ChangeKind::Saved | ChangeKind::Deleted => match entity.entity_type {
+                EntityType::User => self.notify_principal_changed(|who| who.user.0 == entity.id),
+                EntityType::Customer => self.notify_principal_changed(|who| who.customer.0 == entity.id),
+                EntityType::Tenant if change.what == ChangeKind::Deleted => {
+                    self.notify_principal_changed(|who| who.tenant == tenant);
+                }
+                // What no customer has stays where it is, seen by the same people.
+                kind if kind_policy(kind).of_customers => self.notify_entity_changed(tenant, entity),
+                _ => {}
+            },
+            ChangeKind::Moved
+            | ChangeKind::Credentials
+            | ChangeKind::Queues
+            | ChangeKind::CalculatedField(_)
+            | ChangeKind::Relations(_)
+            | ChangeKind::Attributes(_) => {}
         }
     }
 }

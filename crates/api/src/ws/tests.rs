@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fieldline_core::events::{EntityChange, EntityListener as _};
+use fieldline_core::events::{ChangeKind, EntityChange, EntityListener as _};
 use fieldline_core::memory_pool::MemoryPool;
 use fieldline_core::options::ByteSize;
 use fieldline_core::ports::{
@@ -73,12 +73,12 @@ fn alarms_are_told_to_their_tenant() {
     let (tenant, other) = (TenantId::new(), TenantId::new());
     let mailbox = Arc::new(SessionMailbox::default());
     hub.watch_alarms(tenant, 1, &mailbox);
-    hub.on_change(EntityChange::AlarmChanged(other, DeviceId::new().into()));
+    hub.on_change(EntityChange::new(other, DeviceId::new(), ChangeKind::Alarms));
     assert!(!mailbox.take().alarms_changed);
-    hub.on_change(EntityChange::AlarmChanged(tenant, DeviceId::new().into()));
+    hub.on_change(EntityChange::new(tenant, DeviceId::new(), ChangeKind::Alarms));
     assert!(mailbox.take().alarms_changed);
     hub.unwatch_alarms(tenant, 1);
-    hub.on_change(EntityChange::AlarmChanged(tenant, DeviceId::new().into()));
+    hub.on_change(EntityChange::new(tenant, DeviceId::new(), ChangeKind::Alarms));
     assert!(!mailbox.take().alarms_changed);
 }
 
@@ -119,10 +119,10 @@ fn whoever_watches_is_asked_again_when_entities_and_people_change() {
     hub.watch(EntityKey::device(tenant, id), 0, 1, &mailbox);
     store(&hub, EntityKey::device(tenant, id));
     for change in [
-        EntityChange::DeviceSaved(tenant, DeviceId::new()),
-        EntityChange::DeviceSaved(TenantId::new(), id),
-        EntityChange::UserChanged(tenant, UserId::new()),
-        EntityChange::CustomerDeleted(tenant, CustomerId::new()),
+        EntityChange::saved(tenant, DeviceId::new()),
+        EntityChange::saved(TenantId::new(), id),
+        EntityChange::saved(tenant, UserId::new()),
+        EntityChange::deleted(tenant, CustomerId::new()),
     ] {
         hub.on_change(change);
     }
@@ -130,23 +130,20 @@ fn whoever_watches_is_asked_again_when_entities_and_people_change() {
     assert!(
         delivery.values.is_empty() && delivery.changed_entities.is_empty() && !delivery.principal_changed
     );
-    for change in [
-        EntityChange::DeviceSaved(tenant, id),
-        EntityChange::DeviceDeleted(tenant, id),
-    ] {
+    for change in [EntityChange::saved(tenant, id), EntityChange::deleted(tenant, id)] {
         hub.on_change(change);
         assert!(mailbox.take().changed_entities.contains(&EntityId::from(id)));
     }
     for change in [
-        EntityChange::UserChanged(tenant, who.user),
-        EntityChange::CustomerDeleted(tenant, who.customer),
-        EntityChange::TenantDeleted(tenant),
+        EntityChange::saved(tenant, who.user),
+        EntityChange::deleted(tenant, who.customer),
+        EntityChange::deleted(tenant, tenant),
     ] {
         hub.on_change(change);
         assert!(mailbox.take().principal_changed);
     }
     hub.close(number);
-    hub.on_change(EntityChange::TenantDeleted(tenant));
+    hub.on_change(EntityChange::deleted(tenant, tenant));
     assert!(!mailbox.take().principal_changed);
 }
 

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::ports::{TelemetryRow, TelemetrySaveStrategy};
 use fieldline_core::queue_stats::{SERVICE_ID, stats_id};
 use fieldline_model::kv::{KvValueRef, pack};
-use fieldline_model::{EntityKey, RuleChainId, TenantId};
+use fieldline_model::{EntityKey, EntityType, RuleChainId, TenantId};
 use serde_json::{Value, json};
 
 use crate::fixture::{FixtureClient, NOW, RestFixture, id, no};
@@ -216,12 +216,7 @@ struct EntityChangeLog(Mutex<Vec<EntityChange>>);
 
 impl EntityListener for EntityChangeLog {
     fn on_change(&self, change: EntityChange) {
-        if matches!(
-            change,
-            EntityChange::RuleChainChanged(..)
-                | EntityChange::RuleChainDeleted(..)
-                | EntityChange::QueueChanged(..)
-        ) {
+        if change.entity_type() == EntityType::RuleChain || change.what == ChangeKind::Queues {
             self.0.lock().unwrap().push(change);
         }
     }
@@ -238,7 +233,7 @@ async fn the_rule_engine_is_told_what_has_changed() {
 
     let chain = admin.post("/api/ruleChain", &json!({ "name": "a" })).await;
     let tenant = TenantId(uuid(&chain["tenantId"]));
-    let changed = EntityChange::RuleChainChanged(tenant, RuleChainId(uuid(&chain["id"])));
+    let changed = EntityChange::saved(tenant, RuleChainId(uuid(&chain["id"])));
     assert_eq!(since(), [changed]);
     let metadata = json!({ "ruleChainId": chain["id"], "nodes": [] });
     admin.post("/api/ruleChain/metadata", &metadata).await;
@@ -247,20 +242,23 @@ async fn the_rule_engine_is_told_what_has_changed() {
         .get("/api/ruleChains?pageSize=1&page=0&textSearch=Root")
         .await["data"][0]
         .clone();
-    let former = EntityChange::RuleChainChanged(tenant, RuleChainId(uuid(&root["id"])));
+    let former = EntityChange::saved(tenant, RuleChainId(uuid(&root["id"])));
     for (chain, expected) in [(&chain, [former, changed]), (&root, [changed, former])] {
         let path = format!("/api/ruleChain/{}/root", id(chain));
         admin.post(&path, &Value::Null).await;
         assert_eq!(since(), expected);
     }
     admin.delete(&format!("/api/ruleChain/{}", id(&chain))).await;
-    let deleted = EntityChange::RuleChainDeleted(tenant, RuleChainId(uuid(&chain["id"])));
+    let deleted = EntityChange::deleted(tenant, RuleChainId(uuid(&chain["id"])));
     assert_eq!(since(), [deleted]);
 
     let save = format!("/api/queues?{SERVICE}");
     let fast = sysadmin.post(&save, &queue("Fast")).await;
     sysadmin.delete(&format!("/api/queues/{}", id(&fast))).await;
-    assert_eq!(since(), [EntityChange::QueueChanged(TenantId::NULL); 2]);
+    assert_eq!(
+        since(),
+        [EntityChange::new(TenantId::NULL, TenantId::NULL, ChangeKind::Queues); 2]
+    );
     let profile = json!({
         "name": "isolated", "isolatedTbRuleEngine": true,
         "profileData": { "configuration": { "type": "DEFAULT" }, "queueConfiguration": [queue("Main")] },
@@ -270,13 +268,13 @@ async fn the_rule_engine_is_told_what_has_changed() {
     let mut owner = sysadmin.get(&path).await;
     owner["tenantProfileId"] = profile["id"].clone();
     sysadmin.post("/api/tenant", &owner).await;
-    assert_eq!(since(), [EntityChange::QueueChanged(tenant)]);
+    assert_eq!(since(), [EntityChange::new(tenant, tenant, ChangeKind::Queues)]);
     profile["description"] = json!("nothing about queues");
     let mut profile = sysadmin.post("/api/tenantProfile", &profile).await;
     assert_eq!(since(), []);
     profile["profileData"]["queueConfiguration"][0]["partitions"] = json!(3);
     sysadmin.post("/api/tenantProfile", &profile).await;
-    assert_eq!(since(), [EntityChange::QueueChanged(tenant)]);
+    assert_eq!(since(), [EntityChange::new(tenant, tenant, ChangeKind::Queues)]);
 }
 
 #[tokio::test]

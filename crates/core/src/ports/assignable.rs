@@ -5,10 +5,12 @@ use fieldline_model::entity::{
     Asset, AssetInfo, Device, DeviceCredentials, DeviceInfo, EntityView, EntityViewInfo,
 };
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{AssetProfileId, CustomerId, DeviceId, DeviceProfileId, EntityId, TenantId};
+use fieldline_model::{
+    AssetProfileId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityType, TenantId,
+};
 
 use super::{EntityStores, StoreResult};
-use crate::any_entity::{AccessResource, EntityKind};
+use crate::any_entity::{AnyEntity, EntityKind};
 
 /// A kind of entities with a name of their own in the tenant, each of which may be assigned to a customer.
 pub trait AssignableEntity: EntityKind {
@@ -22,16 +24,6 @@ pub trait AssignableEntity: EntityKind {
     fn fields(&self) -> AssignableFields<'_>;
     /// The same, to be changed.
     fn fields_mut(&mut self) -> AssignableFieldsMut<'_>;
-    /// What the table of roles needs to know about it.
-    fn resource(&self) -> AccessResource {
-        let head = self.fields();
-        AccessResource {
-            entity: self.id().into(),
-            tenant: head.tenant,
-            customer: head.customer,
-            user_authority: None,
-        }
-    }
     /// It without what lists show beside it.
     fn of_info(info: Self::AssignableInfo) -> Self;
     /// Where they are kept.
@@ -59,7 +51,44 @@ pub struct AssignableFieldsMut<'e> {
 }
 
 macro_rules! assignable {
-    ($($kind:ident $info:ident $field:ident $entity_type:ident $filter:ident $along:ty, $store:ident;)*) => {$(
+    ($($kind:ident $info:ident $field:ident $entity_type:ident $filter:ident $along:ty, $store:ident;)*) => {
+        /// The entity, if the tenant has it and its kind may be assigned.
+        ///
+        /// # Errors
+        /// The store failed.
+        pub async fn find_assignable(
+            stores: &EntityStores,
+            tenant: TenantId,
+            entity: EntityId,
+        ) -> StoreResult<Option<AnyEntity>> {
+            Ok(match entity.entity_type {
+                $(EntityType::$kind => stores.$store.get(tenant, entity.id.into()).await?.map(AnyEntity::$kind),)*
+                _ => None,
+            })
+        }
+
+        /// The entity of a name, if the tenant has it and its kind may be assigned.
+        ///
+        /// # Errors
+        /// The store failed.
+        pub async fn find_assignable_by_name(
+            stores: &EntityStores,
+            tenant: TenantId,
+            entity_type: EntityType,
+            name: &str,
+        ) -> StoreResult<Option<AnyEntity>> {
+            Ok(match entity_type {
+                $(EntityType::$kind => stores.$store.by_name(tenant, name).await?.map(AnyEntity::$kind),)*
+                _ => None,
+            })
+        }
+
+        /// Whether entities of a type may be assigned to customers, one at a time.
+        pub const fn is_assignable(entity_type: EntityType) -> bool {
+            matches!(entity_type, $(EntityType::$kind)|*)
+        }
+
+        $(
         impl AssignableEntity for $kind {
             type AssignableInfo = $info;
             type AssignableFilter = $filter;
@@ -91,7 +120,8 @@ macro_rules! assignable {
                 &*stores.$store
             }
         }
-    )*};
+        )*
+    };
 }
 
 assignable! {

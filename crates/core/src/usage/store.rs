@@ -8,7 +8,7 @@ use fieldline_model::entity::{EntityEvent, EventBody};
 use fieldline_model::kv::{KvValue, pack};
 use fieldline_model::page::PageLink;
 use fieldline_model::timeseries::LatestValue;
-use fieldline_model::{TenantId, TenantProfileId};
+use fieldline_model::{EntityKey, EntityType, TenantId, TenantProfileId};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
@@ -23,7 +23,7 @@ use super::{
     UsageState,
 };
 use crate::clock::SharedClock;
-use crate::events::{EntityChange, EntityListener};
+use crate::events::{ChangeKind, EntityChange, EntityListener};
 use crate::options::HumanDuration;
 use crate::ports::{
     DeviceFilter, EntityStores, StoreResult, TelemetryRow, TelemetrySaveStrategy, TimeSeriesStore,
@@ -399,9 +399,13 @@ fn merged(mut older: Vec<UsagePoint>, newer: Vec<UsagePoint>) -> Vec<UsagePoint>
 
 impl EntityListener for UsageStore {
     fn on_change(&self, change: EntityChange) {
-        match change {
-            EntityChange::TenantSaved(tenant) => self.entry(tenant).is_stale.store(true, Ordering::Release),
-            EntityChange::TenantProfileChanged(profile) => {
+        let EntityKey { tenant, entity } = change.subject;
+        match (entity.entity_type, change.what) {
+            (EntityType::Tenant, ChangeKind::Saved) => {
+                self.entry(tenant).is_stale.store(true, Ordering::Release);
+            }
+            (EntityType::TenantProfile, ChangeKind::Saved | ChangeKind::Deleted) => {
+                let profile = TenantProfileId(entity.id);
                 for entry in self.tenants.read().values() {
                     // One that is being read may have been read before the change.
                     if entry.profile.lock().is_none_or(|known| known == profile) {
@@ -409,7 +413,7 @@ impl EntityListener for UsageStore {
                     }
                 }
             }
-            EntityChange::TenantDeleted(tenant) => {
+            (EntityType::Tenant, ChangeKind::Deleted) => {
                 self.tenants.write().remove(&tenant);
             }
             _ => {}

@@ -166,7 +166,10 @@ async fn a_timeout_that_is_changed_while_it_is_read_counts() {
     world.stores.watch(move |call| {
         if matches!(call, Call::GetAttributes(_)) && !changed.swap(true, Ordering::SeqCst) {
             stores.set_attribute(device, "inactivityTimeout", KvValue::Long(1_000));
-            tracker.on_change(EntityChange::AttributesChanged(device, AttributeScope::Server));
+            tracker.on_change(EntityChange {
+                subject: device,
+                what: ChangeKind::Attributes(AttributeScope::Server),
+            });
         }
         Ok(())
     });

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use fieldline_core::clock::MonotonicTimes;
-use fieldline_core::events::EntityChange;
+use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::rate_limits::{MessageLimiter, MessageRates, RateLimitViolation};
 use fieldline_core::usage::{ApiFeature, TenantUsage, UsageKey};
 use fieldline_model::entity::Device;
-use fieldline_model::{DeviceId, DeviceProfileId, EntityKey, TenantProfileId};
+use fieldline_model::{DeviceId, DeviceProfileId, EntityKey, EntityType, TenantProfileId};
 use fieldline_protobuf::PayloadSchemas;
 use parking_lot::RwLock;
 
@@ -350,36 +350,25 @@ pub(super) fn meaning(
     id: DeviceId,
     settings: &DeviceSettings,
 ) -> Option<HandleInvalidation> {
-    let (concerns, mark) = match change {
-        EntityChange::DeviceSaved(_, device) => (device == id, HandleInvalidation::Stale),
-        EntityChange::DeviceDeleted(_, device) | EntityChange::DeviceCredentialsChanged(_, device) => {
-            (device == id, HandleInvalidation::Revoked)
+    let changed = change.subject.entity;
+    let (concerns, mark) = match (changed.entity_type, change.what) {
+        (EntityType::Device, ChangeKind::Saved) => (changed.id == id.0, HandleInvalidation::Stale),
+        (EntityType::Device, ChangeKind::Deleted | ChangeKind::Credentials) => {
+            (changed.id == id.0, HandleInvalidation::Revoked)
         }
-        EntityChange::DeviceProfileChanged(_, profile) => {
-            (settings.profile == profile, HandleInvalidation::Stale)
+        (EntityType::DeviceProfile, ChangeKind::Saved | ChangeKind::Deleted) => {
+            (settings.profile.0 == changed.id, HandleInvalidation::Stale)
         }
-        EntityChange::TenantProfileChanged(profile) => {
-            (settings.tenant_profile == profile, HandleInvalidation::Stale)
+        (EntityType::TenantProfile, ChangeKind::Saved | ChangeKind::Deleted) => {
+            (settings.tenant_profile.0 == changed.id, HandleInvalidation::Stale)
         }
-        EntityChange::TenantSaved(tenant) => (subject.tenant == tenant, HandleInvalidation::Stale),
-        EntityChange::TenantDeleted(tenant) => (subject.tenant == tenant, HandleInvalidation::Revoked),
-        EntityChange::DeviceMoved(..)
-        | EntityChange::CustomerSaved(..)
-        | EntityChange::CustomerDeleted(..)
-        | EntityChange::UserChanged(..)
-        | EntityChange::CalculatedFieldChanged(..)
-        | EntityChange::RuleChainChanged(..)
-        | EntityChange::RuleChainDeleted(..)
-        | EntityChange::QueueChanged(..)
-        | EntityChange::AssetSaved(..)
-        | EntityChange::AssetDeleted(..)
-        | EntityChange::AssetProfileChanged(..)
-        | EntityChange::EntityViewChanged(..)
-        | EntityChange::DashboardChanged(..)
-        | EntityChange::OtaPackageChanged(..)
-        | EntityChange::RelationChanged(..)
-        | EntityChange::AlarmChanged(..)
-        | EntityChange::AttributesChanged(..) => return None,
+        (EntityType::Tenant, ChangeKind::Saved) => {
+            (subject.tenant.0 == changed.id, HandleInvalidation::Stale)
+        }
+        (EntityType::Tenant, ChangeKind::Deleted) => {
+            (subject.tenant.0 == changed.id, HandleInvalidation::Revoked)
+        }
+        _ => return None,
     };
     concerns.then_some(mark)
 }

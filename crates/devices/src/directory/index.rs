@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 use fieldline_core::clock::{MonotonicTimes, SharedClock};
-use fieldline_core::events::EntityChange;
+use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::rate_limits::{MessageLimiter, MessageRates};
 use fieldline_core::usage::UsageStore;
-use fieldline_model::{DeviceId, DeviceProfileId, EntityKey, TenantId};
+use fieldline_model::{DeviceId, DeviceProfileId, EntityKey, EntityType, TenantId};
 use rustc_hash::FxHashMap;
 
 use super::handle::{DeviceHandle, DeviceLimiters, DeviceRole, DeviceSettings, meaning};
@@ -105,41 +105,24 @@ impl DeviceIndex {
                 handle.mark(mark);
             }
         };
-        match change {
-            EntityChange::DeviceMoved(..)
-            | EntityChange::CustomerSaved(..)
-            | EntityChange::CustomerDeleted(..)
-            | EntityChange::UserChanged(..)
-            | EntityChange::CalculatedFieldChanged(..)
-            | EntityChange::RuleChainChanged(..)
-            | EntityChange::RuleChainDeleted(..)
-            | EntityChange::QueueChanged(..)
-            | EntityChange::AssetSaved(..)
-            | EntityChange::AssetDeleted(..)
-            | EntityChange::AssetProfileChanged(..)
-            | EntityChange::EntityViewChanged(..)
-            | EntityChange::DashboardChanged(..)
-            | EntityChange::OtaPackageChanged(..)
-            | EntityChange::RelationChanged(..)
-            | EntityChange::AlarmChanged(..)
-            | EntityChange::AttributesChanged(..) => return,
-            EntityChange::DeviceSaved(_, device)
-            | EntityChange::DeviceDeleted(_, device)
-            | EntityChange::DeviceCredentialsChanged(_, device) => {
+        match (change.entity_type(), change.what) {
+            (EntityType::Device, ChangeKind::Saved | ChangeKind::Deleted | ChangeKind::Credentials) => {
+                let device = DeviceId(change.subject.entity.id);
                 self.by_device.of(&device).get(&device).into_iter().for_each(mark);
                 self.earlier.note(&device, number);
             }
-            EntityChange::DeviceProfileChanged(..)
-            | EntityChange::TenantProfileChanged(..)
-            | EntityChange::TenantSaved(..)
-            | EntityChange::TenantDeleted(..) => {
+            (
+                EntityType::DeviceProfile | EntityType::TenantProfile | EntityType::Tenant,
+                ChangeKind::Saved | ChangeKind::Deleted,
+            ) => {
                 self.marks.note(change, number);
                 if let Some(maker) = SettingsSource::of(change) {
                     self.earlier.note(&maker, number);
                 }
             }
+            _ => return,
         }
-        if let EntityChange::TenantDeleted(tenant) = change {
+        if let Some(tenant) = change.deleted_tenant() {
             self.limiters.remove(&tenant);
         }
         self.changes = number;

@@ -1,6 +1,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fieldline_model::DeviceId;
+use fieldline_core::events::ChangeKind;
+use fieldline_model::{DeviceId, TenantId};
 use fieldline_testkit::clock::ManualClock;
 use fieldline_testkit::fake_stores::{Call, FakeStores};
 
@@ -49,7 +50,7 @@ async fn credentials_that_change_while_they_are_looked_up_are_not_kept() {
         1,
         move || {
             held.set_token(id, "new");
-            told.on_change(EntityChange::DeviceCredentialsChanged(held.tenant, id));
+            told.on_change(EntityChange::new(held.tenant, id, ChangeKind::Credentials));
         },
     );
     assert!(log_in(&directory, "old").await.is_none());
@@ -68,15 +69,15 @@ async fn a_device_that_changes_all_the_time_is_unavailable_but_other_changes_do_
 
     let (told, tenant) = (directory.clone(), stores.tenant);
     with_first(&stores, find, usize::MAX, move || {
-        told.on_change(EntityChange::DeviceSaved(tenant, device));
+        told.on_change(EntityChange::saved(tenant, device));
     });
     let error = directory.by_token("busy").await.expect_err("it changes");
     assert_eq!(error.kind(), StoreErrorKind::Unavailable);
 
     let told = directory.clone();
     let finds = with_first(&stores, find, usize::MAX, move || {
-        told.on_change(EntityChange::DeviceSaved(tenant, DeviceId::new()));
-        told.on_change(EntityChange::TenantSaved(fieldline_model::TenantId::new()));
+        told.on_change(EntityChange::saved(tenant, DeviceId::new()));
+        told.on_change(EntityChange::saved(TenantId::new(), TenantId::new()));
     });
     assert!(log_in(&directory, "busy").await.is_some());
     assert_eq!(finds.load(Ordering::SeqCst), 1);
@@ -88,7 +89,7 @@ async fn a_refresh_that_a_change_overtakes_ends_with_the_new_settings() {
     let directory = directory(&stores);
     stores.add_device("token");
     let handle = log_in(&directory, "token").await.expect("it exists");
-    let changed = EntityChange::DeviceProfileChanged(stores.tenant, stores.profile);
+    let changed = EntityChange::saved(stores.tenant, stores.profile);
     stores.set_ttl_days(1);
     directory.on_change(changed);
     assert!(handle.is_stale());
@@ -122,7 +123,7 @@ async fn a_profile_is_read_once_for_all_its_devices_until_it_changes() {
     assert_eq!(reads.load(Ordering::SeqCst), 1);
 
     stores.set_ttl_days(3);
-    directory.on_change(EntityChange::DeviceProfileChanged(stores.tenant, stores.profile));
+    directory.on_change(EntityChange::saved(stores.tenant, stores.profile));
     let three = log_in(&directory, "three").await.expect("it exists");
     assert_eq!(three.settings().ttl_seconds, 3 * 86_400);
     assert_eq!(reads.load(Ordering::SeqCst), 2);
@@ -142,7 +143,7 @@ async fn changes_of_many_other_devices_keep_no_device_out() {
     // With each look-up a thousand others are imported.
     with_first(&stores, find, usize::MAX, move || {
         for _ in 0..1_000 {
-            told.on_change(EntityChange::DeviceSaved(tenant, DeviceId::new()));
+            told.on_change(EntityChange::saved(tenant, DeviceId::new()));
         }
     });
     assert!(log_in(&directory, "one").await.is_some());
@@ -156,16 +157,16 @@ async fn a_change_among_many_is_not_overlooked() {
     let (told, tenant, profile) = (directory.clone(), stores.tenant, stores.profile);
     let id = DeviceId(one.entity.id);
     for change in [
-        EntityChange::DeviceSaved(tenant, id),
-        EntityChange::DeviceProfileChanged(tenant, profile),
-        EntityChange::TenantSaved(tenant),
+        EntityChange::saved(tenant, id),
+        EntityChange::saved(tenant, profile),
+        EntityChange::saved(tenant, tenant),
     ] {
         let told = told.clone();
         let find = |call: &Call<'_>| matches!(call, Call::FindCredentials);
         let finds = with_first(&stores, find, 1, move || {
             told.on_change(change);
             for _ in 0..1_000 {
-                told.on_change(EntityChange::DeviceSaved(tenant, DeviceId::new()));
+                told.on_change(EntityChange::saved(tenant, DeviceId::new()));
             }
         });
         directory.known.clear();
@@ -180,27 +181,27 @@ async fn a_change_concerns_the_devices_of_its_tenant_and_profile_alone() {
     let directory = directory(&stores);
     stores.add_device("one");
     let handle = log_in(&directory, "one").await.expect("it exists");
-    let others = fieldline_model::TenantId::new();
+    let others = TenantId::new();
     for change in [
-        EntityChange::DeviceProfileChanged(stores.tenant, fieldline_model::DeviceProfileId::new()),
-        EntityChange::TenantSaved(others),
-        EntityChange::TenantDeleted(others),
-        EntityChange::TenantProfileChanged(fieldline_model::TenantProfileId::new()),
+        EntityChange::saved(stores.tenant, fieldline_model::DeviceProfileId::new()),
+        EntityChange::saved(others, others),
+        EntityChange::deleted(others, others),
+        EntityChange::saved(TenantId::NULL, fieldline_model::TenantProfileId::new()),
     ] {
         directory.on_change(change);
         assert!(!handle.is_stale() && !handle.is_revoked(), "{change:?}");
     }
     for change in [
-        EntityChange::DeviceProfileChanged(stores.tenant, stores.profile),
-        EntityChange::TenantSaved(stores.tenant),
-        EntityChange::TenantProfileChanged(handle.settings().tenant_profile),
+        EntityChange::saved(stores.tenant, stores.profile),
+        EntityChange::saved(stores.tenant, stores.tenant),
+        EntityChange::saved(TenantId::NULL, handle.settings().tenant_profile),
     ] {
         directory.on_change(change);
         assert!(handle.is_stale(), "{change:?}");
         directory.refresh(&handle).await.expect("the store serves");
         assert!(!handle.is_stale(), "{change:?}");
     }
-    directory.on_change(EntityChange::TenantDeleted(stores.tenant));
+    directory.on_change(EntityChange::deleted(stores.tenant, stores.tenant));
     assert!(handle.is_revoked());
 }
 
@@ -223,7 +224,7 @@ async fn a_device_faster_than_the_clock_gets_no_time_twice() {
 
     let handle = log_in(&first, "fast").await.expect("it exists");
     pipeline(&handle, &mut last);
-    first.on_change(EntityChange::DeviceCredentialsChanged(stores.tenant, id));
+    first.on_change(EntityChange::new(stores.tenant, id, ChangeKind::Credentials));
     let replacement = log_in(&first, "fast").await.expect("it exists");
     assert!(handle.is_revoked() && !Arc::ptr_eq(&handle, &replacement));
     pipeline(&replacement, &mut last);

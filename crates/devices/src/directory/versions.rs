@@ -6,8 +6,8 @@ use std::hash::{BuildHasher as _, Hash};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use fieldline_core::events::EntityChange;
-use fieldline_model::{DeviceProfileId, TenantId, TenantProfileId};
+use fieldline_core::events::{ChangeKind, EntityChange};
+use fieldline_model::{DeviceProfileId, EntityType, TenantId, TenantProfileId};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::handle::DeviceSettings;
@@ -23,11 +23,16 @@ pub(super) enum SettingsSource {
 impl SettingsSource {
     /// What a change is one of, if it is one of these.
     pub(super) const fn of(change: EntityChange) -> Option<Self> {
-        match change {
-            EntityChange::DeviceProfileChanged(_, profile) => Some(Self::DeviceProfile(profile)),
-            EntityChange::TenantProfileChanged(profile) => Some(Self::TenantProfile(profile)),
-            EntityChange::TenantSaved(tenant) | EntityChange::TenantDeleted(tenant) => {
-                Some(Self::Tenant(tenant))
+        let entity = change.subject.entity;
+        match (entity.entity_type, change.what) {
+            (EntityType::DeviceProfile, ChangeKind::Saved | ChangeKind::Deleted) => {
+                Some(Self::DeviceProfile(DeviceProfileId(entity.id)))
+            }
+            (EntityType::TenantProfile, ChangeKind::Saved | ChangeKind::Deleted) => {
+                Some(Self::TenantProfile(TenantProfileId(entity.id)))
+            }
+            (EntityType::Tenant, ChangeKind::Saved | ChangeKind::Deleted) => {
+                Some(Self::Tenant(TenantId(entity.id)))
             }
             _ => None,
         }
@@ -114,7 +119,7 @@ impl SourceVersions {
         let known = SettingsSource::of(change).and_then(|maker| self.marks.get(&maker)?.upgrade());
         let Some(mark) = known else { return };
         mark.changed.store(number, Ordering::Release);
-        if matches!(change, EntityChange::TenantDeleted(_)) {
+        if change.deleted_tenant().is_some() {
             mark.ended.store(true, Ordering::Release);
         }
     }

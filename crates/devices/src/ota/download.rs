@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::ports::{
     OTA_PIECE, OtaPackageStore, OtaUpdateStore, StoreError, StoreErrorKind, StoreResult,
 };
 use fieldline_model::entity::{ChecksumAlgorithm, OtaKind, OtaPackageInfo};
-use fieldline_model::{DeviceId, OtaPackageId, TenantId};
+use fieldline_model::{DeviceId, EntityId, EntityType, OtaPackageId, TenantId};
 use futures::stream::{self, Stream};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -235,16 +235,16 @@ impl OtaDownloads {
 
 impl EntityListener for OtaDownloads {
     fn on_change(&self, change: EntityChange) {
-        match change {
-            EntityChange::DeviceSaved(_, device) | EntityChange::DeviceDeleted(_, device) => {
+        let EntityId { entity_type, id } = change.subject.entity;
+        match (entity_type, change.what) {
+            (EntityType::Device, ChangeKind::Saved | ChangeKind::Deleted) => {
                 self.changes.fetch_add(1, Ordering::SeqCst);
                 for kind in [OtaKind::Firmware, OtaKind::Software] {
-                    self.offers.remove(&(device, kind));
+                    self.offers.remove(&(DeviceId(id), kind));
                 }
             }
-            EntityChange::DeviceProfileChanged(..)
-            | EntityChange::OtaPackageChanged(..)
-            | EntityChange::TenantDeleted(_) => {
+            (EntityType::DeviceProfile | EntityType::OtaPackage, ChangeKind::Saved | ChangeKind::Deleted)
+            | (EntityType::Tenant, ChangeKind::Deleted) => {
                 self.changes.fetch_add(1, Ordering::SeqCst);
                 self.offers.clear();
             }

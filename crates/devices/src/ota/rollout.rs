@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fieldline_core::clock::SharedClock;
-use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{
     AttributeRow, AttributeStore, EntityStores, OtaScope, OtaTarget, OtaUpdate, StoreResult, TelemetryRow,
@@ -17,7 +17,7 @@ use fieldline_core::ports::{
 use fieldline_model::entity::{OtaKind, OtaPackageInfo};
 use fieldline_model::kv::{self, KvValueRef};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{DeviceId, DeviceProfileId, EntityKey, OtaPackageId, TenantId};
+use fieldline_model::{DeviceId, DeviceProfileId, EntityKey, EntityType, OtaPackageId, TenantId};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::{Notify, watch};
@@ -373,23 +373,27 @@ impl OtaRollouts {
 impl EntityListener for OtaRollouts {
     fn on_change(&self, change: EntityChange) {
         let mut book = self.table.lock();
-        let concerns = match change {
-            EntityChange::DeviceSaved(tenant, device) => {
-                book.changed(tenant).map(|changed| changed.note_device(device))
-            }
+        let EntityKey { tenant, entity } = change.subject;
+        let concerns = match (entity.entity_type, change.what) {
+            (EntityType::Device, ChangeKind::Saved) => book
+                .changed(tenant)
+                .map(|changed| changed.note_device(DeviceId(entity.id))),
             // The former tenant may have told it of a package, which it shall have no longer.
-            EntityChange::DeviceMoved(tenant, device) => {
+            (EntityType::Device, ChangeKind::Moved) => {
                 book.tenants.insert(tenant);
-                book.changed(tenant).map(|changed| changed.note_device(device))
+                book.changed(tenant)
+                    .map(|changed| changed.note_device(DeviceId(entity.id)))
             }
-            EntityChange::DeviceProfileChanged(tenant, profile) => book.changed(tenant).map(|changed| {
-                changed.profiles.insert(profile);
-            }),
-            EntityChange::OtaPackageChanged(tenant, _) => {
+            (EntityType::DeviceProfile, ChangeKind::Saved | ChangeKind::Deleted) => {
+                book.changed(tenant).map(|changed| {
+                    changed.profiles.insert(DeviceProfileId(entity.id));
+                })
+            }
+            (EntityType::OtaPackage, ChangeKind::Saved | ChangeKind::Deleted) => {
                 book.tenants.insert(tenant);
                 None
             }
-            EntityChange::TenantDeleted(tenant) => {
+            (EntityType::Tenant, ChangeKind::Deleted) => {
                 book.tenants.remove(&tenant);
                 book.changed.remove(&tenant);
                 None

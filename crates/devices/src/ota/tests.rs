@@ -239,7 +239,7 @@ async fn a_fleet_is_told_at_its_pace_and_a_restart_goes_on_where_it_was() {
     let running = world.start().await;
     let begun = Instant::now();
     *world.updates.of_profile.lock() = Some(world.packages[0]);
-    let changed = EntityChange::DeviceProfileChanged(world.fakes.tenant, world.fakes.profile);
+    let changed = EntityChange::saved(world.fakes.tenant, world.fakes.profile);
     running.rollouts.on_change(changed);
     tokio::time::sleep(MINUTE - Duration::from_millis(1)).await;
     assert_eq!(world.told().len(), 100);
@@ -247,7 +247,7 @@ async fn a_fleet_is_told_at_its_pace_and_a_restart_goes_on_where_it_was() {
     // A device that gets a package of its own does not wait for the fleet.
     let last = *world.devices.iter().max().unwrap();
     world.updates.own.lock().insert(last, world.packages[1]);
-    let saved = EntityChange::DeviceSaved(world.fakes.tenant, last);
+    let saved = EntityChange::saved(world.fakes.tenant, last);
     running.rollouts.on_change(saved);
     tokio::time::sleep(Duration::from_millis(100)).await;
     let (_, told, attributes) = world.told().pop().filter(|(_, told, _)| *told == last).unwrap();
@@ -279,7 +279,7 @@ async fn what_is_unassigned_is_forgotten_at_once_and_what_changed_unseen_is_noti
     tokio::time::sleep(MINUTE).await;
     assert_eq!(world.told().len(), 2);
     *world.updates.of_profile.lock() = None;
-    let changed = EntityChange::DeviceProfileChanged(world.fakes.tenant, world.fakes.profile);
+    let changed = EntityChange::saved(world.fakes.tenant, world.fakes.profile);
     running.rollouts.on_change(changed);
     tokio::time::sleep(Duration::from_millis(1)).await;
     let told = world.told();
@@ -293,7 +293,7 @@ async fn what_is_unassigned_is_forgotten_at_once_and_what_changed_unseen_is_noti
     // Another tenant's changes are nobody's business here.
     running
         .rollouts
-        .on_change(EntityChange::DeviceSaved(TenantId::new(), world.devices[0]));
+        .on_change(EntityChange::saved(TenantId::new(), world.devices[0]));
     running.end().await;
     assert!(
         world
@@ -333,14 +333,14 @@ async fn what_is_offered_in_the_middle_of_a_download_is_remembered_until_it_chan
     assert_eq!((offered().await, asked()), (Some(world.packages[0]), 2));
     let (tenant, id) = (world.fakes.tenant, world.devices[0]);
     world.updates.own.lock().insert(id, world.packages[1]);
-    downloads.on_change(EntityChange::DeviceSaved(tenant, id));
+    downloads.on_change(EntityChange::saved(tenant, id));
     assert_eq!(offered().await, Some(world.packages[1]));
     world.updates.own.lock().clear();
     *world.updates.of_profile.lock() = None;
-    downloads.on_change(EntityChange::DeviceProfileChanged(tenant, world.fakes.profile));
+    downloads.on_change(EntityChange::saved(tenant, world.fakes.profile));
     assert_eq!(offered().await, None);
     // Others' devices are nobody's business here.
-    downloads.on_change(EntityChange::DeviceSaved(tenant, DeviceId::new()));
+    downloads.on_change(EntityChange::saved(tenant, DeviceId::new()));
     assert_eq!((offered().await, asked()), (None, 4));
 }
 

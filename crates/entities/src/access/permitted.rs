@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use fieldline_core::any_entity::{AnyEntity, EntityKind};
-use fieldline_core::ports::{AssignableEntity, EntityProfile, EntityStores, StoreError, StoreResult};
-use fieldline_model::entity::{
-    Asset, AssetProfile, Authority, Customer, Device, DeviceProfile, EntityView, RuleChain,
-};
-use fieldline_model::{CustomerId, EntityId, EntityType, RuleChainId, TenantId};
+use fieldline_core::any_entity::{self, AnyEntity};
+use fieldline_core::ports::{EntityStores, StoreError};
+use fieldline_model::entity::Authority;
+use fieldline_model::{EntityId, EntityType};
 use uuid::Uuid;
 
 use super::{AccessError, AccessOperation, Principal, allows, lookup};
@@ -32,31 +30,20 @@ pub async fn filter_permitted(
     for (entity_type, ids) in kinds {
         // A system administrator has no tenant to look into.
         let several = ids.len() > 1 && who.authority != Authority::SysAdmin;
-        let found = match entity_type {
-            EntityType::Device if several => assigned::<Device>(stores, tenant, &ids).await?,
-            EntityType::Asset if several => assigned::<Asset>(stores, tenant, &ids).await?,
-            EntityType::EntityView if several => assigned::<EntityView>(stores, tenant, &ids).await?,
-            EntityType::DeviceProfile if several => profiles::<DeviceProfile>(stores, tenant, &ids).await?,
-            EntityType::AssetProfile if several => profiles::<AssetProfile>(stores, tenant, &ids).await?,
-            EntityType::Customer if several => {
-                let ids: Vec<CustomerId> = ids.iter().copied().map(CustomerId).collect();
-                entities::<Customer>(stores.customers.by_ids(tenant, &ids).await?)
+        let found = match several {
+            true => any_entity::find_all(stores, tenant, entity_type, &ids).await?,
+            false => None,
+        };
+        let Some(found) = found else {
+            for id in ids {
+                let id = EntityId::new(entity_type, id);
+                match lookup(stores, who, id, operation).await {
+                    Ok(_) => permitted.insert(id),
+                    Err(AccessError::NotFound(_) | AccessError::Denied) => continue,
+                    Err(AccessError::Store(error)) => return Err(error),
+                };
             }
-            EntityType::RuleChain if several => {
-                let ids: Vec<RuleChainId> = ids.iter().copied().map(RuleChainId).collect();
-                entities::<RuleChain>(stores.rule_chains.by_ids(tenant, &ids).await?)
-            }
-            _ => {
-                for id in ids {
-                    let id = EntityId::new(entity_type, id);
-                    match lookup(stores, who, id, operation).await {
-                        Ok(_) => permitted.insert(id),
-                        Err(AccessError::NotFound(_) | AccessError::Denied) => continue,
-                        Err(AccessError::Store(error)) => return Err(error),
-                    };
-                }
-                continue;
-            }
+            continue;
         };
         let resources = found.iter().map(AnyEntity::resource);
         permitted.extend(
@@ -68,34 +55,12 @@ pub async fn filter_permitted(
     Ok(permitted)
 }
 
-async fn assigned<E: AssignableEntity>(
-    stores: &EntityStores,
-    tenant: TenantId,
-    ids: &BTreeSet<Uuid>,
-) -> StoreResult<Vec<AnyEntity>> {
-    let ids: Vec<E::Id> = ids.iter().copied().map(E::typed).collect();
-    Ok(entities(E::store(stores).by_ids(tenant, &ids).await?))
-}
-
-async fn profiles<P: EntityProfile>(
-    stores: &EntityStores,
-    tenant: TenantId,
-    ids: &BTreeSet<Uuid>,
-) -> StoreResult<Vec<AnyEntity>> {
-    let ids: Vec<P::Id> = ids.iter().copied().map(P::typed).collect();
-    Ok(entities(P::store(stores).by_ids(tenant, &ids).await?))
-}
-
-fn entities<K: EntityKind>(found: Vec<K>) -> Vec<AnyEntity> {
-    found.into_iter().map(K::into_entity).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use fieldline_model::{DeviceId, UserId};
+    use fieldline_model::{CustomerId, DeviceId, UserId};
     use fieldline_testkit::fake_stores::{Call, FakeStores};
 
     use super::*;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use fieldline_core::any_entity::{EntityTextField, query_text};
 use fieldline_core::ports::{StoreResult, ValueReader, ValueSource};
 use fieldline_model::EntityId;
 use fieldline_model::entity::Authority;
@@ -15,7 +16,7 @@ use uuid::Uuid;
 use super::plan::{EntityCandidates, EntityQueryPlan, EntityScan};
 use super::predicate::PredicateOperand;
 use super::prepare::{QueryMemoryLimits, TableGuard, TableSource, columns, prepare, sources, too_much};
-use super::row::{EntityTableRow, EntityTextField};
+use super::row::EntityTableRow;
 use super::table::{ColumnCell, ColumnKey, TableData, ValueColumn};
 use crate::access::{AccessOperation, Principal, allows};
 
@@ -64,7 +65,7 @@ fn bind<'a>(data: &'a TableData, key: &EntityQueryKey) -> BoundKey<'a> {
     match key.key.as_str() {
         "createdTime" => BoundKey::CreatedTime,
         "entityType" => BoundKey::Kind(data.kind.name()),
-        name => match (EntityTextField::of(data.kind, name), name) {
+        name => match (query_text(data.kind, name), name) {
             (Some(field), _) => BoundKey::Text(field),
             (None, "displayName") => BoundKey::DisplayName,
             (None, "ownerName") => BoundKey::OwnerName,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fieldline_core::any_entity::kind_policy;
 use fieldline_core::ports::MAX_RELATION_LEVELS;
 use fieldline_core::usage::usage_id;
 use fieldline_model::entity::{
@@ -32,17 +33,6 @@ const MAX_NAMED: usize = 10_000;
 const MAX_ROOTS: usize = 100;
 /// Most entities a page.
 pub(super) const MAX_PAGE: i64 = 10_000;
-
-/// Kinds that a search along relations finds where it does not say.
-const RELATED_KINDS: [EntityType; 7] = [
-    EntityType::Tenant,
-    EntityType::Customer,
-    EntityType::User,
-    EntityType::Dashboard,
-    EntityType::Asset,
-    EntityType::Device,
-    EntityType::EntityView,
-];
 
 /// Which entities of a kind come into question.
 #[derive(Debug, Clone, PartialEq)]
@@ -435,8 +425,9 @@ impl EntityQueryService {
         walk: RelationWalk<'_>,
         types: Option<FxHashSet<String>>,
     ) -> ServiceResult<Vec<EntityScan>> {
+        let related = EntityType::ALL.iter().copied();
         let default = [RelationFilter {
-            entity_types: RELATED_KINDS.to_vec(),
+            entity_types: related.filter(|kind| kind_policy(*kind).related).collect(),
             ..RelationFilter::default()
         }];
         let has_filters = walk.filters.iter().any(|filter| {

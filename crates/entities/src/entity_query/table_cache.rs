@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicUsize, Ordering};
 
+use fieldline_core::any_entity::kind_policy;
 use fieldline_core::clock::SharedClock;
-use fieldline_core::events::{EntityChange, EntityListener};
+use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
 use fieldline_core::ports::{ValueChange, ValueListener};
-use fieldline_model::{EntityType, TenantId};
+use fieldline_model::{EntityKey, EntityType, TenantId};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::{FxHashMap, FxHashSet};
 use uuid::Uuid;
@@ -215,9 +216,30 @@ impl EntityTableCache {
         }
     }
 
-    fn mark_kinds_stale(&self, tenant: TenantId, kinds: &[EntityType]) {
-        for kind in kinds {
-            self.mark_stale(tenant, *kind, None);
+    /// Marks what follows from an entity that was saved or deleted.
+    fn mark_others_stale(&self, change: EntityChange) {
+        let EntityKey { tenant, entity } = change.subject;
+        match (entity.entity_type, change.what) {
+            // The type of an entity is the name of its profile.
+            (EntityType::DeviceProfile, _) => self.mark_stale(tenant, EntityType::Device, None),
+            (EntityType::AssetProfile, _) => self.mark_stale(tenant, EntityType::Asset, None),
+            // What was the customer's belongs to nobody now.
+            (EntityType::Customer, ChangeKind::Deleted) => {
+                for kind in EntityType::ALL {
+                    if kind_policy(*kind).of_customers {
+                        self.mark_stale(tenant, *kind, None);
+                    }
+                }
+            }
+            (EntityType::Tenant, what) => {
+                self.mark_stale(TenantId::NULL, EntityType::Tenant, Some(entity.id));
+                if what == ChangeKind::Deleted {
+                    let mut tables = self.tables.write();
+                    tables.retain(|(of, _), _| *of != tenant);
+                    self.count.store(tables.len(), Ordering::Release);
+                }
+            }
+            _ => {}
         }
     }
 }
@@ -269,69 +291,25 @@ impl ValueListener for EntityTableCache {
 
 impl EntityListener for EntityTableCache {
     fn on_change(&self, change: EntityChange) {
-        use EntityChange as Change;
-        use EntityType as Kind;
         if self.count.load(Ordering::Acquire) == 0 {
             return;
         }
-        match change {
-            Change::DeviceSaved(tenant, id) | Change::DeviceDeleted(tenant, id) => {
-                self.mark_stale(tenant, Kind::Device, Some(id.0));
+        let EntityKey { tenant, entity } = change.subject;
+        match change.what {
+            ChangeKind::Saved | ChangeKind::Deleted => {
+                self.mark_stale(tenant, entity.entity_type, Some(entity.id));
+                self.mark_others_stale(change);
             }
-            Change::AssetSaved(tenant, id) | Change::AssetDeleted(tenant, id) => {
-                self.mark_stale(tenant, Kind::Asset, Some(id.0));
+            ChangeKind::Queues => {
+                self.mark_stale(tenant, EntityType::Queue, None);
+                self.mark_stale(tenant, EntityType::QueueStats, None);
             }
-            Change::EntityViewChanged(tenant, id) => self.mark_stale(tenant, Kind::EntityView, Some(id.0)),
-            Change::DashboardChanged(tenant, id) => self.mark_stale(tenant, Kind::Dashboard, Some(id.0)),
-            Change::OtaPackageChanged(tenant, id) => self.mark_stale(tenant, Kind::OtaPackage, Some(id.0)),
-            Change::CustomerSaved(tenant, id) => self.mark_stale(tenant, Kind::Customer, Some(id.0)),
-            Change::UserChanged(tenant, id) => self.mark_stale(tenant, Kind::User, Some(id.0)),
-            // The type of an entity is the name of its profile.
-            Change::DeviceProfileChanged(tenant, id) => {
-                self.mark_stale(tenant, Kind::DeviceProfile, Some(id.0));
-                self.mark_stale(tenant, Kind::Device, None);
-            }
-            Change::AssetProfileChanged(tenant, id) => {
-                self.mark_stale(tenant, Kind::AssetProfile, Some(id.0));
-                self.mark_stale(tenant, Kind::Asset, None);
-            }
-            // What was the customer's belongs to nobody now.
-            Change::CustomerDeleted(tenant, id) => {
-                self.mark_stale(tenant, Kind::Customer, Some(id.0));
-                self.mark_kinds_stale(
-                    tenant,
-                    &[
-                        Kind::Device,
-                        Kind::Asset,
-                        Kind::EntityView,
-                        Kind::User,
-                        Kind::Dashboard,
-                    ],
-                );
-            }
-            Change::RuleChainChanged(tenant, id) | Change::RuleChainDeleted(tenant, id) => {
-                self.mark_stale(tenant, Kind::RuleChain, Some(id.0));
-            }
-            Change::QueueChanged(tenant) => self.mark_kinds_stale(tenant, &[Kind::Queue, Kind::QueueStats]),
-            Change::TenantProfileChanged(id) => {
-                self.mark_stale(TenantId::NULL, Kind::TenantProfile, Some(id.0));
-            }
-            Change::TenantSaved(id) => {
-                self.mark_stale(TenantId::NULL, Kind::Tenant, Some(id.0));
-                self.mark_stale(id, Kind::Tenant, Some(id.0));
-            }
-            Change::TenantDeleted(id) => {
-                self.mark_stale(TenantId::NULL, Kind::Tenant, Some(id.0));
-                let mut tables = self.tables.write();
-                tables.retain(|(tenant, _), _| *tenant != id);
-                self.count.store(tables.len(), Ordering::Release);
-            }
-            Change::DeviceCredentialsChanged(..)
-            | Change::DeviceMoved(..)
-            | Change::CalculatedFieldChanged(..)
-            | Change::RelationChanged(..)
-            | Change::AlarmChanged(..)
-            | Change::AttributesChanged(..) => {}
+            ChangeKind::Moved
+            | ChangeKind::Credentials
+            | ChangeKind::CalculatedField(_)
+            | ChangeKind::Relations(_)
+            | ChangeKind::Alarms
+            | ChangeKind::Attributes(_) => {}
         }
     }
 }

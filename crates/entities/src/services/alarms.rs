@@ -5,16 +5,14 @@ mod user_actions;
 
 use std::sync::Arc;
 
-use fieldline_core::events::EntityChange;
-use fieldline_core::ports::{AlarmApiResult, AlarmDraft, AlarmUpdate};
+use fieldline_core::events::{ChangeKind, EntityChange};
+use fieldline_core::ports::{AlarmApiResult, AlarmDraft, AlarmUpdate, find_assignable, is_assignable};
 use fieldline_core::usage::{ApiFeature, UsageKey, UsageStore};
 use fieldline_model::entity::{
     Alarm, AlarmInfo, AlarmSeverity, RelationTypeGroup, RelationsQuery, RelationsSearchParameters,
     SearchDirection,
 };
-use fieldline_model::{
-    AlarmId, AssetId, CustomerId, DeviceId, EntityId, EntityType, EntityViewId, TenantId, UserId,
-};
+use fieldline_model::{AlarmId, CustomerId, EntityId, EntityType, TenantId, UserId};
 use serde_json::{Value, json};
 
 use super::{
@@ -198,7 +196,7 @@ impl AlarmService {
         let deleted = self.context.stores.alarms.delete(tenant, id).await?;
         if let Some(originator) = deleted.as_ref().and_then(|alarm| alarm.originator) {
             self.context
-                .publish_change(EntityChange::AlarmChanged(tenant, originator));
+                .publish_change(EntityChange::new(tenant, originator, ChangeKind::Alarms));
         }
         Ok(deleted)
     }
@@ -225,7 +223,7 @@ impl AlarmService {
             for alarm in deleted {
                 if let Some(originator) = alarm.originator {
                     self.context
-                        .publish_change(EntityChange::AlarmChanged(tenant, originator));
+                        .publish_change(EntityChange::new(tenant, originator, ChangeKind::Alarms));
                 }
                 self.actions
                     .push_alarm(None, EntityAction::AlarmDeleted, &nameless(alarm))
@@ -258,20 +256,9 @@ impl AlarmService {
     ) -> ServiceResult<Option<CustomerId>> {
         let stores = &self.context.stores;
         let customer = match originator.entity_type {
-            EntityType::Device => {
-                let device = stores.devices.get(tenant, DeviceId(originator.id)).await?;
-                device.map(|device| device.customer_id)
-            }
-            EntityType::Asset => {
-                let asset = stores.assets.get(tenant, AssetId(originator.id)).await?;
-                asset.map(|asset| asset.customer_id)
-            }
-            EntityType::EntityView => {
-                let view = stores
-                    .entity_views
-                    .get(tenant, EntityViewId(originator.id))
-                    .await?;
-                view.map(|view| view.customer_id)
+            kind if is_assignable(kind) => {
+                let found = find_assignable(stores, tenant, originator).await?;
+                found.map(|found| found.resource().customer)
             }
             EntityType::User => {
                 let user = stores.users.get(tenant, UserId(originator.id)).await?;
@@ -325,7 +312,7 @@ impl AlarmService {
             && let Some(originator) = result.alarm.originator
         {
             self.context
-                .publish_change(EntityChange::AlarmChanged(tenant, originator));
+                .publish_change(EntityChange::new(tenant, originator, ChangeKind::Alarms));
         }
         if result.severity_changed() {
             let old = result.old.as_ref().and_then(|old| old.severity);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fieldline_core::events::EntityChange;
 use fieldline_model::entity::{AssetProfile, EntityDraft};
 use fieldline_model::{AssetProfileId, EntityType, RuleChainId, TenantId};
 
@@ -29,10 +28,6 @@ impl ProfileRules for AssetProfile {
             is_default,
             ..Self::default()
         }
-    }
-
-    fn changed(tenant: TenantId, id: AssetProfileId) -> EntityChange {
-        EntityChange::AssetProfileChanged(tenant, id)
     }
 }
 

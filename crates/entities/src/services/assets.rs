@@ -39,7 +39,7 @@ impl AssetService {
         let asset = assignable::complete(&self.0, asset, old.as_ref()).await?;
         let saved = self.0.stores.assets.save(asset, old.is_none()).await;
         let saved = conflict(saved, &assignable::name_taken::<Asset>())?;
-        self.0.publish_change(EntityChange::AssetSaved(tenant, saved.id));
+        self.0.publish_change(EntityChange::saved(tenant, saved.id));
         Ok(saved)
     }
 
@@ -61,8 +61,7 @@ impl AssignableService for AssetService {
     }
 
     async fn delete(&self, tenant: TenantId, id: AssetId) -> ServiceResult<()> {
-        let change = EntityChange::AssetDeleted(tenant, id);
-        assignable::delete_source::<Asset>(&self.0, tenant, id, change).await
+        assignable::delete_source::<Asset>(&self.0, tenant, id).await
     }
 }
 

@@ -137,7 +137,6 @@ pub(super) async fn delete_source<E: AssignableEntity>(
     context: &ServiceContext,
     tenant: TenantId,
     id: E::Id,
-    change: EntityChange,
 ) -> ServiceResult<()> {
     let entity: EntityId = id.into();
     let kind = noun(E::TYPE);
@@ -145,6 +144,6 @@ pub(super) async fn delete_source<E: AssignableEntity>(
     super::calculated_fields::refuse_referenced(context, tenant, entity, &kind).await?;
     let subject = EntityKey { tenant, entity };
     E::store(&context.stores).delete(tenant, id).await?;
-    context.publish_change(change);
+    context.publish_change(EntityChange::deleted(tenant, id));
     Ok(context.delete_links(subject).await?)
 }

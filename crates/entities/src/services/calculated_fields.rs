@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fieldline_core::events::EntityChange;
+use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::ports::StoreResult;
 use fieldline_model::entity::calculated_field::{
     CalculatedFieldConfiguration, CalculatedFieldLimits, FieldConfigError,
@@ -216,7 +216,7 @@ impl CalculatedFieldService {
 
     fn publish_change(&self, tenant: TenantId, entity: EntityId, id: CalculatedFieldId) {
         self.0
-            .publish_change(EntityChange::CalculatedFieldChanged(tenant, entity, id));
+            .publish_change(EntityChange::new(tenant, entity, ChangeKind::CalculatedField(id)));
     }
 }
 
@@ -248,7 +248,7 @@ pub(super) async fn delete_of_entity(
         .delete_of_entity(tenant, entity)
         .await?;
     for id in deleted {
-        context.publish_change(EntityChange::CalculatedFieldChanged(tenant, entity, id));
+        context.publish_change(EntityChange::new(tenant, entity, ChangeKind::CalculatedField(id)));
     }
     Ok(())
 }

@@ -64,8 +64,7 @@ impl CustomerService {
     fn publish_saved(&self, saved: ServiceResult<Customer>) -> ServiceResult<Customer> {
         if let Ok(customer) = &saved {
             let id = customer.id;
-            self.0
-                .publish_change(EntityChange::CustomerSaved(customer.tenant_id, id));
+            self.0.publish_change(EntityChange::saved(customer.tenant_id, id));
         }
         saved
     }
@@ -127,7 +126,7 @@ impl CustomerService {
             entity: id.into(),
         };
         self.0.stores.customers.delete(tenant, id).await?;
-        self.0.publish_change(EntityChange::CustomerDeleted(tenant, id));
+        self.0.publish_change(EntityChange::deleted(tenant, id));
         Ok(self.0.delete_links(subject).await?)
     }
 }

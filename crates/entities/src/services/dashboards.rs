@@ -51,7 +51,8 @@ impl DashboardService {
             }
         };
         let saved = stores.save(dashboard, create).await?;
-        self.publish_change(tenant, saved.info.id);
+        let id = saved.info.id;
+        self.0.publish_change(EntityChange::saved(tenant, id));
         Ok(saved)
     }
 
@@ -68,7 +69,7 @@ impl DashboardService {
     ) -> ServiceResult<bool> {
         let customer = customer.id;
         let changed = self.0.stores.dashboards.assign(tenant, id, customer).await?;
-        self.publish_change(tenant, id);
+        self.0.publish_change(EntityChange::saved(tenant, id));
         Ok(changed)
     }
 
@@ -84,7 +85,7 @@ impl DashboardService {
     ) -> ServiceResult<bool> {
         let customer = customer.id;
         let changed = self.0.stores.dashboards.unassign(tenant, id, customer).await?;
-        self.publish_change(tenant, id);
+        self.0.publish_change(EntityChange::saved(tenant, id));
         Ok(changed)
     }
 
@@ -100,13 +101,9 @@ impl DashboardService {
             entity: id.into(),
         };
         self.0.stores.dashboards.delete(tenant, id).await?;
-        self.publish_change(tenant, id);
+        self.0.publish_change(EntityChange::deleted(tenant, id));
         self.0.delete_links(subject).await?;
         Ok(())
-    }
-
-    fn publish_change(&self, tenant: TenantId, id: DashboardId) {
-        self.0.publish_change(EntityChange::DashboardChanged(tenant, id));
     }
 
     async fn refuse_named(&self, tenant: TenantId, dashboard: EntityId) -> ServiceResult<()> {

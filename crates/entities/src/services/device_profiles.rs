@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fieldline_core::events::EntityChange;
 use fieldline_core::ports::{DeviceFilter, StoreErrorKind};
 use fieldline_devices::directory::certificate_credentials_id;
 use fieldline_model::entity::{DeviceProfile, EntityDraft, OtaKind};
@@ -163,10 +162,6 @@ impl ProfileRules for DeviceProfile {
             }),
             ..Self::default()
         }
-    }
-
-    fn changed(tenant: TenantId, id: DeviceProfileId) -> EntityChange {
-        EntityChange::DeviceProfileChanged(tenant, id)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fieldline_core::events::EntityChange;
+use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::ports::{AttributeRow, StoreErrorKind};
 use fieldline_model::entity::{Device, DeviceCredentials, DeviceProfile, EntityDraft, OtaKind};
 use fieldline_model::timeseries::AttributeScope;
@@ -94,7 +94,7 @@ impl DeviceService {
             saved => saved?,
         };
         self.mark_inactive(tenant, id, now).await?;
-        self.0.publish_change(EntityChange::DeviceSaved(tenant, id));
+        self.0.publish_change(EntityChange::saved(tenant, id));
         Ok(saved)
     }
 
@@ -107,7 +107,7 @@ impl DeviceService {
         let (tenant, id) = (device.tenant_id, device.id);
         let saved = self.0.stores.devices.save(device, false).await;
         let saved = conflict(saved, &assignable::name_taken::<Device>())?;
-        self.0.publish_change(EntityChange::DeviceSaved(tenant, id));
+        self.0.publish_change(EntityChange::saved(tenant, id));
         gateway_notices::notify_renamed(&self.0, old, &saved).await;
         if let NewCredentials::Given(mut credentials) = new_credentials {
             let stored = self.0.stores.device_credentials.get(tenant, id).await?;
@@ -165,7 +165,7 @@ impl DeviceService {
         let credentials = credentials::normalize(credentials)?;
         let saved = conflict(stores.save(tenant, credentials).await, CREDENTIALS_TAKEN)?;
         self.0
-            .publish_change(EntityChange::DeviceCredentialsChanged(tenant, id));
+            .publish_change(EntityChange::new(tenant, id, ChangeKind::Credentials));
         Ok(saved)
     }
 }
@@ -183,9 +183,8 @@ impl AssignableService for DeviceService {
     }
 
     async fn delete(&self, tenant: TenantId, id: DeviceId) -> ServiceResult<()> {
-        let change = EntityChange::DeviceDeleted(tenant, id);
         let device = self.0.stores.devices.get(tenant, id).await?;
-        assignable::delete_source::<Device>(&self.0, tenant, id, change).await?;
+        assignable::delete_source::<Device>(&self.0, tenant, id).await?;
         if let Some(device) = device {
             gateway_notices::notify_deleted(&self.0, &device).await;
         }

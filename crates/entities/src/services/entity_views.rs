@@ -39,8 +39,7 @@ impl EntityViewService {
         let view = assignable::complete(&self.0, view, old.as_ref()).await?;
         let saved = self.0.stores.entity_views.save(view, old.is_none()).await;
         let saved = conflict(saved, &assignable::name_taken::<EntityView>())?;
-        self.0
-            .publish_change(EntityChange::EntityViewChanged(tenant, saved.id));
+        self.0.publish_change(EntityChange::saved(tenant, saved.id));
         let forgotten = old.and_then(|old| old.keys).unwrap_or_default();
         self.copy_attributes(&saved, forgotten.attributes).await?;
         Ok(saved)
@@ -142,8 +141,7 @@ impl AssignableService for EntityViewService {
     }
 
     async fn delete(&self, tenant: TenantId, id: EntityViewId) -> ServiceResult<()> {
-        let change = EntityChange::EntityViewChanged(tenant, id);
-        assignable::delete_source::<EntityView>(&self.0, tenant, id, change).await
+        assignable::delete_source::<EntityView>(&self.0, tenant, id).await
     }
 }
 

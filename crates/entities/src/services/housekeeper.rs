@@ -156,7 +156,8 @@ impl HousekeeperService {
         for tenant in &tenants {
             // Its deletion may have been cut off.
             if stores.tenants.delete(*tenant).await? {
-                self.context.publish_change(EntityChange::TenantDeleted(*tenant));
+                self.context
+                    .publish_change(EntityChange::deleted(*tenant, *tenant));
             }
         }
         let gone = part.iter().map(|subject| match tenant_of(subject) {

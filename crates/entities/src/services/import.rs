@@ -21,8 +21,8 @@ use std::iter::Peekable;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fieldline_core::any_entity::EntityKind as _;
-use fieldline_core::events::EntityChange;
+use fieldline_core::any_entity::{EntityKind as _, EntityVariant as _};
+use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::ports::{
     AssignableEntity, AssignableStore, ImportRow, ImportValueStore as _, StoreError,
 };
@@ -399,8 +399,10 @@ impl<'r, K: EntityImport> ImportRun<'r, K> {
                 entity: id_of(&one.entity),
             };
             for (scope, values) in one.line.attributes() {
-                self.context
-                    .publish_change(EntityChange::AttributesChanged(subject, scope));
+                self.context.publish_change(EntityChange {
+                    subject,
+                    what: ChangeKind::Attributes(scope),
+                });
                 let update = AttributeUpdate::Saved(Bytes::copy_from_slice(values));
                 self.devices.attributes_changed(subject, scope, update);
             }

@@ -66,7 +66,7 @@ impl OtaPackageService {
             None => (package.into_new(OtaPackageId::new(), self.0.now()), true),
         };
         let saved = stores.save(package, create).await.map_err(in_store_words)?;
-        self.publish_change(&saved);
+        self.publish_saved(&saved);
         Ok(saved)
     }
 
@@ -128,7 +128,7 @@ impl OtaPackageService {
         let (tenant, id) = (package.tenant_id, package.id);
         let deleted = self.0.stores.ota_packages.delete(tenant, id).await;
         deleted.map_err(in_store_words)?;
-        self.publish_change(package);
+        self.0.publish_change(EntityChange::deleted(tenant, id));
         let subject = EntityKey {
             tenant,
             entity: id.into(),
@@ -153,10 +153,9 @@ impl OtaPackageService {
         Ok(self.0.stores.ota_packages.discard_before(before).await?)
     }
 
-    fn publish_change(&self, package: &OtaPackageInfo) {
+    fn publish_saved(&self, package: &OtaPackageInfo) {
         let id = package.id;
-        self.0
-            .publish_change(EntityChange::OtaPackageChanged(package.tenant_id, id));
+        self.0.publish_change(EntityChange::saved(package.tenant_id, id));
     }
 
     async fn check(&self, package: &OtaPackageInfo) -> ServiceResult<()> {
@@ -274,7 +273,7 @@ impl OtaUpload {
         let finished = self.try_finish(file).await;
         match finished {
             Ok(saved) if !self.package.has_data => {
-                self.service.publish_change(&saved);
+                self.service.publish_saved(&saved);
                 Ok(saved)
             }
             other => {

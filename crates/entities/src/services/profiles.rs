@@ -48,13 +48,11 @@ pub(super) trait ProfileRules: EntityProfile {
     const MEMBERS: &'static str;
     /// A profile as the platform makes it for a type that has none yet.
     fn fresh(id: Self::Id, created_time: i64, tenant: TenantId, name: &str, is_default: bool) -> Self;
-    /// What those who keep profiles are told.
-    fn changed(tenant: TenantId, id: Self::Id) -> EntityChange;
 }
 
-/// Tells that a profile was saved or deleted.
+/// Tells that a profile was saved.
 pub(super) fn publish_profile_change<P: ProfileRules>(context: &ServiceContext, tenant: TenantId, id: P::Id) {
-    context.publish_change(P::changed(tenant, id));
+    context.publish_change(EntityChange::saved(tenant, id));
 }
 
 /// Whether a profile that wants to be the default one may be.
@@ -131,7 +129,7 @@ pub(super) async fn set_default<P: ProfileRules>(
     if !store.set_default(tenant, id).await? {
         return Err(gone());
     }
-    context.publish_change(P::changed(tenant, id));
+    context.publish_change(EntityChange::saved(tenant, id));
     store.get(tenant, id).await?.ok_or_else(gone)
 }
 
@@ -157,7 +155,7 @@ pub(super) async fn delete<P: ProfileRules>(
             P::MEMBERS
         ),
     )?;
-    context.publish_change(P::changed(tenant, id));
+    context.publish_change(EntityChange::deleted(tenant, id));
     let entity: EntityId = id.into();
     let subject = EntityKey { tenant, entity };
     Ok(context.delete_links(subject).await?)

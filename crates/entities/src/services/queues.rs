@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fieldline_core::events::EntityChange;
+use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::ports::{EntityStores, StoreResult};
 use fieldline_model::entity::{
     EntityDraft, ProcessingStrategy, ProcessingStrategyType, Queue, SubmitStrategy, SubmitStrategyType,
@@ -46,7 +46,11 @@ impl QueueService {
     /// A rule is broken, or name or topic are taken.
     pub async fn save(&self, queue: EntityDraft<Queue>) -> ServiceResult<Queue> {
         let saved = store(&self.0, TenantId::NULL, queue).await?;
-        self.0.publish_change(EntityChange::QueueChanged(TenantId::NULL));
+        self.0.publish_change(EntityChange::new(
+            TenantId::NULL,
+            TenantId::NULL,
+            ChangeKind::Queues,
+        ));
         Ok(saved)
     }
 
@@ -65,7 +69,11 @@ impl QueueService {
         }
         let id = queue.id;
         self.0.stores.queues.delete(queue.tenant_id, id).await?;
-        self.0.publish_change(EntityChange::QueueChanged(queue.tenant_id));
+        self.0.publish_change(EntityChange::new(
+            queue.tenant_id,
+            queue.tenant_id,
+            ChangeKind::Queues,
+        ));
         Ok(())
     }
 }
@@ -220,7 +228,11 @@ pub(super) async fn ensure_shared(context: &ServiceContext) -> ServiceResult<()>
             ..Queue::default()
         };
         store(context, TenantId::NULL, queue.into()).await?;
-        context.publish_change(EntityChange::QueueChanged(TenantId::NULL));
+        context.publish_change(EntityChange::new(
+            TenantId::NULL,
+            TenantId::NULL,
+            ChangeKind::Queues,
+        ));
     }
     Ok(())
 }
@@ -326,7 +338,7 @@ pub(super) async fn align(context: &ServiceContext, tenant: TenantId) -> Service
         changed = true;
     }
     if changed {
-        context.publish_change(EntityChange::QueueChanged(tenant));
+        context.publish_change(EntityChange::new(tenant, tenant, ChangeKind::Queues));
     }
     Ok(())
 }

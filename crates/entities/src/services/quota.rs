@@ -1,5 +1,6 @@
 //! How many entities a tenant may have, by its profile.
 
+use fieldline_core::any_entity::{KindLimit, kind_policy};
 use fieldline_model::{EntityType, TenantId};
 
 use super::{ServiceContext, ServiceError, ServiceErrorKind, ServiceResult};
@@ -42,29 +43,16 @@ pub(super) async fn room(
     tenant: TenantId,
     entity_type: EntityType,
 ) -> ServiceResult<Option<EntityQuota>> {
-    let stores = &context.stores;
-    let setting = match entity_type {
-        EntityType::Device => "maxDevices",
-        EntityType::Customer => "maxCustomers",
-        EntityType::User => "maxUsers",
-        EntityType::RuleChain => "maxRuleChains",
-        EntityType::Asset => "maxAssets",
-        EntityType::Dashboard => "maxDashboards",
-        _ => return Ok(None),
+    let Some(KindLimit { setting, count }) = kind_policy(entity_type).limit else {
+        return Ok(None);
     };
+    let stores = &context.stores;
     let profile = stores.profile_of(tenant).await?;
     let limit = profile.map_or(0, |profile| profile.limit(setting));
     if limit == 0 {
         return Ok(None);
     }
-    let count = match entity_type {
-        EntityType::Device => stores.devices.count(tenant).await?,
-        EntityType::Customer => stores.customers.count(tenant).await?,
-        EntityType::RuleChain => stores.rule_chains.count(tenant).await?,
-        EntityType::Asset => stores.assets.count(tenant).await?,
-        EntityType::Dashboard => stores.dashboards.count(tenant).await?,
-        _ => stores.users.count(tenant).await?,
-    };
+    let count = count(stores, tenant).await?;
     Ok(Some(EntityQuota {
         left: limit.saturating_sub(count),
         limit,

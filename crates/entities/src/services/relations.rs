@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fieldline_core::events::EntityChange;
+use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::ports::RelationKey;
 use fieldline_model::entity::{EntityRelation, RelationTypeGroup};
 use fieldline_model::{EntityId, TenantId};
@@ -28,8 +28,11 @@ impl RelationService {
         }
         validate::lengths(&[("type", Some(&relation.relation_type))])?;
         let saved = self.0.stores.relations.save(tenant, relation).await?;
-        self.0
-            .publish_change(EntityChange::RelationChanged(tenant, saved.from, saved.to));
+        self.0.publish_change(EntityChange::new(
+            tenant,
+            saved.from,
+            ChangeKind::Relations(saved.to),
+        ));
         Ok(saved)
     }
 
@@ -46,7 +49,7 @@ impl RelationService {
             .await?
             .ok_or_else(|| ServiceError::not_found("Requested item wasn't found!"))?;
         self.0
-            .publish_change(EntityChange::RelationChanged(tenant, key.from, key.to));
+            .publish_change(EntityChange::new(tenant, key.from, ChangeKind::Relations(key.to)));
         Ok(deleted)
     }
 
@@ -62,7 +65,7 @@ impl RelationService {
             .delete_of(tenant, entity, Some(RelationTypeGroup::Common))
             .await?;
         self.0
-            .publish_change(EntityChange::RelationChanged(tenant, entity, entity));
+            .publish_change(EntityChange::new(tenant, entity, ChangeKind::Relations(entity)));
         Ok(deleted)
     }
 }

@@ -114,7 +114,7 @@ impl RuleChainService {
     }
 
     fn tell_saved(&self, tenant: TenantId, id: RuleChainId) {
-        self.0.publish_change(EntityChange::RuleChainChanged(tenant, id));
+        self.0.publish_change(EntityChange::saved(tenant, id));
     }
 
     /// Makes the chain the only root chain of its type.
@@ -159,7 +159,7 @@ impl RuleChainService {
             }
             deleted => deleted?,
         };
-        self.0.publish_change(EntityChange::RuleChainDeleted(tenant, id));
+        self.0.publish_change(EntityChange::deleted(tenant, id));
         let entity = id.into();
         Ok(super::calculated_fields::delete_of_entity(&self.0, tenant, entity).await?)
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use fieldline_core::events::EntityChange;
 use fieldline_core::ports::StoreErrorKind;
-use fieldline_model::TenantProfileId;
 use fieldline_model::entity::{EntityDraft, TenantProfile};
+use fieldline_model::{TenantId, TenantProfileId};
 use serde_json::{Map, Value, json};
 
 use super::{ServiceContext, ServiceError, ServiceResult, conflict, queues, validate};
@@ -135,7 +135,7 @@ impl TenantProfileService {
             conflict(stores.save(profile, true).await, NAME_TAKEN)?
         };
         let id = saved.id;
-        self.0.publish_change(EntityChange::TenantProfileChanged(id));
+        self.0.publish_change(EntityChange::saved(TenantId::NULL, id));
         queues::align_all(&self.0, id).await?;
         Ok(saved)
     }
@@ -150,7 +150,7 @@ impl TenantProfileService {
         if !stores.set_default(id).await? {
             return Err(gone());
         }
-        self.0.publish_change(EntityChange::TenantProfileChanged(id));
+        self.0.publish_change(EntityChange::saved(TenantId::NULL, id));
         stores.get(id).await?.ok_or_else(gone)
     }
 
@@ -169,7 +169,7 @@ impl TenantProfileService {
             self.0.stores.tenant_profiles.delete(id).await,
             "The tenant profile referenced by the tenants cannot be deleted!",
         )?;
-        self.0.publish_change(EntityChange::TenantProfileChanged(id));
+        self.0.publish_change(EntityChange::deleted(TenantId::NULL, id));
         Ok(())
     }
 }

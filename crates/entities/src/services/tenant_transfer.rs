@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fieldline_core::events::EntityChange;
+use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{DeviceTransfer, StoreResult, ValueTransfer};
 use fieldline_model::entity::{Device, DeviceProfile, Tenant};
@@ -98,13 +98,13 @@ impl TenantTransfer {
         let given = conflict(given, &assignable::name_taken::<Device>())?;
         self.any.store(true, Ordering::Release);
         // Ends its sessions: what it says from now on is said in the other tenant.
-        context.publish_change(EntityChange::DeviceDeleted(from, id));
+        context.publish_change(EntityChange::deleted(from, id));
         former.0.remove(&(id, from));
         if let Err(error) = self.transfer_remaining(&mut former, id, from, tenant).await {
             tracing::warn!(device = %id, %error, "cannot hand over all of a device yet, trying again");
         }
-        context.publish_change(EntityChange::DeviceMoved(tenant, id));
-        context.publish_change(EntityChange::DeviceSaved(tenant, id));
+        context.publish_change(EntityChange::new(tenant, id, ChangeKind::Moved));
+        context.publish_change(EntityChange::saved(tenant, id));
         gateway_notices::notify_deleted(context, &old).await;
         Ok(given)
     }
@@ -186,7 +186,7 @@ impl TenantTransfer {
                 let has_come = self.transfer_remaining(former, one.device, one.from, to).await?;
                 if has_come {
                     self.context
-                        .publish_change(EntityChange::DeviceMoved(to, one.device));
+                        .publish_change(EntityChange::new(to, one.device, ChangeKind::Moved));
                 }
             }
             None if is_over => {

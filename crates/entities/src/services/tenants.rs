@@ -57,8 +57,9 @@ impl TenantService {
             rule_chains::ensure_root(&self.0, id).await?;
             saved
         };
-        queues::align(&self.0, saved.id).await?;
-        self.0.publish_change(EntityChange::TenantSaved(saved.id));
+        let id = saved.id;
+        queues::align(&self.0, id).await?;
+        self.0.publish_change(EntityChange::saved(id, id));
         Ok(saved)
     }
 
@@ -68,7 +69,7 @@ impl TenantService {
     /// The store failed; what was begun is finished later, or by asking again.
     pub async fn delete(&self, tenant: TenantId) -> ServiceResult<()> {
         self.0.stores.tenants.delete(tenant).await?;
-        self.0.publish_change(EntityChange::TenantDeleted(tenant));
+        self.0.publish_change(EntityChange::deleted(tenant, tenant));
         Ok(())
     }
 }

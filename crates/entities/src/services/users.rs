@@ -75,13 +75,13 @@ impl UserService {
             stores.save_credentials(inactive(id, now + ttl)).await?;
             saved
         };
-        self.publish_change(&saved);
+        self.publish_saved(&saved);
         Ok(saved)
     }
 
-    fn publish_change(&self, user: &User) {
+    fn publish_saved(&self, user: &User) {
         self.0
-            .publish_change(EntityChange::UserChanged(user.tenant_id, user.id));
+            .publish_change(EntityChange::saved(user.tenant_id, user.id));
     }
 
     async fn check(&self, user: &User) -> ServiceResult<()> {
@@ -137,7 +137,7 @@ impl UserService {
             entity: id.into(),
         };
         stores.delete(tenant, id).await?;
-        self.publish_change(user);
+        self.0.publish_change(EntityChange::deleted(tenant, id));
         self.0.delete_links(subject).await?;
         let actions = EntityActionService::new(&self.0);
         AlarmService::new(&self.0, &actions)
@@ -333,7 +333,7 @@ impl UserService {
         credentials.tokens_valid_from = self.outdate(&credentials);
         self.0.stores.users.save_credentials(credentials.clone()).await?;
         credentials.version = None;
-        self.publish_change(user);
+        self.publish_saved(user);
         Ok(credentials)
     }
 
@@ -360,7 +360,7 @@ impl UserService {
             credentials.tokens_valid_from = self.outdate(&credentials);
         }
         self.0.stores.users.save_credentials(credentials).await?;
-        self.publish_change(user);
+        self.publish_saved(user);
         Ok(())
     }
 

@@ -7,12 +7,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{
     AdminSettings, Alarm, AlarmComment, AlarmCommentId, ApiKeyInfo, Asset, AssetProfile, CalculatedField,
     Customer, Dashboard, DashboardInfo, Device, DeviceCredentials, DeviceProfile, EntityView, OtaPackageInfo,
-    Queue, RuleChain, Tenant, TenantProfile, User,
+    Queue, QueueStats, RuleChain, Tenant, TenantProfile, User,
 };
 use crate::{
     AdminSettingsId, AlarmId, ApiKeyId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DashboardId,
-    DeviceCredentialsId, DeviceId, DeviceProfileId, EntityViewId, OtaPackageId, QueueId, RuleChainId,
-    TenantId, TenantProfileId, UserId,
+    DeviceCredentialsId, DeviceId, DeviceProfileId, EntityViewId, OtaPackageId, QueueId, QueueStatsId,
+    RuleChainId, TenantId, TenantProfileId, UserId,
 };
 
 /// An entity with an id and a creation time.
@@ -124,6 +124,7 @@ stored_entities! {
     EntityView: EntityViewId;
     OtaPackageInfo: OtaPackageId;
     Queue: QueueId;
+    QueueStats: QueueStatsId;
     RuleChain: RuleChainId;
     Tenant: TenantId;
     TenantProfile: TenantProfileId;

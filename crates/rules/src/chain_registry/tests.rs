@@ -118,7 +118,7 @@ async fn a_chain_that_the_process_died_of_is_inactive_until_it_is_saved_anew() {
     assert_eq!(noted.last(), Some(&None), "and then no more");
 
     saved_anew(&world, deadly).await;
-    ChainRegistryListener(book.clone()).on_change(EntityChange::RuleChainChanged(world.tenant, deadly));
+    ChainRegistryListener(book.clone()).on_change(EntityChange::saved(world.tenant, deadly));
     let chains = book.tenant(world.tenant).await.unwrap();
     assert!(chains.chain(deadly).unwrap().nodes[0].node.is_ok());
 }
@@ -190,6 +190,6 @@ async fn alarm_rules_that_the_process_died_of_are_left_out_until_their_profile_i
     };
     assert!(!has_rules().await);
     profiles.save(saved, false).await.unwrap();
-    originators.on_change(EntityChange::DeviceProfileChanged(world.tenant, world.profile));
+    originators.on_change(EntityChange::saved(world.tenant, world.profile));
     assert!(has_rules().await);
 }

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use fieldline_model::{
-    AlarmId, AssetId, CustomerId, DeviceId, EntityId, EntityKey, EntityType, EntityViewId, RuleChainId,
-    TenantId, UserId,
-};
+use fieldline_core::ports::{find_assignable, find_assignable_by_name, is_assignable};
+use fieldline_model::{AlarmId, CustomerId, EntityId, EntityKey, EntityType, RuleChainId, TenantId, UserId};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -32,35 +30,6 @@ const FOREIGN_TYPES: &[&str] = &[
 /// Whether a configuration may name this type of entity.
 pub(crate) fn is_type(name: &str) -> bool {
     name.parse::<EntityType>().is_ok() || FOREIGN_TYPES.contains(&name)
-}
-
-/// The name of a type as it stands in connections and messages, such as `Entity View`.
-pub(crate) const fn type_label(entity_type: EntityType) -> &'static str {
-    match entity_type {
-        EntityType::Tenant => "Tenant",
-        EntityType::TenantProfile => "Tenant profile",
-        EntityType::Customer => "Customer",
-        EntityType::User => "User",
-        EntityType::Device => "Device",
-        EntityType::DeviceProfile => "Device profile",
-        EntityType::Asset => "Asset",
-        EntityType::AssetProfile => "Asset profile",
-        EntityType::EntityView => "Entity View",
-        EntityType::Alarm => "Alarm",
-        EntityType::Dashboard => "Dashboard",
-        EntityType::RuleChain => "Rule chain",
-        EntityType::RuleNode => "Rule node",
-        EntityType::Queue => "Queue",
-        EntityType::QueueStats => "Queue stats",
-        EntityType::OtaPackage => "Ota package",
-        EntityType::Rpc => "Rpc",
-        EntityType::ApiUsageState => "Api usage state",
-        EntityType::Edge => "Edge",
-        EntityType::TbResource => "Resource",
-        EntityType::WidgetsBundle => "Widgets bundle",
-        EntityType::WidgetType => "Widget type",
-        EntityType::CalculatedField => "Calculated field",
-    }
 }
 
 /// The customer of an entity, and the entity's name.
@@ -97,9 +66,9 @@ pub(crate) async fn owner(
                     name: known.name.to_string(),
                 })
         }
-        EntityType::EntityView => {
-            let found = stores.entity_views.get(tenant, EntityViewId(id)).await?;
-            found.map(|view| owner(view.customer_id, view.name))
+        kind if is_assignable(kind) => {
+            let found = find_assignable(stores, tenant, subject.entity).await?;
+            found.map(|found| owner(found.resource().customer, found.name().to_owned()))
         }
         EntityType::User => stores
             .users
@@ -157,28 +126,19 @@ pub(crate) async fn find(
 ) -> Result<Option<EntityId>, NodeError> {
     let stores = &services.stores;
     Ok(match entity_type {
-        EntityType::Device => {
-            let device = stores.devices.by_name(tenant, name).await?;
-            device.map(|it| it.id.into())
-        }
-        EntityType::Asset => {
-            let asset = stores.assets.by_name(tenant, name).await?;
-            asset.map(|it| it.id.into())
-        }
         EntityType::Customer => {
             let customer = stores.customers.by_title(tenant, name).await?;
             customer.map(|it| it.id.into())
-        }
-        EntityType::EntityView => {
-            let view = stores.entity_views.by_name(tenant, name).await?;
-            view.map(|it| it.id.into())
         }
         EntityType::User => {
             let user = stores.users.by_email(name).await?;
             let user = user.filter(|user| user.tenant_id == tenant);
             user.map(|it| it.id.into())
         }
-        _ => None,
+        kind => {
+            let found = find_assignable_by_name(stores, tenant, kind, name).await?;
+            found.map(|found| found.subject().entity)
+        }
     })
 }
 
@@ -193,7 +153,7 @@ pub(crate) async fn by_name(
     name: &str,
 ) -> Result<EntityId, NodeError> {
     find(services, tenant, entity_type, name).await?.ok_or_else(|| {
-        let kind = type_label(entity_type).to_lowercase();
+        let kind = entity_type.label().to_lowercase();
         NodeError::new(format!("failed to find {kind} with name '{name}'"))
     })
 }
@@ -212,22 +172,27 @@ pub(crate) async fn fields(
         EntityType::Tenant => json(stores.tenants.get(TenantId(id)).await?.filter(|_| id == tenant.0)),
         EntityType::Customer => json(stores.customers.get(tenant, CustomerId(id)).await?),
         EntityType::User => json(stores.users.get(tenant, UserId(id)).await?),
-        EntityType::Asset => json(stores.assets.get(tenant, AssetId(id)).await?),
-        EntityType::Device => json(stores.devices.get(tenant, DeviceId(id)).await?),
         EntityType::Alarm => json(stores.alarms.get(tenant, AlarmId(id)).await?),
         EntityType::RuleChain => json(stores.rule_chains.get(tenant, RuleChainId(id)).await?),
-        EntityType::EntityView => json(stores.entity_views.get(tenant, EntityViewId(id)).await?),
+        kind if is_assignable(kind) => {
+            let found = find_assignable(stores, tenant, subject.entity).await?;
+            Ok(found.map(|found| with_bare_ids(found.to_json())))
+        }
         other => Err(NodeError::new(format!("unexpected originator of type {other}"))),
     }
 }
 
 fn json<T: Serialize>(entity: Option<T>) -> Result<Option<Value>, NodeError> {
     let Some(entity) = entity else { return Ok(None) };
-    let mut json = serde_json::to_value(entity).map_err(|error| NodeError::new(error.to_string()))?;
+    let json = serde_json::to_value(entity).map_err(|error| NodeError::new(error.to_string()))?;
+    Ok(Some(with_bare_ids(json)))
+}
+
+fn with_bare_ids(mut json: Value) -> Value {
     if let Value::Object(fields) = &mut json {
         fields.values_mut().for_each(bare_id);
     }
-    Ok(Some(json))
+    json
 }
 
 fn bare_id(value: &mut Value) {

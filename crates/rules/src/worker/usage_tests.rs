@@ -10,7 +10,7 @@ use fieldline_journal::EmbeddedJournal;
 use fieldline_model::kv::{KvValueRef, pack};
 use fieldline_model::message::MsgType;
 use fieldline_model::record::RecordBatch;
-use fieldline_model::{RuleChainId, RuleNodeId};
+use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
 use serde_json::{Value, json};
 
 use crate::chain::CompiledChain;
@@ -30,7 +30,7 @@ async fn limit(world: &World, name: &str, limit: u64) {
     world.events.listen(world.services.usage.clone());
     world
         .events
-        .publish(fieldline_core::events::EntityChange::TenantProfileChanged(id));
+        .publish(fieldline_core::events::EntityChange::saved(TenantId::NULL, id));
     world.services.usage.refresh().await.unwrap();
 }
 

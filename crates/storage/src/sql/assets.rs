@@ -6,6 +6,7 @@ use fieldline_model::{AssetId, AssetProfileId, CustomerId, TenantId};
 use uuid::Uuid;
 
 use super::assignables::{AssignableRecord, BY_CUSTOMER, of_customer, of_profile};
+use super::kinds::KindTitles;
 use super::list::ListDefinition;
 use super::query::{ColumnReader, SqlArg, SqlQuery};
 use super::record::{self, EntityRecord, EntityRowKey};
@@ -114,6 +115,10 @@ impl AssignableRecord for Asset {
         ],
     };
     const IN_USE: &'static str = "The asset is in use and cannot be deleted!";
+    const TITLES: KindTitles = KindTitles {
+        select: "SELECT id, name, doc FROM asset WHERE id IN (",
+        labeled: true,
+    };
     const RELATED: &'static [RelatedTable] = &[
         RelatedTable {
             column: "profile_id",

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::database::{EntityDatabase, SqlTransaction};
 use super::import;
+use super::kinds::KindTitles;
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlQuery};
 use super::record::{self, EntityRecord, bare};
@@ -21,6 +22,8 @@ pub(super) trait AssignableRecord: EntityRecord + AssignableEntity {
     const LISTING: ListDefinition;
     /// The answer where others refer to one that is deleted.
     const IN_USE: &'static str;
+    /// What people call them, for lists of what refers to them.
+    const TITLES: KindTitles;
     /// What a text search looks through besides what they are called: what their profiles and customers are.
     const RELATED: &'static [RelatedTable];
 

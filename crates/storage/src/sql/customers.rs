@@ -8,12 +8,20 @@ use fieldline_model::{CustomerId, EntityType, TenantId};
 
 use super::database::EntityDatabase;
 use super::housekeeper;
+use super::kinds::kind_table;
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery};
 use super::record::{self, EntityRecord, EntityRowKey};
 
 /// Entities that are unassigned in one statement, so that others can write in between.
 const UNASSIGNED_A_STATEMENT: u64 = 1_000;
+
+/// The tables of what may be assigned to a customer.
+fn assigned_tables() -> impl Iterator<Item = &'static str> {
+    EntityType::ALL
+        .iter()
+        .filter_map(|kind| kind_table(*kind)?.assigned)
+}
 
 /// Takes some of what a customer has from it.
 fn unassignment(table: &'static str, owner: RowOwner, customer: CustomerId) -> SqlQuery {
@@ -139,12 +147,12 @@ impl CustomerStore for SqlCustomers {
 
     async fn delete(&self, tenant: TenantId, id: CustomerId) -> StoreResult<bool> {
         let owner = RowOwner::Tenant(tenant.0);
-        for table in ["device", "asset", "entity_view"] {
+        for table in assigned_tables() {
             while self.0.execute(unassignment(table, owner, id)).await? >= UNASSIGNED_A_STATEMENT {}
         }
         let mut changes = self.0.begin().await?;
         // What was assigned just now.
-        for table in ["device", "asset", "entity_view"] {
+        for table in assigned_tables() {
             changes.execute(unassignment(table, owner, id)).await?;
         }
         let users = housekeeper::note_from(tenant, EntityType::User)

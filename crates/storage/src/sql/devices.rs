@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::assignables::{AssignableRecord, BY_CUSTOMER, SqlAssignables, of_customer, of_profile};
 use super::database::SqlTransaction;
 use super::device_credentials;
+use super::kinds::KindTitles;
 use super::list::ListDefinition;
 use super::query::{ColumnReader, SqlArg, SqlQuery};
 use super::record::{self, EntityRecord, EntityRowKey};
@@ -137,6 +138,10 @@ impl AssignableRecord for Device {
         ],
     };
     const IN_USE: &'static str = "The device is in use and cannot be deleted!";
+    const TITLES: KindTitles = KindTitles {
+        select: "SELECT id, name, doc FROM device WHERE id IN (",
+        labeled: true,
+    };
     const RELATED: &'static [RelatedTable] = &[
         RelatedTable {
             column: "profile_id",

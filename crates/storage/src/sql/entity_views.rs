@@ -7,6 +7,7 @@ use fieldline_model::{CustomerId, EntityViewId, TenantId};
 use uuid::Uuid;
 
 use super::assignables::{AssignableRecord, BY_CUSTOMER, SqlAssignables, of_customer};
+use super::kinds::KindTitles;
 use super::list::ListDefinition;
 use super::names::{entity_id, type_code};
 use super::query::{ColumnReader, SqlArg, SqlQuery};
@@ -117,6 +118,10 @@ impl AssignableRecord for EntityView {
         ],
     };
     const IN_USE: &'static str = "The entity view is in use and cannot be deleted!";
+    const TITLES: KindTitles = KindTitles {
+        select: "SELECT id, name, doc FROM entity_view WHERE id IN (",
+        labeled: false,
+    };
     const RELATED: &'static [RelatedTable] = &[BY_CUSTOMER];
 
     fn read_info(columns: &mut ColumnReader<'_>) -> StoreResult<EntityViewInfo> {

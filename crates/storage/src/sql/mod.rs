@@ -40,6 +40,7 @@ mod entity_views;
 mod events;
 mod housekeeper;
 mod import;
+mod kinds;
 mod list;
 mod list_executor;
 mod names;

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::database::EntityDatabase;
+use super::kinds::kind_table;
 use super::query::{ColumnReader, RowOwner, SqlQuery, unreadable};
 use super::record::IDS_A_STATEMENT;
 
@@ -43,24 +44,6 @@ pub(super) fn entity_id(columns: &mut ColumnReader<'_>) -> StoreResult<EntityId>
     Ok(EntityId::new(entity_type, columns.next()?))
 }
 
-/// Where entities of a type are kept with their names; `None` for those without.
-fn statement(entity_type: EntityType) -> Option<&'static str> {
-    Some(match entity_type {
-        EntityType::Tenant => "SELECT id, title, doc FROM tenant WHERE id IN (",
-        EntityType::Customer => "SELECT id, title, doc FROM customer WHERE id IN (",
-        EntityType::User => "SELECT id, email, doc FROM user_account WHERE id IN (",
-        EntityType::Device => "SELECT id, name, doc FROM device WHERE id IN (",
-        EntityType::DeviceProfile => "SELECT id, name, doc FROM device_profile WHERE id IN (",
-        EntityType::Asset => "SELECT id, name, doc FROM asset WHERE id IN (",
-        EntityType::AssetProfile => "SELECT id, name, doc FROM asset_profile WHERE id IN (",
-        EntityType::EntityView => "SELECT id, name, doc FROM entity_view WHERE id IN (",
-        EntityType::Alarm => "SELECT id, type, '{}' FROM alarm WHERE id IN (",
-        EntityType::Dashboard => "SELECT id, title, doc FROM dashboard WHERE id IN (",
-        EntityType::RuleChain => "SELECT id, name, doc FROM rule_chain WHERE id IN (",
-        _ => return None,
-    })
-}
-
 /// The names of those of the entities that the tenant has.
 pub(super) async fn names(
     database: &EntityDatabase,
@@ -73,7 +56,7 @@ pub(super) async fn names(
     }
     let mut found = BTreeMap::new();
     for (entity_type, ids) in wanted {
-        let Some(statement) = statement(entity_type) else {
+        let Some(titles) = kind_table(entity_type).and_then(|table| table.titles) else {
             continue;
         };
         let ids: Vec<Uuid> = match entity_type {
@@ -85,7 +68,7 @@ pub(super) async fn names(
             _ => RowOwner::Tenant(tenant.0),
         };
         for chunk in ids.chunks(IDS_A_STATEMENT) {
-            let query = SqlQuery::new(statement)
+            let query = SqlQuery::new(titles.select)
                 .bind_list(chunk.iter().copied())
                 .push(")")
                 .owned_by(owner);
@@ -94,12 +77,12 @@ pub(super) async fn names(
                 let id: Uuid = columns.next()?;
                 let name = columns.next()?;
                 let doc: String = columns.next()?;
-                let label = match entity_type {
-                    EntityType::Device | EntityType::Asset => {
+                let label = match titles.labeled {
+                    true => {
                         let labelled: LabelDocument = serde_json::from_str(&doc).map_err(unreadable)?;
                         labelled.label.filter(|label| !label.is_empty())
                     }
-                    _ => None,
+                    false => None,
                 };
                 found.insert(EntityId::new(entity_type, id), EntityTitle { name, label });
             }

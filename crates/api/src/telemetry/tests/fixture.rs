@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
-use fieldline_core::events::{EntityChange, EntityEvents, EntityListener};
+use fieldline_core::events::{ChangeKind, EntityChange, EntityEvents, EntityListener};
 use fieldline_core::options::HumanDuration;
 use fieldline_core::ports::{EntityStores, StoreError};
 use fieldline_devices::downlink::{DeviceLink, Downlink};
@@ -80,7 +80,7 @@ impl DeviceLink for ChangeLog {
 
 impl EntityListener for ChangeLog {
     fn on_change(&self, change: EntityChange) {
-        if matches!(change, EntityChange::AttributesChanged(..)) {
+        if matches!(change.what, ChangeKind::Attributes(_)) {
             self.0.lock().push(change);
         }
     }
@@ -168,7 +168,7 @@ impl TelemetryFixture {
         };
         self.entities.tenant_profiles.save(profile, false).await.unwrap();
         self.events
-            .publish(EntityChange::TenantProfileChanged(self.tenant_profile));
+            .publish(EntityChange::saved(TenantId::NULL, self.tenant_profile));
     }
 
     /// Lets the device's profile keep points for some days.
@@ -180,7 +180,7 @@ impl TelemetryFixture {
         };
         self.entities.device_profiles.save(profile, false).await.unwrap();
         self.events
-            .publish(EntityChange::DeviceProfileChanged(self.tenant, self.profile));
+            .publish(EntityChange::saved(self.tenant, self.profile));
     }
 
     /// Kinds and ids of entities whose data the tenant's administrator may write.

@@ -1,7 +1,7 @@
 //! Saving telemetry and attributes.
 
 use axum::http::StatusCode;
-use fieldline_core::events::EntityChange;
+use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_model::timeseries::AttributeScope;
 use serde_json::{Value, json};
 
@@ -144,7 +144,10 @@ async fn attributes_are_saved_by_every_path_and_read_with_their_types() {
             AttributeScope::Server,
             AttributeScope::Server
         ]
-        .map(|scope| EntityChange::AttributesChanged(subject, scope))
+        .map(|scope| EntityChange {
+            subject,
+            what: ChangeKind::Attributes(scope)
+        })
     );
     // Only shared attributes are the device's business.
     assert_eq!(world.told(), [(world.device, r#"{"on":true}"#.to_owned())]);

@@ -68,6 +68,6 @@ impl EntityImport for AssetImport {
 
     fn changes(&self, stored: &ImportedEntity<Asset>) -> Vec<EntityChange> {
         let id = stored.entity.id;
-        vec![EntityChange::AssetSaved(self.tenant, id)]
+        vec![EntityChange::saved(self.tenant, id)]
     }
 }

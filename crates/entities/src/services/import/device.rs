@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use fieldline_core::events::EntityChange;
+use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::ports::ImportRow;
 use fieldline_model::entity::{
     CredentialsType, Device, DeviceCredentials, DeviceProfile, ImportColumnType as Column, TransportType,
@@ -123,10 +123,10 @@ impl EntityImport for DeviceImport {
 
     fn changes(&self, stored: &ImportedEntity<Device>) -> Vec<EntityChange> {
         let (tenant, id) = (self.tenant, stored.entity.id);
-        let mut changes = vec![EntityChange::DeviceSaved(tenant, id)];
+        let mut changes = vec![EntityChange::saved(tenant, id)];
         let given = given_credentials(&stored.line.fields).is_ok_and(|given| given.is_some());
         if given && !stored.create {
-            changes.push(EntityChange::DeviceCredentialsChanged(tenant, id));
+            changes.push(EntityChange::new(tenant, id, ChangeKind::Credentials));
         }
         changes
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fieldline_core::any_entity::AnyEntity;
+use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::ports::StoreResult;
 use fieldline_model::entity::{Device, EntityRelation};
 use fieldline_model::{EntityKey, TenantId};
@@ -82,11 +83,7 @@ impl GatewayDeviceService {
         let relation = EntityRelation::new(from, to, CREATED);
         self.context.stores.relations.save(tenant, relation).await?;
         self.context
-            .publish_change(fieldline_core::events::EntityChange::RelationChanged(
-                tenant,
-                from.into(),
-                to.into(),
-            ));
+            .publish_change(EntityChange::new(tenant, from, ChangeKind::Relations(to.into())));
         let entity = AnyEntity::Device(device.clone());
         self.actions.push_created_by_platform(&entity).await;
         Ok(device)

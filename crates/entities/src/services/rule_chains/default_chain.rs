@@ -40,7 +40,7 @@ pub(in crate::services) async fn ensure_root(
     let id = chain.id;
     fill(context, tenant, id).await?;
     stores.set_root(tenant, id).await?;
-    context.publish_change(EntityChange::RuleChainChanged(tenant, id));
+    context.publish_change(EntityChange::saved(tenant, id));
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
 use crate::node_types::{ComponentType, NodeType};
-use crate::nodes::entities::{self, type_label};
+use crate::nodes::entities;
 use crate::nodes::message_part::{MessagePart, required, upgrade_flag};
 use crate::nodes::text::plain;
 use crate::services::NodeServices;
@@ -190,7 +190,7 @@ async fn customer(
     let id = owner.customer.ok_or_else(|| {
         NodeError::new(format!(
             "{} with name '{}' is not assigned to a customer",
-            type_label(kind),
+            kind.label(),
             owner.name
         ))
     })?;

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
 use crate::node_types::{ComponentType, NodeType, TRUE_FALSE};
-use crate::nodes::entities::{is_type, type_label};
+use crate::nodes::entities::is_type;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
@@ -235,7 +235,7 @@ struct OriginatorTypeSwitchNode;
 
 impl Node for OriginatorTypeSwitchNode {
     fn handle(&self, _: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
-        let label = type_label(msg.originator.entity_type);
+        let label = msg.originator.entity_type.label();
         NodeResult::Next(msg, label.into())
     }
 }
@@ -249,8 +249,8 @@ impl Node for ProfileSwitchNode {
         if subject.entity.entity_type != self.0 {
             let text = format!(
                 "unsupported originator type: {}; only {} is allowed",
-                type_label(subject.entity.entity_type),
-                type_label(self.0)
+                subject.entity.entity_type.label(),
+                self.0.label()
             );
             return NodeResult::fail(msg, text);
         }
@@ -339,7 +339,7 @@ mod tests {
             "originatorTypes"
         );
         for entity_type in EntityType::ALL {
-            assert!(ENTITY_LABELS.contains(&type_label(*entity_type)), "{entity_type}");
+            assert!(ENTITY_LABELS.contains(&entity_type.label()), "{entity_type}");
         }
     }
 

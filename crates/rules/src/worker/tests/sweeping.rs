@@ -57,9 +57,9 @@ async fn what_is_kept_goes_with_its_node_its_entity_and_its_tenant() {
     rig.put(chain(&[stays]));
     becomes("states of the node that is gone", &[(stays, a), (stays, b)]).await;
     let listener = ChainRegistryListener(Arc::clone(&rig.world.common.chains));
-    listener.on_change(EntityChange::DeviceDeleted(rig.world.tenant, DeviceId(a.id)));
+    listener.on_change(EntityChange::deleted(rig.world.tenant, DeviceId(a.id)));
     becomes("states of the device that is gone", &[(stays, b)]).await;
-    listener.on_change(EntityChange::TenantDeleted(rig.world.tenant));
+    listener.on_change(EntityChange::deleted(rig.world.tenant, rig.world.tenant));
     becomes("states of the tenant that is gone", &[]).await;
     rig.finish(service).await;
 }
@@ -81,7 +81,7 @@ async fn a_stop_in_the_midst_of_a_pack_stores_nothing_of_what_it_keeps_however_m
     let service = rig.start().await;
     eventually("the message has not come", async || came.all() == [1]).await;
     let listener = ChainRegistryListener(Arc::clone(&rig.world.common.chains));
-    listener.on_change(EntityChange::DeviceDeleted(rig.world.tenant, DeviceId::new()));
+    listener.on_change(EntityChange::deleted(rig.world.tenant, DeviceId::new()));
     rig.stop(service, Duration::ZERO).await;
     // The message comes again, and would meet what it has kept already.
     assert!(rig.store.states(rig.partition(0)).await.unwrap().is_empty());
