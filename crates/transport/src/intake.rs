@@ -1,6 +1,6 @@
 //! From what a device says to durable records, for device servers that take one message at a time.
 
-use fieldline_core::ingest::LargeRecordPermit;
+use fieldline_core::ingest::{AppendSize, LargeRecordPermit};
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::{AppendError, AppendFuture, StoreError};
 use fieldline_devices::directory::DeviceHandle;
@@ -59,11 +59,11 @@ pub(crate) struct RecordIntake<'a> {
 }
 
 impl RecordIntake<'_> {
-    /// Waits for a place for records of so many bytes, if those are large.
-    pub(crate) async fn enter(&self, device: &DeviceHandle, bytes: usize) -> LargeRecordPermit {
+    /// Waits for a place for records of a size, if those are large.
+    pub(crate) async fn enter(&self, device: &DeviceHandle, size: AppendSize) -> LargeRecordPermit {
         self.services
             .producer
-            .acquire_large(device.subject.tenant, bytes)
+            .acquire_large(device.subject.tenant, size)
             .await
     }
 
@@ -73,7 +73,7 @@ impl RecordIntake<'_> {
         device: &DeviceHandle,
         records: &RecordBatch,
     ) -> Result<(), AppendRefusal> {
-        let place = self.enter(device, records.as_bytes().len()).await;
+        let place = self.enter(device, records.into()).await;
         self.append_in(device, records, place).await
     }
 

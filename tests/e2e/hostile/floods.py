@@ -13,6 +13,8 @@ from .evil import ADDRESS, PATIENCE_S, Evil, attack
 
 CONNECTIONS = 1_000
 LARGE_VALUE_BYTES = 60_000
+# So many come that they are more bytes than large ones.
+MODERATE_VALUE_BYTES = 3_500
 TELEMETRY_TOPIC = "v1/devices/me/telemetry"
 
 
@@ -31,8 +33,8 @@ async def _publish_without_pause(evil: Evil, token: str, packet: bytes) -> None:
         writer.transport.abort()
 
 
-async def _flood(evil: Evil, tokens: list[str]) -> None:
-    payload = '{"text":"' + "x" * LARGE_VALUE_BYTES + '"}'
+async def _flood(evil: Evil, tokens: list[str], value_bytes: int) -> None:
+    payload = '{"text":"' + "x" * value_bytes + '"}'
     packet = wire.publish(wire.V311, TELEMETRY_TOPIC, payload)
     connections = [_publish_without_pause(evil, token, packet) for token in tokens]
     for outcome in await asyncio.gather(*connections, return_exceptions=True):
@@ -40,8 +42,7 @@ async def _flood(evil: Evil, tokens: list[str]) -> None:
             evil.answers[type(outcome).__name__] += 1
 
 
-@attack
-def large_messages_over_many_connections(evil: Evil) -> None:
+def _begin_flood(evil: Evil, value_bytes: int) -> None:
     began = time.monotonic()
     tokens = [unique("flood") for _ in range(CONNECTIONS)]
     mapping = {
@@ -53,6 +54,16 @@ def large_messages_over_many_connections(evil: Evil) -> None:
     evil.rest.post("/api/device/bulk_import", body)
     # The attack begins when its devices are there.
     evil.until += time.monotonic() - began
-    thread = threading.Thread(target=lambda: asyncio.run(_flood(evil, tokens)), daemon=True)
+    thread = threading.Thread(target=lambda: asyncio.run(_flood(evil, tokens, value_bytes)), daemon=True)
     thread.start()
     evil.threads.append(thread)
+
+
+@attack
+def large_messages_over_many_connections(evil: Evil) -> None:
+    _begin_flood(evil, LARGE_VALUE_BYTES)
+
+
+@attack
+def moderate_messages_over_many_connections(evil: Evil) -> None:
+    _begin_flood(evil, MODERATE_VALUE_BYTES)

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fieldline_model::TenantId;
+use fieldline_model::record::RecordBatch;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -15,8 +16,10 @@ use crate::memory_pool::{MemoryPool, MemoryShare};
 use crate::options::ByteSize;
 use crate::ports::{AppendError, Offset, Partition};
 
-/// Records from this size on are large, bytes.
-const LARGE: usize = 128 << 10;
+/// Records of this mean size are large, bytes: a journal's second of them is more than the stores take in one.
+const LARGE_RECORD: usize = 1 << 10;
+/// So is an append of this size, bytes, whatever it consists of.
+const LARGE_APPEND: usize = 128 << 10;
 /// Bytes of them that all tenants may have under way; one that is alone has three eighths. The stores take that in about a
 /// second.
 const PENDING_LIMIT: ByteSize = ByteSize::mib(64);
@@ -42,6 +45,35 @@ struct PendingLargeRecord {
 /// A place for large records, if they need one and there was one.
 pub type LargeRecordPermit = Option<MemoryShare>;
 
+/// How large the records of an append are.
+#[derive(Debug, Clone, Copy)]
+pub struct AppendSize {
+    /// Bytes of all.
+    pub bytes: usize,
+    /// How many there are.
+    pub records: u32,
+}
+
+impl AppendSize {
+    /// Of one record.
+    pub const fn single(bytes: usize) -> Self {
+        Self { bytes, records: 1 }
+    }
+
+    const fn is_large(self) -> bool {
+        self.bytes >= LARGE_APPEND || self.bytes >= LARGE_RECORD.saturating_mul(self.records as usize)
+    }
+}
+
+impl From<&RecordBatch> for AppendSize {
+    fn from(records: &RecordBatch) -> Self {
+        Self {
+            bytes: records.as_bytes().len(),
+            records: records.count(),
+        }
+    }
+}
+
 impl LargeRecordLimiter {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
@@ -51,32 +83,36 @@ impl LargeRecordLimiter {
         })
     }
 
-    /// A place for records of so many bytes; `None` where they need none.
+    /// A place for records of a size; `None` where they need none.
     ///
     /// # Errors
     /// [`AppendError::Busy`]: the tenant has too much under way.
     pub(super) fn try_acquire(
         &self,
         tenant: TenantId,
-        bytes: usize,
+        size: AppendSize,
     ) -> Result<LargeRecordPermit, AppendError> {
-        if bytes < LARGE {
+        if !size.is_large() {
             return Ok(None);
         }
         self.forget_old();
-        let share = self.pool.try_take(tenant, bytes.min(MAX_APPEND_BYTES));
+        // Nobody comes before those who wait.
+        if self.pool.has_waiting(tenant) {
+            return Err(AppendError::Busy);
+        }
+        let share = self.pool.try_take(tenant, size.bytes.min(MAX_APPEND_BYTES));
         share.map(Some).map_err(|_| AppendError::Busy)
     }
 
     /// The same, waiting for what is under way, but not for ever: who has waited long enough goes on without a place.
-    pub(super) async fn acquire(&self, tenant: TenantId, bytes: usize) -> LargeRecordPermit {
-        if bytes < LARGE {
+    pub(super) async fn acquire(&self, tenant: TenantId, size: AppendSize) -> LargeRecordPermit {
+        if !size.is_large() {
             return None;
         }
         self.forget_old();
         let entered = self
             .pool
-            .take_within(tenant, bytes.min(MAX_APPEND_BYTES), WAIT_TIMEOUT)
+            .take_within(tenant, size.bytes.min(MAX_APPEND_BYTES), WAIT_TIMEOUT)
             .await;
         entered.ok()
     }
@@ -139,7 +175,7 @@ mod tests {
     };
 
     fn append(large: &LargeRecordLimiter, tenant: TenantId, bytes: usize) -> bool {
-        let Ok(mut place) = large.try_acquire(tenant, bytes) else {
+        let Ok(mut place) = large.try_acquire(tenant, AppendSize::single(bytes)) else {
             return false;
         };
         large.track_append(HERE, Offset(7), &mut place);
@@ -152,10 +188,20 @@ mod tests {
         let (tenant, other) = (TenantId::new(), TenantId::new());
         let taken = (0..20).take_while(|_| append(&large, tenant, 4 << 20)).count();
         assert_eq!(taken, 6);
+        let small = [
+            AppendSize::single(LARGE_RECORD - 1),
+            AppendSize {
+                bytes: LARGE_APPEND - 1,
+                records: 128,
+            },
+        ];
+        for size in small {
+            assert!(large.try_acquire(tenant, size).is_ok_and(|place| place.is_none()));
+        }
         assert!(
             large
-                .try_acquire(tenant, LARGE - 1)
-                .is_ok_and(|place| place.is_none())
+                .try_acquire(other, AppendSize::single(LARGE_RECORD))
+                .is_ok_and(|place| place.is_some())
         );
         large.release_stored(HERE, Offset(7));
         assert!(!append(&large, tenant, 4 << 20), "none of them was stored");
@@ -192,6 +238,11 @@ mod tests {
             "one counts as what there is room for"
         );
         assert!(!append(&large, tenant, 100 << 20));
-        assert!(large.acquire(tenant, 100 << 20).await.is_none());
+        assert!(
+            large
+                .acquire(tenant, AppendSize::single(100 << 20))
+                .await
+                .is_none()
+        );
     }
 }

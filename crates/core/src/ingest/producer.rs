@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tracing::warn;
 use uuid::Uuid;
 
-use super::large_records::{LargeRecordLimiter, LargeRecordPermit};
+use super::large_records::{AppendSize, LargeRecordLimiter, LargeRecordPermit};
 use super::metrics;
 use super::senders::{PartitionSenders, QueueSenders};
 use crate::logging::LogGate;
@@ -181,14 +181,14 @@ impl QueueProducer {
         subject: EntityKey,
         records: &RecordBatch,
     ) -> Result<AppendFuture, AppendError> {
-        let mut place = self.acquire_large(subject.tenant, records.as_bytes().len()).await;
+        let mut place = self.acquire_large(subject.tenant, records.into()).await;
         let append = self.append_while(subject, records, &mut place, || true).await?;
         append.ok_or(AppendError::Busy)
     }
 
-    /// Waits for a place for records of so many bytes, if those are large, but not for ever.
-    pub async fn acquire_large(&self, tenant: TenantId, bytes: usize) -> LargeRecordPermit {
-        self.large.acquire(tenant, bytes).await
+    /// Waits for a place for records of a size, if those are large, but not for ever.
+    pub async fn acquire_large(&self, tenant: TenantId, size: AppendSize) -> LargeRecordPermit {
+        self.large.acquire(tenant, size).await
     }
 
     /// Like [`append`](Self::append) by who has [entered](Self::enter), but what is too large for one append is refused, and
@@ -320,7 +320,7 @@ impl QueueProducer {
     /// # Errors
     /// Besides those of the journal, [`AppendError::Busy`] where the tenant has too much under way.
     pub fn try_append(&self, subject: EntityKey, records: &RecordBatch) -> Result<AppendFuture, AppendError> {
-        let mut place = self.large.try_acquire(subject.tenant, records.as_bytes().len())?;
+        let mut place = self.large.try_acquire(subject.tenant, records.into())?;
         self.append_device(subject, records, &mut place)
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::extract::Request;
 use axum::http::StatusCode;
+use fieldline_core::ingest::AppendSize;
 use fieldline_devices::directory::DeviceHandle;
 use fieldline_model::json::JsonError;
 use fieldline_model::record::RecordBatch;
@@ -52,7 +53,7 @@ impl HttpShared {
         self.check(&device).await?;
         let taken = async {
             // Nothing that others wait for, too, is held meanwhile.
-            let place = self.intake().enter(&device, body.len()).await;
+            let place = self.intake().enter(&device, AppendSize::single(body.len())).await;
             let record_share = self.memory.for_records(body.len()).await?;
             let received = PostBody {
                 body,
