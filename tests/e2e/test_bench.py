@@ -238,7 +238,7 @@ def test_a_server_that_is_killed_under_load_costs_connections_and_nothing_acknow
     server.env |= {f"FIELDLINE_{kind.upper()}_LISTEN": server.listening[kind] for kind in ("http", "mqtt")}
     rest = server.rest()
     load = bench.start("telemetry", *at(server), "--device-end", 20, "--in-flight", 5, "--duration", 3)
-    eventually(lambda: is_sending(rest, 19), within=20)
+    eventually(lambda: is_sending(rest, 19))
     server.kill()
     server.start()
     run = bench.wait(load)
@@ -263,7 +263,7 @@ def test_what_is_missing_is_called_missing(bench, target):
         *["telemetry", *at(target), "--device-start", first, "--device-end", first + 5, "--in-flight", 1],
         *["--duration", 1, *MISSING_AFTER],
     )
-    eventually(lambda: is_sending(rest, first + 3), within=20)
+    eventually(lambda: is_sending(rest, first + 3))
     robbed = device(rest, first + 3)
     rest.delete(telemetry(robbed, "timeseries/delete"), keys="pulseCounter", deleteAllDataForKeys="true")
     run = bench.wait(load)
@@ -282,7 +282,7 @@ def test_a_report_is_kept_where_nothing_can_be_counted_any_more(bench, make_serv
         *["telemetry", *at(server), "--device-end", 3, "--in-flight", 1, "--duration", 1, "--probes", 0],
         *MISSING_AFTER,
     )
-    eventually(lambda: is_sending(rest, 2), within=20)
+    eventually(lambda: is_sending(rest, 2))
     server.kill()
     run = bench.wait(load)
     assert run.code == 1 and "cannot be reached" in run.errors
@@ -477,7 +477,7 @@ def has_ended(pid: int) -> bool:
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_load_that_is_broken_off_leaves_no_server_behind(bench, end):
     load = bench.start("telemetry", "--own-server", *LOAD, "--duration", 60, "--quiet")
-    listening = eventually(lambda: next(bench.temporary.rglob("listening.json"), None), within=20)
+    listening = eventually(lambda: next(bench.temporary.rglob("listening.json"), None))
     server = eventually(lambda: children(load.pid))
     load.send_signal(end)
     load.communicate(timeout=20)

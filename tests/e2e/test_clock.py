@@ -62,7 +62,7 @@ def test_devices_notice_nothing_of_a_clock_that_jumps(server, faults):
         # It was heard last by a clock that was ahead of the one that is there now.
         faults.set_clock(-2 * HOUR_S)
         rest = server.rest()
-        eventually(lambda: rest.activity(leaving.id)[0] is False, within=20)
+        eventually(lambda: rest.activity(leaving.id)[0] is False)
         faults.set_clock(0)
         outcomes = flood.finish()
     assert not [outcome for outcome in outcomes if outcome.closed_after is not None]
@@ -156,4 +156,4 @@ def test_people_can_log_in_whatever_the_clock_does(server, faults):
         login = {"username": TENANT[0], "password": TENANT[1]}
         return rest.post("/api/auth/login", login, expect=None).status_code == 200
 
-    eventually(log_in, within=10, every=0.3)
+    eventually(log_in, every=0.3)

@@ -156,13 +156,13 @@ def test_what_is_acknowledged_after_the_journal_has_lost_records_is_stored(make_
         for device in devices:
             assert post(server, device, f'{{"after":{number}}}') == 200
     for device in devices:
-        eventually(lambda: rest.values(device.id, "after") == list(range(40)), within=5)
+        eventually(lambda: rest.values(device.id, "after") == list(range(40)))
         assert rest.values(device.id, "before") == list(range(40)), "what the stores had is gone"
     server.kill()
     server.env = usual
     rest = server.start().rest()
     for device in devices:
-        eventually(lambda: rest.values(device.id, "after") == list(range(40)), within=5)
+        eventually(lambda: rest.values(device.id, "after") == list(range(40)))
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ def test_a_full_disk_refuses_messages_serves_reads_and_resumes(make_server, tmp_
                 fill(ballast)
                 full_since = time.monotonic()
                 # Every publisher is refused in the end, and refused means: an answer over HTTP, a close over MQTT.
-                eventually(lambda: refused(server, device, ballast), within=20)
+                eventually(lambda: refused(server, device, ballast))
 
             assert_refuses(server, rest, device, other, ballast)
             # Long enough for every part of the server to have found out that it cannot write.
@@ -59,9 +59,9 @@ def test_a_full_disk_refuses_messages_serves_reads_and_resumes(make_server, tmp_
         with Wire(server.mqtt_address, V5) as connection:
             assert connection.connect(username=device.token) == 0
             assert connection.publish(TELEMETRY, '{"after":2}') == 0
-        eventually(lambda: rest.values(device.id, "after")[-1:] == [2], within=20)
+        eventually(lambda: rest.values(device.id, "after")[-1:] == [2])
         for tally in tallies:
-            eventually(lambda: tally.check(rest.points(tally.device.id, "n")) or True, within=20)
+            eventually(lambda: tally.check(rest.points(tally.device.id, "n")) or True)
 
         server.kill()
         rest = server.start().rest()
@@ -103,7 +103,7 @@ def assert_refuses(server, rest, device, other, ballast) -> None:
         return (answer.status_code, answer.content) == (500, b"")
 
     for check in (on_version_5, on_version_3, over_http):
-        eventually(check, within=10)
+        eventually(check)
     assert server.running
     assert rest.values(device.id, "before") == [1]
     assert rest.latest(device.id, "before") == {"before": 1}
@@ -120,7 +120,7 @@ def test_a_full_disk_does_not_stop_logins_or_metrics(make_server, tmp_path):
         ballast = disk / "ballast"
         fill(ballast)
         try:
-            eventually(lambda: refused(server, device, ballast), within=20)
+            eventually(lambda: refused(server, device, ballast))
             assert server.rest().get("/api/auth/user").status_code == 200
             assert server.metrics()
             # A change that cannot be stored is an error of the reference's shape, not a hang or a crash.
@@ -134,8 +134,8 @@ def test_a_full_disk_does_not_stop_logins_or_metrics(make_server, tmp_path):
             ballast.unlink(missing_ok=True)
         eventually(lambda: post(server, device, '{"after":1}').status_code == 200, within=30)
         # Entities can be written again without a restart, too.
-        eventually(lambda: rest.create_device(), within=10)
-        eventually(lambda: rest.post(telemetry(device.id, "attributes/SERVER_SCOPE"), {"a": 1}), within=10)
+        eventually(lambda: rest.create_device())
+        eventually(lambda: rest.post(telemetry(device.id, "attributes/SERVER_SCOPE"), {"a": 1}))
         server.stop()
 
 
@@ -149,7 +149,7 @@ def test_a_stop_and_a_start_on_a_full_disk_keep_everything(make_server, tmp_path
         ballast = disk / "ballast"
         fill(ballast)
         try:
-            eventually(lambda: refused(server, device, ballast), within=20)
+            eventually(lambda: refused(server, device, ballast))
             server.kill()
         finally:
             ballast.unlink(missing_ok=True)

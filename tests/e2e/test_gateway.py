@@ -283,7 +283,7 @@ def walk(server: Server, rest: Rest, own, field: Field) -> None:
     eventually(lambda: rest.values(boiler, "n"))
     assert eventually(lambda: rest.attributes(boiler, "CLIENT_SCOPE").get("model") == "T-1")
     field.say("from/pump/connect", {})
-    pump = eventually(lambda: find(rest, "pump"), within=20)["id"]["id"]
+    pump = eventually(lambda: find(rest, "pump"))["id"]["id"]
 
     # Back to the plant: shared attributes and calls.
     rest.post(telemetry(boiler, "SHARED_SCOPE"), {"interval": 30})
@@ -297,7 +297,7 @@ def walk(server: Server, rest: Rest, own, field: Field) -> None:
     # The gateway itself is asked, too.
     devices = rest.post(f"/api/rpc/twoway/{own.id}", {"method": "gateway_devices", "params": {}}).json()
     assert "boiler" in json.dumps(devices)
-    eventually(lambda: rest.latest(own.id), within=20)
+    eventually(lambda: rest.latest(own.id))
 
     # The device gets another name: the gateway is told, and calls it so from then on, also to a server that never knew the
     # old one.
@@ -308,7 +308,7 @@ def walk(server: Server, rest: Rest, own, field: Field) -> None:
         calls = rest.get(f"/api/rpc/persistent/device/{own.id}", pageSize=10, page=0).json()["data"]
         return {call["request"]["body"]["method"]: call["status"] for call in calls}
 
-    assert eventually(lambda: notices() == {"gateway_device_renamed": "DELIVERED"}, within=20)
+    assert eventually(lambda: notices() == {"gateway_device_renamed": "DELIVERED"})
 
     # The server is away, and nothing of what the plant says is lost.
     before = rest.values(boiler, "n")
@@ -330,6 +330,6 @@ def walk(server: Server, rest: Rest, own, field: Field) -> None:
     # A device behind it is deleted; the gateway goes on for the other.
     rest.delete(f"/api/device/{pump}")
     assert find(rest, "pump") is None
-    assert eventually(lambda: notices().get("gateway_device_deleted") == "DELIVERED", within=20)
+    assert eventually(lambda: notices().get("gateway_device_deleted") == "DELIVERED")
     field.say("from/boiler/data", measured(2000))
     assert eventually(lambda: 2000 in rest.values(boiler, "n"))

@@ -128,7 +128,7 @@ def test_half_open_connections_are_noticed(shared, tenant, device):
         gone.append(connection)
     assert shared.open_files() >= before + 25
     # Nothing is sent any more, and nothing is closed on this side: the server has to end them.
-    eventually(lambda: shared.open_files() <= before + 5, within=10)
+    eventually(lambda: shared.open_files() <= before + 5)
     for connection in gone:
         connection.close()
 

@@ -52,9 +52,9 @@ def test_a_reader_of_the_log_that_dies_takes_nothing_with_it(make_server):
     with piped(server) as reader:
         with open(reader, "rb", closefd=False) as log:
             # Up to a line that all starts have.
-            eventually(lambda: b"ingest resumes" in log.read1(1 << 16), within=20)
+            eventually(lambda: b"ingest resumes" in log.read1(1 << 16))
         os.close(reader)
-        eventually(server.is_ready, within=20)
+        eventually(server.is_ready)
         works(server)
         assert server.metrics()[LOST] > 0
         server.stop()
@@ -80,7 +80,7 @@ def test_a_full_disk_below_the_log_stops_only_the_log(make_server, tmp_path):
 def test_a_log_that_nobody_reads_holds_nobody_up(make_server):
     server = make_server(env=NOISY)
     with piped(server):
-        eventually(server.is_ready, within=20)
+        eventually(server.is_ready)
 
         def has_lost_lines() -> bool:
             works(server, 100)

@@ -423,7 +423,7 @@ def test_packages_and_rollouts_survive_the_end_of_the_program(make_server):
     server.env["FIELDLINE_OTA_ROLLOUT_DEVICES"] = "6000"
     server.start()
     rest = server.rest()
-    assert eventually(lambda: all(told(rest, device, package) for device in devices), within=20)
+    assert eventually(lambda: all(told(rest, device, package) for device in devices))
     states = [rest.values(device.id, "fw_state") for device in devices]
     assert all(state[:2] == ["QUEUED", "INITIATED"] for state in states), states
     # Only the device whose turn it was in that very moment may be told twice.

@@ -280,7 +280,7 @@ def test_scripts_that_loop_for_ever_cost_their_message_and_not_their_neighbours(
     for _ in range(5):
         post(server, device, {"loop": True})
     post(server, other, {"n": 1})
-    eventually(lambda: rest.values(other.id, "n") == [1], within=15)
+    eventually(lambda: rest.values(other.id, "n") == [1])
     assert rest.values(device.id, "loop") == []
 
 

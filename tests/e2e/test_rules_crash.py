@@ -24,7 +24,7 @@ def is_processed(server: Server) -> bool:
 
 
 def settle(server: Server, rest: Rest, device, key: str, values: list) -> None:
-    eventually(lambda: sorted(rest.values(device.id, key)) == values, within=20)
+    eventually(lambda: sorted(rest.values(device.id, key)) == values)
 
 
 def delayed_messages_survive_a_kill_and_come_once(server):
@@ -75,7 +75,7 @@ def a_condition_that_has_to_last_goes_on_after_a_kill_and_raises_its_alarm_once(
     while time.time() < begun + 7:
         post(server, device, {"level": 11})
         time.sleep(0.5)
-    [alarm] = eventually(lambda: alarms(rest, device.id), within=20)
+    [alarm] = eventually(lambda: alarms(rest, device.id))
     rest = restart(server)
     post(server, device, {"level": 12})
     eventually(lambda: 12 in rest.values(device.id, "level"))

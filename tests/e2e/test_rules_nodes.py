@@ -70,7 +70,7 @@ def test_deduplication_makes_one_message_of_many(server, sysadmin):
         gather("ALL", {"count": 5, "sum": 10, "told": "deviceName,deviceType,ts"}),
     ]
     for rest, device, other, kept in gathered:
-        eventually(lambda: rest.latest(device.id) == kept, within=15)
+        eventually(lambda: rest.latest(device.id) == kept)
         assert [len(rest.values(device.id, key)) for key in kept] == [1] * len(kept)
         # Each originator has a window of its own.
         assert eventually(lambda: rest.latest(other.id)) != kept

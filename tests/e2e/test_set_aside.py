@@ -335,6 +335,6 @@ def test_kills_under_load_set_nothing_aside(make_server, seed):
             server.kill()
         rest = server.start().rest()
         for tally in tallies:
-            eventually(lambda tally=tally: tally.check(rest.points(tally.device.id, tally.key)) or True, within=10)
+            eventually(lambda tally=tally: tally.check(rest.points(tally.device.id, tally.key)) or True)
     assert listed(server.rest(*SYSADMIN)) == []
     assert "set a record aside" not in server.log()

@@ -247,7 +247,7 @@ def split_address(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def eventually(check, within: float = 10.0, every: float = 0.02):
+def eventually(check, within: float = 30.0, every: float = 0.02):
     """Calls `check` until it returns something true, and returns that; its last exception or value is the failure."""
     for outcome in _attempts(check, within, every):
         if not isinstance(outcome, Exception) and outcome:
