@@ -1,6 +1,7 @@
 # make run · build · test · lint · fuzz: the whole vocabulary.
 #
 #   make run                  builds and starts the platform with its demo tenant; everything it keeps is in ./data
+#   make dev                  the same without optimisation: what has changed runs within seconds
 #   make test                 everything that CI checks; installs what it needs with apt and pip first
 #   make fuzz FUZZ_SECONDS=3600 FUZZ_TARGETS=mqtt_packet
 #   make bench                measures everything against what the machine can do: bench-out/ keeps the reports
@@ -32,11 +33,15 @@ CONNECTED ?= 15000
 BINARY = target/release/fieldline
 E2E = FIELDLINE_BIN=$(BINARY) tests/e2e/.venv/bin/pytest -c tests/e2e/pytest.ini --rootdir tests/e2e
 
-.PHONY: run build test lint fuzz bench test-install test-rust test-postgres test-services test-attacks test-e2e test-hostile kill overload soak pause devices
+.PHONY: run dev build test lint fuzz bench test-install test-rust test-postgres test-services test-attacks test-e2e test-hostile kill overload soak pause devices
 .NOTPARALLEL:
 
 run: build
 	@exec $(BINARY) serve --demo --data-dir $(DATA)
+
+dev:
+	cargo build --locked --bin fieldline
+	@exec target/debug/fieldline serve --demo --data-dir $(DATA)
 
 build:
 	cargo build --release --locked --bin fieldline

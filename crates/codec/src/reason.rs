@@ -91,9 +91,6 @@ reason_codes! {
 }
 
 impl ReasonCode {
-    /// SUBACK's name for 0x00, which the other packets call success or normal disconnection.
-    pub const GRANTED_QOS_0: Self = Self::Success;
-
     /// Returns the value on the wire.
     #[inline]
     pub const fn value(self) -> u8 {

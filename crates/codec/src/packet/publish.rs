@@ -99,16 +99,6 @@ impl<'a> PublishPacket<'a> {
         Ok(())
     }
 
-    /// Appends all of the packet but its payload, for callers who write the payload from elsewhere.
-    #[inline]
-    pub fn encode_header(
-        &self,
-        version: MqttProtocolVersion,
-        out: &mut Vec<u8>,
-    ) -> Result<(), MqttEncodeError> {
-        self.as_parts().encode(version, out)
-    }
-
     pub(crate) const fn as_parts(&self) -> PublishParts<'_> {
         PublishParts {
             publish: self,

@@ -76,15 +76,4 @@ impl PublishTemplate {
             field.copy_from_slice(&id.get().to_be_bytes());
         }
     }
-
-    /// Appends the packet with the DUP flag; QoS 0 is written without it.
-    pub fn write_duplicate(&self, packet_id: PacketId, out: &mut Vec<u8>) {
-        let start = out.len();
-        self.write(Some(packet_id), out);
-        if self.qos != QoS::AtMostOnce
-            && let Some(first) = out.get_mut(start)
-        {
-            *first |= 0x08;
-        }
-    }
 }

@@ -45,20 +45,6 @@ impl ApiFeature {
         }
     }
 
-    /// Name of its state among the fields of the usage entity.
-    pub const fn entity_field(self) -> &'static str {
-        match self {
-            Self::Transport => "transportState",
-            Self::Storage => "dbStorageState",
-            Self::RuleEngine => "reExecState",
-            Self::JavaScript => "jsExecState",
-            Self::Tbel => "tbelExecState",
-            Self::Email => "emailExecState",
-            Self::Sms => "smsExecState",
-            Self::Alarms => "alarmExecState",
-        }
-    }
-
     /// What people call it.
     pub const fn label(self) -> &'static str {
         match self {
