@@ -328,18 +328,29 @@ pub(crate) fn id(entity: &Value) -> &str {
 }
 
 impl FixtureClient<'_> {
-    /// Sends any request.
+    /// Sends any request with a JSON body, or none.
     pub(crate) async fn send(&self, method: &str, path: &str, body: impl Into<Body>) -> (StatusCode, String) {
+        self.send_as("application/json", method, path, body.into()).await
+    }
+
+    /// Sends any request with a body of a media type.
+    pub(crate) async fn send_as(
+        &self,
+        media_type: &str,
+        method: &str,
+        path: &str,
+        body: Body,
+    ) -> (StatusCode, String) {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
             .header(header::HOST, "iot.example.org")
-            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::CONTENT_TYPE, media_type)
             .extension(ConnectInfo(SocketAddr::from(([192, 0, 2, 1], 4711))));
         if !self.token.is_empty() {
             request = request.header("X-Authorization", format!("Bearer {}", self.token));
         }
-        let request = request.body(body.into()).unwrap();
+        let request = request.body(body).unwrap();
         let response = self.router.clone().oneshot(request).await.unwrap();
         let status = response.status();
         let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();

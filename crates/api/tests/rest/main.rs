@@ -31,5 +31,6 @@ mod settings;
 #[path = "../support/stores.rs"]
 mod stores;
 mod tenant_transfer;
+mod uploads;
 mod usage;
 mod users;

@@ -527,8 +527,14 @@ fn audit_data(about: &ActionMessage<'_>, body: &str) -> String {
         json!({ "entityId": id.to_string(), of: text(of), name: text(name) }).to_string()
     };
     let scope = || text("scope").unwrap_or_default();
-    // Members of the body, an object, beside those that every entry of its kind has.
-    let members = || body.strip_prefix('{').unwrap_or("}");
+    // The members of an entry of which the body, an object, brings the last ones.
+    let with_members = |first: String| {
+        let members = body.strip_prefix('{').map_or("", str::trim_start);
+        match members {
+            "" | "}" => format!("{{{first}}}"),
+            members => format!("{{{first},{members}"),
+        }
+    };
     match about.action {
         Action::Created
         | Action::Updated
@@ -550,11 +556,11 @@ fn audit_data(about: &ActionMessage<'_>, body: &str) -> String {
             format!("{{\"entityId\":\"{id}\",\"scope\":\"{scope}\",\"attributes\":{body}}}")
         }
         Action::AttributesDeleted => {
-            let (scope, members) = (scope(), members());
-            format!("{{\"entityId\":\"{id}\",\"scope\":\"{scope}\",{members}")
+            let scope = scope();
+            with_members(format!("\"entityId\":\"{id}\",\"scope\":\"{scope}\""))
         }
         Action::TimeseriesUpdated | Action::TimeseriesDeleted => {
-            format!("{{\"entityId\":\"{id}\",{}", members())
+            with_members(format!("\"entityId\":\"{id}\""))
         }
         Action::CommentCreated | Action::CommentUpdated => comment(text("comment")),
     }
