@@ -5,7 +5,6 @@ use std::sync::Arc;
 use fieldline_model::RuleChainId;
 use fieldline_model::entity::EVENT_OUT;
 
-use super::RuleWorker;
 use super::node_run::RunNode;
 use super::walk::{NodeRef, WalkContext, WalkTask};
 use crate::chain_registry::TenantChains;
@@ -38,8 +37,13 @@ impl WalkContext<'_> {
                     .node(EVENT_OUT, chain, id, &msg, Some(&label.0), error);
             }
         }
-        if self.worker.goes_on_in_lane(self.handle, &place, &msg) && node.targets(label).next().is_some() {
-            let work = self.worker.send_to_lane(&msg, &place, label);
+        if self
+            .worker
+            .messages
+            .goes_on_in_lane(self.handle, Some(node.id), msg.tenant)
+            && node.targets(label).next().is_some()
+        {
+            let work = self.worker.queue.send_to_lane(&msg, &place, label);
             self.push(WalkTask::Result(work.into(), None, msg.tenant));
             return;
         }
@@ -141,13 +145,5 @@ impl WalkContext<'_> {
             Some((chain, at)) => self.push(WalkTask::Leave(msg, NodeRef::new(chain, at), label)),
             None => self.fail(place, "the rule node that has called this chain is gone"),
         }
-    }
-}
-
-impl RuleWorker {
-    /// The chain of the originator's profile.
-    pub(super) fn default_chain(&self, msg: &RuleMessage) -> Option<RuleChainId> {
-        let known = self.shared.services.originators.peek(msg.subject())?;
-        known.profile.as_ref()?.rule_chain
     }
 }
