@@ -27,7 +27,7 @@ use super::fields::FieldDebugEvent;
 use super::walk::{NodeRef, WalkContext, WalkTask};
 use crate::fields::{FieldEvent, FieldEventKind, FieldLogic, RegisteredField};
 use crate::message::{RuleMessage, derive_id};
-use crate::node::{ConnectionLabel, NodeResult, NodeRuntime as _};
+use crate::node::{ConnectionLabel, NodeResult};
 use crate::originators::Originator;
 
 /// Where what alarm rules say goes to.

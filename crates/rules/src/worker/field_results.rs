@@ -24,7 +24,7 @@ use super::retry::{AttemptError, AttemptTexts, spawn_attempt, with_retry};
 use super::walk::{WalkContext, WalkTask};
 use crate::fields::{FieldEvent, RegisteredField};
 use crate::message::{MessageBody, RuleMessage, derive_id};
-use crate::node::{NodeResult, NodeRuntime as _};
+use crate::node::NodeResult;
 use crate::originators::Originator;
 use crate::value_update::{UpdatedValues, ValueUpdate};
 

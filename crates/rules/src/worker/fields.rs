@@ -28,7 +28,7 @@ use crate::fields::{
     RegisteredField, TenantFields,
 };
 use crate::message::RuleMessage;
-use crate::node::{NodeError, NodeResult, NodeRuntime as _};
+use crate::node::{NodeError, NodeResult};
 use crate::originators::Originator;
 use crate::tenant_cache::TenantEpoch;
 

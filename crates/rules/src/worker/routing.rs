@@ -9,7 +9,7 @@ use super::node_run::RunNode;
 use super::walk::{NodeRef, WalkContext, WalkTask};
 use crate::chain_registry::TenantChains;
 use crate::message::{ChainCaller, RuleMessage};
-use crate::node::ConnectionLabel;
+use crate::node::{ConnectionLabel, NodeResult, Suspension};
 
 impl WalkContext<'_> {
     /// A message leaves a node through its connections of a name.
@@ -44,7 +44,8 @@ impl WalkContext<'_> {
             && node.targets(label).next().is_some()
         {
             let work = self.worker.queue.send_to_lane(&msg, &place, label);
-            self.push(WalkTask::Result(work.into(), None, msg.tenant));
+            let waiting = NodeResult::Suspend(Suspension::Wait(work));
+            self.push(WalkTask::Result(waiting, None, msg.tenant));
             return;
         }
         let mut targets = node.targets(label);

@@ -397,7 +397,8 @@ impl WalkContext<'_> {
         match (command, place) {
             (ChainCommand::ForwardToOwner(msg), Some(place)) => {
                 let work = self.forward_to_owner(msg, &place);
-                self.push(WalkTask::Result(work.into(), Some(place), tenant));
+                let waiting = NodeResult::Suspend(Suspension::Wait(work));
+                self.push(WalkTask::Result(waiting, Some(place), tenant));
             }
             (ChainCommand::EnterChain(msg, chain), place) => {
                 let chains = self.worker.chains(tenant, self.writer).await?;

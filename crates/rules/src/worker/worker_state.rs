@@ -3,13 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use fieldline_core::ingest::{EffectWriter, IngestShutdown};
 use fieldline_core::ports::{Offset, Partition, StateKey, StateRow};
-use fieldline_core::usage::{ApiFeature, UsageCounter, UsageKey};
+use fieldline_core::usage::UsageCounter;
 use fieldline_devices::downlink::DeviceLink;
-use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{EntityKey, TenantId};
+use fieldline_model::EntityKey;
 
 use super::effects::{AttributeValues, PendingEffects, TelemetryValues};
 use super::fields::FieldEventQueue;
@@ -18,7 +16,6 @@ use super::marks::{EffectMarks, EffectSource};
 use super::time_shares::TimeShares;
 use crate::engine::EngineShared;
 use crate::fields::FieldEvent;
-use crate::node::NodeRuntime;
 use crate::value_update::ValueUpdate;
 
 /// What takes less to store is not worth being divided among tenants.
@@ -163,8 +160,10 @@ impl WorkerState {
     }
 }
 
-impl NodeRuntime for WorkerState {
-    fn save_telemetry(&mut self, source: EffectSource, values: TelemetryValues) -> bool {
+/// What nodes do with it.
+impl WorkerState {
+    /// Has values stored, unless they were before the message was done again; returns whether they are.
+    pub(crate) fn save_telemetry(&mut self, source: EffectSource, values: TelemetryValues) -> bool {
         let is_new = self.marks.is_empty()
             || !self
                 .marks
@@ -176,7 +175,8 @@ impl NodeRuntime for WorkerState {
         is_new
     }
 
-    fn save_attributes(&mut self, source: EffectSource, values: AttributeValues) {
+    /// The same for attributes.
+    pub(crate) fn save_attributes(&mut self, source: EffectSource, values: AttributeValues) {
         let is_new = self.marks.is_empty()
             || !self
                 .marks
@@ -187,41 +187,29 @@ impl NodeRuntime for WorkerState {
         }
     }
 
-    fn set_state(&mut self, key: StateKey, due_ms: Option<i64>, value: &[u8]) {
+    /// Keeps something, until a time where one is given.
+    pub(crate) fn set_state(&mut self, key: StateKey, due_ms: Option<i64>, value: &[u8]) {
         self.keyed_states.put(self.partition, key, due_ms, value);
     }
 
-    fn clear_state(&mut self, key: &StateKey) {
+    /// Keeps it no longer.
+    pub(crate) fn clear_state(&mut self, key: &StateKey) {
         self.keyed_states.remove(key);
     }
 
-    fn owns(&self, subject: EntityKey) -> bool {
+    /// Whether an entity's states are kept in the partition that is being worked on.
+    pub(crate) fn owns(&self, subject: EntityKey) -> bool {
         !self.is_lane
             && fieldline_core::ingest::partition_index(subject.entity.id, self.partitions)
                 == self.partition.index
     }
 
-    fn notify_fields(&mut self, update: ValueUpdate<'_>) {
+    /// Tells calculated fields, which are evaluated before the message goes on.
+    pub(crate) fn notify_fields(&mut self, update: ValueUpdate<'_>) {
         if let Some(fields) = self.field_events.of(update.subject.tenant)
             && let Some(event) = FieldEvent::of_update(fields, &update)
         {
             self.field_events.pending.push(event);
         }
-    }
-
-    fn notify_device(&mut self, subject: EntityKey, scope: AttributeScope, values: Bytes) {
-        self.effects.notify_device(subject, scope, values);
-    }
-
-    fn may_use(&mut self, tenant: TenantId, feature: ApiFeature) -> bool {
-        self.meter.allows(tenant, feature)
-    }
-
-    fn count(&mut self, tenant: TenantId, key: UsageKey, count: u64) {
-        self.meter.add(tenant, key, count);
-    }
-
-    fn state(&self, key: &StateKey) -> Option<Bytes> {
-        self.keyed_states.get(key)
     }
 }
