@@ -18,7 +18,6 @@ pub use api::{
 };
 pub use context::AlarmScriptArguments;
 pub(super) use context::EvaluationContext;
-pub use timer::RECHECK_MS;
 
 use super::condition_spec::AlarmConditionSpec;
 use super::convert::fingerprint;
@@ -273,13 +272,13 @@ impl<'a> RuleEvaluation<'a, '_> {
         }
         match self.rule(cx, state, CLEAR_POSITION, clear, cause)? {
             ConditionVerdict::True => {
-                let (repeats, duration) = spent(cx, state, clear, true);
+                let spent = spent(cx, state, clear, true);
                 for rule in alarm.rules() {
                     state.reset(rule.key);
                 }
                 state.set_active(alarm.key, None);
                 let kind = AlarmActionKind::Clear;
-                self.act(cx, position, clear, kind, active, self.now, repeats, duration);
+                self.act(cx, position, clear, kind, active, spent);
             }
             ConditionVerdict::False => self.out.changed |= state.reset(clear.key),
             ConditionVerdict::NotYet | ConditionVerdict::Nothing => {}
@@ -322,7 +321,7 @@ impl<'a> RuleEvaluation<'a, '_> {
         cause: EvaluationCause<'_>,
     ) {
         let Some(severity) = rule.severity else { return };
-        let (repeats, duration) = spent(cx, state, rule, false);
+        let spent = spent(cx, state, rule, false);
         let Some(active) = state.active(alarm.key) else {
             let event_ts = match self.rules.form {
                 RuleSetForm::DeviceProfile => cx.anchor_ts,
@@ -339,16 +338,7 @@ impl<'a> RuleEvaluation<'a, '_> {
                 start_ts,
             };
             state.set_active(alarm.key, Some(active));
-            self.act(
-                cx,
-                position,
-                rule,
-                AlarmActionKind::Raise,
-                active,
-                start_ts,
-                repeats,
-                duration,
-            );
+            self.act(cx, position, rule, AlarmActionKind::Raise, active, spent);
             return;
         };
         let is_check =
@@ -363,11 +353,10 @@ impl<'a> RuleEvaluation<'a, '_> {
         }
         let was_changed = self.out.changed;
         let kind = AlarmActionKind::Update { severity_changed };
-        self.act(cx, position, rule, kind, active, self.now, repeats, duration);
+        self.act(cx, position, rule, kind, active, spent);
         self.out.changed = was_changed || severity_changed;
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of one action")]
     fn act(
         &mut self,
         cx: &EvaluationContext<'_>,
@@ -375,9 +364,7 @@ impl<'a> RuleEvaluation<'a, '_> {
         rule: &AlarmRule,
         kind: AlarmActionKind,
         active: ActiveAlarm,
-        end_ts: i64,
-        condition_repeats: Option<u32>,
-        condition_duration: Option<i64>,
+        spent: ConditionSpent,
     ) {
         self.out.changed = true;
         let details = rule.details.as_ref().map(|template| template.render(cx));
@@ -391,11 +378,15 @@ impl<'a> RuleEvaluation<'a, '_> {
             id: active.id,
             severity: active.severity,
             start_ts: active.start_ts,
-            end_ts,
+            // An alarm that is raised has no more than its beginning.
+            end_ts: match kind {
+                AlarmActionKind::Raise => active.start_ts,
+                AlarmActionKind::Update { .. } | AlarmActionKind::Clear => self.now,
+            },
             details,
             dashboard: rule.dashboard,
-            condition_repeats,
-            condition_duration,
+            condition_repeats: spent.repeats,
+            condition_duration: spent.duration,
         });
     }
 
@@ -422,29 +413,37 @@ fn is_untouched(triggers: &AlarmInputSet, cause: EvaluationCause<'_>) -> bool {
     matches!(cause, EvaluationCause::Changed(updated) if !triggers.intersects(updated))
 }
 
-/// Repeats and milliseconds that a rule has run for, as reported with its alarm. Device profiles report none when an alarm
-/// is cleared.
+/// Repeats and milliseconds that a rule has run for, as reported with its alarm.
+#[derive(Clone, Copy)]
+struct ConditionSpent {
+    repeats: Option<u32>,
+    duration: Option<i64>,
+}
+
+/// How long a rule has run. Device profiles report nothing when an alarm is cleared.
 fn spent(
     cx: &EvaluationContext<'_>,
     state: &AlarmRuleState,
     rule: &AlarmRule,
     clears: bool,
-) -> (Option<u32>, Option<i64>) {
+) -> ConditionSpent {
     let running = state.running(rule.key).copied().unwrap_or_default();
-    let form = cx.rules.form;
-    let is_profile = form == RuleSetForm::DeviceProfile;
-    match rule.span {
-        AlarmConditionSpec::Simple => (None, None),
-        AlarmConditionSpec::Repeating { .. } => {
-            (Some(if clears && is_profile { 0 } else { running.count }), None)
-        }
-        AlarmConditionSpec::Duration { .. } if clears && is_profile => (None, Some(0)),
+    let is_profile = cx.rules.form == RuleSetForm::DeviceProfile;
+    let repeats = match rule.span {
+        AlarmConditionSpec::Repeating { .. } if clears && is_profile => Some(0),
+        AlarmConditionSpec::Repeating { .. } => Some(running.count),
+        AlarmConditionSpec::Simple | AlarmConditionSpec::Duration { .. } => None,
+    };
+    let duration = match rule.span {
+        AlarmConditionSpec::Duration { .. } if clears && is_profile => Some(0),
         AlarmConditionSpec::Duration { .. } if is_profile => {
-            (None, Some(running.last_ts.saturating_sub(running.first_ts)))
+            Some(running.last_ts.saturating_sub(running.first_ts))
         }
         AlarmConditionSpec::Duration { .. } if running.first_ts > 0 => {
-            (None, Some(cx.now.saturating_sub(running.first_ts)))
+            Some(cx.now.saturating_sub(running.first_ts))
         }
-        AlarmConditionSpec::Duration { .. } => (None, Some(0)),
-    }
+        AlarmConditionSpec::Duration { .. } => Some(0),
+        AlarmConditionSpec::Simple | AlarmConditionSpec::Repeating { .. } => None,
+    };
+    ConditionSpent { repeats, duration }
 }

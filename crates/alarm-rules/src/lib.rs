@@ -37,7 +37,7 @@ mod tests;
 
 pub use evaluate::{
     AlarmAction, AlarmActionKind, AlarmInputChange, AlarmInputChanges, AlarmRuleError, AlarmRuleEvent,
-    AlarmRuleOutcome, AlarmScriptArguments, AlarmValueSource, RECHECK_MS, evaluate,
+    AlarmRuleOutcome, AlarmScriptArguments, AlarmValueSource, evaluate,
 };
 pub use parse::AlarmConfigError;
 pub use rules::{AlarmInput, AlarmInputKind, AlarmInputSource, AlarmRuleSet, RuleSetForm};

@@ -112,7 +112,8 @@ impl Egress {
 
     /// The same with other eyes for names.
     #[must_use]
-    pub fn with_lookup(mut self, lookup: Arc<dyn NameLookup>) -> Self {
+    #[cfg(test)]
+    fn with_lookup(mut self, lookup: Arc<dyn NameLookup>) -> Self {
         self.lookup = lookup;
         self
     }

@@ -6,9 +6,6 @@
 //! queues come back to the worker; the clock is set to the time of each message. Nodes that reach out of the platform pass
 //! messages on.
 
-// The futures of a worker hold those of all that a message may lead to, one within the other.
-#![recursion_limit = "256"]
-
 mod alarms;
 mod difference;
 mod dry;

@@ -14,7 +14,7 @@ use fieldline_model::{RuleChainId, TenantId};
 use fieldline_rules::engine::{EngineShared, QueueHandle};
 use fieldline_rules::stats::LastFailure;
 use fieldline_rules::strategy::QueueStrategy;
-use fieldline_rules::worker::RuleWorker;
+use fieldline_rules::worker::MessagePlayer;
 use fieldline_rules::worker::node_activity::NodeActivityLog;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -188,13 +188,12 @@ impl ReplayRun {
 
     async fn go(mut self) -> Result<(), ReplayError> {
         let queue = QueueHandle::new(MAIN_QUEUE, 1, QueueStrategy::default());
-        let mut worker = RuleWorker::new(self.shared.clone(), queue);
-        worker.watch(self.watch.clone());
         let writer = EffectWriter::detached(self.store.clone());
+        let mut player = MessagePlayer::new(self.shared.clone(), queue, self.watch.clone(), writer);
         let deadline = Instant::now() + self.max_time;
         while let Some(msg) = self.history.next().await? {
             let ts = msg.ts;
-            if !self.run_timers(&mut worker, ts, &writer, deadline).await {
+            if !self.run_timers(&mut player, ts, deadline).await {
                 return Ok(());
             }
             self.clock.forward(ts);
@@ -211,14 +210,11 @@ impl ReplayRun {
                 return Ok(());
             }
             self.progress.lock().messages += 1;
-            let played = worker.play(msg, self.chain, &writer).await;
+            let played = player.play(msg, self.chain).await;
             self.note(played);
-            self.run_follow_ups(&mut worker, &writer).await;
+            self.run_follow_ups(&mut player).await;
         }
-        if self
-            .run_timers(&mut worker, self.end - 1, &writer, deadline)
-            .await
-        {
+        if self.run_timers(&mut player, self.end - 1, deadline).await {
             self.progress.lock().until = self.end;
         }
         Ok(())
@@ -237,14 +233,8 @@ impl ReplayRun {
     }
 
     /// Lets everything come due that is due by a time, in its order. Returns false where the replay is over.
-    async fn run_timers(
-        &self,
-        worker: &mut RuleWorker,
-        until: i64,
-        writer: &EffectWriter,
-        deadline: Instant,
-    ) -> bool {
-        while let Some(due) = worker.next_due().filter(|due| *due <= until) {
+    async fn run_timers(&self, player: &mut MessagePlayer, until: i64, deadline: Instant) -> bool {
+        while let Some(due) = player.next_due().filter(|due| *due <= until) {
             if self.is_over(deadline) {
                 return false;
             }
@@ -254,20 +244,20 @@ impl ReplayRun {
                 progress.timers += 1;
                 progress.until = progress.until.max(due);
             }
-            let played = worker.play_due(writer).await;
+            let played = player.play_due().await;
             self.note(played);
-            self.run_follow_ups(worker, writer).await;
+            self.run_follow_ups(player).await;
         }
         true
     }
 
-    async fn run_follow_ups(&self, worker: &mut RuleWorker, writer: &EffectWriter) {
+    async fn run_follow_ups(&self, player: &mut MessagePlayer) {
         for _ in 0..MAX_FOLLOW_UPS {
             let Some((tenant, message)) = self.pushes.next() else {
                 break;
             };
             self.progress.lock().follow_ups += 1;
-            let played = worker.play_message(tenant, message, writer).await;
+            let played = player.play_message(tenant, message).await;
             self.note(played);
         }
         self.pushes.drop_all();

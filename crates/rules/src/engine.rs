@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use fieldline_connectors::egress::EgressRules;
 use fieldline_core::events::{ChangeKind, EntityChange, EntityListener};
-use fieldline_core::ingest::{IngestService, IngestStartError, MAIN_QUEUE, ProcessorFactory, QueueProducer};
+use fieldline_core::ingest::{
+    IngestService, IngestShutdown, IngestStartError, MAIN_QUEUE, ProcessorFactory, QueueProducer,
+};
 use fieldline_core::options::{ByteSize, HumanDuration};
 use fieldline_core::ports::{DeviceRpc, Partition, RestApiResponder};
 use fieldline_core::usage::UsageStore;
@@ -124,6 +126,19 @@ pub struct EngineShared {
     pub events: Arc<EventRecorder>,
 }
 
+impl EngineShared {
+    /// Once the queues take no more messages, what nodes wanted to put into them has failed for no reason of its own: nothing
+    /// is given up then, and the next start does it again.
+    pub(crate) fn check_open(&self) -> Result<(), IngestShutdown> {
+        let services = &self.services;
+        if services.engine.is_closed() || services.scripts.is_stopped() {
+            Err(IngestShutdown)
+        } else {
+            Ok(())
+        }
+    }
+}
+
 /// Whose messages a queue holds.
 #[derive(Clone)]
 pub enum QueueRole {
@@ -144,6 +159,34 @@ impl QueueRole {
     /// Whether it is the queue of the lanes.
     pub const fn is_lane(&self) -> bool {
         matches!(self, Self::Lane(_))
+    }
+
+    /// The lanes, where it is their queue.
+    pub(crate) const fn lanes_of_lane(&self) -> Option<&Arc<SlowLanes>> {
+        match self {
+            Self::Lane(lanes) => Some(lanes),
+            _ => None,
+        }
+    }
+
+    /// The lanes, where tenants share the queue. They are opened a moment after the queue is.
+    pub(crate) fn shared_lanes(&self) -> Option<&SlowLanes> {
+        match self {
+            Self::Shared(lanes) => Some(lanes),
+            _ => None,
+        }
+    }
+
+    /// The same once they are open.
+    pub(crate) fn open_lanes(&self) -> Option<&SlowLanes> {
+        self.shared_lanes().filter(|lanes| lanes.are_open())
+    }
+
+    /// Notes that messages of a tenant hold up others, where there are others.
+    pub(crate) fn mark_slow(&self, tenant: TenantId) {
+        if let Some(lanes) = self.shared_lanes() {
+            lanes.mark_slow(tenant);
+        }
     }
 }
 

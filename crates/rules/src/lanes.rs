@@ -36,6 +36,9 @@ pub(crate) const MESSAGE_BYTES: u64 = 256;
 /// All lanes together hold so many times what they hold of one tenant; beyond it a tenant may have this fraction.
 const ALL_TENANTS: u64 = 8;
 
+/// Pause before a message is put back again, where the disk was full.
+const PUT_BACK_PAUSE: Duration = Duration::from_millis(200);
+
 /// Settings of the lanes, part of the rule engine's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -419,11 +422,15 @@ impl SlowLanes {
         let (tenant, bytes) = (diverted.record.subject.tenant, diverted.body_len() as u64);
         let mut room = self.room(tenant, bytes)?;
         let deadline = tokio::time::Instant::now() + patience;
-        uplink
-            .push_durably(deadline, lane_subject(tenant), &records)
-            .await?;
-        room.is_used = true;
-        Ok(())
+        loop {
+            let appending = uplink.push(deadline, lane_subject(tenant), &records).await?;
+            match room.commit(appending).await {
+                Err(AppendError::DiskFull) if tokio::time::Instant::now() < deadline => {
+                    tokio::time::sleep(PUT_BACK_PAUSE).await;
+                }
+                done => return Ok(done?),
+            }
+        }
     }
 
     /// Room for a message that is about to come.

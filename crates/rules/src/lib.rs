@@ -16,9 +16,6 @@
 //! | `producer`, `catalog` | messages from inside the platform; what the REST API asks about nodes and scripts |
 //! | `engine` | all of it together |
 
-// The futures of a worker hold those of all that a message may lead to, one within the other.
-#![recursion_limit = "256"]
-
 pub mod accounts;
 pub mod bounds;
 pub mod catalog;

@@ -26,6 +26,7 @@ use crate::services::NodeServices;
 use crate::value_update::ValueUpdate;
 pub use crate::worker::effects::{AttributeValues, TelemetryValues};
 use crate::worker::marks::EffectSource;
+use crate::worker::worker_state::WorkerState;
 
 /// Name of the connection that a message leaves a node through. Compared regardless of case.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -235,6 +236,22 @@ impl NodeResult {
         Self::Next(msg, ConnectionLabel::SUCCESS)
     }
 
+    /// It goes on through `Success`, or through `Failure` where its work has failed.
+    pub fn after<E: Into<NodeError>>(msg: RuleMessage, done: Result<(), E>) -> Self {
+        match done {
+            Ok(()) => Self::success(msg),
+            Err(error) => Self::Fail(msg, error.into()),
+        }
+    }
+
+    /// It goes on through `True` or `False`, or through `Failure` where that could not be found out.
+    pub fn filtered<E: Into<NodeError>>(msg: RuleMessage, holds: Result<bool, E>) -> Self {
+        match holds {
+            Ok(holds) => Self::Next(msg, ConnectionLabel::of(holds)),
+            Err(error) => Self::Fail(msg, error.into()),
+        }
+    }
+
     /// It goes on through `Failure`.
     pub fn fail(msg: RuleMessage, text: impl Into<Cow<'static, str>>) -> Self {
         Self::Fail(msg, NodeError::new(text))
@@ -283,12 +300,6 @@ impl NodeResult {
     /// It goes to the first node of the chain of its originator.
     pub const fn enter_default_chain(msg: RuleMessage) -> Self {
         Self::Control(ChainCommand::EnterDefaultChain(msg))
-    }
-}
-
-impl From<NodeFuture> for NodeResult {
-    fn from(work: NodeFuture) -> Self {
-        Self::Suspend(Suspension::Wait(work))
     }
 }
 
@@ -351,39 +362,6 @@ impl NodeEmitter {
     }
 }
 
-/// What a node has its worker do while it handles a message.
-pub trait NodeRuntime {
-    /// Has values stored, unless they were before the message was done again; returns whether they are.
-    fn save_telemetry(&mut self, source: EffectSource, values: TelemetryValues) -> bool;
-
-    /// The same for attributes.
-    fn save_attributes(&mut self, source: EffectSource, values: AttributeValues);
-
-    /// Tells the device of shared attributes that it saves, once they are stored.
-    fn notify_device(&mut self, subject: EntityKey, scope: AttributeScope, values: Bytes);
-
-    /// Whether a tenant may use a feature.
-    fn may_use(&mut self, tenant: TenantId, feature: ApiFeature) -> bool;
-
-    /// Counts what a tenant uses.
-    fn count(&mut self, tenant: TenantId, key: UsageKey, count: u64);
-
-    /// What is kept under a key.
-    fn state(&self, key: &StateKey) -> Option<Bytes>;
-
-    /// Keeps something, until a time where one is given.
-    fn set_state(&mut self, key: StateKey, due_ms: Option<i64>, value: &[u8]);
-
-    /// Keeps it no longer.
-    fn clear_state(&mut self, key: &StateKey);
-
-    /// Whether an entity's states are kept in the partition that is being worked on.
-    fn owns(&self, subject: EntityKey) -> bool;
-
-    /// Tells calculated fields, which are evaluated before the message goes on.
-    fn notify_fields(&mut self, update: ValueUpdate<'_>);
-}
-
 /// What a node may use while it handles a message.
 pub struct NodeContext<'a> {
     /// Everything that is the same for all nodes.
@@ -396,7 +374,7 @@ pub struct NodeContext<'a> {
     pub node: RuleNodeId,
     /// Now, milliseconds.
     pub now_ms: i64,
-    pub(crate) runtime: &'a mut dyn NodeRuntime,
+    pub(crate) runtime: &'a mut WorkerState,
 }
 
 /// What becomes of what is saved.
@@ -426,22 +404,22 @@ impl NodeContext<'_> {
 
     /// Tells the device of shared attributes that it saves, once they are stored.
     pub fn notify_device(&mut self, subject: EntityKey, scope: AttributeScope, values: Bytes) {
-        self.runtime.notify_device(subject, scope, values);
+        self.runtime.effects.notify_device(subject, scope, values);
     }
 
     /// Whether the tenant may use a feature.
     pub fn may_use(&mut self, feature: ApiFeature) -> bool {
-        self.runtime.may_use(self.tenant, feature)
+        self.runtime.meter.allows(self.tenant, feature)
     }
 
     /// Counts what the tenant uses.
     pub fn count(&mut self, key: UsageKey, count: u64) {
-        self.runtime.count(self.tenant, key, count);
+        self.runtime.meter.add(self.tenant, key, count);
     }
 
     /// What the node keeps under a number for an entity.
     pub fn state(&self, subject: EntityKey, number: u64) -> Option<Bytes> {
-        self.runtime.state(&self.key(subject, number))
+        self.runtime.keyed_states.get(&self.key(subject, number))
     }
 
     /// Keeps something for an entity, durable together with what the message does. Where `due_ms` is given, [`Node::handle_due`] is

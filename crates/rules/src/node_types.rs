@@ -3,7 +3,7 @@
 use fieldline_model::entity::{ClusteringMode, RuleChainType};
 use serde_json::Value;
 
-use crate::node::NodeFactory;
+use crate::node::{NodeConfigError, NodeFactory};
 
 /// Where the editor of rule chains shows a node.
 pub use fieldline_model::entity::ComponentType;
@@ -45,38 +45,57 @@ pub struct NodeType {
 }
 
 impl NodeType {
-    /// A type with the outputs `Success` and `Failure` and version 0; the others are set by the struct update syntax.
-    pub const fn new(
-        class: &'static str,
-        name: &'static str,
-        category: ComponentType,
-        make: NodeFactory,
-    ) -> Self {
-        Self {
-            class,
-            name,
-            description: "",
-            category,
-            version: 0,
-            relations: SUCCESS_FAILURE,
-            custom_relations: false,
-            has_input: true,
-            has_output: true,
-            enters_chain: false,
-            has_queue: false,
-            clustering: ClusteringMode::Enabled,
-            chain_types: &[RuleChainType::Core, RuleChainType::Edge],
-            default_configuration: empty,
-            upgrade: same,
-            make,
-        }
-    }
+    /// What most actions have: the outputs `Success` and `Failure`, and version 0.
+    pub const ACTION: Self = Self {
+        class: "",
+        name: "",
+        description: "",
+        category: ComponentType::Action,
+        version: 0,
+        relations: SUCCESS_FAILURE,
+        custom_relations: false,
+        has_input: true,
+        has_output: true,
+        enters_chain: false,
+        has_queue: false,
+        clustering: ClusteringMode::Enabled,
+        chain_types: &[RuleChainType::Core, RuleChainType::Edge],
+        default_configuration: empty,
+        upgrade: same,
+        make: |_| Err(NodeConfigError::new("type", "has no node")),
+    };
+    /// The same for filters, with the outputs `True`, `False` and `Failure`.
+    pub const FILTER: Self = Self {
+        category: ComponentType::Filter,
+        relations: TRUE_FALSE,
+        ..Self::ACTION
+    };
+    /// The same for nodes that add to messages.
+    pub const ENRICHMENT: Self = Self {
+        category: ComponentType::Enrichment,
+        ..Self::ACTION
+    };
+    /// The same for nodes that change messages.
+    pub const TRANSFORMATION: Self = Self {
+        category: ComponentType::Transformation,
+        ..Self::ACTION
+    };
+    /// The same for nodes that send messages out.
+    pub const EXTERNAL: Self = Self {
+        category: ComponentType::External,
+        ..Self::ACTION
+    };
+    /// The same for nodes that lead elsewhere.
+    pub const FLOW: Self = Self {
+        category: ComponentType::Flow,
+        ..Self::ACTION
+    };
 }
 
 /// The outputs of most nodes.
-pub const SUCCESS_FAILURE: &[&str] = &["Success", "Failure"];
+const SUCCESS_FAILURE: &[&str] = &["Success", "Failure"];
 /// The outputs of most filters.
-pub const TRUE_FALSE: &[&str] = &["True", "False", "Failure"];
+const TRUE_FALSE: &[&str] = &["True", "False", "Failure"];
 
 /// Prefix of the class names in stored and exported chains.
 pub const PREFIX: &str = "org.thingsboard.rule.engine.";

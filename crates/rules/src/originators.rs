@@ -113,6 +113,11 @@ impl OriginatorCache {
         self.known.get(&subject)
     }
 
+    /// The rule chain of an originator's profile, where it is known.
+    pub(crate) fn chain_of(&self, subject: EntityKey) -> Option<RuleChainId> {
+        self.peek(subject)?.profile.as_ref()?.rule_chain
+    }
+
     /// The originator, if the tenant has it.
     ///
     /// # Errors

@@ -4,11 +4,11 @@
 //! thread; only what has to wait is suspended, and comes back through the worker's inbox. When all are done, or their
 //! time is up and the queue's strategy gives them up, what they do is stored together with the position behind them.
 
+mod alarm_ends;
 mod alarms;
 mod batch;
 mod divert;
 pub mod effects;
-mod failures;
 mod field_calls;
 mod field_results;
 #[cfg(test)]
@@ -23,6 +23,8 @@ mod late_messages;
 pub mod marks;
 pub mod node_activity;
 mod node_run;
+mod open_messages;
+mod originator_lookup;
 mod replay;
 mod retry;
 mod rounds;
@@ -31,6 +33,7 @@ mod submit;
 mod submit_scheduler;
 mod suspended;
 mod tally;
+mod tenant_chains;
 #[cfg(test)]
 mod tests;
 mod time_shares;
@@ -40,86 +43,38 @@ mod waits;
 mod walk;
 pub mod worker_state;
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use fieldline_core::in_flight::{KeptNote, KeptProof, KeptTurn};
 use fieldline_core::ingest::{DeliveredBatch, EffectWriter, IngestShutdown, RecordProcessor};
-use fieldline_core::logging::LogGate;
-use fieldline_core::ports::{AlarmEndUpdate, Offset, Partition, QueueId, StoreResult};
+use fieldline_core::ports::{Partition, QueueId};
 use fieldline_model::TenantId;
 use parking_lot::Mutex;
-use rustc_hash::{FxHashMap, FxHashSet};
-use tracing::{error, warn};
-use uuid::Uuid;
+use rustc_hash::FxHashSet;
 
-use self::batch::{DueTimer, MessageBatch, MessageOrigin};
+use self::alarm_ends::PendingAlarmEnds;
+use self::batch::{DueTimer, MessageOrigin};
 use self::field_calls::RunningFieldScripts;
+use self::lane::LanePass;
 use self::lane_scheduler::LaneScheduler;
-use self::late_messages::LateMessageTable;
 use self::marks::DUE;
 use self::node_activity::NodeActivityLog;
-use self::retry::{AttemptError, with_retry};
-use self::suspended::SuspendedWaits;
+use self::open_messages::OpenMessages;
+pub use self::replay::MessagePlayer;
+use self::tenant_chains::TenantChainCache;
 use self::time_shares::TimeShares;
-use self::walk::WalkTask;
+use self::walk::{MessageHandle, NodeRef, WalkTask};
 use self::worker_state::WorkerState;
-use crate::chain_registry::{ChainRegistry, TenantChains};
+use crate::chain_registry::TenantChains;
 use crate::deletions::Deletion;
 use crate::engine::{EngineShared, QueueHandle, QueueRole};
-use crate::tenant_cache::TenantEpoch;
 
-/// Nodes that a message may go through, whatever its tenant's profile says.
-const MAX_HOPS: u32 = 10_000;
-/// What takes less to store is not worth being divided among tenants.
-const MIN_CHARGED_STORE_TIME: Duration = Duration::from_millis(1);
 /// Timers that are handled together.
 const MAX_DUE: usize = 1000;
 /// How much later what is suspected and has come due tries again whether it is its turn, milliseconds.
 const SUSPECT_PAUSE_MS: i64 = 50;
-static LOAD_GATE: LogGate = LogGate::new(1);
-
-/// The chains of the tenants that a worker has seen.
-struct TenantChainCache {
-    tenants: FxHashMap<TenantId, (TenantEpoch, Arc<TenantChains>)>,
-    /// Nodes that a message of this tenant may go through, the one whose chains were last asked for.
-    max_hops: (TenantId, u32),
-}
-
-impl Default for TenantChainCache {
-    fn default() -> Self {
-        Self {
-            tenants: FxHashMap::default(),
-            max_hops: (TenantId::NULL, MAX_HOPS),
-        }
-    }
-}
-
-impl TenantChainCache {
-    /// The chains of a tenant, where they are known and in force.
-    fn current(&self, tenant: TenantId) -> Option<&Arc<TenantChains>> {
-        let (epoch, chains) = self.tenants.get(&tenant)?;
-        epoch.is_current().then_some(chains)
-    }
-
-    /// Messages of a tenant are about to go through its chains.
-    fn note_current(&mut self, tenant: TenantId, chains: &TenantChains) {
-        self.max_hops = (tenant, max_hops_of(chains));
-    }
-
-    /// Nodes that a message of a tenant may go through.
-    fn max_hops(&self, tenant: TenantId) -> u32 {
-        match self.max_hops {
-            (known, limit) if known == tenant => limit,
-            _ => self
-                .tenants
-                .get(&tenant)
-                .map_or(MAX_HOPS, |(_, chains)| max_hops_of(chains)),
-        }
-    }
-}
 
 /// See the module.
 pub struct RuleWorker {
@@ -127,17 +82,13 @@ pub struct RuleWorker {
     queue: Arc<QueueHandle>,
     local: WorkerState,
     chains: TenantChainCache,
-    suspended: SuspendedWaits,
-    batch: MessageBatch,
+    messages: OpenMessages,
     /// How tenants share its time.
     shares: TimeShares,
     /// What its lane holds, if it works on one.
     lane: LaneScheduler,
     due: Vec<(Partition, DueTimer)>,
-    /// What goes on although its batch does not wait for it any more.
-    late: LateMessageTable,
-    /// Alarms whose end has moved, until that is stored.
-    alarm_ends: FxHashMap<Uuid, AlarmEndUpdate>,
+    alarm_ends: PendingAlarmEnds,
     /// Those that it works on.
     partitions: Vec<Partition>,
     /// Memory for the steps of the next message.
@@ -166,17 +117,15 @@ impl RuleWorker {
         local.is_lane = queue.role.is_lane();
         let purged_deletions = shared.chains.deletions().count();
         Self {
+            messages: OpenMessages::new(queue.clone(), shared.events.clone()),
             shared,
             queue,
             local,
             chains: TenantChainCache::default(),
-            suspended: SuspendedWaits::new(),
-            batch: MessageBatch::default(),
             shares: TimeShares::new(),
             lane: LaneScheduler::default(),
             due: Vec::new(),
-            late: LateMessageTable::default(),
-            alarm_ends: FxHashMap::default(),
+            alarm_ends: PendingAlarmEnds::default(),
             partitions: Vec::new(),
             spare_tasks: Vec::new(),
             purged_deletions,
@@ -196,133 +145,11 @@ impl RuleWorker {
         tenant: TenantId,
         writer: &EffectWriter,
     ) -> Result<Arc<TenantChains>, IngestShutdown> {
-        self.refresh_fields(tenant, writer).await?;
-        let chains = self.load_chains(tenant, writer).await?;
+        let shared = &self.shared;
+        self.local.field_events.refresh(shared, tenant, writer).await?;
+        let chains = self.chains.get(shared, tenant, writer).await?;
         self.chains.note_current(tenant, &chains);
         Ok(chains)
-    }
-
-    async fn load_chains(
-        &mut self,
-        tenant: TenantId,
-        writer: &EffectWriter,
-    ) -> Result<Arc<TenantChains>, IngestShutdown> {
-        if let Some(chains) = self.chains.current(tenant) {
-            return Ok(chains.clone());
-        }
-        let epoch = self.shared.chains.epoch(tenant);
-        let load = |registry: Arc<ChainRegistry>| async move { registry.tenant(tenant).await };
-        let loaded = self.load(tenant, "rule chains", load, writer).await?;
-        // Without them, the tenant's messages fail.
-        let chains = loaded.unwrap_or_default();
-        self.chains.tenants.insert(tenant, (epoch, chains.clone()));
-        Ok(chains)
-    }
-
-    /// What a tenant has, waiting until it can be loaded: a message that cannot find its chain must not be lost. `None`
-    /// where it can never be read, which is to cost nobody else.
-    async fn load<T, F>(
-        &self,
-        tenant: TenantId,
-        what: &'static str,
-        load: impl Fn(Arc<ChainRegistry>) -> F,
-        writer: &EffectWriter,
-    ) -> Result<Option<T>, IngestShutdown>
-    where
-        T: Send + 'static,
-        F: Future<Output = StoreResult<T>> + Send + 'static,
-    {
-        let chains = &self.shared.chains;
-        with_retry(
-            writer,
-            async || self.spawn_attempt(load(chains.clone())).await,
-            |error| {
-                match error {
-                    AttemptError::Panicked(_) => {
-                        error!(%tenant, %error, what, "loading what a tenant has has failed");
-                        return ControlFlow::Continue(());
-                    }
-                    _ if !error.is_retryable() => {
-                        error!(%tenant, %error, what, "what a tenant has cannot be read, it does without");
-                    }
-                    _ => {
-                        if let Some(suppressed) = LOAD_GATE.open() {
-                            warn!(%tenant, %error, what, suppressed, "cannot load what a tenant has, trying again");
-                        }
-                    }
-                }
-                error.decide()
-            },
-        )
-        .await
-    }
-
-    /// Applies what waits, with what is kept, as of a position.
-    async fn apply(
-        &mut self,
-        partition: Partition,
-        next: Offset,
-        writer: &EffectWriter,
-    ) -> Result<(), IngestShutdown> {
-        self.local.meter.flush();
-        if !self.queue.role.is_lane() {
-            let states = &mut self.local.keyed_states;
-            let is_done = |record| record <= next.0;
-            self.local.marks.forget(partition, states, is_done);
-        }
-        let states = self.local.keyed_states.take_changes(partition);
-        let effects = self.local.effects.with(states);
-        let began = Instant::now();
-        writer.apply(partition, next, &effects).await?;
-        self.charge_storing(began.elapsed());
-        self.local.effects.complete(&*self.shared.services.devices);
-        Ok(())
-    }
-
-    /// The same between records.
-    async fn apply_between_records(
-        &mut self,
-        partition: Partition,
-        writer: &EffectWriter,
-    ) -> Result<(), IngestShutdown> {
-        self.local.meter.flush();
-        let mut states = self.local.keyed_states.take_changes(partition);
-        if self.queue.role.is_lane() {
-            // Of messages that go on.
-            states.extend(self.local.mark_pending(partition));
-        }
-        let effects = self.local.effects.with(states);
-        let began = Instant::now();
-        writer.apply_between_records(partition, &effects).await?;
-        self.charge_storing(began.elapsed());
-        self.local.effects.complete(&*self.shared.services.devices);
-        Ok(())
-    }
-
-    /// What takes long to store has cost its tenants that time, as if their messages had taken it.
-    fn charge_storing(&mut self, took: Duration) {
-        if took >= MIN_CHARGED_STORE_TIME {
-            let bytes = self.local.effects.bytes_of_tenants();
-            self.shares.charge(took, &bytes);
-        }
-    }
-
-    /// Applies what messages have done so far, so that what is read next is as they left it. What is kept waits for the end
-    /// of the batch: it belongs to the position behind it.
-    async fn apply_pending(
-        &mut self,
-        partition: Partition,
-        writer: &EffectWriter,
-    ) -> Result<(), IngestShutdown> {
-        if self.local.effects.is_empty() {
-            return Ok(());
-        }
-        let marks = self.local.mark_pending(partition);
-        writer
-            .apply_between_records(partition, &self.local.effects.with(marks))
-            .await?;
-        self.local.effects.complete(&*self.shared.services.devices);
-        Ok(())
     }
 
     /// Handles what was kept and has come due, as a batch of its own.
@@ -338,7 +165,7 @@ impl RuleWorker {
                 self.local.keyed_states.put(partition, due.key, None, &due.value);
                 continue;
             }
-            if let Some(later) = self.waits_for_lanes(&due) {
+            if let Some(later) = self.messages.late.waits_for_lanes(&due, now) {
                 self.local
                     .keyed_states
                     .put(partition, due.key, Some(later), &due.value);
@@ -354,7 +181,7 @@ impl RuleWorker {
                 KeptTurn::Never(proof) => {
                     let times = proof.deaths.alone;
                     let reason = format!("the server died {times} times of what was kept for later");
-                    self.give_up(due.key.subject, &reason);
+                    self.queue.give_up(due.key.subject, &reason, &self.shared.events);
                     proofs.push(proof);
                     continue;
                 }
@@ -363,16 +190,18 @@ impl RuleWorker {
         }
         if self.due.is_empty() {
             if !proofs.is_empty() {
-                self.apply_everywhere(writer).await?;
+                self.local
+                    .apply_everywhere(&self.partitions, &mut self.shares, writer)
+                    .await?;
                 proofs.into_iter().for_each(KeptProof::finish);
             }
             return Ok(());
         }
-        self.batch.begin();
+        self.messages.batch.begin();
         for record_index in 0..self.due.len() as u32 {
-            self.batch.add(MessageOrigin { record_index, row: 0 });
+            self.messages.batch.add(MessageOrigin { record_index, row: 0 });
         }
-        self.batch.record = DUE;
+        self.messages.batch.record = DUE;
         self.process_batch(None, writer).await?;
         for partition in &self.partitions {
             let states = &mut self.local.keyed_states;
@@ -380,21 +209,33 @@ impl RuleWorker {
                 .marks
                 .forget(*partition, states, |record| record == DUE);
         }
-        self.apply_everywhere(writer).await?;
+        self.local
+            .apply_everywhere(&self.partitions, &mut self.shares, writer)
+            .await?;
         notes.into_iter().for_each(KeptNote::finish);
         proofs.into_iter().for_each(KeptProof::finish);
         Ok(())
     }
 
-    /// Applies what waits where the partitions stand.
-    async fn apply_everywhere(&mut self, writer: &EffectWriter) -> Result<(), IngestShutdown> {
-        self.local.meter.flush();
-        for partition in self.partitions.clone() {
-            if !self.local.effects.is_empty() || self.local.keyed_states.has_changes(partition) {
-                self.apply_between_records(partition, writer).await?;
-            }
+    /// Tells the lanes how much time tenants took.
+    fn report_times(&mut self) {
+        let ledger = self.shared.services.scripts.ledger();
+        self.shares.report(self.queue.role.shared_lanes(), ledger);
+    }
+
+    fn note_failure(&self, place: &NodeRef, error: &str) {
+        if let Some(watch) = &self.node_activity {
+            watch.lock().count_failure(place, error);
         }
-        Ok(())
+    }
+
+    fn handle(&self, entry: u32) -> MessageHandle {
+        MessageHandle {
+            generation: self.messages.batch.generation_of(entry),
+            entry,
+            partition: self.local.partition,
+            home: self.lane.home_of(entry),
+        }
     }
 
     /// Drops what was kept for nodes, fields and entities that are no more.
@@ -410,7 +251,9 @@ impl RuleWorker {
         self.chains.tenants.retain(|tenant, _| stays(tenant));
         self.local.field_events.tenants.retain(|tenant, _| stays(tenant));
         self.local.keyed_states.purge(&gone);
-        self.apply_everywhere(writer).await
+        self.local
+            .apply_everywhere(&self.partitions, &mut self.shares, writer)
+            .await
     }
 
     fn next_due_in(&mut self) -> Option<Duration> {
@@ -418,13 +261,6 @@ impl RuleWorker {
         let left = due.saturating_sub(self.now_ms()).max(0);
         // Not longer than this: the clock may be set forward meanwhile.
         Some(Duration::from_millis(left.unsigned_abs()).min(Duration::from_secs(1)))
-    }
-}
-
-fn max_hops_of(chains: &TenantChains) -> u32 {
-    match chains.max_hops {
-        0 => MAX_HOPS,
-        limit => limit.min(MAX_HOPS),
     }
 }
 
@@ -439,15 +275,22 @@ impl RecordProcessor for RuleWorker {
         self.local.keyed_states.load(partition, states);
         self.local.marks.load(partition, &mut self.local.keyed_states);
         self.partitions.push(partition);
-        self.load_lane_partition(partition);
-        self.load_late_partition(partition);
+        if let QueueRole::Lane(lanes) = &self.queue.role {
+            self.lane.load_partition(partition, lanes, &mut self.local);
+        }
+        let now = self.now_ms();
+        late_messages::load(partition, &mut self.local.keyed_states, now);
         Ok(())
     }
 
     fn revoke_partition(&mut self, partition: Partition) {
-        self.drop_lane_partition(partition);
+        if let QueueRole::Lane(lanes) = &self.queue.role {
+            self.lane.release_partition(partition, lanes);
+        }
         self.local.marks.drop_partition(partition);
-        self.drop_late_partition(partition);
+        self.messages.late.drop_partition(partition);
+        let is_dropped = |handle: &MessageHandle, _| handle.partition == partition;
+        self.messages.suspended.cancel(is_dropped);
         self.local.keyed_states.drop_partition(partition);
         self.partitions.retain(|it| *it != partition);
     }
@@ -459,30 +302,38 @@ impl RecordProcessor for RuleWorker {
     ) -> Result<(), IngestShutdown> {
         let partition = delivered.records.partition;
         self.local.partition = partition;
-        if self.queue.role.is_lane() {
-            self.fill_lane(&delivered);
-            return self.apply(partition, delivered.next, writer).await;
+        if let QueueRole::Lane(lanes) = &self.queue.role {
+            self.lane.fill(&delivered, lanes, &mut self.local.keyed_states);
+            return self
+                .local
+                .apply(partition, delivered.next, &mut self.shares, writer)
+                .await;
         }
         self.is_midway = true;
-        self.batch.begin();
-        self.batch.fill(&delivered);
-        self.batch.record = delivered.next.0;
+        self.messages.batch.begin();
+        self.messages.batch.fill(&delivered);
+        self.messages.batch.record = delivered.next.0;
         self.process_batch(Some(&delivered), writer).await?;
-        self.apply(partition, delivered.next, writer).await?;
+        self.local
+            .apply(partition, delivered.next, &mut self.shares, writer)
+            .await?;
         self.is_midway = false;
         if self.local.keyed_states.have_changed() {
             // Messages of other partitions have come back meanwhile.
-            self.apply_everywhere(writer).await?;
+            self.local
+                .apply_everywhere(&self.partitions, &mut self.shares, writer)
+                .await?;
         }
         Ok(())
     }
 
     async fn wake(&mut self) {
-        if !self.suspended.ready.is_empty() {
+        if !self.messages.suspended.ready.is_empty() {
             return;
         }
-        let due = match self.queue.role {
-            QueueRole::Lane(_) => self.next_of_lane(),
+        let due = match &self.queue.role {
+            QueueRole::Lane(_) if !self.messages.batch.ended.is_empty() => return,
+            QueueRole::Lane(lanes) => self.lane.next_in(lanes.options.timeout.0),
             _ => self.next_due_in(),
         };
         if due.is_some_and(|left| left.is_zero()) {
@@ -495,30 +346,37 @@ impl RecordProcessor for RuleWorker {
             }
         };
         tokio::select! {
-            resumed = self.suspended.inbox.recv() => self.suspended.ready.extend(resumed),
+            resumed = self.messages.suspended.inbox.recv() => self.messages.suspended.ready.extend(resumed),
             () = timer => {}
         }
     }
 
     async fn work(&mut self, writer: &EffectWriter) -> Result<(), IngestShutdown> {
         self.is_midway = true;
-        while let Some(resumed) = self.suspended.ready.pop_front() {
+        while let Some(resumed) = self.messages.suspended.ready.pop_front() {
             self.resume(resumed, writer).await?;
         }
-        if self.queue.role.is_lane() {
-            self.run_lane(writer).await?;
+        if let Some(lanes) = self.queue.role.lanes_of_lane().cloned() {
+            let mut pass = LanePass {
+                worker: self,
+                lanes: &lanes,
+                writer,
+            };
+            pass.run().await?;
         }
         self.run_due(writer).await?;
-        self.note_inline();
+        self.report_times();
         self.is_midway = false;
-        self.apply_everywhere(writer).await?;
+        self.local
+            .apply_everywhere(&self.partitions, &mut self.shares, writer)
+            .await?;
         // What they do is stored: nobody dies of that any more, either.
         self.lane.ended_notes.drain(..).for_each(KeptNote::finish);
         Ok(())
     }
 
     async fn flush(&mut self, writer: &EffectWriter) {
-        self.store_alarm_ends().await;
+        self.alarm_ends.store(&self.shared.services).await;
         // When the program stops in the midst of a batch, what that keeps is left to the next start, with what has
         // gone.
         if !self.is_midway {

@@ -6,7 +6,7 @@ use crate::rules::{AlarmRule, RuleSetForm};
 use crate::state::{AlarmRuleState, PartialMatch};
 
 /// How often rules are checked whose result depends on more than one moment, milliseconds.
-pub const RECHECK_MS: i64 = 60_000;
+const RECHECK_MS: i64 = 60_000;
 
 pub(super) fn next_check(cx: &EvaluationContext<'_>, state: &AlarmRuleState) -> Option<i64> {
     let mut next: Option<i64> = None;

@@ -35,6 +35,13 @@ pub struct DeliveredBatch<'a> {
     pub waits: WaitingTenants,
 }
 
+/// What the store has made of effects.
+enum StoreVerdict {
+    Stored,
+    /// It would refuse them again.
+    Refused(StoreError),
+}
+
 /// Turns the records of one worker's partitions into effects, and applies them. It lives on the worker's thread.
 ///
 /// # Promises
@@ -144,11 +151,11 @@ impl EffectWriter {
             }
         };
         match shared.try_store(partition, next, effects).await? {
-            Ok(()) => {
+            StoreVerdict::Stored => {
                 ::metrics::counter!(metrics::POINTS).increment(effects.telemetry.len() as u64);
                 Ok(())
             }
-            Err(error) => {
+            StoreVerdict::Refused(error) => {
                 warn!(%partition, %error, "the store refuses what records do, storing it one by one");
                 shared.store_one_by_one(partition, next, effects).await
             }
@@ -251,27 +258,29 @@ impl IngestShared {
         });
         for (subject, single) in rows.chain(attributes) {
             match self.try_store(partition, None, &single).await? {
-                Ok(()) => ::metrics::counter!(metrics::POINTS).increment(single.telemetry.len() as u64),
-                Err(error) => report_refused(partition, subject, &error),
+                StoreVerdict::Stored => {
+                    ::metrics::counter!(metrics::POINTS).increment(single.telemetry.len() as u64);
+                }
+                StoreVerdict::Refused(error) => report_refused(partition, subject, &error),
             }
         }
         let rest = StoreEffects {
             states: effects.states.clone(),
             ..StoreEffects::default()
         };
-        if let Err(error) = self.try_store(partition, next, &rest).await? {
+        if let StoreVerdict::Refused(error) = self.try_store(partition, next, &rest).await? {
             warn!(%partition, %error, "the store refuses to move its position");
         }
         Ok(())
     }
 
-    /// The inner error says that the effects are refused.
+    /// Applies effects once, again and again while the store cannot serve.
     async fn try_store(
         &self,
         partition: Partition,
         next: Option<Offset>,
         effects: &StoreEffects<'_>,
-    ) -> Result<Result<(), StoreError>, IngestShutdown> {
+    ) -> Result<StoreVerdict, IngestShutdown> {
         loop {
             let started = Instant::now();
             let applied = match next {
@@ -281,13 +290,13 @@ impl IngestShared {
             let error = match applied {
                 Ok(()) => {
                     ::metrics::histogram!(metrics::APPLY_SECONDS).record(started.elapsed());
-                    return Ok(Ok(()));
+                    return Ok(StoreVerdict::Stored);
                 }
                 Err(error) => error,
             };
             // Damage of the store says nothing against the records: giving them up would lose all that come.
             if !error.kind().is_retryable() && error.kind() != StoreErrorKind::Corrupt {
-                return Ok(Err(error));
+                return Ok(StoreVerdict::Refused(error));
             }
             ::metrics::counter!(metrics::FAILED_APPLIES).increment(1);
             if let Some(suppressed) = RETRY_GATE.open() {

@@ -20,7 +20,7 @@ use fieldline_rules::fields::{
 use fieldline_rules::message::{MessageBody, RuleMessage};
 use fieldline_rules::services::NodeServices;
 use fieldline_rules::strategy::QueueStrategy;
-use fieldline_rules::worker::RuleWorker;
+use fieldline_rules::worker::MessagePlayer;
 use fieldline_rules::worker::effects::{PendingEffects, TelemetryValues};
 use fieldline_rules::worker::fields::fan_out::walk_path;
 use fieldline_rules::worker::fields::owner_of;
@@ -199,19 +199,19 @@ impl ReprocessBatch {
     async fn go(mut self) -> Result<(), ReplayError> {
         let (start, end) = self.bounds;
         let queue = QueueHandle::new(MAIN_QUEUE, 1, QueueStrategy::default());
-        let mut worker = RuleWorker::new(Arc::clone(&self.shared), queue);
-        worker.watch(Arc::clone(&self.watch));
         let results = Arc::new(ReprocessResults {
             rows: Mutex::default(),
             bounds: self.bounds,
         });
         let writer = EffectWriter::detached(results.clone());
+        let (shared, watch) = (Arc::clone(&self.shared), Arc::clone(&self.watch));
+        let mut player = MessagePlayer::new(shared, queue, watch, writer);
         let sources = std::mem::take(&mut self.sources.history);
         let mut history = HistoryReader::new(Arc::clone(&self.real.series), sources, start, end);
         self.clock.set(start);
         let mut values = 0;
         while let Some(msg) = history.next().await? {
-            self.run_timers(&mut worker, msg.ts, &results, &writer).await?;
+            self.run_timers(&mut player, msg.ts, &results).await?;
             self.clock.forward(msg.ts);
             let targets = self.sources.targets.get(&msg.originator).into_iter().flatten();
             let task = self.task(&msg);
@@ -221,7 +221,7 @@ impl ReprocessBatch {
                     entity: *target,
                 };
                 // What fails is noted by the watch.
-                let _ = worker.play_task(subject, &task, &writer).await;
+                let _ = player.play_task(subject, &task).await;
                 self.pushes.drop_all();
                 values += 1;
             }
@@ -233,7 +233,7 @@ impl ReprocessBatch {
             }
         }
         // What is made of the last values when the time ends.
-        self.run_timers(&mut worker, end, &results, &writer).await?;
+        self.run_timers(&mut player, end, &results).await?;
         Ok(self.store(&results, values).await?)
     }
 
@@ -244,17 +244,16 @@ impl ReprocessBatch {
     /// Lets everything come due that is due by a time. Where values are rare, that may be far more than they are.
     async fn run_timers(
         &self,
-        worker: &mut RuleWorker,
+        player: &mut MessagePlayer,
         until: i64,
         results: &ReprocessResults,
-        writer: &EffectWriter,
     ) -> StoreResult<()> {
-        while let Some(due) = worker.next_due().filter(|due| *due <= until) {
+        while let Some(due) = player.next_due().filter(|due| *due <= until) {
             if self.is_over() {
                 break;
             }
             self.clock.forward(due);
-            let _ = worker.play_due(writer).await;
+            let _ = player.play_due().await;
             self.pushes.drop_all();
             if results.are_many() {
                 self.store(results, 0).await?;

@@ -10,9 +10,11 @@ use serde_json::json;
 
 use crate::message::RuleMessage;
 use crate::node::{ChainCommand, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "profile.TbDeviceProfileNode",
+    name: "device profile (deprecated)",
     description: "Raises, updates and clears alarms by the alarm rules of the device's profile",
     version: 1,
     relations: &[
@@ -25,12 +27,8 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
     ],
     custom_relations: true,
     default_configuration: || json!({"persistAlarmRulesState": false, "fetchAlarmRulesStateOnStart": false}),
-    ..NodeType::new(
-        "profile.TbDeviceProfileNode",
-        "device profile (deprecated)",
-        ComponentType::Action,
-        make,
-    )
+    make,
+    ..NodeType::ACTION
 }];
 
 /// What is kept of alarm rules is always durable here, so neither setting changes anything.

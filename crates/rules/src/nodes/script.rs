@@ -128,14 +128,15 @@ pub(crate) fn run<R>(
     call: impl FnOnce(&mut ScriptHost, &Script, &[ScriptArg<'_>]) -> Result<R, ScriptError> + Send + 'static,
     then: impl FnOnce(RuleMessage, R) -> NodeResult + Send + 'static,
 ) -> NodeResult {
-    run_with(ctx, script, (msg, None), call, then)
+    run_with(ctx, script, msg, None, call, then)
 }
 
 /// The same with an entry of the metadata that only the script sees.
 pub(crate) fn run_with<R>(
     ctx: &mut NodeContext<'_>,
     script: &Script,
-    (msg, entry): (RuleMessage, Option<(&'static str, String)>),
+    msg: RuleMessage,
+    entry: Option<(&'static str, String)>,
     call: impl FnOnce(&mut ScriptHost, &Script, &[ScriptArg<'_>]) -> Result<R, ScriptError> + Send + 'static,
     then: impl FnOnce(RuleMessage, R) -> NodeResult + Send + 'static,
 ) -> NodeResult {

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use fieldline_core::events::EntityEvents;
 use fieldline_core::ports::{IngestStore as _, Offset, Partition, QueueId};
-use fieldline_core::usage::UsageCounter;
 use fieldline_model::message::{DataType, MetadataMap, MsgType, QueueMessage};
 use fieldline_model::{
     CustomerId, DeviceId, DeviceProfileId, EntityId, RuleChainId, RuleNodeId, TenantId, new_uuid,
@@ -32,7 +31,6 @@ use crate::node_types::NodeType;
 use crate::nodes::regex::RegexAllowance;
 use crate::script_pool::ScriptCaller;
 use crate::services::NodeServices;
-use crate::worker::effects::PendingEffects;
 use crate::worker::keyed_states::KeyedStates;
 use crate::worker::worker_state::WorkerState;
 
@@ -96,20 +94,11 @@ impl World {
             shared: common,
             dir,
         } = TestPlatform::open().await;
-        let parts = WorkerState {
-            effects: PendingEffects::default(),
-            keyed_states: KeyedStates::default(),
-            marks: Default::default(),
-            record: None,
-            partition: Partition {
-                queue: QueueId(0),
-                index: 0,
-            },
-            is_lane: false,
-            partitions: 1,
-            field_events: Default::default(),
-            meter: UsageCounter::new(services.usage.clone()),
+        let partition = Partition {
+            queue: QueueId(0),
+            index: 0,
         };
+        let parts = WorkerState::new(1, partition, &common);
         let mut world = Self {
             clock,
             services,

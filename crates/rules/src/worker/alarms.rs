@@ -21,14 +21,13 @@ use uuid::Uuid;
 pub(super) use self::trigger::AlarmTrigger;
 use self::trigger::alarm_trigger_of;
 use self::values::{AlarmInputValues, WorkerAlarmValues};
-use super::RuleWorker;
 use super::batch::kept_hash;
 use super::field_calls::{FieldEvaluation, FieldScriptCall, FieldScriptRunner};
 use super::fields::FieldDebugEvent;
 use super::walk::{NodeRef, WalkContext, WalkTask};
 use crate::fields::{FieldEvent, FieldEventKind, FieldLogic, RegisteredField};
 use crate::message::{RuleMessage, derive_id};
-use crate::node::{ConnectionLabel, NodeResult, NodeRuntime as _};
+use crate::node::{ConnectionLabel, NodeResult};
 use crate::originators::Originator;
 
 /// Where what alarm rules say goes to.
@@ -312,7 +311,7 @@ impl ApplyAlarmOutcome<'_> {
         cx: &mut WalkContext<'_>,
     ) -> Result<(), IngestShutdown> {
         match self.destination {
-            AlarmDestination::Chain(entry) => self.show(entry, &outcome, cx.worker),
+            AlarmDestination::Chain(entry) => self.show(entry, &outcome, cx),
             AlarmDestination::Node(_) => {
                 if let Some(error) = &outcome.error {
                     let subject = self.key.subject;
@@ -341,8 +340,8 @@ impl ApplyAlarmOutcome<'_> {
     }
 
     /// Shows people who look for mistakes what an evaluation of a field's rules came to.
-    fn show(&self, entry: &RegisteredField, outcome: &AlarmRuleOutcome, worker: &RuleWorker) {
-        let (now, subject) = (worker.now_ms(), self.key.subject);
+    fn show(&self, entry: &RegisteredField, outcome: &AlarmRuleOutcome, cx: &WalkContext<'_>) {
+        let (now, subject) = (cx.worker.now_ms(), self.key.subject);
         let is_shown = if outcome.error.is_some() {
             entry.debug.stores_failures(now)
         } else {
@@ -384,7 +383,7 @@ impl ApplyAlarmOutcome<'_> {
             result: (!actions.is_empty()).then(|| actions.join(", ")),
             error: outcome.error.as_ref().map(|error| error.message.clone()),
         };
-        worker.show_field(entry, subject.entity, &event, shown);
+        cx.show_field(entry, subject.entity, &event, shown);
     }
 }
 

@@ -1,24 +1,23 @@
 //! Messages that leave a shared queue for the lane of their tenant, so that nobody waits for them.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fieldline_core::ingest::DeliveredBatch;
 use fieldline_core::logging::LogGate;
 use fieldline_core::ports::AppendFuture;
-use fieldline_model::message::QueueMessage;
 use fieldline_model::record::diverted::DivertedRecord;
 use fieldline_model::record::{JournalRecord, RecordBatch, RecordBody, message, rows};
 use fieldline_model::{EntityKey, TenantId};
 use tracing::warn;
 
-use super::RuleWorker;
 use super::batch::MessageOrigin;
 use super::late_messages::{self, LateNote};
 use super::rounds::{BatchRun, MAX_SUSPENDED};
 use super::submit::message_id;
-use super::waits::TOO_MANY_WAITING_ERROR;
-use super::walk::{DETACHED, MessageHandle, NodeRef};
-use crate::engine::QueueRole;
+use super::walk::NodeRef;
+use crate::engine::{QueueHandle, QueueRole};
+use crate::events::EventRecorder;
 use crate::fields::FIELD_MESSAGE;
 use crate::lanes::SlowLanes;
 use crate::message::RuleMessage;
@@ -50,25 +49,25 @@ struct LaneBatch {
 impl BatchRun<'_> {
     /// Whether a message leaves the batch before it is tried, because its tenant is slow or takes more than its share.
     pub(super) fn check_divert_at_once(&mut self, index: u32, tenant: TenantId) -> bool {
-        let Some(lanes) = self.worker.shared_lanes() else {
+        let Some(lanes) = self.worker.queue.role.shared_lanes() else {
             return false;
         };
         let patience = lanes.options.patience.0;
         if self.worker.shares.begin_message(tenant, patience) {
             self.mark_slow_if_behind(tenant);
         }
-        let Some(lanes) = self.worker.lanes() else {
+        let Some(lanes) = self.worker.queue.role.open_lanes() else {
             return false;
         };
-        if self.worker.suspended.len() >= TENANT_SUSPENDED
-            && self.worker.suspended.of(tenant) >= TENANT_SUSPENDED
+        if self.worker.messages.suspended.len() >= TENANT_SUSPENDED
+            && self.worker.messages.suspended.of(tenant) >= TENANT_SUSPENDED
             && !self.worker.shares.is_alone()
         {
             lanes.mark_slow(tenant);
         }
         // What was on its way when the program ended is known to take long.
         let is_slow = self.delivered.is_none() || lanes.is_slow(tenant);
-        is_slow && !self.worker.batch.is_diverting_stopped && self.can_divert(index)
+        is_slow && !self.worker.messages.batch.is_diverting_stopped && self.can_divert(index)
     }
 
     /// A tenant whose messages take much time each, and together more than its share, is slow if others wait behind it.
@@ -88,7 +87,7 @@ impl BatchRun<'_> {
         }
         self.note_waiting_tenants(tenant, delivered);
         if !self.worker.shares.is_alone() {
-            self.worker.mark(tenant);
+            self.worker.queue.role.mark_slow(tenant);
         }
     }
 
@@ -117,25 +116,40 @@ impl BatchRun<'_> {
     }
 
     fn record_of<'a>(&'a self, index: u32) -> Option<JournalRecord<'a>> {
-        let origin = self.worker.batch.entries.get(index as usize)?.origin;
+        let origin = self.worker.messages.batch.entries.get(index as usize)?.origin;
         match self.delivered {
             Some(delivered) => Some(delivered.readable.get(origin.record_index as usize)?.1),
-            None => self.worker.noted(origin).map(|noted| noted.record),
+            None => self.noted(origin).map(|noted| noted.record),
+        }
+    }
+
+    /// The record of a message that has come due as a note.
+    fn noted(&self, origin: MessageOrigin) -> Option<DivertedRecord<'_>> {
+        match late_messages::read(&self.worker.due.get(origin.record_index as usize)?.1) {
+            Some(LateNote::Record(diverted)) => Some(diverted),
+            _ => None,
         }
     }
 
     /// Lets go of the messages that have waited for long: they leave the batch, or go on without it. What is not to be
     /// done twice lightly stays until the time of the batch is up.
     pub(super) fn divert_overdue(&mut self) {
-        let Some(patience) = self.worker.lanes().map(|lanes| lanes.options.patience.0) else {
+        let Some(patience) = self
+            .worker
+            .queue
+            .role
+            .open_lanes()
+            .map(|lanes| lanes.options.patience.0)
+        else {
             return;
         };
         let Some(before) = Instant::now().checked_sub(patience) else {
             return;
         };
-        let batch = &self.worker.batch;
+        let batch = &self.worker.messages.batch;
         let overdue = self
             .worker
+            .messages
             .suspended
             .overdue(before, |handle| batch.is_under_way(*handle));
         if let (Some(late), Some(delivered)) = (overdue.first(), self.delivered) {
@@ -145,16 +159,17 @@ impl BatchRun<'_> {
             return;
         }
         for late in overdue {
-            self.worker.mark(late.tenant);
+            self.worker.queue.role.mark_slow(late.tenant);
             if late.calls {
                 continue;
             }
             // What fields have taken in comes to its end by itself: done again, it would be told to them twice.
-            let goes_on = self.strategy.keeps_late() && (late.fields || !self.worker.may_divert(late.handle));
+            let goes_on =
+                self.strategy.keeps_late() && (late.fields || !self.worker.messages.may_divert(late.handle));
             if goes_on {
                 self.detach_message(late.handle.entry);
-            } else if self.worker.may_divert(late.handle) {
-                self.worker.divert_message(late.handle.entry);
+            } else if self.worker.messages.may_divert(late.handle) {
+                self.worker.messages.divert(late.handle.entry);
             }
         }
     }
@@ -169,7 +184,7 @@ impl BatchRun<'_> {
         tries: u32,
     ) -> (Vec<u32>, Duration) {
         let may_stay = self.worker.shares.is_alone() && held < LONGEST_HOLD;
-        if self.worker.lanes().is_none() || may_stay {
+        if self.worker.queue.role.open_lanes().is_none() || may_stay {
             return (again, pause);
         }
         let mut stays = false;
@@ -177,18 +192,19 @@ impl BatchRun<'_> {
             let Some(subject) = self.subject_of(*index) else {
                 continue;
             };
-            if !self.worker.batch.is_unsuccessful(*index) {
+            if !self.worker.messages.batch.is_unsuccessful(*index) {
                 continue;
             }
-            self.worker.mark(subject.tenant);
-            if !self.worker.batch.is_diverting_stopped && self.can_divert(*index) {
-                self.worker.divert_message(*index);
+            self.worker.queue.role.mark_slow(subject.tenant);
+            if !self.worker.messages.batch.is_diverting_stopped && self.can_divert(*index) {
+                self.worker.messages.divert(*index);
             } else if tries >= MAX_TRIES {
-                self.worker.give_up(
+                self.worker.queue.give_up(
                     subject,
                     "it has failed again and again where it cannot leave its queue",
+                    &self.worker.shared.events,
                 );
-                self.worker.batch.give_up_one(*index);
+                self.worker.messages.batch.give_up_one(*index);
             } else {
                 stays = true;
             }
@@ -196,8 +212,8 @@ impl BatchRun<'_> {
         self.flush_leaving().await;
         // What has succeeded is not done again because another one's message has failed.
         let is_left = |index: &u32| {
-            self.worker.batch.outcome(*index) != MessageOutcome::Done
-                && !self.worker.batch.is_given_up(*index)
+            self.worker.messages.batch.outcome(*index) != MessageOutcome::Done
+                && !self.worker.messages.batch.is_given_up(*index)
         };
         let left = again.into_iter().filter(is_left).collect();
         (left, if stays { pause } else { Duration::ZERO })
@@ -206,7 +222,7 @@ impl BatchRun<'_> {
     /// Appends what has left the batch to its lanes, and waits until it is durable. What the journal does not take
     /// comes back into the batch, which is then left by nothing more.
     pub(super) async fn flush_leaving(&mut self) {
-        if self.worker.batch.leaving.is_empty() {
+        if self.worker.messages.batch.leaving.is_empty() {
             return;
         }
         let QueueRole::Shared(lanes) = self.worker.queue.role.clone() else {
@@ -216,7 +232,7 @@ impl BatchRun<'_> {
         let patience = self.worker.queue.strategy.read().timeout;
         let mut batches = Vec::new();
         let mut appends: Vec<(LaneBatch, Option<AppendFuture>)> = Vec::new();
-        for index in std::mem::take(&mut self.worker.batch.leaving) {
+        for index in std::mem::take(&mut self.worker.messages.batch.leaving) {
             self.encode_leaving(index, &lanes, &mut batches);
             let full = batches
                 .iter()
@@ -242,25 +258,28 @@ impl BatchRun<'_> {
                 metrics::counter!("fieldline_rules_diverted_total").increment(messages);
                 continue;
             }
-            self.worker.batch.is_diverting_stopped = true;
+            self.worker.messages.batch.is_diverting_stopped = true;
             for (index, bytes) in batch.entries {
                 lanes.release(batch.tenant, bytes);
-                self.worker.batch.reinstate(index);
+                self.worker.messages.batch.reinstate(index);
             }
         }
     }
 
     fn encode_leaving(&mut self, index: u32, lanes: &SlowLanes, batches: &mut Vec<LaneBatch>) {
         let Some(diverted) = self.diverted(index) else {
-            self.worker.batch.reinstate(index);
-            self.worker.batch.is_diverting_stopped = true;
+            self.worker.messages.batch.reinstate(index);
+            self.worker.messages.batch.is_diverting_stopped = true;
             return;
         };
         let (subject, bytes) = (diverted.record.subject, diverted.body_len() as u64);
         if !lanes.try_reserve(subject.tenant, bytes) {
-            self.worker
-                .give_up(subject, "too many messages of the tenant wait in its slow lane");
-            self.worker.batch.give_up_one(index);
+            self.worker.queue.give_up(
+                subject,
+                "too many messages of the tenant wait in its slow lane",
+                &self.worker.shared.events,
+            );
+            self.worker.messages.batch.give_up_one(index);
             return;
         }
         let at = batches.iter().position(|batch| batch.tenant == subject.tenant);
@@ -280,11 +299,11 @@ impl BatchRun<'_> {
 
     /// A message of the batch as it goes to a lane.
     pub(super) fn diverted<'a>(&'a self, index: u32) -> Option<DivertedRecord<'a>> {
-        let origin = self.worker.batch.entries.get(index as usize)?.origin;
+        let origin = self.worker.messages.batch.entries.get(index as usize)?.origin;
         let Some(delivered) = self.delivered else {
             return Some(DivertedRecord {
                 queue: &self.worker.queue.name,
-                ..self.worker.noted(origin)?
+                ..self.noted(origin)?
             });
         };
         let (offset, record) = delivered.readable.get(origin.record_index as usize)?;
@@ -310,113 +329,10 @@ impl BatchRun<'_> {
     }
 }
 
-impl RuleWorker {
-    /// The lanes, where its queue is shared. They are opened a moment after the queue is.
-    pub(super) fn shared_lanes(&self) -> Option<&SlowLanes> {
-        match &self.queue.role {
-            QueueRole::Shared(lanes) => Some(lanes),
-            _ => None,
-        }
-    }
-
-    /// The same once they are open.
-    pub(super) fn lanes(&self) -> Option<&SlowLanes> {
-        self.shared_lanes().filter(|lanes| lanes.are_open())
-    }
-
-    /// Whether a message of the batch may leave it, as far as is known without its record.
-    pub(super) fn may_divert(&self, handle: MessageHandle) -> bool {
-        self.lanes().is_some()
-            && !self.batch.is_diverting_stopped
-            && handle.generation != DETACHED
-            && self.batch.is_current(handle)
-            && self.batch.may_divert(handle.entry)
-    }
-
-    pub(super) fn mark(&self, tenant: TenantId) {
-        if let Some(lanes) = self.shared_lanes() {
-            lanes.mark_slow(tenant);
-        }
-    }
-
-    /// Notes a message that belongs to this partition, and where it has come home to.
-    pub(super) fn pin_local_message(&mut self, index: u32, message: &QueueMessage) {
-        match &message.from {
-            Some((node, label)) if label.is_empty() => self.batch.pin(index, Some(*node)),
-            None if message.msg_type.name() == FIELD_MESSAGE => self.batch.pin(index, None),
-            _ => {}
-        }
-    }
-
-    /// The record of a message that has come due as a note.
-    fn noted(&self, origin: MessageOrigin) -> Option<DivertedRecord<'_>> {
-        match late_messages::read(&self.due.get(origin.record_index as usize)?.1) {
-            Some(LateNote::Record(diverted)) => Some(diverted),
-            _ => None,
-        }
-    }
-
-    /// A message leaves the batch, with all that it waits for; what it has done so far, it does again.
-    pub(super) fn divert_message(&mut self, index: u32) {
-        self.suspended
-            .cancel_message(self.batch.generation_of(index), index);
-        self.batch.divert(index);
-    }
-
-    /// Ends a message that cannot go on where it is: it leaves the batch where it may, else it has failed.
-    pub(super) fn drop_message(&mut self, handle: MessageHandle, tenant: TenantId, error: &str) {
-        self.mark(tenant);
-        if self.may_divert(handle) {
-            self.divert_message(handle.entry);
-        } else if self.batch.is_current(handle) {
-            self.abort(handle, error);
-        } else {
-            let entity = tenant.into();
-            self.give_up(EntityKey { tenant, entity }, error);
-            self.end_late(handle);
-        }
-    }
-
-    /// Makes room where more wait than may: whoever has most of them waiting gives way.
-    pub(super) fn shed_waits(&mut self) {
-        let Some(tenant) = self.suspended.most() else {
-            return;
-        };
-        warn!(%tenant, queue = %self.queue.name, "too many messages wait, those of one tenant give way");
-        self.mark(tenant);
-        for handle in self.suspended.handles_of(tenant) {
-            if !self.batch.is_under_way(handle) {
-                continue;
-            }
-            if self.may_divert(handle) {
-                self.divert_message(handle.entry);
-            } else if self.batch.is_current(handle) {
-                self.abort(handle, TOO_MANY_WAITING_ERROR);
-            }
-        }
-        // What is left has been acknowledged already, or goes on in the background.
-        let before = self.suspended.of(tenant);
-        self.suspended.cancel(|_, of| of == tenant);
-        let entity = tenant.into();
-        for _ in self.suspended.of(tenant)..before {
-            self.give_up(EntityKey { tenant, entity }, TOO_MANY_WAITING_ERROR);
-        }
-        self.end_late_of(tenant);
-    }
-
-    /// Whether a message has come home to this node, and goes on in its tenant's lane from there.
-    pub(super) fn goes_on_in_lane(&self, handle: MessageHandle, place: &NodeRef, msg: &RuleMessage) -> bool {
-        let node = place.node().map(|node| node.id);
-        handle.generation != DETACHED
-            && node.is_some()
-            && self.lanes().is_some_and(|lanes| lanes.is_slow(msg.tenant))
-            && self.batch.is_current(handle)
-            && self.batch.home_of(handle.entry) == node
-    }
-
+impl QueueHandle {
     /// Sends a message that leaves a node to its tenant's lane, where it goes on.
     pub(super) fn send_to_lane(
-        &self,
+        self: &Arc<Self>,
         msg: &RuleMessage,
         place: &NodeRef,
         label: &ConnectionLabel,
@@ -424,7 +340,7 @@ impl RuleWorker {
         let mut message = msg.to_message();
         message.rule_chain = Some(place.chain.id);
         message.from = place.node().map(|node| (node.id, label.0.to_string()));
-        let (tenant, queue) = (msg.tenant, self.queue.clone());
+        let (tenant, queue) = (msg.tenant, self.clone());
         Box::pin(async move {
             let QueueRole::Shared(lanes) = &queue.role else {
                 return NodeResult::Done;
@@ -442,31 +358,16 @@ impl RuleWorker {
 
     /// The end of a message that is not tried any more although it was acknowledged: counted, and told to its tenant. All
     /// that is given up for the sake of others comes here.
-    pub(super) fn give_up(&self, subject: EntityKey, reason: &str) {
+    pub(super) fn give_up(&self, subject: EntityKey, reason: &str, events: &EventRecorder) {
         metrics::counter!("fieldline_rules_given_up_total").increment(1);
-        let count = match &self.queue.role {
+        let count = match &self.role {
             QueueRole::Shared(lanes) | QueueRole::Lane(lanes) => lanes.note_given_up(subject.tenant),
             QueueRole::Own => GIVEN_UP_GATE.open().map(|suppressed| suppressed + 1),
         };
         let Some(count) = count else { return };
         let error = format!("A message was given up: {reason}; {count} so far");
         warn!(tenant = %subject.tenant, entity = %subject.entity, reason, count, "gave messages of a tenant up");
-        self.shared
-            .events
-            .error(subject.tenant, subject.entity, "slowLane", &error);
-    }
-
-    /// Tells the lanes how much time tenants took.
-    pub(super) fn note_inline(&mut self) {
-        self.shares.rest();
-        let measured = self.shares.take_measured();
-        if let Some(lanes) = self.shared_lanes() {
-            let ledger = self.shared.services.scripts.ledger();
-            for (tenant, time) in measured {
-                lanes.note(tenant, |counts| counts.inline += time);
-                ledger.note_inline(tenant, time);
-            }
-        }
+        events.error(subject.tenant, subject.entity, "slowLane", &error);
     }
 }
 

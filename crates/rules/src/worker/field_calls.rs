@@ -22,7 +22,7 @@ use super::field_values::EvaluateValueField;
 use super::fields::{DeliverFieldEvents, EvaluateField};
 use super::suspended::{WaitCanceller, WaitKind};
 use super::waits::{WaitCompletion, WaitResult};
-use super::walk::{DETACHED, MessageHandle, WalkContext, WalkTask, run_catching_panic};
+use super::walk::{MessageHandle, WalkContext, WalkTask, run_catching_panic};
 use crate::fields::{FieldEvent, RegisteredField};
 use crate::nodes::script::SCRIPTS_DISABLED;
 use crate::originators::Originator;
@@ -197,9 +197,10 @@ impl WalkContext<'_> {
             };
         }
         worker.field_calls.running.entry(call.key.clone()).or_default();
-        worker.begin(call.handle);
-        let outbox = worker.suspended.outbox.clone();
+        worker.messages.begin(call.handle);
+        let outbox = worker.messages.suspended.outbox.clone();
         worker
+            .messages
             .suspended
             .add(call.handle, tenant, WaitKind::Field, |number| {
                 pool.submit(caller, bytes, evaluation, work, move |result| {
@@ -234,7 +235,10 @@ impl WalkContext<'_> {
             event: command.event.clone(),
         };
         self.worker.field_calls.push(key, deferred);
-        self.worker.suspended.note_waiter(handle, tenant, WaitKind::Field);
+        self.worker
+            .messages
+            .suspended
+            .note_waiter(handle, tenant, WaitKind::Field);
         self.begin();
     }
 
@@ -244,7 +248,7 @@ impl WalkContext<'_> {
         done: impl AsyncFnOnce(&mut Self) -> Result<(), IngestShutdown>,
     ) -> Result<(), IngestShutdown> {
         if !run_catching_panic(done(self)).await? {
-            self.worker.abort_panicked(self.handle);
+            self.abort_panicked();
             return Ok(());
         }
         // One for the event and one for the field itself.
@@ -258,13 +262,17 @@ impl WalkContext<'_> {
     async fn finish_field(&mut self, back: FieldCallResult) -> Result<(), IngestShutdown> {
         let FieldCallResult { call, calls, result } = back;
         let FieldScriptCall { key, entry, .. } = call;
+        self.worker.local.record = self.open_record();
         let worker = &mut *self.worker;
-        worker.local.record = worker.open_record(self.handle);
         let tenant = key.subject.tenant;
         if calls > 0 {
             worker.local.meter.add(tenant, UsageKey::TbelExecutions, calls);
         }
-        worker.refresh_fields(tenant, self.writer).await?;
+        worker
+            .local
+            .field_events
+            .refresh(&worker.shared, tenant, self.writer)
+            .await?;
         let fields = worker.local.field_events.of(tenant);
         if fields.is_none_or(|fields| fields.get(entry.id).is_none()) {
             // It has been deleted meanwhile.
@@ -314,7 +322,7 @@ impl RuleWorker {
         back: FieldCallResult,
         writer: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
-        let (handle, key) = (self.or_detached(back.call.handle), back.call.key.clone());
+        let (handle, key) = (self.messages.or_detached(back.call.handle), back.call.key.clone());
         let mut waiting = self.field_calls.running.remove(&key).unwrap_or_default();
         self.walk_context(handle, writer)
             .end_field(async |cx| cx.finish_field(back).await)
@@ -330,9 +338,12 @@ impl RuleWorker {
                 originator,
                 event,
             } = deferred;
-            let handle = self.or_detached(handle);
-            self.local.record = self.open_record(handle);
-            self.refresh_fields(subject.tenant, writer).await?;
+            let handle = self.messages.or_detached(handle);
+            self.local.record = self.walk_context(handle, writer).open_record();
+            self.local
+                .field_events
+                .refresh(&self.shared, subject.tenant, writer)
+                .await?;
             // It may have been edited or deleted while the event waited.
             let fields = self.local.field_events.of(subject.tenant);
             let entry = fields.and_then(|fields| fields.get(entry)).cloned();
@@ -356,18 +367,6 @@ impl RuleWorker {
             running.extend(newer);
         }
         Ok(())
-    }
-
-    /// The handle of a message, or that of nobody's where the message does not wait for it any more: what a field has taken in
-    /// leads to what it leads to all the same.
-    fn or_detached(&self, handle: MessageHandle) -> MessageHandle {
-        if handle.generation == DETACHED || self.batch.is_current(handle) || self.late.has(handle) {
-            return handle;
-        }
-        MessageHandle {
-            generation: DETACHED,
-            ..handle
-        }
     }
 }
 

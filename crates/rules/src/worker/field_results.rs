@@ -20,11 +20,11 @@ use super::effects::{AttributeValues, TelemetryValues};
 use super::field_values::EvaluateValueField;
 use super::fields::{EvaluateField, FieldDebugEvent, salt};
 use super::marks::EffectSource;
-use super::retry::{AttemptError, AttemptTexts, with_retry};
+use super::retry::{AttemptError, AttemptTexts, spawn_attempt, with_retry};
 use super::walk::{WalkContext, WalkTask};
 use crate::fields::{FieldEvent, RegisteredField};
 use crate::message::{MessageBody, RuleMessage, derive_id};
-use crate::node::{NodeResult, NodeRuntime as _};
+use crate::node::NodeResult;
 use crate::originators::Originator;
 use crate::value_update::{UpdatedValues, ValueUpdate};
 
@@ -63,7 +63,7 @@ impl ApplyFieldOutcome<'_> {
                 error: Some(reason),
                 ..FieldDebugEvent::default()
             };
-            cx.worker.show_field(entry, originator.id, event, shown);
+            cx.show_field(entry, originator.id, event, shown);
             return Ok(());
         }
         let mut outputs = outcome.outputs;
@@ -80,7 +80,7 @@ impl ApplyFieldOutcome<'_> {
             }
             match field.answer(&answers) {
                 Ok(more) => outputs.extend(more),
-                Err(error) => self.evaluated.fail(self.state, &error, cx.worker),
+                Err(error) => self.evaluated.fail(self.state, &error, cx),
             }
         }
         for change in outcome.relations {
@@ -93,7 +93,7 @@ impl ApplyFieldOutcome<'_> {
                 result: Some(results.join(", ")),
                 error: None,
             };
-            cx.worker.show_field(entry, originator.id, event, shown);
+            cx.show_field(entry, originator.id, event, shown);
         }
         let event = FieldEvent {
             previous: outcome.previous.iter().map(|id| id.0).collect(),
@@ -305,7 +305,7 @@ impl WalkContext<'_> {
         let attempt = async || {
             let relations = worker.shared.services.rules.relations.clone();
             let change = change.clone();
-            let changed = worker.spawn_attempt(async move {
+            let changed = spawn_attempt(&worker.shared.services, async move {
                 if change.exists {
                     let relation = EntityRelation::new(change.from, change.to, &*change.relation_type);
                     relations.save(tenant, relation).await.map(drop)
@@ -324,9 +324,8 @@ impl WalkContext<'_> {
                 changed => changed,
             }
         };
-        with_retry(self.writer, attempt, |error| TEXTS.log(error))
-            .await
-            .map(drop)
+        let changed = with_retry(self.writer, attempt, |error| TEXTS.log(error));
+        Box::pin(changed).await.map(drop)
     }
 
     /// An aggregate over an interval of a series.

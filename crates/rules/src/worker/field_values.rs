@@ -13,12 +13,11 @@ use fieldline_model::kv::KvValue;
 use fieldline_model::timeseries::{DataPoint, PointOrder, RangeQuery};
 use fieldline_model::{CalculatedFieldId, EntityId, EntityKey};
 
-use super::RuleWorker;
 use super::field_calls::{FieldEvaluation, FieldScriptCall, ValueFieldEvaluation};
 use super::field_results::ApplyFieldOutcome;
 use super::fields::fan_out::walk_path;
 use super::fields::{EvaluateField, FieldDebugEvent, key_of, owner_of, takers};
-use super::retry::{AttemptError, AttemptTexts, with_retry};
+use super::retry::{AttemptError, AttemptTexts, spawn_attempt, with_retry};
 use super::walk::WalkContext;
 use crate::fields::{FieldEvent, FieldEventKind};
 use crate::originators::Originator;
@@ -98,7 +97,7 @@ impl EvaluateValueField<'_> {
                 if was_oversized {
                     return Ok(());
                 }
-                self.fail(&state, &error, cx.worker);
+                self.fail(&state, &error, cx);
                 true
             }
         };
@@ -131,7 +130,7 @@ impl EvaluateValueField<'_> {
             let updates: Vec<ArgumentUpdate<'_>> =
                 updates.iter().map(OwnedArgumentUpdate::as_update).collect();
             if let Err(error) = field.update(&mut state, &updates, &[], now) {
-                self.fail(&state, &error, cx.worker);
+                self.fail(&state, &error, cx);
             }
         }
         self.evaluate(state, cx).await
@@ -198,7 +197,7 @@ impl EvaluateValueField<'_> {
                 command.run(outcome, cx).await
             }
             Err(error) => {
-                self.fail(state, &error, cx.worker);
+                self.fail(state, &error, cx);
                 Ok(())
             }
         }
@@ -209,7 +208,7 @@ impl EvaluateValueField<'_> {
         &self,
         state: &CalculatedFieldState,
         error: &FieldEvaluationError,
-        worker: &RuleWorker,
+        cx: &WalkContext<'_>,
     ) {
         metrics::counter!("fieldline_rules_field_errors_total").increment(1);
         let shown = FieldDebugEvent {
@@ -217,7 +216,7 @@ impl EvaluateValueField<'_> {
             error: Some(error.to_string()),
             ..FieldDebugEvent::default()
         };
-        worker.show_field(self.about.entry, state.entity(), self.about.event, shown);
+        cx.show_field(self.about.entry, state.entity(), self.about.event, shown);
     }
 
     /// What has happened, as the arguments of the field see it.
@@ -418,11 +417,10 @@ impl WalkContext<'_> {
         let worker = &*self.worker;
         let follow = async || {
             let (services, path) = (worker.shared.services.clone(), path.to_vec());
-            worker
-                .spawn_attempt(
-                    async move { walk_path(&services, subject.tenant, subject.entity, &path).await },
-                )
-                .await
+            spawn_attempt(&worker.shared.services, async move {
+                walk_path(&services, subject.tenant, subject.entity, &path).await
+            })
+            .await
         };
         let found = with_retry(self.writer, follow, |error| match error {
             AttemptError::Panicked(_) => {
@@ -431,6 +429,6 @@ impl WalkContext<'_> {
             }
             _ => TEXTS.log(error),
         });
-        Ok(found.await?.unwrap_or_default())
+        Ok(Box::pin(found).await?.unwrap_or_default())
     }
 }

@@ -19,15 +19,16 @@ pub(super) use self::tasks::{
     DeliverFieldMessage, DeliverFieldTask, EvaluateField, FieldDebugEvent, FireFieldTimer, key_of, salt,
     takers,
 };
-use super::RuleWorker;
-use super::walk::{MessageHandle, WalkContext, WalkTask};
+use super::tenant_chains::load_of_tenant;
+use super::walk::{WalkContext, WalkTask};
 use crate::chain_registry::ChainRegistry;
+use crate::engine::EngineShared;
 use crate::fields::{
     self, DependencySource, FIELD_MESSAGE, FieldEvent, FieldEventKind, FieldLogic, FieldTask, ProfilePage,
     RegisteredField, TenantFields,
 };
 use crate::message::RuleMessage;
-use crate::node::{NodeError, NodeResult, NodeRuntime as _};
+use crate::node::{NodeError, NodeResult};
 use crate::originators::Originator;
 use crate::tenant_cache::TenantEpoch;
 
@@ -48,42 +49,29 @@ impl FieldEventQueue {
     pub(super) fn of(&self, tenant: TenantId) -> Option<&Arc<TenantFields>> {
         self.tenants.get(&tenant)?.1.as_ref()
     }
-}
 
-impl RuleWorker {
     /// Brings the fields of a tenant up to date, which costs a look where they are.
-    pub(super) async fn refresh_fields(
+    pub(super) async fn refresh(
         &mut self,
+        shared: &EngineShared,
         tenant: TenantId,
         writer: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
-        let known = self.local.field_events.tenants.get(&tenant);
+        let known = self.tenants.get(&tenant);
         if known.is_some_and(|(epoch, _)| epoch.is_current()) {
             return Ok(());
         }
-        let epoch = self.shared.chains.fields().epoch(tenant);
+        let epoch = shared.chains.fields().epoch(tenant);
         let load = |registry: Arc<ChainRegistry>| async move { registry.fields().tenant(tenant).await };
-        let loaded = self.load(tenant, "calculated fields", load, writer).await?;
+        let loaded = load_of_tenant(shared, tenant, "calculated fields", load, writer).await?;
         let fields = loaded.filter(|fields| !fields.is_empty());
-        self.local.field_events.tenants.insert(tenant, (epoch, fields));
+        self.tenants.insert(tenant, (epoch, fields));
         Ok(())
     }
 
     /// What a message from inside the platform says to fields, to be handled before its chain sees it.
-    pub(super) fn field_event_of(&self, msg: &mut RuleMessage) -> Option<FieldEvent> {
-        FieldEvent::of_message(self.local.field_events.of(msg.tenant)?, msg)
-    }
-
-    /// Whether what fields keep for an entity is kept in the partition of a message: that of its profile's queue, where the
-    /// messages from inside the platform arrive as well.
-    fn owns_fields(&self, handle: MessageHandle, subject: EntityKey, originator: &Originator) -> bool {
-        let queue = originator
-            .profile
-            .as_ref()
-            .and_then(|profile| profile.queue.as_deref());
-        let home = queue.unwrap_or(fieldline_core::ingest::MAIN_QUEUE);
-        let index = fieldline_core::ingest::partition_index(subject.entity.id, self.local.partitions);
-        *self.queue.name == *home && index == handle.partition.index
+    pub(super) fn event_of(&self, msg: &mut RuleMessage) -> Option<FieldEvent> {
+        FieldEvent::of_message(self.of(msg.tenant)?, msg)
     }
 }
 
@@ -135,7 +123,7 @@ impl WalkContext<'_> {
         if own.is_empty() {
             return Ok(());
         }
-        if !self.worker.owns_fields(self.handle, subject, &originator) {
+        if !self.owns_fields(subject, &originator) {
             let task = FieldTask {
                 field: None,
                 event: event.clone(),
@@ -155,6 +143,18 @@ impl WalkContext<'_> {
             command.run(self).await?;
         }
         Ok(())
+    }
+
+    /// Whether what fields keep for an entity is kept in the partition of the message: that of its profile's queue, where the
+    /// messages from inside the platform arrive as well.
+    fn owns_fields(&self, subject: EntityKey, originator: &Originator) -> bool {
+        let queue = originator
+            .profile
+            .as_ref()
+            .and_then(|profile| profile.queue.as_deref());
+        let home = queue.unwrap_or(fieldline_core::ingest::MAIN_QUEUE);
+        let index = fieldline_core::ingest::partition_index(subject.entity.id, self.worker.local.partitions);
+        *self.worker.queue.name == *home && index == self.handle.partition.index
     }
 
     /// Queues messages beside what is going on; it is done with when they are there.

@@ -10,7 +10,6 @@ use fieldline_model::record::diverted::DivertedRecord;
 use fieldline_model::record::{RecordBatch, split};
 use uuid::Uuid;
 
-use super::RuleWorker;
 use super::lane_scheduler::LaneItem;
 
 /// What is kept until its time comes.
@@ -24,21 +23,18 @@ pub(super) fn due(key: &StateKey) -> InFlightKept {
     }
 }
 
-impl RuleWorker {
-    /// Sets a message of the lane aside; returns false where there is nowhere to keep it.
-    pub(super) async fn set_aside_of_lane(
-        &mut self,
-        item: &LaneItem,
-        diverted: &DivertedRecord<'_>,
-        deaths: CrashCount,
-        writer: &EffectWriter,
-    ) -> Result<bool, IngestShutdown> {
-        let mut records = RecordBatch::new();
-        records.push_diverted(diverted);
-        let Some(Ok(record)) = split(records.as_bytes()).next() else {
-            return Ok(false);
-        };
-        let (at, record) = (Offset(item.key.number), Bytes::copy_from_slice(record));
-        writer.set_aside(item.partition, at, record, deaths).await
-    }
+/// Sets a message of the lane aside; returns false where there is nowhere to keep it.
+pub(super) async fn set_aside(
+    item: &LaneItem,
+    diverted: &DivertedRecord<'_>,
+    deaths: CrashCount,
+    writer: &EffectWriter,
+) -> Result<bool, IngestShutdown> {
+    let mut records = RecordBatch::new();
+    records.push_diverted(diverted);
+    let Some(Ok(record)) = split(records.as_bytes()).next() else {
+        return Ok(false);
+    };
+    let (at, record) = (Offset(item.key.number), Bytes::copy_from_slice(record));
+    writer.set_aside(item.partition, at, record, deaths).await
 }

@@ -8,7 +8,6 @@
 //! value := retries u32 · first try i64 · received i64 · body of the diverted record
 //! ```
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -24,11 +23,12 @@ use uuid::Uuid;
 
 use super::RuleWorker;
 use super::batch::MessageOrigin;
-use super::lane_scheduler::{LaneItem, LaneRun};
+use super::in_flight;
+use super::keyed_states::KeyedStates;
+use super::lane_scheduler::{LaneItem, LaneRun, LaneScheduler};
 use super::rounds::SHORTEST_PAUSE;
 use super::submit::MessageSource;
-use super::walk::MessageHandle;
-use crate::engine::QueueRole;
+use super::worker_state::WorkerState;
 use crate::lanes::SlowLanes;
 use crate::stats::LastFailure;
 use crate::strategy::{MessageOutcome, QueueStrategy};
@@ -80,19 +80,19 @@ fn read(subject: EntityKey, value: &[u8]) -> Option<(LaneRecordHeader, DivertedR
 }
 
 /// Lets messages of a lane begin and end.
-struct LanePass<'a> {
-    worker: &'a mut RuleWorker,
-    lanes: &'a SlowLanes,
+pub(super) struct LanePass<'a> {
+    pub(super) worker: &'a mut RuleWorker,
+    pub(super) lanes: &'a SlowLanes,
     /// Where effects are stored.
-    writer: &'a EffectWriter,
+    pub(super) writer: &'a EffectWriter,
 }
 
 impl LanePass<'_> {
     /// Goes on for a while.
-    async fn run(&mut self) -> Result<(), IngestShutdown> {
+    pub(super) async fn run(&mut self) -> Result<(), IngestShutdown> {
         let lanes = self.lanes;
-        self.worker.batch.notes_ends = true;
-        self.worker.check_open()?;
+        self.worker.messages.batch.notes_ends = true;
+        self.worker.shared.check_open()?;
         self.finish_ended();
         for slot in self.worker.lane.late(lanes.options.timeout.0, Instant::now()) {
             self.end(slot, MessageOutcome::Open);
@@ -102,7 +102,7 @@ impl LanePass<'_> {
             && let Some(slot) = self.worker.lane.begin(Instant::now())
         {
             self.begin(slot).await?;
-            self.worker.check_open()?;
+            self.worker.shared.check_open()?;
             self.finish_ended();
         }
         self.worker.shares.rest();
@@ -112,11 +112,47 @@ impl LanePass<'_> {
         Ok(())
     }
 
+    /// Counts what has come to its end, and tells of what did not come to a good one although its queue never gives up.
+    fn report_end(
+        &self,
+        item: &LaneItem,
+        outcome: MessageOutcome,
+        strategy: &QueueStrategy,
+        failure: Option<LastFailure>,
+    ) {
+        metrics::counter!("fieldline_rules_messages_total").increment(1);
+        match outcome {
+            MessageOutcome::Done => {}
+            MessageOutcome::Failed => {
+                metrics::counter!("fieldline_rules_failed_total").increment(1);
+                if strategy.retries_of(outcome) {
+                    let error = failure.map(|failure| failure.error).unwrap_or_default();
+                    self.worker.queue.give_up(
+                        item.key.subject,
+                        &format!("it has failed again and again: {error}"),
+                        &self.worker.shared.events,
+                    );
+                }
+            }
+            MessageOutcome::Open => {
+                metrics::counter!("fieldline_rules_timed_out_total").increment(1);
+                self.worker.queue.give_up(
+                    item.key.subject,
+                    "it takes longer than a message may take in a slow lane",
+                    &self.worker.shared.events,
+                );
+            }
+        }
+    }
+
     async fn begin(&mut self, slot: u32) -> Result<(), IngestShutdown> {
         let Some(item) = self.worker.lane.running(slot).map(|run| run.item.clone()) else {
             return Ok(());
         };
-        self.worker.batch.begin_one(slot, MessageOrigin::default());
+        self.worker
+            .messages
+            .batch
+            .begin_one(slot, MessageOrigin::default());
         let Some(value) = self.worker.local.keyed_states.get(&item.key) else {
             // Its originator or tenant is no more.
             self.worker.lane.end(slot);
@@ -130,15 +166,17 @@ impl LanePass<'_> {
 
     async fn submit(&mut self, slot: u32, item: &LaneItem, value: &Bytes) -> Result<(), IngestShutdown> {
         let Some((_, diverted)) = read(item.key.subject, value) else {
-            let (handle, error) = (self.worker.handle(slot), "the message cannot be read");
-            self.worker.batch.begin_of(slot);
-            self.worker.fail(handle, None, error);
+            self.worker.messages.batch.begin_of(slot);
+            let handle = self.worker.handle(slot);
+            self.worker
+                .walk_context(handle, self.writer)
+                .fail(None, "the message cannot be read");
             return Ok(());
         };
         match self.writer.take_kept(item.in_hand()) {
             KeptTurn::Now(note) => self.worker.lane.note(slot, note),
             KeptTurn::Later => {
-                self.worker.batch.end_one(slot);
+                self.worker.messages.batch.end_one(slot);
                 if let Some(mut run) = self.worker.lane.end(slot) {
                     run.item.at = Instant::now() + SUSPECT_PAUSE;
                     self.worker.lane.push(run.item);
@@ -146,12 +184,8 @@ impl LanePass<'_> {
                 return Ok(());
             }
             KeptTurn::Never(proof) => {
-                if self
-                    .worker
-                    .set_aside_of_lane(item, &diverted, proof.deaths, self.writer)
-                    .await?
-                {
-                    self.worker.batch.end_one(slot);
+                if in_flight::set_aside(item, &diverted, proof.deaths, self.writer).await? {
+                    self.worker.messages.batch.end_one(slot);
                     if let Some(run) = self.worker.lane.end(slot) {
                         self.forget(run);
                     }
@@ -166,16 +200,16 @@ impl LanePass<'_> {
             row: 0,
             bytes: value,
         };
-        self.worker
-            .start_record(slot, &diverted.record, source, None, self.writer)
-            .await
+        let handle = self.worker.handle(slot);
+        let mut cx = self.worker.walk_context(handle, self.writer);
+        cx.start_record(&diverted.record, source, None).await
     }
 
     /// Lets go of the messages that have ended.
     fn finish_ended(&mut self) {
-        for slot in std::mem::take(&mut self.worker.batch.ended) {
+        for slot in std::mem::take(&mut self.worker.messages.batch.ended) {
             if self.worker.lane.running(slot).is_some() {
-                let outcome = self.worker.batch.outcome(slot);
+                let outcome = self.worker.messages.batch.outcome(slot);
                 self.end(slot, outcome);
             }
         }
@@ -183,10 +217,10 @@ impl LanePass<'_> {
 
     /// A message of the lane has ended, or its time is up.
     fn end(&mut self, slot: u32, outcome: MessageOutcome) {
-        let generation = self.worker.batch.generation_of(slot);
-        self.worker.suspended.cancel_message(generation, slot);
-        let failure = self.worker.batch.failures.remove(&slot);
-        self.worker.batch.end_one(slot);
+        let generation = self.worker.messages.batch.generation_of(slot);
+        self.worker.messages.suspended.cancel_message(generation, slot);
+        let failure = self.worker.messages.batch.failures.remove(&slot);
+        self.worker.messages.batch.end_one(slot);
         let Some(run) = self.worker.lane.end(slot) else {
             return;
         };
@@ -208,7 +242,7 @@ impl LanePass<'_> {
             self.try_again(run.item, &strategy);
             return;
         }
-        self.worker.report_end(item, outcome, &strategy, failure);
+        self.report_end(item, outcome, &strategy, failure);
         self.forget(run);
     }
 
@@ -260,55 +294,50 @@ impl LanePass<'_> {
     }
 }
 
-impl RuleWorker {
-    fn lane_of(&self) -> Option<Arc<SlowLanes>> {
-        match &self.queue.role {
-            QueueRole::Lane(lanes) => Some(lanes.clone()),
-            _ => None,
-        }
-    }
-
-    /// The queue that a message of a handle belongs to: its own one, or that which it was diverted from.
-    pub(super) fn home_queue(&self, handle: MessageHandle) -> Arc<str> {
-        let of_lane = self.lane.name(handle.home).filter(|_| self.queue.role.is_lane());
-        of_lane.unwrap_or(&self.queue.name).clone()
-    }
-
+impl LaneScheduler {
     /// Finds what the lane held when the program started.
-    pub(super) fn load_lane_partition(&mut self, partition: Partition) {
-        let Some(lanes) = self.lane_of() else { return };
-        let mut keys = self.local.keyed_states.keys_of(LANE_STATE_OWNER, partition);
+    pub(super) fn load_partition(
+        &mut self,
+        partition: Partition,
+        lanes: &SlowLanes,
+        local: &mut WorkerState,
+    ) {
+        let mut keys = local.keyed_states.keys_of(LANE_STATE_OWNER, partition);
         keys.sort_unstable_by_key(|key| key.number);
         let held: FxHashSet<u64> = keys.iter().map(|key| key.number).collect();
-        let states = &mut self.local.keyed_states;
+        let states = &mut local.keyed_states;
         let is_done = |record| !held.contains(&record);
-        self.local.marks.forget(partition, states, is_done);
+        local.marks.forget(partition, states, is_done);
         for key in keys {
             let tenant = key.subject.tenant;
-            match self.lane_item(key.clone(), partition, &lanes) {
+            match self.item(key.clone(), partition, lanes, &local.keyed_states) {
                 Some(item) => {
                     lanes.count_existing(tenant, item.bytes);
-                    self.lane.push(item);
+                    self.push(item);
                 }
                 None => {
                     error!(entity = %key.subject.entity, "what a lane has kept cannot be read");
-                    self.local.keyed_states.remove(&key);
+                    local.keyed_states.remove(&key);
                 }
             }
         }
     }
 
     /// Another worker goes on with a partition.
-    pub(super) fn drop_lane_partition(&mut self, partition: Partition) {
-        let Some(lanes) = self.lane_of() else { return };
-        for item in self.lane.drop_partition(partition) {
+    pub(super) fn release_partition(&mut self, partition: Partition, lanes: &SlowLanes) {
+        for item in self.drop_partition(partition) {
             lanes.release(item.key.subject.tenant, item.bytes);
         }
-        self.suspended.cancel(|handle, _| handle.partition == partition);
     }
 
-    fn lane_item(&mut self, key: StateKey, partition: Partition, lanes: &SlowLanes) -> Option<LaneItem> {
-        let (header, diverted) = read(key.subject, self.local.keyed_states.peek(&key)?)?;
+    fn item(
+        &mut self,
+        key: StateKey,
+        partition: Partition,
+        lanes: &SlowLanes,
+        states: &KeyedStates,
+    ) -> Option<LaneItem> {
+        let (header, diverted) = read(key.subject, states.peek(&key)?)?;
         let is_one_by_one = lanes
             .queue(diverted.queue)
             .is_some_and(|queue| queue.strategy.read().is_one_by_one());
@@ -320,7 +349,7 @@ impl RuleWorker {
                 key.subject.entity
             },
             bytes: diverted.body_len() as u64,
-            home: self.lane.number_of(diverted.queue),
+            home: self.number_of(diverted.queue),
             id: diverted.id,
             retries: header.retries,
             first_ms: header.first_ms,
@@ -330,8 +359,12 @@ impl RuleWorker {
     }
 
     /// Keeps what has come.
-    pub(super) fn fill_lane(&mut self, delivered: &DeliveredBatch<'_>) {
-        let Some(lanes) = self.lane_of() else { return };
+    pub(super) fn fill(
+        &mut self,
+        delivered: &DeliveredBatch<'_>,
+        lanes: &SlowLanes,
+        states: &mut KeyedStates,
+    ) {
         let partition = delivered.records.partition;
         for (offset, record) in delivered.readable {
             let RecordBody::Diverted(body) = record.body else {
@@ -349,69 +382,12 @@ impl RuleWorker {
                 received_ms: record.received_ms,
             };
             let value = header.encode(body);
-            self.local.keyed_states.put(partition, key.clone(), None, &value);
-            if let Some(item) = self.lane_item(key, partition, &lanes) {
+            states.put(partition, key.clone(), None, &value);
+            if let Some(item) = self.item(key, partition, lanes, states) {
                 if lanes.is_from_before(partition, *offset) {
                     lanes.count_existing(record.subject.tenant, item.bytes);
                 }
-                self.lane.push(item);
-            }
-        }
-    }
-
-    /// When the lane has something to do.
-    pub(super) fn next_of_lane(&self) -> Option<Duration> {
-        let QueueRole::Lane(lanes) = &self.queue.role else {
-            return None;
-        };
-        if !self.batch.ended.is_empty() {
-            return Some(Duration::ZERO);
-        }
-        let now = Instant::now();
-        let next = self.lane.next(lanes.options.timeout.0, now)?;
-        Some(next.saturating_duration_since(now))
-    }
-
-    /// Lets messages of the lane begin and end, for a while.
-    pub(super) async fn run_lane(&mut self, writer: &EffectWriter) -> Result<(), IngestShutdown> {
-        let Some(lanes) = self.lane_of() else {
-            return Ok(());
-        };
-        let mut pass = LanePass {
-            worker: self,
-            lanes: &lanes,
-            writer,
-        };
-        pass.run().await
-    }
-
-    /// Counts what has come to its end, and tells of what did not come to a good one although its queue never gives up.
-    fn report_end(
-        &self,
-        item: &LaneItem,
-        outcome: MessageOutcome,
-        strategy: &QueueStrategy,
-        failure: Option<LastFailure>,
-    ) {
-        metrics::counter!("fieldline_rules_messages_total").increment(1);
-        match outcome {
-            MessageOutcome::Done => {}
-            MessageOutcome::Failed => {
-                metrics::counter!("fieldline_rules_failed_total").increment(1);
-                if strategy.retries_of(outcome) {
-                    let error = failure.map(|failure| failure.error).unwrap_or_default();
-                    self.give_up(
-                        item.key.subject,
-                        &format!("it has failed again and again: {error}"),
-                    );
-                }
-            }
-            MessageOutcome::Open => {
-                metrics::counter!("fieldline_rules_timed_out_total").increment(1);
-                self.give_up(
-                    item.key.subject,
-                    "it takes longer than a message may take in a slow lane",
-                );
+                self.push(item);
             }
         }
     }

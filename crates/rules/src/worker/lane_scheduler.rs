@@ -209,6 +209,13 @@ impl LaneScheduler {
         begins.chain(ends).min()
     }
 
+    /// How long until the lane has something to do.
+    pub(super) fn next_in(&self, limit: Duration) -> Option<Duration> {
+        let now = Instant::now();
+        let next = self.next(limit, now)?;
+        Some(next.saturating_duration_since(now))
+    }
+
     /// Forgets what belongs to a partition; returns what it was.
     pub(super) fn drop_partition(&mut self, partition: Partition) -> Vec<LaneItem> {
         let mut gone = Vec::new();

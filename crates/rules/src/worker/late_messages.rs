@@ -9,6 +9,8 @@
 //!       | 1 u8 · due i64 · number u64 · keeper [16] · what was kept
 //! ```
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use fieldline_core::ports::{Partition, StateKey};
 use fieldline_model::record::diverted::{self, DivertedRecord};
@@ -17,11 +19,11 @@ use fieldline_model::{EntityKey, TenantId};
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
-use super::RuleWorker;
 use super::batch::DueTimer;
+use super::keyed_states::KeyedStates;
 use super::rounds::BatchRun;
 use super::walk::MessageHandle;
-use crate::engine::QueueRole;
+use crate::engine::{QueueHandle, QueueRole};
 
 /// Who keeps the notes.
 const NOTE_STATE_OWNER: Uuid = Uuid::from_u128(0x1a7e_0000_0000_4000_8000_0000_0000_0001);
@@ -45,13 +47,28 @@ pub(super) struct LateMessage {
 }
 
 /// The messages of a worker that go on in the background.
-#[derive(Default)]
 pub(super) struct LateMessageTable {
+    queue: Arc<QueueHandle>,
     messages: FxHashMap<(u64, u32), LateMessage>,
     bytes: u64,
 }
 
 impl LateMessageTable {
+    pub(super) fn new(queue: Arc<QueueHandle>) -> Self {
+        Self {
+            queue,
+            messages: FxHashMap::default(),
+            bytes: 0,
+        }
+    }
+
+    fn has_room(&self, tenant: TenantId, bytes: u64) -> bool {
+        match &self.queue.role {
+            QueueRole::Own => self.bytes + bytes <= OWN_BYTES,
+            QueueRole::Shared(lanes) | QueueRole::Lane(lanes) => lanes.try_reserve_note(tenant, bytes),
+        }
+    }
+
     fn add(&mut self, of: (u64, u32), late: LateMessage) {
         self.bytes += late.bytes;
         self.messages.insert(of, late);
@@ -69,20 +86,52 @@ impl LateMessageTable {
         }
     }
 
-    /// Something of a message has ended; returns the message where that was the last of it.
-    fn end(&mut self, handle: MessageHandle) -> Option<LateMessage> {
-        let late = self.messages.get_mut(&(handle.generation, handle.entry))?;
-        late.pending = late.pending.saturating_sub(1);
-        if late.pending > 0 {
-            return None;
+    /// Something of a message has ended; the note goes with the last of it.
+    pub(super) fn end(&mut self, handle: MessageHandle, states: &mut KeyedStates) {
+        if let Some(late) = self.messages.get_mut(&(handle.generation, handle.entry)) {
+            late.pending = late.pending.saturating_sub(1);
+            if late.pending == 0 {
+                self.end_all(handle, states);
+            }
         }
-        self.take(handle)
     }
 
-    fn take(&mut self, handle: MessageHandle) -> Option<LateMessage> {
-        let late = self.messages.remove(&(handle.generation, handle.entry))?;
-        self.bytes = self.bytes.saturating_sub(late.bytes);
-        Some(late)
+    /// A message is over as a whole.
+    pub(super) fn end_all(&mut self, handle: MessageHandle, states: &mut KeyedStates) {
+        if let Some(late) = self.messages.remove(&(handle.generation, handle.entry)) {
+            self.bytes = self.bytes.saturating_sub(late.bytes);
+            states.remove(&late.key);
+            self.leave_room(&late);
+        }
+    }
+
+    /// All messages of a tenant are over.
+    pub(super) fn end_tenant(&mut self, tenant: TenantId, states: &mut KeyedStates) {
+        for late in self.take_all(|late| late.key.subject.tenant == tenant) {
+            states.remove(&late.key);
+            self.leave_room(&late);
+        }
+    }
+
+    /// Another worker goes on with a partition, and finds the notes.
+    pub(super) fn drop_partition(&mut self, partition: Partition) {
+        for late in self.take_all(|late| late.partition == partition) {
+            self.leave_room(&late);
+        }
+    }
+
+    fn leave_room(&self, late: &LateMessage) {
+        if let Some(lanes) = self.queue.role.shared_lanes() {
+            lanes.release_note(late.key.subject.tenant, late.bytes);
+        }
+    }
+
+    /// When it is looked again whether something that is due may begin; `None` where it may. Notes wait for the lanes, which
+    /// are opened a moment after their queue.
+    pub(super) fn waits_for_lanes(&self, due: &DueTimer, now: i64) -> Option<i64> {
+        let lanes = self.queue.role.shared_lanes().filter(|_| is_note(&due.key))?;
+        let are_coming = lanes.options.count > 0 && !lanes.are_open();
+        are_coming.then_some(now + LANE_CHECK_INTERVAL_MS)
     }
 
     fn take_all(&mut self, is_meant: impl Fn(&LateMessage) -> bool) -> Vec<LateMessage> {
@@ -104,6 +153,16 @@ pub(super) enum LateNote<'a> {
 /// Whether something that was kept is a note.
 pub(super) fn is_note(key: &StateKey) -> bool {
     key.owner == NOTE_STATE_OWNER
+}
+
+/// Has what the program before was at begin anew.
+pub(super) fn load(partition: Partition, states: &mut KeyedStates, now: i64) {
+    for key in states.keys_of(NOTE_STATE_OWNER, partition) {
+        if let Some(note) = states.get(&key) {
+            let due = time_of(&note).min(now);
+            states.schedule(&key, Some(due), &note);
+        }
+    }
 }
 
 /// Reads a note; `None` where it is none.
@@ -169,10 +228,10 @@ fn note_of_due(due: &DueTimer) -> Vec<u8> {
 impl BatchRun<'_> {
     /// Lets go of what is late, where the strategy lets it go on.
     pub(super) fn detach_late(&mut self) {
-        if !self.strategy.keeps_late() || self.worker.batch.open == 0 {
+        if !self.strategy.keeps_late() || self.worker.messages.batch.open == 0 {
             return;
         }
-        for index in self.worker.batch.under_way() {
+        for index in self.worker.messages.batch.under_way() {
             self.detach_message(index);
         }
     }
@@ -181,19 +240,23 @@ impl BatchRun<'_> {
     /// where there is no room for the note, it is given up.
     pub(super) fn detach_message(&mut self, index: u32) {
         let (generation, pending) = (
-            self.worker.batch.generation_of(index),
-            self.worker.batch.pending_of(index),
+            self.worker.messages.batch.generation_of(index),
+            self.worker.messages.batch.pending_of(index),
         );
         let Some((partition, key, note)) = self.note_of(index) else {
-            self.worker.batch.detach(index);
+            self.worker.messages.batch.detach(index);
             return;
         };
         let (subject, bytes) = (key.subject, note.len() as u64);
-        if !self.worker.has_room_for_note(subject.tenant, bytes) {
-            self.worker
-                .give_up(subject, "too many messages of the tenant go on in the background");
-            self.worker.suspended.cancel_message(generation, index);
-            self.worker.batch.give_up_one(index);
+        if !self.worker.messages.late.has_room(subject.tenant, bytes) {
+            let worker = &mut *self.worker;
+            worker.queue.give_up(
+                subject,
+                "too many messages of the tenant go on in the background",
+                &worker.shared.events,
+            );
+            self.worker.messages.suspended.cancel_message(generation, index);
+            self.worker.messages.batch.give_up_one(index);
             return;
         }
         self.worker
@@ -206,13 +269,13 @@ impl BatchRun<'_> {
             bytes,
             pending,
         };
-        self.worker.late.add((generation, index), late);
-        self.worker.batch.detach(index);
+        self.worker.messages.late.add((generation, index), late);
+        self.worker.messages.batch.detach(index);
     }
 
     /// The note of a message of the batch, and where it is kept.
     fn note_of(&self, index: u32) -> Option<(Partition, StateKey, Bytes)> {
-        let origin = self.worker.batch.entries.get(index as usize)?.origin;
+        let origin = self.worker.messages.batch.entries.get(index as usize)?.origin;
         let key = |subject: EntityKey, number| StateKey {
             subject,
             owner: NOTE_STATE_OWNER,
@@ -235,74 +298,6 @@ impl BatchRun<'_> {
             key(record.subject, number),
             note.into(),
         ))
-    }
-}
-
-impl RuleWorker {
-    fn has_room_for_note(&self, tenant: TenantId, bytes: u64) -> bool {
-        match &self.queue.role {
-            QueueRole::Own => self.late.bytes + bytes <= OWN_BYTES,
-            QueueRole::Shared(lanes) | QueueRole::Lane(lanes) => lanes.try_reserve_note(tenant, bytes),
-        }
-    }
-
-    /// Something of a message that goes on has ended.
-    pub(super) fn end_of_late(&mut self, handle: MessageHandle) {
-        if let Some(late) = self.late.end(handle) {
-            self.forget_note(&late);
-        }
-    }
-
-    /// A message that goes on is over as a whole.
-    pub(super) fn end_late(&mut self, handle: MessageHandle) {
-        if let Some(late) = self.late.take(handle) {
-            self.forget_note(&late);
-        }
-    }
-
-    /// All messages of a tenant that go on are over.
-    pub(super) fn end_late_of(&mut self, tenant: TenantId) {
-        for late in self.late.take_all(|late| late.key.subject.tenant == tenant) {
-            self.forget_note(&late);
-        }
-    }
-
-    fn forget_note(&mut self, late: &LateMessage) {
-        self.local.keyed_states.remove(&late.key);
-        self.leave_room(late);
-    }
-
-    fn leave_room(&self, late: &LateMessage) {
-        if let Some(lanes) = self.shared_lanes() {
-            lanes.release_note(late.key.subject.tenant, late.bytes);
-        }
-    }
-
-    /// Has what the program before was at begin anew.
-    pub(super) fn load_late_partition(&mut self, partition: Partition) {
-        let now = self.now_ms();
-        for key in self.local.keyed_states.keys_of(NOTE_STATE_OWNER, partition) {
-            if let Some(note) = self.local.keyed_states.get(&key) {
-                let due = time_of(&note).min(now);
-                self.local.keyed_states.schedule(&key, Some(due), &note);
-            }
-        }
-    }
-
-    /// Another worker goes on with a partition, and finds the notes.
-    pub(super) fn drop_late_partition(&mut self, partition: Partition) {
-        for late in self.late.take_all(|late| late.partition == partition) {
-            self.leave_room(&late);
-        }
-        self.suspended.cancel(|handle, _| handle.partition == partition);
-    }
-
-    /// When it is looked again whether something that is due may begin; `None` where it may. Notes wait for the lanes, which
-    /// are opened a moment after their queue.
-    pub(super) fn waits_for_lanes(&self, due: &DueTimer) -> Option<i64> {
-        let lanes = self.shared_lanes().filter(|_| is_note(&due.key))?;
-        let are_coming = lanes.options.count > 0 && !lanes.are_open();
-        are_coming.then(|| self.now_ms() + LANE_CHECK_INTERVAL_MS)
     }
 }
 

@@ -123,7 +123,7 @@ impl WalkContext<'_> {
         }
         match result {
             Some(result) => self.handle_result(result, Some(place), tenant),
-            None => self.worker.handle_panic(self.handle, Some(&place), tenant),
+            None => self.handle_panic(Some(&place), tenant),
         }
         if !events.is_empty() {
             // Before the message goes on.

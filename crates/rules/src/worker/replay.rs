@@ -12,16 +12,30 @@ use super::batch::MessageOrigin;
 use super::fields::DeliverFieldTask;
 use super::node_activity::NodeActivityLog;
 use super::node_run::RunNode;
-use super::walk::{NodeRef, WalkTask};
+use super::walk::{NodeRef, WalkContext, WalkTask};
+use crate::engine::{EngineShared, QueueHandle};
 use crate::fields::FieldTask;
 use crate::message::RuleMessage;
 use crate::stats::LastFailure;
 
-impl RuleWorker {
-    /// Counts from here on what nodes do, and waits in place for what they wait for, so that one message is done with before
-    /// the next one begins.
-    pub fn watch(&mut self, log: Arc<Mutex<NodeActivityLog>>) {
-        self.node_activity = Some(log);
+/// A worker that is given messages by hand. It counts what nodes do, and waits in place for what they wait for, so that one
+/// message is done with before the next one begins.
+pub struct MessagePlayer {
+    worker: RuleWorker,
+    writer: EffectWriter,
+}
+
+impl MessagePlayer {
+    /// A player that applies effects with a writer, and counts what nodes do in a log.
+    pub fn new(
+        shared: Arc<EngineShared>,
+        queue: Arc<QueueHandle>,
+        log: Arc<Mutex<NodeActivityLog>>,
+        writer: EffectWriter,
+    ) -> Self {
+        let mut worker = RuleWorker::new(shared, queue);
+        worker.node_activity = Some(log);
+        Self { worker, writer }
     }
 
     /// Takes a message through a chain. Returns how it failed, where it did.
@@ -29,16 +43,14 @@ impl RuleWorker {
         &mut self,
         msg: RuleMessage,
         chain: RuleChainId,
-        writer: &EffectWriter,
     ) -> Result<Option<LastFailure>, IngestShutdown> {
-        let chains = self.chains(msg.tenant, writer).await?;
-        self.play_begins();
+        let chains = self.worker.chains(msg.tenant, &self.writer).await?;
+        let mut cx = self.begin();
         if let Some((chain, at)) = chains.chain(chain).and_then(|chain| Some((chain, chain.first?))) {
             let place = NodeRef::new(chain, at);
-            self.walk(self.handle(0), [WalkTask::Enter(RunNode { msg, place })], writer)
-                .await?;
+            cx.walk([WalkTask::Enter(RunNode { msg, place })]).await?;
         }
-        self.play_ends(writer).await
+        self.end().await
     }
 
     /// Takes a message where a queue would have brought it.
@@ -46,11 +58,9 @@ impl RuleWorker {
         &mut self,
         tenant: TenantId,
         message: QueueMessage,
-        writer: &EffectWriter,
     ) -> Result<Option<LastFailure>, IngestShutdown> {
-        self.play_begins();
-        self.submit_decoded(0, tenant, message, writer).await?;
-        self.play_ends(writer).await
+        self.begin().start_decoded(tenant, message).await?;
+        self.end().await
     }
 
     /// Tells the fields of an entity what has happened, as a message between partitions would.
@@ -58,47 +68,57 @@ impl RuleWorker {
         &mut self,
         subject: EntityKey,
         task: &FieldTask,
-        writer: &EffectWriter,
     ) -> Result<Option<LastFailure>, IngestShutdown> {
-        self.refresh_fields(subject.tenant, writer).await?;
-        self.play_begins();
-        let handle = self.handle(0);
-        let mut cx = self.walk_context(handle, writer);
+        let worker = &mut self.worker;
+        let fields = &mut worker.local.field_events;
+        fields
+            .refresh(&worker.shared, subject.tenant, &self.writer)
+            .await?;
+        let mut cx = self.begin();
         DeliverFieldTask { subject, task }.run(&mut cx).await?;
         cx.run().await?;
-        self.end(handle, None);
-        self.play_ends(writer).await
+        cx.end();
+        self.end().await
     }
 
     /// When the next thing that was kept comes due, milliseconds.
     pub fn next_due(&mut self) -> Option<i64> {
-        self.local.keyed_states.next_due()
+        self.worker.local.keyed_states.next_due()
     }
 
     /// Handles one thing that is due now.
-    pub async fn play_due(&mut self, writer: &EffectWriter) -> Result<Option<LastFailure>, IngestShutdown> {
-        let now = self.now_ms();
-        let Some(due) = self.local.keyed_states.take_due(now) else {
+    pub async fn play_due(&mut self) -> Result<Option<LastFailure>, IngestShutdown> {
+        let worker = &mut self.worker;
+        let now = worker.now_ms();
+        let Some(due) = worker.local.keyed_states.take_due(now) else {
             return Ok(None);
         };
-        self.due.clear();
-        self.due.push(due);
-        self.batch.begin();
+        worker.due.clear();
+        worker.due.push(due);
+        worker.messages.batch.begin();
         let origin = MessageOrigin::default();
-        self.batch.add(origin);
-        self.submit_due(0, origin, writer).await?;
-        self.play_ends(writer).await
+        worker.messages.batch.add(origin);
+        worker.submit_due(0, origin, &self.writer).await?;
+        self.end().await
     }
 
-    fn play_begins(&mut self) {
-        self.batch.begin();
-        self.batch.add(MessageOrigin::default());
-        self.batch.begin_of(0);
+    fn begin(&mut self) -> WalkContext<'_> {
+        let batch = &mut self.worker.messages.batch;
+        batch.begin();
+        batch.add(MessageOrigin::default());
+        batch.begin_of(0);
+        let handle = self.worker.handle(0);
+        self.worker.walk_context(handle, &self.writer)
     }
 
-    async fn play_ends(&mut self, writer: &EffectWriter) -> Result<Option<LastFailure>, IngestShutdown> {
-        self.apply_between_records(self.local.partition, writer).await?;
-        self.store_alarm_ends().await;
-        Ok(self.batch.failures.remove(&0))
+    async fn end(&mut self) -> Result<Option<LastFailure>, IngestShutdown> {
+        let worker = &mut self.worker;
+        let partition = worker.local.partition;
+        worker
+            .local
+            .apply_between_records(partition, &mut worker.shares, &self.writer)
+            .await?;
+        worker.alarm_ends.store(&worker.shared.services).await;
+        Ok(worker.messages.batch.failures.remove(&0))
     }
 }

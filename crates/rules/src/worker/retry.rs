@@ -8,6 +8,8 @@ use fieldline_entities::services::{ServiceError, ServiceErrorKind};
 use tokio::task::JoinError;
 use tracing::warn;
 
+use crate::services::NodeServices;
+
 /// Why an attempt has not succeeded.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AttemptError {
@@ -74,6 +76,9 @@ impl AttemptTexts {
 }
 
 /// Makes attempts until one succeeds, with pauses between them. `None` where `on_error` breaks instead.
+///
+/// Callers box attempts that go to the database anyway, so that the future of a batch, which holds all others, is not a type
+/// too deep for the compiler.
 pub(super) async fn with_retry<T>(
     writer: &EffectWriter,
     mut attempt: impl AsyncFnMut() -> Result<T, AttemptError>,
@@ -88,16 +93,14 @@ pub(super) async fn with_retry<T>(
     }
 }
 
-impl super::RuleWorker {
-    /// Makes an attempt on the runtime that the database's driver wants.
-    pub(super) async fn spawn_attempt<T: Send + 'static, E>(
-        &self,
-        attempt: impl Future<Output = Result<T, E>> + Send + 'static,
-    ) -> Result<T, AttemptError>
-    where
-        E: Send + 'static,
-        AttemptError: From<E>,
-    {
-        Ok(self.shared.services.runtime.spawn(attempt).await??)
-    }
+/// Makes an attempt on the runtime that the database's driver wants.
+pub(super) async fn spawn_attempt<T: Send + 'static, E>(
+    services: &NodeServices,
+    attempt: impl Future<Output = Result<T, E>> + Send + 'static,
+) -> Result<T, AttemptError>
+where
+    E: Send + 'static,
+    AttemptError: From<E>,
+{
+    Ok(services.runtime.spawn(attempt).await??)
 }

@@ -41,22 +41,22 @@ impl BatchRun<'_> {
     /// Goes on until the strategy is done with all entries.
     async fn run(&mut self) -> Result<(), IngestShutdown> {
         let strategy = self.strategy;
-        let mut attempts = BatchAttempts::new(strategy, self.worker.batch.entries.len());
+        let mut attempts = BatchAttempts::new(strategy, self.worker.messages.batch.entries.len());
         let mut which: Option<Vec<u32>> = None;
         let began = Instant::now();
-        self.worker.batch.is_fixed = self.delivered.is_none();
+        self.worker.messages.batch.is_fixed = self.delivered.is_none();
         loop {
-            self.worker.suspended.forget_waiters();
+            self.worker.messages.suspended.forget_waiters();
             self.run_round(which.as_deref()).await?;
             self.flush_leaving().await;
-            self.worker.note_inline();
-            self.worker.check_open()?;
-            let mut verdict = attempts.decide(strategy, self.worker.batch.wanted());
+            self.worker.report_times();
+            self.worker.shared.check_open()?;
+            let mut verdict = attempts.decide(strategy, self.worker.messages.batch.wanted());
             if verdict == RetryDecision::Commit {
                 self.detach_late();
             }
             if verdict == RetryDecision::Commit
-                && let Some(untried) = self.worker.batch.give_up()
+                && let Some(untried) = self.worker.messages.batch.give_up()
             {
                 // They only waited for others, which are given up: that is no reason to give them up as well.
                 attempts = BatchAttempts::new(strategy, untried.len());
@@ -67,17 +67,17 @@ impl BatchRun<'_> {
                 RetryDecision::Commit => {
                     self.cancel_late();
                     // Nothing can leave any more: its records are gone.
-                    self.worker.batch.is_fixed = true;
+                    self.worker.messages.batch.is_fixed = true;
                     return Ok(());
                 }
                 RetryDecision::Retry(mut again, pause) => {
-                    again.retain(|index| !self.worker.batch.is_given_up(*index));
+                    again.retain(|index| !self.worker.messages.batch.is_given_up(*index));
                     let (again, pause) = self
                         .divert_retries(again, pause, began.elapsed(), attempts.retries())
                         .await;
                     self.pause_before(&again, pause).await?;
                     self.cancel_retried(&again);
-                    self.worker.batch.begin_again(&again);
+                    self.worker.messages.batch.begin_again(&again);
                     which = Some(again);
                 }
             }
@@ -97,18 +97,20 @@ impl BatchRun<'_> {
 
     /// Ends what messages wait for that begin again.
     fn cancel_retried(&mut self, again: &[u32]) {
-        let batch = &self.worker.batch;
+        let batch = &self.worker.messages.batch;
         let again: FxHashSet<u32> = again.iter().copied().collect();
         self.worker
+            .messages
             .suspended
             .cancel(|handle, _| batch.is_current(*handle) && again.contains(&handle.entry));
     }
 
     /// Ends what is late, unless it may go on in the background.
     fn cancel_late(&mut self) {
-        if !self.strategy.keeps_late() && self.worker.suspended.len() > 0 {
-            let batch = &self.worker.batch;
+        if !self.strategy.keeps_late() && self.worker.messages.suspended.len() > 0 {
+            let batch = &self.worker.messages.batch;
             self.worker
+                .messages
                 .suspended
                 .cancel(|handle, _| batch.is_current(*handle));
         }
@@ -120,9 +122,9 @@ impl BatchRun<'_> {
         let deadline = Instant::now() + strategy.timeout;
         let mut gate = match which {
             Some(which) => self.gate(which.iter().copied()),
-            None => self.gate(0..self.worker.batch.entries.len() as u32),
+            None => self.gate(0..self.worker.messages.batch.entries.len() as u32),
         };
-        self.worker.batch.notes_ends = strategy.submit != SubmitStrategyType::Burst;
+        self.worker.messages.batch.notes_ends = strategy.submit != SubmitStrategyType::Burst;
         let mut look = self.next_look(deadline);
         let mut applied = Instant::now();
         loop {
@@ -131,7 +133,7 @@ impl BatchRun<'_> {
                 self.release_successors(&mut gate);
             }
             self.flush_leaving().await;
-            if self.worker.batch.open == 0 {
+            if self.worker.messages.batch.open == 0 {
                 return Ok(());
             }
             let until = if self.worker.local.effects.is_empty() {
@@ -142,16 +144,17 @@ impl BatchRun<'_> {
             let is_idle = !self.resume_one(until).await?;
             if !self.worker.local.effects.is_empty() && applied.elapsed() >= APPLY_DELAY {
                 // What the others have done does not wait for those that take long.
-                self.worker
-                    .apply_pending(self.worker.local.partition, self.writer)
-                    .await?;
+                let local = &mut self.worker.local;
+                local.apply_pending(local.partition, self.writer).await?;
                 applied = Instant::now();
             }
             if is_idle && until >= deadline {
                 // Those that wait for others are late with them when the time is up.
                 return Ok(());
             }
-            if (is_idle && until >= look) || (self.worker.lanes().is_some() && Instant::now() >= look) {
+            if (is_idle && until >= look)
+                || (self.worker.queue.role.open_lanes().is_some() && Instant::now() >= look)
+            {
                 self.divert_overdue();
                 look = self.next_look(deadline);
             }
@@ -161,7 +164,7 @@ impl BatchRun<'_> {
 
     /// When it is next looked at whether messages wait too long, if nothing comes back before.
     fn next_look(&self, deadline: Instant) -> Instant {
-        match self.worker.shared_lanes() {
+        match self.worker.queue.role.shared_lanes() {
             Some(lanes) => deadline.min(Instant::now() + lanes.options.patience.0 / OVERDUE_CHECKS),
             None => deadline,
         }
@@ -173,16 +176,17 @@ impl BatchRun<'_> {
         if !self.worker.queue.role.is_own() {
             let tenant = self.subject_of(index).map_or(TenantId::NULL, |of| of.tenant);
             if self.check_divert_at_once(index, tenant) {
-                self.worker.divert_message(index);
+                self.worker.messages.divert(index);
                 return Ok(());
             }
         }
-        while self.worker.suspended.len() >= MAX_SUSPENDED {
+        while self.worker.messages.suspended.len() >= MAX_SUSPENDED {
             let limit = Instant::now() + strategy.timeout;
             // Where nobody else is there, that may take as long as it likes: what may be submitted must not be given up
             // before it is.
             if !self.resume_one(limit).await? && !self.worker.queue.role.is_own() {
-                self.worker.shed_waits();
+                let worker = &mut *self.worker;
+                worker.messages.shed_waits(&mut worker.local.keyed_states);
             }
         }
         self.submit(index).await
@@ -210,7 +214,14 @@ impl BatchRun<'_> {
 
     /// Whom a message of the batch is about.
     pub(super) fn subject_of(&self, index: u32) -> Option<EntityKey> {
-        let record = self.worker.batch.entries.get(index as usize)?.origin.record_index as usize;
+        let record = self
+            .worker
+            .messages
+            .batch
+            .entries
+            .get(index as usize)?
+            .origin
+            .record_index as usize;
         Some(match self.delivered {
             Some(delivered) => delivered.readable.get(record)?.1.subject,
             None => self.worker.due.get(record)?.1.key.subject,
@@ -221,7 +232,7 @@ impl BatchRun<'_> {
     /// to come after it waits for that.
     fn release_successors(&mut self, gate: &mut SubmitScheduler<EntityId>) {
         let strategy = self.strategy;
-        let MessageBatch { entries, ended, .. } = &mut self.worker.batch;
+        let MessageBatch { entries, ended, .. } = &mut self.worker.messages.batch;
         for index in ended.drain(..) {
             let failed = entries
                 .get(index as usize)
@@ -234,14 +245,14 @@ impl BatchRun<'_> {
 
     /// Waits for something that was suspended and goes on with it; returns false when the time is up.
     async fn resume_one(&mut self, deadline: Instant) -> Result<bool, IngestShutdown> {
-        let resumed = match self.worker.suspended.ready.pop_front() {
+        let resumed = match self.worker.messages.suspended.ready.pop_front() {
             Some(resumed) => resumed,
             None => {
                 self.worker.shares.rest();
                 let left = deadline.saturating_duration_since(Instant::now());
                 tokio::select! {
                     biased;
-                    resumed = self.worker.suspended.inbox.recv() => match resumed {
+                    resumed = self.worker.messages.suspended.inbox.recv() => match resumed {
                         Some(resumed) => resumed,
                         None => return Ok(false),
                     },
@@ -274,31 +285,21 @@ impl RuleWorker {
         run.run().await
     }
 
-    /// Once the queues take no more messages, what nodes wanted to put into them has failed for no reason of its own: nothing
-    /// is given up then, and the next start does it again.
-    pub(super) fn check_open(&self) -> Result<(), IngestShutdown> {
-        let services = &self.shared.services;
-        if services.engine.is_closed() || services.scripts.is_stopped() {
-            Err(IngestShutdown)
-        } else {
-            Ok(())
-        }
-    }
-
     /// Goes on with what was suspended, unless it is too late for its queue.
     pub(super) async fn resume(
         &mut self,
         resumed: WaitCompletion,
         writer: &EffectWriter,
     ) -> Result<(), IngestShutdown> {
-        self.suspended.is_crowded = false;
-        if !self.suspended.take(resumed.number) {
+        self.messages.suspended.is_crowded = false;
+        if !self.messages.suspended.take(resumed.number) {
             // Nobody waits for it any more.
             return Ok(());
         }
         let handle = resumed.handle;
-        let is_late =
-            handle.generation != DETACHED && !self.batch.is_current(handle) && !self.late.has(handle);
+        let is_late = handle.generation != DETACHED
+            && !self.messages.batch.is_current(handle)
+            && !self.messages.late.has(handle);
         // Fields have taken in what has come, whatever becomes of the message.
         let is_field = matches!(resumed.result, WaitResult::Field(_));
         if is_late && !is_field && !self.queue.strategy.read().keeps_late() {
@@ -308,8 +309,17 @@ impl RuleWorker {
             self.shares.resume_tenant(resumed.tenant);
         }
         // What it keeps belongs to the partition it came from.
-        let own = std::mem::replace(&mut self.local.partition, resumed.handle.partition);
-        let done = self.handle_wait_result(resumed, writer).await;
+        let own = std::mem::replace(&mut self.local.partition, handle.partition);
+        let WaitCompletion {
+            result,
+            place,
+            tenant,
+            ..
+        } = resumed;
+        let done = self
+            .walk_context(handle, writer)
+            .go_on(result, place, tenant)
+            .await;
         self.local.partition = own;
         done
     }

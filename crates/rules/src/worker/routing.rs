@@ -5,12 +5,11 @@ use std::sync::Arc;
 use fieldline_model::RuleChainId;
 use fieldline_model::entity::EVENT_OUT;
 
-use super::RuleWorker;
 use super::node_run::RunNode;
 use super::walk::{NodeRef, WalkContext, WalkTask};
 use crate::chain_registry::TenantChains;
 use crate::message::{ChainCaller, RuleMessage};
-use crate::node::ConnectionLabel;
+use crate::node::{ConnectionLabel, NodeResult, Suspension};
 
 impl WalkContext<'_> {
     /// A message leaves a node through its connections of a name.
@@ -38,9 +37,15 @@ impl WalkContext<'_> {
                     .node(EVENT_OUT, chain, id, &msg, Some(&label.0), error);
             }
         }
-        if self.worker.goes_on_in_lane(self.handle, &place, &msg) && node.targets(label).next().is_some() {
-            let work = self.worker.send_to_lane(&msg, &place, label);
-            self.push(WalkTask::Result(work.into(), None, msg.tenant));
+        if self
+            .worker
+            .messages
+            .goes_on_in_lane(self.handle, Some(node.id), msg.tenant)
+            && node.targets(label).next().is_some()
+        {
+            let work = self.worker.queue.send_to_lane(&msg, &place, label);
+            let waiting = NodeResult::Suspend(Suspension::Wait(work));
+            self.push(WalkTask::Result(waiting, None, msg.tenant));
             return;
         }
         let mut targets = node.targets(label);
@@ -141,13 +146,5 @@ impl WalkContext<'_> {
             Some((chain, at)) => self.push(WalkTask::Leave(msg, NodeRef::new(chain, at), label)),
             None => self.fail(place, "the rule node that has called this chain is gone"),
         }
-    }
-}
-
-impl RuleWorker {
-    /// The chain of the originator's profile.
-    pub(super) fn default_chain(&self, msg: &RuleMessage) -> Option<RuleChainId> {
-        let known = self.shared.services.originators.peek(msg.subject())?;
-        known.profile.as_ref()?.rule_chain
     }
 }

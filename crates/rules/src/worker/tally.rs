@@ -15,8 +15,8 @@ impl BatchRun<'_> {
         let mut last = None;
         let mut tenants: FxHashMap<TenantId, MessageCounts> = FxHashMap::default();
         let mut diverted = 0;
-        for (index, outcome) in (0..).zip(self.worker.batch.outcomes()) {
-            if self.worker.batch.is_diverted(index) {
+        for (index, outcome) in (0..).zip(self.worker.messages.batch.outcomes()) {
+            if self.worker.messages.batch.is_diverted(index) {
                 // It is counted where it ends.
                 diverted += 1;
                 continue;
@@ -48,13 +48,13 @@ impl BatchRun<'_> {
             all.of(tenant).0.add(&counts);
         }
         if let Some((index, tenant)) = last
-            && let Some(failure) = self.worker.batch.failures.get(&index)
+            && let Some(failure) = self.worker.messages.batch.failures.get(&index)
         {
             all.of(tenant).1 = Some(failure.clone());
         }
         drop(all);
         if commits {
-            let messages = self.worker.batch.entries.len() as u64 - diverted;
+            let messages = self.worker.messages.batch.entries.len() as u64 - diverted;
             metrics::counter!("fieldline_rules_messages_total").increment(messages);
             metrics::counter!("fieldline_rules_failed_total").increment(failed);
             metrics::counter!("fieldline_rules_timed_out_total").increment(late);

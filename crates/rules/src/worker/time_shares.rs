@@ -5,6 +5,9 @@ use std::time::{Duration, Instant};
 use fieldline_model::TenantId;
 use rustc_hash::FxHashMap;
 
+use crate::lanes::SlowLanes;
+use crate::script_ledger::ScriptLedger;
+
 /// Messages after which the clock is read, where the tenant stays the same.
 const STRIDE: u32 = 16;
 /// What shares are taken of.
@@ -84,6 +87,18 @@ impl TimeShares {
             let time = time.mul_f64(*part as f64 / all as f64);
             self.spent.entry(*tenant).or_default().time += time;
             self.measured.push((*tenant, time));
+        }
+    }
+
+    /// Tells the lanes how much time tenants took.
+    pub(super) fn report(&mut self, lanes: Option<&SlowLanes>, ledger: &ScriptLedger) {
+        self.rest();
+        let measured = self.take_measured();
+        if let Some(lanes) = lanes {
+            for (tenant, time) in measured {
+                lanes.note(tenant, |counts| counts.inline += time);
+                ledger.note_inline(tenant, time);
+            }
         }
     }
 

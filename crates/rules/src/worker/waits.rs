@@ -4,12 +4,12 @@ use std::panic::AssertUnwindSafe;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use fieldline_core::ingest::{EffectWriter, IngestShutdown};
+use fieldline_core::ingest::IngestShutdown;
 use fieldline_model::{RuleNodeId, TenantId};
 use futures::FutureExt as _;
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use super::RuleWorker;
 use super::divert::TENANT_SUSPENDED;
 use super::field_calls::FieldCallResult;
 use super::rounds::MAX_SUSPENDED;
@@ -52,104 +52,97 @@ pub(super) enum WaitResult {
     Field(Box<FieldCallResult>),
 }
 
-impl RuleWorker {
+impl WalkContext<'_> {
     /// Goes on with what was suspended.
-    pub(super) async fn handle_wait_result(
+    pub(super) async fn go_on(
         &mut self,
-        resumed: WaitCompletion,
-        writer: &EffectWriter,
+        result: WaitResult,
+        place: Option<NodeRef>,
+        tenant: TenantId,
     ) -> Result<(), IngestShutdown> {
-        let WaitCompletion {
-            handle,
-            result,
-            place,
-            tenant,
-            ..
-        } = resumed;
         match result {
-            WaitResult::Step(step) => {
-                self.walk(handle, [WalkTask::Result(step, place, tenant)], writer)
-                    .await
-            }
+            WaitResult::Step(step) => self.walk([WalkTask::Result(step, place, tenant)]).await,
             WaitResult::Panicked | WaitResult::Lost(ScriptRefusal::Panicked) => {
-                self.handle_panic(handle, place.as_ref(), tenant);
+                self.handle_panic(place.as_ref(), tenant);
                 Ok(())
             }
             WaitResult::Lost(refusal) => {
-                self.fail_lost(handle, place.as_ref(), tenant, &refusal);
+                self.fail_lost(place.as_ref(), tenant, &refusal);
                 Ok(())
             }
-            WaitResult::Field(back) => self.finish_field_call(*back, writer).await,
+            WaitResult::Field(back) => self.worker.finish_field_call(*back, self.writer).await,
         }
+    }
+
+    /// A node has panicked.
+    pub(super) fn handle_panic(&mut self, place: Option<&NodeRef>, tenant: TenantId) {
+        let error = "the rule node has panicked";
+        if let Some((place, node)) = place.and_then(|place| Some((place, place.node()?))) {
+            tracing::error!(chain = %place.chain.name, node = %node.name, error);
+            self.worker
+                .shared
+                .events
+                .error(tenant, node.id.into(), "onMsg", error);
+            self.worker.note_failure(place, error);
+        }
+        metrics::counter!("fieldline_rules_panics_total").increment(1);
+        self.fail(place, error);
     }
 
     /// A message fails as a whole: nothing of it is left that could go on through `Failure`.
-    fn fail_lost(
-        &mut self,
-        handle: MessageHandle,
-        place: Option<&NodeRef>,
-        tenant: TenantId,
-        refusal: &ScriptRefusal,
-    ) {
+    fn fail_lost(&mut self, place: Option<&NodeRef>, tenant: TenantId, refusal: &ScriptRefusal) {
         let error = refusal.to_string();
         if let Some((place, node)) = place.and_then(|place| Some((place, place.node()?))) {
-            self.shared.events.error(tenant, node.id.into(), "script", &error);
-            self.note_failure(place, &error);
+            self.worker
+                .shared
+                .events
+                .error(tenant, node.id.into(), "script", &error);
+            self.worker.note_failure(place, &error);
         }
-        self.fail(handle, place, &error);
-    }
-
-    /// Polls work once; the error says that it has panicked.
-    fn poll_here(&self, work: &mut NodeFuture) -> std::thread::Result<Poll<NodeResult>> {
-        let _context = self.shared.services.runtime.enter();
-        let mut context = Context::from_waker(Waker::noop());
-        std::panic::catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(&mut context)))
+        self.fail(place, &error);
     }
 
     /// Whether as many wait as may, of all or, where there are others, of a tenant.
     fn is_full(&self, tenant: TenantId) -> bool {
-        if self.suspended.is_crowded {
+        let (suspended, role) = (&self.worker.messages.suspended, &self.worker.queue.role);
+        if suspended.is_crowded {
             return false;
         }
-        let waiting = self.suspended.len().saturating_sub(self.suspended.ready.len());
-        if waiting >= MAX_SUSPENDED {
+        if suspended.len().saturating_sub(suspended.ready.len()) >= MAX_SUSPENDED {
             return true;
         }
-        if self.queue.role.is_own() || self.suspended.of(tenant) < TENANT_SUSPENDED {
+        if role.is_own() || suspended.of(tenant) < TENANT_SUSPENDED {
             return false;
         }
-        let ready = self
-            .suspended
-            .ready
-            .iter()
-            .filter(|ready| ready.tenant == tenant)
-            .count();
-        let is_alone = !self.queue.role.is_lane() && self.shares.is_alone();
-        !is_alone && self.suspended.of(tenant).saturating_sub(ready) >= TENANT_SUSPENDED
+        let of_tenant = suspended.ready.iter().filter(|ready| ready.tenant == tenant);
+        let ready = of_tenant.count();
+        let is_alone = !role.is_lane() && self.worker.shares.is_alone();
+        !is_alone && suspended.of(tenant).saturating_sub(ready) >= TENANT_SUSPENDED
     }
 
     /// For how long a message may keep the worker from all others; `None` where there are no others.
-    fn wait_limit(&self, handle: MessageHandle) -> Option<Duration> {
-        match &self.queue.role {
+    fn wait_limit(&self) -> Option<Duration> {
+        let worker = &*self.worker;
+        match &worker.queue.role {
             QueueRole::Own => None,
             QueueRole::Lane(lanes) => Some(lanes.options.timeout.0),
-            QueueRole::Shared(lanes) if self.may_divert(handle) && !self.shares.is_alone() => {
+            QueueRole::Shared(lanes)
+                if worker.messages.may_divert(self.handle) && !worker.shares.is_alone() =>
+            {
                 Some(lanes.options.patience.0)
             }
-            QueueRole::Shared(_) => Some(self.queue.strategy.read().timeout),
+            QueueRole::Shared(_) => Some(worker.queue.strategy.read().timeout),
         }
     }
 
     /// Sends a message to the same node in the partition of its originator.
-    pub(super) fn forward_to_owner(
-        &self,
-        msg: RuleMessage,
-        place: &NodeRef,
-        handle: MessageHandle,
-    ) -> NodeFuture {
-        let services = self.shared.services.clone();
+    pub(super) fn forward_to_owner(&self, msg: RuleMessage, place: &NodeRef) -> NodeFuture {
+        let services = self.worker.shared.services.clone();
         let node = place.node().map_or(RuleNodeId::NULL, |node| node.id);
-        let (chain, queue) = (place.chain.id, self.home_queue(handle));
+        let worker = &*self.worker;
+        // A message of a lane goes home to the queue that it was diverted from.
+        let home = worker.lane.name(self.handle.home).unwrap_or(&worker.queue.name);
+        let (chain, queue) = (place.chain.id, home.clone());
         Box::pin(async move {
             let mut message = msg.to_message();
             message.rule_chain = Some(chain);
@@ -161,9 +154,7 @@ impl RuleWorker {
             }
         })
     }
-}
 
-impl WalkContext<'_> {
     /// Has a script called on a message; what comes of it comes back through the inbox, except in a replay.
     pub(super) async fn call(
         &mut self,
@@ -189,7 +180,7 @@ impl WalkContext<'_> {
                 Ok(step) => Ok(Some(step)),
                 Err(ScriptRefusal::Stopped) => Err(IngestShutdown),
                 Err(refusal) => {
-                    self.worker.fail_lost(handle, Some(&place), tenant, &refusal);
+                    self.fail_lost(Some(&place), tenant, &refusal);
                     Ok(None)
                 }
             };
@@ -198,9 +189,10 @@ impl WalkContext<'_> {
             self.cancel(tenant, TOO_MANY_WAITING_ERROR);
             return Ok(None);
         }
-        let outbox = self.worker.suspended.outbox.clone();
+        let outbox = self.worker.messages.suspended.outbox.clone();
         let ending = WaitCanceller::Script(pool.clone(), caller.scope, tenant);
         self.worker
+            .messages
             .suspended
             .add(handle, tenant, WaitKind::Repeatable, |number| {
                 call.submit(&pool, caller, move |result| {
@@ -235,36 +227,39 @@ impl WalkContext<'_> {
             return Ok(None);
         }
         let runtime = self.worker.shared.services.runtime.clone();
-        match self.worker.poll_here(&mut work) {
+        match poll_here(&runtime, &mut work) {
             Ok(Poll::Ready(step)) => Ok(Some(step)),
             Ok(Poll::Pending) if self.worker.node_activity.is_some() => {
                 let done = runtime.spawn(AssertUnwindSafe(work).catch_unwind()).await;
                 let step = done.ok().and_then(Result::ok);
                 if step.is_none() {
-                    self.worker.handle_panic(handle, place.as_ref(), tenant);
+                    self.handle_panic(place.as_ref(), tenant);
                 }
                 Ok(step)
             }
             Ok(Poll::Pending) => {
-                let outbox = self.worker.suspended.outbox.clone();
-                self.worker.suspended.add(handle, tenant, kind, |number| {
-                    let waits = runtime.spawn(async move {
-                        let step = AssertUnwindSafe(work).catch_unwind().await;
-                        // The worker may be gone.
-                        let _ = outbox.send(WaitCompletion {
-                            handle,
-                            number,
-                            result: step.map_or(WaitResult::Panicked, WaitResult::Step),
-                            place,
-                            tenant,
+                let outbox = self.worker.messages.suspended.outbox.clone();
+                self.worker
+                    .messages
+                    .suspended
+                    .add(handle, tenant, kind, |number| {
+                        let waits = runtime.spawn(async move {
+                            let step = AssertUnwindSafe(work).catch_unwind().await;
+                            // The worker may be gone.
+                            let _ = outbox.send(WaitCompletion {
+                                handle,
+                                number,
+                                result: step.map_or(WaitResult::Panicked, WaitResult::Step),
+                                place,
+                                tenant,
+                            });
                         });
+                        WaitCanceller::Task(waits.abort_handle())
                     });
-                    WaitCanceller::Task(waits.abort_handle())
-                });
                 Ok(None)
             }
             Err(_) => {
-                self.worker.handle_panic(handle, place.as_ref(), tenant);
+                self.handle_panic(place.as_ref(), tenant);
                 Ok(None)
             }
         }
@@ -273,23 +268,22 @@ impl WalkContext<'_> {
     /// Waits until one more may wait: a single message may become thousands that do. What has come back meanwhile goes on
     /// later. Returns false where others would have to wait for too long for that.
     async fn make_room(&mut self, tenant: TenantId) -> Result<bool, IngestShutdown> {
-        let handle = self.handle;
-        if !self.worker.is_full(tenant) {
+        if !self.is_full(tenant) {
             return Ok(true);
         }
-        let limit = self.worker.wait_limit(handle).map(|limit| Instant::now() + limit);
-        while self.worker.is_full(tenant) {
+        let limit = self.wait_limit().map(|limit| Instant::now() + limit);
+        while self.is_full(tenant) {
             let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
                 return Ok(false);
             }
             tokio::select! {
-                resumed = self.worker.suspended.inbox.recv() => self.worker.suspended.ready.extend(resumed),
+                resumed = self.worker.messages.suspended.inbox.recv() => self.worker.messages.suspended.ready.extend(resumed),
                 paused = self.writer.pause_for(left.map_or(ROOM_CHECK_INTERVAL, |left| left.min(ROOM_CHECK_INTERVAL))) => {
                     paused?;
                     // Nothing moves: what has come back may hold what all the others wait for, such as the turn of a
                     // device. Rather more wait than all for ever.
-                    self.worker.suspended.is_crowded = !self.worker.suspended.ready.is_empty();
+                    self.worker.messages.suspended.is_crowded = !self.worker.messages.suspended.ready.is_empty();
                 }
             }
         }
@@ -304,13 +298,13 @@ impl WalkContext<'_> {
         place: Option<&NodeRef>,
         tenant: TenantId,
     ) -> Result<Option<NodeResult>, IngestShutdown> {
-        let handle = self.handle;
         self.apply_pending().await?;
-        let step = match self.worker.poll_here(&mut work) {
+        let runtime = self.worker.shared.services.runtime.clone();
+        let step = match poll_here(&runtime, &mut work) {
             Ok(Poll::Ready(step)) => Some(step),
             Ok(Poll::Pending) => {
-                let mut works = self.worker.shared.services.runtime.spawn(work);
-                match self.worker.wait_limit(handle) {
+                let mut works = runtime.spawn(work);
+                match self.wait_limit() {
                     None => works.await.ok(),
                     Some(limit) => match tokio::time::timeout(limit, &mut works).await {
                         Ok(done) => done.ok(),
@@ -325,8 +319,15 @@ impl WalkContext<'_> {
             Err(_) => None,
         };
         if step.is_none() {
-            self.worker.handle_panic(handle, place, tenant);
+            self.handle_panic(place, tenant);
         }
         Ok(step)
     }
+}
+
+/// Polls work once; the error says that it has panicked.
+fn poll_here(runtime: &Handle, work: &mut NodeFuture) -> std::thread::Result<Poll<NodeResult>> {
+    let _context = runtime.enter();
+    let mut context = Context::from_waker(Waker::noop());
+    std::panic::catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(&mut context)))
 }

@@ -13,11 +13,13 @@ use super::RuleWorker;
 use super::alarms::{EvaluateProfileRules, FireProfileRuleTimer};
 use super::fields::{DeliverFieldEvents, DeliverFieldMessage, FireFieldTimer};
 use super::node_run::{FireNodeTimer, RunNode};
+use super::originator_lookup::find_originator;
 use super::suspended::WaitKind;
 use crate::chain::{CompiledChain, CompiledNode};
 use crate::message::RuleMessage;
 use crate::node::{ChainCommand, ConnectionLabel, NodeResult, Suspension};
 use crate::originators::Originator;
+use crate::stats::LastFailure;
 
 /// Steps that a message, and all that it becomes, may take before it waits.
 const MAX_STEPS: u32 = 1_000_000;
@@ -111,28 +113,6 @@ pub(super) struct WalkContext<'a> {
 }
 
 impl RuleWorker {
-    /// Moves a message, and all that it becomes, until it ends or waits: the last step first. The entry has counted it already.
-    pub(super) async fn walk(
-        &mut self,
-        handle: MessageHandle,
-        first: impl IntoIterator<Item = WalkTask>,
-        writer: &EffectWriter,
-    ) -> Result<(), IngestShutdown> {
-        let tasks = std::mem::take(&mut self.spare_tasks);
-        let mut cx = WalkContext {
-            tasks,
-            ..self.walk_context(handle, writer)
-        };
-        cx.tasks.extend(first);
-        cx.run().await?;
-        let mut tasks = cx.tasks;
-        if tasks.capacity() <= MAX_KEPT_TASKS {
-            tasks.clear();
-            self.spare_tasks = tasks;
-        }
-        Ok(())
-    }
-
     /// A walk that has nothing to do yet.
     pub(super) fn walk_context<'a>(
         &'a mut self,
@@ -148,38 +128,69 @@ impl RuleWorker {
             is_cancelled: false,
         }
     }
-
-    /// Number of the record that a message belongs to, where that is not done with.
-    pub(super) fn open_record(&self, handle: MessageHandle) -> Option<u64> {
-        if self.node_activity.is_some() || handle.generation == DETACHED || !self.batch.is_current(handle) {
-            return None;
-        }
-        if !self.queue.role.is_lane() {
-            return Some(self.batch.record);
-        }
-        let run = self.lane.running(handle.entry);
-        run.map(|run| run.item.key.number)
-    }
 }
 
 impl WalkContext<'_> {
+    /// Moves the message, and all that it becomes, until it ends or waits: the last step first. The entry has counted it already.
+    pub(super) async fn walk(
+        &mut self,
+        first: impl IntoIterator<Item = WalkTask>,
+    ) -> Result<(), IngestShutdown> {
+        self.tasks = std::mem::take(&mut self.worker.spare_tasks);
+        self.tasks.extend(first);
+        self.run().await?;
+        let mut tasks = std::mem::take(&mut self.tasks);
+        if tasks.capacity() <= MAX_KEPT_TASKS {
+            tasks.clear();
+            self.worker.spare_tasks = tasks;
+        }
+        Ok(())
+    }
+
+    /// Number of the record that the message belongs to, where that is not done with.
+    pub(super) fn open_record(&self) -> Option<u64> {
+        let (worker, handle) = (&*self.worker, self.handle);
+        if worker.node_activity.is_some()
+            || handle.generation == DETACHED
+            || !worker.messages.batch.is_current(handle)
+        {
+            return None;
+        }
+        if !worker.queue.role.is_lane() {
+            return Some(worker.messages.batch.record);
+        }
+        let run = worker.lane.running(handle.entry);
+        run.map(|run| run.item.key.number)
+    }
+
     pub(super) fn push(&mut self, task: WalkTask) {
         self.tasks.push(task);
     }
 
     /// One more branch of the message has begun.
     pub(super) fn begin(&mut self) {
-        self.worker.begin(self.handle);
+        self.worker.messages.begin(self.handle);
     }
 
     /// A branch of the message has ended.
     pub(super) fn end(&mut self) {
-        self.worker.end(self.handle, None);
+        self.end_with(None);
+    }
+
+    /// The same, and how it has failed if it has.
+    pub(super) fn end_with(&mut self, failure: Option<LastFailure>) {
+        let worker = &mut *self.worker;
+        worker
+            .messages
+            .end(self.handle, failure, &mut worker.local.keyed_states);
     }
 
     /// A branch of the message has failed.
     pub(super) fn fail(&mut self, place: Option<&NodeRef>, error: &str) {
-        self.worker.fail(self.handle, place, error);
+        let worker = &mut *self.worker;
+        worker
+            .messages
+            .fail(self.handle, place, error, &mut worker.local.keyed_states);
     }
 
     /// The originator of an id.
@@ -187,12 +198,13 @@ impl WalkContext<'_> {
         &mut self,
         subject: EntityKey,
     ) -> Result<Option<Arc<Originator>>, IngestShutdown> {
-        self.worker.find(subject, self.writer).await
+        find_originator(&self.worker.shared.services, subject, self.writer).await
     }
 
     /// Applies what messages have done so far, so that what is read next is as they left it.
     pub(super) async fn apply_pending(&mut self) -> Result<(), IngestShutdown> {
         self.worker
+            .local
             .apply_pending(self.handle.partition, self.writer)
             .await
     }
@@ -200,20 +212,37 @@ impl WalkContext<'_> {
     /// Ends the message, which cannot go on where it is.
     pub(super) fn cancel(&mut self, tenant: TenantId, error: &str) {
         self.is_cancelled = true;
-        self.worker.drop_message(self.handle, tenant, error);
+        let worker = &mut *self.worker;
+        worker
+            .messages
+            .drop_message(self.handle, tenant, error, &mut worker.local.keyed_states);
+    }
+
+    /// Gives the message up, with all that it has become so far.
+    fn abort(&mut self, error: &str) {
+        let worker = &mut *self.worker;
+        worker
+            .messages
+            .abort(self.handle, error, &mut worker.local.keyed_states);
+    }
+
+    /// The same where alarm rules or calculated fields have panicked.
+    pub(super) fn abort_panicked(&mut self) {
+        metrics::counter!("fieldline_rules_panics_total").increment(1);
+        self.abort("alarm rules or calculated fields have panicked");
     }
 
     /// Takes all steps, until nothing is left or what is left waits.
     pub(super) async fn run(&mut self) -> Result<(), IngestShutdown> {
         let mut steps = 0_u32;
         self.now_ms = self.worker.now_ms();
-        let record = self.worker.open_record(self.handle);
+        let record = self.open_record();
         while let Some(task) = self.tasks.pop() {
             self.worker.local.record = record;
             steps += 1;
             if steps > MAX_STEPS {
                 let error = "the message has become more than a rule chain may make of one";
-                self.worker.abort(self.handle, error);
+                self.abort(error);
                 break;
             }
             let is_for_fields = matches!(
@@ -250,7 +279,7 @@ impl WalkContext<'_> {
             }
             if !survived {
                 // Nothing is known of what they had begun.
-                self.worker.abort_panicked(self.handle);
+                self.abort_panicked();
                 break;
             }
             if is_for_fields {
@@ -355,7 +384,7 @@ impl WalkContext<'_> {
             generation: DETACHED,
             ..self.handle
         };
-        Box::pin(self.worker.walk(detached, [next], self.writer)).await
+        Box::pin(self.worker.walk_context(detached, self.writer).walk([next])).await
     }
 
     /// Does what takes more than the node itself. Returns false where alarm rules have panicked.
@@ -367,8 +396,9 @@ impl WalkContext<'_> {
     ) -> Result<bool, IngestShutdown> {
         match (command, place) {
             (ChainCommand::ForwardToOwner(msg), Some(place)) => {
-                let work = self.worker.forward_to_owner(msg, &place, self.handle);
-                self.push(WalkTask::Result(work.into(), Some(place), tenant));
+                let work = self.forward_to_owner(msg, &place);
+                let waiting = NodeResult::Suspend(Suspension::Wait(work));
+                self.push(WalkTask::Result(waiting, Some(place), tenant));
             }
             (ChainCommand::EnterChain(msg, chain), place) => {
                 let chains = self.worker.chains(tenant, self.writer).await?;
@@ -376,7 +406,7 @@ impl WalkContext<'_> {
             }
             (ChainCommand::EnterDefaultChain(msg), place) => {
                 let chains = self.worker.chains(tenant, self.writer).await?;
-                let chain = self.worker.default_chain(&msg);
+                let chain = self.worker.shared.services.originators.chain_of(msg.subject());
                 self.enter_chain(msg, chain, place, &chains);
             }
             (ChainCommand::Return(msg, label), place) => {

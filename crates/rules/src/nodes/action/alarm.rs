@@ -47,7 +47,7 @@ fn with_details(
     then: impl FnOnce(RuleMessage, Option<Value>) -> NodeResult + Send + 'static,
 ) -> NodeResult {
     let before = before.map(|before| ("prevAlarmDetails", before.to_string()));
-    script::run_with(ctx, details, (msg, before), ScriptHost::call, |msg, made| {
+    script::run_with(ctx, details, msg, before, ScriptHost::call, |msg, made| {
         then(msg, (made != ScriptOutput::Null).then(|| made.to_value()))
     })
 }

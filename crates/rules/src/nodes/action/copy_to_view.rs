@@ -18,18 +18,16 @@ use crate::node::{
     AttributeValues, ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext,
     NodeResult, set_originator,
 };
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::derived::branch;
 use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "action.TbCopyAttributesToEntityViewNode",
+    name: "copy to view",
     description: "Copies attributes of a device or asset to its entity views, which become originators of messages.",
-    ..NodeType::new(
-        "action.TbCopyAttributesToEntityViewNode",
-        "copy to view",
-        ComponentType::Action,
-        make,
-    )
+    make,
+    ..NodeType::ACTION
 }];
 
 /// Views that are read at a time.

@@ -10,34 +10,30 @@ use serde_json::{Value, json};
 use super::target::EntityTarget;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::text_template::TextTemplate;
 use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
+        class: "action.TbAssignToCustomerNode",
+        name: "assign to customer",
         description: "Assigns the message originator to a customer.",
         version: 1,
         default_configuration: || json!({ "customerNamePattern": "", "createCustomerIfNotExists": false }),
         upgrade,
-        ..NodeType::new(
-            "action.TbAssignToCustomerNode",
-            "assign to customer",
-            ComponentType::Action,
-            make_assign,
-        )
+        make: make_assign,
+        ..NodeType::ACTION
     },
     NodeType {
+        class: "action.TbUnassignFromCustomerNode",
+        name: "unassign from customer",
         description: "Unassigns the message originator from its customer.",
         version: 1,
         default_configuration: || json!({ "customerNamePattern": "" }),
         upgrade,
-        ..NodeType::new(
-            "action.TbUnassignFromCustomerNode",
-            "unassign from customer",
-            ComponentType::Action,
-            make_unassign,
-        )
+        make: make_unassign,
+        ..NodeType::ACTION
     },
 ];
 
@@ -138,10 +134,8 @@ impl Node for AssignToCustomerNode {
                 let customer = target.find(&services, node, &msg).await?;
                 assign(&services, &msg, CustomerId(customer.id)).await
             };
-            match assigned.await {
-                Ok(()) => NodeResult::success(msg),
-                Err(error) => NodeResult::Fail(msg, error),
-            }
+            let done = assigned.await;
+            NodeResult::after(msg, done)
         })
     }
 }
@@ -160,10 +154,8 @@ impl Node for UnassignFromCustomerNode {
         }
         let services = Arc::clone(ctx.services);
         NodeResult::wait(async move {
-            match assign(&services, &msg, CustomerId::NULL).await {
-                Ok(()) => NodeResult::success(msg),
-                Err(error) => NodeResult::Fail(msg, error),
-            }
+            let done = assign(&services, &msg, CustomerId::NULL).await;
+            NodeResult::after(msg, done)
         })
     }
 }

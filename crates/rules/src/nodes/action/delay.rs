@@ -11,11 +11,13 @@ use serde_json::json;
 use super::derived;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::message_codec::{self, MAX_BYTES};
 use crate::nodes::text_template::TextTemplate;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "delay.TbMsgDelayNode",
+    name: "delay (deprecated)",
     description: "Delays incoming messages (deprecated).",
     default_configuration: || {
         json!({
@@ -23,12 +25,8 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "useMetadataPeriodInSecondsPatterns": false,
         })
     },
-    ..NodeType::new(
-        "delay.TbMsgDelayNode",
-        "delay (deprecated)",
-        ComponentType::Action,
-        make,
-    )
+    make,
+    ..NodeType::ACTION
 }];
 
 #[derive(Deserialize)]

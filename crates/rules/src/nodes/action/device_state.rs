@@ -11,18 +11,16 @@ use serde_json::json;
 
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "action.TbDeviceStateNode",
+    name: "device state",
     description: "Triggers device connectivity events.",
     relations: &["Success", "Failure", "Rate limited"],
     default_configuration: || json!({ "event": "ACTIVITY_EVENT" }),
-    ..NodeType::new(
-        "action.TbDeviceStateNode",
-        "device state",
-        ComponentType::Action,
-        make,
-    )
+    make,
+    ..NodeType::ACTION
 }];
 
 /// How many events of a device pass within how many seconds.

@@ -16,11 +16,13 @@ use crate::node::{
     ConnectionLabel, Node, NodeBackgroundTask, NodeConfigError, NodeContext, NodeEmitter, NodeError,
     NodeInitContext, NodeResult,
 };
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::{entities, script};
 use crate::script_pool::ScriptCaller;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "debug.TbMsgGeneratorNode",
+    name: "generator",
     description: "Generates messages periodically, with a script.",
     version: 2,
     has_input: false,
@@ -32,12 +34,8 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
         })
     },
     upgrade,
-    ..NodeType::new(
-        "debug.TbMsgGeneratorNode",
-        "generator",
-        ComponentType::Action,
-        make,
-    )
+    make,
+    ..NodeType::ACTION
 }];
 
 const SCRIPT: &str = "var msg = { temp: 42, humidity: 77 };\n\

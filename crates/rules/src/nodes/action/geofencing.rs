@@ -7,21 +7,19 @@ use serde_json::{Value, json};
 
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::geofence::{self, GeofenceMatcher};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "geo.TbGpsGeofencingActionNode",
+    name: "gps geofencing events",
     description: "Tells which things enter, leave and stay within a perimeter.",
     version: 1,
     relations: &["Success", "Entered", "Left", "Inside", "Outside", "Failure"],
     default_configuration,
     upgrade,
-    ..NodeType::new(
-        "geo.TbGpsGeofencingActionNode",
-        "gps geofencing events",
-        ComponentType::Action,
-        make,
-    )
+    make,
+    ..NodeType::ACTION
 }];
 
 fn default_configuration() -> Value {

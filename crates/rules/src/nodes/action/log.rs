@@ -8,14 +8,17 @@ use tracing::{Level, enabled, info};
 
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::script;
 use crate::nodes::text_template::meta_json;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "action.TbLogNode",
+    name: "log",
     description: "Logs incoming messages using a script that makes a text of them.",
     default_configuration: || json!({ "scriptLang": "TBEL", "jsScript": STANDARD, "tbelScript": STANDARD }),
-    ..NodeType::new("action.TbLogNode", "log", ComponentType::Action, make)
+    make,
+    ..NodeType::ACTION
 }];
 
 const STANDARD: &str = "return '\\nIncoming message:\\n' + JSON.stringify(msg) + \

@@ -23,13 +23,15 @@ use crate::node::{
     AttributeValues, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
     TelemetryValues,
 };
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::text::round_half_up;
 use crate::nodes::text_template::TextTemplate;
 use crate::services::NodeServices;
 use crate::value_update::{UpdatedValues, ValueUpdate};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "math.TbMathNode",
+    name: "math function",
     description: "Applies a math function to values of the message and of its originator.",
     default_configuration: || {
         json!({
@@ -44,7 +46,8 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             },
         })
     },
-    ..NodeType::new("math.TbMathNode", "math function", ComponentType::Action, make)
+    make,
+    ..NodeType::ACTION
 }];
 
 #[derive(Deserialize)]
@@ -212,10 +215,8 @@ impl MathCalculation {
         mut msg: RuleMessage,
         read: &[Option<kv::KvValue>],
     ) -> NodeResult {
-        match self.calculate(ctx, &mut msg, read) {
-            Ok(()) => NodeResult::success(msg),
-            Err(error) => NodeResult::Fail(msg, error),
-        }
+        let done = self.calculate(ctx, &mut msg, read);
+        NodeResult::after(msg, done)
     }
 
     fn calculate(

@@ -14,17 +14,15 @@ use crate::node::{
     ConnectionLabel, Node, NodeBackgroundTask, NodeConfigError, NodeContext, NodeEmitter, NodeInitContext,
     NodeResult,
 };
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "action.TbMsgCountNode",
+    name: "message count",
     description: "Counts incoming messages, and sends the count as telemetry of the tenant at intervals.",
     default_configuration: || json!({ "interval": 1, "telemetryPrefix": "messageCount" }),
-    ..NodeType::new(
-        "action.TbMsgCountNode",
-        "message count",
-        ComponentType::Action,
-        make,
-    )
+    make,
+    ..NodeType::ACTION
 }];
 
 #[derive(Deserialize)]

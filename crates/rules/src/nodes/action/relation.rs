@@ -13,12 +13,14 @@ use crate::message::RuleMessage;
 use crate::node::{
     Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult, set_originator,
 };
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::text_template::TextTemplate;
 use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
+        class: "action.TbCreateRelationNode",
+        name: "create relation",
         description: "Finds an entity and relates the message originator to it.",
         version: 1,
         default_configuration: || {
@@ -29,14 +31,12 @@ pub(crate) const NODES: &[NodeType] = &[
             })
         },
         upgrade,
-        ..NodeType::new(
-            "action.TbCreateRelationNode",
-            "create relation",
-            ComponentType::Action,
-            make_create,
-        )
+        make: make_create,
+        ..NodeType::ACTION
     },
     NodeType {
+        class: "action.TbDeleteRelationNode",
+        name: "delete relation",
         description: "Deletes relations of the message originator.",
         version: 1,
         default_configuration: || {
@@ -46,12 +46,8 @@ pub(crate) const NODES: &[NodeType] = &[
             })
         },
         upgrade,
-        ..NodeType::new(
-            "action.TbDeleteRelationNode",
-            "delete relation",
-            ComponentType::Action,
-            make_delete,
-        )
+        make: make_delete,
+        ..NodeType::ACTION
     },
 ];
 
@@ -284,10 +280,8 @@ impl Node for DeleteRelationNode {
                     }
                 }
             };
-            match deleted.await {
-                Ok(()) => NodeResult::success(msg),
-                Err(error) => NodeResult::Fail(msg, error),
-            }
+            let done = deleted.await;
+            NodeResult::after(msg, done)
         })
     }
 }

@@ -15,21 +15,21 @@ use crate::message::{MessageBody, RuleMessage};
 use crate::node::{
     ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
 };
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::pending_limiter::{PendingLimiter, node_emitter};
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
+        class: "rpc.TbSendRPCRequestNode",
+        name: "rpc call request",
         description: "Sends RPC call to device.",
         default_configuration: || json!({ "timeoutInSeconds": 60 }),
-        ..NodeType::new(
-            "rpc.TbSendRPCRequestNode",
-            "rpc call request",
-            ComponentType::Action,
-            make_request,
-        )
+        make: make_request,
+        ..NodeType::ACTION
     },
     NodeType {
+        class: "rpc.TbSendRPCReplyNode",
+        name: "rpc call reply",
         description: "Sends reply to RPC call from device.",
         default_configuration: || {
             json!({
@@ -37,22 +37,16 @@ pub(crate) const NODES: &[NodeType] = &[
                 "requestIdMetaDataAttribute": "requestId",
             })
         },
-        ..NodeType::new(
-            "rpc.TbSendRPCReplyNode",
-            "rpc call reply",
-            ComponentType::Action,
-            make_reply,
-        )
+        make: make_reply,
+        ..NodeType::ACTION
     },
     NodeType {
+        class: "rest.TbSendRestApiCallReplyNode",
+        name: "rest call reply",
         description: "Sends reply to REST API call to rule engine.",
         default_configuration: || json!({ "requestIdMetaDataAttribute": "requestUUID", "serviceIdMetaDataAttribute": "serviceId" }),
-        ..NodeType::new(
-            "rest.TbSendRestApiCallReplyNode",
-            "rest call reply",
-            ComponentType::Action,
-            make_rest_reply,
-        )
+        make: make_rest_reply,
+        ..NodeType::ACTION
     },
 ];
 
@@ -263,10 +257,8 @@ impl SendRpcReplyNode {
 
 impl Node for SendRpcReplyNode {
     fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
-        match self.answer(ctx, &msg) {
-            Ok(()) => NodeResult::success(msg),
-            Err(error) => NodeResult::Fail(msg, error),
-        }
+        let done = self.answer(ctx, &msg);
+        NodeResult::after(msg, done)
     }
 }
 
@@ -298,9 +290,7 @@ impl SendRestReplyNode {
 
 impl Node for SendRestReplyNode {
     fn handle(&self, ctx: &mut NodeContext<'_>, msg: RuleMessage) -> NodeResult {
-        match self.answer(ctx, &msg) {
-            Ok(()) => NodeResult::success(msg),
-            Err(error) => NodeResult::Fail(msg, error),
-        }
+        let done = self.answer(ctx, &msg);
+        NodeResult::after(msg, done)
     }
 }

@@ -10,43 +10,37 @@ use serde_json::{Value, json};
 use super::telemetry::configured_scope;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
+        class: "edge.TbMsgPushToEdgeNode",
+        name: "push to edge",
         description: "Pushes messages from cloud to edge.",
         chain_types: &[RuleChainType::Core],
         default_configuration: server_scope,
-        ..NodeType::new(
-            "edge.TbMsgPushToEdgeNode",
-            "push to edge",
-            ComponentType::Action,
-            make_edge,
-        )
+        make: make_edge,
+        ..NodeType::ACTION
     },
     NodeType {
+        class: "edge.TbMsgPushToCloudNode",
+        name: "push to cloud",
         description: "Pushes messages from edge to cloud.",
         chain_types: &[RuleChainType::Edge],
         default_configuration: server_scope,
-        ..NodeType::new(
-            "edge.TbMsgPushToCloudNode",
-            "push to cloud",
-            ComponentType::Action,
-            make_edge,
-        )
+        make: make_edge,
+        ..NodeType::ACTION
     },
     NodeType {
+        class: "action.TbSaveToCustomCassandraTableNode",
+        name: "save to custom table",
         description: "Stores data from the message body in a custom Cassandra table.",
         version: 1,
         chain_types: &[RuleChainType::Core],
         default_configuration: || json!({ "tableName": "", "fieldsMapping": {"": ""}, "defaultTtl": 0 }),
         upgrade: upgrade_cassandra,
-        ..NodeType::new(
-            "action.TbSaveToCustomCassandraTableNode",
-            "save to custom table",
-            ComponentType::Action,
-            make_cassandra,
-        )
+        make: make_cassandra,
+        ..NodeType::ACTION
     },
 ];
 

@@ -10,25 +10,25 @@ use serde_json::{Value, json};
 
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::message_part::{KeyNames, MessagePart, required, upgrade_flag};
 use crate::nodes::relations::DeviceRelationsConfig;
 use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
+        class: "metadata.TbGetAttributesNode",
+        name: "originator attributes",
         description: "Adds attributes and latest values of the originator.",
         version: 1,
         upgrade,
         default_configuration: defaults,
-        ..NodeType::new(
-            "metadata.TbGetAttributesNode",
-            "originator attributes",
-            ComponentType::Enrichment,
-            make_originator,
-        )
+        make: make_originator,
+        ..NodeType::ENRICHMENT
     },
     NodeType {
+        class: "metadata.TbGetDeviceAttrNode",
+        name: "related device attributes",
         description: "Adds attributes and latest values of the first device that the originator is related to.",
         version: 1,
         upgrade,
@@ -43,12 +43,8 @@ pub(crate) const NODES: &[NodeType] = &[
             });
             configuration
         },
-        ..NodeType::new(
-            "metadata.TbGetDeviceAttrNode",
-            "related device attributes",
-            ComponentType::Enrichment,
-            make_related,
-        )
+        make: make_related,
+        ..NodeType::ENRICHMENT
     },
 ];
 

@@ -9,10 +9,12 @@ use serde_json::{Value, json};
 
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::message_part::{MessagePart, required, upgrade_flag};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "metadata.TbFetchDeviceCredentialsNode",
+    name: "fetch device credentials",
     description: "Adds the credentials of the device that a message is from.",
     version: 1,
     upgrade: |from_version, mut configuration| {
@@ -27,12 +29,8 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
         configuration
     },
     default_configuration: || json!({"fetchTo": "METADATA"}),
-    ..NodeType::new(
-        "metadata.TbFetchDeviceCredentialsNode",
-        "fetch device credentials",
-        ComponentType::Enrichment,
-        make,
-    )
+    make,
+    ..NodeType::ENRICHMENT
 }];
 
 struct FetchDeviceCredentialsNode(MessagePart);
@@ -76,10 +74,8 @@ impl Node for FetchDeviceCredentialsNode {
                 }
             };
             let put = fetch_to.put_json(&mut msg, "credentialsType", json!(found.credentials_type.name()));
-            match put.and_then(|()| fetch_to.put_json(&mut msg, "credentials", info)) {
-                Ok(()) => NodeResult::success(msg),
-                Err(error) => NodeResult::Fail(msg, error),
-            }
+            let done = put.and_then(|()| fetch_to.put_json(&mut msg, "credentials", info));
+            NodeResult::after(msg, done)
         })
     }
 }

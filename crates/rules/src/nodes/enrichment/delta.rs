@@ -12,7 +12,7 @@ use crate::message::RuleMessage;
 use crate::node::{
     ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
 };
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::text::{as_double, round_half_up};
 use crate::services::NodeServices;
 
@@ -20,6 +20,8 @@ use crate::services::NodeServices;
 const MAX_CACHED_ORIGINATORS: usize = 16_384;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "metadata.CalculateDeltaNode",
+    name: "calculate delta",
     description: "Adds by how much a value has changed since the originator's message before, and after what time.",
     version: 1,
     relations: &["Success", "Failure", "Other"],
@@ -43,12 +45,8 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "excludeZeroDeltas": false,
         })
     },
-    ..NodeType::new(
-        "metadata.CalculateDeltaNode",
-        "calculate delta",
-        ComponentType::Enrichment,
-        make,
-    )
+    make,
+    ..NodeType::ENRICHMENT
 }];
 
 #[derive(Debug, Deserialize)]
@@ -142,10 +140,8 @@ impl Node for CalculateDeltaNode {
                 *last = Some((msg.values_ts(), current));
             }
             drop(last);
-            match inner.put(&mut msg, previous, current) {
-                Ok(()) => NodeResult::success(msg),
-                Err(error) => NodeResult::Fail(msg, error),
-            }
+            let done = inner.put(&mut msg, previous, current);
+            NodeResult::after(msg, done)
         })
     }
 }

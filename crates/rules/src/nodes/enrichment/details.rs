@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::entities;
 use crate::nodes::message_part::{MessagePart, required, upgrade_flag};
 use crate::nodes::text::plain;
@@ -18,28 +18,24 @@ use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
+        class: "metadata.TbGetCustomerDetailsNode",
+        name: "customer details",
         description: "Adds the address and other details of the originator's customer.",
         version: 1,
         upgrade,
         default_configuration: defaults,
-        ..NodeType::new(
-            "metadata.TbGetCustomerDetailsNode",
-            "customer details",
-            ComponentType::Enrichment,
-            |config| make(config, DetailsOwner::Customer),
-        )
+        make: |config| make(config, DetailsOwner::Customer),
+        ..NodeType::ENRICHMENT
     },
     NodeType {
+        class: "metadata.TbGetTenantDetailsNode",
+        name: "tenant details",
         description: "Adds the address and other details of the tenant.",
         version: 1,
         upgrade,
         default_configuration: defaults,
-        ..NodeType::new(
-            "metadata.TbGetTenantDetailsNode",
-            "tenant details",
-            ComponentType::Enrichment,
-            |config| make(config, DetailsOwner::Tenant),
-        )
+        make: |config| make(config, DetailsOwner::Tenant),
+        ..NodeType::ENRICHMENT
     },
 ];
 

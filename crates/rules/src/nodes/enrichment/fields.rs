@@ -8,13 +8,15 @@ use serde_json::{Map, Value, json};
 use super::mapped::mapping;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::entities;
 use crate::nodes::message_part::{MessagePart, required};
 use crate::nodes::text::plain;
 use crate::nodes::text_template::TextTemplate;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "metadata.TbGetOriginatorFieldsNode",
+    name: "originator fields",
     description: "Adds fields of the originator, such as its name.",
     version: 1,
     upgrade,
@@ -25,12 +27,8 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "ignoreNullStrings": false,
         })
     },
-    ..NodeType::new(
-        "metadata.TbGetOriginatorFieldsNode",
-        "originator fields",
-        ComponentType::Enrichment,
-        make,
-    )
+    make,
+    ..NodeType::ENRICHMENT
 }];
 
 fn upgrade(from_version: i32, mut configuration: Value) -> Value {

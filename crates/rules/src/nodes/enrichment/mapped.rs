@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::fields::field_text;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::entities;
 use crate::nodes::message_part::{MessagePart, required};
 use crate::nodes::relations::RelationsConfig;
@@ -20,30 +20,28 @@ use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
+        class: "metadata.TbGetCustomerAttributeNode",
+        name: "customer attributes",
         description: "Adds attributes or latest values of the originator's customer.",
         version: 1,
         upgrade,
         default_configuration: defaults,
-        ..NodeType::new(
-            "metadata.TbGetCustomerAttributeNode",
-            "customer attributes",
-            ComponentType::Enrichment,
-            |config| make(config, MappedDataSource::Customer, false),
-        )
+        make: |config| make(config, MappedDataSource::Customer, false),
+        ..NodeType::ENRICHMENT
     },
     NodeType {
+        class: "metadata.TbGetTenantAttributeNode",
+        name: "tenant attributes",
         description: "Adds attributes or latest values of the tenant.",
         version: 1,
         upgrade,
         default_configuration: defaults,
-        ..NodeType::new(
-            "metadata.TbGetTenantAttributeNode",
-            "tenant attributes",
-            ComponentType::Enrichment,
-            |config| make(config, MappedDataSource::Tenant, false),
-        )
+        make: |config| make(config, MappedDataSource::Tenant, false),
+        ..NodeType::ENRICHMENT
     },
     NodeType {
+        class: "metadata.TbGetRelatedAttributeNode",
+        name: "related entity data",
         description: "Adds attributes, latest values or fields of the first entity that the originator is related to.",
         version: 1,
         upgrade,
@@ -60,12 +58,8 @@ pub(crate) const NODES: &[NodeType] = &[
                 },
             })
         },
-        ..NodeType::new(
-            "metadata.TbGetRelatedAttributeNode",
-            "related entity data",
-            ComponentType::Enrichment,
-            make_related,
-        )
+        make: make_related,
+        ..NodeType::ENRICHMENT
     },
 ];
 
@@ -196,10 +190,8 @@ impl Node for GetMappedDataNode {
                 };
                 add(&services, subject, what, &pairs, fetch_to, &mut msg).await
             };
-            match done.await {
-                Ok(()) => NodeResult::success(msg),
-                Err(error) => NodeResult::Fail(msg, error),
-            }
+            let done = done.await;
+            NodeResult::after(msg, done)
         })
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::message_part::KeyNames;
 use crate::nodes::text_template::TextTemplate;
 use crate::nodes::time::TimeUnit;
@@ -22,6 +22,8 @@ const MAX_LIMIT: i64 = 1000;
 const MAX_BYTES: usize = 8 << 20;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "metadata.TbGetTelemetryNode",
+    name: "originator telemetry",
     description: "Adds time series of the originator within an interval to the metadata.",
     version: 2,
     upgrade,
@@ -41,12 +43,8 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "latestTsKeyNames": [],
         })
     },
-    ..NodeType::new(
-        "metadata.TbGetTelemetryNode",
-        "originator telemetry",
-        ComponentType::Enrichment,
-        make,
-    )
+    make,
+    ..NodeType::ENRICHMENT
 }];
 
 fn upgrade(from_version: i32, mut configuration: Value) -> Value {
@@ -225,11 +223,11 @@ impl Node for GetTelemetryNode {
             .interval
             .of(&mut msg, ctx.now_ms)
             .and_then(|window| Ok((window, self.keys.of(&mut msg)?)));
-        let ((start, end), keys) = match asked {
+        let (window, keys) = match asked {
             Ok(asked) => asked,
             Err(error) => return NodeResult::Fail(msg, error),
         };
-        if start > end {
+        if window.start > window.end {
             return NodeResult::fail(msg, "the start of the interval is after its end");
         }
         let services = Arc::clone(ctx.services);
@@ -237,7 +235,7 @@ impl Node for GetTelemetryNode {
         NodeResult::wait(async move {
             for key in keys.iter() {
                 let subject = msg.subject();
-                let points = read.points(&services, subject, key, (start, end), &mut msg.budget);
+                let points = read.points(&services, subject, key, window, &mut msg.budget);
                 match points.await {
                     Ok(points) if points.is_empty() => {}
                     Ok(points) => msg.meta.set(key.as_str(), read.text(&points)),
@@ -250,11 +248,12 @@ impl Node for GetTelemetryNode {
 }
 
 impl FetchInterval {
-    fn of(&self, msg: &mut RuleMessage, now_ms: i64) -> Result<(i64, i64), NodeError> {
-        match self {
-            Self::Ago(start, end) => Ok((now_ms.saturating_sub(*start), now_ms.saturating_sub(*end))),
-            Self::Patterns(start, end) => Ok((time(start, msg)?, time(end, msg)?)),
-        }
+    fn of(&self, msg: &mut RuleMessage, now_ms: i64) -> Result<AggregationBucket, NodeError> {
+        let (start, end) = match self {
+            Self::Ago(start, end) => (now_ms.saturating_sub(*start), now_ms.saturating_sub(*end)),
+            Self::Patterns(start, end) => (time(start, msg)?, time(end, msg)?),
+        };
+        Ok(AggregationBucket { start, end })
     }
 }
 
@@ -276,7 +275,7 @@ impl TelemetryFetch {
         services: &NodeServices,
         subject: EntityKey,
         key: &str,
-        (start, end): (i64, i64),
+        AggregationBucket { start, end }: AggregationBucket,
         budget: &mut EvaluationBudget,
     ) -> Result<Vec<DataPoint>, NodeError> {
         let series = &services.series;

@@ -13,11 +13,13 @@ use super::client_cache::AccountClientCache;
 use super::external_node::{ExternalNode, OutboundSender, SendFuture, failed, read};
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::text_template::TextTemplate;
 use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "ai.TbAiNode",
+    name: "AI request",
     description: "Sends a request to an AI model, using system and user prompts.",
     default_configuration: || {
         json!({
@@ -25,7 +27,8 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "resourceIds": null, "responseFormat": {"type": "JSON"}, "timeoutSeconds": 60, "forceAck": true,
         })
     },
-    ..NodeType::new("ai.TbAiNode", "AI request", ComponentType::External, make)
+    make,
+    ..NodeType::EXTERNAL
 }];
 
 struct AiNode {

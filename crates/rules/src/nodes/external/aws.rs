@@ -13,11 +13,13 @@ use super::external_node::{
 use super::pairs::TemplatePairs;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::text_template::TextTemplate;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
+        class: "aws.sqs.TbSqsNode",
+        name: "aws sqs",
         description: "Publishes messages to AWS SQS.",
         default_configuration: || {
             json!({
@@ -26,9 +28,12 @@ pub(crate) const NODES: &[NodeType] = &[
                 "messageAttributes": {}, "accessKeyId": null, "secretAccessKey": null, "region": "us-east-1",
             })
         },
-        ..NodeType::new("aws.sqs.TbSqsNode", "aws sqs", ComponentType::External, make_sqs)
+        make: make_sqs,
+        ..NodeType::EXTERNAL
     },
     NodeType {
+        class: "aws.sns.TbSnsNode",
+        name: "aws sns",
         description: "Publishes messages to AWS SNS.",
         default_configuration: || {
             json!({
@@ -36,9 +41,12 @@ pub(crate) const NODES: &[NodeType] = &[
                 "secretAccessKey": null, "region": "us-east-1",
             })
         },
-        ..NodeType::new("aws.sns.TbSnsNode", "aws sns", ComponentType::External, make_sns)
+        make: make_sns,
+        ..NodeType::EXTERNAL
     },
     NodeType {
+        class: "aws.lambda.TbAwsLambdaNode",
+        name: "aws lambda",
         description: "Calls a function of AWS Lambda with messages.",
         default_configuration: || {
             json!({
@@ -47,12 +55,8 @@ pub(crate) const NODES: &[NodeType] = &[
                 "tellFailureIfFuncThrowsExc": false,
             })
         },
-        ..NodeType::new(
-            "aws.lambda.TbAwsLambdaNode",
-            "aws lambda",
-            ComponentType::External,
-            make_lambda,
-        )
+        make: make_lambda,
+        ..NodeType::EXTERNAL
     },
 ];
 

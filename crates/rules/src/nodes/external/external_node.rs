@@ -7,7 +7,6 @@ use fieldline_connectors::egress::Egress;
 use fieldline_connectors::{
     ConnectorConfig as Connector, ConnectorConfigError as WrongConfig, ConnectorError, ConnectorOutcome,
 };
-use tokio::task::JoinError;
 
 use crate::message::{MessageBody, RuleMessage};
 use crate::node::{
@@ -92,7 +91,11 @@ impl<T: OutboundSender> Node for ExternalNode<T> {
             Err(error) => return NodeResult::Fail(msg, error),
         };
         // Connections belong to the runtime that they were made in.
-        let sent = ctx.services.runtime.spawn(sending);
+        let sending = ctx.services.runtime.spawn(sending);
+        let sent = async move {
+            let broken_off = |_| Err(failed("sending was broken off"));
+            sending.await.unwrap_or_else(broken_off)
+        };
         let Some(waiting) = waiting else {
             return NodeResult::outside(async move {
                 match finish(&mut msg, sent.await) {
@@ -121,14 +124,10 @@ impl<T: OutboundSender> Node for ExternalNode<T> {
 }
 
 /// Adds to a message what came of it, and returns why it was not sent.
-fn finish(
-    msg: &mut RuleMessage,
-    sent: Result<Result<ConnectorOutcome, ConnectorError>, JoinError>,
-) -> Option<NodeError> {
+fn finish(msg: &mut RuleMessage, sent: Result<ConnectorOutcome, ConnectorError>) -> Option<NodeError> {
     let (body, metadata, error) = match sent {
-        Ok(Ok(outcome)) => (outcome.body, outcome.metadata, None),
-        Ok(Err(error)) => (error.body, error.metadata, Some(NodeError::new(error.message))),
-        Err(_) => (None, Vec::new(), Some(NodeError::new("sending was broken off"))),
+        Ok(outcome) => (outcome.body, outcome.metadata, None),
+        Err(error) => (error.body, error.metadata, Some(NodeError::new(error.message))),
     };
     if let Some(body) = body {
         msg.data = MessageBody::text(body);

@@ -8,10 +8,12 @@ use serde_json::{Value, json};
 use super::external_node::{ExternalNode, OutboundSender, SendFuture, body, node_egress, read, wrong};
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::text_template::TextTemplate;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "kafka.TbKafkaNode",
+    name: "kafka",
     description: "Publishes messages to Kafka.",
     version: 1,
     default_configuration: || {
@@ -22,7 +24,8 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
         })
     },
     upgrade,
-    ..NodeType::new("kafka.TbKafkaNode", "kafka", ComponentType::External, make)
+    make,
+    ..NodeType::EXTERNAL
 }];
 
 fn upgrade(from: i32, mut configuration: Value) -> Value {

@@ -13,9 +13,11 @@ use super::client_cache::AccountClientCache;
 use super::external_node::{ExternalNode, OutboundSender, SendFuture, failed, node_egress, read, wrong};
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "mail.TbSendEmailNode",
+    name: "send email",
     description: "Sends the mail in a message through an SMTP server.",
     default_configuration: || {
         json!({
@@ -24,12 +26,8 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "enableProxy": false, "proxyHost": null, "proxyPort": null, "proxyUser": null, "proxyPassword": null,
         })
     },
-    ..NodeType::new(
-        "mail.TbSendEmailNode",
-        "send email",
-        ComponentType::External,
-        make,
-    )
+    make,
+    ..NodeType::EXTERNAL
 }];
 
 enum MailClientSource {

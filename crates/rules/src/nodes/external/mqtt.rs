@@ -12,12 +12,14 @@ use serde_json::{Value, json};
 use super::external_node::{ExternalNode, OutboundSender, SendFuture, body, read};
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::text_template::TextTemplate;
 use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
+        class: "mqtt.TbMqttNode",
+        name: "mqtt",
         description: "Publishes messages to an MQTT broker.",
         version: 2,
         clustering: ClusteringMode::UserPreference,
@@ -29,9 +31,12 @@ pub(crate) const NODES: &[NodeType] = &[
             })
         },
         upgrade: upgrade_mqtt,
-        ..NodeType::new("mqtt.TbMqttNode", "mqtt", ComponentType::External, make_mqtt)
+        make: make_mqtt,
+        ..NodeType::EXTERNAL
     },
     NodeType {
+        class: "mqtt.azure.TbAzureIotHubNode",
+        name: "azure iot hub",
         description: "Publishes messages to an Azure IoT Hub.",
         version: 1,
         clustering: ClusteringMode::Singleton,
@@ -44,12 +49,8 @@ pub(crate) const NODES: &[NodeType] = &[
             })
         },
         upgrade: upgrade_azure,
-        ..NodeType::new(
-            "mqtt.azure.TbAzureIotHubNode",
-            "azure iot hub",
-            ComponentType::External,
-            make_azure,
-        )
+        make: make_azure,
+        ..NodeType::EXTERNAL
     },
 ];
 

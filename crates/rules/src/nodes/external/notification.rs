@@ -15,11 +15,13 @@ use super::external_node::{
 };
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::text_template::TextTemplate;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
+        class: "notification.TbSlackNode",
+        name: "send to slack",
         description: "Writes messages into a conversation at Slack.",
         default_configuration: || {
             json!({
@@ -28,22 +30,16 @@ pub(crate) const NODES: &[NodeType] = &[
                 "conversationType": "PUBLIC_CHANNEL", "conversation": null,
             })
         },
-        ..NodeType::new(
-            "notification.TbSlackNode",
-            "send to slack",
-            ComponentType::External,
-            make_slack,
-        )
+        make: make_slack,
+        ..NodeType::EXTERNAL
     },
     NodeType {
+        class: "notification.TbNotificationNode",
+        name: "send notification",
         description: "Sends a notification to targets, using a template.",
         default_configuration: || json!({ "targets": null, "templateId": null }),
-        ..NodeType::new(
-            "notification.TbNotificationNode",
-            "send notification",
-            ComponentType::External,
-            make_notification,
-        )
+        make: make_notification,
+        ..NodeType::EXTERNAL
     },
 ];
 

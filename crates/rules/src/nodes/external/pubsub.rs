@@ -11,9 +11,11 @@ use super::external_node::{
 use super::pairs::TemplatePairs;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "gcp.pubsub.TbPubSubNode",
+    name: "gcp pubsub",
     description: "Publishes messages to Google Cloud Pub/Sub.",
     default_configuration: || {
         json!({
@@ -21,12 +23,8 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "serviceAccountKey": null, "serviceAccountKeyFileName": null,
         })
     },
-    ..NodeType::new(
-        "gcp.pubsub.TbPubSubNode",
-        "gcp pubsub",
-        ComponentType::External,
-        make,
-    )
+    make,
+    ..NodeType::EXTERNAL
 }];
 
 struct PubSubNode {

@@ -8,10 +8,12 @@ use serde_json::json;
 use super::external_node::{ExternalNode, OutboundSender, SendFuture, body, node_egress, read, wrong};
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::text_template::TextTemplate;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "rabbitmq.TbRabbitMqNode",
+    name: "rabbitmq",
     description: "Publishes messages to RabbitMQ.",
     default_configuration: || {
         json!({
@@ -20,12 +22,8 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "connectionTimeout": 60000, "handshakeTimeout": 10000, "clientProperties": {},
         })
     },
-    ..NodeType::new(
-        "rabbitmq.TbRabbitMqNode",
-        "rabbitmq",
-        ComponentType::External,
-        make,
-    )
+    make,
+    ..NodeType::EXTERNAL
 }];
 
 struct RabbitMqNode {

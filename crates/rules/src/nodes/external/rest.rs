@@ -9,10 +9,12 @@ use super::external_node::{ExternalNode, OutboundSender, SendFuture, body, node_
 use super::pairs::TemplatePairs;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::text_template::TextTemplate;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "rest.TbRestApiCallNode",
+    name: "rest api call",
     description: "Invokes REST API calls to an external server.",
     version: 4,
     default_configuration: || {
@@ -26,12 +28,8 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
         })
     },
     upgrade,
-    ..NodeType::new(
-        "rest.TbRestApiCallNode",
-        "rest api call",
-        ComponentType::External,
-        make,
-    )
+    make,
+    ..NodeType::EXTERNAL
 }];
 
 /// What a configuration of version 3 may hold.

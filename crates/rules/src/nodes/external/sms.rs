@@ -14,10 +14,12 @@ use super::external_node::{
 };
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::text_template::TextTemplate;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "sms.TbSendSmsNode",
+    name: "send sms",
     description: "Sends text messages through an SMS provider.",
     default_configuration: || {
         json!({
@@ -26,7 +28,8 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "smsProviderConfiguration": null,
         })
     },
-    ..NodeType::new("sms.TbSendSmsNode", "send sms", ComponentType::External, make)
+    make,
+    ..NodeType::EXTERNAL
 }];
 
 enum SmsClientSource {

@@ -13,23 +13,21 @@ use crate::message::{MessageBody, RuleMessage};
 use crate::node::{
     ConnectionLabel, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
 };
-use crate::node_types::{ComponentType, NodeType, TRUE_FALSE};
+use crate::node_types::NodeType;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
+        class: "filter.TbCheckMessageNode",
+        name: "check fields presence",
         description: "Checks whether a message has fields in its body and its metadata: all of them, or at least one.",
-        relations: TRUE_FALSE,
         default_configuration: || json!({"messageNames": [], "metadataNames": [], "checkAllKeys": true}),
-        ..NodeType::new(
-            "filter.TbCheckMessageNode",
-            "check fields presence",
-            ComponentType::Filter,
-            make_fields,
-        )
+        make: make_fields,
+        ..NodeType::FILTER
     },
     NodeType {
+        class: "filter.TbCheckRelationNode",
+        name: "check relation presence",
         description: "Checks whether the originator is related to an entity, or to any.",
-        relations: TRUE_FALSE,
         version: 1,
         upgrade: upgrade_relation,
         default_configuration: || {
@@ -41,23 +39,16 @@ pub(crate) const NODES: &[NodeType] = &[
                 "checkForSingleEntity": true,
             })
         },
-        ..NodeType::new(
-            "filter.TbCheckRelationNode",
-            "check relation presence",
-            ComponentType::Filter,
-            make_relation,
-        )
+        make: make_relation,
+        ..NodeType::FILTER
     },
     NodeType {
+        class: "filter.TbCheckAlarmStatusNode",
+        name: "alarm status filter",
         description: "Checks whether the alarm that a message is about has one of some statuses now.",
-        relations: TRUE_FALSE,
         default_configuration: || json!({"alarmStatusList": ["ACTIVE_ACK", "ACTIVE_UNACK"]}),
-        ..NodeType::new(
-            "filter.TbCheckAlarmStatusNode",
-            "alarm status filter",
-            ComponentType::Filter,
-            make_alarm,
-        )
+        make: make_alarm,
+        ..NodeType::FILTER
     },
 ];
 
@@ -85,10 +76,8 @@ fn make_fields(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfig
 
 impl Node for CheckMessageNode {
     fn handle(&self, _: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
-        match self.check(&mut msg) {
-            Ok(holds) => NodeResult::Next(msg, ConnectionLabel::of(holds)),
-            Err(error) => NodeResult::Fail(msg, error),
-        }
+        let holds = self.check(&mut msg);
+        NodeResult::filtered(msg, holds)
     }
 }
 
@@ -223,10 +212,7 @@ impl Node for CheckRelationNode {
                         .map(|found| !found.is_empty())
                 }
             };
-            match found {
-                Ok(found) => NodeResult::Next(msg, ConnectionLabel::of(found)),
-                Err(error) => NodeResult::Fail(msg, error.into()),
-            }
+            NodeResult::filtered(msg, found)
         })
     }
 }

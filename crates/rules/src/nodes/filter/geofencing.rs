@@ -3,20 +3,17 @@
 use std::sync::Arc;
 
 use crate::message::RuleMessage;
-use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType, TRUE_FALSE};
+use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
+use crate::node_types::NodeType;
 use crate::nodes::geofence::{self, GeofenceMatcher};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "geo.TbGpsGeofencingFilterNode",
+    name: "gps geofencing filter",
     description: "Checks whether the place in a message is within a perimeter.",
-    relations: TRUE_FALSE,
     default_configuration: geofence::default_configuration,
-    ..NodeType::new(
-        "geo.TbGpsGeofencingFilterNode",
-        "gps geofencing filter",
-        ComponentType::Filter,
-        make,
-    )
+    make,
+    ..NodeType::FILTER
 }];
 
 fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {
@@ -29,10 +26,8 @@ struct GpsGeofencingFilterNode(GeofenceMatcher);
 
 impl Node for GpsGeofencingFilterNode {
     fn handle(&self, _: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
-        match self.0.contains(&mut msg) {
-            Ok(inside) => NodeResult::Next(msg, ConnectionLabel::of(inside)),
-            Err(error) => NodeResult::Fail(msg, error),
-        }
+        let inside = self.0.contains(&mut msg);
+        NodeResult::filtered(msg, inside)
     }
 }
 

@@ -8,14 +8,15 @@ use serde_json::json;
 
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType, TRUE_FALSE};
+use crate::node_types::NodeType;
 use crate::nodes::derived::branch;
 use crate::nodes::script::{self, PARAMS};
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
+        class: "filter.TbJsFilterNode",
+        name: "script",
         description: "Lets messages through that a script returns true for.",
-        relations: TRUE_FALSE,
         default_configuration: || {
             json!({
                 "scriptLang": "TBEL",
@@ -23,14 +24,12 @@ pub(crate) const NODES: &[NodeType] = &[
                 "tbelScript": "return msg.temperature > 20;",
             })
         },
-        ..NodeType::new(
-            "filter.TbJsFilterNode",
-            "script",
-            ComponentType::Filter,
-            make_filter,
-        )
+        make: make_filter,
+        ..NodeType::FILTER
     },
     NodeType {
+        class: "filter.TbJsSwitchNode",
+        name: "switch",
         description: "Sends a message through the connections whose names a script returns.",
         relations: &["Failure"],
         custom_relations: true,
@@ -41,12 +40,8 @@ pub(crate) const NODES: &[NodeType] = &[
                 "tbelScript": "return msgType == 'POST_TELEMETRY_REQUEST' ? ['telemetry'] : ['other'];",
             })
         },
-        ..NodeType::new(
-            "filter.TbJsSwitchNode",
-            "switch",
-            ComponentType::Filter,
-            make_switch,
-        )
+        make: make_switch,
+        ..NodeType::FILTER
     },
 ];
 

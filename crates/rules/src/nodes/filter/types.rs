@@ -10,73 +10,59 @@ use serde_json::json;
 
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType, TRUE_FALSE};
+use crate::node_types::NodeType;
 use crate::nodes::entities::is_type;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
+        class: "filter.TbMsgTypeFilterNode",
+        name: "message type filter",
         description: "Lets messages of some types through.",
-        relations: TRUE_FALSE,
         default_configuration: || json!({"messageTypes": ["POST_ATTRIBUTES_REQUEST", "POST_TELEMETRY_REQUEST", "TO_SERVER_RPC_REQUEST"]}),
-        ..NodeType::new(
-            "filter.TbMsgTypeFilterNode",
-            "message type filter",
-            ComponentType::Filter,
-            make_type_filter,
-        )
+        make: make_type_filter,
+        ..NodeType::FILTER
     },
     NodeType {
+        class: "filter.TbMsgTypeSwitchNode",
+        name: "message type switch",
         description: "Sends a message through the connection of its type.",
         relations: MSG_LABELS,
-        ..NodeType::new(
-            "filter.TbMsgTypeSwitchNode",
-            "message type switch",
-            ComponentType::Filter,
-            |_| Ok(Arc::new(MsgTypeSwitchNode)),
-        )
+        make: |_| Ok(Arc::new(MsgTypeSwitchNode)),
+        ..NodeType::FILTER
     },
     NodeType {
+        class: "filter.TbOriginatorTypeFilterNode",
+        name: "entity type filter",
         description: "Lets messages of originators of some types through.",
-        relations: TRUE_FALSE,
         default_configuration: || json!({"originatorTypes": ["DEVICE"]}),
-        ..NodeType::new(
-            "filter.TbOriginatorTypeFilterNode",
-            "entity type filter",
-            ComponentType::Filter,
-            make_originator_filter,
-        )
+        make: make_originator_filter,
+        ..NodeType::FILTER
     },
     NodeType {
+        class: "filter.TbOriginatorTypeSwitchNode",
+        name: "entity type switch",
         description: "Sends a message through the connection of its originator's type.",
         relations: ENTITY_LABELS,
-        ..NodeType::new(
-            "filter.TbOriginatorTypeSwitchNode",
-            "entity type switch",
-            ComponentType::Filter,
-            |_| Ok(Arc::new(OriginatorTypeSwitchNode)),
-        )
+        make: |_| Ok(Arc::new(OriginatorTypeSwitchNode)),
+        ..NodeType::FILTER
     },
     NodeType {
+        class: "filter.TbDeviceTypeSwitchNode",
+        name: "device profile switch",
         description: "Sends a message of a device through the connection that has the name of its profile.",
         relations: &["default", "Failure"],
         custom_relations: true,
-        ..NodeType::new(
-            "filter.TbDeviceTypeSwitchNode",
-            "device profile switch",
-            ComponentType::Filter,
-            |_| Ok(Arc::new(ProfileSwitchNode(EntityType::Device))),
-        )
+        make: |_| Ok(Arc::new(ProfileSwitchNode(EntityType::Device))),
+        ..NodeType::FILTER
     },
     NodeType {
+        class: "filter.TbAssetTypeSwitchNode",
+        name: "asset profile switch",
         description: "Sends a message of an asset through the connection that has the name of its profile.",
         relations: &["default", "Failure"],
         custom_relations: true,
-        ..NodeType::new(
-            "filter.TbAssetTypeSwitchNode",
-            "asset profile switch",
-            ComponentType::Filter,
-            |_| Ok(Arc::new(ProfileSwitchNode(EntityType::Asset))),
-        )
+        make: |_| Ok(Arc::new(ProfileSwitchNode(EntityType::Asset))),
+        ..NodeType::FILTER
     },
 ];
 

@@ -8,11 +8,13 @@ use serde_json::{Value, json};
 
 use crate::message::RuleMessage;
 use crate::node::{ChainCommand, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::originators::Originator;
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
+        class: "flow.TbRuleChainInputNode",
+        name: "rule chain",
         description: "Sends a message into another chain; it comes back through the connections that chain's outputs name.",
         relations: &["Failure"],
         custom_relations: true,
@@ -20,22 +22,16 @@ pub(crate) const NODES: &[NodeType] = &[
         version: 1,
         upgrade: upgrade_input,
         default_configuration: || json!({"ruleChainId": null, "forwardMsgToDefaultRuleChain": false}),
-        ..NodeType::new(
-            "flow.TbRuleChainInputNode",
-            "rule chain",
-            ComponentType::Flow,
-            make_input,
-        )
+        make: make_input,
+        ..NodeType::FLOW
     },
     NodeType {
+        class: "flow.TbRuleChainOutputNode",
+        name: "output",
         description: "Sends a message back to the chain that it came from, through the connection of this node's name.",
         has_output: false,
-        ..NodeType::new(
-            "flow.TbRuleChainOutputNode",
-            "output",
-            ComponentType::Flow,
-            |config| Ok(Arc::new(RuleChainOutputNode(config.name.to_owned()))),
-        )
+        make: |config| Ok(Arc::new(RuleChainOutputNode(config.name.to_owned()))),
+        ..NodeType::FLOW
     },
 ];
 

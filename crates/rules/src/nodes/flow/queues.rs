@@ -6,45 +6,40 @@ use serde_json::Value;
 
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::derived::{push, salt};
 
 pub(crate) const NODES: &[NodeType] = &[
     NodeType {
+        class: "flow.TbAckNode",
+        name: "acknowledge",
         description: "Acknowledges a message, which goes on: what becomes of it no longer matters to its queue.",
-        ..NodeType::new("flow.TbAckNode", "acknowledge", ComponentType::Flow, |_| {
-            Ok(Arc::new(AckNode))
-        })
+        make: |_| Ok(Arc::new(AckNode)),
+        ..NodeType::FLOW
     },
     NodeType {
+        class: "flow.TbCheckpointNode",
+        name: "checkpoint",
         description: "Puts a message into another queue, from which it goes on.",
         version: 1,
         has_queue: true,
         upgrade: drop_queue_name,
-        ..NodeType::new(
-            "flow.TbCheckpointNode",
-            "checkpoint",
-            ComponentType::Flow,
-            |config| Ok(Arc::new(CheckpointNode(config.queue.map(str::to_owned)))),
-        )
+        make: |config| Ok(Arc::new(CheckpointNode(config.queue.map(str::to_owned)))),
+        ..NodeType::FLOW
     },
     NodeType {
+        class: "transaction.TbSynchronizationBeginNode",
+        name: "synchronization start",
         description: "Does nothing any more: use a checkpoint with a queue that is sequential by originator.",
-        ..NodeType::new(
-            "transaction.TbSynchronizationBeginNode",
-            "synchronization start",
-            ComponentType::Action,
-            |_| Ok(Arc::new(SynchronizationNode)),
-        )
+        make: |_| Ok(Arc::new(SynchronizationNode)),
+        ..NodeType::ACTION
     },
     NodeType {
+        class: "transaction.TbSynchronizationEndNode",
+        name: "synchronization end",
         description: "Does nothing any more: use a checkpoint with a queue that is sequential by originator.",
-        ..NodeType::new(
-            "transaction.TbSynchronizationEndNode",
-            "synchronization end",
-            ComponentType::Action,
-            |_| Ok(Arc::new(SynchronizationNode)),
-        )
+        make: |_| Ok(Arc::new(SynchronizationNode)),
+        ..NodeType::ACTION
     },
 ];
 

@@ -9,23 +9,21 @@ use serde_json::{Value, json};
 use super::keys::{self, KeyPatterns};
 use crate::message::{MessageBody, MessageMetadata, RuleMessage};
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::message_part::MessagePart;
 use crate::nodes::text::plain;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "transform.TbCopyKeysNode",
+    name: "copy key-value pairs",
     description: "Copies values whose keys match regular expressions from the body to the metadata, or the other way.",
     version: 2,
     upgrade: |from_version, configuration| {
         keys::upgrade(from_version, configuration, "fromMetadata", "copyFrom")
     },
     default_configuration: || json!({"copyFrom": "DATA", "keys": []}),
-    ..NodeType::new(
-        "transform.TbCopyKeysNode",
-        "copy key-value pairs",
-        ComponentType::Transformation,
-        make,
-    )
+    make,
+    ..NodeType::TRANSFORMATION
 }];
 
 struct CopyKeysNode {
@@ -44,10 +42,7 @@ impl Node for CopyKeysNode {
             MessagePart::Data => self.to_meta(&mut msg),
             MessagePart::Metadata => self.to_body(&mut msg),
         };
-        match done {
-            Ok(()) => NodeResult::success(msg),
-            Err(error) => NodeResult::Fail(msg, error),
-        }
+        NodeResult::after(msg, done)
     }
 }
 

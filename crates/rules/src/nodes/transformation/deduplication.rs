@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use self::pending::{DeduplicationData, DeduplicationEntry, LIST, number_of};
 use crate::message::{RuleMessage, derive_id};
 use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::derived::salt;
 use crate::nodes::flow::queues::drop_queue_name;
 use crate::nodes::message_codec::{MAX_BYTES, decode, encode};
@@ -34,17 +34,15 @@ const RETRY_MS: i64 = 10_000;
 const LOST_MS: i64 = 120_000;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "deduplication.TbMsgDeduplicationNode",
+    name: "deduplication",
     description: "Makes one message of those that an originator sends within an interval: the first, the last, or all in one.",
     version: 1,
     has_queue: true,
     upgrade: drop_queue_name,
     default_configuration: || json!({"interval": 60, "strategy": "FIRST", "outMsgType": null, "maxPendingMsgs": 100, "maxRetries": 3}),
-    ..NodeType::new(
-        "deduplication.TbMsgDeduplicationNode",
-        "deduplication",
-        ComponentType::Transformation,
-        make,
-    )
+    make,
+    ..NodeType::TRANSFORMATION
 }];
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

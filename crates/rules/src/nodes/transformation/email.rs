@@ -9,10 +9,12 @@ use serde_json::{Value, json};
 
 use crate::message::{MessageBody, RuleMessage};
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::text_template::TextTemplate;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "mail.TbMsgToEmailNode",
+    name: "to email",
     description: "Makes an e-mail of a message, for a node that sends it.",
     default_configuration: || {
         json!({
@@ -26,12 +28,8 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "mailBodyType": "false",
         })
     },
-    ..NodeType::new(
-        "mail.TbMsgToEmailNode",
-        "to email",
-        ComponentType::Transformation,
-        make,
-    )
+    make,
+    ..NodeType::TRANSFORMATION
 }];
 
 #[derive(Deserialize)]

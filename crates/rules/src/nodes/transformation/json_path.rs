@@ -7,18 +7,16 @@ use serde_json::json;
 
 use crate::message::{MessageBody, RuleMessage};
 use crate::node::{Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::json_path::JsonPath;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "transform.TbJsonPathNode",
+    name: "json path",
     description: "Replaces the body by what a JSONPath finds in it.",
     default_configuration: || json!({"jsonPath": "$"}),
-    ..NodeType::new(
-        "transform.TbJsonPathNode",
-        "json path",
-        ComponentType::Transformation,
-        make,
-    )
+    make,
+    ..NodeType::TRANSFORMATION
 }];
 
 /// No path is that of the whole body.

@@ -10,13 +10,15 @@ use crate::message::RuleMessage;
 use crate::node::{
     Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult, set_originator,
 };
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::entities;
 use crate::nodes::relations::RelationsConfig;
 use crate::nodes::text_template::TextTemplate;
 use crate::services::NodeServices;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "transform.TbChangeOriginatorNode",
+    name: "change originator",
     description: "Makes the customer, the tenant, a related entity, the originator of the alarm, or an entity of a name the \
                   originator of a message.",
     default_configuration: || {
@@ -32,12 +34,8 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "entityNamePattern": null,
         })
     },
-    ..NodeType::new(
-        "transform.TbChangeOriginatorNode",
-        "change originator",
-        ComponentType::Transformation,
-        make,
-    )
+    make,
+    ..NodeType::TRANSFORMATION
 }];
 
 enum OriginatorSource {

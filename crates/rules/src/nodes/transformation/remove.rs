@@ -9,22 +9,20 @@ use serde_json::json;
 use super::keys::{self, KeyPatterns};
 use crate::message::{MessageBody, RuleMessage};
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::message_part::MessagePart;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "transform.TbDeleteKeysNode",
+    name: "delete key-value pairs",
     description: "Deletes values whose keys match regular expressions from the body or the metadata.",
     version: 2,
     upgrade: |from_version, configuration| {
         keys::upgrade(from_version, configuration, "dataToFetch", "deleteFrom")
     },
     default_configuration: || json!({"deleteFrom": "DATA", "keys": []}),
-    ..NodeType::new(
-        "transform.TbDeleteKeysNode",
-        "delete key-value pairs",
-        ComponentType::Transformation,
-        make,
-    )
+    make,
+    ..NodeType::TRANSFORMATION
 }];
 
 struct DeleteKeysNode {
@@ -43,10 +41,7 @@ impl Node for DeleteKeysNode {
             MessagePart::Data => self.strip_body(&mut msg),
             MessagePart::Metadata => self.strip_metadata(&mut msg),
         };
-        match done {
-            Ok(()) => NodeResult::success(msg),
-            Err(error) => NodeResult::Fail(msg, error),
-        }
+        NodeResult::after(msg, done)
     }
 }
 

@@ -8,22 +8,20 @@ use serde_json::{Map, Value, json};
 use super::keys;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::message_part::{MessagePart, required};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "transform.TbRenameKeysNode",
+    name: "rename keys",
     description: "Renames keys of the body or the metadata.",
     version: 2,
     upgrade: |from_version, configuration| {
         keys::upgrade(from_version, configuration, "fromMetadata", "renameIn")
     },
     default_configuration: || json!({"renameIn": "DATA", "renameKeysMapping": {"temperatureCelsius": "temperature"}}),
-    ..NodeType::new(
-        "transform.TbRenameKeysNode",
-        "rename keys",
-        ComponentType::Transformation,
-        make,
-    )
+    make,
+    ..NodeType::TRANSFORMATION
 }];
 
 struct RenameKeysNode {
@@ -61,10 +59,8 @@ fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> 
 
 impl Node for RenameKeysNode {
     fn handle(&self, _: &mut NodeContext<'_>, mut msg: RuleMessage) -> NodeResult {
-        match self.rename(&mut msg) {
-            Ok(()) => NodeResult::success(msg),
-            Err(error) => NodeResult::Fail(msg, error),
-        }
+        let done = self.rename(&mut msg);
+        NodeResult::after(msg, done)
     }
 }
 

@@ -8,11 +8,13 @@ use serde_json::json;
 
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::derived::branch;
 use crate::nodes::script::{self, PARAMS};
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "transform.TbTransformMsgNode",
+    name: "script",
     description: "Changes body, metadata and type of a message by a script, which may make several messages of it.",
     default_configuration: || {
         json!({
@@ -21,12 +23,8 @@ pub(crate) const NODES: &[NodeType] = &[NodeType {
             "tbelScript": "return {msg: msg, metadata: metadata, msgType: msgType};",
         })
     },
-    ..NodeType::new(
-        "transform.TbTransformMsgNode",
-        "script",
-        ComponentType::Transformation,
-        make,
-    )
+    make,
+    ..NodeType::TRANSFORMATION
 }];
 
 fn make(config: &NodeInitContext<'_>) -> Result<Arc<dyn Node>, NodeConfigError> {

@@ -6,17 +6,15 @@ use serde_json::Value;
 
 use crate::message::{MessageBody, RuleMessage};
 use crate::node::{ConnectionLabel, Node, NodeContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::derived::branch;
 
 pub(crate) const NODES: &[NodeType] = &[NodeType {
+    class: "transform.TbSplitArrayMsgNode",
+    name: "split array msg",
     description: "Makes a message of each element of the array in the body.",
-    ..NodeType::new(
-        "transform.TbSplitArrayMsgNode",
-        "split array msg",
-        ComponentType::Transformation,
-        |_| Ok(Arc::new(SplitArrayMsgNode)),
-    )
+    make: |_| Ok(Arc::new(SplitArrayMsgNode)),
+    ..NodeType::TRANSFORMATION
 }];
 
 struct SplitArrayMsgNode;

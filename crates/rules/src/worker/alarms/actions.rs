@@ -2,23 +2,18 @@
 
 use fieldline_alarm_rules::{ActiveAlarm, AlarmAction, AlarmActionKind, AlarmRuleSet, AlarmRuleState};
 use fieldline_core::ingest::IngestShutdown;
-use fieldline_core::ports::{AlarmDraft, AlarmEndUpdate, AlarmPropagation, AlarmUpdate, StateKey};
+use fieldline_core::ports::{AlarmDraft, AlarmEndUpdate, AlarmPropagation, AlarmUpdate};
 use fieldline_entities::services::ServiceResult;
+use fieldline_model::AlarmId;
 use fieldline_model::entity::Alarm;
 use fieldline_model::message::{MetadataMap, MsgType};
-use fieldline_model::{AlarmId, RuleNodeId};
-use tracing::warn;
 use uuid::Uuid;
 
 use super::{AlarmDestination, ApplyAlarmOutcome};
 use crate::message::{MessageBody, derive_id};
 use crate::node::{ConnectionLabel, NodeResult};
-use crate::worker::RuleWorker;
-use crate::worker::retry::{AttemptTexts, with_retry};
+use crate::worker::retry::{AttemptTexts, spawn_attempt, with_retry};
 use crate::worker::walk::{WalkContext, WalkTask};
-
-/// Alarms whose end has moved and is not stored yet; more are stored at once.
-const MAX_PENDING_ALARM_ENDS: usize = 10_000;
 
 /// What has become of an alarm, as a message tells it.
 pub(super) struct AlarmNotice {
@@ -118,11 +113,9 @@ impl ApplyAlarmOutcome<'_> {
             end_ts: action.end_ts,
             details: action.details_json(),
         };
-        cx.worker.alarm_ends.insert(action.id, touch);
-        if cx.worker.alarm_ends.len() >= MAX_PENDING_ALARM_ENDS {
-            cx.worker.store_alarm_ends().await;
-        }
-        if !cx.worker.has_notice_receiver(self.key, "Alarm Updated") {
+        let worker = &mut *cx.worker;
+        worker.alarm_ends.move_end(touch, &worker.shared.services).await;
+        if !cx.worker.chains.has_receiver(self.key, "Alarm Updated") {
             return Ok(None);
         }
         let alarms = cx.worker.shared.services.stores.alarms.clone();
@@ -167,7 +160,7 @@ impl ApplyAlarmOutcome<'_> {
         action: &AlarmAction,
         cx: &mut WalkContext<'_>,
     ) -> Result<Option<AlarmNotice>, IngestShutdown> {
-        cx.worker.alarm_ends.remove(&action.id);
+        cx.worker.alarm_ends.forget(action.id);
         let service = cx.worker.shared.services.rules.alarms.clone();
         let (tenant, id, ts) = (self.key.subject.tenant, AlarmId(action.id), action.end_ts);
         let details = action.details_json();
@@ -237,45 +230,10 @@ impl WalkContext<'_> {
         let worker = &*self.worker;
         let changed = with_retry(
             self.writer,
-            async || worker.spawn_attempt(call()).await,
+            async || spawn_attempt(&worker.shared.services, call()).await,
             |error| TEXTS.log(error),
         );
-        Ok(changed.await?.flatten())
-    }
-}
-
-impl RuleWorker {
-    fn has_notice_receiver(&self, key: &StateKey, label: &'static str) -> bool {
-        let Some((_, chains)) = self.chains.tenants.get(&key.subject.tenant) else {
-            return true;
-        };
-        let Some((chain, at)) = chains.node(RuleNodeId(key.owner)) else {
-            return true;
-        };
-        let label = ConnectionLabel::from(label);
-        chain
-            .nodes
-            .get(at)
-            .is_some_and(|node| node.targets(&label).next().is_some() || node.debug.is_on())
-    }
-
-    /// Stores how far the ends of alarms have moved.
-    pub(in crate::worker) async fn store_alarm_ends(&mut self) {
-        if self.alarm_ends.is_empty() {
-            return;
-        }
-        let touches: Vec<AlarmEndUpdate> = self.alarm_ends.drain().map(|(_, touch)| touch).collect();
-        let alarms = self.shared.services.stores.alarms.clone();
-        let stored = self
-            .shared
-            .services
-            .runtime
-            .spawn(async move { alarms.extend(&touches).await })
-            .await;
-        if let Ok(Err(error)) = stored {
-            // They move again with the next message.
-            warn!(%error, "cannot move the ends of alarms");
-        }
+        Ok(Box::pin(changed).await?.flatten())
     }
 }
 

@@ -16,7 +16,7 @@ use tracing::warn;
 
 use crate::originators::Originator;
 use crate::worker::field_calls::FieldScriptRunner;
-use crate::worker::retry::{AttemptError, AttemptTexts, with_retry};
+use crate::worker::retry::{AttemptError, AttemptTexts, spawn_attempt, with_retry};
 use crate::worker::walk::WalkContext;
 
 /// Values as they were gathered, by the positions of the needs.
@@ -90,9 +90,8 @@ impl WalkContext<'_> {
         let worker = &*self.worker;
         let look_up = async || {
             let alarms = worker.shared.services.stores.alarms.clone();
-            worker
-                .spawn_attempt(async move { alarms.active_of(subject.tenant, subject.entity).await })
-                .await
+            let active = async move { alarms.active_of(subject.tenant, subject.entity).await };
+            spawn_attempt(&worker.shared.services, active).await
         };
         let active = with_retry(self.writer, look_up, |error| {
             match error {

@@ -20,7 +20,6 @@ use crate::fields::{
 };
 use crate::message::{RuleMessage, derive_id};
 use crate::originators::Originator;
-use crate::worker::RuleWorker;
 use crate::worker::alarms::{AlarmDestination, AlarmTrigger, EvaluateAlarmRules};
 use crate::worker::batch::DueTimer;
 use crate::worker::field_values::EvaluateValueField;
@@ -220,7 +219,7 @@ impl<'a> EvaluateField<'a> {
     }
 }
 
-impl RuleWorker {
+impl WalkContext<'_> {
     /// Shows people who look for mistakes what has become of an evaluation.
     pub(in crate::worker) fn show_field(
         &self,
@@ -229,17 +228,23 @@ impl RuleWorker {
         event: &FieldEvent,
         shown: FieldDebugEvent,
     ) {
-        if let (Some(watch), Some(problem)) = (&self.node_activity, &shown.error) {
+        if let (Some(watch), Some(problem)) = (&self.worker.node_activity, &shown.error) {
             watch.lock().field_had_no_result(problem);
         }
-        let now = self.now_ms();
+        let now = self.worker.now_ms();
         let is_on = if shown.error.is_some() {
             entry.debug.stores_failures(now)
         } else {
             entry.debug.stores_all(now)
         };
         let tenant = event.subject.tenant;
-        if !is_on || !self.shared.events.try_acquire_debug(tenant, entry.id.into()) {
+        if !is_on
+            || !self
+                .worker
+                .shared
+                .events
+                .try_acquire_debug(tenant, entry.id.into())
+        {
             return;
         }
         let body = CalculatedFieldDebug {
@@ -251,7 +256,8 @@ impl RuleWorker {
             result: shown.result.map(cut),
             error: shown.error.map(cut),
         };
-        self.shared
+        self.worker
+            .shared
             .events
             .record(tenant, entry.id.into(), EventBody::CalculatedField(body));
     }

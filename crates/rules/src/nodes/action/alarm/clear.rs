@@ -11,11 +11,13 @@ use serde_json::json;
 use super::{AlarmNodeOutcome, DETAILS_JS, DETAILS_TBEL, notify_alarm, with_details};
 use crate::message::RuleMessage;
 use crate::node::{ConnectionLabel, Node, NodeConfigError, NodeContext, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::script;
 use crate::nodes::text_template::TextTemplate;
 
 pub(super) const NODE: NodeType = NodeType {
+    class: "action.TbClearAlarmNode",
+    name: "clear alarm",
     description: "Clears an alarm.",
     relations: &["Cleared", "False", "Failure"],
     default_configuration: || {
@@ -24,12 +26,8 @@ pub(super) const NODE: NodeType = NodeType {
             "alarmType": "General Alarm",
         })
     },
-    ..NodeType::new(
-        "action.TbClearAlarmNode",
-        "clear alarm",
-        ComponentType::Action,
-        make,
-    )
+    make,
+    ..NodeType::ACTION
 };
 
 #[derive(Deserialize)]

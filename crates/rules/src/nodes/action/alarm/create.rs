@@ -12,13 +12,15 @@ use serde_json::{Value, json};
 use super::{AlarmNodeOutcome, DETAILS_JS, DETAILS_TBEL, notify_alarm, with_details};
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::action::derived;
 use crate::nodes::script;
 use crate::nodes::text_template::TextTemplate;
 use crate::services::NodeServices;
 
 pub(super) const NODE: NodeType = NodeType {
+    class: "action.TbCreateAlarmNode",
+    name: "create alarm",
     description: "Creates or updates an alarm.",
     relations: &["Created", "Updated", "False", "Failure"],
     default_configuration: || {
@@ -29,12 +31,8 @@ pub(super) const NODE: NodeType = NodeType {
             "relationTypes": [], "dynamicSeverity": false,
         })
     },
-    ..NodeType::new(
-        "action.TbCreateAlarmNode",
-        "create alarm",
-        ComponentType::Action,
-        make,
-    )
+    make,
+    ..NodeType::ACTION
 };
 
 #[derive(Deserialize)]

@@ -16,10 +16,12 @@ use crate::message::{MessageBody, RuleMessage};
 use crate::node::{
     AttributeValues, Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult,
 };
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::value_update::{UpdatedValues, ValueUpdate};
 
 pub(super) const NODE: NodeType = NodeType {
+    class: "telemetry.TbMsgAttributesNode",
+    name: "save attributes",
     description: "Saves attribute data with a configurable scope and according to configured processing strategies.",
     version: 3,
     default_configuration: || {
@@ -29,12 +31,8 @@ pub(super) const NODE: NodeType = NodeType {
         })
     },
     upgrade,
-    ..NodeType::new(
-        "telemetry.TbMsgAttributesNode",
-        "save attributes",
-        ComponentType::Action,
-        make,
-    )
+    make,
+    ..NodeType::ACTION
 };
 
 #[derive(Deserialize, Default)]
@@ -261,9 +259,7 @@ pub(super) fn push_notification(
     message.id = derived::id(msg.id, ctx.node, 0);
     let (services, tenant) = (Arc::clone(ctx.services), ctx.tenant);
     NodeResult::wait(async move {
-        match services.engine.push(tenant, message).await {
-            Ok(()) => NodeResult::success(msg),
-            Err(error) => NodeResult::Fail(msg, error.into()),
-        }
+        let done = services.engine.push(tenant, message).await;
+        NodeResult::after(msg, done)
     })
 }

@@ -12,23 +12,21 @@ use serde_json::json;
 use super::attributes::{configured_scope, push_notification, scope_of};
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::nodes::text_template::TextTemplate;
 use crate::value_update::{UpdatedValues, ValueUpdate};
 
 pub(super) const NODE: NodeType = NodeType {
+    class: "telemetry.TbMsgDeleteAttributesNode",
+    name: "delete attributes",
     description: "Deletes attributes of the message originator.",
     default_configuration: || {
         json!({
             "scope": "SERVER_SCOPE", "keys": [], "sendAttributesDeletedNotification": false, "notifyDevice": false,
         })
     },
-    ..NodeType::new(
-        "telemetry.TbMsgDeleteAttributesNode",
-        "delete attributes",
-        ComponentType::Action,
-        make,
-    )
+    make,
+    ..NodeType::ACTION
 };
 
 #[derive(Deserialize, Default)]

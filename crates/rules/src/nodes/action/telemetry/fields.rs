@@ -8,17 +8,15 @@ use fieldline_model::timeseries::AttributeScope;
 use super::super::body;
 use crate::message::RuleMessage;
 use crate::node::{Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult};
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::value_update::{UpdatedValues, ValueUpdate};
 
 pub(super) const NODE: NodeType = NodeType {
+    class: "telemetry.TbCalculatedFieldsNode",
+    name: "calculated fields and alarm rules",
     description: "Pushes incoming messages to calculated fields and alarm rules.",
-    ..NodeType::new(
-        "telemetry.TbCalculatedFieldsNode",
-        "calculated fields and alarm rules",
-        ComponentType::Action,
-        make,
-    )
+    make,
+    ..NodeType::ACTION
 };
 
 struct CalculatedFieldsNode;
@@ -34,10 +32,7 @@ impl Node for CalculatedFieldsNode {
             MsgType::PostAttributes => notify_attributes(ctx, &msg),
             _ => Err(NodeError::new(format!("Unsupported msg type: {}", msg.kind))),
         };
-        match fed {
-            Ok(()) => NodeResult::success(msg),
-            Err(error) => NodeResult::Fail(msg, error),
-        }
+        NodeResult::after(msg, fed)
     }
 }
 

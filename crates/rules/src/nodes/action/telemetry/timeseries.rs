@@ -14,10 +14,12 @@ use crate::message::{MessageMetadata, RuleMessage};
 use crate::node::{
     Node, NodeConfigError, NodeContext, NodeError, NodeInitContext, NodeResult, TelemetryValues,
 };
-use crate::node_types::{ComponentType, NodeType};
+use crate::node_types::NodeType;
 use crate::value_update::{UpdatedValues, ValueUpdate};
 
 pub(super) const NODE: NodeType = NodeType {
+    class: "telemetry.TbMsgTimeseriesNode",
+    name: "save time series",
     description: "Saves time series data with a configurable TTL and according to configured processing strategies.",
     version: 1,
     default_configuration: || {
@@ -26,12 +28,8 @@ pub(super) const NODE: NodeType = NodeType {
         })
     },
     upgrade,
-    ..NodeType::new(
-        "telemetry.TbMsgTimeseriesNode",
-        "save time series",
-        ComponentType::Action,
-        make,
-    )
+    make,
+    ..NodeType::ACTION
 };
 
 #[derive(Deserialize)]

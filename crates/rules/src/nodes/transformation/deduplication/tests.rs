@@ -3,7 +3,7 @@
 use fieldline_model::EntityId;
 
 use super::*;
-use crate::node::{ChainCommand, NodeRuntime as _};
+use crate::node::ChainCommand;
 use crate::nodes::tests::{NOW, World, nobody, upgraded};
 
 const CLASS: &str = "deduplication.TbMsgDeduplicationNode";
