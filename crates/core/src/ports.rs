@@ -51,8 +51,8 @@ pub use calculated_fields::{CalculatedFieldFilter, CalculatedFieldStore, FieldSc
 pub use dashboards::{DashboardFilter, DashboardStore};
 pub use device_transfers::{DeviceTransfer, DeviceTransferStore};
 pub use entities::{
-    CustomerStore, DeviceCredentialsStore, EntityStores, LoginAttemptResult, TenantProfileStore, TenantStore,
-    UserFilter, UserStore,
+    CustomerStore, DeviceCredentialsStore, EntityStore, EntityStores, LoginAttemptResult, TenantEntityStore,
+    TenantProfileStore, TenantStore, UserFilter, UserStore,
 };
 pub use entity_rows::EntityRowStore;
 pub use error::{StoreError, StoreErrorKind, StoreResult};
@@ -69,7 +69,7 @@ pub use journal::{
 };
 pub use mail::{MailMessage, MailSender, NoMails};
 pub use ota::{OTA_PIECE, OtaPackageFilter, OtaPackageStore, OtaScope, OtaTarget, OtaUpdate, OtaUpdateStore};
-pub use profiles::{DeviceProfileStore, EntityProfile, ProfileStore};
+pub use profiles::{DeviceProfileStore, EntityProfile, ProfileFieldsMut, ProfileStore};
 pub use queues::QueueStore;
 pub use relations::{MAX_RELATION_LEVELS, MAX_RELATIONS, RelationEnds, RelationKey, RelationStore};
 pub use rpc::{

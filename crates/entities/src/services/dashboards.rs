@@ -7,7 +7,7 @@ use fieldline_model::entity::{Customer, Dashboard, DashboardInfo, EntityDraft};
 use fieldline_model::page::PageLink;
 use fieldline_model::{DashboardId, EntityId, EntityKey, EntityType, TenantId};
 
-use super::{ServiceContext, ServiceError, ServiceResult, quota, validate};
+use super::{ServiceContext, ServiceError, ServiceResult, quota, saving, validate};
 
 /// Profiles read at once while looking for one that names a dashboard.
 const PAGE: u32 = 1_000;
@@ -37,20 +37,18 @@ impl DashboardService {
         let info = &mut dashboard.info;
         info.tenant_id = tenant;
         info.name.clone_from(&info.title);
-        let (dashboard, create) = match dashboard.id {
+        let saved = match dashboard.id {
             Some(id) => {
-                let old = stores
-                    .info(tenant, id)
-                    .await?
-                    .ok_or_else(|| ServiceError::invalid("Can't update non existing dashboard!"))?;
-                (dashboard.into_new(id, old.created_time), false)
+                let old = stores.info(tenant, id).await?;
+                let old = old.ok_or_else(|| saving::not_there(EntityType::Dashboard))?;
+                stores.update(dashboard.into_new(id, old.created_time)).await?
             }
             None => {
                 quota::check(&self.0, tenant, EntityType::Dashboard).await?;
-                (dashboard.into_new(DashboardId::new(), self.0.now()), true)
+                let dashboard = dashboard.into_new(DashboardId::new(), self.0.now());
+                stores.insert(dashboard).await?
             }
         };
-        let saved = stores.save(dashboard, create).await?;
         let id = saved.info.id;
         self.0.publish_change(EntityChange::saved(tenant, id));
         Ok(saved)

@@ -13,7 +13,7 @@ use fieldline_model::page::PageLink;
 use fieldline_model::{QueueId, TenantId, TenantProfileId};
 use serde_json::Value;
 
-use super::{ServiceContext, ServiceError, ServiceResult, conflict, validate};
+use super::{ServiceContext, ServiceError, ServiceResult, conflict, saving, validate};
 
 /// The queue of messages that are sent to no other.
 pub const MAIN_QUEUE: &str = "Main";
@@ -146,33 +146,30 @@ async fn store(
     tenant: TenantId,
     mut queue: EntityDraft<Queue>,
 ) -> ServiceResult<Queue> {
-    let stores = &context.stores.queues;
+    let stores = &*context.stores.queues;
     queue.tenant_id = tenant;
     check(&queue)?;
-    let create = queue.id.is_none();
-    let queue = if let Some(id) = queue.id {
-        let old = stores
-            .get(tenant, id)
-            .await?
-            .ok_or_else(|| ServiceError::invalid(format!("Queue with id: {id} does not exists!")))?;
+    let mut old = None;
+    if let Some(id) = queue.id {
+        let found = stores.get(tenant, id).await?;
+        let found =
+            found.ok_or_else(|| ServiceError::invalid(format!("Queue with id: {id} does not exists!")))?;
+        let old = old.insert(found);
         if old.name != queue.name {
             return Err(ServiceError::invalid("Queue name can't be changed!"));
         }
         if old.topic != queue.topic {
             return Err(ServiceError::invalid("Queue topic can't be changed!"));
         }
-        queue.into_update(&old)
-    } else {
-        queue.into_new(QueueId::new(), context.now())
-    };
+    }
     let (name, topic) = (queue.name.clone(), queue.topic.clone());
-    let name_taken = create && stores.by_name(tenant, &name).await?.is_some();
+    let name_taken = old.is_none() && stores.by_name(tenant, &name).await?.is_some();
     let taken = if name_taken {
         format!("Queue with name: {name} already exists!")
     } else {
         format!("Queue with topic: {topic} already exists!")
     };
-    conflict(stores.save(queue, create).await, &taken)
+    conflict(saving::save(context, stores, queue, old.as_ref()).await, &taken)
 }
 
 /// Creates the shared queues that are not there yet.

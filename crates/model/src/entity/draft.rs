@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// An entity with an id and a creation time.
-pub trait StoredEntity {
+pub trait StoredEntity: Send + Sync + Sized + 'static {
     /// Its typed id; the default one is the null id.
     type Id: Copy + Default + PartialEq + Send + Sync + 'static;
     /// Its id.

@@ -11,8 +11,8 @@ use fieldline_model::{DashboardId, EntityType, TenantId};
 use uuid::Uuid;
 
 use super::assignables::AssignableRecord;
-use super::dashboards::SqlDashboards;
 use super::database::EntityDatabase;
+use super::entities::SqlEntities;
 use super::query::{RowOwner, SqlQuery};
 use super::record::{self, EntityRecord};
 
@@ -252,7 +252,7 @@ async fn dashboards(
     tenant: TenantId,
     which: EntitySelection<'_>,
 ) -> StoreResult<Vec<AnyEntity>> {
-    let dashboards = SqlDashboards(database.clone());
+    let dashboards = SqlEntities::<Dashboard>::new(database);
     let found = match which {
         EntitySelection::Ids(ids) => {
             let ids: Vec<DashboardId> = ids.iter().copied().map(DashboardId).collect();

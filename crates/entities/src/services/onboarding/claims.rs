@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::{AssignableService as _, DeviceService, ServiceContext, ServiceError, ServiceResult};
+use super::super::{DeviceService, ServiceContext, ServiceError, ServiceResult};
 use super::DeviceLocks;
 use super::guess_limiter::{ClaimGuess, ClaimGuessLimiter};
 

@@ -9,9 +9,7 @@ use fieldline_model::entity::{Device, EntityRelation};
 use fieldline_model::{EntityKey, TenantId};
 use serde_json::{Map, Value};
 
-use super::super::{
-    DeviceService, EntityActionService, NameConflict, NewCredentials, ServiceContext, ServiceResult,
-};
+use super::super::{DeviceService, EntityActionService, NameConflict, ServiceContext, ServiceResult};
 
 /// Type of the relation from a gateway to what it has created.
 const CREATED: &str = "Created";
@@ -98,9 +96,8 @@ impl GatewayDeviceService {
     }
 
     async fn save(&self, tenant: TenantId, device: Device) -> ServiceResult<Device> {
-        let credentials = NewCredentials::AccessToken(None);
         self.devices
-            .save(tenant, device.into(), credentials, &NameConflict::Fail)
+            .save(tenant, device.into(), &NameConflict::Fail)
             .await
     }
 }

@@ -256,7 +256,7 @@ impl DeviceProvisionService {
                 let credentials = NewCredentials::Given(x509(DeviceCredentials::default()).into());
                 let saved = self
                     .devices
-                    .save(tenant, device.into(), credentials, &NameConflict::Fail)
+                    .save_with_credentials(tenant, device.into(), credentials, &NameConflict::Fail)
                     .await;
                 match saved {
                     Ok(saved) => {
@@ -302,7 +302,7 @@ impl DeviceProvisionService {
         let tenant = profile.tenant_id;
         let saved: ServiceResult<Device> = self
             .devices
-            .save(tenant, device.into(), credentials, &NameConflict::Fail)
+            .save_with_credentials(tenant, device.into(), credentials, &NameConflict::Fail)
             .await;
         let saved = match saved {
             Ok(saved) => saved,
