@@ -40,11 +40,7 @@ pub use alarms::{
     AlarmStore, AlarmTime, AlarmUpdate, MAX_ALARM_ENTITIES,
 };
 pub use api_keys::ApiKeyStore;
-pub use assignable::{
-    AssetFilter, AssignableEntity, AssignableFields, AssignableFieldsMut, AssignableStore, DeviceFilter,
-    DeviceStore, EntityViewFilter, EntityViewStore, ImportRow, ImportValueStore, find_assignable,
-    find_assignable_by_name, is_assignable,
-};
+pub use assignable::*;
 pub use attributes::AttributeStore;
 pub use audit::{AuditFilter, AuditScope, AuditStore};
 pub use calculated_fields::{CalculatedFieldFilter, CalculatedFieldStore, FieldScriptTest};

@@ -3,14 +3,10 @@
 use std::sync::Arc;
 
 use fieldline_core::events::EntityChange;
-use fieldline_model::entity::{Customer, Dashboard, DashboardInfo, EntityDraft};
-use fieldline_model::page::PageLink;
+use fieldline_model::entity::{AssetProfile, Customer, Dashboard, DashboardInfo, DeviceProfile, EntityDraft};
 use fieldline_model::{DashboardId, EntityId, EntityKey, EntityType, TenantId};
 
-use super::{ServiceContext, ServiceError, ServiceResult, quota, saving, validate};
-
-/// Profiles read at once while looking for one that names a dashboard.
-const PAGE: u32 = 1_000;
+use super::{ServiceContext, ServiceError, ServiceResult, profiles, quota, saving, validate};
 
 /// Rules about dashboards.
 #[derive(Clone)]
@@ -106,34 +102,18 @@ impl DashboardService {
 
     async fn refuse_named(&self, tenant: TenantId, dashboard: EntityId) -> ServiceResult<()> {
         let stores = &self.0.stores;
+        let names = |profile: &Option<EntityId>| *profile == Some(dashboard);
         let refused = |profile: &str| {
             Err(ServiceError::invalid(format!(
                 "The dashboard is referenced by {profile}"
             )))
         };
-        let mut link = PageLink::first(PAGE);
-        loop {
-            let page = stores.device_profiles.list(tenant, &link).await?;
-            let names = |profile: &Option<EntityId>| *profile == Some(dashboard);
-            if page
-                .data
-                .iter()
-                .any(|profile| names(&profile.default_dashboard_id))
-            {
-                return refused("a device profile");
-            }
-            let assets = stores.asset_profiles.list(tenant, &link).await?;
-            if assets
-                .data
-                .iter()
-                .any(|profile| names(&profile.default_dashboard_id))
-            {
-                return refused("an asset profile");
-            }
-            if !page.has_next && !assets.has_next {
-                return Ok(());
-            }
-            link.page += 1;
+        if profiles::any::<DeviceProfile>(stores, tenant, |it| names(&it.default_dashboard_id)).await? {
+            return refused("a device profile");
         }
+        if profiles::any::<AssetProfile>(stores, tenant, |it| names(&it.default_dashboard_id)).await? {
+            return refused("an asset profile");
+        }
+        Ok(())
     }
 }

@@ -4,8 +4,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use fieldline_core::events::EntityChange;
-use fieldline_core::ports::{EntityProfile, StoreErrorKind};
+use fieldline_core::ports::{EntityProfile, EntityStores, StoreErrorKind, StoreResult};
 use fieldline_model::entity::{EntityDraft, StoredEntity};
+use fieldline_model::page::PageLink;
 use fieldline_model::{DashboardId, EntityId, EntityKey, EntityType, TenantId};
 
 use super::{ServiceContext, ServiceError, ServiceResult, conflict, queues, saving};
@@ -187,6 +188,31 @@ pub(super) async fn check_dashboard(
     match known {
         true => Ok(()),
         false => Err(ServiceError::invalid("Can't assign non-existent dashboard!")),
+    }
+}
+
+/// Profiles that are read at once.
+const PAGE: u32 = 1_000;
+
+/// Whether a profile of a tenant is as a condition says.
+pub(super) async fn any<P: ProfileRules>(
+    stores: &EntityStores,
+    tenant: TenantId,
+    condition: impl Fn(&P) -> bool + Send + Sync,
+) -> StoreResult<bool> {
+    let mut link = PageLink {
+        sort_property: Some("createdTime".to_owned()),
+        ..PageLink::first(PAGE)
+    };
+    loop {
+        let page = P::store(stores).list(tenant, &link).await?;
+        if page.data.iter().any(&condition) {
+            return Ok(true);
+        }
+        if !page.has_next {
+            return Ok(false);
+        }
+        link.page += 1;
     }
 }
 

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::ports::{EntityStores, StoreResult};
 use fieldline_model::entity::{
-    EntityDraft, ProcessingStrategy, ProcessingStrategyType, Queue, SubmitStrategy, SubmitStrategyType,
-    TenantProfile,
+    AssetProfile, DeviceProfile, EntityDraft, ProcessingStrategy, ProcessingStrategyType, Queue,
+    SubmitStrategy, SubmitStrategyType, TenantProfile,
 };
 use fieldline_model::page::PageLink;
 use fieldline_model::{QueueId, TenantId, TenantProfileId};
 use serde_json::Value;
 
-use super::{ServiceContext, ServiceError, ServiceResult, conflict, saving, validate};
+use super::{ServiceContext, ServiceError, ServiceResult, conflict, profiles, saving, validate};
 
 /// The queue of messages that are sent to no other.
 pub const MAIN_QUEUE: &str = "Main";
@@ -84,12 +84,11 @@ async fn owner(context: &ServiceContext, tenant: TenantId) -> ServiceResult<Tena
 
 /// What refers to a shared queue: `device profiles` or `asset profiles` of a tenant that has no queues of its own.
 async fn referrer(stores: &EntityStores, queue: &str) -> StoreResult<Option<&'static str>> {
-    let by_time = || PageLink {
+    let names = |name: &Option<String>| name.as_deref() == Some(queue);
+    let mut tenants = PageLink {
         sort_property: Some("createdTime".to_owned()),
         ..PageLink::first(PAGE)
     };
-    let names = |name: &Option<String>| name.as_deref() == Some(queue);
-    let mut tenants = by_time();
     loop {
         let page = stores.tenants.list(&tenants).await?;
         for tenant in &page.data {
@@ -97,35 +96,11 @@ async fn referrer(stores: &EntityStores, queue: &str) -> StoreResult<Option<&'st
             if !stores.queue_owner(id).await?.is_null() {
                 continue;
             }
-            let mut link = by_time();
-            loop {
-                let profiles = stores.device_profiles.list(id, &link).await?;
-                if profiles
-                    .data
-                    .iter()
-                    .any(|profile| names(&profile.default_queue_name))
-                {
-                    return Ok(Some("device profiles"));
-                }
-                if !profiles.has_next {
-                    break;
-                }
-                link.page += 1;
+            if profiles::any::<DeviceProfile>(stores, id, |it| names(&it.default_queue_name)).await? {
+                return Ok(Some("device profiles"));
             }
-            let mut link = by_time();
-            loop {
-                let profiles = stores.asset_profiles.list(id, &link).await?;
-                if profiles
-                    .data
-                    .iter()
-                    .any(|profile| names(&profile.default_queue_name))
-                {
-                    return Ok(Some("asset profiles"));
-                }
-                if !profiles.has_next {
-                    break;
-                }
-                link.page += 1;
+            if profiles::any::<AssetProfile>(stores, id, |it| names(&it.default_queue_name)).await? {
+                return Ok(Some("asset profiles"));
             }
         }
         if !page.has_next {

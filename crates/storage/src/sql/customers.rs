@@ -9,20 +9,13 @@ use fieldline_model::{CustomerId, EntityType, TenantId};
 use super::database::EntityDatabase;
 use super::entities::{SqlEntities, TenantRecord};
 use super::housekeeper;
-use super::kinds::kind_table;
+use super::kinds::assigned_tables;
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery};
 use super::record::{self, EntityRecord, EntityRowKey};
 
 /// Entities that are unassigned in one statement, so that others can write in between.
 const UNASSIGNED_A_STATEMENT: u64 = 1_000;
-
-/// The tables of what may be assigned to a customer.
-fn assigned_tables() -> impl Iterator<Item = &'static str> {
-    EntityType::ALL
-        .iter()
-        .filter_map(|kind| kind_table(*kind)?.assigned)
-}
 
 /// Takes some of what a customer has from it.
 fn unassignment(table: &'static str, owner: RowOwner, customer: CustomerId) -> SqlQuery {

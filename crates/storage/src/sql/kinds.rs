@@ -4,8 +4,8 @@ use fieldline_core::any_entity::{AnyEntity, EntityVariant, StoreFuture, TenantRu
 use fieldline_core::ports::{DashboardStore as _, StoreResult};
 use fieldline_core::usage::ApiUsageState;
 use fieldline_model::entity::{
-    Alarm, Asset, AssetProfile, CalculatedField, Customer, Dashboard, DashboardInfo, Device, DeviceProfile,
-    EntityView, OtaPackageInfo, Queue, QueueStats, RuleChain, Tenant, TenantProfile, User,
+    Alarm, AssetProfile, CalculatedField, Customer, Dashboard, DashboardInfo, DeviceProfile, OtaPackageInfo,
+    Queue, QueueStats, RuleChain, Tenant, TenantProfile, User,
 };
 use fieldline_model::{DashboardId, EntityType, TenantId};
 use uuid::Uuid;
@@ -71,6 +71,13 @@ macro_rules! kind_table {
 }
 
 fieldline_core::for_each_entity_kind!(kind_table);
+
+/// The tables of what may be assigned to a customer.
+pub(super) fn assigned_tables() -> impl Iterator<Item = &'static str> {
+    EntityType::ALL
+        .iter()
+        .filter_map(|kind| kind_table(*kind)?.assigned)
+}
 
 impl KindTable {
     /// Read by nobody alongside other kinds.

@@ -8,6 +8,7 @@ use fieldline_model::{EntityType, TenantId};
 
 use super::entities::SqlEntities;
 use super::housekeeper;
+use super::kinds::assigned_tables;
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery};
 use super::record::{self, EntityRecord, EntityRowKey};
@@ -85,13 +86,14 @@ struct BulkTable {
     a_statement: u64,
 }
 
-/// Who gets in first, then what refers to others before these.
-const BULK_TABLES: [BulkTable; 13] = [
+/// Who gets in.
+const FIRST_TABLES: [BulkTable; 2] = [
     BulkTable::by_time("user_account"),
     BulkTable::new("rpc", " ORDER BY created_time"),
-    BulkTable::by_time("device"),
-    BulkTable::by_time("entity_view"),
-    BulkTable::by_time("asset"),
+];
+
+/// What goes behind all that customers may have.
+const LAST_TABLES: [BulkTable; 8] = [
     BulkTable::by_time("alarm"),
     BulkTable::new("relation", ""),
     BulkTable::by_time("calculated_field"),
@@ -101,6 +103,12 @@ const BULK_TABLES: [BulkTable; 13] = [
     BulkTable::large("set_aside", BY_TIME),
     BulkTable::large("event", ""),
 ];
+
+/// All of them in the order in which they go: who gets in first, then what refers to others before these.
+fn bulk_tables() -> impl Iterator<Item = BulkTable> {
+    let assignable = assigned_tables().map(BulkTable::by_time);
+    FIRST_TABLES.into_iter().chain(assignable).chain(LAST_TABLES)
+}
 
 const BY_TIME: &str = " ORDER BY created_time, id";
 
@@ -172,7 +180,7 @@ impl TenantStore for SqlEntities<Tenant> {
         } else {
             "ctid"
         };
-        for rows in &BULK_TABLES {
+        for rows in bulk_tables() {
             loop {
                 match self.database.execute(rows.deletion(id, place)).await {
                     Ok(deleted) if deleted >= rows.a_statement => {}

@@ -127,14 +127,10 @@ pub struct ClaimDevicesService {
 }
 
 impl ClaimDevicesService {
-    pub(super) fn new(
-        context: &Arc<ServiceContext>,
-        devices: &DeviceService,
-        options: &ClaimOptions,
-    ) -> Self {
+    pub(super) fn new(context: &Arc<ServiceContext>, options: &ClaimOptions) -> Self {
         Self {
             context: Arc::clone(context),
-            devices: devices.clone(),
+            devices: DeviceService::new(context),
             open: Mutex::default(),
             locks: DeviceLocks::default(),
             guesses: ClaimGuessLimiter::default(),

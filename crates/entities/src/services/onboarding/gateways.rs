@@ -24,15 +24,11 @@ pub struct GatewayDeviceService {
 }
 
 impl GatewayDeviceService {
-    pub(super) fn new(
-        context: &Arc<ServiceContext>,
-        devices: &DeviceService,
-        actions: &EntityActionService,
-    ) -> Self {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self {
             context: Arc::clone(context),
-            devices: devices.clone(),
-            actions: actions.clone(),
+            devices: DeviceService::new(context),
+            actions: EntityActionService::new(context),
         }
     }
 

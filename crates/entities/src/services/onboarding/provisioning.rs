@@ -136,15 +136,11 @@ pub struct DeviceProvisionService {
 }
 
 impl DeviceProvisionService {
-    pub(super) fn new(
-        context: &Arc<ServiceContext>,
-        devices: &DeviceService,
-        actions: &EntityActionService,
-    ) -> Self {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self {
             context: Arc::clone(context),
-            devices: devices.clone(),
-            actions: actions.clone(),
+            devices: DeviceService::new(context),
+            actions: EntityActionService::new(context),
             locks: DeviceLocks::default(),
         }
     }
