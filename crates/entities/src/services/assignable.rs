@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fieldline_core::events::EntityChange;
 use fieldline_core::ports::AssignableEntity;
-use fieldline_model::entity::{EntityDraft, StoredEntity};
+use fieldline_model::entity::EntityDraft;
 use fieldline_model::{CustomerId, EntityId, EntityKey, TenantId};
 
 use super::names::no_free_name;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fieldline_core::events::EntityChange;
 use fieldline_core::ports::{EntityProfile, EntityStores, StoreErrorKind, StoreResult};
-use fieldline_model::entity::{EntityDraft, StoredEntity};
+use fieldline_model::entity::EntityDraft;
 use fieldline_model::page::PageLink;
 use fieldline_model::{DashboardId, EntityId, EntityKey, EntityType, TenantId};
 

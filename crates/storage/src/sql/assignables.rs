@@ -12,12 +12,12 @@ use super::import;
 use super::kinds::KindTitles;
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlQuery};
-use super::record::{self, EntityRecord, bare};
+use super::record::{self, bare};
 use super::search::RelatedTable;
 
 /// A kind of entities in a table with the columns `tenant_id`, `customer_id`, `name` and `search`.
 pub(super) trait AssignableRecord: TenantRecord + AssignableEntity {
-    /// Their lists. What is read of a row begins with [`EntityRecord::SELECT`]; the customer is joined as [`ListDefinition::joins`] says.
+    /// Their lists. What is read of a row begins with [`EntityRecord::SELECT`](super::record::EntityRecord::SELECT); the customer is joined as [`ListDefinition::joins`] says.
     const LISTING: ListDefinition;
     /// What people call them, for lists of what refers to them.
     const TITLES: KindTitles;

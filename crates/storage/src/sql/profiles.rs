@@ -8,7 +8,7 @@ use fieldline_model::page::{PageData, PageLink};
 use super::entities::{SqlEntities, TenantRecord};
 use super::list::{self, ListDefinition};
 use super::query::{RowOwner, SqlQuery};
-use super::record::{self, EntityRecord, bare};
+use super::record::{self, bare};
 
 /// A kind of profiles in a table with the columns `tenant_id`, `name`, `is_default` and `search`.
 pub(super) trait ProfileRecord: TenantRecord + EntityProfile {
