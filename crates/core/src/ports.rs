@@ -40,19 +40,15 @@ pub use alarms::{
     AlarmStore, AlarmTime, AlarmUpdate, MAX_ALARM_ENTITIES,
 };
 pub use api_keys::ApiKeyStore;
-pub use assignable::{
-    AssetFilter, AssignableEntity, AssignableFields, AssignableFieldsMut, AssignableStore, DeviceFilter,
-    DeviceStore, EntityViewFilter, EntityViewStore, ImportRow, ImportValueStore, find_assignable,
-    find_assignable_by_name, is_assignable,
-};
+pub use assignable::*;
 pub use attributes::AttributeStore;
 pub use audit::{AuditFilter, AuditScope, AuditStore};
 pub use calculated_fields::{CalculatedFieldFilter, CalculatedFieldStore, FieldScriptTest};
 pub use dashboards::{DashboardFilter, DashboardStore};
 pub use device_transfers::{DeviceTransfer, DeviceTransferStore};
 pub use entities::{
-    CustomerStore, DeviceCredentialsStore, EntityStores, LoginAttemptResult, TenantProfileStore, TenantStore,
-    UserFilter, UserStore,
+    CustomerStore, DeviceCredentialsStore, EntityStore, EntityStores, LoginAttemptResult, TenantEntityStore,
+    TenantProfileStore, TenantStore, UserFilter, UserStore,
 };
 pub use entity_rows::EntityRowStore;
 pub use error::{StoreError, StoreErrorKind, StoreResult};
@@ -69,7 +65,7 @@ pub use journal::{
 };
 pub use mail::{MailMessage, MailSender, NoMails};
 pub use ota::{OTA_PIECE, OtaPackageFilter, OtaPackageStore, OtaScope, OtaTarget, OtaUpdate, OtaUpdateStore};
-pub use profiles::{DeviceProfileStore, EntityProfile, ProfileStore};
+pub use profiles::{DeviceProfileStore, EntityProfile, ProfileFieldsMut, ProfileStore};
 pub use queues::QueueStore;
 pub use relations::{MAX_RELATION_LEVELS, MAX_RELATIONS, RelationEnds, RelationKey, RelationStore};
 pub use rpc::{

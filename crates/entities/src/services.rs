@@ -30,6 +30,7 @@ mod quota;
 mod relations;
 mod retention;
 mod rule_chains;
+mod saving;
 mod security;
 pub mod seed;
 mod tenant_profiles;
@@ -44,15 +45,11 @@ use std::sync::Arc;
 pub use actions::{EntityAction, EntityActionService};
 pub use alarms::{AlarmGate, AlarmService};
 pub use api_keys::ApiKeyService;
-pub use asset_profiles::AssetProfileService;
-pub use assets::AssetService;
-pub use assignable::AssignableService;
+pub use assignable::{AssignableRules, AssignableService};
 pub use calculated_fields::CalculatedFieldService;
 pub use customers::CustomerService;
 pub use dashboards::DashboardService;
-pub use device_profiles::DeviceProfileService;
 pub use devices::{DeviceService, NewCredentials};
-pub use entity_views::EntityViewService;
 pub use error::{ServiceError, ServiceErrorKind, ServiceResult};
 pub use housekeeper::HousekeeperService;
 #[cfg(feature = "fuzzing")]
@@ -64,7 +61,7 @@ pub use onboarding::{
     GatewayDeviceService, ProvisionRequest, ProvisionResponse, ProvisionStatus,
 };
 pub use ota_packages::{OtaPackageService, OtaUpload, UploadedFile};
-pub use profiles::ProfileService;
+pub use profiles::{ProfileRules, ProfileService};
 pub use queues::{MAIN_QUEUE, QueueService};
 pub use relations::RelationService;
 pub use retention::RpcCleanupService;
@@ -83,6 +80,7 @@ use fieldline_core::ports::{
     AttributeStore, EntityStores, RuleEngine, RuleNodeCatalog, StoreErrorKind, StoreResult, TimeSeriesStore,
 };
 use fieldline_model::EntityKey;
+use fieldline_model::entity::{Asset, AssetProfile, DeviceProfile, EntityView};
 use rand::Rng as _;
 use rand::distr::Alphanumeric;
 
@@ -139,12 +137,12 @@ pub struct Services {
     pub user_settings: UserSettingsService,
     pub ota_packages: OtaPackageService,
     pub devices: DeviceService,
-    pub device_profiles: DeviceProfileService,
+    pub device_profiles: ProfileService<DeviceProfile>,
     pub rule_chains: RuleChainService,
     pub queues: QueueService,
-    pub assets: AssetService,
-    pub asset_profiles: AssetProfileService,
-    pub entity_views: EntityViewService,
+    pub assets: AssignableService<Asset>,
+    pub asset_profiles: ProfileService<AssetProfile>,
+    pub entity_views: AssignableService<EntityView>,
     pub relations: RelationService,
     pub alarms: AlarmService,
     pub rpc_cleanup: RpcCleanupService,
@@ -169,12 +167,12 @@ impl Services {
             user_settings: UserSettingsService::new(&context),
             ota_packages: OtaPackageService::new(&context),
             devices: DeviceService::new(&context),
-            device_profiles: DeviceProfileService::new(&context),
+            device_profiles: ProfileService::new(&context),
             rule_chains: RuleChainService::new(&context),
             queues: QueueService::new(&context),
-            assets: AssetService::new(&context),
-            asset_profiles: AssetProfileService::new(&context),
-            entity_views: EntityViewService::new(&context),
+            assets: AssignableService::new(&context),
+            asset_profiles: ProfileService::new(&context),
+            entity_views: AssignableService::new(&context),
             relations: RelationService::new(&context),
             alarms: AlarmService::new(&context, &actions),
             rpc_cleanup: RpcCleanupService::new(&context),
@@ -182,6 +180,16 @@ impl Services {
             actions,
             context,
         }
+    }
+
+    /// Rules about a kind of profiles.
+    pub fn profiles<P: ProfileRules>(&self) -> ProfileService<P> {
+        ProfileService::new(&self.context)
+    }
+
+    /// Rules about a kind of entities that customers may have.
+    pub fn assignables<E: AssignableRules>(&self) -> AssignableService<E> {
+        AssignableService::new(&self.context)
     }
 
     /// The same where somebody says which tenant may raise alarms.

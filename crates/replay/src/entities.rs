@@ -1,16 +1,18 @@
 //! Entities as a replay sees them: as they are now. What would change them is noted, and not done.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fieldline_core::any_entity::AnyEntity;
+use fieldline_core::any_entity::{AnyEntity, EntityKind, EntityVariant as _};
 use fieldline_core::ports::{
     AlarmStore, AssignableEntity, AssignableStore, CalculatedFieldFilter, CalculatedFieldStore,
-    CustomerStore, DeviceCredentialsStore, DeviceProfileStore, DeviceStore, EntityProfile, EntityStores,
-    EntityViewStore, EventFilter, EventStore, ImportRow, ImportValueStore, LoginAttemptResult, ProfileStore,
-    QueueStore, RelationEnds, RelationKey, RelationStore, RuleChainStore, StoreResult, TenantProfileStore,
-    TenantStore, UserFilter, UserStore,
+    CustomerStore, DeviceCredentialsStore, DeviceProfileStore, DeviceStore, EntityProfile, EntityStore,
+    EntityStores, EntityViewStore, EventFilter, EventStore, ImportRow, ImportValueStore, LoginAttemptResult,
+    ProfileStore, QueueStore, RelationEnds, RelationKey, RelationStore, RuleChainStore, StoreResult,
+    TenantEntityStore, TenantProfileStore, TenantStore, UserFilter, UserStore,
 };
+use fieldline_entities::access::noun;
 use fieldline_model::entity::{
     CalculatedField, CalculatedFieldInfo, CalculatedFieldType, CredentialsType, Customer, Device,
     DeviceCredentials, DeviceProfile, EntityEvent, EntityRelation, EntityRelationInfo, EventKind, Queue,
@@ -19,8 +21,8 @@ use fieldline_model::entity::{
 };
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{
-    CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityKey, EntityType, QueueId,
-    RuleChainId, RuleNodeId, TenantId, TenantProfileId, UserId,
+    CalculatedFieldId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityKey, EntityType, RuleChainId,
+    RuleNodeId, TenantId, TenantProfileId, UserId,
 };
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
@@ -47,7 +49,7 @@ struct DryStore<S: ?Sized> {
 }
 
 impl<S: ?Sized> DryStore<S> {
-    fn note(&self, what: &'static str) {
+    fn note(&self, what: impl Into<Cow<'static, str>>) {
         self.record.lock().count_change(what);
     }
 }
@@ -125,7 +127,6 @@ dry!(TenantStore {
     fn get(id: TenantId) -> Option<Tenant>;
     fn list(page: &PageLink) -> PageData<Tenant>;
     fn by_ids(ids: &[TenantId]) -> Vec<Tenant>;
-    note "tenants saved" fn save(tenant: Tenant, _create: bool) -> Tenant { tenant }
     note "tenants deleted" fn delete(_id: TenantId) -> bool { true }
 });
 
@@ -133,33 +134,23 @@ dry!(TenantProfileStore {
     fn get(id: TenantProfileId) -> Option<TenantProfile>;
     fn default_profile() -> Option<TenantProfile>;
     fn list(page: &PageLink) -> PageData<TenantProfile>;
-    note "tenant profiles saved" fn save(profile: TenantProfile, _create: bool) -> TenantProfile { profile }
     note "tenant profiles saved" fn set_default(_id: TenantProfileId) -> bool { true }
     note "tenant profiles deleted" fn delete(_id: TenantProfileId) -> bool { true }
 });
 
 dry!(CustomerStore {
-    fn get(tenant: TenantId, id: CustomerId) -> Option<Customer>;
     fn by_title(tenant: TenantId, title: &str) -> Option<Customer>;
     fn public(id: CustomerId) -> Option<Customer>;
     fn list(tenant: TenantId, page: &PageLink) -> PageData<Customer>;
-    fn by_ids(tenant: TenantId, ids: &[CustomerId]) -> Vec<Customer>;
-    fn count(tenant: TenantId) -> u64;
-    note "customers saved" fn save(customer: Customer, _create: bool) -> Customer { customer }
-    note "customers deleted" fn delete(_tenant: TenantId, _id: CustomerId) -> bool { true }
 });
 
 dry!(UserStore {
-    fn get(tenant: TenantId, id: UserId) -> Option<User>;
     fn by_id(id: UserId) -> Option<User>;
     fn by_email(email: &str) -> Option<User>;
     fn list(filter: UserFilter, page: &PageLink) -> PageData<User>;
-    fn count(tenant: TenantId) -> u64;
     fn credentials(id: UserId) -> Option<UserCredentials>;
     fn credentials_by_activate_token(token: &str) -> Option<UserCredentials>;
     fn credentials_by_reset_token(token: &str) -> Option<UserCredentials>;
-    note "users saved" fn save(user: User, _create: bool) -> User { user }
-    note "users deleted" fn delete(_tenant: TenantId, _id: UserId) -> bool { true }
     note "users saved" fn note_login(_id: UserId, _login: LoginAttemptResult) -> u32 { 0 }
     note "users saved" fn save_credentials(_credentials: UserCredentials) -> () { () }
 });
@@ -178,71 +169,78 @@ dry!(DeviceCredentialsStore {
 });
 
 dry!(RuleChainStore {
-    fn get(tenant: TenantId, id: RuleChainId) -> Option<RuleChain>;
-    fn by_ids(tenant: TenantId, ids: &[RuleChainId]) -> Vec<RuleChain>;
     fn by_name(tenant: TenantId, chain_type: RuleChainType, name: &str) -> Option<RuleChain>;
     fn root(tenant: TenantId, chain_type: RuleChainType) -> Option<RuleChain>;
     fn list(tenant: TenantId, chain_type: Option<RuleChainType>, page: &PageLink) -> PageData<RuleChain>;
-    fn count(tenant: TenantId) -> u64;
     fn metadata(tenant: TenantId, id: RuleChainId) -> Option<RuleChainMetaData>;
     fn node(tenant: TenantId, id: RuleNodeId) -> Option<RuleNode>;
     fn nodes_of_type(tenant: TenantId, class: &str) -> Vec<RuleNode>;
-    note "rule chains saved" fn save(chain: RuleChain, _create: bool) -> RuleChain { chain }
     note "rule chains saved" fn set_root(_tenant: TenantId, _id: RuleChainId) -> bool { true }
-    note "rule chains deleted" fn delete(_tenant: TenantId, _id: RuleChainId) -> bool { true }
     note "rule chains saved"
         fn save_metadata(_tenant: TenantId, metadata: RuleChainMetaData) -> RuleChainMetaData { metadata }
 });
 
 dry!(QueueStore {
-    fn get(tenant: TenantId, id: QueueId) -> Option<Queue>;
     fn by_name(tenant: TenantId, name: &str) -> Option<Queue>;
     fn all(tenant: TenantId) -> Vec<Queue>;
     fn of_all_tenants() -> Vec<Queue>;
     fn list(tenant: TenantId, page: &PageLink) -> PageData<Queue>;
-    note "queues saved" fn save(queue: Queue, _create: bool) -> Queue { queue }
-    note "queues deleted" fn delete(_tenant: TenantId, _id: QueueId) -> bool { true }
 });
 
 dry!(EntityViewStore {
     fn types(tenant: TenantId) -> Vec<String>;
 });
 
-/// What is noted where an entity of a kind is saved or deleted.
-fn change(kind: EntityType, deleted: bool) -> &'static str {
-    match (kind, deleted) {
-        (EntityType::Device, false) => "devices saved",
-        (EntityType::Device, true) => "devices deleted",
-        (EntityType::Asset, false) => "assets saved",
-        (EntityType::Asset, true) => "assets deleted",
-        (EntityType::EntityView, false) => "entity views saved",
-        (EntityType::EntityView, true) => "entity views deleted",
-        (_, false) => "other entities saved",
-        (_, true) => "other entities deleted",
+#[async_trait]
+impl<E: EntityKind, S: EntityStore<E> + ?Sized> EntityStore<E> for DryStore<S> {
+    async fn insert(&self, entity: E) -> StoreResult<E> {
+        self.note(saved::<E>());
+        Ok(entity)
+    }
+
+    async fn update(&self, entity: E) -> StoreResult<E> {
+        self.note(saved::<E>());
+        Ok(entity)
+    }
+}
+
+/// What is noted where an entity of a kind is saved.
+fn saved<E: EntityKind>() -> String {
+    format!("{}s saved", noun(E::TYPE))
+}
+
+#[async_trait]
+impl<E: EntityKind, S: TenantEntityStore<E> + ?Sized> TenantEntityStore<E> for DryStore<S> {
+    async fn get(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E>> {
+        if let Some(draft) = self.draft::<E>(id) {
+            return Ok(Some(draft));
+        }
+        let found = self.real.get(tenant, id).await?;
+        Ok(found.map(|entity| self.with_draft(entity)))
+    }
+
+    async fn by_ids(&self, tenant: TenantId, ids: &[E::Id]) -> StoreResult<Vec<E>> {
+        self.real.by_ids(tenant, ids).await
+    }
+
+    async fn delete(&self, _: TenantId, _: E::Id) -> StoreResult<bool> {
+        self.note(format!("{}s deleted", noun(E::TYPE)));
+        Ok(true)
+    }
+
+    async fn count(&self, tenant: TenantId) -> StoreResult<u64> {
+        self.real.count(tenant).await
     }
 }
 
 #[async_trait]
 impl<E: AssignableEntity, S: AssignableStore<E> + ?Sized> AssignableStore<E> for DryStore<S> {
-    async fn save(&self, entity: E, _create: bool) -> StoreResult<E> {
-        self.note(change(E::TYPE, false));
-        Ok(entity)
-    }
-
-    async fn get(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E>> {
-        self.real.get(tenant, id).await
-    }
-
     async fn info(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E::AssignableInfo>> {
         self.real.info(tenant, id).await
     }
 
     async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<E>> {
         self.real.by_name(tenant, name).await
-    }
-
-    async fn by_ids(&self, tenant: TenantId, ids: &[E::Id]) -> StoreResult<Vec<E>> {
-        self.real.by_ids(tenant, ids).await
     }
 
     async fn by_names(&self, tenant: TenantId, names: &[&str]) -> StoreResult<Vec<E>> {
@@ -255,7 +253,7 @@ impl<E: AssignableEntity, S: AssignableStore<E> + ?Sized> AssignableStore<E> for
         _: &dyn ImportValueStore,
     ) -> StoreResult<Vec<StoreResult<E>>> {
         if !rows.is_empty() {
-            self.note(change(E::TYPE, false));
+            self.note(saved::<E>());
         }
         Ok(rows.into_iter().map(|row| Ok(row.entity)).collect())
     }
@@ -267,15 +265,6 @@ impl<E: AssignableEntity, S: AssignableStore<E> + ?Sized> AssignableStore<E> for
         page: &PageLink,
     ) -> StoreResult<PageData<E::AssignableInfo>> {
         self.real.list(tenant, filter, page).await
-    }
-
-    async fn delete(&self, _: TenantId, _: E::Id) -> StoreResult<bool> {
-        self.note(change(E::TYPE, true));
-        Ok(true)
-    }
-
-    async fn count(&self, tenant: TenantId) -> StoreResult<u64> {
-        self.real.count(tenant).await
     }
 }
 
@@ -354,15 +343,32 @@ impl RelationStore for DryStore<dyn RelationStore> {
 }
 
 impl<S: ?Sized> DryStore<S> {
-    /// A profile as the replay shall see it.
-    fn with_draft<P: EntityProfile>(&self, profile: P) -> P {
-        let (Some(alarms), AnyEntity::DeviceProfile(mut drafted)) =
-            (&self.drafts.alarms, profile.clone().into_entity())
+    fn has_draft(&self, id: CalculatedFieldId) -> bool {
+        self.drafts.fields.iter().any(|field| field.id == id)
+    }
+
+    /// The calculated field that is there instead of what is stored.
+    fn draft<E: EntityKind>(&self, id: E::Id) -> Option<E> {
+        let is_meant = |field: &&CalculatedField| EntityId::from(field.id) == id.into();
+        let draft = self.drafts.fields.iter().find(is_meant)?;
+        E::of(draft.clone().into_entity())
+    }
+
+    /// An entity as the replay shall see it: a profile may have other alarm rules.
+    fn with_draft<E: EntityKind>(&self, entity: E) -> E {
+        let Some(alarms) = self
+            .drafts
+            .alarms
+            .as_ref()
+            .filter(|_| E::TYPE == EntityType::DeviceProfile)
         else {
-            return profile;
+            return entity;
+        };
+        let AnyEntity::DeviceProfile(mut drafted) = entity.clone().into_entity() else {
+            return entity;
         };
         if !self.drafts.profiles.contains(&drafted.id) {
-            return profile;
+            return entity;
         }
         if !drafted.profile_data.is_object() {
             drafted.profile_data = Value::Object(serde_json::Map::new());
@@ -370,29 +376,12 @@ impl<S: ?Sized> DryStore<S> {
         if let Some(data) = drafted.profile_data.as_object_mut() {
             data.insert("alarms".to_owned(), alarms.clone());
         }
-        P::of(AnyEntity::DeviceProfile(drafted)).unwrap_or(profile)
-    }
-
-    fn note_profile_saved<P: EntityProfile>(&self) {
-        self.note(match P::TYPE {
-            EntityType::DeviceProfile => "device profiles saved",
-            _ => "asset profiles saved",
-        });
+        E::of(AnyEntity::DeviceProfile(drafted)).unwrap_or(entity)
     }
 }
 
 #[async_trait]
 impl<P: EntityProfile, S: ProfileStore<P> + ?Sized> ProfileStore<P> for DryStore<S> {
-    async fn save(&self, profile: P, _create: bool) -> StoreResult<P> {
-        self.note_profile_saved::<P>();
-        Ok(profile)
-    }
-
-    async fn get(&self, tenant: TenantId, id: P::Id) -> StoreResult<Option<P>> {
-        let found = self.real.get(tenant, id).await?;
-        Ok(found.map(|profile| self.with_draft(profile)))
-    }
-
     async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<P>> {
         self.real.by_name(tenant, name).await
     }
@@ -402,12 +391,8 @@ impl<P: EntityProfile, S: ProfileStore<P> + ?Sized> ProfileStore<P> for DryStore
     }
 
     async fn set_default(&self, _: TenantId, _: P::Id) -> StoreResult<bool> {
-        self.note_profile_saved::<P>();
+        self.note(saved::<P>());
         Ok(true)
-    }
-
-    async fn by_ids(&self, tenant: TenantId, ids: &[P::Id]) -> StoreResult<Vec<P>> {
-        self.real.by_ids(tenant, ids).await
     }
 
     async fn names(&self, tenant: TenantId, in_use_only: bool) -> StoreResult<Vec<(P::Id, String)>> {
@@ -416,14 +401,6 @@ impl<P: EntityProfile, S: ProfileStore<P> + ?Sized> ProfileStore<P> for DryStore
 
     async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<P>> {
         self.real.list(tenant, page).await
-    }
-
-    async fn delete(&self, _: TenantId, _: P::Id) -> StoreResult<bool> {
-        self.note(match P::TYPE {
-            EntityType::DeviceProfile => "device profiles deleted",
-            _ => "asset profiles deleted",
-        });
-        Ok(true)
     }
 }
 
@@ -435,26 +412,8 @@ impl DeviceProfileStore for DryStore<dyn DeviceProfileStore> {
     }
 }
 
-impl DryStore<dyn CalculatedFieldStore> {
-    fn draft(&self, id: CalculatedFieldId) -> Option<&CalculatedField> {
-        self.drafts.fields.iter().find(|field| field.id == id)
-    }
-}
-
 #[async_trait]
 impl CalculatedFieldStore for DryStore<dyn CalculatedFieldStore> {
-    async fn save(&self, field: CalculatedField, _create: bool) -> StoreResult<CalculatedField> {
-        self.note("calculated fields saved");
-        Ok(field)
-    }
-
-    async fn get(&self, tenant: TenantId, id: CalculatedFieldId) -> StoreResult<Option<CalculatedField>> {
-        match self.draft(id) {
-            Some(draft) => Ok(Some(draft.clone())),
-            None => self.real.get(tenant, id).await,
-        }
-    }
-
     /// The drafts come with the first page, which they make longer.
     async fn list(
         &self,
@@ -463,7 +422,7 @@ impl CalculatedFieldStore for DryStore<dyn CalculatedFieldStore> {
         page: &PageLink,
     ) -> StoreResult<PageData<CalculatedFieldInfo>> {
         let mut found = self.real.list(tenant, filter, page).await?;
-        found.data.retain(|info| self.draft(info.field.id).is_none());
+        found.data.retain(|info| !self.has_draft(info.field.id));
         if page.page == 0 {
             found
                 .data
@@ -486,7 +445,7 @@ impl CalculatedFieldStore for DryStore<dyn CalculatedFieldStore> {
 
     async fn of_entity(&self, tenant: TenantId, entity: EntityId) -> StoreResult<Vec<CalculatedField>> {
         let mut fields = self.real.of_entity(tenant, entity).await?;
-        fields.retain(|field| self.draft(field.id).is_none());
+        fields.retain(|field| !self.has_draft(field.id));
         fields.extend(
             self.drafts
                 .fields
@@ -497,17 +456,12 @@ impl CalculatedFieldStore for DryStore<dyn CalculatedFieldStore> {
         Ok(fields)
     }
 
-    async fn count(&self, tenant: TenantId, entity: EntityId) -> StoreResult<u64> {
-        self.real.count(tenant, entity).await
+    async fn count_of_entity(&self, tenant: TenantId, entity: EntityId) -> StoreResult<u64> {
+        self.real.count_of_entity(tenant, entity).await
     }
 
     async fn is_referenced(&self, tenant: TenantId, entity: EntityId) -> StoreResult<bool> {
         self.real.is_referenced(tenant, entity).await
-    }
-
-    async fn delete(&self, _: TenantId, _: CalculatedFieldId) -> StoreResult<bool> {
-        self.note("calculated fields deleted");
-        Ok(true)
     }
 
     async fn delete_of_entity(&self, _: TenantId, _: EntityId) -> StoreResult<Vec<CalculatedFieldId>> {

@@ -1,5 +1,6 @@
 //! What a replay has written, and what of it its readers see.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use fieldline_model::EntityKey;
@@ -32,7 +33,7 @@ pub(super) struct ReplayRecord {
     /// Writes of attributes by scope and name.
     pub(super) attribute_writes: BTreeMap<String, u64>,
     /// Changes of entities by what they are.
-    pub(super) changes: BTreeMap<&'static str, u64>,
+    pub(super) changes: BTreeMap<Cow<'static, str>, u64>,
     points: u64,
     bytes: usize,
 }
@@ -49,8 +50,8 @@ impl ReplayRecord {
     }
 
     /// Notes a change that is not made.
-    pub(super) fn count_change(&mut self, what: &'static str) {
-        *self.changes.entry(what).or_default() += 1;
+    pub(super) fn count_change(&mut self, what: impl Into<Cow<'static, str>>) {
+        *self.changes.entry(what.into()).or_default() += 1;
     }
 
     /// Writes a row. What comes once it is full is not written: the replay is about to end.

@@ -48,7 +48,7 @@ pub(super) fn summary(
         not_changed: record
             .changes
             .iter()
-            .map(|(what, count)| ((*what).to_owned(), *count))
+            .map(|(what, count)| (what.clone().into_owned(), *count))
             .collect(),
     }
 }

@@ -61,7 +61,7 @@ impl Site {
             ..RuleChain::default()
         };
         let stores = &world.services.stores.rule_chains;
-        let chain = stores.save(chain, true).await.unwrap().id;
+        let chain = stores.insert(chain).await.unwrap().id;
         let saved = drawn(&[("telemetry.TbMsgTimeseriesNode", json!({}))], &[]);
         let mut metadata: RuleChainMetaData = serde_json::from_value(saved).unwrap();
         metadata.rule_chain_id = Some(chain);

@@ -115,7 +115,7 @@ impl EngineFixture {
             profile_data: json!({"configuration": {"type": "DEFAULT"}}),
             ..TenantProfile::default()
         };
-        let profile = stores.tenant_profiles.save(profile, true).await.unwrap();
+        let profile = stores.tenant_profiles.insert(profile).await.unwrap();
         let tenant = Tenant {
             id: TenantId::new(),
             title: "t".into(),
@@ -123,7 +123,7 @@ impl EngineFixture {
             tenant_profile_id: Some(profile.id),
             ..Tenant::default()
         };
-        let tenant = stores.tenants.save(tenant, true).await.unwrap().id;
+        let tenant = stores.tenants.insert(tenant).await.unwrap().id;
         let mut ids = Vec::new();
         for n in 0..profiles {
             let profile = DeviceProfile {
@@ -133,7 +133,7 @@ impl EngineFixture {
                 profile_data: alarm_rules(),
                 ..DeviceProfile::default()
             };
-            ids.push(stores.device_profiles.save(profile, true).await.unwrap().id);
+            ids.push(stores.device_profiles.insert(profile).await.unwrap().id);
         }
         let mut devices = Vec::new();
         for n in 0..DEVICES {
@@ -165,7 +165,7 @@ impl EngineFixture {
             root: true,
             ..RuleChain::default()
         };
-        let chain = self.stores.rule_chains.save(chain, true).await.unwrap();
+        let chain = self.stores.rule_chains.insert(chain).await.unwrap();
         let nodes = parts.iter().map(|(class, configuration, _)| RuleNode {
             id: RuleNodeId::new(),
             rule_chain_id: Some(chain.id),

@@ -172,7 +172,7 @@ mod tests {
         assert!(reached(world.tenant, "127.0.0.1").await, "of the operator");
         assert!(!reached(world.tenant, "127.0.0.2").await);
         profile.profile_data["configuration"][ALLOWED_EGRESS] = json!(["127.0.0.2/31"]);
-        let mut profile = stores.tenant_profiles.save(profile, false).await.unwrap();
+        let mut profile = stores.tenant_profiles.update(profile).await.unwrap();
         registry.on_change(EntityChange::saved(TenantId::NULL, id));
         assert!(reached(world.tenant, "127.0.0.2").await);
         assert!(
@@ -180,7 +180,7 @@ mod tests {
             "others have another profile"
         );
         profile.profile_data["configuration"][ALLOWED_EGRESS] = json!(["127.0.0.2/31", "no host"]);
-        stores.tenant_profiles.save(profile, false).await.unwrap();
+        stores.tenant_profiles.update(profile).await.unwrap();
         registry.on_change(EntityChange::saved(TenantId::NULL, id));
         let error = registry
             .tenant_egress(world.tenant)

@@ -34,14 +34,14 @@ impl DeviceFleet {
             title: "Utility".to_owned(),
             ..Tenant::default()
         };
-        let tenant = stores.tenants.save(tenant, true).await?.id;
+        let tenant = stores.tenants.insert(tenant).await?.id;
         let profile = DeviceProfile {
             id: DeviceProfileId(Uuid::now_v7()),
             tenant_id: tenant,
             name: "meter".to_owned(),
             ..DeviceProfile::default()
         };
-        let profile = stores.device_profiles.save(profile, true).await?.id;
+        let profile = stores.device_profiles.insert(profile).await?.id;
         Ok(Self {
             stores,
             tenant,

@@ -11,8 +11,7 @@ use fieldline_core::ports::{
 };
 use fieldline_entities::password::PasswordHashPool;
 use fieldline_entities::services::{
-    AssignableService as _, HousekeeperService, NameConflict, NewCredentials, ServiceContext, Services,
-    TenantTransfer,
+    HousekeeperService, NameConflict, ServiceContext, Services, TenantTransfer,
 };
 use fieldline_model::entity::{Customer, Device, EntityEvent, EventBody, EventKind, Tenant};
 use fieldline_model::kv::{KvValue, pack};
@@ -94,12 +93,10 @@ impl World {
             device_type: "default".into(),
             ..Device::default()
         };
-        let saved = self.services.devices.save(
-            tenant,
-            device.into(),
-            NewCredentials::AccessToken(None),
-            &NameConflict::Fail,
-        );
+        let saved = self
+            .services
+            .devices
+            .save(tenant, device.into(), &NameConflict::Fail);
         let saved = saved.await.unwrap();
         EntityKey::device(tenant, saved.id)
     }

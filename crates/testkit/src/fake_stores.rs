@@ -14,22 +14,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use fieldline_core::any_entity::EntityKind;
 use fieldline_core::ports::{
-    AssignableStore, AttributeRow, AttributeStore, CustomerStore, DeviceCredentialsStore, DeviceFilter,
-    DeviceProfileStore, DeviceStore, EntityStores, ImportRow, ImportValueStore, LoginAttemptResult,
-    PointsPage, ProfileStore, SeriesDeletion, StoreError, StoreErrorKind, StoreResult, TelemetryRow,
-    TenantProfileStore, TenantStore, TimeSeriesStore, UserFilter, UserStore,
+    AssignableStore, AttributeRow, AttributeStore, DeviceCredentialsStore, DeviceFilter, DeviceProfileStore,
+    DeviceStore, EntityStore, EntityStores, ImportRow, ImportValueStore, PointsPage, ProfileStore,
+    SeriesDeletion, StoreError, StoreErrorKind, StoreResult, TelemetryRow, TenantEntityStore,
+    TenantProfileStore, TenantStore, TimeSeriesStore,
 };
 use fieldline_model::entity::{
-    CredentialsType, Customer, Device, DeviceCredentials, DeviceInfo, DeviceProfile, Tenant, TenantProfile,
-    User, UserCredentials,
+    CredentialsType, Device, DeviceCredentials, DeviceInfo, DeviceProfile, Tenant, TenantProfile,
 };
 use fieldline_model::kv::{KvValue, unpack};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::timeseries::{
     Aggregation, AggregationBucket, Attribute, AttributeScope, DataPoint, LatestValue, RangeQuery,
 };
-use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, EntityKey, TenantId, TenantProfileId, UserId};
+use fieldline_model::{DeviceId, DeviceProfileId, EntityKey, TenantId, TenantProfileId};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use serde_json::json;
@@ -90,9 +90,9 @@ impl FakeStores {
         EntityStores {
             tenants: self.clone(),
             tenant_profiles: self.clone(),
-            customers: self.clone(),
-            calculated_fields: self.clone(),
-            users: self.clone(),
+            customers: Arc::new(absent::Absent),
+            calculated_fields: Arc::new(calculated_fields::NoFields),
+            users: Arc::new(absent::Absent),
             devices: self.clone(),
             device_transfers: Arc::new(absent::Absent),
             device_profiles: self.clone(),
@@ -219,9 +219,6 @@ fn absent<T>() -> StoreResult<T> {
 
 #[async_trait]
 impl TenantStore for FakeStores {
-    async fn save(&self, _: Tenant, _: bool) -> StoreResult<Tenant> {
-        absent()
-    }
     async fn get(&self, id: TenantId) -> StoreResult<Option<Tenant>> {
         Ok((id == self.tenant).then(|| Tenant {
             id,
@@ -244,9 +241,6 @@ impl TenantStore for FakeStores {
 
 #[async_trait]
 impl TenantProfileStore for FakeStores {
-    async fn save(&self, _: TenantProfile, _: bool) -> StoreResult<TenantProfile> {
-        absent()
-    }
     async fn get(&self, id: TenantProfileId) -> StoreResult<Option<TenantProfile>> {
         Ok((id == self.tenant_profile).then(TenantProfile::default))
     }
@@ -265,26 +259,28 @@ impl TenantProfileStore for FakeStores {
 }
 
 #[async_trait]
-impl CustomerStore for FakeStores {
-    async fn save(&self, _: Customer, _: bool) -> StoreResult<Customer> {
+impl<E: EntityKind> EntityStore<E> for FakeStores {
+    async fn insert(&self, _: E) -> StoreResult<E> {
         absent()
     }
-    async fn get(&self, _: TenantId, _: CustomerId) -> StoreResult<Option<Customer>> {
+    async fn update(&self, _: E) -> StoreResult<E> {
         absent()
     }
-    async fn public(&self, _: CustomerId) -> StoreResult<Option<Customer>> {
-        absent()
+}
+
+#[async_trait]
+impl TenantEntityStore<Device> for FakeStores {
+    async fn get(&self, tenant: TenantId, id: DeviceId) -> StoreResult<Option<Device>> {
+        self.show(Call::ReadDevices)?;
+        let known = tenant == self.tenant && self.held.lock().devices.contains_key(&id);
+        Ok(known.then(|| self.device(id)))
     }
-    async fn by_title(&self, _: TenantId, _: &str) -> StoreResult<Option<Customer>> {
-        absent()
+    async fn by_ids(&self, tenant: TenantId, ids: &[DeviceId]) -> StoreResult<Vec<Device>> {
+        self.show(Call::ReadDevices)?;
+        let known = |id: &&DeviceId| tenant == self.tenant && self.held.lock().devices.contains_key(*id);
+        Ok(ids.iter().filter(known).map(|id| self.device(*id)).collect())
     }
-    async fn list(&self, _: TenantId, _: &PageLink) -> StoreResult<PageData<Customer>> {
-        absent()
-    }
-    async fn by_ids(&self, _: TenantId, _: &[CustomerId]) -> StoreResult<Vec<Customer>> {
-        absent()
-    }
-    async fn delete(&self, _: TenantId, _: CustomerId) -> StoreResult<bool> {
+    async fn delete(&self, _: TenantId, _: DeviceId) -> StoreResult<bool> {
         absent()
     }
     async fn count(&self, _: TenantId) -> StoreResult<u64> {
@@ -293,41 +289,26 @@ impl CustomerStore for FakeStores {
 }
 
 #[async_trait]
-impl UserStore for FakeStores {
-    async fn save(&self, _: User, _: bool) -> StoreResult<User> {
+impl TenantEntityStore<DeviceProfile> for FakeStores {
+    async fn get(&self, tenant: TenantId, id: DeviceProfileId) -> StoreResult<Option<DeviceProfile>> {
+        let ttl_days = self.held.lock().ttl_days;
+        self.show(Call::GetProfile)?;
+        Ok(
+            (tenant == self.tenant && id == self.profile).then(|| DeviceProfile {
+                id,
+                tenant_id: tenant,
+                profile_data: json!({"configuration": {"defaultStorageTtlDays": ttl_days}}),
+                ..DeviceProfile::default()
+            }),
+        )
+    }
+    async fn by_ids(&self, _: TenantId, _: &[DeviceProfileId]) -> StoreResult<Vec<DeviceProfile>> {
         absent()
     }
-    async fn get(&self, _: TenantId, _: UserId) -> StoreResult<Option<User>> {
-        absent()
-    }
-    async fn by_id(&self, _: UserId) -> StoreResult<Option<User>> {
-        absent()
-    }
-    async fn by_email(&self, _: &str) -> StoreResult<Option<User>> {
-        absent()
-    }
-    async fn list(&self, _: UserFilter, _: &PageLink) -> StoreResult<PageData<User>> {
-        absent()
-    }
-    async fn delete(&self, _: TenantId, _: UserId) -> StoreResult<bool> {
+    async fn delete(&self, _: TenantId, _: DeviceProfileId) -> StoreResult<bool> {
         absent()
     }
     async fn count(&self, _: TenantId) -> StoreResult<u64> {
-        absent()
-    }
-    async fn credentials(&self, _: UserId) -> StoreResult<Option<UserCredentials>> {
-        absent()
-    }
-    async fn credentials_by_activate_token(&self, _: &str) -> StoreResult<Option<UserCredentials>> {
-        absent()
-    }
-    async fn credentials_by_reset_token(&self, _: &str) -> StoreResult<Option<UserCredentials>> {
-        absent()
-    }
-    async fn note_login(&self, _: UserId, _: LoginAttemptResult) -> StoreResult<u32> {
-        absent()
-    }
-    async fn save_credentials(&self, _: UserCredentials) -> StoreResult<()> {
         absent()
     }
 }
@@ -344,14 +325,6 @@ impl AssignableStore<Device> for FakeStores {
     ) -> StoreResult<Vec<StoreResult<Device>>> {
         absent()
     }
-    async fn save(&self, _: Device, _: bool) -> StoreResult<Device> {
-        absent()
-    }
-    async fn get(&self, tenant: TenantId, id: DeviceId) -> StoreResult<Option<Device>> {
-        self.show(Call::ReadDevices)?;
-        let known = tenant == self.tenant && self.held.lock().devices.contains_key(&id);
-        Ok(known.then(|| self.device(id)))
-    }
     async fn info(&self, tenant: TenantId, id: DeviceId) -> StoreResult<Option<DeviceInfo>> {
         let held = self.held.lock();
         let stored = held.devices.get(&id).filter(|_| tenant == self.tenant);
@@ -359,11 +332,6 @@ impl AssignableStore<Device> for FakeStores {
     }
     async fn by_name(&self, _: TenantId, _: &str) -> StoreResult<Option<Device>> {
         absent()
-    }
-    async fn by_ids(&self, tenant: TenantId, ids: &[DeviceId]) -> StoreResult<Vec<Device>> {
-        self.show(Call::ReadDevices)?;
-        let known = |id: &&DeviceId| tenant == self.tenant && self.held.lock().devices.contains_key(*id);
-        Ok(ids.iter().filter(known).map(|id| self.device(*id)).collect())
     }
     async fn list(
         &self,
@@ -384,12 +352,6 @@ impl AssignableStore<Device> for FakeStores {
         let size = page.page_size as usize;
         let part = found.into_iter().skip(page.offset() as usize).take(size);
         Ok(PageData::new(part.collect(), total, page))
-    }
-    async fn delete(&self, _: TenantId, _: DeviceId) -> StoreResult<bool> {
-        absent()
-    }
-    async fn count(&self, _: TenantId) -> StoreResult<u64> {
-        absent()
     }
 }
 
@@ -426,21 +388,6 @@ impl DeviceStore for FakeStores {
 
 #[async_trait]
 impl ProfileStore<DeviceProfile> for FakeStores {
-    async fn save(&self, _: DeviceProfile, _: bool) -> StoreResult<DeviceProfile> {
-        absent()
-    }
-    async fn get(&self, tenant: TenantId, id: DeviceProfileId) -> StoreResult<Option<DeviceProfile>> {
-        let ttl_days = self.held.lock().ttl_days;
-        self.show(Call::GetProfile)?;
-        Ok(
-            (tenant == self.tenant && id == self.profile).then(|| DeviceProfile {
-                id,
-                tenant_id: tenant,
-                profile_data: json!({"configuration": {"defaultStorageTtlDays": ttl_days}}),
-                ..DeviceProfile::default()
-            }),
-        )
-    }
     async fn by_name(&self, _: TenantId, _: &str) -> StoreResult<Option<DeviceProfile>> {
         absent()
     }
@@ -450,16 +397,10 @@ impl ProfileStore<DeviceProfile> for FakeStores {
     async fn set_default(&self, _: TenantId, _: DeviceProfileId) -> StoreResult<bool> {
         absent()
     }
-    async fn by_ids(&self, _: TenantId, _: &[DeviceProfileId]) -> StoreResult<Vec<DeviceProfile>> {
-        absent()
-    }
     async fn names(&self, _: TenantId, _: bool) -> StoreResult<Vec<(DeviceProfileId, String)>> {
         absent()
     }
     async fn list(&self, _: TenantId, _: &PageLink) -> StoreResult<PageData<DeviceProfile>> {
-        absent()
-    }
-    async fn delete(&self, _: TenantId, _: DeviceProfileId) -> StoreResult<bool> {
         absent()
     }
 }

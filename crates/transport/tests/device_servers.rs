@@ -18,7 +18,6 @@ use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode, header};
 use fieldline_core::ports::TimeSeriesStore as _;
 use fieldline_core::usage::UsageKey;
-use fieldline_entities::services::AssignableService as _;
 use fieldline_model::DeviceId;
 use fieldline_transport::http::DeviceHttpLimits;
 use futures::stream;

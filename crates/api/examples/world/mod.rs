@@ -60,7 +60,7 @@ impl ExampleFixture {
                 device_profile_id: Some(profile.id),
                 ..Device::default()
             };
-            stores.devices.save(device, true).await.unwrap();
+            stores.devices.insert(device).await.unwrap();
             subjects.push(EntityKey::device(who.tenant, id));
         }
         Self {

@@ -3,8 +3,8 @@
 use axum::Json;
 use fieldline_core::ports::AssignableEntity;
 use fieldline_entities::access::{AccessOperation, Principal, allows, title};
-use fieldline_entities::services::{AssignableService, Services};
-use fieldline_model::entity::{Asset, Authority, Customer, Device, EntityDraft, EntityView};
+use fieldline_entities::services::AssignableRules;
+use fieldline_model::entity::{Authority, Customer, EntityDraft};
 use fieldline_model::page::PageData;
 use fieldline_model::{CustomerId, EntityId};
 use uuid::Uuid;
@@ -13,30 +13,6 @@ use super::Either;
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{PageParams, parse_uuids};
 use crate::state::ApiState;
-
-/// A kind of entities that customers may have, with its rules.
-pub(super) trait AssignableKind: AssignableEntity {
-    /// Its service.
-    fn service(services: &Services) -> &impl AssignableService<ManagedEntity = Self>;
-}
-
-impl AssignableKind for Device {
-    fn service(services: &Services) -> &impl AssignableService<ManagedEntity = Self> {
-        &services.devices
-    }
-}
-
-impl AssignableKind for Asset {
-    fn service(services: &Services) -> &impl AssignableService<ManagedEntity = Self> {
-        &services.assets
-    }
-}
-
-impl AssignableKind for EntityView {
-    fn service(services: &Services) -> &impl AssignableService<ManagedEntity = Self> {
-        &services.entity_views
-    }
-}
 
 /// The query parameters that narrow a list of a kind.
 pub(super) trait ListFilterParams<E: AssignableEntity> {
@@ -50,7 +26,7 @@ pub(super) fn present(text: Option<String>) -> Option<String> {
 }
 
 /// The entity of an id with what lists show beside it.
-pub(super) async fn info<E: AssignableKind>(
+pub(super) async fn info<E: AssignableRules>(
     api: &ApiState,
     caller: &Principal,
     id: Uuid,
@@ -63,7 +39,7 @@ pub(super) async fn info<E: AssignableKind>(
 
 /// Whether the caller may save this entity; customer users may change theirs, but not hand them over. Returns what is
 /// stored of it.
-pub(super) async fn check_save<E: AssignableKind>(
+pub(super) async fn check_save<E: AssignableRules>(
     api: &ApiState,
     caller: &Principal,
     entity: &mut EntityDraft<E>,
@@ -85,9 +61,14 @@ pub(super) async fn check_save<E: AssignableKind>(
 }
 
 /// Deletes an entity, and tells the rule engine.
-pub(super) async fn delete<E: AssignableKind>(api: &ApiState, caller: &Principal, id: Uuid) -> ApiResult<()> {
+pub(super) async fn delete<E: AssignableRules>(
+    api: &ApiState,
+    caller: &Principal,
+    id: Uuid,
+) -> ApiResult<()> {
     let entity = api.load::<E>(caller, id, AccessOperation::Delete).await?;
-    E::service(&api.services)
+    api.services
+        .assignables::<E>()
         .delete(caller.tenant, E::typed(id))
         .await?;
     let actions = &api.services.actions;
@@ -96,7 +77,7 @@ pub(super) async fn delete<E: AssignableKind>(api: &ApiState, caller: &Principal
 }
 
 /// Assigns an entity to a customer.
-pub(super) async fn assign<E: AssignableKind>(
+pub(super) async fn assign<E: AssignableRules>(
     api: &ApiState,
     caller: &Principal,
     [customer, id]: [Uuid; 2],
@@ -110,7 +91,7 @@ pub(super) async fn assign<E: AssignableKind>(
 }
 
 /// Assigns an entity to the public customer.
-pub(super) async fn assign_to_public<E: AssignableKind>(
+pub(super) async fn assign_to_public<E: AssignableRules>(
     api: &ApiState,
     caller: &Principal,
     id: Uuid,
@@ -121,13 +102,13 @@ pub(super) async fn assign_to_public<E: AssignableKind>(
     assign_to::<E>(api, caller, &public, id).await
 }
 
-async fn assign_to<E: AssignableKind>(
+async fn assign_to<E: AssignableRules>(
     api: &ApiState,
     caller: &Principal,
     customer: &Customer,
     id: Uuid,
 ) -> ApiResult<Json<E>> {
-    let service = E::service(&api.services);
+    let service = api.services.assignables::<E>();
     let to = customer.id;
     let assigned = service.assign(caller.tenant, E::typed(id), to).await?;
     let entity = assigned.clone().into_entity();
@@ -139,7 +120,7 @@ async fn assign_to<E: AssignableKind>(
 }
 
 /// Takes an entity back from its customer.
-pub(super) async fn unassign<E: AssignableKind>(
+pub(super) async fn unassign<E: AssignableRules>(
     api: &ApiState,
     caller: &Principal,
     id: Uuid,
@@ -157,7 +138,7 @@ pub(super) async fn unassign<E: AssignableKind>(
     let customer = api
         .load::<Customer>(caller, customer.0, AccessOperation::Read)
         .await?;
-    let service = E::service(&api.services);
+    let service = api.services.assignables::<E>();
     let taken = service
         .assign(caller.tenant, E::typed(id), CustomerId::NULL)
         .await?;
@@ -170,7 +151,7 @@ pub(super) async fn unassign<E: AssignableKind>(
 }
 
 /// A page of entities of the tenant, or of a customer, with what lists show beside them.
-pub(super) async fn infos<E: AssignableKind>(
+pub(super) async fn infos<E: AssignableRules>(
     api: &ApiState,
     caller: &Principal,
     customer: Option<Uuid>,
@@ -187,7 +168,7 @@ pub(super) async fn infos<E: AssignableKind>(
 }
 
 /// A page of entities of the tenant, or the one of a name that is given.
-pub(super) async fn of_tenant<E: AssignableKind>(
+pub(super) async fn of_tenant<E: AssignableRules>(
     api: &ApiState,
     caller: &Principal,
     params: impl ListFilterParams<E>,
@@ -203,7 +184,7 @@ pub(super) async fn of_tenant<E: AssignableKind>(
 }
 
 /// The entity of a name.
-pub(super) async fn by_name<E: AssignableKind>(
+pub(super) async fn by_name<E: AssignableRules>(
     api: &ApiState,
     caller: &Principal,
     name: &str,
@@ -213,7 +194,7 @@ pub(super) async fn by_name<E: AssignableKind>(
 }
 
 /// A page of entities of a customer.
-pub(super) async fn of_customer<E: AssignableKind>(
+pub(super) async fn of_customer<E: AssignableRules>(
     api: &ApiState,
     caller: &Principal,
     customer: Uuid,
@@ -225,7 +206,7 @@ pub(super) async fn of_customer<E: AssignableKind>(
 }
 
 /// Those of the entities of the ids in a parameter that the caller may see.
-pub(super) async fn by_ids<E: AssignableKind>(
+pub(super) async fn by_ids<E: AssignableRules>(
     api: &ApiState,
     caller: &Principal,
     parameter: &str,

@@ -94,7 +94,7 @@ async fn save(
     let saved = api
         .services
         .devices
-        .save(caller.tenant, device, credentials, &names)
+        .save_with_credentials(caller.tenant, device, credentials, &names)
         .await?;
     let entity = AnyEntity::Device(saved.clone());
     api.services.actions.push_saved(&caller, created, &entity).await;
@@ -136,7 +136,7 @@ async fn save_with_credentials(
     let saved = api
         .services
         .devices
-        .save(caller.tenant, device, credentials, &names)
+        .save_with_credentials(caller.tenant, device, credentials, &names)
         .await?;
     let entity = AnyEntity::Device(saved.clone());
     api.services.actions.push_saved(&caller, created, &entity).await;

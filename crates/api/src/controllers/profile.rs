@@ -1,10 +1,9 @@
 //! What profiles of devices and of assets have in common.
 
 use axum::Json;
-use fieldline_core::ports::EntityProfile;
 use fieldline_entities::access::{AccessOperation, Principal};
-use fieldline_entities::services::{ProfileService, Services};
-use fieldline_model::entity::{AssetProfile, DeviceProfile, EntityDraft};
+use fieldline_entities::services::ProfileRules;
+use fieldline_model::entity::EntityDraft;
 use fieldline_model::page::PageData;
 use fieldline_model::{EntityId, EntityType};
 use uuid::Uuid;
@@ -14,26 +13,8 @@ use crate::error::{ApiError, ApiResult};
 use crate::extract::{PageParams, parse_flag, parse_uuids};
 use crate::state::ApiState;
 
-/// A kind of profiles with its rules.
-pub(super) trait ProfileKind: EntityProfile {
-    /// Its service.
-    fn service(services: &Services) -> &impl ProfileService<ManagedProfile = Self>;
-}
-
-impl ProfileKind for DeviceProfile {
-    fn service(services: &Services) -> &impl ProfileService<ManagedProfile = Self> {
-        &services.device_profiles
-    }
-}
-
-impl ProfileKind for AssetProfile {
-    fn service(services: &Services) -> &impl ProfileService<ManagedProfile = Self> {
-        &services.asset_profiles
-    }
-}
-
 /// Creates a profile, or updates it where it has an id.
-pub(super) async fn save<P: ProfileKind>(
+pub(super) async fn save<P: ProfileRules>(
     api: &ApiState,
     caller: &Principal,
     profile: EntityDraft<P>,
@@ -43,34 +24,37 @@ pub(super) async fn save<P: ProfileKind>(
         api.check(caller, id, AccessOperation::Write).await?;
     }
     let created = profile.id.is_none();
-    let saved = P::service(&api.services).save(caller.tenant, profile).await?;
+    let saved = api.services.profiles::<P>().save(caller.tenant, profile).await?;
     let entity = saved.clone().into_entity();
     api.services.actions.push_saved(caller, created, &entity).await;
     Ok(Json(saved))
 }
 
 /// Deletes a profile that no entity has.
-pub(super) async fn delete<P: ProfileKind>(api: &ApiState, caller: &Principal, id: Uuid) -> ApiResult<()> {
+pub(super) async fn delete<P: ProfileRules>(api: &ApiState, caller: &Principal, id: Uuid) -> ApiResult<()> {
     let profile = api.load::<P>(caller, id, AccessOperation::Delete).await?;
-    P::service(&api.services).delete(caller.tenant, &profile).await?;
+    api.services
+        .profiles::<P>()
+        .delete(caller.tenant, &profile)
+        .await?;
     let (actions, entity) = (&api.services.actions, profile.into_entity());
     actions.push_deleted(caller, &entity).await;
     Ok(())
 }
 
 /// Makes a profile the default one.
-pub(super) async fn set_default<P: ProfileKind>(
+pub(super) async fn set_default<P: ProfileRules>(
     api: &ApiState,
     caller: &Principal,
     id: Uuid,
 ) -> ApiResult<Json<P>> {
     api.load::<P>(caller, id, AccessOperation::Write).await?;
-    let service = P::service(&api.services);
+    let service = api.services.profiles::<P>();
     Ok(Json(service.set_default(caller.tenant, P::typed(id)).await?))
 }
 
 /// A page of profiles.
-pub(super) async fn list<P: ProfileKind>(
+pub(super) async fn list<P: ProfileRules>(
     api: &ApiState,
     caller: &Principal,
     page: PageParams,
@@ -79,7 +63,7 @@ pub(super) async fn list<P: ProfileKind>(
 }
 
 /// The short form of a profile.
-pub(super) async fn info<P: ProfileKind>(
+pub(super) async fn info<P: ProfileRules>(
     api: &ApiState,
     caller: &Principal,
     id: Uuid,
@@ -89,7 +73,7 @@ pub(super) async fn info<P: ProfileKind>(
 }
 
 /// The short form of the default profile.
-pub(super) async fn default_info<P: ProfileKind>(
+pub(super) async fn default_info<P: ProfileRules>(
     api: &ApiState,
     caller: &Principal,
 ) -> ApiResult<Json<P::ProfileInfo>> {
@@ -99,7 +83,7 @@ pub(super) async fn default_info<P: ProfileKind>(
 }
 
 /// Those of the profiles of the ids in a parameter that the tenant has, in their short form and in the order of the ids.
-pub(super) async fn infos_by_ids<P: ProfileKind>(
+pub(super) async fn infos_by_ids<P: ProfileRules>(
     api: &ApiState,
     caller: &Principal,
     parameter: &str,
@@ -112,7 +96,7 @@ pub(super) async fn infos_by_ids<P: ProfileKind>(
 }
 
 /// Ids and names of the profiles, by name; only of those that an entity has, if `active_only` says so.
-pub(super) async fn names<P: ProfileKind>(
+pub(super) async fn names<P: ProfileRules>(
     api: &ApiState,
     caller: &Principal,
     active_only: Option<String>,
@@ -128,7 +112,7 @@ pub(super) async fn names<P: ProfileKind>(
 }
 
 /// The types of the entities that have profiles of a kind: the names of the profiles.
-pub(super) async fn types<P: ProfileKind>(
+pub(super) async fn types<P: ProfileRules>(
     api: &ApiState,
     caller: &Principal,
     entity_type: EntityType,

@@ -3,19 +3,14 @@
 use std::fmt;
 use std::pin::Pin;
 
-use fieldline_model::entity::{
-    Alarm, Asset, AssetProfile, Authority, CalculatedField, Customer, DashboardInfo, Device, DeviceProfile,
-    EntityView, OtaPackageInfo, Queue, QueueStats, RuleChain, ShortCustomerInfo, StoredEntity, Tenant,
-    TenantProfile, User,
-};
+use fieldline_model::entity::{Authority, ShortCustomerInfo, StoredEntity};
 use fieldline_model::{CustomerId, EntityId, EntityKey, EntityType, TenantId};
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{AccessGrant, AccessResource, AccessRights, TenantRuleNode};
+use super::{AccessGrant, AccessResource, AccessRights};
 use crate::ports::{EntityStores, StoreResult};
-use crate::usage::ApiUsageState;
 
 /// What a store is about to answer.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = StoreResult<T>> + Send + 'a>>;

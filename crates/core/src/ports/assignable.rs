@@ -9,7 +9,7 @@ use fieldline_model::{
     AssetProfileId, CustomerId, DeviceId, DeviceProfileId, EntityId, EntityType, TenantId,
 };
 
-use super::{EntityStores, StoreResult};
+use super::{EntityStores, StoreResult, TenantEntityStore};
 use crate::any_entity::{AnyEntity, EntityKind};
 
 /// A kind of entities with a name of their own in the tenant, each of which may be assigned to a customer.
@@ -191,20 +191,15 @@ impl ImportValueStore for () {
     }
 }
 
-/// Entities of a kind that may be assigned to customers.
+/// Entities of a kind that may be assigned to customers. Their names are unique in the tenant. The profile of a device or an
+/// asset must be set, and the type that is returned is always its name; so must the entity that a view shows. The credentials
+/// of a device go with it.
 #[async_trait]
-pub trait AssignableStore<E: AssignableEntity>: Send + Sync {
-    /// See [`super::TenantStore::save`]; a name taken in the tenant is a conflict. The profile of a device or an asset must
-    /// be set, and the type that is returned is always its name; so must the entity that a view shows.
-    async fn save(&self, entity: E, create: bool) -> StoreResult<E>;
-    /// The entity, if the tenant has it.
-    async fn get(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E>>;
+pub trait AssignableStore<E: AssignableEntity>: TenantEntityStore<E> {
     /// The entity with what lists show beside it.
     async fn info(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E::AssignableInfo>>;
     /// The entity of that name.
     async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<E>>;
-    /// Those of the entities that the tenant has.
-    async fn by_ids(&self, tenant: TenantId, ids: &[E::Id]) -> StoreResult<Vec<E>>;
     /// Those of the entities of these names that the tenant has.
     async fn by_names(&self, tenant: TenantId, names: &[&str]) -> StoreResult<Vec<E>>;
     /// Creates and updates many entities, in as few transactions as possible; an answer for each, in their order. One that
@@ -225,10 +220,6 @@ pub trait AssignableStore<E: AssignableEntity>: Send + Sync {
         filter: &E::AssignableFilter,
         page: &PageLink,
     ) -> StoreResult<PageData<E::AssignableInfo>>;
-    /// Deletes an entity, a device with its credentials; returns whether it existed.
-    async fn delete(&self, tenant: TenantId, id: E::Id) -> StoreResult<bool>;
-    /// How many entities of the kind the tenant has.
-    async fn count(&self, tenant: TenantId) -> StoreResult<u64>;
 }
 
 /// Devices.

@@ -7,7 +7,7 @@ use fieldline_model::{CalculatedFieldId, EntityId, EntityType, TenantId};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::StoreResult;
+use super::{StoreResult, TenantEntityStore};
 
 /// Which fields a list holds; an absent condition holds for all, an empty one for none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -22,14 +22,9 @@ pub struct CalculatedFieldFilter {
     pub names: Option<Vec<String>>,
 }
 
-/// Calculated fields.
+/// Calculated fields. Their names are unique among the fields of the same entity and type. Entity and configuration must be set.
 #[async_trait]
-pub trait CalculatedFieldStore: Send + Sync {
-    /// See [`super::TenantStore::save`]; a name taken among the fields of the same entity and type is a conflict. Entity
-    /// and configuration must be set.
-    async fn save(&self, field: CalculatedField, create: bool) -> StoreResult<CalculatedField>;
-    /// The field, if the tenant has it.
-    async fn get(&self, tenant: TenantId, id: CalculatedFieldId) -> StoreResult<Option<CalculatedField>>;
+pub trait CalculatedFieldStore: TenantEntityStore<CalculatedField> {
     /// A page of fields; text search in the name. Sorts by createdTime, name, type.
     async fn list(
         &self,
@@ -47,11 +42,9 @@ pub trait CalculatedFieldStore: Send + Sync {
     /// All fields of an entity.
     async fn of_entity(&self, tenant: TenantId, entity: EntityId) -> StoreResult<Vec<CalculatedField>>;
     /// How many fields an entity has, alarm rules aside.
-    async fn count(&self, tenant: TenantId, entity: EntityId) -> StoreResult<u64>;
+    async fn count_of_entity(&self, tenant: TenantId, entity: EntityId) -> StoreResult<u64>;
     /// Whether an argument of a field of another entity names this one.
     async fn is_referenced(&self, tenant: TenantId, entity: EntityId) -> StoreResult<bool>;
-    /// Deletes a field; returns whether it existed.
-    async fn delete(&self, tenant: TenantId, id: CalculatedFieldId) -> StoreResult<bool>;
     /// Deletes all fields of an entity; returns which there were.
     async fn delete_of_entity(
         &self,

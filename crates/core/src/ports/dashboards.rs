@@ -5,7 +5,7 @@ use fieldline_model::entity::{Dashboard, DashboardInfo};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, DashboardId, TenantId};
 
-use super::StoreResult;
+use super::{StoreResult, TenantEntityStore};
 
 /// Which dashboards a list holds; absent conditions hold for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,13 +16,10 @@ pub struct DashboardFilter {
     pub mobile: bool,
 }
 
-/// Dashboards. What is read has the customers it is assigned to; what is saved keeps them as they are stored.
+/// Dashboards. What is read has the customers it is assigned to; what is saved keeps them as they are stored. Several may have
+/// the same title.
 #[async_trait]
-pub trait DashboardStore: Send + Sync {
-    /// See [`super::TenantStore::save`]; several dashboards may have the same title.
-    async fn save(&self, dashboard: Dashboard, create: bool) -> StoreResult<Dashboard>;
-    /// The dashboard, if the tenant has it.
-    async fn get(&self, tenant: TenantId, id: DashboardId) -> StoreResult<Option<Dashboard>>;
+pub trait DashboardStore: TenantEntityStore<Dashboard> {
     /// The dashboard without what it shows.
     async fn info(&self, tenant: TenantId, id: DashboardId) -> StoreResult<Option<DashboardInfo>>;
     /// Those of the dashboards that the tenant has.
@@ -38,8 +35,4 @@ pub trait DashboardStore: Send + Sync {
     async fn assign(&self, tenant: TenantId, id: DashboardId, customer: CustomerId) -> StoreResult<bool>;
     /// Takes a dashboard back from a customer; returns whether it was assigned.
     async fn unassign(&self, tenant: TenantId, id: DashboardId, customer: CustomerId) -> StoreResult<bool>;
-    /// Deletes a dashboard; returns whether it existed.
-    async fn delete(&self, tenant: TenantId, id: DashboardId) -> StoreResult<bool>;
-    /// How many dashboards the tenant has.
-    async fn count(&self, tenant: TenantId) -> StoreResult<u64>;
 }

@@ -1,15 +1,15 @@
 //! Entities: tenants, customers, users, credentials of devices, and all stores together.
 //!
 //! Every call about something that belongs to a tenant carries the tenant, and answers as if nothing of another tenant
-//! existed. Saving is the same everywhere: see [`TenantStore::save`]. Lists sort texts regardless of case and absent values
+//! existed. Saving is the same everywhere: see [`EntityStore`]. Lists sort texts regardless of case and absent values
 //! first; a sort property that a list does not know is an invalid argument.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use fieldline_model::entity::{
-    Asset, AssetProfile, CredentialsType, Customer, Device, DeviceCredentials, Tenant, TenantProfile, User,
-    UserCredentials,
+    Asset, AssetProfile, CredentialsType, Customer, Device, DeviceCredentials, StoredEntity, Tenant,
+    TenantProfile, User, UserCredentials,
 };
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, DeviceId, TenantId, TenantProfileId, UserId};
@@ -92,14 +92,33 @@ impl EntityStores {
     }
 }
 
-/// Tenants. Deleting one deletes all entities that belong to it.
+/// Entities of a kind, as all stores save them. Both ways return what is stored. A reference to what the tenant does not have
+/// is invalid, and a name that is taken is a conflict.
 #[async_trait]
-pub trait TenantStore: Send + Sync {
-    /// Inserts (`create`) or updates, and returns what is stored. The `id` must be set. An update with a `version` other
-    /// than the stored one is a version conflict; with none, the last writer wins. The stored version counts up from 1.
-    /// Id, tenant and creation time stay as they were inserted. A reference to what the tenant does not have is invalid.
-    /// A taken title is a conflict. All stores save by these rules.
-    async fn save(&self, tenant: Tenant, create: bool) -> StoreResult<Tenant>;
+pub trait EntityStore<E: StoredEntity>: Send + Sync {
+    /// Inserts a new entity under the id that it has. The stored version counts up from 1.
+    async fn insert(&self, entity: E) -> StoreResult<E>;
+    /// Updates an entity. A `version` other than the stored one is a version conflict; with none, the last writer wins. Id,
+    /// tenant and creation time stay as they were inserted.
+    async fn update(&self, entity: E) -> StoreResult<E>;
+}
+
+/// Entities of a kind, each of which belongs to a tenant.
+#[async_trait]
+pub trait TenantEntityStore<E: StoredEntity>: EntityStore<E> {
+    /// The entity, if the tenant has it.
+    async fn get(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E>>;
+    /// Those of the entities that the tenant has, in no particular order.
+    async fn by_ids(&self, tenant: TenantId, ids: &[E::Id]) -> StoreResult<Vec<E>>;
+    /// Deletes an entity with what cannot be without it; a conflict where others refer to it. Returns whether it existed.
+    async fn delete(&self, tenant: TenantId, id: E::Id) -> StoreResult<bool>;
+    /// How many entities of the kind the tenant has.
+    async fn count(&self, tenant: TenantId) -> StoreResult<u64>;
+}
+
+/// Tenants. Their titles are unique. Deleting one deletes all entities that belong to it.
+#[async_trait]
+pub trait TenantStore: EntityStore<Tenant> {
     /// The tenant, if it exists.
     async fn get(&self, id: TenantId) -> StoreResult<Option<Tenant>>;
     /// A page of tenants; text search in the title. Sorts by createdTime, title, name, email, region, country, city,
@@ -115,11 +134,9 @@ pub trait TenantStore: Send + Sync {
     async fn delete(&self, id: TenantId) -> StoreResult<bool>;
 }
 
-/// Tenant profiles.
+/// Tenant profiles. Their names are unique.
 #[async_trait]
-pub trait TenantProfileStore: Send + Sync {
-    /// See [`TenantStore::save`]; a taken name is a conflict.
-    async fn save(&self, profile: TenantProfile, create: bool) -> StoreResult<TenantProfile>;
+pub trait TenantProfileStore: EntityStore<TenantProfile> {
     /// The profile, if it exists.
     async fn get(&self, id: TenantProfileId) -> StoreResult<Option<TenantProfile>>;
     /// The default profile.
@@ -132,26 +149,16 @@ pub trait TenantProfileStore: Send + Sync {
     async fn delete(&self, id: TenantProfileId) -> StoreResult<bool>;
 }
 
-/// Customers.
+/// Customers. Their titles are unique in the tenant. Deleting one first unassigns what it has, so much at a time that others can
+/// write in between; its users go with it, and are noted for the housekeeper, too.
 #[async_trait]
-pub trait CustomerStore: Send + Sync {
-    /// See [`TenantStore::save`]; a title taken in the tenant is a conflict.
-    async fn save(&self, customer: Customer, create: bool) -> StoreResult<Customer>;
-    /// The customer, if the tenant has it.
-    async fn get(&self, tenant: TenantId, id: CustomerId) -> StoreResult<Option<Customer>>;
+pub trait CustomerStore: TenantEntityStore<Customer> {
     /// The customer of that title.
     async fn by_title(&self, tenant: TenantId, title: &str) -> StoreResult<Option<Customer>>;
     /// The public customer of that id in any tenant: for those who come without a name.
     async fn public(&self, id: CustomerId) -> StoreResult<Option<Customer>>;
     /// A page of customers; text search in the title. Sorts by createdTime, title, name, email, country, city.
     async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<Customer>>;
-    /// Those of the customers that the tenant has.
-    async fn by_ids(&self, tenant: TenantId, ids: &[CustomerId]) -> StoreResult<Vec<Customer>>;
-    /// Unassigns what the customer has, so much at a time that others can write in between, and deletes it with its users, who
-    /// are noted for the housekeeper, too; returns whether it existed.
-    async fn delete(&self, tenant: TenantId, id: CustomerId) -> StoreResult<bool>;
-    /// How many customers the tenant has.
-    async fn count(&self, tenant: TenantId) -> StoreResult<u64>;
 }
 
 /// Which users a list holds.
@@ -169,23 +176,16 @@ pub enum UserFilter {
     SysAdmins,
 }
 
-/// Users and how they log in.
+/// Users and how they log in. System administrators are those of the null tenant. E-mail addresses are unique, regardless of
+/// case. Credentials go with their user.
 #[async_trait]
-pub trait UserStore: Send + Sync {
-    /// See [`TenantStore::save`]; a taken e-mail address (regardless of case) is a conflict.
-    async fn save(&self, user: User, create: bool) -> StoreResult<User>;
-    /// The user, if the tenant (the null tenant for system administrators) has it.
-    async fn get(&self, tenant: TenantId, id: UserId) -> StoreResult<Option<User>>;
+pub trait UserStore: TenantEntityStore<User> {
     /// The user of an id in any tenant: for tokens, which carry nothing else that can be trusted to be current.
     async fn by_id(&self, id: UserId) -> StoreResult<Option<User>>;
     /// The user with that e-mail address in any tenant, regardless of case: for logging in.
     async fn by_email(&self, email: &str) -> StoreResult<Option<User>>;
     /// A page of users; text search in e-mail and names. Sorts by createdTime, email, name, firstName, lastName.
     async fn list(&self, filter: UserFilter, page: &PageLink) -> StoreResult<PageData<User>>;
-    /// Deletes a user with its credentials; returns whether it existed.
-    async fn delete(&self, tenant: TenantId, id: UserId) -> StoreResult<bool>;
-    /// How many users the tenant has.
-    async fn count(&self, tenant: TenantId) -> StoreResult<u64>;
     /// How a user logs in.
     async fn credentials(&self, id: UserId) -> StoreResult<Option<UserCredentials>>;
     /// The credentials that wait for an activation token.
@@ -214,7 +214,7 @@ pub enum LoginAttemptResult {
 #[async_trait]
 pub trait DeviceCredentialsStore: Send + Sync {
     /// Replaces the credentials of a device of the tenant; a credentials id taken anywhere is a conflict. Versions as in
-    /// [`TenantStore::save`].
+    /// [`EntityStore::update`].
     async fn save(&self, tenant: TenantId, credentials: DeviceCredentials) -> StoreResult<DeviceCredentials>;
     /// The credentials of a device of the tenant.
     async fn get(&self, tenant: TenantId, device: DeviceId) -> StoreResult<Option<DeviceCredentials>>;

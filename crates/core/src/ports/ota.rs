@@ -7,7 +7,7 @@ use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{DeviceId, DeviceProfileId, OtaPackageId, TenantId};
 use uuid::Uuid;
 
-use super::StoreResult;
+use super::{StoreResult, TenantEntityStore};
 
 /// Bytes of each piece of a package's data but the last one. A multiple of three, so that pieces can be written as base64
 /// one after the other.
@@ -22,14 +22,11 @@ pub enum OtaPackageFilter {
     Ready(DeviceProfileId, OtaKind),
 }
 
-/// OTA packages. Their data comes as an upload of numbered pieces, which becomes the data of a package once it is whole.
+/// OTA packages. Their data comes as an upload of numbered pieces, which becomes the data of a package once it is whole. Titles
+/// are unique together with versions, which have nothing to do with those of other entities. An update leaves the data as it is.
+/// A package that a device or a profile has cannot be deleted; the conflict is in words for people.
 #[async_trait]
-pub trait OtaPackageStore: Send + Sync {
-    /// See [`super::TenantStore::save`], but without versions; a title taken together with a version is a conflict. The
-    /// data stays as it is.
-    async fn save(&self, package: OtaPackageInfo, create: bool) -> StoreResult<OtaPackageInfo>;
-    /// The package, if the tenant has it.
-    async fn get(&self, tenant: TenantId, id: OtaPackageId) -> StoreResult<Option<OtaPackageInfo>>;
+pub trait OtaPackageStore: TenantEntityStore<OtaPackageInfo> {
     /// A page of packages; text search in the title. Sorts by createdTime, title, name, type, version, tag, url, fileName,
     /// dataSize.
     async fn list(
@@ -38,9 +35,6 @@ pub trait OtaPackageStore: Send + Sync {
         filter: OtaPackageFilter,
         page: &PageLink,
     ) -> StoreResult<PageData<OtaPackageInfo>>;
-    /// Deletes a package with its data; a conflict, in words for people, while a device or a profile has it. Returns
-    /// whether it existed.
-    async fn delete(&self, tenant: TenantId, id: OtaPackageId) -> StoreResult<bool>;
     /// Bytes of all data of the tenant's packages, and of uploads under way, these rounded up to pieces.
     async fn data_bytes(&self, tenant: TenantId) -> StoreResult<u64>;
     /// Tenants that have packages, or devices that were told of one.

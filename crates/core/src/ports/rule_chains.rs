@@ -5,18 +5,12 @@ use fieldline_model::entity::{RuleChain, RuleChainMetaData, RuleChainType, RuleN
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{RuleChainId, RuleNodeId, TenantId};
 
-use super::StoreResult;
+use super::{StoreResult, TenantEntityStore};
 
-/// Rule chains with their nodes and connections.
+/// Rule chains. A second root chain of a tenant and type is a conflict. An update leaves nodes and connections as they are; they
+/// go with their chain, which cannot be deleted while a profile refers to it.
 #[async_trait]
-pub trait RuleChainStore: Send + Sync {
-    /// See [`TenantStore::save`](super::TenantStore::save); a second root chain of a tenant and type is a conflict. Nodes
-    /// and connections stay as they are.
-    async fn save(&self, chain: RuleChain, create: bool) -> StoreResult<RuleChain>;
-    /// The chain, if the tenant has it.
-    async fn get(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<Option<RuleChain>>;
-    /// Those of the chains that the tenant has.
-    async fn by_ids(&self, tenant: TenantId, ids: &[RuleChainId]) -> StoreResult<Vec<RuleChain>>;
+pub trait RuleChainStore: TenantEntityStore<RuleChain> {
     /// The oldest chain of that type and name: names are not unique.
     async fn by_name(
         &self,
@@ -35,15 +29,11 @@ pub trait RuleChainStore: Send + Sync {
         chain_type: Option<RuleChainType>,
         page: &PageLink,
     ) -> StoreResult<PageData<RuleChain>>;
-    /// Deletes a chain with its nodes; a conflict while a profile refers to it. Returns whether it existed.
-    async fn delete(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<bool>;
-    /// How many chains the tenant has.
-    async fn count(&self, tenant: TenantId) -> StoreResult<u64>;
     /// Nodes and connections of a chain, if the tenant has it: nodes in the order they were saved in, connections in the
     /// order of the nodes they lead from, then to, then of their labels.
     async fn metadata(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<Option<RuleChainMetaData>>;
     /// Replaces nodes and connections of a chain at once, and its first node with them; returns what is stored. No
-    /// other chain may have the id of a node. Versions as in [`TenantStore::save`](super::TenantStore::save): they are
+    /// other chain may have the id of a node. Versions as in [`EntityStore::update`](super::EntityStore::update): they are
     /// those of the chain.
     async fn save_metadata(
         &self,

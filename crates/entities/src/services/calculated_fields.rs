@@ -14,7 +14,9 @@ use fieldline_model::{
 };
 use serde_json::Value;
 
-use super::{ServiceContext, ServiceError, ServiceErrorKind, ServiceResult, conflict, debug, validate};
+use super::{
+    ServiceContext, ServiceError, ServiceErrorKind, ServiceResult, conflict, debug, saving, validate,
+};
 use crate::access::title;
 
 /// Rules about calculated fields.
@@ -36,19 +38,11 @@ impl CalculatedFieldService {
         tenant: TenantId,
         mut field: EntityDraft<CalculatedField>,
     ) -> ServiceResult<CalculatedField> {
-        let stores = &self.0.stores.calculated_fields;
+        let stores = &*self.0.stores.calculated_fields;
         let entity = field
             .entity_id
             .ok_or_else(|| ServiceError::invalid("Calculated field entity should be specified!"))?;
-        let old = match field.id {
-            Some(id) => Some(
-                stores
-                    .get(tenant, id)
-                    .await?
-                    .ok_or_else(|| ServiceError::invalid("Can't update non existing calculated field!"))?,
-            ),
-            None => None,
-        };
+        let old = saving::stored(stores, tenant, &field).await?;
         if old.as_ref().is_some_and(|old| old.entity_id != field.entity_id) {
             return Err(ServiceError::invalid(
                 "Changing the calculated field target entity after initialization is prohibited.",
@@ -65,14 +59,12 @@ impl CalculatedFieldService {
             CalculatedFieldType::Alarm => "Alarm rule with such type already exists",
             _ => "Calculated field with such name and type already exists",
         };
-        let saved = if let Some(old) = old {
-            conflict(stores.save(field.into_update(&old), false).await, taken)?
-        } else {
+        if old.is_none() {
             self.check_count(tenant, entity, field.field_type, &limits)
                 .await?;
-            let field = field.into_new(CalculatedFieldId::new(), self.0.now());
-            conflict(stores.save(field, true).await, taken)?
-        };
+        }
+        let saved = saving::save(&self.0, stores, field, old.as_ref()).await;
+        let saved = conflict(saved, taken)?;
         self.publish_change(tenant, entity, saved.id);
         Ok(saved)
     }
@@ -196,7 +188,14 @@ impl CalculatedFieldService {
         if kind == CalculatedFieldType::Alarm || limit == 0 {
             return Ok(());
         }
-        if self.0.stores.calculated_fields.count(tenant, entity).await? < limit {
+        if self
+            .0
+            .stores
+            .calculated_fields
+            .count_of_entity(tenant, entity)
+            .await?
+            < limit
+        {
             return Ok(());
         }
         Err(ServiceError::new(

@@ -9,7 +9,7 @@ use fieldline_model::{CustomerId, EntityKey, EntityType, TenantId};
 use serde_json::json;
 
 use super::names::no_free_name;
-use super::{NameConflict, ServiceContext, ServiceError, ServiceResult, conflict, quota, validate};
+use super::{NameConflict, ServiceContext, ServiceError, ServiceResult, conflict, quota, saving, validate};
 
 const PUBLIC_TITLE: &str = "Public";
 const TITLE_TAKEN: &str = "Customer with such title already exists!";
@@ -33,16 +33,8 @@ impl CustomerService {
         mut customer: EntityDraft<Customer>,
         names: &NameConflict,
     ) -> ServiceResult<Customer> {
-        let stores = &self.0.stores.customers;
-        let old = match customer.id {
-            Some(id) => Some(
-                stores
-                    .get(tenant, id)
-                    .await?
-                    .ok_or_else(|| ServiceError::invalid("Can't update non existing customer!"))?,
-            ),
-            None => None,
-        };
+        let stores = &*self.0.stores.customers;
+        let old = saving::stored(stores, tenant, &customer).await?;
         customer.tenant_id = tenant;
         let renamed = old.as_ref().is_none_or(|old| old.title != customer.title);
         if names.uniquifies() && renamed {
@@ -51,22 +43,13 @@ impl CustomerService {
         }
         check(&customer)?;
         customer.name = customer.title.clone();
-        if let Some(old) = old {
-            let customer = customer.into_update(&old);
-            return self.publish_saved(conflict(stores.save(customer, false).await, TITLE_TAKEN));
+        if old.is_none() {
+            quota::check(&self.0, tenant, EntityType::Customer).await?;
         }
-        quota::check(&self.0, tenant, EntityType::Customer).await?;
-        let customer = customer.into_new(CustomerId::new(), self.0.now());
-        self.publish_saved(conflict(stores.save(customer, true).await, TITLE_TAKEN))
-    }
-
-    /// Tells of a customer that was saved.
-    fn publish_saved(&self, saved: ServiceResult<Customer>) -> ServiceResult<Customer> {
-        if let Ok(customer) = &saved {
-            let id = customer.id;
-            self.0.publish_change(EntityChange::saved(customer.tenant_id, id));
-        }
-        saved
+        let saved = saving::save(&self.0, stores, customer, old.as_ref()).await;
+        let saved = conflict(saved, TITLE_TAKEN)?;
+        self.0.publish_change(EntityChange::saved(tenant, saved.id));
+        Ok(saved)
     }
 
     async fn free_title(
@@ -105,13 +88,17 @@ impl CustomerService {
             additional_info: Some(json!({ "isPublic": true })),
             ..Customer::default()
         };
-        match stores.save(customer, true).await {
+        match stores.insert(customer).await {
             // Somebody else was faster.
             Err(error) if error.kind() == StoreErrorKind::Conflict => {
                 let found = stores.by_title(tenant, PUBLIC_TITLE).await?;
                 found.ok_or_else(|| error.into())
             }
-            saved => self.publish_saved(Ok(saved?)),
+            saved => {
+                let saved = saved?;
+                self.0.publish_change(EntityChange::saved(tenant, saved.id));
+                Ok(saved)
+            }
         }
     }
 

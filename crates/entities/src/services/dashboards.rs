@@ -3,14 +3,10 @@
 use std::sync::Arc;
 
 use fieldline_core::events::EntityChange;
-use fieldline_model::entity::{Customer, Dashboard, DashboardInfo, EntityDraft};
-use fieldline_model::page::PageLink;
+use fieldline_model::entity::{AssetProfile, Customer, Dashboard, DashboardInfo, DeviceProfile, EntityDraft};
 use fieldline_model::{DashboardId, EntityId, EntityKey, EntityType, TenantId};
 
-use super::{ServiceContext, ServiceError, ServiceResult, quota, validate};
-
-/// Profiles read at once while looking for one that names a dashboard.
-const PAGE: u32 = 1_000;
+use super::{ServiceContext, ServiceError, ServiceResult, profiles, quota, saving, validate};
 
 /// Rules about dashboards.
 #[derive(Clone)]
@@ -37,20 +33,18 @@ impl DashboardService {
         let info = &mut dashboard.info;
         info.tenant_id = tenant;
         info.name.clone_from(&info.title);
-        let (dashboard, create) = match dashboard.id {
+        let saved = match dashboard.id {
             Some(id) => {
-                let old = stores
-                    .info(tenant, id)
-                    .await?
-                    .ok_or_else(|| ServiceError::invalid("Can't update non existing dashboard!"))?;
-                (dashboard.into_new(id, old.created_time), false)
+                let old = stores.info(tenant, id).await?;
+                let old = old.ok_or_else(|| saving::not_there(EntityType::Dashboard))?;
+                stores.update(dashboard.into_new(id, old.created_time)).await?
             }
             None => {
                 quota::check(&self.0, tenant, EntityType::Dashboard).await?;
-                (dashboard.into_new(DashboardId::new(), self.0.now()), true)
+                let dashboard = dashboard.into_new(DashboardId::new(), self.0.now());
+                stores.insert(dashboard).await?
             }
         };
-        let saved = stores.save(dashboard, create).await?;
         let id = saved.info.id;
         self.0.publish_change(EntityChange::saved(tenant, id));
         Ok(saved)
@@ -108,34 +102,18 @@ impl DashboardService {
 
     async fn refuse_named(&self, tenant: TenantId, dashboard: EntityId) -> ServiceResult<()> {
         let stores = &self.0.stores;
+        let names = |profile: &Option<EntityId>| *profile == Some(dashboard);
         let refused = |profile: &str| {
             Err(ServiceError::invalid(format!(
                 "The dashboard is referenced by {profile}"
             )))
         };
-        let mut link = PageLink::first(PAGE);
-        loop {
-            let page = stores.device_profiles.list(tenant, &link).await?;
-            let names = |profile: &Option<EntityId>| *profile == Some(dashboard);
-            if page
-                .data
-                .iter()
-                .any(|profile| names(&profile.default_dashboard_id))
-            {
-                return refused("a device profile");
-            }
-            let assets = stores.asset_profiles.list(tenant, &link).await?;
-            if assets
-                .data
-                .iter()
-                .any(|profile| names(&profile.default_dashboard_id))
-            {
-                return refused("an asset profile");
-            }
-            if !page.has_next && !assets.has_next {
-                return Ok(());
-            }
-            link.page += 1;
+        if profiles::any::<DeviceProfile>(stores, tenant, |it| names(&it.default_dashboard_id)).await? {
+            return refused("a device profile");
         }
+        if profiles::any::<AssetProfile>(stores, tenant, |it| names(&it.default_dashboard_id)).await? {
+            return refused("an asset profile");
+        }
+        Ok(())
     }
 }

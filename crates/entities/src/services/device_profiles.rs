@@ -1,16 +1,13 @@
 //! Device profiles.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
-use fieldline_core::ports::{DeviceFilter, StoreErrorKind};
+use fieldline_core::ports::DeviceFilter;
 use fieldline_devices::directory::certificate_credentials_id;
 use fieldline_model::entity::{DeviceProfile, EntityDraft, OtaKind};
 use fieldline_model::page::PageLink;
 use fieldline_model::{DeviceProfileId, EntityType, RuleChainId, TenantId};
 use serde_json::{Value, json};
 
-use super::profiles::{self, ProfileRules, ProfileService};
+use super::profiles::{self, ProfileRules};
 use super::{ServiceContext, ServiceError, ServiceResult, ota_packages, random_text, validate};
 
 mod transport;
@@ -25,121 +22,6 @@ const PROVISION_TYPES: [&str; 4] = [
 ];
 /// Length of provisioning keys and secrets that the platform makes up.
 const SECRET_LENGTH: usize = 20;
-
-/// Rules about device profiles.
-#[derive(Clone)]
-pub struct DeviceProfileService(Arc<ServiceContext>);
-
-impl DeviceProfileService {
-    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
-        Self(Arc::clone(context))
-    }
-
-    /// What the profile sends messages to must be there.
-    async fn check_references(&self, profile: &EntityDraft<DeviceProfile>) -> ServiceResult<()> {
-        let tenant = profile.tenant_id;
-        for chain in [profile.default_rule_chain_id, profile.default_edge_rule_chain_id]
-            .into_iter()
-            .flatten()
-        {
-            let known = match chain.entity_type {
-                EntityType::RuleChain => {
-                    self.0
-                        .stores
-                        .rule_chains
-                        .get(tenant, RuleChainId(chain.id))
-                        .await?
-                }
-                _ => None,
-            };
-            if known.is_none() {
-                return Err(ServiceError::invalid("Can't assign non-existent rule chain!"));
-            }
-        }
-        let assigned = [
-            (OtaKind::Firmware, profile.firmware_id),
-            (OtaKind::Software, profile.software_id),
-        ];
-        ota_packages::check_assigned(&self.0, tenant, profile.id, assigned).await?;
-        profiles::check_dashboard(&self.0, tenant, profile.default_dashboard_id).await?;
-        profiles::check_queue::<DeviceProfile>(&self.0, tenant, profile.default_queue_name.as_deref()).await
-    }
-
-    async fn store(&self, profile: DeviceProfile, create: bool) -> ServiceResult<DeviceProfile> {
-        let stores = &self.0.stores.device_profiles;
-        let (tenant, id, name) = (profile.tenant_id, profile.id, profile.name.clone());
-        let chain = profile.provision_type.as_deref() == Some(X509_CHAIN);
-        match stores.save(profile, create).await {
-            Err(error) if error.kind() == StoreErrorKind::Conflict => {
-                // Name and provisioning key are both unique; say which it was.
-                let namesake = stores.by_name(tenant, &name).await?;
-                let message = if namesake.is_some_and(|namesake| namesake.id != id) {
-                    "Device profile with such name already exists!"
-                } else if chain {
-                    "Device profile with such certificate already exists!"
-                } else {
-                    "Device profile with such provision device key already exists!"
-                };
-                Err(ServiceError::from(error).with_message(message))
-            }
-            saved => Ok(saved?),
-        }
-    }
-
-    async fn has_devices(&self, tenant: TenantId, id: DeviceProfileId) -> ServiceResult<bool> {
-        let filter = DeviceFilter {
-            profile: Some(id),
-            ..DeviceFilter::default()
-        };
-        let devices = &self.0.stores.devices;
-        let page = devices.list(tenant, &filter, &PageLink::first(1)).await?;
-        Ok(page.total_elements > 0)
-    }
-}
-
-#[async_trait]
-impl ProfileService for DeviceProfileService {
-    type ManagedProfile = DeviceProfile;
-
-    async fn save(
-        &self,
-        tenant: TenantId,
-        mut profile: EntityDraft<DeviceProfile>,
-    ) -> ServiceResult<DeviceProfile> {
-        profile.tenant_id = tenant;
-        check(&profile)?;
-        complete(&mut profile)?;
-        transport::check(&profile)?;
-        self.check_references(&profile).await?;
-        profiles::check_default(&self.0, tenant, &profile).await?;
-        let create = profile.id.is_none();
-        let profile = match profile.id {
-            Some(id) => {
-                let old: DeviceProfile = profiles::stored(&self.0, tenant, id).await?;
-                if old.transport_type != profile.transport_type && self.has_devices(tenant, id).await? {
-                    return Err(ServiceError::invalid(
-                        "Can't change device profile transport type because devices referenced it!",
-                    ));
-                }
-                // There is always a default profile: it stops being one only when another takes its place.
-                profile.is_default |= old.is_default;
-                profile.into_update(&old)
-            }
-            None => profile.into_new(DeviceProfileId::new(), self.0.now()),
-        };
-        let saved = self.store(profile, create).await?;
-        profiles::publish_profile_change::<DeviceProfile>(&self.0, tenant, saved.id);
-        Ok(saved)
-    }
-
-    async fn set_default(&self, tenant: TenantId, id: DeviceProfileId) -> ServiceResult<DeviceProfile> {
-        profiles::set_default(&self.0, tenant, id).await
-    }
-
-    async fn delete(&self, tenant: TenantId, profile: &DeviceProfile) -> ServiceResult<()> {
-        profiles::delete(&self.0, tenant, profile).await
-    }
-}
 
 impl ProfileRules for DeviceProfile {
     const MEMBERS: &'static str = "devices";
@@ -163,6 +45,83 @@ impl ProfileRules for DeviceProfile {
             ..Self::default()
         }
     }
+
+    async fn prepare(context: &ServiceContext, profile: &mut EntityDraft<Self>) -> ServiceResult<()> {
+        check(profile)?;
+        complete(profile)?;
+        transport::check(profile)?;
+        check_references(context, profile).await
+    }
+
+    async fn check_update(
+        context: &ServiceContext,
+        old: &Self,
+        new: &EntityDraft<Self>,
+    ) -> ServiceResult<()> {
+        if old.transport_type != new.transport_type && has_devices(context, old.tenant_id, old.id).await? {
+            return Err(ServiceError::invalid(
+                "Can't change device profile transport type because devices referenced it!",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Name and provisioning key are both unique.
+    async fn taken(context: &ServiceContext, profile: &Self) -> ServiceResult<String> {
+        let stores = &context.stores.device_profiles;
+        let namesake = stores.by_name(profile.tenant_id, &profile.name).await?;
+        let what = if namesake.is_some_and(|namesake| namesake.id != profile.id) {
+            "name"
+        } else if profile.provision_type.as_deref() == Some(X509_CHAIN) {
+            "certificate"
+        } else {
+            "provision device key"
+        };
+        Ok(format!("Device profile with such {what} already exists!"))
+    }
+}
+
+/// What the profile sends messages to must be there.
+async fn check_references(
+    context: &ServiceContext,
+    profile: &EntityDraft<DeviceProfile>,
+) -> ServiceResult<()> {
+    let tenant = profile.tenant_id;
+    for chain in [profile.default_rule_chain_id, profile.default_edge_rule_chain_id]
+        .into_iter()
+        .flatten()
+    {
+        let known = match chain.entity_type {
+            EntityType::RuleChain => {
+                context
+                    .stores
+                    .rule_chains
+                    .get(tenant, RuleChainId(chain.id))
+                    .await?
+            }
+            _ => None,
+        };
+        if known.is_none() {
+            return Err(ServiceError::invalid("Can't assign non-existent rule chain!"));
+        }
+    }
+    let assigned = [
+        (OtaKind::Firmware, profile.firmware_id),
+        (OtaKind::Software, profile.software_id),
+    ];
+    ota_packages::check_assigned(context, tenant, profile.id, assigned).await?;
+    profiles::check_dashboard(context, tenant, profile.default_dashboard_id).await?;
+    profiles::check_queue::<DeviceProfile>(context, tenant, profile.default_queue_name.as_deref()).await
+}
+
+async fn has_devices(context: &ServiceContext, tenant: TenantId, id: DeviceProfileId) -> ServiceResult<bool> {
+    let filter = DeviceFilter {
+        profile: Some(id),
+        ..DeviceFilter::default()
+    };
+    let devices = &context.stores.devices;
+    let page = devices.list(tenant, &filter, &PageLink::first(1)).await?;
+    Ok(page.total_elements > 0)
 }
 
 fn check(profile: &DeviceProfile) -> ServiceResult<()> {

@@ -1,18 +1,13 @@
 //! Devices and their credentials.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
 use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::ports::{AttributeRow, StoreErrorKind};
 use fieldline_model::entity::{Device, DeviceCredentials, DeviceProfile, EntityDraft, OtaKind};
 use fieldline_model::timeseries::AttributeScope;
-use fieldline_model::{
-    CustomerId, DeviceCredentialsId, DeviceId, EntityId, EntityKey, TenantId, kv, new_uuid,
-};
+use fieldline_model::{DeviceCredentialsId, DeviceId, EntityId, EntityKey, TenantId, kv, new_uuid};
 use serde_json::{Value, json};
 
-use super::assignable::{self, AssignableService};
+use super::assignable::{self, AssignableRules, AssignableService};
 use super::{
     NameConflict, ServiceContext, ServiceError, ServiceResult, conflict, credentials, gateway_notices,
     ota_packages, profiles, random_text, validate,
@@ -32,108 +27,75 @@ pub enum NewCredentials {
 }
 
 /// Rules about devices.
-#[derive(Clone)]
-pub struct DeviceService(Arc<ServiceContext>);
+pub type DeviceService = AssignableService<Device>;
 
-impl DeviceService {
-    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
-        Self(Arc::clone(context))
+impl AssignableRules for Device {
+    async fn prepare(context: &ServiceContext, device: &mut EntityDraft<Self>) -> ServiceResult<()> {
+        check_fields(device)?;
+        assignable::check_customer::<Self>(context, device).await?;
+        let named = (device.device_profile_id, device.device_type.as_str());
+        let tenant = device.tenant_id;
+        let profile: DeviceProfile = profiles::of_entity(context, tenant, named.0, named.1).await?;
+        device.device_profile_id = Some(profile.id);
+        ota_packages::check_assigned(context, tenant, Some(profile.id), assigned_packages(device)).await?;
+        sync_device_data(&mut device.device_data, &profile);
+        device.device_type = profile.name;
+        Ok(())
     }
 
-    /// Creates the device with credentials and the attribute `active`, or updates it where it has an id. Its type and
-    /// profile are brought in line, and the profile of a new type is created.
+    async fn insert(context: &ServiceContext, device: Self) -> ServiceResult<Self> {
+        create(context, device, NewCredentials::AccessToken(None)).await
+    }
+
+    async fn follow(context: &ServiceContext, old: Option<&Self>, saved: &Self) -> ServiceResult<()> {
+        if let Some(old) = old {
+            gateway_notices::notify_renamed(context, old, saved).await;
+        }
+        Ok(())
+    }
+
+    async fn delete(context: &ServiceContext, tenant: TenantId, id: DeviceId) -> ServiceResult<()> {
+        let device = context.stores.devices.get(tenant, id).await?;
+        assignable::delete_source::<Self>(context, tenant, id).await?;
+        if let Some(device) = device {
+            gateway_notices::notify_deleted(context, &device).await;
+        }
+        Ok(())
+    }
+}
+
+impl DeviceService {
+    /// The same as [`Self::save`] with credentials.
     ///
     /// # Errors
-    /// A rule is broken, name or credentials are taken, or the tenant has as many devices as it may have.
-    pub async fn save(
+    /// As there, or the credentials are taken.
+    pub async fn save_with_credentials(
         &self,
         tenant: TenantId,
         mut device: EntityDraft<Device>,
         new_credentials: NewCredentials,
         names: &NameConflict,
     ) -> ServiceResult<Device> {
-        let old = assignable::prepare(&self.0, tenant, &mut device, names).await?;
-        self.check(&device).await?;
-        let named = (device.device_profile_id, device.device_type.as_str());
-        let profile: DeviceProfile = profiles::of_entity(&self.0, tenant, named.0, named.1).await?;
-        device.device_profile_id = Some(profile.id);
-        ota_packages::check_assigned(&self.0, tenant, Some(profile.id), assigned_packages(&device)).await?;
-        sync_device_data(&mut device.device_data, &profile);
-        device.device_type = profile.name;
-        let device = assignable::complete(&self.0, device, old.as_ref()).await?;
-        match old {
-            Some(old) => self.update(&old, device, new_credentials).await,
-            None => self.create(device, new_credentials).await,
+        if device.id.is_none() {
+            assignable::prepare(&self.context, tenant, &mut device, names).await?;
+            let device = assignable::complete(&self.context, device, None).await?;
+            let saved = create(&self.context, device, new_credentials).await?;
+            self.context.publish_change(EntityChange::saved(tenant, saved.id));
+            return Ok(saved);
         }
-    }
-
-    async fn create(&self, device: Device, new_credentials: NewCredentials) -> ServiceResult<Device> {
-        let (tenant, id, now) = (device.tenant_id, device.id, device.created_time);
-        let mut credentials: EntityDraft<_> = match new_credentials {
-            NewCredentials::AccessToken(token) => {
-                let token = token.filter(|token| !token.is_empty());
-                let token = token.unwrap_or_else(|| random_text(TOKEN_LENGTH));
-                DeviceCredentials::access_token(id, token, now).into()
-            }
-            NewCredentials::Given(credentials) => credentials,
-        };
-        credentials.device_id = id;
-        let credentials = credentials.into_new(DeviceCredentialsId(new_uuid()), now);
-        let credentials = credentials::normalize(credentials)?;
-        let name = device.name.clone();
-        let saved = match self.0.stores.devices.create(device, credentials).await {
-            Err(error) if error.kind() == StoreErrorKind::Conflict => {
-                // Name and credentials are both unique; say which it was.
-                let taken = self.0.stores.devices.by_name(tenant, &name).await?.is_some();
-                let message = match taken {
-                    true => assignable::name_taken::<Device>(),
-                    false => CREDENTIALS_TAKEN.to_owned(),
-                };
-                return Err(ServiceError::from(error).with_message(message));
-            }
-            saved => saved?,
-        };
-        self.mark_inactive(tenant, id, now).await?;
-        self.0.publish_change(EntityChange::saved(tenant, id));
-        Ok(saved)
-    }
-
-    async fn update(
-        &self,
-        old: &Device,
-        device: Device,
-        new_credentials: NewCredentials,
-    ) -> ServiceResult<Device> {
-        let (tenant, id) = (device.tenant_id, device.id);
-        let saved = self.0.stores.devices.save(device, false).await;
-        let saved = conflict(saved, &assignable::name_taken::<Device>())?;
-        self.0.publish_change(EntityChange::saved(tenant, id));
-        gateway_notices::notify_renamed(&self.0, old, &saved).await;
+        let saved = self.save(tenant, device, names).await?;
         if let NewCredentials::Given(mut credentials) = new_credentials {
-            let stored = self.0.stores.device_credentials.get(tenant, id).await?;
+            let stored = self
+                .context
+                .stores
+                .device_credentials
+                .get(tenant, saved.id)
+                .await?;
             credentials.id = stored.map(|stored| stored.id);
             credentials.version = None;
-            self.save_credentials(tenant, id, credentials).await?;
+            self.save_credentials(tenant, saved.id, credentials).await?;
         }
         Ok(saved)
-    }
-
-    /// Every device has the attribute from the start, so that dashboards and filters find it.
-    async fn mark_inactive(&self, tenant: TenantId, id: DeviceId, now: i64) -> ServiceResult<()> {
-        let mut values = Vec::with_capacity(16);
-        kv::pack("active", kv::KvValueRef::Bool(false), &mut values);
-        let row = AttributeRow {
-            subject: EntityKey::device(tenant, id),
-            scope: AttributeScope::Server,
-            ts: now,
-            values: &values,
-        };
-        Ok(self.0.attributes.save(&[row]).await?)
-    }
-
-    async fn check(&self, device: &Device) -> ServiceResult<()> {
-        check_fields(device)?;
-        assignable::check_customer(&self.0, device).await
     }
 
     /// Replaces the credentials of a device.
@@ -146,10 +108,10 @@ impl DeviceService {
         id: DeviceId,
         mut credentials: EntityDraft<DeviceCredentials>,
     ) -> ServiceResult<DeviceCredentials> {
-        let stores = &self.0.stores.device_credentials;
+        let stores = &self.context.stores.device_credentials;
         credentials.device_id = id;
         let credentials = match stores.get(tenant, id).await? {
-            None => credentials.into_new(DeviceCredentialsId(new_uuid()), self.0.now()),
+            None => credentials.into_new(DeviceCredentialsId(new_uuid()), self.context.now()),
             Some(_) if credentials.id.is_none() => {
                 return Err(ServiceError::invalid(
                     "Credentials for this device are already specified!",
@@ -164,32 +126,63 @@ impl DeviceService {
         };
         let credentials = credentials::normalize(credentials)?;
         let saved = conflict(stores.save(tenant, credentials).await, CREDENTIALS_TAKEN)?;
-        self.0
+        self.context
             .publish_change(EntityChange::new(tenant, id, ChangeKind::Credentials));
         Ok(saved)
     }
 }
 
-#[async_trait]
-impl AssignableService for DeviceService {
-    type ManagedEntity = Device;
-
-    async fn assign(&self, tenant: TenantId, id: DeviceId, customer: CustomerId) -> ServiceResult<Device> {
-        let keep = NewCredentials::AccessToken(None);
-        match assignable::with_customer::<Device>(&self.0, tenant, id, customer).await? {
-            (device, true) => self.save(tenant, device.into(), keep, &NameConflict::Fail).await,
-            (device, false) => Ok(device),
+/// Stores a new device with its credentials.
+async fn create(
+    context: &ServiceContext,
+    device: Device,
+    new_credentials: NewCredentials,
+) -> ServiceResult<Device> {
+    let (tenant, id, now) = (device.tenant_id, device.id, device.created_time);
+    let mut credentials: EntityDraft<_> = match new_credentials {
+        NewCredentials::AccessToken(token) => {
+            let token = token.filter(|token| !token.is_empty());
+            let token = token.unwrap_or_else(|| random_text(TOKEN_LENGTH));
+            DeviceCredentials::access_token(id, token, now).into()
         }
-    }
-
-    async fn delete(&self, tenant: TenantId, id: DeviceId) -> ServiceResult<()> {
-        let device = self.0.stores.devices.get(tenant, id).await?;
-        assignable::delete_source::<Device>(&self.0, tenant, id).await?;
-        if let Some(device) = device {
-            gateway_notices::notify_deleted(&self.0, &device).await;
+        NewCredentials::Given(credentials) => credentials,
+    };
+    credentials.device_id = id;
+    let credentials = credentials.into_new(DeviceCredentialsId(new_uuid()), now);
+    let credentials = credentials::normalize(credentials)?;
+    let name = device.name.clone();
+    let saved = match context.stores.devices.create(device, credentials).await {
+        Err(error) if error.kind() == StoreErrorKind::Conflict => {
+            // Name and credentials are both unique; say which it was.
+            let taken = context.stores.devices.by_name(tenant, &name).await?.is_some();
+            let message = match taken {
+                true => assignable::name_taken::<Device>(),
+                false => CREDENTIALS_TAKEN.to_owned(),
+            };
+            return Err(ServiceError::from(error).with_message(message));
         }
-        Ok(())
-    }
+        saved => saved?,
+    };
+    mark_inactive(context, tenant, id, now).await?;
+    Ok(saved)
+}
+
+/// Every device has the attribute from the start, so that dashboards and filters find it.
+async fn mark_inactive(
+    context: &ServiceContext,
+    tenant: TenantId,
+    id: DeviceId,
+    now: i64,
+) -> ServiceResult<()> {
+    let mut values = Vec::with_capacity(16);
+    kv::pack("active", kv::KvValueRef::Bool(false), &mut values);
+    let row = AttributeRow {
+        subject: EntityKey::device(tenant, id),
+        scope: AttributeScope::Server,
+        ts: now,
+        values: &values,
+    };
+    Ok(context.attributes.save(&[row]).await?)
 }
 
 /// The packages that are assigned to a device itself.

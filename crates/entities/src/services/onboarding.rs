@@ -16,7 +16,7 @@ pub use gateways::GatewayDeviceService;
 pub(super) use gateways::LAST_GATEWAY;
 pub use provisioning::{DeviceProvisionService, ProvisionRequest, ProvisionResponse, ProvisionStatus};
 
-use super::{DeviceService, EntityActionService, ServiceContext};
+use super::ServiceContext;
 
 /// See the module.
 pub struct DeviceOnboarding {
@@ -37,11 +37,10 @@ impl DeviceOnboarding {
     /// The same with other settings.
     pub fn with_options(context: impl Into<Arc<ServiceContext>>, claiming: &ClaimOptions) -> Arc<Self> {
         let context = context.into();
-        let (devices, actions) = (DeviceService::new(&context), EntityActionService::new(&context));
         Arc::new(Self {
-            claims: ClaimDevicesService::new(&context, &devices, claiming),
-            provisioning: DeviceProvisionService::new(&context, &devices, &actions),
-            gateways: GatewayDeviceService::new(&context, &devices, &actions),
+            claims: ClaimDevicesService::new(&context, claiming),
+            provisioning: DeviceProvisionService::new(&context),
+            gateways: GatewayDeviceService::new(&context),
         })
     }
 }

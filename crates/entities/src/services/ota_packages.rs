@@ -10,7 +10,7 @@ use fieldline_model::entity::{ChecksumAlgorithm, OtaKind, OtaPackageInfo, SaveOt
 use fieldline_model::{DeviceProfileId, EntityId, EntityKey, EntityType, OtaPackageId, TenantId, new_uuid};
 use uuid::Uuid;
 
-use super::{ServiceContext, ServiceError, ServiceErrorKind, ServiceResult, validate};
+use super::{ServiceContext, ServiceError, ServiceErrorKind, ServiceResult, saving, validate};
 
 /// Longest checksum, in characters.
 const MAX_CHECKSUM: usize = 1_020;
@@ -55,17 +55,16 @@ impl OtaPackageService {
         package.tenant_id = tenant;
         package.name = package.title.clone();
         self.check(&package).await?;
-        let stores = &self.0.stores.ota_packages;
-        let (package, create) = match package.id {
-            Some(id) => {
-                let old = stores.get(tenant, id).await?;
-                let old = old.ok_or_else(|| gone(id))?;
-                check_update(&package, &old)?;
-                (package.into_update(&old), false)
-            }
-            None => (package.into_new(OtaPackageId::new(), self.0.now()), true),
+        let stores = &*self.0.stores.ota_packages;
+        let old = match package.id {
+            Some(id) => Some(stores.get(tenant, id).await?.ok_or_else(|| gone(id))?),
+            None => None,
         };
-        let saved = stores.save(package, create).await.map_err(in_store_words)?;
+        if let Some(old) = &old {
+            check_update(&package, old)?;
+        }
+        let saved = saving::save(&self.0, stores, package, old.as_ref()).await;
+        let saved = saved.map_err(in_store_words)?;
         self.publish_saved(&saved);
         Ok(saved)
     }

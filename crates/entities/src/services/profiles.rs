@@ -1,62 +1,145 @@
 //! Rules that hold for profiles of devices and of assets.
 
-use async_trait::async_trait;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
 use fieldline_core::events::EntityChange;
-use fieldline_core::ports::{EntityProfile, StoreErrorKind};
-use fieldline_model::entity::{EntityDraft, StoredEntity};
+use fieldline_core::ports::{EntityProfile, EntityStores, StoreErrorKind, StoreResult};
+use fieldline_model::entity::EntityDraft;
+use fieldline_model::page::PageLink;
 use fieldline_model::{DashboardId, EntityId, EntityKey, EntityType, TenantId};
 
-use super::{ServiceContext, ServiceError, ServiceResult, conflict, queues};
+use super::{ServiceContext, ServiceError, ServiceResult, conflict, queues, saving};
 use crate::access::{noun, title};
 
-/// The service of a kind of profiles.
-#[async_trait]
-pub trait ProfileService: Send + Sync {
-    /// The kind.
-    type ManagedProfile: EntityProfile;
+/// What tells kinds of profiles apart.
+pub trait ProfileRules: EntityProfile {
+    /// The kind of the entities that have such profiles.
+    const MEMBERS: &'static str;
+    /// A profile as the platform makes it for a type that has none yet.
+    fn fresh(id: Self::Id, created_time: i64, tenant: TenantId, name: &str, is_default: bool) -> Self;
+
+    /// Checks one that is about to be saved, and fills in what may be left out.
+    fn prepare(
+        context: &ServiceContext,
+        profile: &mut EntityDraft<Self>,
+    ) -> impl Future<Output = ServiceResult<()>> + Send;
+
+    /// Checks what may change of a stored one.
+    fn check_update(
+        _context: &ServiceContext,
+        _old: &Self,
+        _new: &EntityDraft<Self>,
+    ) -> impl Future<Output = ServiceResult<()>> + Send {
+        std::future::ready(Ok(()))
+    }
+
+    /// The answer where something about one is taken that only one may have.
+    fn taken(
+        _context: &ServiceContext,
+        _profile: &Self,
+    ) -> impl Future<Output = ServiceResult<String>> + Send {
+        std::future::ready(Ok(format!(
+            "{} with such name already exists!",
+            title(&Self::TYPE)
+        )))
+    }
+}
+
+/// Rules about a kind of profiles.
+pub struct ProfileService<P> {
+    context: Arc<ServiceContext>,
+    kind: PhantomData<fn() -> P>,
+}
+
+impl<P> Clone for ProfileService<P> {
+    fn clone(&self) -> Self {
+        Self {
+            context: Arc::clone(&self.context),
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<P: ProfileRules> ProfileService<P> {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
+        Self {
+            context: Arc::clone(context),
+            kind: PhantomData,
+        }
+    }
 
     /// Creates the profile, or updates it where it has an id. Entities of a renamed profile change their type with it.
     ///
     /// # Errors
     /// A rule is broken, or name or provisioning key are taken.
-    async fn save(
-        &self,
-        tenant: TenantId,
-        profile: EntityDraft<Self::ManagedProfile>,
-    ) -> ServiceResult<Self::ManagedProfile>;
+    pub async fn save(&self, tenant: TenantId, mut profile: EntityDraft<P>) -> ServiceResult<P> {
+        let (context, store) = (&*self.context, P::store(&self.context.stores));
+        *profile.fields_mut().tenant = tenant;
+        P::prepare(context, &mut profile).await?;
+        check_default(context, tenant, &profile).await?;
+        let old = saving::stored(store, tenant, &profile).await?;
+        if let Some(old) = &old {
+            P::check_update(context, old, &profile).await?;
+            // There is always a default profile: it stops being one only when another takes its place.
+            *profile.fields_mut().is_default |= old.is_default();
+        }
+        let wanted = profile.clone();
+        let saved = match saving::save(context, store, profile, old.as_ref()).await {
+            Err(error) if error.kind() == StoreErrorKind::Conflict => {
+                let message = P::taken(context, &wanted).await?;
+                return Err(ServiceError::from(error).with_message(message));
+            }
+            saved => saved?,
+        };
+        context.publish_change(EntityChange::saved(tenant, saved.id()));
+        Ok(saved)
+    }
 
     /// Makes the profile the only default one of its tenant.
     ///
     /// # Errors
     /// There is no such profile.
-    async fn set_default(
-        &self,
-        tenant: TenantId,
-        id: <Self::ManagedProfile as StoredEntity>::Id,
-    ) -> ServiceResult<Self::ManagedProfile>;
+    pub async fn set_default(&self, tenant: TenantId, id: P::Id) -> ServiceResult<P> {
+        let store = P::store(&self.context.stores);
+        let gone = || ServiceError::not_found(format!("{} with id [{id}] is not found", title(&P::TYPE)));
+        if !store.set_default(tenant, id).await? {
+            return Err(gone());
+        }
+        self.context.publish_change(EntityChange::saved(tenant, id));
+        store.get(tenant, id).await?.ok_or_else(gone)
+    }
 
     /// Deletes the profile with its relations and what else belongs to it.
     ///
     /// # Errors
     /// It is the default one, or an entity has it.
-    async fn delete(&self, tenant: TenantId, profile: &Self::ManagedProfile) -> ServiceResult<()>;
-}
-
-/// What tells kinds of profiles apart.
-pub(super) trait ProfileRules: EntityProfile {
-    /// The kind of the entities that have such profiles.
-    const MEMBERS: &'static str;
-    /// A profile as the platform makes it for a type that has none yet.
-    fn fresh(id: Self::Id, created_time: i64, tenant: TenantId, name: &str, is_default: bool) -> Self;
-}
-
-/// Tells that a profile was saved.
-pub(super) fn publish_profile_change<P: ProfileRules>(context: &ServiceContext, tenant: TenantId, id: P::Id) {
-    context.publish_change(EntityChange::saved(tenant, id));
+    pub async fn delete(&self, tenant: TenantId, profile: &P) -> ServiceResult<()> {
+        if profile.is_default() {
+            // `Default Device Profile`, as ThingsBoard writes it.
+            let member = title(&P::TYPE).replace(" profile", "");
+            return Err(ServiceError::invalid(format!(
+                "Deletion of Default {member} Profile is prohibited!"
+            )));
+        }
+        let id = profile.id();
+        conflict(
+            P::store(&self.context.stores).delete(tenant, id).await,
+            &format!(
+                "The {} referenced by the {} cannot be deleted!",
+                noun(P::TYPE),
+                P::MEMBERS
+            ),
+        )?;
+        self.context.publish_change(EntityChange::deleted(tenant, id));
+        let entity: EntityId = id.into();
+        let subject = EntityKey { tenant, entity };
+        Ok(self.context.delete_links(subject).await?)
+    }
 }
 
 /// Whether a profile that wants to be the default one may be.
-pub(super) async fn check_default<P: ProfileRules>(
+async fn check_default<P: ProfileRules>(
     context: &ServiceContext,
     tenant: TenantId,
     profile: &EntityDraft<P>,
@@ -72,16 +155,6 @@ pub(super) async fn check_default<P: ProfileRules>(
         ))),
         _ => Ok(()),
     }
-}
-
-/// What is stored of a profile that is updated.
-pub(super) async fn stored<P: ProfileRules>(
-    context: &ServiceContext,
-    tenant: TenantId,
-    id: P::Id,
-) -> ServiceResult<P> {
-    let found = P::store(&context.stores).get(tenant, id).await?;
-    found.ok_or_else(|| ServiceError::invalid(format!("Can't update non existing {}!", noun(P::TYPE))))
 }
 
 /// Whether the queue that a profile names exists.
@@ -118,47 +191,29 @@ pub(super) async fn check_dashboard(
     }
 }
 
-/// See [`ProfileService::set_default`].
-pub(super) async fn set_default<P: ProfileRules>(
-    context: &ServiceContext,
-    tenant: TenantId,
-    id: P::Id,
-) -> ServiceResult<P> {
-    let store = P::store(&context.stores);
-    let gone = || ServiceError::not_found(format!("{} with id [{id}] is not found", title(&P::TYPE)));
-    if !store.set_default(tenant, id).await? {
-        return Err(gone());
-    }
-    context.publish_change(EntityChange::saved(tenant, id));
-    store.get(tenant, id).await?.ok_or_else(gone)
-}
+/// Profiles that are read at once.
+const PAGE: u32 = 1_000;
 
-/// See [`ProfileService::delete`].
-pub(super) async fn delete<P: ProfileRules>(
-    context: &ServiceContext,
+/// Whether a profile of a tenant is as a condition says.
+pub(super) async fn any<P: ProfileRules>(
+    stores: &EntityStores,
     tenant: TenantId,
-    profile: &P,
-) -> ServiceResult<()> {
-    if profile.is_default() {
-        // `Default Device Profile`, as ThingsBoard writes it.
-        let member = title(&P::TYPE).replace(" profile", "");
-        return Err(ServiceError::invalid(format!(
-            "Deletion of Default {member} Profile is prohibited!"
-        )));
+    condition: impl Fn(&P) -> bool + Send + Sync,
+) -> StoreResult<bool> {
+    let mut link = PageLink {
+        sort_property: Some("createdTime".to_owned()),
+        ..PageLink::first(PAGE)
+    };
+    loop {
+        let page = P::store(stores).list(tenant, &link).await?;
+        if page.data.iter().any(&condition) {
+            return Ok(true);
+        }
+        if !page.has_next {
+            return Ok(false);
+        }
+        link.page += 1;
     }
-    let id = profile.id();
-    conflict(
-        P::store(&context.stores).delete(tenant, id).await,
-        &format!(
-            "The {} referenced by the {} cannot be deleted!",
-            noun(P::TYPE),
-            P::MEMBERS
-        ),
-    )?;
-    context.publish_change(EntityChange::deleted(tenant, id));
-    let entity: EntityId = id.into();
-    let subject = EntityKey { tenant, entity };
-    Ok(context.delete_links(subject).await?)
 }
 
 /// The default profile of the tenant; created where there is none yet.
@@ -205,7 +260,7 @@ async fn create<P: ProfileRules>(
     let store = P::store(&context.stores);
     let id = P::typed(fieldline_model::new_uuid());
     let profile = P::fresh(id, context.now(), tenant, name, is_default);
-    let saved = match store.save(profile, true).await {
+    let saved = match store.insert(profile).await {
         // Somebody else was faster.
         Err(error) if error.kind() == StoreErrorKind::Conflict => {
             let found = store.by_name(tenant, name).await?;
@@ -213,6 +268,6 @@ async fn create<P: ProfileRules>(
         }
         saved => saved?,
     };
-    publish_profile_change::<P>(context, tenant, saved.id());
+    context.publish_change(EntityChange::saved(tenant, saved.id()));
     Ok(saved)
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use fieldline_core::events::{ChangeKind, EntityChange};
 use fieldline_core::ports::{EntityStores, StoreResult};
 use fieldline_model::entity::{
-    EntityDraft, ProcessingStrategy, ProcessingStrategyType, Queue, SubmitStrategy, SubmitStrategyType,
-    TenantProfile,
+    AssetProfile, DeviceProfile, EntityDraft, ProcessingStrategy, ProcessingStrategyType, Queue,
+    SubmitStrategy, SubmitStrategyType, TenantProfile,
 };
 use fieldline_model::page::PageLink;
 use fieldline_model::{QueueId, TenantId, TenantProfileId};
 use serde_json::Value;
 
-use super::{ServiceContext, ServiceError, ServiceResult, conflict, validate};
+use super::{ServiceContext, ServiceError, ServiceResult, conflict, profiles, saving, validate};
 
 /// The queue of messages that are sent to no other.
 pub const MAIN_QUEUE: &str = "Main";
@@ -84,12 +84,11 @@ async fn owner(context: &ServiceContext, tenant: TenantId) -> ServiceResult<Tena
 
 /// What refers to a shared queue: `device profiles` or `asset profiles` of a tenant that has no queues of its own.
 async fn referrer(stores: &EntityStores, queue: &str) -> StoreResult<Option<&'static str>> {
-    let by_time = || PageLink {
+    let names = |name: &Option<String>| name.as_deref() == Some(queue);
+    let mut tenants = PageLink {
         sort_property: Some("createdTime".to_owned()),
         ..PageLink::first(PAGE)
     };
-    let names = |name: &Option<String>| name.as_deref() == Some(queue);
-    let mut tenants = by_time();
     loop {
         let page = stores.tenants.list(&tenants).await?;
         for tenant in &page.data {
@@ -97,35 +96,11 @@ async fn referrer(stores: &EntityStores, queue: &str) -> StoreResult<Option<&'st
             if !stores.queue_owner(id).await?.is_null() {
                 continue;
             }
-            let mut link = by_time();
-            loop {
-                let profiles = stores.device_profiles.list(id, &link).await?;
-                if profiles
-                    .data
-                    .iter()
-                    .any(|profile| names(&profile.default_queue_name))
-                {
-                    return Ok(Some("device profiles"));
-                }
-                if !profiles.has_next {
-                    break;
-                }
-                link.page += 1;
+            if profiles::any::<DeviceProfile>(stores, id, |it| names(&it.default_queue_name)).await? {
+                return Ok(Some("device profiles"));
             }
-            let mut link = by_time();
-            loop {
-                let profiles = stores.asset_profiles.list(id, &link).await?;
-                if profiles
-                    .data
-                    .iter()
-                    .any(|profile| names(&profile.default_queue_name))
-                {
-                    return Ok(Some("asset profiles"));
-                }
-                if !profiles.has_next {
-                    break;
-                }
-                link.page += 1;
+            if profiles::any::<AssetProfile>(stores, id, |it| names(&it.default_queue_name)).await? {
+                return Ok(Some("asset profiles"));
             }
         }
         if !page.has_next {
@@ -146,33 +121,30 @@ async fn store(
     tenant: TenantId,
     mut queue: EntityDraft<Queue>,
 ) -> ServiceResult<Queue> {
-    let stores = &context.stores.queues;
+    let stores = &*context.stores.queues;
     queue.tenant_id = tenant;
     check(&queue)?;
-    let create = queue.id.is_none();
-    let queue = if let Some(id) = queue.id {
-        let old = stores
-            .get(tenant, id)
-            .await?
-            .ok_or_else(|| ServiceError::invalid(format!("Queue with id: {id} does not exists!")))?;
+    let mut old = None;
+    if let Some(id) = queue.id {
+        let found = stores.get(tenant, id).await?;
+        let found =
+            found.ok_or_else(|| ServiceError::invalid(format!("Queue with id: {id} does not exists!")))?;
+        let old = old.insert(found);
         if old.name != queue.name {
             return Err(ServiceError::invalid("Queue name can't be changed!"));
         }
         if old.topic != queue.topic {
             return Err(ServiceError::invalid("Queue topic can't be changed!"));
         }
-        queue.into_update(&old)
-    } else {
-        queue.into_new(QueueId::new(), context.now())
-    };
+    }
     let (name, topic) = (queue.name.clone(), queue.topic.clone());
-    let name_taken = create && stores.by_name(tenant, &name).await?.is_some();
+    let name_taken = old.is_none() && stores.by_name(tenant, &name).await?.is_some();
     let taken = if name_taken {
         format!("Queue with name: {name} already exists!")
     } else {
         format!("Queue with topic: {topic} already exists!")
     };
-    conflict(stores.save(queue, create).await, &taken)
+    conflict(saving::save(context, stores, queue, old.as_ref()).await, &taken)
 }
 
 /// Creates the shared queues that are not there yet.

@@ -18,7 +18,7 @@ use fieldline_model::page::PageLink;
 use fieldline_model::{EntityKey, EntityType, RuleChainId, TenantId};
 use serde_json::Value;
 
-use super::{ServiceContext, ServiceError, ServiceResult, quota, validate};
+use super::{ServiceContext, ServiceError, ServiceResult, quota, saving, validate};
 
 /// The node that passes messages to another chain.
 pub const INPUT_NODE: &str = "org.thingsboard.rule.engine.flow.TbRuleChainInputNode";
@@ -46,14 +46,11 @@ impl RuleChainService {
         tenant: TenantId,
         mut chain: EntityDraft<RuleChain>,
     ) -> ServiceResult<RuleChain> {
-        let stores = &self.0.stores.rule_chains;
+        let stores = &*self.0.stores.rule_chains;
         chain.tenant_id = tenant;
         checks::check_chain(&chain)?;
-        let saved = if let Some(id) = chain.id {
-            let old = stores
-                .get(tenant, id)
-                .await?
-                .ok_or_else(|| ServiceError::invalid("Can't update non existing rule chain!"))?;
+        let old = saving::stored(stores, tenant, &chain).await?;
+        if let Some(old) = &old {
             if old.root && old.chain_type != chain.chain_type {
                 return Err(ServiceError::invalid(
                     "Type of a root rule chain can't be changed!",
@@ -61,15 +58,13 @@ impl RuleChainService {
             }
             chain.root |= old.root;
             self.check_root(&chain).await?;
-            chain.first_rule_node_id = self.first_node(&chain, &old).await?;
-            stores.save(chain.into_update(&old), false).await?
+            chain.first_rule_node_id = self.first_node(&chain, old).await?;
         } else {
             quota::check(&self.0, tenant, EntityType::RuleChain).await?;
             self.check_root(&chain).await?;
             chain.first_rule_node_id = None;
-            let chain = chain.into_new(RuleChainId::new(), self.0.now());
-            stores.save(chain, true).await?
-        };
+        }
+        let saved = saving::save(&self.0, stores, chain, old.as_ref()).await?;
         self.tell_saved(tenant, saved.id);
         Ok(saved)
     }

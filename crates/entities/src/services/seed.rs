@@ -285,7 +285,7 @@ async fn demo_device(
     };
     let credentials = NewCredentials::AccessToken(Some(token.to_owned()));
     DeviceService::new(context)
-        .save(tenant, device.into(), credentials, &NameConflict::Fail)
+        .save_with_credentials(tenant, device.into(), credentials, &NameConflict::Fail)
         .await?;
     Ok(())
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use fieldline_core::events::EntityChange;
 use fieldline_core::ports::StoreErrorKind;
 use fieldline_model::entity::{EntityDraft, TenantProfile};
-use fieldline_model::{TenantId, TenantProfileId};
+use fieldline_model::{EntityType, TenantId, TenantProfileId};
 use serde_json::{Map, Value, json};
 
-use super::{ServiceContext, ServiceError, ServiceResult, conflict, queues, validate};
+use super::{ServiceContext, ServiceError, ServiceResult, conflict, queues, saving, validate};
 
 const NAME_TAKEN: &str = "Tenant profile with such name already exists!";
 
@@ -111,7 +111,7 @@ impl TenantProfileService {
     /// # Errors
     /// A rule is broken, or the name is taken.
     pub async fn save(&self, mut profile: EntityDraft<TenantProfile>) -> ServiceResult<TenantProfile> {
-        let stores = &self.0.stores.tenant_profiles;
+        let stores = &*self.0.stores.tenant_profiles;
         check(&profile)?;
         complete(&mut profile.profile_data);
         let default = stores.default_profile().await?;
@@ -121,19 +121,22 @@ impl TenantProfileService {
                 "Another default tenant profile is present!",
             ));
         }
-        let saved = if let Some(id) = profile.id {
-            let old = stores
-                .get(id)
-                .await?
-                .ok_or_else(|| ServiceError::invalid("Can't update non existing tenant profile!"))?;
-            queues::check_change(&old, &profile)?;
+        let old = match profile.id {
+            Some(id) => Some(
+                stores
+                    .get(id)
+                    .await?
+                    .ok_or_else(|| saving::not_there(EntityType::TenantProfile))?,
+            ),
+            None => None,
+        };
+        if let Some(old) = &old {
+            queues::check_change(old, &profile)?;
             // There is always a default profile: it stops being one only when another takes its place.
             profile.is_default |= old.is_default;
-            conflict(stores.save(profile.into_update(&old), false).await, NAME_TAKEN)?
-        } else {
-            let profile = profile.into_new(TenantProfileId::new(), self.0.now());
-            conflict(stores.save(profile, true).await, NAME_TAKEN)?
-        };
+        }
+        let saved = saving::save(&self.0, stores, profile, old.as_ref()).await;
+        let saved = conflict(saved, NAME_TAKEN)?;
         let id = saved.id;
         self.0.publish_change(EntityChange::saved(TenantId::NULL, id));
         queues::align_all(&self.0, id).await?;
@@ -189,7 +192,7 @@ pub(super) async fn ensure_default(context: &ServiceContext) -> ServiceResult<Te
         profile_data: json!({ "configuration": default_configuration(), "queueConfiguration": null }),
         ..TenantProfile::default()
     };
-    match stores.save(profile, true).await {
+    match stores.insert(profile).await {
         // Somebody else was faster.
         Err(error) if error.kind() == StoreErrorKind::Conflict => {
             let found = stores.default_profile().await?;

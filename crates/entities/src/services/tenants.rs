@@ -47,10 +47,10 @@ impl TenantService {
                 .get(id)
                 .await?
                 .ok_or_else(|| ServiceError::invalid("Can't update non existing tenant!"))?;
-            conflict(stores.tenants.save(tenant.into_update(&old), false).await, TAKEN)?
+            conflict(stores.tenants.update(tenant.into_update(&old)).await, TAKEN)?
         } else {
             let tenant = tenant.into_new(TenantId::new(), self.0.now());
-            let saved = conflict(stores.tenants.save(tenant, true).await, TAKEN)?;
+            let saved = conflict(stores.tenants.insert(tenant).await, TAKEN)?;
             let id = saved.id;
             profiles::ensure_default::<DeviceProfile>(&self.0, id).await?;
             profiles::ensure_default::<AssetProfile>(&self.0, id).await?;

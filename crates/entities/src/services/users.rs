@@ -64,13 +64,13 @@ impl UserService {
                 .await?
                 .ok_or_else(|| ServiceError::invalid("Can't update non existing user!"))?;
             unchanged(&old, &user)?;
-            conflict(stores.save(user.into_update(&old), false).await, &taken)?
+            conflict(stores.update(user.into_update(&old)).await, &taken)?
         } else {
             if !user.tenant_id.is_null() {
                 quota::check(&self.0, user.tenant_id, EntityType::User).await?;
             }
             let (id, now) = (UserId::new(), self.0.now());
-            let saved = conflict(stores.save(user.into_new(id, now), true).await, &taken)?;
+            let saved = conflict(stores.insert(user.into_new(id, now)).await, &taken)?;
             let ttl = security::activation_ttl_ms(&self.security().settings().await?);
             stores.save_credentials(inactive(id, now + ttl)).await?;
             saved

@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::draft::stored_entity;
 use crate::{AlarmId, CustomerId, EntityId, NULL_UUID, TenantId, UserId};
 
 macro_rules! names {
@@ -139,6 +140,8 @@ pub struct Alarm {
     #[serde(deserialize_with = "super::null_as_default")]
     pub propagate_relation_types: Vec<String>,
 }
+
+stored_entity!(Alarm: AlarmId);
 
 impl Alarm {
     /// Its status.
@@ -276,6 +279,8 @@ pub struct AlarmComment {
     /// `{"text": "…"}`.
     pub comment: Option<Value>,
 }
+
+stored_entity!(AlarmComment: AlarmCommentId);
 
 /// A comment with the name of who wrote it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]

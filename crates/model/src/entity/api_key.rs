@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::draft::stored_entity;
 use crate::{ApiKeyId, TenantId, UserId};
 
 /// A key without its value, which nobody is shown again.
@@ -34,6 +35,8 @@ pub struct ApiKeyInfo {
     #[serde(deserialize_with = "super::null_as_default")]
     pub expired: bool,
 }
+
+stored_entity!(ApiKeyInfo: ApiKeyId);
 
 impl ApiKeyInfo {
     /// Whether it has stopped to count at a time, milliseconds.

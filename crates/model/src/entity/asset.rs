@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::draft::stored_entity;
 use crate::{AssetId, AssetProfileId, CustomerId, EntityId, TenantId};
 
 /// An asset: a building, a vehicle, anything that devices belong to.
@@ -40,6 +41,8 @@ pub struct Asset {
     /// Free-form JSON, such as `description`.
     pub additional_info: Option<Value>,
 }
+
+stored_entity!(Asset: AssetId);
 
 /// An asset with what lists show beside it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -94,6 +97,8 @@ pub struct AssetProfile {
     /// Counts the updates, for optimistic locking.
     pub version: Option<i64>,
 }
+
+stored_entity!(AssetProfile: AssetProfileId);
 
 /// The short form of an asset profile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]

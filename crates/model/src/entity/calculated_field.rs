@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::DebugSettings;
+use super::draft::stored_entity;
 use crate::{CalculatedFieldId, EntityId, EntityType, TenantId};
 
 /// What a calculated field does.
@@ -151,6 +152,8 @@ pub struct CalculatedField {
     /// Free-form JSON: `description`, ….
     pub additional_info: Option<Value>,
 }
+
+stored_entity!(CalculatedField: CalculatedFieldId);
 
 /// A calculated field with what lists show beside it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]

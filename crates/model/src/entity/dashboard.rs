@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::draft::stored_entity;
 use crate::{CustomerId, DashboardId, TenantId};
 
 /// A customer that a dashboard is assigned to.
@@ -54,6 +55,8 @@ pub struct DashboardInfo {
     pub version: Option<i64>,
 }
 
+stored_entity!(DashboardInfo: DashboardId);
+
 impl DashboardInfo {
     /// Whether users of this customer may see it.
     pub fn is_assigned_to(&self, customer: CustomerId) -> bool {
@@ -76,6 +79,8 @@ pub struct Dashboard {
     /// Pictures and scripts that came along with an import, kept as they are.
     pub resources: Option<Value>,
 }
+
+stored_entity!(Dashboard info: DashboardId);
 
 /// The dashboard that somebody sees first.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]

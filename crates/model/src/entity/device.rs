@@ -4,6 +4,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::draft::stored_entity;
 use crate::{CustomerId, DeviceCredentialsId, DeviceId, DeviceProfileId, EntityId, TenantId, new_uuid};
 
 /// A device.
@@ -47,6 +48,8 @@ pub struct Device {
     /// Free-form JSON: `gateway`, `overwriteActivityTime`, `description`, …
     pub additional_info: Option<Value>,
 }
+
+stored_entity!(Device: DeviceId);
 
 impl Device {
     /// Whether it may speak for other devices.
@@ -160,6 +163,8 @@ pub struct DeviceProfile {
     /// `configuration`, `transportConfiguration`, `provisionConfiguration`, `alarms`.
     pub profile_data: Value,
 }
+
+stored_entity!(DeviceProfile: DeviceProfileId);
 
 impl DeviceProfile {
     /// A value of `profileData.transportConfiguration`.
@@ -306,6 +311,8 @@ pub struct DeviceCredentials {
     #[serde(default)]
     pub version: Option<i64>,
 }
+
+stored_entity!(DeviceCredentials: DeviceCredentialsId);
 
 /// Reads a type, which may be left out but not be null.
 fn deserialize_credentials_type<'de, D: Deserializer<'de>>(

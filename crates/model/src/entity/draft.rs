@@ -4,19 +4,8 @@ use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{
-    AdminSettings, Alarm, AlarmComment, AlarmCommentId, ApiKeyInfo, Asset, AssetProfile, CalculatedField,
-    Customer, Dashboard, DashboardInfo, Device, DeviceCredentials, DeviceProfile, EntityView, OtaPackageInfo,
-    Queue, QueueStats, RuleChain, Tenant, TenantProfile, User,
-};
-use crate::{
-    AdminSettingsId, AlarmId, ApiKeyId, AssetId, AssetProfileId, CalculatedFieldId, CustomerId, DashboardId,
-    DeviceCredentialsId, DeviceId, DeviceProfileId, EntityViewId, OtaPackageId, QueueId, QueueStatsId,
-    RuleChainId, TenantId, TenantProfileId, UserId,
-};
-
 /// An entity with an id and a creation time.
-pub trait StoredEntity {
+pub trait StoredEntity: Send + Sync + Sized + 'static {
     /// Its typed id; the default one is the null id.
     type Id: Copy + Default + PartialEq + Send + Sync + 'static;
     /// Its id.
@@ -86,9 +75,10 @@ impl<'de, T: StoredEntity + Deserialize<'de>> Deserialize<'de> for EntityDraft<T
     }
 }
 
-macro_rules! stored_entities {
-    ($($entity:ident $($info:ident)? : $id:ident;)*) => {$(
-        impl StoredEntity for $entity {
+/// Says which field of an entity has its id and creation time: those of the part that is named, or its own.
+macro_rules! stored_entity {
+    ($entity:ident $($info:ident)? : $id:ident) => {
+        impl $crate::entity::StoredEntity for $entity {
             type Id = $id;
 
             fn id(&self) -> $id {
@@ -104,32 +94,9 @@ macro_rules! stored_entities {
                 self$(.$info)?.created_time = created_time;
             }
         }
-    )*};
+    };
 }
-
-stored_entities! {
-    AdminSettings: AdminSettingsId;
-    Alarm: AlarmId;
-    AlarmComment: AlarmCommentId;
-    ApiKeyInfo: ApiKeyId;
-    Asset: AssetId;
-    AssetProfile: AssetProfileId;
-    CalculatedField: CalculatedFieldId;
-    Customer: CustomerId;
-    Dashboard info: DashboardId;
-    DashboardInfo: DashboardId;
-    Device: DeviceId;
-    DeviceCredentials: DeviceCredentialsId;
-    DeviceProfile: DeviceProfileId;
-    EntityView: EntityViewId;
-    OtaPackageInfo: OtaPackageId;
-    Queue: QueueId;
-    QueueStats: QueueStatsId;
-    RuleChain: RuleChainId;
-    Tenant: TenantId;
-    TenantProfile: TenantProfileId;
-    User: UserId;
-}
+pub(super) use stored_entity;
 
 #[cfg(test)]
 mod tests {
@@ -137,6 +104,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::CustomerId;
+    use crate::entity::Customer;
 
     fn read(id: serde_json::Value) -> Option<CustomerId> {
         let draft: EntityDraft<Customer> =

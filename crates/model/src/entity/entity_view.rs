@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::draft::stored_entity;
 use crate::{CustomerId, EntityId, EntityViewId, TenantId};
 
 /// Which attributes a view shows, by scope.
@@ -73,6 +74,8 @@ pub struct EntityView {
     /// Free-form JSON, such as `description`.
     pub additional_info: Option<Value>,
 }
+
+stored_entity!(EntityView: EntityViewId);
 
 /// An entity view with what lists show beside it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::EntityDraft;
+use super::draft::stored_entity;
 use crate::{DeviceProfileId, OtaPackageId, TenantId};
 
 /// What a package is for.
@@ -176,6 +177,8 @@ pub struct OtaPackageInfo {
     /// Free-form JSON.
     pub additional_info: Option<Value>,
 }
+
+stored_entity!(OtaPackageInfo: OtaPackageId);
 
 impl OtaPackageInfo {
     /// Where devices get it from, if that is not the platform.

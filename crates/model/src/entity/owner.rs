@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::draft::stored_entity;
 use crate::{CustomerId, TenantId, TenantProfileId};
 
 /// Postal address and contact of a tenant or customer.
@@ -57,6 +58,8 @@ pub struct Tenant {
     pub version: Option<i64>,
 }
 
+stored_entity!(Tenant: TenantId);
+
 /// A tenant with the name of its profile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -96,6 +99,8 @@ pub struct TenantProfile {
     /// Counts the updates, for optimistic locking.
     pub version: Option<i64>,
 }
+
+stored_entity!(TenantProfile: TenantProfileId);
 
 impl TenantProfile {
     /// A value of `profileData.configuration`.
@@ -153,6 +158,8 @@ pub struct Customer {
     /// Counts the updates, for optimistic locking.
     pub version: Option<i64>,
 }
+
+stored_entity!(Customer: CustomerId);
 
 impl Customer {
     /// Whether this is the tenant's public customer, whose things anyone may see.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::draft::stored_entity;
 use crate::{QueueId, QueueStatsId, TenantId};
 
 /// Which messages of a pack are processed at the same time.
@@ -112,6 +113,8 @@ pub struct Queue {
     pub additional_info: Option<Value>,
 }
 
+stored_entity!(Queue: QueueId);
+
 /// What carries the statistics of a tenant's messages in a queue on a server, as time series.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -127,3 +130,5 @@ pub struct QueueStats {
     /// Name of the server.
     pub service_id: String,
 }
+
+stored_entity!(QueueStats: QueueStatsId);

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::DebugSettings;
+use super::draft::stored_entity;
 use crate::{RuleChainId, RuleNodeId, TenantId};
 
 /// Where a rule chain runs.
@@ -74,6 +75,8 @@ pub struct RuleChain {
     /// Counts the updates of chain and metadata, for optimistic locking.
     pub version: Option<i64>,
 }
+
+stored_entity!(RuleChain: RuleChainId);
 
 /// A node of a rule chain.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, utoipa::ToSchema)]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::draft::stored_entity;
 use crate::{AdminSettingsId, TenantId};
 
 /// Settings of the installation under a key.
@@ -25,6 +26,8 @@ pub struct AdminSettings {
     /// The settings themselves.
     pub json_value: Value,
 }
+
+stored_entity!(AdminSettings: AdminSettingsId);
 
 /// What a password must be like. Absent numbers, and 0, ask for nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]

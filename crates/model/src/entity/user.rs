@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::draft::stored_entity;
 use crate::{CustomerId, TenantId, UserId};
 
 /// What a user may do.
@@ -73,6 +74,8 @@ pub struct User {
     /// Counts the updates, for optimistic locking.
     pub version: Option<i64>,
 }
+
+stored_entity!(User: UserId);
 
 /// How a user logs in. Never leaves the server.
 #[derive(Clone, PartialEq, Default)]

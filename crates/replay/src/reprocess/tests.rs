@@ -41,7 +41,7 @@ async fn field(
         ..CalculatedField::default()
     };
     let stores = &world.services.stores.calculated_fields;
-    stores.save(field, true).await.unwrap()
+    stores.insert(field).await.unwrap()
 }
 
 fn fahrenheit() -> Json {

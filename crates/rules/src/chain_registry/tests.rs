@@ -61,7 +61,7 @@ async fn saved(world: &World, name: &str) -> (RuleChainId, i64) {
         name: name.into(),
         ..RuleChain::default()
     };
-    let id = stores.save(chain, true).await.unwrap().id;
+    let id = stores.insert(chain).await.unwrap().id;
     (id, saved_anew(world, id).await)
 }
 
@@ -168,7 +168,7 @@ async fn alarm_rules_that_the_process_died_of_are_left_out_until_their_profile_i
     let profiles = &world.services.stores.device_profiles;
     let mut profile = profiles.get(world.tenant, world.profile).await.unwrap().unwrap();
     profile.profile_data = json!({"alarms": [alarm]});
-    let saved = profiles.save(profile, false).await.unwrap();
+    let saved = profiles.update(profile).await.unwrap();
     let load = LoadInHand {
         tenant: world.tenant,
         id: world.profile.0,
@@ -189,7 +189,7 @@ async fn alarm_rules_that_the_process_died_of_are_left_out_until_their_profile_i
         found.profile.as_ref().unwrap().alarm_rules().is_some()
     };
     assert!(!has_rules().await);
-    profiles.save(saved, false).await.unwrap();
+    profiles.update(saved).await.unwrap();
     originators.on_change(EntityChange::saved(world.tenant, world.profile));
     assert!(has_rules().await);
 }

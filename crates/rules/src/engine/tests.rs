@@ -215,7 +215,7 @@ async fn queues_are_routed_and_in_line_with_the_store_before_anything_is_process
         .services
         .stores
         .queues
-        .save(queue(TenantId::NULL, "Fast"), true)
+        .insert(queue(TenantId::NULL, "Fast"))
         .await
         .unwrap();
     let site = Site::over(&world, journal(&dir));

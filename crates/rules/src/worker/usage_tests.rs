@@ -26,7 +26,7 @@ async fn limit(world: &World, name: &str, limit: u64) {
     let mut profile = stores.tenant_profiles.default_profile().await.unwrap().unwrap();
     profile.profile_data["configuration"][name] = limit.into();
     let id = profile.id;
-    stores.tenant_profiles.save(profile, false).await.unwrap();
+    stores.tenant_profiles.update(profile).await.unwrap();
     world.events.listen(world.services.usage.clone());
     world
         .events

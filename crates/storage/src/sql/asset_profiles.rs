@@ -2,8 +2,8 @@
 
 use fieldline_core::ports::StoreResult;
 use fieldline_model::entity::AssetProfile;
-use fieldline_model::{AssetProfileId, RuleChainId, TenantId};
 
+use super::entities::TenantRecord;
 use super::list::ListDefinition;
 use super::profiles::ProfileRecord;
 use super::query::{ColumnReader, SqlArg};
@@ -20,13 +20,13 @@ impl EntityRecord for AssetProfile {
         "search",
         "description_key",
     ];
-    const SELECT: &'static str = "id, created_time, tenant_id, name, is_default, version, doc";
+    const SELECT: &'static str = "id, created_time, version, doc, tenant_id, name, is_default";
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "name", "default"];
     const BROKEN_REFERENCE: &'static str =
         "Asset profile is referencing to non-existent tenant or rule chain!";
 
     fn key(&self) -> EntityRowKey {
-        EntityRowKey::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
+        EntityRowKey::of_tenant(self, self.tenant_id, self.version)
     }
 
     fn values(&self) -> StoreResult<Vec<SqlArg>> {
@@ -40,23 +40,12 @@ impl EntityRecord for AssetProfile {
         ])
     }
 
-    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
-        let id = AssetProfileId(columns.next()?);
-        let created_time = columns.next()?;
-        let tenant_id = TenantId(columns.next()?);
-        let name = columns.next()?;
-        let is_default = columns.next()?;
-        let version = columns.next()?;
-        let doc: String = columns.next()?;
-        Ok(Self {
-            id,
-            created_time,
-            tenant_id,
-            name,
-            is_default,
-            version: Some(version),
-            ..record::parse(&doc)?
-        })
+    fn fill(&mut self, version: i64, columns: &mut ColumnReader<'_>) -> StoreResult<()> {
+        self.version = Some(version);
+        self.tenant_id = columns.id()?;
+        self.name = columns.next()?;
+        self.is_default = columns.next()?;
+        Ok(())
     }
 
     fn conflict_message(&self, constraint: &str) -> Option<String> {
@@ -69,6 +58,10 @@ impl EntityRecord for AssetProfile {
         };
         Some(message.into())
     }
+}
+
+impl TenantRecord for AssetProfile {
+    const IN_USE: &'static str = "The asset profile referenced by the assets cannot be deleted!";
 }
 
 impl ProfileRecord for AssetProfile {
@@ -84,9 +77,4 @@ impl ProfileRecord for AssetProfile {
         ],
     };
     const MEMBERS: &'static str = "asset";
-    const IN_USE: &'static str = "The asset profile referenced by the assets cannot be deleted!";
-
-    fn unchecked_chain(&self) -> Option<RuleChainId> {
-        None
-    }
 }

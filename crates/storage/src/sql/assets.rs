@@ -1,11 +1,11 @@
 //! Assets.
 
 use fieldline_core::ports::{AssetFilter, StoreResult};
+use fieldline_model::TenantId;
 use fieldline_model::entity::{Asset, AssetInfo};
-use fieldline_model::{AssetId, AssetProfileId, CustomerId, TenantId};
-use uuid::Uuid;
 
 use super::assignables::{AssignableRecord, BY_CUSTOMER, of_customer, of_profile};
+use super::entities::TenantRecord;
 use super::kinds::KindTitles;
 use super::list::ListDefinition;
 use super::query::{ColumnReader, SqlArg, SqlQuery};
@@ -15,8 +15,8 @@ use super::search::RelatedTable;
 /// What an asset is read from. Its type is the name of its profile, which is kept in the profile alone.
 macro_rules! asset_columns {
     () => {
-        "asset.id, asset.created_time, asset.tenant_id, asset.customer_id, asset.profile_id, asset.name, \
-         (SELECT name FROM asset_profile WHERE asset_profile.id = asset.profile_id), asset.version, asset.doc"
+        "asset.id, asset.created_time, asset.version, asset.doc, asset.tenant_id, asset.customer_id, asset.profile_id, \
+         asset.name, (SELECT name FROM asset_profile WHERE asset_profile.id = asset.profile_id)"
     };
 }
 
@@ -47,7 +47,7 @@ impl EntityRecord for Asset {
         "Asset is referencing to non-existent tenant, customer or asset profile!";
 
     fn key(&self) -> EntityRowKey {
-        EntityRowKey::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
+        EntityRowKey::of_tenant(self, self.tenant_id, self.version)
     }
 
     fn values(&self) -> StoreResult<Vec<SqlArg>> {
@@ -67,27 +67,14 @@ impl EntityRecord for Asset {
         ])
     }
 
-    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
-        let id = AssetId(columns.next()?);
-        let created_time = columns.next()?;
-        let tenant_id = TenantId(columns.next()?);
-        let customer_id: Option<Uuid> = columns.next()?;
-        let profile_id = AssetProfileId(columns.next()?);
-        let name = columns.next()?;
-        let asset_type = columns.next()?;
-        let version = columns.next()?;
-        let doc: String = columns.next()?;
-        Ok(Self {
-            id,
-            created_time,
-            tenant_id,
-            customer_id: customer_id.map_or(CustomerId::NULL, CustomerId),
-            asset_profile_id: Some(profile_id),
-            name,
-            asset_type,
-            version: Some(version),
-            ..record::parse(&doc)?
-        })
+    fn fill(&mut self, version: i64, columns: &mut ColumnReader<'_>) -> StoreResult<()> {
+        self.version = Some(version);
+        self.tenant_id = columns.id()?;
+        self.customer_id = columns.optional_id()?.unwrap_or_default();
+        self.asset_profile_id = Some(columns.id()?);
+        self.name = columns.next()?;
+        self.asset_type = columns.next()?;
+        Ok(())
     }
 
     fn conflict_message(&self, constraint: &str) -> Option<String> {
@@ -96,6 +83,10 @@ impl EntityRecord for Asset {
 }
 
 const PROFILE_ORDER: &str = "(SELECT search FROM asset_profile WHERE asset_profile.id = asset.profile_id)";
+
+impl TenantRecord for Asset {
+    const IN_USE: &'static str = "The asset is in use and cannot be deleted!";
+}
 
 impl AssignableRecord for Asset {
     const LISTING: ListDefinition = ListDefinition {
@@ -114,7 +105,6 @@ impl AssignableRecord for Asset {
             ),
         ],
     };
-    const IN_USE: &'static str = "The asset is in use and cannot be deleted!";
     const TITLES: KindTitles = KindTitles {
         select: "SELECT id, name, doc FROM asset WHERE id IN (",
         labeled: true,

@@ -1,27 +1,24 @@
 //! Entities that may be assigned to customers, of any kind: devices, assets, entity views.
 
-use std::marker::PhantomData;
-
 use async_trait::async_trait;
 use fieldline_core::ports::{AssignableEntity, AssignableStore, ImportRow, ImportValueStore, StoreResult};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, TenantId};
 use uuid::Uuid;
 
-use super::database::{EntityDatabase, SqlTransaction};
+use super::database::SqlTransaction;
+use super::entities::{SqlEntities, TenantRecord};
 use super::import;
 use super::kinds::KindTitles;
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlQuery};
-use super::record::{self, EntityRecord, bare};
+use super::record::{self, bare};
 use super::search::RelatedTable;
 
 /// A kind of entities in a table with the columns `tenant_id`, `customer_id`, `name` and `search`.
-pub(super) trait AssignableRecord: EntityRecord + AssignableEntity {
-    /// Their lists. What is read of a row begins with [`EntityRecord::SELECT`]; the customer is joined as [`ListDefinition::joins`] says.
+pub(super) trait AssignableRecord: TenantRecord + AssignableEntity {
+    /// Their lists. What is read of a row begins with [`EntityRecord::SELECT`](super::record::EntityRecord::SELECT); the customer is joined as [`ListDefinition::joins`] says.
     const LISTING: ListDefinition;
-    /// The answer where others refer to one that is deleted.
-    const IN_USE: &'static str;
     /// What people call them, for lists of what refers to them.
     const TITLES: KindTitles;
     /// What a text search looks through besides what they are called: what their profiles and customers are.
@@ -40,31 +37,8 @@ pub(super) trait AssignableRecord: EntityRecord + AssignableEntity {
     }
 }
 
-/// The entities of a kind in a database.
-pub(super) struct SqlAssignables<E> {
-    pub(super) database: EntityDatabase,
-    kind: PhantomData<fn() -> E>,
-}
-
-impl<E> SqlAssignables<E> {
-    pub(super) fn new(database: &EntityDatabase) -> Self {
-        Self {
-            database: database.clone(),
-            kind: PhantomData,
-        }
-    }
-}
-
 #[async_trait]
-impl<E: AssignableRecord> AssignableStore<E> for SqlAssignables<E> {
-    async fn save(&self, entity: E, create: bool) -> StoreResult<E> {
-        record::save(&self.database, entity, create).await
-    }
-
-    async fn get(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E>> {
-        record::get(&self.database, RowOwner::Tenant(tenant.0), bare(id)).await
-    }
-
+impl<E: AssignableRecord> AssignableStore<E> for SqlEntities<E> {
     async fn info(&self, tenant: TenantId, id: E::Id) -> StoreResult<Option<E::AssignableInfo>> {
         let query = SqlQuery::new("SELECT ")
             .push(E::LISTING.select)
@@ -90,11 +64,6 @@ impl<E: AssignableRecord> AssignableStore<E> for SqlAssignables<E> {
         record::by_name(&self.database, RowOwner::Tenant(tenant.0), name).await
     }
 
-    async fn by_ids(&self, tenant: TenantId, ids: &[E::Id]) -> StoreResult<Vec<E>> {
-        let ids = ids.iter().map(|id| bare(*id));
-        record::by_ids(&self.database, RowOwner::Tenant(tenant.0), ids).await
-    }
-
     async fn by_names(&self, tenant: TenantId, names: &[&str]) -> StoreResult<Vec<E>> {
         record::by_names(&self.database, RowOwner::Tenant(tenant.0), names).await
     }
@@ -117,15 +86,6 @@ impl<E: AssignableRecord> AssignableStore<E> for SqlAssignables<E> {
         let condition = |query: SqlQuery| E::matching(query.owned_by(owner), tenant, filter);
         let place = (owner, E::RELATED);
         list::indexed_page(&self.database, &E::LISTING, page, place, condition, E::read_info).await
-    }
-
-    async fn delete(&self, tenant: TenantId, id: E::Id) -> StoreResult<bool> {
-        let (owner, subject) = (RowOwner::Tenant(tenant.0), record::subject(tenant, id));
-        record::delete_leaving::<E>(&self.database, owner, subject, E::IN_USE).await
-    }
-
-    async fn count(&self, tenant: TenantId) -> StoreResult<u64> {
-        record::count::<E>(&self.database, RowOwner::Tenant(tenant.0)).await
     }
 }
 

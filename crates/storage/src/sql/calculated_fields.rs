@@ -8,9 +8,10 @@ use fieldline_model::page::{PageData, PageLink, SortOrder};
 use fieldline_model::{CalculatedFieldId, EntityId, TenantId};
 
 use super::database::{EntityDatabase, SqlTransaction};
+use super::entities::{SqlEntities, TenantRecord};
 use super::list::{self, ListDefinition};
 use super::names::{self, type_code};
-use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery};
+use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, unreadable};
 use super::record::{self, EntityRecord, EntityRowKey};
 
 impl EntityRecord for CalculatedField {
@@ -19,12 +20,12 @@ impl EntityRecord for CalculatedField {
     const COLUMNS: &'static [&'static str] =
         &["tenant_id", "entity_type", "entity_id", "type", "name", "search"];
     const SELECT: &'static str =
-        "id, created_time, tenant_id, entity_type, entity_id, type, name, version, doc";
+        "id, created_time, version, doc, tenant_id, entity_type, entity_id, type, name";
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "entityId", "type", "name"];
     const BROKEN_REFERENCE: &'static str = "Calculated field is referencing to non-existent tenant!";
 
     fn key(&self) -> EntityRowKey {
-        EntityRowKey::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
+        EntityRowKey::of_tenant(self, self.tenant_id, self.version)
     }
 
     fn values(&self) -> StoreResult<Vec<SqlArg>> {
@@ -41,32 +42,39 @@ impl EntityRecord for CalculatedField {
         ])
     }
 
-    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
-        let id = CalculatedFieldId(columns.next()?);
-        let created_time = columns.next()?;
-        let tenant_id = TenantId(columns.next()?);
-        let entity_id = names::entity_id(columns)?;
+    fn fill(&mut self, version: i64, columns: &mut ColumnReader<'_>) -> StoreResult<()> {
+        self.version = Some(version);
+        self.tenant_id = columns.id()?;
+        self.entity_id = Some(names::entity_id(columns)?);
         let kind: String = columns.next()?;
-        let name = columns.next()?;
-        let version = columns.next()?;
-        let doc: String = columns.next()?;
-        let field_type = CalculatedFieldType::from_name(&kind)
-            .ok_or_else(|| super::query::unreadable(format!("unknown type of calculated field {kind}")))?;
-        Ok(Self {
-            id,
-            created_time,
-            tenant_id,
-            entity_id: Some(entity_id),
-            field_type,
-            name,
-            version: Some(version),
-            ..record::parse(&doc)?
-        })
+        self.field_type = CalculatedFieldType::from_name(&kind)
+            .ok_or_else(|| unreadable(format!("unknown type of calculated field {kind}")))?;
+        self.name = columns.next()?;
+        Ok(())
     }
 
     fn conflict_message(&self, constraint: &str) -> Option<String> {
         (constraint == "calculated_field_tenant_id_entity_id_type_name_key")
             .then(|| "Calculated field with such name and type already exists".into())
+    }
+
+    async fn insert(self, database: &EntityDatabase) -> StoreResult<Self> {
+        let mut changes = database.begin().await?;
+        let saved = record::insert_within(&mut changes, &self).await?;
+        save_references(&mut changes, &saved).await?;
+        changes.commit().await?;
+        Ok(saved)
+    }
+
+    async fn update(self, database: &EntityDatabase) -> StoreResult<Self> {
+        let mut changes = database.begin().await?;
+        let Some(saved) = record::update_within(&mut changes, &self).await? else {
+            drop(changes);
+            return Err(record::not_updated(database, &self).await?);
+        };
+        save_references(&mut changes, &saved).await?;
+        changes.commit().await?;
+        Ok(saved)
     }
 }
 
@@ -81,67 +89,47 @@ const LISTING: ListDefinition = ListDefinition {
     ],
 };
 
-/// Calculated fields in a database.
-pub(super) struct SqlCalculatedFields(pub(super) EntityDatabase);
-
-impl SqlCalculatedFields {
-    /// Replaces which other entities a field names.
-    async fn save_references(
-        &self,
-        changes: &mut SqlTransaction,
-        field: &CalculatedField,
-    ) -> StoreResult<()> {
-        let id = field.id.0;
-        let forget = SqlQuery::new("DELETE FROM calculated_field_reference WHERE field_id = ")
-            .bind(id)
-            .owned_by(field.key().owner);
-        changes.execute(forget).await?;
-        // A configuration that this program cannot read refers to nothing as far as it can know.
-        let Ok(configuration) = CalculatedFieldConfiguration::parse(field.field_type, &field.configuration)
-        else {
-            return Ok(());
-        };
-        for entity in configuration.referenced_entities() {
-            if Some(entity) == field.entity_id {
-                continue;
-            }
-            let insert = SqlQuery::new(
-                "INSERT INTO calculated_field_reference (field_id, tenant_id, entity_type, entity_id) VALUES (",
-            )
-            .bind_list([
-                SqlArg::from(id),
-                field.tenant_id.0.into(),
-                type_code(entity.entity_type).into(),
-                entity.id.into(),
-            ])
-            .push(")");
-            changes.execute(insert).await?;
+/// Replaces which other entities a field names.
+async fn save_references(changes: &mut SqlTransaction, field: &CalculatedField) -> StoreResult<()> {
+    let id = field.id.0;
+    let forget = SqlQuery::new("DELETE FROM calculated_field_reference WHERE field_id = ")
+        .bind(id)
+        .owned_by(field.key().owner);
+    changes.execute(forget).await?;
+    // A configuration that this program cannot read refers to nothing as far as it can know.
+    let Ok(configuration) = CalculatedFieldConfiguration::parse(field.field_type, &field.configuration)
+    else {
+        return Ok(());
+    };
+    for entity in configuration.referenced_entities() {
+        if Some(entity) == field.entity_id {
+            continue;
         }
-        Ok(())
+        let insert = SqlQuery::new(
+            "INSERT INTO calculated_field_reference (field_id, tenant_id, entity_type, entity_id) VALUES (",
+        )
+        .bind_list([
+            SqlArg::from(id),
+            field.tenant_id.0.into(),
+            type_code(entity.entity_type).into(),
+            entity.id.into(),
+        ])
+        .push(")");
+        changes.execute(insert).await?;
+    }
+    Ok(())
+}
+
+impl TenantRecord for CalculatedField {
+    const IN_USE: &'static str = "Calculated field is in use";
+
+    async fn delete(database: &EntityDatabase, tenant: TenantId, id: CalculatedFieldId) -> StoreResult<bool> {
+        record::delete::<Self>(database, RowOwner::of(tenant), id.0, Self::IN_USE).await
     }
 }
 
 #[async_trait]
-impl CalculatedFieldStore for SqlCalculatedFields {
-    async fn save(&self, field: CalculatedField, create: bool) -> StoreResult<CalculatedField> {
-        let mut changes = self.0.begin().await?;
-        let saved = if create {
-            record::insert(&mut changes, &field).await?
-        } else if let Some(saved) = record::update_within(&mut changes, &field).await? {
-            saved
-        } else {
-            drop(changes);
-            return Err(record::not_updated(&self.0, &field).await?);
-        };
-        self.save_references(&mut changes, &saved).await?;
-        changes.commit().await?;
-        Ok(saved)
-    }
-
-    async fn get(&self, tenant: TenantId, id: CalculatedFieldId) -> StoreResult<Option<CalculatedField>> {
-        record::get(&self.0, RowOwner::Tenant(tenant.0), id.0).await
-    }
-
+impl CalculatedFieldStore for SqlEntities<CalculatedField> {
     async fn list(
         &self,
         tenant: TenantId,
@@ -150,7 +138,7 @@ impl CalculatedFieldStore for SqlCalculatedFields {
     ) -> StoreResult<PageData<CalculatedFieldInfo>> {
         let condition = |query: SqlQuery| filtered(query.owned_by(RowOwner::Tenant(tenant.0)), filter);
         let fields = list::page(
-            &self.0,
+            &self.database,
             &LISTING,
             page,
             condition,
@@ -159,7 +147,7 @@ impl CalculatedFieldStore for SqlCalculatedFields {
         )
         .await?;
         let entities = fields.data.iter().filter_map(|field| field.entity_id);
-        let names = names::names(&self.0, tenant, entities).await?;
+        let names = names::names(&self.database, tenant, entities).await?;
         Ok(fields.map(|field| CalculatedFieldInfo {
             entity_name: field
                 .entity_id
@@ -187,7 +175,7 @@ impl CalculatedFieldStore for SqlCalculatedFields {
             }
         };
         let counted = matching(SqlQuery::new("SELECT COUNT(DISTINCT name)"));
-        let total = record::number(&self.0.read(counted).await?)?;
+        let total = record::number(&self.database.read(counted).await?)?;
         let direction = match page.sort_order {
             Some(SortOrder::Desc) => " DESC",
             _ => " ASC",
@@ -199,7 +187,7 @@ impl CalculatedFieldStore for SqlCalculatedFields {
             .bind(i64::from(page.page_size.max(1)))
             .push(" OFFSET ")
             .bind(i64::try_from(page.offset()).unwrap_or(i64::MAX));
-        let rows = self.0.read(query).await?;
+        let rows = self.database.read(query).await?;
         let names = rows
             .iter()
             .map(|row| row.columns().next())
@@ -215,13 +203,13 @@ impl CalculatedFieldStore for SqlCalculatedFields {
             .bind(type_code(entity.entity_type))
             .owned_by(RowOwner::Tenant(tenant.0))
             .push(" ORDER BY created_time, id");
-        let rows = self.0.read(query).await?;
+        let rows = self.database.read(query).await?;
         rows.iter()
             .map(|row| CalculatedField::read(&mut row.columns()))
             .collect()
     }
 
-    async fn count(&self, tenant: TenantId, entity: EntityId) -> StoreResult<u64> {
+    async fn count_of_entity(&self, tenant: TenantId, entity: EntityId) -> StoreResult<u64> {
         let query = SqlQuery::new("SELECT COUNT(*) FROM calculated_field WHERE type <> ")
             .bind(CalculatedFieldType::Alarm.name())
             .push(" AND entity_id = ")
@@ -229,7 +217,7 @@ impl CalculatedFieldStore for SqlCalculatedFields {
             .push(" AND entity_type = ")
             .bind(type_code(entity.entity_type))
             .owned_by(RowOwner::Tenant(tenant.0));
-        record::number(&self.0.read(query).await?)
+        record::number(&self.database.read(query).await?)
     }
 
     async fn is_referenced(&self, tenant: TenantId, entity: EntityId) -> StoreResult<bool> {
@@ -238,12 +226,7 @@ impl CalculatedFieldStore for SqlCalculatedFields {
             .push(" AND entity_type = ")
             .bind(type_code(entity.entity_type))
             .owned_by(RowOwner::Tenant(tenant.0));
-        Ok(record::number(&self.0.read(query).await?)? > 0)
-    }
-
-    async fn delete(&self, tenant: TenantId, id: CalculatedFieldId) -> StoreResult<bool> {
-        let owner = RowOwner::Tenant(tenant.0);
-        record::delete::<CalculatedField>(&self.0, owner, id.0, "Calculated field is in use").await
+        Ok(record::number(&self.database.read(query).await?)? > 0)
     }
 
     async fn delete_of_entity(
@@ -257,7 +240,7 @@ impl CalculatedFieldStore for SqlCalculatedFields {
             .bind(type_code(entity.entity_type))
             .owned_by(RowOwner::Tenant(tenant.0))
             .push(" RETURNING id");
-        let mut changes = self.0.begin().await?;
+        let mut changes = self.database.begin().await?;
         let rows = changes.rows(query).await?;
         let ids = rows
             .iter()

@@ -7,21 +7,15 @@ use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{CustomerId, EntityType, TenantId};
 
 use super::database::EntityDatabase;
+use super::entities::{SqlEntities, TenantRecord};
 use super::housekeeper;
-use super::kinds::kind_table;
+use super::kinds::assigned_tables;
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery};
 use super::record::{self, EntityRecord, EntityRowKey};
 
 /// Entities that are unassigned in one statement, so that others can write in between.
 const UNASSIGNED_A_STATEMENT: u64 = 1_000;
-
-/// The tables of what may be assigned to a customer.
-fn assigned_tables() -> impl Iterator<Item = &'static str> {
-    EntityType::ALL
-        .iter()
-        .filter_map(|kind| kind_table(*kind)?.assigned)
-}
 
 /// Takes some of what a customer has from it.
 fn unassignment(table: &'static str, owner: RowOwner, customer: CustomerId) -> SqlQuery {
@@ -49,12 +43,12 @@ impl EntityRecord for Customer {
         "country_key",
         "city_key",
     ];
-    const SELECT: &'static str = "id, created_time, tenant_id, title, version, doc";
+    const SELECT: &'static str = "id, created_time, version, doc, tenant_id, title";
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "title", "name"];
     const BROKEN_REFERENCE: &'static str = "Customer is referencing to non-existent tenant!";
 
     fn key(&self) -> EntityRowKey {
-        EntityRowKey::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
+        EntityRowKey::of_tenant(self, self.tenant_id, self.version)
     }
 
     fn values(&self) -> StoreResult<Vec<SqlArg>> {
@@ -69,22 +63,12 @@ impl EntityRecord for Customer {
         ])
     }
 
-    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
-        let id = CustomerId(columns.next()?);
-        let created_time = columns.next()?;
-        let tenant_id = TenantId(columns.next()?);
-        let title: String = columns.next()?;
-        let version = columns.next()?;
-        let doc: String = columns.next()?;
-        Ok(Self {
-            id,
-            created_time,
-            tenant_id,
-            name: title.clone(),
-            title,
-            version: Some(version),
-            ..record::parse(&doc)?
-        })
+    fn fill(&mut self, version: i64, columns: &mut ColumnReader<'_>) -> StoreResult<()> {
+        self.version = Some(version);
+        self.tenant_id = columns.id()?;
+        self.title = columns.next()?;
+        self.name.clone_from(&self.title);
+        Ok(())
     }
 
     fn conflict_message(&self, constraint: &str) -> Option<String> {
@@ -107,50 +91,15 @@ const LISTING: ListDefinition = ListDefinition {
     ],
 };
 
-/// Customers in a database.
-pub(super) struct SqlCustomers(pub(super) EntityDatabase);
+impl TenantRecord for Customer {
+    const IN_USE: &'static str = "The customer is in use and cannot be deleted!";
 
-#[async_trait]
-impl CustomerStore for SqlCustomers {
-    async fn save(&self, customer: Customer, create: bool) -> StoreResult<Customer> {
-        record::save(&self.0, customer, create).await
-    }
-
-    async fn get(&self, tenant: TenantId, id: CustomerId) -> StoreResult<Option<Customer>> {
-        record::get(&self.0, RowOwner::Tenant(tenant.0), id.0).await
-    }
-
-    async fn by_title(&self, tenant: TenantId, title: &str) -> StoreResult<Option<Customer>> {
-        let query = record::select::<Customer>()
-            .push("title = ")
-            .bind(title)
-            .owned_by(RowOwner::Tenant(tenant.0));
-        record::first(&self.0.read(query).await?)
-    }
-
-    async fn public(&self, id: CustomerId) -> StoreResult<Option<Customer>> {
-        let query = record::select::<Customer>()
-            .push("is_public AND id = ")
-            .bind(id.0);
-        record::first(&self.0.read(query).await?)
-    }
-
-    async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<Customer>> {
-        let owner = RowOwner::Tenant(tenant.0);
-        let of_tenant = |query: SqlQuery| query.owned_by(owner);
-        list::indexed_page(&self.0, &LISTING, page, (owner, &[]), of_tenant, Customer::read).await
-    }
-
-    async fn by_ids(&self, tenant: TenantId, ids: &[CustomerId]) -> StoreResult<Vec<Customer>> {
-        record::by_ids(&self.0, RowOwner::Tenant(tenant.0), ids.iter().map(|id| id.0)).await
-    }
-
-    async fn delete(&self, tenant: TenantId, id: CustomerId) -> StoreResult<bool> {
+    async fn delete(database: &EntityDatabase, tenant: TenantId, id: CustomerId) -> StoreResult<bool> {
         let owner = RowOwner::Tenant(tenant.0);
         for table in assigned_tables() {
-            while self.0.execute(unassignment(table, owner, id)).await? >= UNASSIGNED_A_STATEMENT {}
+            while database.execute(unassignment(table, owner, id)).await? >= UNASSIGNED_A_STATEMENT {}
         }
-        let mut changes = self.0.begin().await?;
+        let mut changes = database.begin().await?;
         // What was assigned just now.
         for table in assigned_tables() {
             changes.execute(unassignment(table, owner, id)).await?;
@@ -171,8 +120,36 @@ impl CustomerStore for SqlCustomers {
         changes.commit().await?;
         Ok(true)
     }
+}
 
-    async fn count(&self, tenant: TenantId) -> StoreResult<u64> {
-        record::count::<Customer>(&self.0, RowOwner::Tenant(tenant.0)).await
+#[async_trait]
+impl CustomerStore for SqlEntities<Customer> {
+    async fn by_title(&self, tenant: TenantId, title: &str) -> StoreResult<Option<Customer>> {
+        let query = record::select::<Customer>()
+            .push("title = ")
+            .bind(title)
+            .owned_by(RowOwner::Tenant(tenant.0));
+        record::first(&self.database.read(query).await?)
+    }
+
+    async fn public(&self, id: CustomerId) -> StoreResult<Option<Customer>> {
+        let query = record::select::<Customer>()
+            .push("is_public AND id = ")
+            .bind(id.0);
+        record::first(&self.database.read(query).await?)
+    }
+
+    async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<Customer>> {
+        let owner = RowOwner::Tenant(tenant.0);
+        let of_tenant = |query: SqlQuery| query.owned_by(owner);
+        list::indexed_page(
+            &self.database,
+            &LISTING,
+            page,
+            (owner, &[]),
+            of_tenant,
+            Customer::read,
+        )
+        .await
     }
 }

@@ -12,15 +12,17 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::database::EntityDatabase;
+use super::entities::{SqlEntities, TenantRecord};
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, unreadable};
+
 use super::record::{self, EntityRecord, EntityRowKey, IDS_A_STATEMENT};
 use super::statement_error::StatementError;
 
 macro_rules! info_columns {
     () => {
-        "dashboard.id, dashboard.created_time, dashboard.tenant_id, dashboard.title, dashboard.mobile_hide, \
-         dashboard.mobile_order, dashboard.version, dashboard.doc"
+        "dashboard.id, dashboard.created_time, dashboard.version, dashboard.doc, dashboard.tenant_id, dashboard.title, \
+         dashboard.mobile_hide, dashboard.mobile_order"
     };
 }
 
@@ -58,8 +60,7 @@ impl EntityRecord for Dashboard {
     const BROKEN_REFERENCE: &'static str = "Dashboard is referencing to non-existent tenant!";
 
     fn key(&self) -> EntityRowKey {
-        let info = &self.info;
-        EntityRowKey::of_tenant(info.tenant_id, info.id, info.created_time, info.version)
+        EntityRowKey::of_tenant(self, self.info.tenant_id, self.info.version)
     }
 
     fn values(&self) -> StoreResult<Vec<SqlArg>> {
@@ -79,49 +80,46 @@ impl EntityRecord for Dashboard {
         ])
     }
 
-    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
-        let mut dashboard = read_kept(columns)?;
+    fn fill(&mut self, version: i64, columns: &mut ColumnReader<'_>) -> StoreResult<()> {
+        fill_info(self, version, columns)?;
         let shown: String = columns.next()?;
         let shown: DashboardBody = serde_json::from_str(&shown).map_err(unreadable)?;
-        dashboard.configuration = shown.configuration;
-        dashboard.resources = shown.resources;
-        Ok(dashboard)
+        self.configuration = shown.configuration;
+        self.resources = shown.resources;
+        Ok(())
     }
 
     fn conflict_message(&self, _: &str) -> Option<String> {
         None
     }
+
+    async fn insert(self, database: &EntityDatabase) -> StoreResult<Self> {
+        let mut saved = record::insert(database, self).await?;
+        complete(database, saved.info.tenant_id, [&mut saved.info]).await?;
+        Ok(saved)
+    }
+
+    async fn update(self, database: &EntityDatabase) -> StoreResult<Self> {
+        let mut saved = record::update(database, self).await?;
+        complete(database, saved.info.tenant_id, [&mut saved.info]).await?;
+        Ok(saved)
+    }
 }
 
-/// A dashboard without what it shows.
-fn read_kept(columns: &mut ColumnReader<'_>) -> StoreResult<Dashboard> {
-    let id = DashboardId(columns.next()?);
-    let created_time = columns.next()?;
-    let tenant_id = TenantId(columns.next()?);
-    let title: String = columns.next()?;
-    let mobile_hide = columns.next()?;
-    let mobile_order = columns.next()?;
-    let version = columns.next()?;
-    let doc: String = columns.next()?;
-    let kept: Dashboard = record::parse(&doc)?;
-    Ok(Dashboard {
-        info: DashboardInfo {
-            id,
-            created_time,
-            tenant_id,
-            name: title.clone(),
-            title,
-            mobile_hide,
-            mobile_order,
-            version: Some(version),
-            ..kept.info
-        },
-        ..kept
-    })
+/// Fills in what is known of a dashboard without what it shows.
+fn fill_info(dashboard: &mut Dashboard, version: i64, columns: &mut ColumnReader<'_>) -> StoreResult<()> {
+    let info = &mut dashboard.info;
+    info.version = Some(version);
+    info.tenant_id = columns.id()?;
+    info.title = columns.next()?;
+    info.name.clone_from(&info.title);
+    info.mobile_hide = columns.next()?;
+    info.mobile_order = columns.next()?;
+    Ok(())
 }
 
 fn read_info(columns: &mut ColumnReader<'_>) -> StoreResult<DashboardInfo> {
-    read_kept(columns).map(|dashboard| dashboard.info)
+    record::read(columns, fill_info).map(|dashboard| dashboard.info)
 }
 
 const LISTING: ListDefinition = ListDefinition {
@@ -140,26 +138,21 @@ const LISTING: ListDefinition = ListDefinition {
     ],
 };
 
-/// Dashboards in a database.
-pub(super) struct SqlDashboards(pub(super) EntityDatabase);
+impl TenantRecord for Dashboard {
+    const IN_USE: &'static str = "The dashboard is in use and cannot be deleted!";
+
+    async fn complete(database: &EntityDatabase, tenant: TenantId, found: &mut [Self]) -> StoreResult<()> {
+        complete(
+            database,
+            tenant,
+            found.iter_mut().map(|dashboard| &mut dashboard.info),
+        )
+        .await
+    }
+}
 
 #[async_trait]
-impl DashboardStore for SqlDashboards {
-    async fn save(&self, dashboard: Dashboard, create: bool) -> StoreResult<Dashboard> {
-        let mut saved = record::save(&self.0, dashboard, create).await?;
-        self.complete(saved.info.tenant_id, [&mut saved.info]).await?;
-        Ok(saved)
-    }
-
-    async fn get(&self, tenant: TenantId, id: DashboardId) -> StoreResult<Option<Dashboard>> {
-        let found: Option<Dashboard> = record::get(&self.0, RowOwner::Tenant(tenant.0), id.0).await?;
-        let Some(mut dashboard) = found else {
-            return Ok(None);
-        };
-        self.complete(tenant, [&mut dashboard.info]).await?;
-        Ok(Some(dashboard))
-    }
-
+impl DashboardStore for SqlEntities<Dashboard> {
     async fn info(&self, tenant: TenantId, id: DashboardId) -> StoreResult<Option<DashboardInfo>> {
         Ok(self.infos(tenant, &[id]).await?.pop())
     }
@@ -200,8 +193,9 @@ impl DashboardStore for SqlDashboards {
             query
         };
         let place = (RowOwner::Tenant(tenant.0), [].as_slice());
-        let mut page = list::indexed_page(&self.0, &LISTING, page, place, condition, read_info).await?;
-        self.complete(tenant, &mut page.data).await?;
+        let mut page =
+            list::indexed_page(&self.database, &LISTING, page, place, condition, read_info).await?;
+        complete(&self.database, tenant, &mut page.data).await?;
         Ok(page)
     }
 
@@ -221,19 +215,9 @@ impl DashboardStore for SqlDashboards {
             .owned_by(RowOwner::Tenant(tenant.0));
         self.change_assignment(tenant, id, delete).await
     }
-
-    async fn delete(&self, tenant: TenantId, id: DashboardId) -> StoreResult<bool> {
-        let in_use = "The dashboard is in use and cannot be deleted!";
-        let (owner, subject) = (RowOwner::Tenant(tenant.0), record::subject(tenant, id));
-        record::delete_leaving::<Dashboard>(&self.0, owner, subject, in_use).await
-    }
-
-    async fn count(&self, tenant: TenantId) -> StoreResult<u64> {
-        record::count::<Dashboard>(&self.0, RowOwner::Tenant(tenant.0)).await
-    }
 }
 
-impl SqlDashboards {
+impl SqlEntities<Dashboard> {
     /// Those of a tenant that a condition selects, without what they show.
     pub(super) async fn selected(
         &self,
@@ -241,12 +225,12 @@ impl SqlDashboards {
         condition: impl FnOnce(SqlQuery) -> SqlQuery,
     ) -> StoreResult<Vec<DashboardInfo>> {
         let select = SqlQuery::new(concat!("SELECT ", info_columns!(), " FROM dashboard WHERE "));
-        let rows = self.0.read(condition(select)).await?;
+        let rows = self.database.read(condition(select)).await?;
         let mut found = Vec::with_capacity(rows.len());
         for row in &rows {
             found.push(read_info(&mut row.columns())?);
         }
-        self.complete(tenant, &mut found).await?;
+        complete(&self.database, tenant, &mut found).await?;
         Ok(found)
     }
 
@@ -257,7 +241,7 @@ impl SqlDashboards {
         id: DashboardId,
         change: SqlQuery,
     ) -> StoreResult<bool> {
-        let mut changes = self.0.begin().await?;
+        let mut changes = self.database.begin().await?;
         let changed = match changes.execute(change).await {
             Err(StatementError::BrokenReference) => {
                 return Err(record::invalid("Dashboard or customer does not exist!"));
@@ -273,47 +257,47 @@ impl SqlDashboards {
         changes.commit().await?;
         Ok(changed)
     }
+}
 
-    /// Adds the customers that dashboards of a tenant are assigned to.
-    async fn complete(
-        &self,
-        tenant: TenantId,
-        dashboards: impl IntoIterator<Item = &mut DashboardInfo> + Send,
-    ) -> StoreResult<()> {
-        let mut by_id: BTreeMap<Uuid, &mut DashboardInfo> = dashboards
-            .into_iter()
-            .map(|dashboard| (dashboard.id.0, dashboard))
-            .collect();
-        for dashboard in by_id.values_mut() {
-            dashboard.assigned_customers = None;
-        }
-        let ids: Vec<Uuid> = by_id.keys().copied().collect();
-        for some in ids.chunks(IDS_A_STATEMENT) {
-            let query = SqlQuery::new(
-                "SELECT dashboard_customer.dashboard_id, customer.id, customer.title, customer.is_public \
-                 FROM dashboard_customer JOIN customer ON customer.id = dashboard_customer.customer_id \
-                 WHERE dashboard_customer.tenant_id = ",
-            )
-            .bind(tenant.0)
-            .push(" AND dashboard_customer.dashboard_id IN (")
-            .bind_list(some.iter().copied())
-            .push(") ORDER BY customer.search, customer.id");
-            for row in &self.0.read(query).await? {
-                let mut columns = row.columns();
-                let id: Uuid = columns.next()?;
-                let customer = ShortCustomerInfo {
-                    customer_id: CustomerId(columns.next()?),
-                    title: columns.next()?,
-                    is_public: columns.next()?,
-                };
-                if let Some(dashboard) = by_id.get_mut(&id) {
-                    dashboard
-                        .assigned_customers
-                        .get_or_insert_default()
-                        .push(customer);
-                }
+/// Adds the customers that dashboards of a tenant are assigned to.
+async fn complete(
+    database: &EntityDatabase,
+    tenant: TenantId,
+    dashboards: impl IntoIterator<Item = &mut DashboardInfo> + Send,
+) -> StoreResult<()> {
+    let mut by_id: BTreeMap<Uuid, &mut DashboardInfo> = dashboards
+        .into_iter()
+        .map(|dashboard| (dashboard.id.0, dashboard))
+        .collect();
+    for dashboard in by_id.values_mut() {
+        dashboard.assigned_customers = None;
+    }
+    let ids: Vec<Uuid> = by_id.keys().copied().collect();
+    for some in ids.chunks(IDS_A_STATEMENT) {
+        let query = SqlQuery::new(
+            "SELECT dashboard_customer.dashboard_id, customer.id, customer.title, customer.is_public \
+             FROM dashboard_customer JOIN customer ON customer.id = dashboard_customer.customer_id \
+             WHERE dashboard_customer.tenant_id = ",
+        )
+        .bind(tenant.0)
+        .push(" AND dashboard_customer.dashboard_id IN (")
+        .bind_list(some.iter().copied())
+        .push(") ORDER BY customer.search, customer.id");
+        for row in &database.read(query).await? {
+            let mut columns = row.columns();
+            let id: Uuid = columns.next()?;
+            let customer = ShortCustomerInfo {
+                customer_id: CustomerId(columns.next()?),
+                title: columns.next()?,
+                is_public: columns.next()?,
+            };
+            if let Some(dashboard) = by_id.get_mut(&id) {
+                dashboard
+                    .assigned_customers
+                    .get_or_insert_default()
+                    .push(customer);
             }
         }
-        Ok(())
     }
+    Ok(())
 }

@@ -2,12 +2,13 @@
 
 use async_trait::async_trait;
 use fieldline_core::ports::{DeviceProfileStore, StoreResult};
-use fieldline_model::entity::DeviceProfile;
-use fieldline_model::{DeviceProfileId, RuleChainId, TenantId};
-use uuid::Uuid;
+use fieldline_model::entity::{DeviceProfile, RuleChain};
+use fieldline_model::{OtaPackageId, RuleChainId};
 
+use super::database::EntityDatabase;
+use super::entities::{SqlEntities, TenantRecord};
 use super::list::ListDefinition;
-use super::profiles::{ProfileRecord, SqlProfiles};
+use super::profiles::ProfileRecord;
 use super::query::{ColumnReader, SqlArg};
 use super::record::{self, EntityRecord, EntityRowKey};
 
@@ -27,8 +28,8 @@ impl EntityRecord for DeviceProfile {
         "firmware_id",
         "software_id",
     ];
-    const SELECT: &'static str = "id, created_time, tenant_id, name, is_default, provision_key, default_rule_chain_id, \
-                                  firmware_id, software_id, version, doc";
+    const SELECT: &'static str = "id, created_time, version, doc, tenant_id, name, is_default, provision_key, \
+                                  default_rule_chain_id, firmware_id, software_id";
     const IN_COLUMNS: &'static [&'static str] = &[
         "tenantId",
         "name",
@@ -42,7 +43,7 @@ impl EntityRecord for DeviceProfile {
         "Device profile is referencing to non-existent tenant, rule chain or OTA package!";
 
     fn key(&self) -> EntityRowKey {
-        EntityRowKey::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
+        EntityRowKey::of_tenant(self, self.tenant_id, self.version)
     }
 
     fn values(&self) -> StoreResult<Vec<SqlArg>> {
@@ -65,31 +66,16 @@ impl EntityRecord for DeviceProfile {
         ])
     }
 
-    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
-        let id = DeviceProfileId(columns.next()?);
-        let created_time = columns.next()?;
-        let tenant_id = TenantId(columns.next()?);
-        let name = columns.next()?;
-        let is_default = columns.next()?;
-        let provision_device_key = columns.next()?;
-        let rule_chain: Option<Uuid> = columns.next()?;
-        let firmware_id = record::package(columns)?;
-        let software_id = record::package(columns)?;
-        let version = columns.next()?;
-        let doc: String = columns.next()?;
-        Ok(Self {
-            id,
-            created_time,
-            tenant_id,
-            name,
-            is_default,
-            provision_device_key,
-            default_rule_chain_id: rule_chain.map(|id| RuleChainId(id).into()),
-            firmware_id,
-            software_id,
-            version: Some(version),
-            ..record::parse(&doc)?
-        })
+    fn fill(&mut self, version: i64, columns: &mut ColumnReader<'_>) -> StoreResult<()> {
+        self.version = Some(version);
+        self.tenant_id = columns.id()?;
+        self.name = columns.next()?;
+        self.is_default = columns.next()?;
+        self.provision_device_key = columns.next()?;
+        self.default_rule_chain_id = columns.optional_id::<RuleChainId>()?.map(Into::into);
+        self.firmware_id = columns.optional_id::<OtaPackageId>()?.map(Into::into);
+        self.software_id = columns.optional_id::<OtaPackageId>()?.map(Into::into);
+        Ok(())
     }
 
     fn conflict_message(&self, constraint: &str) -> Option<String> {
@@ -110,6 +96,29 @@ impl EntityRecord for DeviceProfile {
         };
         Some(message.into())
     }
+
+    async fn insert(self, database: &EntityDatabase) -> StoreResult<Self> {
+        check_chain(database, &self).await?;
+        record::insert(database, self).await
+    }
+
+    async fn update(self, database: &EntityDatabase) -> StoreResult<Self> {
+        check_chain(database, &self).await?;
+        record::update(database, self).await
+    }
+}
+
+/// Whether the tenant has the rule chain that a profile names: the foreign key leaves out the tenant, as the column was added later.
+async fn check_chain(database: &EntityDatabase, profile: &DeviceProfile) -> StoreResult<()> {
+    if let Some(chain) = profile.default_rule_chain_id {
+        let found = record::get::<RuleChain>(database, profile.key().owner, chain.id).await?;
+        found.ok_or_else(|| record::invalid(DeviceProfile::BROKEN_REFERENCE))?;
+    }
+    Ok(())
+}
+
+impl TenantRecord for DeviceProfile {
+    const IN_USE: &'static str = "The device profile referenced by the devices cannot be deleted!";
 }
 
 impl ProfileRecord for DeviceProfile {
@@ -127,16 +136,10 @@ impl ProfileRecord for DeviceProfile {
         ],
     };
     const MEMBERS: &'static str = "device";
-    const IN_USE: &'static str = "The device profile referenced by the devices cannot be deleted!";
-
-    fn unchecked_chain(&self) -> Option<RuleChainId> {
-        // The foreign key leaves out the tenant: the column was added later.
-        self.default_rule_chain_id.map(|chain| RuleChainId(chain.id))
-    }
 }
 
 #[async_trait]
-impl DeviceProfileStore for SqlProfiles<DeviceProfile> {
+impl DeviceProfileStore for SqlEntities<DeviceProfile> {
     async fn by_provision_key(&self, key: &str) -> StoreResult<Option<DeviceProfile>> {
         let query = record::select::<DeviceProfile>()
             .push("provision_key = ")

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use fieldline_core::ports::{DeviceFilter, DeviceStore, StoreResult};
 use fieldline_model::entity::{Device, DeviceCredentials, DeviceInfo};
-use fieldline_model::{CustomerId, DeviceId, DeviceProfileId, TenantId};
+use fieldline_model::{DeviceId, OtaPackageId, TenantId};
 use uuid::Uuid;
 
-use super::assignables::{AssignableRecord, BY_CUSTOMER, SqlAssignables, of_customer, of_profile};
+use super::assignables::{AssignableRecord, BY_CUSTOMER, of_customer, of_profile};
 use super::database::SqlTransaction;
 use super::device_credentials;
+use super::entities::{SqlEntities, TenantRecord};
 use super::kinds::KindTitles;
 use super::list::ListDefinition;
 use super::query::{ColumnReader, SqlArg, SqlQuery};
@@ -20,9 +21,10 @@ use super::search::RelatedTable;
 /// What a device is read from. Its type is the name of its profile, which is kept in the profile alone.
 macro_rules! device_columns {
     () => {
-        "device.id, device.created_time, device.tenant_id, device.customer_id, device.profile_id, device.name, \
+        "device.id, device.created_time, device.version, device.doc, device.tenant_id, device.customer_id, \
+         device.profile_id, device.name, \
          (SELECT name FROM device_profile WHERE device_profile.id = device.profile_id), device.firmware_id, \
-         device.software_id, device.version, device.doc"
+         device.software_id"
     };
 }
 
@@ -63,7 +65,7 @@ impl EntityRecord for Device {
         "Device is referencing to non-existent tenant, customer, device profile or OTA package!";
 
     fn key(&self) -> EntityRowKey {
-        EntityRowKey::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
+        EntityRowKey::of_tenant(self, self.tenant_id, self.version)
     }
 
     fn values(&self) -> StoreResult<Vec<SqlArg>> {
@@ -85,31 +87,16 @@ impl EntityRecord for Device {
         ])
     }
 
-    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
-        let id = DeviceId(columns.next()?);
-        let created_time = columns.next()?;
-        let tenant_id = TenantId(columns.next()?);
-        let customer_id: Option<Uuid> = columns.next()?;
-        let profile_id = DeviceProfileId(columns.next()?);
-        let name = columns.next()?;
-        let device_type = columns.next()?;
-        let firmware_id = record::package(columns)?;
-        let software_id = record::package(columns)?;
-        let version = columns.next()?;
-        let doc: String = columns.next()?;
-        Ok(Self {
-            id,
-            created_time,
-            tenant_id,
-            customer_id: customer_id.map_or(CustomerId::NULL, CustomerId),
-            device_profile_id: Some(profile_id),
-            name,
-            device_type,
-            firmware_id,
-            software_id,
-            version: Some(version),
-            ..record::parse(&doc)?
-        })
+    fn fill(&mut self, version: i64, columns: &mut ColumnReader<'_>) -> StoreResult<()> {
+        self.version = Some(version);
+        self.tenant_id = columns.id()?;
+        self.customer_id = columns.optional_id()?.unwrap_or_default();
+        self.device_profile_id = Some(columns.id()?);
+        self.name = columns.next()?;
+        self.device_type = columns.next()?;
+        self.firmware_id = columns.optional_id::<OtaPackageId>()?.map(Into::into);
+        self.software_id = columns.optional_id::<OtaPackageId>()?.map(Into::into);
+        Ok(())
     }
 
     fn conflict_message(&self, constraint: &str) -> Option<String> {
@@ -118,6 +105,10 @@ impl EntityRecord for Device {
 }
 
 const PROFILE_ORDER: &str = "(SELECT search FROM device_profile WHERE device_profile.id = device.profile_id)";
+
+impl TenantRecord for Device {
+    const IN_USE: &'static str = "The device is in use and cannot be deleted!";
+}
 
 impl AssignableRecord for Device {
     const LISTING: ListDefinition = ListDefinition {
@@ -137,7 +128,6 @@ impl AssignableRecord for Device {
             ("active", "device.active"),
         ],
     };
-    const IN_USE: &'static str = "The device is in use and cannot be deleted!";
     const TITLES: KindTitles = KindTitles {
         select: "SELECT id, name, doc FROM device WHERE id IN (",
         labeled: true,
@@ -183,14 +173,14 @@ impl AssignableRecord for Device {
 }
 
 #[async_trait]
-impl DeviceStore for SqlAssignables<Device> {
+impl DeviceStore for SqlEntities<Device> {
     async fn create(&self, device: Device, credentials: DeviceCredentials) -> StoreResult<Device> {
         let credentials = DeviceCredentials {
             device_id: device.id,
             ..credentials
         };
         let mut changes = self.database.begin().await?;
-        let device = record::insert(&mut changes, &device).await?;
+        let device = record::insert_within(&mut changes, &device).await?;
         device_credentials::insert(&mut changes, device.tenant_id, &credentials).await?;
         changes.commit().await?;
         Ok(device)

@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use fieldline_core::ports::{EntityViewFilter, EntityViewStore, StoreResult};
+use fieldline_model::TenantId;
 use fieldline_model::entity::{EntityView, EntityViewInfo};
-use fieldline_model::{CustomerId, EntityViewId, TenantId};
-use uuid::Uuid;
 
-use super::assignables::{AssignableRecord, BY_CUSTOMER, SqlAssignables, of_customer};
+use super::assignables::{AssignableRecord, BY_CUSTOMER, of_customer};
+use super::entities::{SqlEntities, TenantRecord};
 use super::kinds::KindTitles;
 use super::list::ListDefinition;
 use super::names::{entity_id, type_code};
@@ -17,9 +17,8 @@ use super::search::RelatedTable;
 /// What a view is read from.
 macro_rules! view_columns {
     () => {
-        "entity_view.id, entity_view.created_time, entity_view.tenant_id, entity_view.customer_id, \
-         entity_view.entity_type, entity_view.entity_id, entity_view.name, entity_view.type, entity_view.version, \
-         entity_view.doc"
+        "entity_view.id, entity_view.created_time, entity_view.version, entity_view.doc, entity_view.tenant_id, \
+         entity_view.customer_id, entity_view.entity_type, entity_view.entity_id, entity_view.name, entity_view.type"
     };
 }
 
@@ -54,7 +53,7 @@ impl EntityRecord for EntityView {
     const BROKEN_REFERENCE: &'static str = "Entity view is referencing to non-existent tenant or customer!";
 
     fn key(&self) -> EntityRowKey {
-        EntityRowKey::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
+        EntityRowKey::of_tenant(self, self.tenant_id, self.version)
     }
 
     fn values(&self) -> StoreResult<Vec<SqlArg>> {
@@ -73,33 +72,24 @@ impl EntityRecord for EntityView {
         ])
     }
 
-    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
-        let id = EntityViewId(columns.next()?);
-        let created_time = columns.next()?;
-        let tenant_id = TenantId(columns.next()?);
-        let customer_id: Option<Uuid> = columns.next()?;
-        let entity = entity_id(columns)?;
-        let name = columns.next()?;
-        let view_type = columns.next()?;
-        let version = columns.next()?;
-        let doc: String = columns.next()?;
-        Ok(Self {
-            id,
-            created_time,
-            tenant_id,
-            customer_id: customer_id.map_or(CustomerId::NULL, CustomerId),
-            entity_id: Some(entity),
-            name,
-            view_type,
-            version: Some(version),
-            ..record::parse(&doc)?
-        })
+    fn fill(&mut self, version: i64, columns: &mut ColumnReader<'_>) -> StoreResult<()> {
+        self.version = Some(version);
+        self.tenant_id = columns.id()?;
+        self.customer_id = columns.optional_id()?.unwrap_or_default();
+        self.entity_id = Some(entity_id(columns)?);
+        self.name = columns.next()?;
+        self.view_type = columns.next()?;
+        Ok(())
     }
 
     fn conflict_message(&self, constraint: &str) -> Option<String> {
         (constraint == "entity_view_tenant_id_name_key")
             .then(|| "Entity view with such name already exists!".into())
     }
+}
+
+impl TenantRecord for EntityView {
+    const IN_USE: &'static str = "The entity view is in use and cannot be deleted!";
 }
 
 impl AssignableRecord for EntityView {
@@ -117,7 +107,6 @@ impl AssignableRecord for EntityView {
             ),
         ],
     };
-    const IN_USE: &'static str = "The entity view is in use and cannot be deleted!";
     const TITLES: KindTitles = KindTitles {
         select: "SELECT id, name, doc FROM entity_view WHERE id IN (",
         labeled: false,
@@ -149,7 +138,7 @@ impl AssignableRecord for EntityView {
 }
 
 #[async_trait]
-impl EntityViewStore for SqlAssignables<EntityView> {
+impl EntityViewStore for SqlEntities<EntityView> {
     async fn types(&self, tenant: TenantId) -> StoreResult<Vec<String>> {
         let query = SqlQuery::new("SELECT DISTINCT type FROM entity_view WHERE tenant_id = ")
             .bind(tenant.0)

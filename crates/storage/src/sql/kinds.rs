@@ -4,15 +4,15 @@ use fieldline_core::any_entity::{AnyEntity, EntityVariant, StoreFuture, TenantRu
 use fieldline_core::ports::{DashboardStore as _, StoreResult};
 use fieldline_core::usage::ApiUsageState;
 use fieldline_model::entity::{
-    Alarm, Asset, AssetProfile, CalculatedField, Customer, Dashboard, DashboardInfo, Device, DeviceProfile,
-    EntityView, OtaPackageInfo, Queue, QueueStats, RuleChain, Tenant, TenantProfile, User,
+    Alarm, AssetProfile, CalculatedField, Customer, Dashboard, DashboardInfo, DeviceProfile, OtaPackageInfo,
+    Queue, QueueStats, RuleChain, Tenant, TenantProfile, User,
 };
 use fieldline_model::{DashboardId, EntityType, TenantId};
 use uuid::Uuid;
 
 use super::assignables::AssignableRecord;
-use super::dashboards::SqlDashboards;
 use super::database::EntityDatabase;
+use super::entities::SqlEntities;
 use super::query::{RowOwner, SqlQuery};
 use super::record::{self, EntityRecord};
 
@@ -71,6 +71,13 @@ macro_rules! kind_table {
 }
 
 fieldline_core::for_each_entity_kind!(kind_table);
+
+/// The tables of what may be assigned to a customer.
+pub(super) fn assigned_tables() -> impl Iterator<Item = &'static str> {
+    EntityType::ALL
+        .iter()
+        .filter_map(|kind| kind_table(*kind)?.assigned)
+}
 
 impl KindTable {
     /// Read by nobody alongside other kinds.
@@ -252,7 +259,7 @@ async fn dashboards(
     tenant: TenantId,
     which: EntitySelection<'_>,
 ) -> StoreResult<Vec<AnyEntity>> {
-    let dashboards = SqlDashboards(database.clone());
+    let dashboards = SqlEntities::<Dashboard>::new(database);
     let found = match which {
         EntitySelection::Ids(ids) => {
             let ids: Vec<DashboardId> = ids.iter().copied().map(DashboardId).collect();

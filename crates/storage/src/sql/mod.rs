@@ -9,13 +9,13 @@
 //! | `database` | the two engines behind one small interface, transactions, opening and closing |
 //! | `query` | statements under construction, and rows read column by column |
 //! | `schema` | numbered migrations |
-//! | `record` | saving, reading and deleting any entity |
+//! | `record`, `entities` | saving, reading and deleting any entity, and the stores that do |
 //! | `list` | pages: filter, text search, sort |
 //! | `list_executor` | connections for what people read that may take long |
 //! | `search`, `text_index` | text search by index, and what keeps the index |
-//! | `assignables`, `profiles` | the stores of what customers may have, and of profiles, of any kind |
+//! | `assignables`, `profiles` | what the stores of what customers may have, and of profiles, do besides |
 //! | `statement_error` | what a database's error means to the caller |
-//! | the others | one store each |
+//! | the others | what is particular about a kind of entities, or one store each |
 
 mod alarm_changes;
 mod alarm_comments;
@@ -35,6 +35,7 @@ mod device_credentials;
 mod device_profiles;
 mod device_transfers;
 mod devices;
+mod entities;
 mod entity_rows;
 mod entity_views;
 mod events;
@@ -75,6 +76,7 @@ use std::sync::Arc;
 use fieldline_core::ports::{EntityRowStore, EntityStores, StoreResult};
 
 pub use database::EntityDatabase;
+use entities::SqlEntities;
 pub use options::Options;
 
 /// Opens or creates the entity stores in a SQLite file. Use [`EntityDatabase`] to keep a handle for closing.
@@ -98,31 +100,31 @@ impl EntityDatabase {
     /// The entity stores of this database; closing it closes them.
     pub fn entity_stores(&self) -> EntityStores {
         EntityStores {
-            tenants: Arc::new(tenants::SqlTenants(self.clone())),
-            assets: Arc::new(assignables::SqlAssignables::new(self)),
-            asset_profiles: Arc::new(profiles::SqlProfiles::new(self)),
-            entity_views: Arc::new(assignables::SqlAssignables::new(self)),
+            tenants: Arc::new(SqlEntities::new(self)),
+            assets: Arc::new(SqlEntities::new(self)),
+            asset_profiles: Arc::new(SqlEntities::new(self)),
+            entity_views: Arc::new(SqlEntities::new(self)),
             relations: Arc::new(relations::SqlRelations(self.clone())),
             alarms: Arc::new(alarms::SqlAlarms(self.clone())),
             rpcs: Arc::new(rpcs::SqlRpcs(self.clone())),
-            tenant_profiles: Arc::new(tenant_profiles::SqlTenantProfiles(self.clone())),
-            calculated_fields: Arc::new(calculated_fields::SqlCalculatedFields(self.clone())),
-            ota_packages: Arc::new(ota_packages::SqlOtaPackages(self.clone())),
+            tenant_profiles: Arc::new(SqlEntities::new(self)),
+            calculated_fields: Arc::new(SqlEntities::new(self)),
+            ota_packages: Arc::new(SqlEntities::new(self)),
             ota_updates: Arc::new(ota_updates::SqlOtaUpdates(self.clone())),
             api_keys: Arc::new(api_keys::SqlApiKeys(self.clone())),
             audit: Arc::new(audit::SqlAuditLog(self.clone())),
             set_aside: Arc::new(set_aside::SqlSetAside(self.clone())),
             settings: Arc::new(settings::SqlSettings(self.clone())),
             sign_ins: Arc::new(sign_ins::SqlSignIns(self.clone())),
-            dashboards: Arc::new(dashboards::SqlDashboards(self.clone())),
-            customers: Arc::new(customers::SqlCustomers(self.clone())),
-            users: Arc::new(users::SqlUsers(self.clone())),
-            devices: Arc::new(assignables::SqlAssignables::new(self)),
+            dashboards: Arc::new(SqlEntities::new(self)),
+            customers: Arc::new(SqlEntities::new(self)),
+            users: Arc::new(SqlEntities::new(self)),
+            devices: Arc::new(SqlEntities::new(self)),
             device_transfers: Arc::new(device_transfers::SqlDeviceTransfers(self.clone())),
-            device_profiles: Arc::new(profiles::SqlProfiles::new(self)),
+            device_profiles: Arc::new(SqlEntities::new(self)),
             device_credentials: Arc::new(device_credentials::SqlDeviceCredentials(self.clone())),
-            rule_chains: Arc::new(rule_chains::SqlRuleChains(self.clone())),
-            queues: Arc::new(queues::SqlQueues(self.clone())),
+            rule_chains: Arc::new(SqlEntities::new(self)),
+            queues: Arc::new(SqlEntities::new(self)),
             events: Arc::new(events::SqlEvents(self.clone())),
             housekeeper: Arc::new(housekeeper::SqlHousekeeper(self.clone())),
         }

@@ -4,13 +4,15 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use fieldline_core::ports::{
     OTA_PIECE, OtaPackageFilter, OtaPackageStore, StoreError, StoreErrorKind, StoreResult,
+    TenantEntityStore as _,
 };
-use fieldline_model::entity::{OtaKind, OtaPackageInfo};
+use fieldline_model::entity::OtaPackageInfo;
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{DeviceProfileId, OtaPackageId, TenantId};
+use fieldline_model::{OtaPackageId, TenantId};
 use uuid::Uuid;
 
 use super::database::{EntityDatabase, SqlTransaction};
+use super::entities::{SqlEntities, TenantRecord};
 use super::housekeeper;
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, unreadable};
@@ -34,8 +36,8 @@ impl EntityRecord for OtaPackageInfo {
         "data_size",
         "has_url",
     ];
-    const SELECT: &'static str = "id, created_time, tenant_id, profile_id, kind, title, package_version, data_size, \
-                                  (upload_id IS NOT NULL OR has_url), doc";
+    const SELECT: &'static str = "id, created_time, version, doc, tenant_id, profile_id, kind, title, package_version, \
+                                  data_size, (upload_id IS NOT NULL OR has_url)";
     const IN_COLUMNS: &'static [&'static str] = &[
         "tenantId",
         "deviceProfileId",
@@ -48,7 +50,7 @@ impl EntityRecord for OtaPackageInfo {
     const BROKEN_REFERENCE: &'static str = "OtaPackage is referencing to non-existent device profile!";
 
     fn key(&self) -> EntityRowKey {
-        EntityRowKey::of_tenant(self.tenant_id, self.id, self.created_time, None)
+        EntityRowKey::of_tenant(self, self.tenant_id, None)
     }
 
     fn values(&self) -> StoreResult<Vec<SqlArg>> {
@@ -71,36 +73,49 @@ impl EntityRecord for OtaPackageInfo {
         ])
     }
 
-    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
-        let id = OtaPackageId(columns.next()?);
-        let created_time = columns.next()?;
-        let tenant_id = TenantId(columns.next()?);
-        let profile: Option<Uuid> = columns.next()?;
+    fn fill(&mut self, _: i64, columns: &mut ColumnReader<'_>) -> StoreResult<()> {
+        self.tenant_id = columns.id()?;
+        self.device_profile_id = columns.optional_id()?;
         let kind: String = columns.next()?;
-        let kind: OtaKind = kind.parse().map_err(unreadable)?;
-        let title: String = columns.next()?;
-        let version = columns.next()?;
-        let data_size = columns.next()?;
-        let has_data = columns.next()?;
-        let doc: String = columns.next()?;
-        Ok(Self {
-            id,
-            created_time,
-            tenant_id,
-            device_profile_id: profile.map(DeviceProfileId),
-            kind: Some(kind),
-            name: title.clone(),
-            title,
-            version,
-            data_size,
-            has_data,
-            ..record::parse(&doc)?
-        })
+        self.kind = Some(kind.parse().map_err(unreadable)?);
+        self.title = columns.next()?;
+        self.name.clone_from(&self.title);
+        self.version = columns.next()?;
+        self.data_size = columns.next()?;
+        self.has_data = columns.next()?;
+        Ok(())
     }
 
     fn conflict_message(&self, constraint: &str) -> Option<String> {
         (constraint == "ota_package_tenant_id_title_package_version_key")
             .then(|| "OtaPackage with such title and version already exists!".into())
+    }
+
+    async fn update(self, database: &EntityDatabase) -> StoreResult<Self> {
+        // Data may have come since it was read, of which what is saved knows nothing.
+        let (owner, id) = (RowOwner::Tenant(self.tenant_id.0), self.id.0);
+        let mut changes = database.begin().await?;
+        let as_known = SqlQuery::new(
+            "UPDATE ota_package SET data_size = data_size WHERE data_size IS NOT DISTINCT FROM ",
+        )
+        .bind(self.data_size)
+        .push(" AND id = ")
+        .bind(id)
+        .owned_by(owner);
+        let is_as_known = changes.execute(as_known).await? > 0;
+        let saved = match is_as_known {
+            true => record::update_within(&mut changes, &self).await?,
+            false => None,
+        };
+        let Some(saved) = saved else {
+            drop(changes);
+            return Err(match record::get::<Self>(database, owner, id).await? {
+                Some(_) => record::version_conflict(Self::NAME),
+                None => record::not_found(Self::NAME),
+            });
+        };
+        changes.commit().await?;
+        Ok(saved)
     }
 }
 
@@ -144,70 +159,12 @@ const HOLDERS: [(&str, &str); 4] = [
 /// The condition that an upload is no package's data.
 const IS_LOOSE: &str = "NOT EXISTS (SELECT 1 FROM ota_package WHERE ota_package.upload_id = ota_upload.id)";
 
-/// OTA packages in a database.
-pub(super) struct SqlOtaPackages(pub(super) EntityDatabase);
+impl TenantRecord for OtaPackageInfo {
+    const IN_USE: &'static str = HOLDERS[0].1;
 
-#[async_trait]
-impl OtaPackageStore for SqlOtaPackages {
-    async fn save(&self, package: OtaPackageInfo, create: bool) -> StoreResult<OtaPackageInfo> {
-        if create {
-            return record::save(&self.0, package, true).await;
-        }
-        // Data may have come since it was read, of which what is saved knows nothing.
-        let (tenant, id) = (package.tenant_id, package.id);
-        let mut changes = self.0.begin().await?;
-        let as_known = SqlQuery::new(
-            "UPDATE ota_package SET data_size = data_size WHERE data_size IS NOT DISTINCT FROM ",
-        )
-        .bind(package.data_size)
-        .push(" AND id = ")
-        .bind(id.0)
-        .owned_by(RowOwner::Tenant(tenant.0));
-        let is_as_known = changes.execute(as_known).await? > 0;
-        let saved = match is_as_known {
-            true => record::update_within(&mut changes, &package).await?,
-            false => None,
-        };
-        let Some(saved) = saved else {
-            drop(changes);
-            return Err(match self.get(tenant, id).await? {
-                Some(_) => record::version_conflict(OtaPackageInfo::NAME),
-                None => record::not_found(OtaPackageInfo::NAME),
-            });
-        };
-        changes.commit().await?;
-        Ok(saved)
-    }
-
-    async fn get(&self, tenant: TenantId, id: OtaPackageId) -> StoreResult<Option<OtaPackageInfo>> {
-        record::get(&self.0, RowOwner::Tenant(tenant.0), id.0).await
-    }
-
-    async fn list(
-        &self,
-        tenant: TenantId,
-        filter: OtaPackageFilter,
-        page: &PageLink,
-    ) -> StoreResult<PageData<OtaPackageInfo>> {
-        let condition = |query: SqlQuery| {
-            let query = query.owned_by(RowOwner::Tenant(tenant.0));
-            match filter {
-                OtaPackageFilter::All => query,
-                OtaPackageFilter::Ready(profile, kind) => query
-                    .push(" AND profile_id = ")
-                    .bind(profile.0)
-                    .push(" AND kind = ")
-                    .bind(kind.name())
-                    .push(" AND (upload_id IS NOT NULL OR has_url)"),
-            }
-        };
-        let read = OtaPackageInfo::read;
-        list::page(&self.0, &LISTING, page, condition, list::own_text, read).await
-    }
-
-    async fn delete(&self, tenant: TenantId, id: OtaPackageId) -> StoreResult<bool> {
+    async fn delete(database: &EntityDatabase, tenant: TenantId, id: OtaPackageId) -> StoreResult<bool> {
         let owner = RowOwner::Tenant(tenant.0);
-        let mut changes = self.0.begin().await?;
+        let mut changes = database.begin().await?;
         let data = SqlQuery::new("SELECT upload_id FROM ota_package WHERE id = ")
             .bind(id.0)
             .owned_by(owner);
@@ -228,7 +185,7 @@ impl OtaPackageStore for SqlOtaPackages {
             Ok(_) => {}
             // Somebody was given it just now.
             Err(StatementError::BrokenReference) => {
-                return Err(StoreError::new(StoreErrorKind::Conflict, HOLDERS[0].1));
+                return Err(StoreError::new(StoreErrorKind::Conflict, Self::IN_USE));
             }
             Err(failure) => return Err(failure.into_error()),
         }
@@ -241,22 +198,47 @@ impl OtaPackageStore for SqlOtaPackages {
         changes.commit().await?;
         Ok(true)
     }
+}
+
+#[async_trait]
+impl OtaPackageStore for SqlEntities<OtaPackageInfo> {
+    async fn list(
+        &self,
+        tenant: TenantId,
+        filter: OtaPackageFilter,
+        page: &PageLink,
+    ) -> StoreResult<PageData<OtaPackageInfo>> {
+        let condition = |query: SqlQuery| {
+            let query = query.owned_by(RowOwner::Tenant(tenant.0));
+            match filter {
+                OtaPackageFilter::All => query,
+                OtaPackageFilter::Ready(profile, kind) => query
+                    .push(" AND profile_id = ")
+                    .bind(profile.0)
+                    .push(" AND kind = ")
+                    .bind(kind.name())
+                    .push(" AND (upload_id IS NOT NULL OR has_url)"),
+            }
+        };
+        let read = OtaPackageInfo::read;
+        list::page(&self.database, &LISTING, page, condition, list::own_text, read).await
+    }
 
     async fn data_bytes(&self, tenant: TenantId) -> StoreResult<u64> {
-        let attached = record::number(&self.0.read(attached_bytes(tenant)).await?)?;
+        let attached = record::number(&self.database.read(attached_bytes(tenant)).await?)?;
         let pieces = SqlQuery::new(
             "SELECT COUNT(*) FROM ota_upload JOIN ota_piece ON ota_piece.upload_id = ota_upload.id WHERE ota_upload.tenant_id = ",
         )
         .bind(tenant.0)
         .push(" AND ")
         .push(IS_LOOSE);
-        let pieces = record::number(&self.0.read(pieces).await?)?;
+        let pieces = record::number(&self.database.read(pieces).await?)?;
         Ok(attached.saturating_add(pieces.saturating_mul(OTA_PIECE as u64)))
     }
 
     async fn tenants(&self) -> StoreResult<Vec<TenantId>> {
         let query = SqlQuery::new("SELECT tenant_id FROM ota_package UNION SELECT tenant_id FROM ota_update");
-        let rows = self.0.read(query).await?;
+        let rows = self.database.read(query).await?;
         rows.iter()
             .map(|row| Ok(TenantId(row.columns().next()?)))
             .collect()
@@ -266,7 +248,7 @@ impl OtaPackageStore for SqlOtaPackages {
         let insertion = SqlQuery::new("INSERT INTO ota_upload (id, tenant_id, created_time) VALUES (")
             .bind_list([SqlArg::from(upload), tenant.0.into(), now_ms.into()])
             .push(")");
-        inserted(self.0.execute(insertion).await)
+        inserted(self.database.execute(insertion).await)
     }
 
     async fn append(&self, upload: Uuid, number: u32, piece: Bytes) -> StoreResult<()> {
@@ -277,7 +259,7 @@ impl OtaPackageStore for SqlOtaPackages {
                 SqlArg::Bytes(piece.into()),
             ])
             .push(")");
-        inserted(self.0.execute(insertion).await)
+        inserted(self.database.execute(insertion).await)
     }
 
     async fn attach(
@@ -286,7 +268,7 @@ impl OtaPackageStore for SqlOtaPackages {
         upload: Uuid,
         limit: Option<u64>,
     ) -> StoreResult<Option<OtaPackageInfo>> {
-        let mut changes = self.0.begin().await?;
+        let mut changes = self.database.begin().await?;
         if limit.is_some() {
             // One at a time of a tenant: of two that add up at once neither would see the other.
             let turn =
@@ -322,7 +304,7 @@ impl OtaPackageStore for SqlOtaPackages {
     }
 
     async fn discard(&self, upload: Uuid) -> StoreResult<()> {
-        let mut changes = self.0.begin().await?;
+        let mut changes = self.database.begin().await?;
         discard(&mut changes, upload).await?;
         Ok(changes.commit().await?)
     }
@@ -332,7 +314,7 @@ impl OtaPackageStore for SqlOtaPackages {
             .bind(begun_ms)
             .push(" AND ")
             .push(IS_LOOSE);
-        Ok(self.0.execute(deletion).await?)
+        Ok(self.database.execute(deletion).await?)
     }
 
     async fn piece(&self, tenant: TenantId, id: OtaPackageId, number: u32) -> StoreResult<Option<Bytes>> {
@@ -345,7 +327,7 @@ impl OtaPackageStore for SqlOtaPackages {
         .bind(tenant.0)
         .push(" AND ota_piece.number = ")
         .bind(i64::from(number));
-        let rows = self.0.read(query).await?;
+        let rows = self.database.read(query).await?;
         let piece: Option<Vec<u8>> = rows.first().map(|row| row.columns().next()).transpose()?;
         Ok(piece.map(Bytes::from))
     }

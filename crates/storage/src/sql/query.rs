@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
+use fieldline_model::TenantId;
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Decode, Postgres, Row as _, Sqlite, Type};
@@ -76,6 +77,17 @@ pub(super) enum RowOwner {
     NoTenant,
     /// Rows of this tenant.
     Tenant(Uuid),
+}
+
+impl RowOwner {
+    /// A tenant, or for the null id those that belong to none.
+    pub(super) fn of(tenant: TenantId) -> Self {
+        if tenant.is_null() {
+            Self::NoTenant
+        } else {
+            Self::Tenant(tenant.0)
+        }
+    }
 }
 
 /// A statement and what is bound to it. Its text is made of literals only; everything else is bound.
@@ -200,6 +212,16 @@ impl<'r> ColumnReader<'r> {
             SqlRow::Postgres(row) => row.try_get(index),
         }
         .map_err(unreadable)
+    }
+
+    /// The id in the next column.
+    pub(super) fn id<I: From<Uuid>>(&mut self) -> StoreResult<I> {
+        self.next::<Uuid>().map(I::from)
+    }
+
+    /// The id in the next column, if there is one.
+    pub(super) fn optional_id<I: From<Uuid>>(&mut self) -> StoreResult<Option<I>> {
+        Ok(self.next::<Option<Uuid>>()?.map(I::from))
     }
 }
 

@@ -5,9 +5,9 @@ use fieldline_core::ports::{QueueStore, StoreResult};
 use fieldline_model::entity::Queue;
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{QueueId, TenantId};
-use uuid::Uuid;
 
 use super::database::EntityDatabase;
+use super::entities::{SqlEntities, TenantRecord};
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, SqlRow};
 use super::record::{self, EntityRecord, EntityRowKey};
@@ -16,17 +16,12 @@ impl EntityRecord for Queue {
     const NAME: &'static str = "Queue";
     const TABLE: &'static str = "queue";
     const COLUMNS: &'static [&'static str] = &["tenant_id", "name", "topic", "partitions", "search"];
-    const SELECT: &'static str = "id, created_time, tenant_id, name, topic, doc";
+    const SELECT: &'static str = "id, created_time, version, doc, tenant_id, name, topic";
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "name", "topic"];
     const BROKEN_REFERENCE: &'static str = "Queue is referencing to non-existent tenant!";
 
     fn key(&self) -> EntityRowKey {
-        EntityRowKey {
-            id: self.id.0,
-            created_time: self.created_time,
-            version: None,
-            owner: owner(self.tenant_id),
-        }
+        EntityRowKey::new(self, RowOwner::of(self.tenant_id), None)
     }
 
     fn values(&self) -> StoreResult<Vec<SqlArg>> {
@@ -39,21 +34,11 @@ impl EntityRecord for Queue {
         ])
     }
 
-    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
-        let id = QueueId(columns.next()?);
-        let created_time = columns.next()?;
-        let tenant_id: Option<Uuid> = columns.next()?;
-        let name = columns.next()?;
-        let topic = columns.next()?;
-        let doc: String = columns.next()?;
-        Ok(Self {
-            id,
-            created_time,
-            tenant_id: tenant_id.map_or(TenantId::NULL, TenantId),
-            name,
-            topic,
-            ..record::parse(&doc)?
-        })
+    fn fill(&mut self, _: i64, columns: &mut ColumnReader<'_>) -> StoreResult<()> {
+        self.tenant_id = columns.optional_id()?.unwrap_or_default();
+        self.name = columns.next()?;
+        self.topic = columns.next()?;
+        Ok(())
     }
 
     fn conflict_message(&self, constraint: &str) -> Option<String> {
@@ -81,60 +66,51 @@ const LISTING: ListDefinition = ListDefinition {
     ],
 };
 
-/// The null tenant stands for what all tenants share.
-fn owner(tenant: TenantId) -> RowOwner {
-    if tenant.is_null() {
-        RowOwner::NoTenant
-    } else {
-        RowOwner::Tenant(tenant.0)
-    }
-}
-
 fn every(rows: &[SqlRow]) -> StoreResult<Vec<Queue>> {
     rows.iter().map(|row| Queue::read(&mut row.columns())).collect()
 }
 
-/// Queues in a database.
-pub(super) struct SqlQueues(pub(super) EntityDatabase);
+impl TenantRecord for Queue {
+    const IN_USE: &'static str = "The queue is in use and cannot be deleted!";
+
+    async fn delete(database: &EntityDatabase, tenant: TenantId, id: QueueId) -> StoreResult<bool> {
+        record::delete::<Self>(database, RowOwner::of(tenant), id.0, Self::IN_USE).await
+    }
+}
 
 #[async_trait]
-impl QueueStore for SqlQueues {
-    async fn save(&self, queue: Queue, create: bool) -> StoreResult<Queue> {
-        record::save(&self.0, queue, create).await
-    }
-
-    async fn get(&self, tenant: TenantId, id: QueueId) -> StoreResult<Option<Queue>> {
-        record::get(&self.0, owner(tenant), id.0).await
-    }
-
+impl QueueStore for SqlEntities<Queue> {
     async fn by_name(&self, tenant: TenantId, name: &str) -> StoreResult<Option<Queue>> {
         let query = record::select::<Queue>()
             .push("name = ")
             .bind(name)
-            .owned_by(owner(tenant));
-        record::first(&self.0.read(query).await?)
+            .owned_by(RowOwner::of(tenant));
+        record::first(&self.database.read(query).await?)
     }
 
     async fn all(&self, tenant: TenantId) -> StoreResult<Vec<Queue>> {
         let query = record::select::<Queue>()
             .push("TRUE")
-            .owned_by(owner(tenant))
+            .owned_by(RowOwner::of(tenant))
             .push(" ORDER BY name");
-        every(&self.0.read(query).await?)
+        every(&self.database.read(query).await?)
     }
 
     async fn of_all_tenants(&self) -> StoreResult<Vec<Queue>> {
         let query = record::select::<Queue>().push("TRUE ORDER BY tenant_id, name");
-        every(&self.0.read(query).await?)
+        every(&self.database.read(query).await?)
     }
 
     async fn list(&self, tenant: TenantId, page: &PageLink) -> StoreResult<PageData<Queue>> {
-        let of_tenant = |query: SqlQuery| query.owned_by(owner(tenant));
-        list::page(&self.0, &LISTING, page, of_tenant, list::own_text, Queue::read).await
-    }
-
-    async fn delete(&self, tenant: TenantId, id: QueueId) -> StoreResult<bool> {
-        let in_use = "The queue is in use and cannot be deleted!";
-        record::delete::<Queue>(&self.0, owner(tenant), id.0, in_use).await
+        let of_tenant = |query: SqlQuery| query.owned_by(RowOwner::of(tenant));
+        list::page(
+            &self.database,
+            &LISTING,
+            page,
+            of_tenant,
+            list::own_text,
+            Queue::read,
+        )
+        .await
     }
 }

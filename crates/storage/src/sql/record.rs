@@ -1,7 +1,8 @@
 //! Saving, reading and deleting any entity.
 
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
-use fieldline_model::{EntityId, EntityKey, OtaPackageId, TenantId};
+use fieldline_model::entity::StoredEntity;
+use fieldline_model::{EntityId, EntityKey, TenantId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -22,14 +23,16 @@ pub(super) const IDS_A_STATEMENT: usize = 500;
 const INSERTED_A_STATEMENT: usize = 250;
 
 /// An entity that is kept as a row of a table with the columns `id`, `created_time`, `version`, `doc` and some more.
-pub(super) trait EntityRecord: Serialize + DeserializeOwned {
+pub(super) trait EntityRecord:
+    StoredEntity<Id: From<Uuid> + Into<EntityId>> + Serialize + DeserializeOwned
+{
     /// What people call it, as the first word of a message.
     const NAME: &'static str;
     /// Its table.
     const TABLE: &'static str;
     /// The columns that [`EntityRecord::values`] has the values of; `tenant_id`, where there is one, comes first.
     const COLUMNS: &'static [&'static str];
-    /// What [`EntityRecord::read`] reads.
+    /// What [`EntityRecord::read`] reads: the four columns that all tables have, and those that [`EntityRecord::fill`] takes.
     const SELECT: &'static str;
     /// JSON keys that columns hold, so that the document leaves them out.
     const IN_COLUMNS: &'static [&'static str];
@@ -40,10 +43,40 @@ pub(super) trait EntityRecord: Serialize + DeserializeOwned {
     fn key(&self) -> EntityRowKey;
     /// The values of [`EntityRecord::COLUMNS`].
     fn values(&self) -> StoreResult<Vec<SqlArg>>;
-    /// An entity from the columns of [`EntityRecord::SELECT`].
-    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self>;
+    /// Fills in what columns hold: its version and those behind the first four.
+    fn fill(&mut self, version: i64, columns: &mut ColumnReader<'_>) -> StoreResult<()>;
     /// The answer where this value of a constraint is taken; `None` for constraints of no meaning to people.
     fn conflict_message(&self, constraint: &str) -> Option<String>;
+
+    /// An entity from the columns of [`EntityRecord::SELECT`].
+    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
+        read(columns, Self::fill)
+    }
+
+    /// Inserts it, and returns what is stored.
+    fn insert(self, database: &EntityDatabase) -> impl Future<Output = StoreResult<Self>> + Send {
+        insert(database, self)
+    }
+
+    /// Updates it, and returns what is stored.
+    fn update(self, database: &EntityDatabase) -> impl Future<Output = StoreResult<Self>> + Send {
+        update(database, self)
+    }
+}
+
+/// An entity from its document and what columns hold, which some have more of than [`EntityRecord::fill`] takes.
+pub(super) fn read<R: EntityRecord>(
+    columns: &mut ColumnReader<'_>,
+    fill: impl FnOnce(&mut R, i64, &mut ColumnReader<'_>) -> StoreResult<()>,
+) -> StoreResult<R> {
+    let id = columns.id()?;
+    let created_time = columns.next()?;
+    let version = columns.next()?;
+    let doc: String = columns.next()?;
+    let mut record: R = serde_json::from_str(&doc).map_err(unreadable)?;
+    record.set_identity(id, created_time);
+    fill(&mut record, version, columns)?;
+    Ok(record)
 }
 
 /// What every entity is kept under.
@@ -59,19 +92,19 @@ pub(super) struct EntityRowKey {
 }
 
 impl EntityRowKey {
-    /// Of an entity that belongs to a tenant.
-    pub(super) fn of_tenant(
-        tenant: TenantId,
-        id: impl Into<EntityId>,
-        created_time: i64,
-        version: Option<i64>,
-    ) -> Self {
+    /// The key of an entity.
+    pub(super) fn new(record: &impl EntityRecord, owner: RowOwner, version: Option<i64>) -> Self {
         Self {
-            id: bare(id),
-            created_time,
+            id: bare(record.id()),
+            created_time: record.created_time(),
             version,
-            owner: RowOwner::Tenant(tenant.0),
+            owner,
         }
+    }
+
+    /// The key of an entity that belongs to a tenant.
+    pub(super) fn of_tenant(record: &impl EntityRecord, tenant: TenantId, version: Option<i64>) -> Self {
+        Self::new(record, RowOwner::Tenant(tenant.0), version)
     }
 }
 
@@ -86,17 +119,15 @@ pub(super) fn bare(id: impl Into<EntityId>) -> Uuid {
     id.into().id
 }
 
-/// Inserts or updates, and returns what is stored.
-pub(super) async fn save<R: EntityRecord>(
-    database: &EntityDatabase,
-    record: R,
-    create: bool,
-) -> StoreResult<R> {
-    if create {
-        let saved = database.write(insertion(&record)?).await;
-        return stored(&record, saved);
-    }
-    let saved = database.write(update(&record)?).await;
+/// Inserts, and returns what is stored.
+pub(super) async fn insert<R: EntityRecord>(database: &EntityDatabase, record: R) -> StoreResult<R> {
+    let saved = database.write(insertion(&record)?).await;
+    stored(&record, saved)
+}
+
+/// Updates, and returns what is stored.
+pub(super) async fn update<R: EntityRecord>(database: &EntityDatabase, record: R) -> StoreResult<R> {
+    let saved = database.write(update_statement(&record)?).await;
     if matches!(&saved, Ok(rows) if rows.is_empty()) {
         return Err(not_updated(database, &record).await?);
     }
@@ -104,7 +135,10 @@ pub(super) async fn save<R: EntityRecord>(
 }
 
 /// Inserts within a transaction, and returns what is stored.
-pub(super) async fn insert<R: EntityRecord>(changes: &mut SqlTransaction, record: &R) -> StoreResult<R> {
+pub(super) async fn insert_within<R: EntityRecord>(
+    changes: &mut SqlTransaction,
+    record: &R,
+) -> StoreResult<R> {
     let saved = changes.rows(insertion(record)?).await;
     stored(record, saved)
 }
@@ -139,7 +173,7 @@ pub(super) async fn update_within<R: EntityRecord>(
     changes: &mut SqlTransaction,
     record: &R,
 ) -> StoreResult<Option<R>> {
-    let saved = changes.rows(update(record)?).await;
+    let saved = changes.rows(update_statement(record)?).await;
     if matches!(&saved, Ok(rows) if rows.is_empty()) {
         return Ok(None);
     }
@@ -327,17 +361,6 @@ pub(super) fn number(rows: &[SqlRow]) -> StoreResult<u64> {
     Ok(u64::try_from(count).unwrap_or(0))
 }
 
-/// An entity out of its document; columns overwrite what they hold.
-pub(super) fn parse<R: EntityRecord>(doc: &str) -> StoreResult<R> {
-    serde_json::from_str(doc).map_err(unreadable)
-}
-
-/// The OTA package in the next column, if there is one.
-pub(super) fn package(columns: &mut ColumnReader<'_>) -> StoreResult<Option<EntityId>> {
-    let id: Option<Uuid> = columns.next()?;
-    Ok(id.map(|id| OtaPackageId(id).into()))
-}
-
 /// A text of an indexed column.
 pub(super) fn bounded(field: &str, text: &str) -> StoreResult<SqlArg> {
     if text.chars().count() > MAX_CHARS {
@@ -396,7 +419,7 @@ fn insertion_of<R: EntityRecord>(records: &[&R]) -> StoreResult<SqlQuery> {
     Ok(query.push(" RETURNING ").push(R::SELECT))
 }
 
-fn update<R: EntityRecord>(record: &R) -> StoreResult<SqlQuery> {
+fn update_statement<R: EntityRecord>(record: &R) -> StoreResult<SqlQuery> {
     update_of(record, record.key().owner)
 }
 

@@ -5,9 +5,9 @@ use fieldline_core::ports::{RuleChainStore, StoreError, StoreErrorKind, StoreRes
 use fieldline_model::entity::{RuleChain, RuleChainMetaData, RuleChainType, RuleNode};
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{EntityType, RuleChainId, RuleNodeId, TenantId};
-use uuid::Uuid;
 
 use super::database::EntityDatabase;
+use super::entities::{SqlEntities, TenantRecord};
 use super::housekeeper;
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, unreadable};
@@ -21,12 +21,12 @@ impl EntityRecord for RuleChain {
     const COLUMNS: &'static [&'static str] =
         &["tenant_id", "name", "type", "is_root", "first_node_id", "search"];
     const SELECT: &'static str =
-        "id, created_time, tenant_id, name, type, is_root, first_node_id, version, doc";
+        "id, created_time, version, doc, tenant_id, name, type, is_root, first_node_id";
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "name", "type", "root", "firstRuleNodeId"];
     const BROKEN_REFERENCE: &'static str = "Rule chain is referencing to non-existent tenant!";
 
     fn key(&self) -> EntityRowKey {
-        EntityRowKey::of_tenant(self.tenant_id, self.id, self.created_time, self.version)
+        EntityRowKey::of_tenant(self, self.tenant_id, self.version)
     }
 
     fn values(&self) -> StoreResult<Vec<SqlArg>> {
@@ -40,28 +40,16 @@ impl EntityRecord for RuleChain {
         ])
     }
 
-    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
-        let id = RuleChainId(columns.next()?);
-        let created_time = columns.next()?;
-        let tenant_id = TenantId(columns.next()?);
-        let name = columns.next()?;
+    fn fill(&mut self, version: i64, columns: &mut ColumnReader<'_>) -> StoreResult<()> {
+        self.version = Some(version);
+        self.tenant_id = columns.id()?;
+        self.name = columns.next()?;
         let chain_type: String = columns.next()?;
-        let root = columns.next()?;
-        let first_node: Option<Uuid> = columns.next()?;
-        let version = columns.next()?;
-        let doc: String = columns.next()?;
-        Ok(Self {
-            id,
-            created_time,
-            tenant_id,
-            name,
-            chain_type: RuleChainType::from_name(&chain_type)
-                .ok_or_else(|| unreadable("unknown type of rule chain"))?,
-            root,
-            first_rule_node_id: first_node.map(RuleNodeId),
-            version: Some(version),
-            ..record::parse(&doc)?
-        })
+        self.chain_type =
+            RuleChainType::from_name(&chain_type).ok_or_else(|| unreadable("unknown type of rule chain"))?;
+        self.root = columns.next()?;
+        self.first_rule_node_id = columns.optional_id()?;
+        Ok(())
     }
 
     fn conflict_message(&self, constraint: &str) -> Option<String> {
@@ -88,23 +76,35 @@ const LISTING: ListDefinition = ListDefinition {
     ],
 };
 
-/// Rule chains in a database.
-pub(super) struct SqlRuleChains(pub(super) EntityDatabase);
+impl TenantRecord for RuleChain {
+    const IN_USE: &'static str = "The rule chain referenced by the profiles cannot be deleted!";
+
+    async fn delete(database: &EntityDatabase, tenant: TenantId, id: RuleChainId) -> StoreResult<bool> {
+        let owner = RowOwner::Tenant(tenant.0);
+        let mut changes = database.begin().await?;
+        let nodes = housekeeper::note_from(tenant, EntityType::RuleNode)
+            .push("rule_node WHERE chain_id = ")
+            .bind(id.0)
+            .owned_by(owner);
+        changes.execute(housekeeper::noted(nodes)).await?;
+        match changes.execute(record::deletion::<RuleChain>(owner, id.0)).await {
+            Ok(0) => return Ok(false),
+            Ok(_) => {}
+            Err(StatementError::BrokenReference) => {
+                return Err(StoreError::new(StoreErrorKind::Conflict, Self::IN_USE));
+            }
+            Err(failure) => return Err(failure.into_error()),
+        }
+        changes
+            .execute(housekeeper::note(record::subject(tenant, id)))
+            .await?;
+        changes.commit().await?;
+        Ok(true)
+    }
+}
 
 #[async_trait]
-impl RuleChainStore for SqlRuleChains {
-    async fn save(&self, chain: RuleChain, create: bool) -> StoreResult<RuleChain> {
-        record::save(&self.0, chain, create).await
-    }
-
-    async fn get(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<Option<RuleChain>> {
-        record::get(&self.0, RowOwner::Tenant(tenant.0), id.0).await
-    }
-
-    async fn by_ids(&self, tenant: TenantId, ids: &[RuleChainId]) -> StoreResult<Vec<RuleChain>> {
-        record::by_ids(&self.0, RowOwner::Tenant(tenant.0), ids.iter().map(|id| id.0)).await
-    }
-
+impl RuleChainStore for SqlEntities<RuleChain> {
     async fn by_name(
         &self,
         tenant: TenantId,
@@ -118,7 +118,7 @@ impl RuleChainStore for SqlRuleChains {
             .bind(chain_type.name())
             .owned_by(RowOwner::Tenant(tenant.0))
             .push(" ORDER BY created_time, id LIMIT 1");
-        record::first(&self.0.read(query).await?)
+        record::first(&self.database.read(query).await?)
     }
 
     async fn root(&self, tenant: TenantId, chain_type: RuleChainType) -> StoreResult<Option<RuleChain>> {
@@ -126,12 +126,12 @@ impl RuleChainStore for SqlRuleChains {
             .push("is_root AND type = ")
             .bind(chain_type.name())
             .owned_by(RowOwner::Tenant(tenant.0));
-        record::first(&self.0.read(query).await?)
+        record::first(&self.database.read(query).await?)
     }
 
     async fn set_root(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<bool> {
         let owner = RowOwner::Tenant(tenant.0);
-        let mut changes = self.0.begin().await?;
+        let mut changes = self.database.begin().await?;
         let unset = SqlQuery::new(
             "UPDATE rule_chain SET is_root = FALSE, version = version + 1 \
              WHERE is_root AND type = (SELECT type FROM rule_chain WHERE id = ",
@@ -168,7 +168,7 @@ impl RuleChainStore for SqlRuleChains {
             }
         };
         list::page(
-            &self.0,
+            &self.database,
             &LISTING,
             page,
             condition,
@@ -178,36 +178,8 @@ impl RuleChainStore for SqlRuleChains {
         .await
     }
 
-    async fn delete(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<bool> {
-        let in_use = "The rule chain referenced by the profiles cannot be deleted!";
-        let owner = RowOwner::Tenant(tenant.0);
-        let mut changes = self.0.begin().await?;
-        let nodes = housekeeper::note_from(tenant, EntityType::RuleNode)
-            .push("rule_node WHERE chain_id = ")
-            .bind(id.0)
-            .owned_by(owner);
-        changes.execute(housekeeper::noted(nodes)).await?;
-        match changes.execute(record::deletion::<RuleChain>(owner, id.0)).await {
-            Ok(0) => return Ok(false),
-            Ok(_) => {}
-            Err(StatementError::BrokenReference) => {
-                return Err(StoreError::new(StoreErrorKind::Conflict, in_use));
-            }
-            Err(failure) => return Err(failure.into_error()),
-        }
-        changes
-            .execute(housekeeper::note(record::subject(tenant, id)))
-            .await?;
-        changes.commit().await?;
-        Ok(true)
-    }
-
-    async fn count(&self, tenant: TenantId) -> StoreResult<u64> {
-        record::count::<RuleChain>(&self.0, RowOwner::Tenant(tenant.0)).await
-    }
-
     async fn metadata(&self, tenant: TenantId, id: RuleChainId) -> StoreResult<Option<RuleChainMetaData>> {
-        rule_nodes::metadata(&self.0, tenant, id).await
+        rule_nodes::metadata(&self.database, tenant, id).await
     }
 
     async fn save_metadata(
@@ -215,14 +187,14 @@ impl RuleChainStore for SqlRuleChains {
         tenant: TenantId,
         metadata: RuleChainMetaData,
     ) -> StoreResult<RuleChainMetaData> {
-        rule_nodes::save_metadata(&self.0, tenant, metadata).await
+        rule_nodes::save_metadata(&self.database, tenant, metadata).await
     }
 
     async fn node(&self, tenant: TenantId, id: RuleNodeId) -> StoreResult<Option<RuleNode>> {
-        rule_nodes::node(&self.0, tenant, id).await
+        rule_nodes::node(&self.database, tenant, id).await
     }
 
     async fn nodes_of_type(&self, tenant: TenantId, class: &str) -> StoreResult<Vec<RuleNode>> {
-        rule_nodes::of_type(&self.0, tenant, class).await
+        rule_nodes::of_type(&self.database, tenant, class).await
     }
 }

@@ -6,7 +6,7 @@ use fieldline_model::TenantProfileId;
 use fieldline_model::entity::TenantProfile;
 use fieldline_model::page::{PageData, PageLink};
 
-use super::database::EntityDatabase;
+use super::entities::SqlEntities;
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlArg};
 use super::record::{self, EntityRecord, EntityRowKey};
@@ -15,17 +15,12 @@ impl EntityRecord for TenantProfile {
     const NAME: &'static str = "Tenant profile";
     const TABLE: &'static str = "tenant_profile";
     const COLUMNS: &'static [&'static str] = &["name", "is_default", "search", "description_key"];
-    const SELECT: &'static str = "id, created_time, name, is_default, version, doc";
+    const SELECT: &'static str = "id, created_time, version, doc, name, is_default";
     const IN_COLUMNS: &'static [&'static str] = &["name", "default"];
     const BROKEN_REFERENCE: &'static str = "Tenant profile is referencing to a non-existent entity!";
 
     fn key(&self) -> EntityRowKey {
-        EntityRowKey {
-            id: self.id.0,
-            created_time: self.created_time,
-            version: self.version,
-            owner: RowOwner::Installation,
-        }
+        EntityRowKey::new(self, RowOwner::Installation, self.version)
     }
 
     fn values(&self) -> StoreResult<Vec<SqlArg>> {
@@ -37,21 +32,11 @@ impl EntityRecord for TenantProfile {
         ])
     }
 
-    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
-        let id = TenantProfileId(columns.next()?);
-        let created_time = columns.next()?;
-        let name = columns.next()?;
-        let is_default = columns.next()?;
-        let version = columns.next()?;
-        let doc: String = columns.next()?;
-        Ok(Self {
-            id,
-            created_time,
-            name,
-            is_default,
-            version: Some(version),
-            ..record::parse(&doc)?
-        })
+    fn fill(&mut self, version: i64, columns: &mut ColumnReader<'_>) -> StoreResult<()> {
+        self.version = Some(version);
+        self.name = columns.next()?;
+        self.is_default = columns.next()?;
+        Ok(())
     }
 
     fn conflict_message(&self, constraint: &str) -> Option<String> {
@@ -76,31 +61,24 @@ const LISTING: ListDefinition = ListDefinition {
     ],
 };
 
-/// Tenant profiles in a database.
-pub(super) struct SqlTenantProfiles(pub(super) EntityDatabase);
-
 #[async_trait]
-impl TenantProfileStore for SqlTenantProfiles {
-    async fn save(&self, profile: TenantProfile, create: bool) -> StoreResult<TenantProfile> {
-        record::save(&self.0, profile, create).await
-    }
-
+impl TenantProfileStore for SqlEntities<TenantProfile> {
     async fn get(&self, id: TenantProfileId) -> StoreResult<Option<TenantProfile>> {
-        record::get(&self.0, RowOwner::Installation, id.0).await
+        record::get(&self.database, RowOwner::Installation, id.0).await
     }
 
     async fn default_profile(&self) -> StoreResult<Option<TenantProfile>> {
         let query = record::select::<TenantProfile>().push("is_default");
-        record::first(&self.0.read(query).await?)
+        record::first(&self.database.read(query).await?)
     }
 
     async fn set_default(&self, id: TenantProfileId) -> StoreResult<bool> {
-        record::set_default::<TenantProfile>(&self.0, RowOwner::Installation, id.0).await
+        record::set_default::<TenantProfile>(&self.database, RowOwner::Installation, id.0).await
     }
 
     async fn list(&self, page: &PageLink) -> StoreResult<PageData<TenantProfile>> {
         list::page(
-            &self.0,
+            &self.database,
             &LISTING,
             page,
             |query| query,
@@ -112,6 +90,6 @@ impl TenantProfileStore for SqlTenantProfiles {
 
     async fn delete(&self, id: TenantProfileId) -> StoreResult<bool> {
         let in_use = "The tenant profile referenced by the tenants cannot be deleted!";
-        record::delete::<TenantProfile>(&self.0, RowOwner::Installation, id.0, in_use).await
+        record::delete::<TenantProfile>(&self.database, RowOwner::Installation, id.0, in_use).await
     }
 }

@@ -4,11 +4,11 @@ use async_trait::async_trait;
 use fieldline_core::ports::{StoreResult, TenantStore};
 use fieldline_model::entity::Tenant;
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{EntityType, TenantId, TenantProfileId};
-use uuid::Uuid;
+use fieldline_model::{EntityType, TenantId};
 
-use super::database::EntityDatabase;
+use super::entities::SqlEntities;
 use super::housekeeper;
+use super::kinds::assigned_tables;
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery};
 use super::record::{self, EntityRecord, EntityRowKey};
@@ -26,17 +26,12 @@ impl EntityRecord for Tenant {
         "country_key",
         "city_key",
     ];
-    const SELECT: &'static str = "id, created_time, title, tenant_profile_id, version, doc";
+    const SELECT: &'static str = "id, created_time, version, doc, title, tenant_profile_id";
     const IN_COLUMNS: &'static [&'static str] = &["title", "name", "tenantProfileId"];
     const BROKEN_REFERENCE: &'static str = "Tenant is referencing to non-existent tenant profile!";
 
     fn key(&self) -> EntityRowKey {
-        EntityRowKey {
-            id: self.id.0,
-            created_time: self.created_time,
-            version: self.version,
-            owner: RowOwner::Installation,
-        }
+        EntityRowKey::new(self, RowOwner::Installation, self.version)
     }
 
     fn values(&self) -> StoreResult<Vec<SqlArg>> {
@@ -51,22 +46,12 @@ impl EntityRecord for Tenant {
         ])
     }
 
-    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
-        let id = TenantId(columns.next()?);
-        let created_time = columns.next()?;
-        let title: String = columns.next()?;
-        let tenant_profile_id: Option<Uuid> = columns.next()?;
-        let version = columns.next()?;
-        let doc: String = columns.next()?;
-        Ok(Self {
-            id,
-            created_time,
-            name: title.clone(),
-            title,
-            tenant_profile_id: tenant_profile_id.map(TenantProfileId),
-            version: Some(version),
-            ..record::parse(&doc)?
-        })
+    fn fill(&mut self, version: i64, columns: &mut ColumnReader<'_>) -> StoreResult<()> {
+        self.version = Some(version);
+        self.title = columns.next()?;
+        self.name.clone_from(&self.title);
+        self.tenant_profile_id = columns.optional_id()?;
+        Ok(())
     }
 
     fn conflict_message(&self, constraint: &str) -> Option<String> {
@@ -101,13 +86,14 @@ struct BulkTable {
     a_statement: u64,
 }
 
-/// Who gets in first, then what refers to others before these.
-const BULK_TABLES: [BulkTable; 13] = [
+/// Who gets in.
+const FIRST_TABLES: [BulkTable; 2] = [
     BulkTable::by_time("user_account"),
     BulkTable::new("rpc", " ORDER BY created_time"),
-    BulkTable::by_time("device"),
-    BulkTable::by_time("entity_view"),
-    BulkTable::by_time("asset"),
+];
+
+/// What goes behind all that customers may have.
+const LAST_TABLES: [BulkTable; 8] = [
     BulkTable::by_time("alarm"),
     BulkTable::new("relation", ""),
     BulkTable::by_time("calculated_field"),
@@ -117,6 +103,12 @@ const BULK_TABLES: [BulkTable; 13] = [
     BulkTable::large("set_aside", BY_TIME),
     BulkTable::large("event", ""),
 ];
+
+/// All of them in the order in which they go: who gets in first, then what refers to others before these.
+fn bulk_tables() -> impl Iterator<Item = BulkTable> {
+    let assignable = assigned_tables().map(BulkTable::by_time);
+    FIRST_TABLES.into_iter().chain(assignable).chain(LAST_TABLES)
+}
 
 const BY_TIME: &str = " ORDER BY created_time, id";
 
@@ -161,39 +153,36 @@ impl BulkTable {
     }
 }
 
-/// Tenants in a database.
-pub(super) struct SqlTenants(pub(super) EntityDatabase);
-
 #[async_trait]
-impl TenantStore for SqlTenants {
-    async fn save(&self, tenant: Tenant, create: bool) -> StoreResult<Tenant> {
-        record::save(&self.0, tenant, create).await
-    }
-
+impl TenantStore for SqlEntities<Tenant> {
     async fn get(&self, id: TenantId) -> StoreResult<Option<Tenant>> {
-        record::get(&self.0, RowOwner::Installation, id.0).await
+        record::get(&self.database, RowOwner::Installation, id.0).await
     }
 
     async fn list(&self, page: &PageLink) -> StoreResult<PageData<Tenant>> {
         let place = (RowOwner::Installation, [].as_slice());
-        list::indexed_page(&self.0, &LISTING, page, place, |query| query, Tenant::read).await
+        list::indexed_page(&self.database, &LISTING, page, place, |query| query, Tenant::read).await
     }
 
     async fn by_ids(&self, ids: &[TenantId]) -> StoreResult<Vec<Tenant>> {
-        record::by_ids(&self.0, RowOwner::Installation, ids.iter().map(|id| id.0)).await
+        record::by_ids(&self.database, RowOwner::Installation, ids.iter().map(|id| id.0)).await
     }
 
     async fn delete(&self, id: TenantId) -> StoreResult<bool> {
         let note = housekeeper::note_from(id, EntityType::Tenant)
             .push("tenant WHERE id = ")
             .bind(id.0);
-        if self.0.execute(housekeeper::noted(note)).await? == 0 {
+        if self.database.execute(housekeeper::noted(note)).await? == 0 {
             return Ok(false);
         }
-        let place = if self.0.is_sqlite() { "rowid" } else { "ctid" };
-        for rows in &BULK_TABLES {
+        let place = if self.database.is_sqlite() {
+            "rowid"
+        } else {
+            "ctid"
+        };
+        for rows in bulk_tables() {
             loop {
-                match self.0.execute(rows.deletion(id, place)).await {
+                match self.database.execute(rows.deletion(id, place)).await {
                     Ok(deleted) if deleted >= rows.a_statement => {}
                     // Something that refers to one has just come: both go with the tenant.
                     Ok(_) | Err(StatementError::BrokenReference) => break,
@@ -203,6 +192,6 @@ impl TenantStore for SqlTenants {
         }
         // What is left refers to the tenant by a foreign key that cascades.
         let in_use = "The tenant is in use and cannot be deleted!";
-        record::delete::<Tenant>(&self.0, RowOwner::Installation, id.0, in_use).await
+        record::delete::<Tenant>(&self.database, RowOwner::Installation, id.0, in_use).await
     }
 }

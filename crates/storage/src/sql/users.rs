@@ -4,12 +4,11 @@ use async_trait::async_trait;
 use fieldline_core::ports::{
     LoginAttemptResult, StoreError, StoreErrorKind, StoreResult, UserFilter, UserStore,
 };
+use fieldline_model::UserId;
 use fieldline_model::entity::{Authority, User, UserCredentials};
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{CustomerId, TenantId, UserId};
-use uuid::Uuid;
 
-use super::database::EntityDatabase;
+use super::entities::{SqlEntities, TenantRecord};
 use super::list::{self, ListDefinition};
 use super::query::{ColumnReader, RowOwner, SqlArg, SqlQuery, SqlRow, unreadable};
 use super::record::{self, EntityRecord, EntityRowKey};
@@ -28,17 +27,12 @@ impl EntityRecord for User {
         "first_name_key",
         "last_name_key",
     ];
-    const SELECT: &'static str = "id, created_time, tenant_id, customer_id, email, authority, version, doc";
+    const SELECT: &'static str = "id, created_time, version, doc, tenant_id, customer_id, email, authority";
     const IN_COLUMNS: &'static [&'static str] = &["tenantId", "customerId", "email", "name", "authority"];
     const BROKEN_REFERENCE: &'static str = "User is referencing to non-existent tenant or customer!";
 
     fn key(&self) -> EntityRowKey {
-        EntityRowKey {
-            id: self.id.0,
-            created_time: self.created_time,
-            version: self.version,
-            owner: owner(self.tenant_id),
-        }
+        EntityRowKey::new(self, RowOwner::of(self.tenant_id), self.version)
     }
 
     fn values(&self) -> StoreResult<Vec<SqlArg>> {
@@ -63,26 +57,15 @@ impl EntityRecord for User {
         ])
     }
 
-    fn read(columns: &mut ColumnReader<'_>) -> StoreResult<Self> {
-        let id = UserId(columns.next()?);
-        let created_time = columns.next()?;
-        let tenant_id: Option<Uuid> = columns.next()?;
-        let customer_id: Option<Uuid> = columns.next()?;
-        let email: String = columns.next()?;
+    fn fill(&mut self, version: i64, columns: &mut ColumnReader<'_>) -> StoreResult<()> {
+        self.version = Some(version);
+        self.tenant_id = columns.optional_id()?.unwrap_or_default();
+        self.customer_id = columns.optional_id()?.unwrap_or_default();
+        self.email = columns.next()?;
+        self.name.clone_from(&self.email);
         let authority: String = columns.next()?;
-        let version = columns.next()?;
-        let doc: String = columns.next()?;
-        Ok(Self {
-            id,
-            created_time,
-            tenant_id: tenant_id.map_or(TenantId::NULL, TenantId),
-            customer_id: customer_id.map_or(CustomerId::NULL, CustomerId),
-            name: email.clone(),
-            email,
-            authority: Authority::from_name(&authority).ok_or_else(|| unreadable("unknown authority"))?,
-            version: Some(version),
-            ..record::parse(&doc)?
-        })
+        self.authority = Authority::from_name(&authority).ok_or_else(|| unreadable("unknown authority"))?;
+        Ok(())
     }
 
     fn conflict_message(&self, constraint: &str) -> Option<String> {
@@ -104,93 +87,76 @@ const LISTING: ListDefinition = ListDefinition {
     ],
 };
 
-/// The null tenant stands for system administrators, who belong to none.
-fn owner(tenant: TenantId) -> RowOwner {
-    if tenant.is_null() {
-        RowOwner::NoTenant
-    } else {
-        RowOwner::Tenant(tenant.0)
-    }
+impl TenantRecord for User {
+    const IN_USE: &'static str = "The user is in use and cannot be deleted!";
 }
 
-/// Users in a database.
-pub(super) struct SqlUsers(pub(super) EntityDatabase);
-
 #[async_trait]
-impl UserStore for SqlUsers {
-    async fn save(&self, user: User, create: bool) -> StoreResult<User> {
-        record::save(&self.0, user, create).await
-    }
-
-    async fn get(&self, tenant: TenantId, id: UserId) -> StoreResult<Option<User>> {
-        record::get(&self.0, owner(tenant), id.0).await
-    }
-
+impl UserStore for SqlEntities<User> {
     async fn by_id(&self, id: UserId) -> StoreResult<Option<User>> {
-        record::get(&self.0, RowOwner::Installation, id.0).await
+        record::get(&self.database, RowOwner::Installation, id.0).await
     }
 
     async fn by_email(&self, email: &str) -> StoreResult<Option<User>> {
         let query = record::select::<User>()
             .push("email_key = ")
             .bind(email.to_lowercase());
-        record::first(&self.0.read(query).await?)
+        record::first(&self.database.read(query).await?)
     }
 
     async fn list(&self, filter: UserFilter, page: &PageLink) -> StoreResult<PageData<User>> {
         let condition = |query: SqlQuery| match filter {
             UserFilter::TenantAdmins(tenant) => {
-                with_authority(query.owned_by(owner(tenant)), Authority::TenantAdmin)
+                with_authority(query.owned_by(RowOwner::of(tenant)), Authority::TenantAdmin)
             }
             UserFilter::CustomerUsers(tenant, customer) => with_authority(
                 query
-                    .owned_by(owner(tenant))
+                    .owned_by(RowOwner::of(tenant))
                     .push(" AND customer_id = ")
                     .bind(customer.0),
                 Authority::CustomerUser,
             ),
             UserFilter::AdminsAndCustomerUsers(tenant, customer) => query
-                .owned_by(owner(tenant))
+                .owned_by(RowOwner::of(tenant))
                 .push(" AND (authority = ")
                 .bind(Authority::TenantAdmin.name())
                 .push(" OR customer_id = ")
                 .bind(customer.0)
                 .push(")"),
-            UserFilter::OfTenant(tenant) => query.owned_by(owner(tenant)),
+            UserFilter::OfTenant(tenant) => query.owned_by(RowOwner::of(tenant)),
             UserFilter::SysAdmins => with_authority(query.owned_by(RowOwner::NoTenant), Authority::SysAdmin),
         };
         let owner = match filter {
             UserFilter::TenantAdmins(tenant)
             | UserFilter::CustomerUsers(tenant, _)
             | UserFilter::AdminsAndCustomerUsers(tenant, _)
-            | UserFilter::OfTenant(tenant) => owner(tenant),
+            | UserFilter::OfTenant(tenant) => RowOwner::of(tenant),
             UserFilter::SysAdmins => RowOwner::NoTenant,
         };
-        list::indexed_page(&self.0, &LISTING, page, (owner, &[]), condition, User::read).await
-    }
-
-    async fn delete(&self, tenant: TenantId, id: UserId) -> StoreResult<bool> {
-        let in_use = "The user is in use and cannot be deleted!";
-        record::delete_leaving::<User>(&self.0, owner(tenant), record::subject(tenant, id), in_use).await
-    }
-
-    async fn count(&self, tenant: TenantId) -> StoreResult<u64> {
-        record::count::<User>(&self.0, owner(tenant)).await
+        list::indexed_page(
+            &self.database,
+            &LISTING,
+            page,
+            (owner, &[]),
+            condition,
+            User::read,
+        )
+        .await
     }
 
     async fn credentials(&self, id: UserId) -> StoreResult<Option<UserCredentials>> {
         let query = select_credentials().push("user_id = ").bind(id.0);
-        first_credentials(&self.0.read(query).await?)
+        first_credentials(&self.database.read(query).await?)
     }
 
     async fn credentials_by_activate_token(&self, token: &str) -> StoreResult<Option<UserCredentials>> {
         let query = select_credentials().push("activate_token = ").bind(token);
-        first_credentials(&self.0.read(query).await?)
+        first_credentials(&self.database.read(query).await?)
     }
 
     async fn credentials_by_reset_token(&self, token: &str) -> StoreResult<Option<UserCredentials>> {
         let query = select_credentials().push("reset_token = ").bind(token);
-        first_credentials(&self.0.read(query).await?)
+        first_credentials(&self.database.read(query).await?)
     }
 
     async fn note_login(&self, id: UserId, login: LoginAttemptResult) -> StoreResult<u32> {
@@ -204,7 +170,7 @@ impl UserStore for SqlUsers {
             .push(" WHERE user_id = ")
             .bind(id.0)
             .push(" RETURNING failed_logins");
-        let rows = self.0.write(query).await?;
+        let rows = self.database.write(query).await?;
         Ok(u32::try_from(record::number(&rows)?).unwrap_or(u32::MAX))
     }
 
@@ -238,7 +204,7 @@ impl UserStore for SqlUsers {
         if let Some(version) = credentials.version {
             query = query.push(" WHERE user_credentials.version = ").bind(version);
         }
-        match self.0.execute(query).await {
+        match self.database.execute(query).await {
             Ok(0) => Err(record::version_conflict(User::NAME)),
             Ok(_) => Ok(()),
             Err(StatementError::BrokenReference) => Err(record::not_found(User::NAME)),

@@ -3,13 +3,13 @@
 use async_trait::async_trait;
 use fieldline_core::ports::{
     AlarmChange, AlarmDraft, AlarmEndUpdate, AlarmQuery, AlarmStore, AlarmUpdate, AssignableEntity,
-    AssignableStore, CleanupPass, DeviceTransfer, DeviceTransferStore, EntityViewStore, HousekeeperStore,
-    ImportRow, ImportValueStore, ProfileStore, RelationEnds, RelationKey, RelationStore, SetAsideOutcome,
-    SetAsideQuota, SetAsideRawRecord, SetAsideStore, StoreResult,
+    AssignableStore, CleanupPass, DeviceTransfer, DeviceTransferStore, EntityStore, EntityViewStore,
+    HousekeeperStore, ImportRow, ImportValueStore, ProfileStore, RelationEnds, RelationKey, RelationStore,
+    SetAsideOutcome, SetAsideQuota, SetAsideRawRecord, SetAsideStore, StoreResult, TenantEntityStore,
 };
 use fieldline_model::entity::{
     Alarm, AlarmComment, AlarmCommentId, AlarmCommentInfo, AlarmInfo, AlarmSeverity, AssetProfile, Device,
-    EntityRelation, EntityRelationInfo, RelationTypeGroup, RelationsQuery, SetAsideInfo,
+    EntityRelation, EntityRelationInfo, RelationTypeGroup, RelationsQuery, SetAsideInfo, StoredEntity,
 };
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{AlarmId, AssetProfileId, EntityId, EntityKey, SetAsideId, TenantId, UserId};
@@ -19,6 +19,32 @@ use super::absent;
 
 /// See the module.
 pub(super) struct Absent;
+
+#[async_trait]
+impl<E: StoredEntity> EntityStore<E> for Absent {
+    async fn insert(&self, _: E) -> StoreResult<E> {
+        absent()
+    }
+    async fn update(&self, _: E) -> StoreResult<E> {
+        absent()
+    }
+}
+
+#[async_trait]
+impl<E: StoredEntity> TenantEntityStore<E> for Absent {
+    async fn get(&self, _: TenantId, _: E::Id) -> StoreResult<Option<E>> {
+        absent()
+    }
+    async fn by_ids(&self, _: TenantId, _: &[E::Id]) -> StoreResult<Vec<E>> {
+        absent()
+    }
+    async fn delete(&self, _: TenantId, _: E::Id) -> StoreResult<bool> {
+        absent()
+    }
+    async fn count(&self, _: TenantId) -> StoreResult<u64> {
+        absent()
+    }
+}
 
 #[async_trait]
 impl<E: AssignableEntity> AssignableStore<E> for Absent {
@@ -32,19 +58,10 @@ impl<E: AssignableEntity> AssignableStore<E> for Absent {
     ) -> StoreResult<Vec<StoreResult<E>>> {
         absent()
     }
-    async fn save(&self, _: E, _: bool) -> StoreResult<E> {
-        absent()
-    }
-    async fn get(&self, _: TenantId, _: E::Id) -> StoreResult<Option<E>> {
-        absent()
-    }
     async fn info(&self, _: TenantId, _: E::Id) -> StoreResult<Option<E::AssignableInfo>> {
         absent()
     }
     async fn by_name(&self, _: TenantId, _: &str) -> StoreResult<Option<E>> {
-        absent()
-    }
-    async fn by_ids(&self, _: TenantId, _: &[E::Id]) -> StoreResult<Vec<E>> {
         absent()
     }
     async fn list(
@@ -53,12 +70,6 @@ impl<E: AssignableEntity> AssignableStore<E> for Absent {
         _: &E::AssignableFilter,
         _: &PageLink,
     ) -> StoreResult<PageData<E::AssignableInfo>> {
-        absent()
-    }
-    async fn delete(&self, _: TenantId, _: E::Id) -> StoreResult<bool> {
-        absent()
-    }
-    async fn count(&self, _: TenantId) -> StoreResult<u64> {
         absent()
     }
 }
@@ -72,12 +83,6 @@ impl EntityViewStore for Absent {
 
 #[async_trait]
 impl ProfileStore<AssetProfile> for Absent {
-    async fn save(&self, _: AssetProfile, _: bool) -> StoreResult<AssetProfile> {
-        absent()
-    }
-    async fn get(&self, _: TenantId, _: AssetProfileId) -> StoreResult<Option<AssetProfile>> {
-        absent()
-    }
     async fn by_name(&self, _: TenantId, _: &str) -> StoreResult<Option<AssetProfile>> {
         absent()
     }
@@ -87,16 +92,10 @@ impl ProfileStore<AssetProfile> for Absent {
     async fn set_default(&self, _: TenantId, _: AssetProfileId) -> StoreResult<bool> {
         absent()
     }
-    async fn by_ids(&self, _: TenantId, _: &[AssetProfileId]) -> StoreResult<Vec<AssetProfile>> {
-        absent()
-    }
     async fn names(&self, _: TenantId, _: bool) -> StoreResult<Vec<(AssetProfileId, String)>> {
         absent()
     }
     async fn list(&self, _: TenantId, _: &PageLink) -> StoreResult<PageData<AssetProfile>> {
-        absent()
-    }
-    async fn delete(&self, _: TenantId, _: AssetProfileId) -> StoreResult<bool> {
         absent()
     }
 }

@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    ApiKeyStore, AuditFilter, AuditStore, DashboardFilter, DashboardStore, SettingsStore, SignInStore,
-    StoreResult, TokenFamily,
+    ApiKeyStore, AuditFilter, AuditStore, CustomerStore, DashboardFilter, DashboardStore, LoginAttemptResult,
+    SettingsStore, SignInStore, StoreResult, TokenFamily, UserFilter, UserStore,
 };
 use fieldline_model::entity::{
-    AdminSettings, ApiKeyInfo, AuditLog, Dashboard, DashboardInfo, UserSettingsType,
+    AdminSettings, ApiKeyInfo, AuditLog, Customer, DashboardInfo, User, UserCredentials, UserSettingsType,
 };
 use fieldline_model::page::{PageData, PageLink};
 use fieldline_model::{ApiKeyId, CustomerId, DashboardId, TenantId, UserId};
@@ -17,13 +17,48 @@ use super::absent;
 use super::absent::Absent;
 
 #[async_trait]
+impl CustomerStore for Absent {
+    async fn public(&self, _: CustomerId) -> StoreResult<Option<Customer>> {
+        absent()
+    }
+    async fn by_title(&self, _: TenantId, _: &str) -> StoreResult<Option<Customer>> {
+        absent()
+    }
+    async fn list(&self, _: TenantId, _: &PageLink) -> StoreResult<PageData<Customer>> {
+        absent()
+    }
+}
+
+#[async_trait]
+impl UserStore for Absent {
+    async fn by_id(&self, _: UserId) -> StoreResult<Option<User>> {
+        absent()
+    }
+    async fn by_email(&self, _: &str) -> StoreResult<Option<User>> {
+        absent()
+    }
+    async fn list(&self, _: UserFilter, _: &PageLink) -> StoreResult<PageData<User>> {
+        absent()
+    }
+    async fn credentials(&self, _: UserId) -> StoreResult<Option<UserCredentials>> {
+        absent()
+    }
+    async fn credentials_by_activate_token(&self, _: &str) -> StoreResult<Option<UserCredentials>> {
+        absent()
+    }
+    async fn credentials_by_reset_token(&self, _: &str) -> StoreResult<Option<UserCredentials>> {
+        absent()
+    }
+    async fn note_login(&self, _: UserId, _: LoginAttemptResult) -> StoreResult<u32> {
+        absent()
+    }
+    async fn save_credentials(&self, _: UserCredentials) -> StoreResult<()> {
+        absent()
+    }
+}
+
+#[async_trait]
 impl DashboardStore for Absent {
-    async fn save(&self, _: Dashboard, _: bool) -> StoreResult<Dashboard> {
-        absent()
-    }
-    async fn get(&self, _: TenantId, _: DashboardId) -> StoreResult<Option<Dashboard>> {
-        absent()
-    }
     async fn info(&self, _: TenantId, _: DashboardId) -> StoreResult<Option<DashboardInfo>> {
         absent()
     }
@@ -42,12 +77,6 @@ impl DashboardStore for Absent {
         absent()
     }
     async fn unassign(&self, _: TenantId, _: DashboardId, _: CustomerId) -> StoreResult<bool> {
-        absent()
-    }
-    async fn delete(&self, _: TenantId, _: DashboardId) -> StoreResult<bool> {
-        absent()
-    }
-    async fn count(&self, _: TenantId) -> StoreResult<u64> {
         absent()
     }
 }

@@ -6,22 +6,13 @@ use fieldline_model::entity::{
     EntityEvent, EventKind, Queue, RuleChain, RuleChainMetaData, RuleChainType, RuleNode,
 };
 use fieldline_model::page::{PageData, PageLink};
-use fieldline_model::{EntityId, EntityKey, QueueId, RuleChainId, RuleNodeId, TenantId};
+use fieldline_model::{EntityId, EntityKey, RuleChainId, RuleNodeId, TenantId};
 
 use super::absent;
 use super::absent::Absent;
 
 #[async_trait]
 impl RuleChainStore for Absent {
-    async fn save(&self, _: RuleChain, _: bool) -> StoreResult<RuleChain> {
-        absent()
-    }
-    async fn get(&self, _: TenantId, _: RuleChainId) -> StoreResult<Option<RuleChain>> {
-        absent()
-    }
-    async fn by_ids(&self, _: TenantId, _: &[RuleChainId]) -> StoreResult<Vec<RuleChain>> {
-        absent()
-    }
     async fn by_name(&self, _: TenantId, _: RuleChainType, _: &str) -> StoreResult<Option<RuleChain>> {
         absent()
     }
@@ -37,12 +28,6 @@ impl RuleChainStore for Absent {
         _: Option<RuleChainType>,
         _: &PageLink,
     ) -> StoreResult<PageData<RuleChain>> {
-        absent()
-    }
-    async fn delete(&self, _: TenantId, _: RuleChainId) -> StoreResult<bool> {
-        absent()
-    }
-    async fn count(&self, _: TenantId) -> StoreResult<u64> {
         absent()
     }
     async fn metadata(&self, _: TenantId, _: RuleChainId) -> StoreResult<Option<RuleChainMetaData>> {
@@ -61,12 +46,6 @@ impl RuleChainStore for Absent {
 
 #[async_trait]
 impl QueueStore for Absent {
-    async fn save(&self, _: Queue, _: bool) -> StoreResult<Queue> {
-        absent()
-    }
-    async fn get(&self, _: TenantId, _: QueueId) -> StoreResult<Option<Queue>> {
-        absent()
-    }
     async fn by_name(&self, _: TenantId, _: &str) -> StoreResult<Option<Queue>> {
         absent()
     }
@@ -77,9 +56,6 @@ impl QueueStore for Absent {
         absent()
     }
     async fn list(&self, _: TenantId, _: &PageLink) -> StoreResult<PageData<Queue>> {
-        absent()
-    }
-    async fn delete(&self, _: TenantId, _: QueueId) -> StoreResult<bool> {
         absent()
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use fieldline_core::ports::{
-    OtaPackageFilter, OtaPackageStore, OtaScope, OtaTarget, OtaUpdate, OtaUpdateStore, StoreResult,
+    EntityStore, OtaPackageFilter, OtaPackageStore, OtaScope, OtaTarget, OtaUpdate, OtaUpdateStore,
+    StoreResult, TenantEntityStore,
 };
 use fieldline_model::entity::{OtaKind, OtaPackageInfo};
 use fieldline_model::page::{PageData, PageLink};
@@ -43,22 +44,39 @@ impl FakePackages {
 }
 
 #[async_trait]
-impl OtaPackageStore for FakePackages {
-    async fn save(&self, _: OtaPackageInfo, _: bool) -> StoreResult<OtaPackageInfo> {
+impl EntityStore<OtaPackageInfo> for FakePackages {
+    async fn insert(&self, _: OtaPackageInfo) -> StoreResult<OtaPackageInfo> {
         absent()
     }
+    async fn update(&self, _: OtaPackageInfo) -> StoreResult<OtaPackageInfo> {
+        absent()
+    }
+}
+
+#[async_trait]
+impl TenantEntityStore<OtaPackageInfo> for FakePackages {
     async fn get(&self, _: TenantId, id: OtaPackageId) -> StoreResult<Option<OtaPackageInfo>> {
         Ok(self.packages.lock().get(&id).cloned())
     }
+    async fn by_ids(&self, _: TenantId, _: &[OtaPackageId]) -> StoreResult<Vec<OtaPackageInfo>> {
+        absent()
+    }
+    async fn delete(&self, _: TenantId, _: OtaPackageId) -> StoreResult<bool> {
+        absent()
+    }
+    async fn count(&self, _: TenantId) -> StoreResult<u64> {
+        absent()
+    }
+}
+
+#[async_trait]
+impl OtaPackageStore for FakePackages {
     async fn list(
         &self,
         _: TenantId,
         _: OtaPackageFilter,
         _: &PageLink,
     ) -> StoreResult<PageData<OtaPackageInfo>> {
-        absent()
-    }
-    async fn delete(&self, _: TenantId, _: OtaPackageId) -> StoreResult<bool> {
         absent()
     }
     async fn data_bytes(&self, _: TenantId) -> StoreResult<u64> {

@@ -9,7 +9,7 @@ use fieldline_codec::{
     PacketType, PublishPacket, QoS, ReasonCode,
 };
 use fieldline_devices::downlink::{AttributeUpdate, DeviceLink as _};
-use fieldline_entities::services::{NameConflict, NewCredentials};
+use fieldline_entities::services::NameConflict;
 use fieldline_model::DeviceId;
 use fieldline_model::kv::{KvValueRef, pack};
 use fieldline_model::timeseries::AttributeScope;
@@ -182,10 +182,9 @@ async fn make_gateway(world: &World) {
         .unwrap()
         .unwrap();
     device.additional_info = Some(serde_json::json!({"gateway": true}));
-    let keep = NewCredentials::AccessToken(None);
     let saved = world
         .devices
-        .save(tenant, device.into(), keep, &NameConflict::Fail)
+        .save(tenant, device.into(), &NameConflict::Fail)
         .await;
     saved.unwrap();
 }

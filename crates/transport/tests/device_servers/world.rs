@@ -246,7 +246,7 @@ async fn two_devices(context: services::ServiceContext) -> (services::DeviceServ
         let credentials = NewCredentials::AccessToken(Some(name.to_owned()));
         let saved = services
             .devices
-            .save(tenant, device.into(), credentials, &NameConflict::Fail)
+            .save_with_credentials(tenant, device.into(), credentials, &NameConflict::Fail)
             .await;
         ids.push(saved.unwrap().id);
     }

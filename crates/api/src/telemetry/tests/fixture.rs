@@ -166,7 +166,7 @@ impl TelemetryFixture {
             profile_data: json!({"configuration": {"defaultStorageTtlDays": days}}),
             ..profile.unwrap().unwrap()
         };
-        self.entities.tenant_profiles.save(profile, false).await.unwrap();
+        self.entities.tenant_profiles.update(profile).await.unwrap();
         self.events
             .publish(EntityChange::saved(TenantId::NULL, self.tenant_profile));
     }
@@ -178,7 +178,7 @@ impl TelemetryFixture {
             profile_data: json!({"configuration": {"defaultStorageTtlDays": days}}),
             ..profile.unwrap().unwrap()
         };
-        self.entities.device_profiles.save(profile, false).await.unwrap();
+        self.entities.device_profiles.update(profile).await.unwrap();
         self.events
             .publish(EntityChange::saved(self.tenant, self.profile));
     }
@@ -359,7 +359,7 @@ async fn tenant_profile(entities: &EntityStores) -> Result<TenantProfileId, Stor
         name: "For ever".to_owned(),
         ..TenantProfile::default()
     };
-    entities.tenant_profiles.save(profile, true).await?;
+    entities.tenant_profiles.insert(profile).await?;
     Ok(id)
 }
 
@@ -375,7 +375,7 @@ async fn tenants(
             tenant_profile_id: Some(profile),
             ..Tenant::default()
         };
-        entities.tenants.save(tenant, true).await?;
+        entities.tenants.insert(tenant).await?;
     }
     Ok(ids)
 }
@@ -392,7 +392,7 @@ async fn customers(
             title: title.to_owned(),
             ..Customer::default()
         };
-        entities.customers.save(customer, true).await?;
+        entities.customers.insert(customer).await?;
     }
     Ok(ids)
 }
@@ -409,7 +409,7 @@ async fn device(
         name: "default".to_owned(),
         ..DeviceProfile::default()
     };
-    entities.device_profiles.save(device_profile, true).await?;
+    entities.device_profiles.insert(device_profile).await?;
     let device = Device {
         id,
         tenant_id: tenant,
@@ -440,7 +440,7 @@ async fn user(
         authority,
         ..User::default()
     };
-    let user = api.entities.users.save(user, true).await.unwrap();
+    let user = api.entities.users.insert(user).await.unwrap();
     let credentials = UserCredentials {
         user_id: id,
         enabled: true,

@@ -15,8 +15,8 @@ use super::line::ImportLineFields;
 use super::{EntityImport, ImportFieldsMut, ImportLine, ImportedEntity, note};
 use crate::services::devices::{self, TOKEN_LENGTH};
 use crate::services::{
-    DeviceProfileService, ProfileService as _, ServiceContext, ServiceError, ServiceResult, credentials,
-    ota_packages, profiles, random_text,
+    ProfileService, ServiceContext, ServiceError, ServiceResult, credentials, ota_packages, profiles,
+    random_text,
 };
 
 const SECURITY_MODES: [&str; 4] = ["NO_SEC", "PSK", "RPK", "X509"];
@@ -56,7 +56,7 @@ impl DeviceImport {
                 });
                 data.insert("transportConfiguration".to_owned(), configuration);
             }
-            profile = DeviceProfileService::new(&self.context)
+            profile = ProfileService::new(&self.context)
                 .save(self.tenant, profile.into())
                 .await?;
         }

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::{AssignableService as _, DeviceService, ServiceContext, ServiceError, ServiceResult};
+use super::super::{DeviceService, ServiceContext, ServiceError, ServiceResult};
 use super::DeviceLocks;
 use super::guess_limiter::{ClaimGuess, ClaimGuessLimiter};
 
@@ -127,14 +127,10 @@ pub struct ClaimDevicesService {
 }
 
 impl ClaimDevicesService {
-    pub(super) fn new(
-        context: &Arc<ServiceContext>,
-        devices: &DeviceService,
-        options: &ClaimOptions,
-    ) -> Self {
+    pub(super) fn new(context: &Arc<ServiceContext>, options: &ClaimOptions) -> Self {
         Self {
             context: Arc::clone(context),
-            devices: devices.clone(),
+            devices: DeviceService::new(context),
             open: Mutex::default(),
             locks: DeviceLocks::default(),
             guesses: ClaimGuessLimiter::default(),

@@ -9,9 +9,7 @@ use fieldline_model::entity::{Device, EntityRelation};
 use fieldline_model::{EntityKey, TenantId};
 use serde_json::{Map, Value};
 
-use super::super::{
-    DeviceService, EntityActionService, NameConflict, NewCredentials, ServiceContext, ServiceResult,
-};
+use super::super::{DeviceService, EntityActionService, NameConflict, ServiceContext, ServiceResult};
 
 /// Type of the relation from a gateway to what it has created.
 const CREATED: &str = "Created";
@@ -26,15 +24,11 @@ pub struct GatewayDeviceService {
 }
 
 impl GatewayDeviceService {
-    pub(super) fn new(
-        context: &Arc<ServiceContext>,
-        devices: &DeviceService,
-        actions: &EntityActionService,
-    ) -> Self {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self {
             context: Arc::clone(context),
-            devices: devices.clone(),
-            actions: actions.clone(),
+            devices: DeviceService::new(context),
+            actions: EntityActionService::new(context),
         }
     }
 
@@ -98,9 +92,8 @@ impl GatewayDeviceService {
     }
 
     async fn save(&self, tenant: TenantId, device: Device) -> ServiceResult<Device> {
-        let credentials = NewCredentials::AccessToken(None);
         self.devices
-            .save(tenant, device.into(), credentials, &NameConflict::Fail)
+            .save(tenant, device.into(), &NameConflict::Fail)
             .await
     }
 }

@@ -136,15 +136,11 @@ pub struct DeviceProvisionService {
 }
 
 impl DeviceProvisionService {
-    pub(super) fn new(
-        context: &Arc<ServiceContext>,
-        devices: &DeviceService,
-        actions: &EntityActionService,
-    ) -> Self {
+    pub(super) fn new(context: &Arc<ServiceContext>) -> Self {
         Self {
             context: Arc::clone(context),
-            devices: devices.clone(),
-            actions: actions.clone(),
+            devices: DeviceService::new(context),
+            actions: EntityActionService::new(context),
             locks: DeviceLocks::default(),
         }
     }
@@ -256,7 +252,7 @@ impl DeviceProvisionService {
                 let credentials = NewCredentials::Given(x509(DeviceCredentials::default()).into());
                 let saved = self
                     .devices
-                    .save(tenant, device.into(), credentials, &NameConflict::Fail)
+                    .save_with_credentials(tenant, device.into(), credentials, &NameConflict::Fail)
                     .await;
                 match saved {
                     Ok(saved) => {
@@ -302,7 +298,7 @@ impl DeviceProvisionService {
         let tenant = profile.tenant_id;
         let saved: ServiceResult<Device> = self
             .devices
-            .save(tenant, device.into(), credentials, &NameConflict::Fail)
+            .save_with_credentials(tenant, device.into(), credentials, &NameConflict::Fail)
             .await;
         let saved = match saved {
             Ok(saved) => saved,

@@ -34,7 +34,7 @@ pub(in crate::services) async fn ensure_root(
                 name: NAME.to_owned(),
                 ..RuleChain::default()
             };
-            stores.save(chain, true).await?
+            stores.insert(chain).await?
         }
     };
     let id = chain.id;

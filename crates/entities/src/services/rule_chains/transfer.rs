@@ -115,8 +115,12 @@ impl RuleChainService {
             checked = quota::check(&self.0, tenant, EntityType::RuleChain).await;
         }
         if checked.is_ok() {
-            let saved = self.0.stores.rule_chains.save(chain, !updated).await;
-            checked = match saved {
+            let stores = &self.0.stores.rule_chains;
+            let saved = match updated {
+                true => stores.update(chain),
+                false => stores.insert(chain),
+            };
+            checked = match saved.await {
                 Err(error) if error.kind().is_retryable() => return Err(error.into()),
                 Err(error) => Err(error.into()),
                 Ok(saved) => {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use fieldline_entities::services::AssignableService as _;
 use fieldline_model::{AssetId, CustomerId, DeviceId, EntityType, EntityViewId};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fieldline_entities::services::{NameConflict, NewCredentials, ServiceError};
+use fieldline_entities::services::{NameConflict, ServiceError};
 use fieldline_model::entity::{Asset, Customer, Device};
 use fieldline_model::message::{MetadataMap, MsgType, QueueMessage};
 use fieldline_model::{EntityId, EntityType, RuleNodeId, TenantId};
@@ -58,11 +58,8 @@ impl EntityTarget {
                     device_type: self.profile.clone(),
                     ..Device::default()
                 };
-                let token = NewCredentials::AccessToken(None);
                 let devices = &services.rules.devices;
-                let saved = devices
-                    .save(msg.tenant, device.into(), token, &NameConflict::Fail)
-                    .await;
+                let saved = devices.save(msg.tenant, device.into(), &NameConflict::Fail).await;
                 self.finish(services, node, msg, saved, |device| device.id.into())
                     .await
             }

@@ -235,13 +235,7 @@ mod tests {
             additional_info: Some(json!({"description": "old"})),
             ..Customer::default()
         };
-        world
-            .services
-            .stores
-            .customers
-            .save(customer, true)
-            .await
-            .unwrap();
+        world.services.stores.customers.insert(customer).await.unwrap();
         let device = world.device("d", json!({ "customerId": id })).await;
         let alone = world.device("alone", json!(null)).await;
         let class = "metadata.TbGetCustomerDetailsNode";

@@ -156,7 +156,7 @@ mod tests {
             name: "of the profile".to_owned(),
             ..Default::default()
         };
-        world.services.stores.rule_chains.save(chain, true).await.unwrap();
+        world.services.stores.rule_chains.insert(chain).await.unwrap();
         let with_chain = world
             .device_profile("chained", json!({ "defaultRuleChainId": of_profile }))
             .await;

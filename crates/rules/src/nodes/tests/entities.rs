@@ -24,7 +24,7 @@ impl World {
             .services
             .stores
             .device_profiles
-            .save(patched(&profile, patch), true)
+            .insert(patched(&profile, patch))
             .await;
         saved.unwrap().id
     }
@@ -55,13 +55,7 @@ impl World {
             name: profile.into(),
             ..AssetProfile::default()
         };
-        let profile = self
-            .services
-            .stores
-            .asset_profiles
-            .save(profile, true)
-            .await
-            .unwrap();
+        let profile = self.services.stores.asset_profiles.insert(profile).await.unwrap();
         let asset = Asset {
             id: AssetId::new(),
             created_time: NOW,
@@ -71,12 +65,7 @@ impl World {
             asset_profile_id: Some(profile.id),
             ..Asset::default()
         };
-        let saved = self
-            .services
-            .stores
-            .assets
-            .save(patched(&asset, patch), true)
-            .await;
+        let saved = self.services.stores.assets.insert(patched(&asset, patch)).await;
         saved.unwrap().id.into()
     }
 

@@ -79,15 +79,10 @@ impl TestPlatform {
             profile_data: json!({"configuration": {"type": "DEFAULT"}}),
             ..TenantProfile::default()
         };
-        let tenant_profile = stores
-            .tenant_profiles
-            .save(tenant_profile, true)
-            .await
-            .unwrap()
-            .id;
+        let tenant_profile = stores.tenant_profiles.insert(tenant_profile).await.unwrap().id;
         let tenant = stores
             .tenants
-            .save(tenant("Acme", tenant_profile), true)
+            .insert(tenant("Acme", tenant_profile))
             .await
             .unwrap()
             .id;
@@ -99,7 +94,7 @@ impl TestPlatform {
             name: "Shop".into(),
             ..Customer::default()
         };
-        let customer = stores.customers.save(customer, true).await.unwrap().id;
+        let customer = stores.customers.insert(customer).await.unwrap().id;
         let queue = Arc::new(Queue::default());
         let events = Arc::new(EntityEvents::default());
         let context = ServiceContext {

@@ -192,7 +192,7 @@ mod tests {
             authority: Authority::TenantAdmin,
             ..User::default()
         };
-        let user = EntityId::from(world.services.stores.users.save(user, true).await.unwrap().id);
+        let user = EntityId::from(world.services.stores.users.insert(user).await.unwrap().id);
         let tenant = EntityId::from(world.tenant);
         let to = json!({"direction": "TO", "maxLevel": 1});
         let named = |kind: &str, name: &str| json!({"originatorSource": "ENTITY", "entityType": kind, "entityNamePattern": name});

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
-    CalculatedFieldFilter, CalculatedFieldStore, StoreError, StoreErrorKind, StoreResult,
+    CalculatedFieldFilter, CalculatedFieldStore, EntityStore, StoreError, StoreErrorKind, StoreResult,
+    TenantEntityStore,
 };
 use fieldline_model::entity::{
     CalculatedField, CalculatedFieldInfo, CalculatedFieldType, RuleChain, RuleChainMetaData, RuleNode,
@@ -264,15 +265,37 @@ fn unreadable<T>() -> StoreResult<T> {
 }
 
 #[async_trait]
-impl CalculatedFieldStore for Unreadable {
-    async fn save(&self, _: CalculatedField, _: bool) -> StoreResult<CalculatedField> {
+impl EntityStore<CalculatedField> for Unreadable {
+    async fn insert(&self, _: CalculatedField) -> StoreResult<CalculatedField> {
         unreadable()
     }
 
+    async fn update(&self, _: CalculatedField) -> StoreResult<CalculatedField> {
+        unreadable()
+    }
+}
+
+#[async_trait]
+impl TenantEntityStore<CalculatedField> for Unreadable {
     async fn get(&self, _: TenantId, _: CalculatedFieldId) -> StoreResult<Option<CalculatedField>> {
         unreadable()
     }
 
+    async fn by_ids(&self, _: TenantId, _: &[CalculatedFieldId]) -> StoreResult<Vec<CalculatedField>> {
+        unreadable()
+    }
+
+    async fn delete(&self, _: TenantId, _: CalculatedFieldId) -> StoreResult<bool> {
+        unreadable()
+    }
+
+    async fn count(&self, _: TenantId) -> StoreResult<u64> {
+        unreadable()
+    }
+}
+
+#[async_trait]
+impl CalculatedFieldStore for Unreadable {
     async fn list(
         &self,
         _: TenantId,
@@ -295,15 +318,11 @@ impl CalculatedFieldStore for Unreadable {
         unreadable()
     }
 
-    async fn count(&self, _: TenantId, _: EntityId) -> StoreResult<u64> {
+    async fn count_of_entity(&self, _: TenantId, _: EntityId) -> StoreResult<u64> {
         unreadable()
     }
 
     async fn is_referenced(&self, _: TenantId, _: EntityId) -> StoreResult<bool> {
-        unreadable()
-    }
-
-    async fn delete(&self, _: TenantId, _: CalculatedFieldId) -> StoreResult<bool> {
         unreadable()
     }
 

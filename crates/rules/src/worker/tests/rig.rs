@@ -114,7 +114,7 @@ impl Rig {
             name: "Neighbour".into(),
             ..own
         };
-        let other = stores.tenants.save(other, true).await.unwrap().id;
+        let other = stores.tenants.insert(other).await.unwrap().id;
         let own = std::mem::replace(&mut self.world.tenant, other);
         let profile = self.world.device_profile("default", json!(null)).await;
         let profile_of_own = std::mem::replace(&mut self.world.profile, profile);

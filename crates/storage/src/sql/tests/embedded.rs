@@ -64,7 +64,7 @@ async fn reopened(path: &Path) -> EntityStores {
 async fn what_was_saved_is_there_after_reopening() {
     let fixture = open().await;
     let path = fixture.directory.path().join("entities.db");
-    let saved = fixture.stores.tenants.save(tenant("first"), true).await.unwrap();
+    let saved = fixture.stores.tenants.insert(tenant("first")).await.unwrap();
     // Not closed: as after a crash, the log has to be read again.
     let stores = reopened(&path).await;
     assert_eq!(stores.tenants.get(saved.id).await.unwrap(), Some(saved.clone()));
@@ -105,7 +105,7 @@ async fn a_file_that_is_no_database_is_reported_as_corrupt() {
 #[tokio::test]
 async fn a_full_database_refuses_changes_serves_reads_and_recovers() {
     let fixture = open().await;
-    let saved = fixture.stores.tenants.save(tenant("first"), true).await.unwrap();
+    let saved = fixture.stores.tenants.insert(tenant("first")).await.unwrap();
     // The limit of pages stands in for the limit of the disk: SQLite reports both as SQLITE_FULL.
     let limit = |pages: &'static str| {
         fixture
@@ -115,12 +115,7 @@ async fn a_full_database_refuses_changes_serves_reads_and_recovers() {
     limit("1").await.unwrap();
     let mut full = None;
     for index in 0..10_000 {
-        if let Err(error) = fixture
-            .stores
-            .tenants
-            .save(tenant(&index.to_string()), true)
-            .await
-        {
+        if let Err(error) = fixture.stores.tenants.insert(tenant(&index.to_string())).await {
             full = Some(error);
             break;
         }
@@ -129,7 +124,7 @@ async fn a_full_database_refuses_changes_serves_reads_and_recovers() {
     assert_eq!(full.kind(), StoreErrorKind::DiskFull, "{full}");
     assert_eq!(fixture.stores.tenants.get(saved.id).await.unwrap(), Some(saved));
     limit("1000000").await.unwrap();
-    fixture.stores.tenants.save(tenant("after"), true).await.unwrap();
+    fixture.stores.tenants.insert(tenant("after")).await.unwrap();
     fixture.close().await;
 }
 
@@ -226,19 +221,19 @@ async fn a_database_of_the_first_version_is_brought_up_to_date() {
         tenant_id: tenant,
         ..RuleChain::default()
     };
-    let chain = stores.rule_chains.save(chain, true).await.unwrap();
+    let chain = stores.rule_chains.insert(chain).await.unwrap();
     let with_chain = DeviceProfile {
         default_rule_chain_id: Some(chain.id.into()),
         ..found
     };
-    let saved = stores.device_profiles.save(with_chain, false).await.unwrap();
+    let saved = stores.device_profiles.update(with_chain).await.unwrap();
     assert_eq!(saved.default_rule_chain_id, Some(chain.id.into()));
 }
 
 #[tokio::test]
 async fn more_relations_than_one_answer_may_have_are_refused_and_not_cut() {
     let fixture = open().await;
-    let tenant = fixture.stores.tenants.save(tenant("first"), true).await.unwrap();
+    let tenant = fixture.stores.tenants.insert(tenant("first")).await.unwrap();
     let (tenant, root) = (tenant.id, AssetId::new());
     let most = i64::try_from(MAX_RELATIONS).unwrap();
     let fill = |count: i64| {
@@ -302,8 +297,8 @@ async fn indexed(database: &EntityDatabase) -> Vec<i64> {
 async fn nothing_of_what_is_gone_stays_in_the_index_of_texts() {
     let fixture = open().await;
     let tenants = &fixture.stores.tenants;
-    let first = tenants.save(tenant("first"), true).await.unwrap();
-    tenants.save(tenant("second"), true).await.unwrap();
+    let first = tenants.insert(tenant("first")).await.unwrap();
+    tenants.insert(tenant("second")).await.unwrap();
     // So many of each that all but the last ones are in the index.
     for statement in [
         "INSERT INTO asset_profile SELECT id, 1, id, title, TRUE, NULL, search, '', 1, '{}' FROM tenant",

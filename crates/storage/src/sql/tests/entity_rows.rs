@@ -18,7 +18,7 @@ async fn tenant(stores: &EntityStores, title: &str) -> (TenantId, DeviceProfileI
                 is_default: true,
                 ..TenantProfile::default()
             };
-            stores.tenant_profiles.save(profile, true).await.unwrap()
+            stores.tenant_profiles.insert(profile).await.unwrap()
         }
     };
     let tenant = Tenant {
@@ -27,14 +27,14 @@ async fn tenant(stores: &EntityStores, title: &str) -> (TenantId, DeviceProfileI
         tenant_profile_id: Some(profile.id),
         ..Tenant::default()
     };
-    let id = stores.tenants.save(tenant, true).await.unwrap().id;
+    let id = stores.tenants.insert(tenant).await.unwrap().id;
     let profile = DeviceProfile {
         id: DeviceProfileId::new(),
         tenant_id: id,
         name: "meter".into(),
         ..DeviceProfile::default()
     };
-    let profile = stores.device_profiles.save(profile, true).await.unwrap();
+    let profile = stores.device_profiles.insert(profile).await.unwrap();
     (id, profile.id)
 }
 
@@ -52,7 +52,7 @@ async fn device(
         device_profile_id: Some(of.1),
         ..Device::default()
     };
-    stores.devices.save(device, true).await.unwrap().id.0
+    stores.devices.insert(device).await.unwrap().id.0
 }
 
 /// Pages hold each entity of the tenant once, however many were created at one time; ids of others find nothing.

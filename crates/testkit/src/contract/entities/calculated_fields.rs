@@ -47,7 +47,7 @@ pub async fn calculated_fields_are_kept_like_devices(stores: &EntityStores) {
     let fields = &stores.calculated_fields;
 
     let new = field(&world, device, "Größe");
-    let saved = fields.save(new.clone(), true).await.unwrap();
+    let saved = fields.insert(new.clone()).await.unwrap();
     assert_eq!(
         saved,
         CalculatedField {
@@ -63,31 +63,28 @@ pub async fn calculated_fields_are_kept_like_devices(stores: &EntityStores) {
         id: CalculatedFieldId::new(),
         ..new.clone()
     };
-    let taken = expect_error(
-        fields.save(same_name.clone(), true).await,
-        StoreErrorKind::Conflict,
-    );
+    let taken = expect_error(fields.insert(same_name.clone()).await, StoreErrorKind::Conflict);
     assert_eq!(taken, "Calculated field with such name and type already exists");
     let other_type = CalculatedField {
         field_type: CalculatedFieldType::Script,
         ..same_name
     };
-    fields.save(other_type, true).await.unwrap();
+    fields.insert(other_type).await.unwrap();
 
     let renamed = CalculatedField {
         name: "Size".into(),
         ..saved.clone()
     };
-    assert_eq!(fields.save(renamed, false).await.unwrap().version, Some(2));
+    assert_eq!(fields.update(renamed).await.unwrap().version, Some(2));
     expect_error(
-        fields.save(saved.clone(), false).await,
+        fields.update(saved.clone()).await,
         StoreErrorKind::VersionConflict,
     );
     let stolen = CalculatedField {
         tenant_id: other.tenant,
         ..saved
     };
-    expect_error(fields.save(stolen, false).await, StoreErrorKind::NotFound);
+    expect_error(fields.update(stolen).await, StoreErrorKind::NotFound);
 
     assert!(!fields.delete(other.tenant, id).await.unwrap());
     assert!(fields.delete(world.tenant, id).await.unwrap());
@@ -111,7 +108,7 @@ pub async fn calculated_fields_are_found_by_what_they_are(stores: &EntityStores)
             field_type: kind,
             ..field(&world, entity, name)
         };
-        fields.save(new, true).await.unwrap();
+        fields.insert(new).await.unwrap();
     }
     let filter = CalculatedFieldFilter::default;
     for (filter, expected) in [
@@ -168,9 +165,9 @@ pub async fn calculated_fields_are_found_by_what_they_are(stores: &EntityStores)
     assert_eq!((listed.data, listed.total_elements), (vec!["mean".to_owned()], 1));
     let listed = fields.names(world.tenant, kind, &searched("x")).await.unwrap();
     assert!(listed.data.is_empty());
-    assert_eq!(fields.count(world.tenant, valve).await.unwrap(), 2);
+    assert_eq!(fields.count_of_entity(world.tenant, valve).await.unwrap(), 2);
     assert_eq!(
-        fields.count(world.tenant, profile).await.unwrap(),
+        fields.count_of_entity(world.tenant, profile).await.unwrap(),
         0,
         "alarm rules do not count"
     );
@@ -188,22 +185,22 @@ pub async fn calculated_fields_go_with_their_entity(stores: &EntityStores) {
     let fields = &stores.calculated_fields;
     let mut naming = field(&world, pump, "naming");
     naming.configuration["arguments"]["a"]["refEntityId"] = json!({ "entityType": "DEVICE", "id": valve.id });
-    let naming = fields.save(naming, true).await.unwrap();
-    let other = fields.save(field(&world, pump, "other"), true).await.unwrap();
-    let kept = fields.save(field(&world, valve, "kept"), true).await.unwrap();
+    let naming = fields.insert(naming).await.unwrap();
+    let other = fields.insert(field(&world, pump, "other")).await.unwrap();
+    let kept = fields.insert(field(&world, valve, "kept")).await.unwrap();
     let referenced = |entity| fields.is_referenced(world.tenant, entity);
     assert!(referenced(valve).await.unwrap());
     assert!(!referenced(pump).await.unwrap());
     // An update says anew who is named.
     let mut plain = naming.clone();
     plain.configuration = other.configuration.clone();
-    let plain = fields.save(plain, false).await.unwrap();
+    let plain = fields.update(plain).await.unwrap();
     assert!(!referenced(valve).await.unwrap());
     let again = CalculatedField {
         configuration: naming.configuration.clone(),
         ..plain
     };
-    fields.save(again, false).await.unwrap();
+    fields.update(again).await.unwrap();
     assert!(referenced(valve).await.unwrap());
 
     let mut deleted = fields.delete_of_entity(world.tenant, pump).await.unwrap();

@@ -30,7 +30,7 @@ fn dashboard(tenant: TenantId, title: &str) -> Dashboard {
 pub async fn dashboards_read_back_whole(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "T").await;
     let new = dashboard(world.tenant, "Büro");
-    let saved = stores.dashboards.save(new.clone(), true).await.unwrap();
+    let saved = stores.dashboards.insert(new.clone()).await.unwrap();
     let mut expected = new;
     expected.info.version = Some(1);
     assert_eq!(saved, expected);
@@ -51,7 +51,7 @@ pub async fn dashboards_read_back_whole(stores: &EntityStores) {
     // Titles may repeat.
     stores
         .dashboards
-        .save(dashboard(world.tenant, "Büro"), true)
+        .insert(dashboard(world.tenant, "Büro"))
         .await
         .unwrap();
     assert_eq!(stores.dashboards.count(world.tenant).await.unwrap(), 2);
@@ -59,9 +59,9 @@ pub async fn dashboards_read_back_whole(stores: &EntityStores) {
     let mut changed = saved.clone();
     changed.configuration = None;
     changed.info.title = "Office".into();
-    let changed = stores.dashboards.save(changed, false).await.unwrap();
+    let changed = stores.dashboards.update(changed).await.unwrap();
     assert_eq!((changed.info.version, changed.configuration), (Some(2), None));
-    let stale = stores.dashboards.save(saved, false).await;
+    let stale = stores.dashboards.update(saved).await;
     expect_error(stale, StoreErrorKind::VersionConflict);
     assert!(stores.dashboards.delete(world.tenant, id).await.unwrap());
     assert!(!stores.dashboards.delete(world.tenant, id).await.unwrap());
@@ -75,12 +75,12 @@ pub async fn dashboards_are_assigned_to_customers(stores: &EntityStores) {
     let ids = [first.id, second.id];
     let saved = stores
         .dashboards
-        .save(dashboard(world.tenant, "d"), true)
+        .insert(dashboard(world.tenant, "d"))
         .await
         .unwrap();
     stores
         .dashboards
-        .save(dashboard(world.tenant, "other"), true)
+        .insert(dashboard(world.tenant, "other"))
         .await
         .unwrap();
     let id = saved.info.id;
@@ -113,7 +113,7 @@ pub async fn dashboards_are_assigned_to_customers(stores: &EntityStores) {
     // Saving keeps whom it is assigned to, whatever the request says.
     let kept = stores
         .dashboards
-        .save(Dashboard { info, ..saved }, false)
+        .update(Dashboard { info, ..saved })
         .await
         .unwrap();
     assert_eq!(kept.info.assigned_customers.unwrap().len(), 2);
@@ -164,7 +164,7 @@ pub async fn dashboards_of_mobile_applications_have_an_order(stores: &EntityStor
         let mut new = dashboard(world.tenant, title);
         new.info.mobile_hide = hide;
         new.info.mobile_order = order;
-        stores.dashboards.save(new, true).await.unwrap();
+        stores.dashboards.insert(new).await.unwrap();
     }
     let filter = DashboardFilter {
         mobile: true,
@@ -186,7 +186,7 @@ pub async fn dashboards_stay_within_their_tenant(stores: &EntityStores) {
     let theirs = EntityFixture::new(stores, "theirs").await;
     let saved = stores
         .dashboards
-        .save(dashboard(mine.tenant, "d"), true)
+        .insert(dashboard(mine.tenant, "d"))
         .await
         .unwrap();
     let id = saved.info.id;
@@ -202,10 +202,7 @@ pub async fn dashboards_stay_within_their_tenant(stores: &EntityStores) {
     assert!(!stores.dashboards.delete(theirs.tenant, id).await.unwrap());
     let mut planted = saved.clone();
     planted.info.tenant_id = theirs.tenant;
-    expect_error(
-        stores.dashboards.save(planted, false).await,
-        StoreErrorKind::NotFound,
-    );
+    expect_error(stores.dashboards.update(planted).await, StoreErrorKind::NotFound);
     let own = mine.customer("C").await.id;
     let foreign = theirs.customer("C").await.id;
     for (tenant, customer) in [
@@ -228,7 +225,7 @@ pub async fn only_public_customers_are_found_without_their_tenant(stores: &Entit
     let plain = world.customer("Plain").await;
     let mut public = super::fixture::customer(world.tenant, "Public");
     public.additional_info = Some(json!({ "isPublic": true }));
-    let public = stores.customers.save(public, true).await.unwrap();
+    let public = stores.customers.insert(public).await.unwrap();
     let found = stores.customers.public(public.id).await.unwrap();
     assert_eq!(found, Some(public));
     assert!(stores.customers.public(plain.id).await.unwrap().is_none());

@@ -26,7 +26,7 @@ pub async fn what_is_deleted_is_gone_and_can_be_made_again(stores: &EntityStores
             stores.device_credentials.get(world.tenant, id).await.unwrap(),
             None
         );
-        expect_error(stores.devices.save(device, false).await, StoreErrorKind::NotFound);
+        expect_error(stores.devices.update(device).await, StoreErrorKind::NotFound);
 
         let customer = world.customer("customer").await.id;
         assert!(stores.customers.delete(world.tenant, customer).await.unwrap());
@@ -54,7 +54,7 @@ pub async fn what_is_deleted_is_gone_and_can_be_made_again(stores: &EntityStores
         );
         let profile = stores
             .tenant_profiles
-            .save(tenant_profile("profile"), true)
+            .insert(tenant_profile("profile"))
             .await
             .unwrap()
             .id;
@@ -163,7 +163,7 @@ pub async fn deleting_a_customer_unassigns_its_devices_and_deletes_its_users(sto
     assert_eq!(info.customer_title, None);
     assert!(!info.customer_is_public);
     expect_error(
-        stores.devices.save(orphan, false).await,
+        stores.devices.update(orphan).await,
         StoreErrorKind::VersionConflict,
     );
     assert_eq!(
@@ -204,7 +204,7 @@ pub async fn profiles_in_use_cannot_be_deleted(stores: &EntityStores) {
 
     let profile = stores
         .tenant_profiles
-        .save(tenant_profile("profile"), true)
+        .insert(tenant_profile("profile"))
         .await
         .unwrap()
         .id;
@@ -212,7 +212,7 @@ pub async fn profiles_in_use_cannot_be_deleted(stores: &EntityStores) {
         tenant_profile_id: Some(profile),
         ..tenant("user of the profile")
     };
-    let user = stores.tenants.save(user, true).await.unwrap().id;
+    let user = stores.tenants.insert(user).await.unwrap().id;
     let result = stores.tenant_profiles.delete(profile).await;
     let message = expect_error(result, StoreErrorKind::Conflict);
     assert_eq!(

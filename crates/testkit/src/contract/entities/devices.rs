@@ -115,7 +115,7 @@ pub async fn activity_is_recorded_for_many_devices_at_once(stores: &EntityStores
     stores.devices.set_active(&[]).await.unwrap();
     let stored = stores.devices.get(world.tenant, second).await.unwrap().unwrap();
     assert_eq!(stored.version, Some(1));
-    let saved = stores.devices.save(stored, false).await.unwrap();
+    let saved = stores.devices.update(stored).await.unwrap();
     assert!(
         is_active(&world, saved.id).await,
         "saving a device leaves its activity alone"
@@ -155,7 +155,7 @@ pub async fn renaming_a_profile_renames_the_type_of_its_devices(stores: &EntityS
         name: "renamed".into(),
         ..world.profile.clone()
     };
-    stores.device_profiles.save(renamed, false).await.unwrap();
+    stores.device_profiles.update(renamed).await.unwrap();
     let device = stores.devices.get(world.tenant, id).await.unwrap().unwrap();
     assert_eq!(device.device_type, "renamed");
     let filter = by(|filter| filter.device_type = Some("renamed".into()));

@@ -24,11 +24,11 @@ pub(super) struct EntityFixture<'s> {
 impl<'s> EntityFixture<'s> {
     /// Creates a tenant of that title.
     pub(super) async fn new(stores: &'s EntityStores, title: &str) -> Self {
-        let tenant = stores.tenants.save(tenant(title), true).await.unwrap();
+        let tenant = stores.tenants.insert(tenant(title)).await.unwrap();
         let tenant = tenant.id;
         let profile = stores
             .device_profiles
-            .save(device_profile(tenant, "default"), true)
+            .insert(device_profile(tenant, "default"))
             .await
             .unwrap();
         Self {
@@ -50,19 +50,19 @@ impl<'s> EntityFixture<'s> {
 
     /// Creates this device.
     pub(super) async fn save(&self, device: Device) -> Device {
-        self.stores.devices.save(device, true).await.unwrap()
+        self.stores.devices.insert(device).await.unwrap()
     }
 
     /// Creates another profile.
     pub(super) async fn profile(&self, name: &str) -> DeviceProfile {
         let profile = device_profile(self.tenant, name);
-        self.stores.device_profiles.save(profile, true).await.unwrap()
+        self.stores.device_profiles.insert(profile).await.unwrap()
     }
 
     /// Creates a customer.
     pub(super) async fn customer(&self, title: &str) -> Customer {
         let customer = customer(self.tenant, title);
-        self.stores.customers.save(customer, true).await.unwrap()
+        self.stores.customers.insert(customer).await.unwrap()
     }
 
     /// Creates a user.
@@ -72,7 +72,7 @@ impl<'s> EntityFixture<'s> {
             authority,
             ..user(self.tenant, email)
         };
-        self.stores.users.save(user, true).await.unwrap()
+        self.stores.users.insert(user).await.unwrap()
     }
 
     /// The names of all devices in this order.

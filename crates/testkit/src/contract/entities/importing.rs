@@ -189,7 +189,7 @@ pub async fn of_many_assets_the_good_ones_are_stored(stores: &EntityStores) {
         name: "default".into(),
         ..AssetProfile::default()
     };
-    let profile = stores.asset_profiles.save(profile, true).await.unwrap();
+    let profile = stores.asset_profiles.insert(profile).await.unwrap();
     let new = |name: &str| Asset {
         id: AssetId::new(),
         created_time: NOW,
@@ -203,7 +203,7 @@ pub async fn of_many_assets_the_good_ones_are_stored(stores: &EntityStores) {
         create: true,
         along: (),
     };
-    let old = stores.assets.save(new("old"), true).await.unwrap();
+    let old = stores.assets.insert(new("old")).await.unwrap();
     let changed = ImportRow {
         entity: Asset {
             label: Some("changed".into()),

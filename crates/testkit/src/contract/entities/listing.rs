@@ -116,7 +116,7 @@ pub async fn owners_are_sorted_by_every_promised_property(stores: &EntityStores)
             contact: ranked_contact(rank),
             ..tenant(UP[rank])
         };
-        stores.tenants.save(tenant, true).await.unwrap();
+        stores.tenants.insert(tenant).await.unwrap();
     }
     // The tenant A has no contact.
     sorts!(async |link| stores.tenants.list(&link).await, |t| t.title.clone(),
@@ -128,7 +128,7 @@ pub async fn owners_are_sorted_by_every_promised_property(stores: &EntityStores)
             description: Some(DOWN[rank].into()),
             ..tenant_profile(UP[rank])
         };
-        let profile = stores.tenant_profiles.save(profile, true).await.unwrap();
+        let profile = stores.tenant_profiles.insert(profile).await.unwrap();
         if rank == 2 {
             stores.tenant_profiles.set_default(profile.id).await.unwrap();
         }
@@ -137,7 +137,7 @@ pub async fn owners_are_sorted_by_every_promised_property(stores: &EntityStores)
             contact: ranked_contact(rank),
             ..customer(of, UP[rank])
         };
-        stores.customers.save(customer, true).await.unwrap();
+        stores.customers.insert(customer).await.unwrap();
         let user = User {
             created_time: NOW - rank as i64,
             authority: Authority::TenantAdmin,
@@ -145,7 +145,7 @@ pub async fn owners_are_sorted_by_every_promised_property(stores: &EntityStores)
             last_name: Some(DOWN[rank].into()),
             ..user(of, UP[rank])
         };
-        stores.users.save(user, true).await.unwrap();
+        stores.users.insert(user).await.unwrap();
     }
     sorts!(async |link| stores.tenant_profiles.list(&link).await, |p| p.name.clone(),
         "createdTime" UP, "name" UP, "description" DOWN);
@@ -172,7 +172,7 @@ pub async fn devices_are_sorted_by_every_promised_property(stores: &EntityStores
             is_default: rank == 2,
             ..device_profile(of, UP[rank])
         };
-        let profile = stores.device_profiles.save(profile, true).await.unwrap();
+        let profile = stores.device_profiles.insert(profile).await.unwrap();
         let customer = world.customer(UP[rank]).await.id;
         let device = Device {
             created_time: NOW - rank as i64,

@@ -32,7 +32,7 @@ fn package(world: &EntityFixture<'_>, kind: OtaKind, version: &str) -> OtaPackag
 /// A package with data of a piece and a half.
 async fn ready(world: &EntityFixture<'_>, kind: OtaKind, version: &str) -> OtaPackageInfo {
     let stores = &world.stores.ota_packages;
-    let saved = stores.save(package(world, kind, version), true).await.unwrap();
+    let saved = stores.insert(package(world, kind, version)).await.unwrap();
     let upload = new_uuid();
     stores.begin_upload(world.tenant, upload, NOW).await.unwrap();
     stores
@@ -60,12 +60,10 @@ pub async fn packages_read_back_whole_with_their_data(stores: &EntityStores) {
     let packages = &stores.ota_packages;
     let new = package(&world, OtaKind::Firmware, "1.0");
     let id = new.id;
-    let saved = packages.save(new.clone(), true).await.unwrap();
+    let saved = packages.insert(new.clone()).await.unwrap();
     assert_eq!(saved, new);
     assert_eq!(packages.get(world.tenant, id).await.unwrap(), Some(saved.clone()));
-    let twin = packages
-        .save(package(&world, OtaKind::Software, "1.0"), true)
-        .await;
+    let twin = packages.insert(package(&world, OtaKind::Software, "1.0")).await;
     let message = expect_error(twin, StoreErrorKind::Conflict);
     assert_eq!(message, "OtaPackage with such title and version already exists!");
 
@@ -91,16 +89,13 @@ pub async fn packages_read_back_whole_with_their_data(stores: &EntityStores) {
         checksum: None,
         ..whole.clone()
     };
-    expect_error(
-        packages.save(before, false).await,
-        StoreErrorKind::VersionConflict,
-    );
+    expect_error(packages.update(before).await, StoreErrorKind::VersionConflict);
     let tagged = OtaPackageInfo {
         tag: Some("weekly".into()),
         ..whole.clone()
     };
-    assert_eq!(packages.save(tagged.clone(), false).await.unwrap(), tagged);
-    assert_eq!(packages.save(whole.clone(), false).await.unwrap(), whole);
+    assert_eq!(packages.update(tagged.clone()).await.unwrap(), tagged);
+    assert_eq!(packages.update(whole.clone()).await.unwrap(), whole);
     // Data comes once.
     let (second, third) = (new_uuid(), new_uuid());
     packages.begin_upload(world.tenant, second, NOW).await.unwrap();
@@ -118,7 +113,7 @@ pub async fn packages_read_back_whole_with_their_data(stores: &EntityStores) {
         url: Some("https://example.org/x".into()),
         ..package(&world, OtaKind::Software, "3.0")
     };
-    let linked = packages.save(linked, true).await.unwrap();
+    let linked = packages.insert(linked).await.unwrap();
     assert!(linked.has_data);
     let versions = async |filter, link: PageLink| {
         let page = packages.list(world.tenant, filter, &link).await.unwrap();
@@ -189,10 +184,10 @@ pub async fn packages_that_are_assigned_stay(stores: &EntityStores) {
             software_id: None,
             ..device
         };
-        assert_eq!(stores.devices.save(freed, false).await.unwrap().firmware_id, None);
+        assert_eq!(stores.devices.update(freed).await.unwrap().firmware_id, None);
         let mut profile = world.profile(kind.noun()).await;
         (profile.firmware_id, profile.software_id) = (of(OtaKind::Firmware), of(OtaKind::Software));
-        let profile = stores.device_profiles.save(profile, false).await.unwrap();
+        let profile = stores.device_profiles.update(profile).await.unwrap();
         assert_eq!(
             (profile.firmware_id, profile.software_id),
             (of(OtaKind::Firmware), of(OtaKind::Software))
@@ -221,7 +216,7 @@ pub async fn packages_that_are_assigned_stay(stores: &EntityStores) {
         firmware_id: Some(OtaPackageId::new().into()),
         ..other.new_device("d")
     };
-    expect_error(stores.devices.save(absent, true).await, StoreErrorKind::Invalid);
+    expect_error(stores.devices.insert(absent).await, StoreErrorKind::Invalid);
 }
 
 /// What devices shall have is compared with what was noted; those with a package of their own are told first.
@@ -253,7 +248,7 @@ pub async fn devices_wait_for_being_told_of_their_package(stores: &EntityStores)
     assert_eq!(differing(&OtaScope::All).await, [target(own, Some(second), true)]);
     let mut profile = world.profile.clone();
     (profile.firmware_id, profile.version) = (Some(first.into()), None);
-    stores.device_profiles.save(profile.clone(), false).await.unwrap();
+    stores.device_profiles.update(profile.clone()).await.unwrap();
     let both = [
         target(following, Some(first), false),
         target(own, Some(second), true),
@@ -306,7 +301,7 @@ pub async fn devices_wait_for_being_told_of_their_package(stores: &EntityStores)
     );
 
     profile.firmware_id = None;
-    stores.device_profiles.save(profile, false).await.unwrap();
+    stores.device_profiles.update(profile).await.unwrap();
     let changed = [target(following, None, false), target(own, Some(second), true)];
     assert_eq!(differing(&OtaScope::All).await, changed);
     updates.note(tenant, kind, &changed[..1], NOW).await.unwrap();
@@ -322,7 +317,7 @@ pub async fn packages_stay_within_what_their_tenant_may_have(stores: &EntityStor
     let mut uploads = Vec::new();
     for version in ["1", "2"] {
         let saved = packages
-            .save(package(&world, OtaKind::Firmware, version), true)
+            .insert(package(&world, OtaKind::Firmware, version))
             .await
             .unwrap();
         let upload = new_uuid();

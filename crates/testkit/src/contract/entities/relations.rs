@@ -211,7 +211,7 @@ pub async fn assets_are_kept_like_devices(stores: &EntityStores) {
     let theirs = EntityFixture::new(stores, "theirs").await.tenant;
     let (assets, profiles) = (&stores.assets, &stores.asset_profiles);
     let profile = profiles
-        .save(asset_profile(world.tenant, "house"), true)
+        .insert(asset_profile(world.tenant, "house"))
         .await
         .unwrap();
     let profile_id = profile.id;
@@ -230,13 +230,13 @@ pub async fn assets_are_kept_like_devices(stores: &EntityStores) {
             .is_default
     );
     expect_error(
-        profiles.save(asset_profile(world.tenant, "house"), true).await,
+        profiles.insert(asset_profile(world.tenant, "house")).await,
         StoreErrorKind::Conflict,
     );
 
     let customer = world.customer("Kunde").await.id;
     let new = asset(&profile, "villa");
-    let saved = assets.save(new.clone(), true).await.unwrap();
+    let saved = assets.insert(new.clone()).await.unwrap();
     assert_eq!(
         saved,
         Asset {
@@ -246,32 +246,26 @@ pub async fn assets_are_kept_like_devices(stores: &EntityStores) {
     );
     let id = saved.id;
     let saved = assets
-        .save(
-            Asset {
-                customer_id: customer,
-                ..saved
-            },
-            false,
-        )
+        .update(Asset {
+            customer_id: customer,
+            ..saved
+        })
         .await
         .unwrap();
     expect_error(
         assets
-            .save(
-                Asset {
-                    version: Some(1),
-                    ..saved.clone()
-                },
-                false,
-            )
+            .update(Asset {
+                version: Some(1),
+                ..saved.clone()
+            })
             .await,
         StoreErrorKind::VersionConflict,
     );
     expect_error(
-        assets.save(asset(&profile, "villa"), true).await,
+        assets.insert(asset(&profile, "villa")).await,
         StoreErrorKind::Conflict,
     );
-    assets.save(asset(&profile, "Barn"), true).await.unwrap();
+    assets.insert(asset(&profile, "Barn")).await.unwrap();
     assert_eq!(assets.count(world.tenant).await.unwrap(), 2);
     let info = assets.info(world.tenant, id).await.unwrap().unwrap();
     assert_eq!(
@@ -340,7 +334,7 @@ pub async fn assets_are_kept_like_devices(stores: &EntityStores) {
         tenant_id: theirs,
         ..asset(&profile, "stolen")
     };
-    expect_error(assets.save(stolen, true).await, StoreErrorKind::Invalid);
+    expect_error(assets.insert(stolen).await, StoreErrorKind::Invalid);
 
     assert!(stores.customers.delete(world.tenant, customer).await.unwrap());
     assert!(
@@ -378,7 +372,7 @@ pub async fn entity_views_are_kept_like_devices(stores: &EntityStores) {
         start_time_ms: 5,
         ..EntityView::default()
     };
-    let saved = views.save(new.clone(), true).await.unwrap();
+    let saved = views.insert(new.clone()).await.unwrap();
     assert_eq!(
         saved,
         EntityView {
@@ -393,13 +387,13 @@ pub async fn entity_views_are_kept_like_devices(stores: &EntityStores) {
         id: EntityViewId::new(),
         ..new.clone()
     };
-    expect_error(views.save(taken, true).await, StoreErrorKind::Conflict);
+    expect_error(views.insert(taken).await, StoreErrorKind::Conflict);
     let entityless = EntityView {
         id: EntityViewId::new(),
         entity_id: None,
         ..new
     };
-    expect_error(views.save(entityless, true).await, StoreErrorKind::Invalid);
+    expect_error(views.insert(entityless).await, StoreErrorKind::Invalid);
     let info = views.info(world.tenant, id).await.unwrap().unwrap();
     assert_eq!(info.customer_title.as_deref(), Some("Kunde"));
     let all = EntityViewFilter::default();

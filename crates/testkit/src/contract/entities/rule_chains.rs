@@ -24,7 +24,7 @@ fn chain(tenant: TenantId, name: &str) -> RuleChain {
 
 async fn saved_chain(world: &EntityFixture<'_>, name: &str) -> RuleChain {
     let chain = chain(world.tenant, name);
-    world.stores.rule_chains.save(chain, true).await.unwrap()
+    world.stores.rule_chains.insert(chain).await.unwrap()
 }
 
 fn node(name: &str) -> RuleNode {
@@ -84,7 +84,7 @@ pub async fn a_rule_chain_is_saved_whole_with_its_nodes(stores: &EntityStores) {
         version: Some(1),
         ..full.clone()
     };
-    assert_eq!(chains.save(full, true).await.unwrap(), expected);
+    assert_eq!(chains.insert(full).await.unwrap(), expected);
     let id = expected.id;
     assert_eq!(
         chains.get(world.tenant, id).await.unwrap(),
@@ -234,7 +234,7 @@ pub async fn metadata_of_a_rule_chain_is_guarded_by_its_version(stores: &EntityS
         version: Some(1),
         ..chain.clone()
     };
-    expect_error(chains.save(stale, false).await, StoreErrorKind::VersionConflict);
+    expect_error(chains.update(stale).await, StoreErrorKind::VersionConflict);
 }
 
 fn chain_without_row(chain: &RuleChain) -> RuleChain {
@@ -255,7 +255,7 @@ pub async fn rule_chains_are_listed_and_one_of_a_type_is_the_root(stores: &Entit
         root: true,
         ..chain(world.tenant, "Edge")
     };
-    let edge = chains.save(edge, true).await.unwrap();
+    let edge = chains.insert(edge).await.unwrap();
     let a = saved_chain(&world, "Alpha").await.id;
     let b = saved_chain(&world, "beta").await.id;
     for (id, former) in [(a, None), (b, Some(a)), (b, Some(b))] {
@@ -273,7 +273,7 @@ pub async fn rule_chains_are_listed_and_one_of_a_type_is_the_root(stores: &Entit
         root: true,
         ..chain(world.tenant, "second")
     };
-    let message = expect_error(chains.save(second, true).await, StoreErrorKind::Conflict);
+    let message = expect_error(chains.insert(second).await, StoreErrorKind::Conflict);
     assert!(message.contains("root rule chain"), "{message}");
     assert!(!chains.set_root(world.tenant, RuleChainId::new()).await.unwrap());
 
@@ -329,7 +329,7 @@ pub async fn rule_chains_stay_within_their_tenant(stores: &EntityStores) {
         version: None,
         ..chain.clone()
     };
-    expect_error(chains.save(stolen, false).await, not_found);
+    expect_error(chains.update(stolen).await, not_found);
 
     let profile = |world: &EntityFixture<'_>| DeviceProfile {
         default_rule_chain_id: Some(id.into()),
@@ -337,19 +337,16 @@ pub async fn rule_chains_stay_within_their_tenant(stores: &EntityStores) {
         ..world.profile.clone()
     };
     let profiles = &stores.device_profiles;
-    expect_error(
-        profiles.save(profile(&theirs), false).await,
-        StoreErrorKind::Invalid,
-    );
-    let with_chain = profiles.save(profile(&mine), false).await.unwrap();
+    expect_error(profiles.update(profile(&theirs)).await, StoreErrorKind::Invalid);
+    let with_chain = profiles.update(profile(&mine)).await.unwrap();
     assert_eq!(with_chain.default_rule_chain_id, Some(id.into()));
     expect_error(chains.delete(mine.tenant, id).await, StoreErrorKind::Conflict);
     let without = DeviceProfile {
         default_rule_chain_id: None,
         ..with_chain
     };
-    profiles.save(without, false).await.unwrap();
-    profiles.save(profile(&mine), false).await.unwrap();
+    profiles.update(without).await.unwrap();
+    profiles.update(profile(&mine)).await.unwrap();
     // A tenant goes with profiles and chains that refer to each other.
     assert!(stores.tenants.delete(mine.tenant).await.unwrap());
     assert_eq!(chains.get(mine.tenant, id).await.unwrap(), None);
@@ -386,24 +383,18 @@ pub async fn queues_are_shared_or_of_a_tenant(stores: &EntityStores) {
     let world = EntityFixture::new(stores, "tenant").await;
     let queues = &stores.queues;
     let shared = queue(TenantId::NULL, "Main", "main");
-    assert_eq!(queues.save(shared.clone(), true).await.unwrap(), shared);
-    let own = queues
-        .save(queue(world.tenant, "Main", "main"), true)
-        .await
-        .unwrap();
-    let fast = queues
-        .save(queue(world.tenant, "Fast", "fast"), true)
-        .await
-        .unwrap();
+    assert_eq!(queues.insert(shared.clone()).await.unwrap(), shared);
+    let own = queues.insert(queue(world.tenant, "Main", "main")).await.unwrap();
+    let fast = queues.insert(queue(world.tenant, "Fast", "fast")).await.unwrap();
     let conflict = StoreErrorKind::Conflict;
     for tenant in [TenantId::NULL, world.tenant] {
-        let message = expect_error(queues.save(queue(tenant, "Main", "x"), true).await, conflict);
+        let message = expect_error(queues.insert(queue(tenant, "Main", "x")).await, conflict);
         assert_eq!(message, "Queue with name: Main already exists!");
-        let message = expect_error(queues.save(queue(tenant, "x", "main"), true).await, conflict);
+        let message = expect_error(queues.insert(queue(tenant, "x", "main")).await, conflict);
         assert_eq!(message, "Queue with topic: main already exists!");
     }
     let nobodys = queue(TenantId::new(), "Main", "main");
-    expect_error(queues.save(nobodys, true).await, StoreErrorKind::Invalid);
+    expect_error(queues.insert(nobodys).await, StoreErrorKind::Invalid);
 
     let (shared_id, own_id) = (shared.id, own.id);
     assert_eq!(
@@ -429,10 +420,10 @@ pub async fn queues_are_shared_or_of_a_tenant(stores: &EntityStores) {
         partitions: 12,
         ..shared
     };
-    assert_eq!(queues.save(changed.clone(), false).await.unwrap(), changed);
+    assert_eq!(queues.update(changed.clone()).await.unwrap(), changed);
     assert!(!queues.delete(world.tenant, shared_id).await.unwrap());
     assert!(queues.delete(TenantId::NULL, shared_id).await.unwrap());
-    expect_error(queues.save(changed, false).await, StoreErrorKind::NotFound);
+    expect_error(queues.update(changed).await, StoreErrorKind::NotFound);
     stores.tenants.delete(world.tenant).await.unwrap();
     assert_eq!(queues.all(world.tenant).await.unwrap(), []);
 }

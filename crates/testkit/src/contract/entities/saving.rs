@@ -19,7 +19,7 @@ use super::fixture::{
 /// Every field of tenants, customers, users and tenant profiles is returned by `save` and by `get` as it was given.
 pub async fn owners_read_back_whole(stores: &EntityStores) {
     let profile = tenant_profile("Größe XL");
-    let saved = stores.tenant_profiles.save(profile.clone(), true).await.unwrap();
+    let saved = stores.tenant_profiles.insert(profile.clone()).await.unwrap();
     assert_eq!(saved, with_version(profile, |p| &mut p.version));
     assert_eq!(
         stores.tenant_profiles.get(saved.id).await.unwrap(),
@@ -33,7 +33,7 @@ pub async fn owners_read_back_whole(stores: &EntityStores) {
         additional_info: Some(json!({"description": "δ", "homeDashboardId": null, "deep": [1, {"x": 0.5}]})),
         ..tenant("Großkunde")
     };
-    let saved = stores.tenants.save(given.clone(), true).await.unwrap();
+    let saved = stores.tenants.insert(given.clone()).await.unwrap();
     assert_eq!(saved, with_version(given, |t| &mut t.version));
     let tenant = saved.id;
     assert_eq!(stores.tenants.get(tenant).await.unwrap(), Some(saved));
@@ -44,7 +44,7 @@ pub async fn owners_read_back_whole(stores: &EntityStores) {
         external_id: Some(CustomerId::new()),
         ..customer(tenant, "Kunde")
     };
-    let saved = stores.customers.save(given.clone(), true).await.unwrap();
+    let saved = stores.customers.insert(given.clone()).await.unwrap();
     assert_eq!(saved, with_version(given, |c| &mut c.version));
     let customer = saved.id;
     assert_eq!(
@@ -65,7 +65,7 @@ pub async fn owners_read_back_whole(stores: &EntityStores) {
         additional_info: Some(json!({"lang": "de_DE"})),
         ..user(tenant, "Jane.Doe@Example.org")
     };
-    let saved = stores.users.save(given.clone(), true).await.unwrap();
+    let saved = stores.users.insert(given.clone()).await.unwrap();
     assert_eq!(saved, with_version(given, |u| &mut u.version));
     assert_eq!(
         stores.users.get(tenant, saved.id).await.unwrap(),
@@ -81,18 +81,18 @@ pub async fn devices_read_back_whole(stores: &EntityStores) {
         additional_info: Some(json!({"isPublic": true})),
         ..customer(tenant, "Kunde")
     };
-    let customer = stores.customers.save(public, true).await.unwrap().id;
+    let customer = stores.customers.insert(public).await.unwrap().id;
     let chain = RuleChain {
         id: RuleChainId::new(),
         tenant_id: tenant,
         ..RuleChain::default()
     };
-    let chain = stores.rule_chains.save(chain, true).await.unwrap();
+    let chain = stores.rule_chains.insert(chain).await.unwrap();
     let given = DeviceProfile {
         default_rule_chain_id: Some(chain.id.into()),
         ..full_device_profile(tenant)
     };
-    let saved = stores.device_profiles.save(given.clone(), true).await.unwrap();
+    let saved = stores.device_profiles.insert(given.clone()).await.unwrap();
     assert_eq!(saved, with_version(given, |p| &mut p.version));
     assert_eq!(
         stores.device_profiles.get(tenant, saved.id).await.unwrap(),
@@ -115,7 +115,7 @@ pub async fn devices_read_back_whole(stores: &EntityStores) {
         additional_info: Some(json!({"gateway": true, "description": "\"quoted\""})),
         ..device(tenant, &saved, "Zähler 1")
     };
-    let saved = stores.devices.save(given.clone(), true).await.unwrap();
+    let saved = stores.devices.insert(given.clone()).await.unwrap();
     assert_eq!(saved, with_version(given, |d| &mut d.version));
     let id = saved.id;
     assert_eq!(stores.devices.get(tenant, id).await.unwrap(), Some(saved.clone()));
@@ -150,13 +150,13 @@ pub async fn versions_count_up_and_guard_updates(stores: &EntityStores) {
             let mut changed = created.clone();
             changed.$field = "changed".into();
             changed.created_time = 1;
-            let second = stores.$store.save(changed.clone(), false).await.unwrap();
+            let second = stores.$store.update(changed.clone()).await.unwrap();
             assert_eq!(second.version, Some(2));
             assert_eq!(second.created_time, created.created_time);
             assert_eq!(second.$field, "changed");
 
             let message = expect_error(
-                stores.$store.save(changed.clone(), false).await,
+                stores.$store.update(changed.clone()).await,
                 StoreErrorKind::VersionConflict,
             );
             assert!(
@@ -164,21 +164,21 @@ pub async fn versions_count_up_and_guard_updates(stores: &EntityStores) {
                 "{message}"
             );
             changed.version = None;
-            let third = stores.$store.save(changed.clone(), false).await.unwrap();
+            let third = stores.$store.update(changed.clone()).await.unwrap();
             assert_eq!(third.version, Some(3));
 
             changed.id = $new_id;
-            expect_error(stores.$store.save(changed, false).await, StoreErrorKind::NotFound);
+            expect_error(stores.$store.update(changed).await, StoreErrorKind::NotFound);
         }};
     }
 
     let profile = stores
         .tenant_profiles
-        .save(tenant_profile("one"), true)
+        .insert(tenant_profile("one"))
         .await
         .unwrap();
     guarded!(tenant_profiles, profile, name, TenantProfileId::new());
-    let tenant = stores.tenants.save(tenant("one"), true).await.unwrap();
+    let tenant = stores.tenants.insert(tenant("one")).await.unwrap();
     guarded!(tenants, tenant, title, TenantId::new());
     guarded!(customers, world.customer("one").await, title, CustomerId::new());
     let user = world
@@ -204,7 +204,7 @@ pub async fn of_many_updates_of_one_version_exactly_one_succeeds(stores: &Entity
             label: Some(format!("writer {attempt}")),
             ..device.clone()
         };
-        tokio::spawn(async move { devices.save(device, false).await })
+        tokio::spawn(async move { devices.update(device).await })
     });
     let attempts: Vec<_> = attempts.collect();
     let mut winners = Vec::new();
@@ -227,23 +227,23 @@ pub async fn taken_values_are_conflicts_that_say_what_is_taken(stores: &EntitySt
 
     stores
         .tenant_profiles
-        .save(tenant_profile("taken"), true)
+        .insert(tenant_profile("taken"))
         .await
         .unwrap();
-    let result = stores.tenant_profiles.save(tenant_profile("taken"), true).await;
+    let result = stores.tenant_profiles.insert(tenant_profile("taken")).await;
     assert_eq!(
         expect_error(result, conflict),
         "Tenant profile with such name already exists!"
     );
 
-    let result = stores.tenants.save(tenant("tenant"), true).await;
+    let result = stores.tenants.insert(tenant("tenant")).await;
     assert_eq!(
         expect_error(result, conflict),
         "Tenant with such title already exists!"
     );
 
     world.customer("taken").await;
-    let result = stores.customers.save(customer(world.tenant, "taken"), true).await;
+    let result = stores.customers.insert(customer(world.tenant, "taken")).await;
     assert_eq!(
         expect_error(result, conflict),
         "Customer with such title already exists!"
@@ -252,7 +252,7 @@ pub async fn taken_values_are_conflicts_that_say_what_is_taken(stores: &EntitySt
     world
         .user("taken@x.org", Authority::TenantAdmin, CustomerId::NULL)
         .await;
-    let result = stores.users.save(user(TenantId::NULL, "Taken@X.org"), true).await;
+    let result = stores.users.insert(user(TenantId::NULL, "Taken@X.org")).await;
     assert_eq!(
         expect_error(result, conflict),
         "User with email 'Taken@X.org' already present in database!"
@@ -260,7 +260,7 @@ pub async fn taken_values_are_conflicts_that_say_what_is_taken(stores: &EntitySt
 
     let result = stores
         .device_profiles
-        .save(device_profile(world.tenant, "default"), true)
+        .insert(device_profile(world.tenant, "default"))
         .await;
     assert_eq!(
         expect_error(result, conflict),
@@ -271,8 +271,8 @@ pub async fn taken_values_are_conflicts_that_say_what_is_taken(stores: &EntitySt
         provision_device_key: Some("key".into()),
         ..device_profile(world.tenant, name)
     };
-    stores.device_profiles.save(provisioned("a"), true).await.unwrap();
-    let result = stores.device_profiles.save(provisioned("b"), true).await;
+    stores.device_profiles.insert(provisioned("a")).await.unwrap();
+    let result = stores.device_profiles.insert(provisioned("b")).await;
     assert_eq!(
         expect_error(result, conflict),
         "Device profile with such provision device key already exists!"
@@ -280,7 +280,7 @@ pub async fn taken_values_are_conflicts_that_say_what_is_taken(stores: &EntitySt
 
     world.device("taken").await;
     let other = world.device("other").await;
-    let result = stores.devices.save(world.new_device("taken"), true).await;
+    let result = stores.devices.insert(world.new_device("taken")).await;
     assert_eq!(
         expect_error(result, conflict),
         "Device with such name already exists!"
@@ -289,7 +289,7 @@ pub async fn taken_values_are_conflicts_that_say_what_is_taken(stores: &EntitySt
         name: "taken".into(),
         ..other.clone()
     };
-    let result = stores.devices.save(renamed, false).await;
+    let result = stores.devices.update(renamed).await;
     assert_eq!(
         expect_error(result, conflict),
         "Device with such name already exists!"
@@ -298,7 +298,7 @@ pub async fn taken_values_are_conflicts_that_say_what_is_taken(stores: &EntitySt
         stores.devices.get(world.tenant, other.id).await.unwrap(),
         Some(other.clone())
     );
-    expect_error(stores.devices.save(other, true).await, conflict);
+    expect_error(stores.devices.insert(other).await, conflict);
 
     let first = world.new_device("first");
     stores
@@ -325,25 +325,25 @@ pub async fn references_to_nothing_are_refused(stores: &EntityStores) {
         device_profile_id: Some(DeviceProfileId::new()),
         ..world.new_device("a")
     };
-    expect_error(stores.devices.save(of_no_profile, true).await, invalid);
+    expect_error(stores.devices.insert(of_no_profile).await, invalid);
     let of_no_customer = Device {
         customer_id: CustomerId::new(),
         ..world.new_device("a")
     };
-    expect_error(stores.devices.save(of_no_customer, true).await, invalid);
+    expect_error(stores.devices.insert(of_no_customer).await, invalid);
     expect_error(
-        stores.customers.save(customer(TenantId::new(), "a"), true).await,
+        stores.customers.insert(customer(TenantId::new(), "a")).await,
         invalid,
     );
     expect_error(
-        stores.users.save(user(TenantId::new(), "a@x.org"), true).await,
+        stores.users.insert(user(TenantId::new(), "a@x.org")).await,
         invalid,
     );
     let of_no_profile = Tenant {
         tenant_profile_id: Some(TenantProfileId::new()),
         ..tenant("a")
     };
-    expect_error(stores.tenants.save(of_no_profile, true).await, invalid);
+    expect_error(stores.tenants.insert(of_no_profile).await, invalid);
 }
 
 /// Texts are data, whatever they look like; what a database cannot hold is refused as the caller's mistake.
@@ -382,7 +382,7 @@ pub async fn hostile_texts_are_stored_as_they_are_or_refused(stores: &EntityStor
     assert_eq!(saved.additional_info, with_null.additional_info);
 
     let invalid = StoreErrorKind::Invalid;
-    expect_error(stores.devices.save(world.new_device("a\0b"), true).await, invalid);
+    expect_error(stores.devices.insert(world.new_device("a\0b")).await, invalid);
     assert!(
         stores
             .devices
@@ -396,10 +396,7 @@ pub async fn hostile_texts_are_stored_as_they_are_or_refused(stores: &EntityStor
     let longest = "\u{1F600}".repeat(255);
     world.device(&longest).await;
     let message = expect_error(
-        stores
-            .devices
-            .save(world.new_device(&"x".repeat(256)), true)
-            .await,
+        stores.devices.insert(world.new_device(&"x".repeat(256))).await,
         invalid,
     );
     assert!(
@@ -447,12 +444,12 @@ pub async fn only_one_profile_is_the_default(stores: &EntityStores) {
         is_default: true,
         ..device_profile(world.tenant, "rival")
     };
-    expect_error(profiles.save(rival, true).await, StoreErrorKind::Conflict);
+    expect_error(profiles.insert(rival).await, StoreErrorKind::Conflict);
 
     let profiles = &stores.tenant_profiles;
     assert_eq!(profiles.default_profile().await.unwrap(), None);
-    let first = profiles.save(tenant_profile("first"), true).await.unwrap().id;
-    let second = profiles.save(tenant_profile("second"), true).await.unwrap().id;
+    let first = profiles.insert(tenant_profile("first")).await.unwrap().id;
+    let second = profiles.insert(tenant_profile("second")).await.unwrap().id;
     for chosen in [first, second] {
         assert!(profiles.set_default(chosen).await.unwrap());
         assert_eq!(profiles.default_profile().await.unwrap().unwrap().id, chosen);

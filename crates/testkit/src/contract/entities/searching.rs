@@ -92,7 +92,7 @@ pub async fn text_search_looks_where_it_promises(stores: &EntityStores) {
     );
     stores
         .tenant_profiles
-        .save(tenant_profile("Needle"), true)
+        .insert(tenant_profile("Needle"))
         .await
         .unwrap();
     assert_eq!(
@@ -113,7 +113,7 @@ pub async fn text_search_looks_where_it_promises(stores: &EntityStores) {
         last_name: Some("Straße".into()),
         ..user
     };
-    stores.users.save(named, false).await.unwrap();
+    stores.users.update(named).await.unwrap();
     for text in ["FIRST@", "JÖRG", "straße"] {
         let found = stores
             .users
@@ -197,7 +197,7 @@ pub async fn a_text_search_is_the_list_without_what_does_not_match(stores: &Enti
             version: None,
             ..stored[number].clone()
         };
-        stores.devices.save(renamed, false).await.unwrap();
+        stores.devices.update(renamed).await.unwrap();
     }
     world.device("Pump 1149_zweite").await;
     agrees(&world).await;

@@ -170,23 +170,23 @@ pub async fn tenants_cannot_change_each_other(stores: &EntityStores) {
 
     let mut stolen = customer.clone();
     stolen.tenant_id = theirs.tenant;
-    expect_error(stores.customers.save(stolen, false).await, not_found);
+    expect_error(stores.customers.update(stolen).await, not_found);
     let stolen = User {
         tenant_id: theirs.tenant,
         ..admin.clone()
     };
-    expect_error(stores.users.save(stolen, false).await, not_found);
+    expect_error(stores.users.update(stolen).await, not_found);
     let stolen = DeviceProfile {
         tenant_id: theirs.tenant,
         ..mine.profile.clone()
     };
-    expect_error(stores.device_profiles.save(stolen, false).await, not_found);
+    expect_error(stores.device_profiles.update(stolen).await, not_found);
     let stolen = Device {
         tenant_id: theirs.tenant,
         device_profile_id: Some(theirs.profile.id),
         ..device.clone()
     };
-    expect_error(stores.devices.save(stolen, false).await, not_found);
+    expect_error(stores.devices.update(stolen).await, not_found);
     let result = stores
         .device_credentials
         .save(theirs.tenant, token(&device, "mine now"))
@@ -210,17 +210,17 @@ pub async fn tenants_cannot_change_each_other(stores: &EntityStores) {
         device_profile_id: Some(mine.profile.id),
         ..theirs.new_device("a")
     };
-    expect_error(stores.devices.save(of_foreign_profile, true).await, invalid);
+    expect_error(stores.devices.insert(of_foreign_profile).await, invalid);
     let of_foreign_customer = Device {
         customer_id: customer.id,
         ..theirs.new_device("a")
     };
-    expect_error(stores.devices.save(of_foreign_customer, true).await, invalid);
+    expect_error(stores.devices.insert(of_foreign_customer).await, invalid);
     let of_foreign_customer = User {
         customer_id: customer.id,
         ..user(theirs.tenant, "v@x.org")
     };
-    expect_error(stores.users.save(of_foreign_customer, true).await, invalid);
+    expect_error(stores.users.insert(of_foreign_customer).await, invalid);
 
     theirs.device("device").await;
     theirs.customer("customer").await;

@@ -36,7 +36,7 @@ pub async fn users_are_listed_by_what_they_are(stores: &EntityStores) {
         authority: Authority::SysAdmin,
         ..user(TenantId::NULL, "root@x.org")
     };
-    let root = stores.users.save(root, true).await.unwrap();
+    let root = stores.users.insert(root).await.unwrap();
     assert!(root.tenant_id.is_null() && root.customer_id.is_null());
     assert_eq!(
         stores.users.get(TenantId::NULL, root.id).await.unwrap(),

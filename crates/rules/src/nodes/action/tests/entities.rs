@@ -222,12 +222,12 @@ async fn attributes_are_copied_to_the_views_that_show_them() {
     };
     let views = world.services.stores.entity_views.clone();
     let shown = views
-        .save(view(&world, "shown", json!(["a", "b"]), 0), true)
+        .insert(view(&world, "shown", json!(["a", "b"]), 0))
         .await
         .unwrap()
         .id;
     views
-        .save(view(&world, "old", json!(["a"]), NOW - 1), true)
+        .insert(view(&world, "old", json!(["a"]), NOW - 1))
         .await
         .unwrap();
     let node = world.node(COPY, json!({}));
