@@ -1,6 +1,6 @@
 //! What the rest of the platform asks about nodes and scripts.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use async_trait::async_trait;
 use fieldline_core::ports::{
@@ -25,12 +25,13 @@ use crate::services::NodeServices;
 /// The node types of the engine. Business rules ask it, and nodes work by business rules: so it is there before the nodes'
 /// services are.
 pub struct NodeTypeCatalog {
-    services: OnceLock<Arc<NodeServices>>,
+    /// The engine's own: they hold this catalog, too.
+    services: OnceLock<Weak<NodeServices>>,
     descriptors: Vec<ComponentDescriptor>,
 }
 
 impl NodeTypeCatalog {
-    /// A catalog of all node types, which checks nothing before it is bound.
+    /// A catalog of all node types, which refuses each check before it is bound.
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
             services: OnceLock::new(),
@@ -39,14 +40,15 @@ impl NodeTypeCatalog {
     }
 
     /// Has nodes made with these services where they are checked; the first ones count.
-    pub fn bind(&self, services: Arc<NodeServices>) {
-        let _ = self.services.set(services);
+    pub fn bind(&self, services: &Arc<NodeServices>) {
+        let _ = self.services.set(Arc::downgrade(services));
     }
 
-    fn services(&self) -> Result<&Arc<NodeServices>, String> {
+    fn services(&self) -> Result<Arc<NodeServices>, String> {
         self.services
             .get()
-            .ok_or_else(|| "The rule engine has not started yet!".to_owned())
+            .and_then(Weak::upgrade)
+            .ok_or_else(|| "The rule engine does not run!".to_owned())
     }
 }
 
@@ -63,7 +65,7 @@ impl RuleNodeCatalog for NodeTypeCatalog {
             ..RuleNode::default()
         };
         chain::make(
-            self.services()?,
+            &self.services()?,
             TenantId::NULL,
             &node,
             &CompileAllowance::default(),
@@ -81,7 +83,7 @@ impl RuleNodeCatalog for NodeTypeCatalog {
     }
 
     fn check_chain(&self, metadata: &RuleChainMetaData) -> Result<(), String> {
-        chain::check(self.services()?, metadata)
+        chain::check(&self.services()?, metadata)
     }
 
     fn check_field(&self, field: &CalculatedField, limits: &CalculatedFieldLimits) -> Result<(), String> {

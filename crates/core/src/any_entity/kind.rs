@@ -279,6 +279,7 @@ macro_rules! any_entity {
         }
 
         /// What holds for all entities of a type.
+        #[inline]
         pub const fn kind_policy(entity_type: EntityType) -> KindPolicy {
             match entity_type {
                 $(EntityType::$name => <$kind>::DECLARED.policy,)*

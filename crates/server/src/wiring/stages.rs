@@ -134,7 +134,7 @@ impl DeviceStage {
             },
             &config.rules,
         );
-        catalog.bind(rules.shared().services.clone());
+        catalog.bind(&rules.shared().services);
         let context = &services.context;
         RuleStage {
             onboarding: DeviceOnboarding::with_options(context.clone(), &config.claiming),

@@ -2,7 +2,7 @@
 
 use fieldline_core::ports::{StoreError, StoreErrorKind, StoreResult};
 use fieldline_model::entity::StoredEntity;
-use fieldline_model::{EntityId, EntityKey, TenantId};
+use fieldline_model::{EntityId, EntityKey, NULL_UUID, TenantId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -405,6 +405,7 @@ fn insertion_of<R: EntityRecord>(records: &[&R]) -> StoreResult<SqlQuery> {
         .push(") VALUES ");
     for (index, record) in records.iter().enumerate() {
         let key = record.key();
+        require_id::<R>(&key)?;
         query = query
             .push(if index == 0 { "(" } else { ", (" })
             .bind(key.id)
@@ -425,6 +426,7 @@ fn update_statement<R: EntityRecord>(record: &R) -> StoreResult<SqlQuery> {
 
 fn update_of<R: EntityRecord>(record: &R, owner: RowOwner) -> StoreResult<SqlQuery> {
     let key = record.key();
+    require_id::<R>(&key)?;
     let mut query = SqlQuery::new("UPDATE ")
         .push(R::TABLE)
         .push(" SET version = version + 1, doc = ")
@@ -485,6 +487,14 @@ fn stored<R: EntityRecord>(record: &R, saved: Result<Vec<SqlRow>, StatementError
         }),
         Err(StatementError::Other(error)) => Err(error),
     }
+}
+
+/// What has the null id was never given one: its row would be everybody's.
+fn require_id<R: EntityRecord>(key: &EntityRowKey) -> StoreResult<()> {
+    if key.id == NULL_UUID {
+        return Err(invalid(format!("{} id should be specified!", R::NAME)));
+    }
+    Ok(())
 }
 
 /// The entity as JSON without what columns hold.

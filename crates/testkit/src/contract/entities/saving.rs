@@ -168,7 +168,16 @@ pub async fn versions_count_up_and_guard_updates(stores: &EntityStores) {
             assert_eq!(third.version, Some(3));
 
             changed.id = $new_id;
-            expect_error(stores.$store.update(changed).await, StoreErrorKind::NotFound);
+            expect_error(
+                stores.$store.update(changed.clone()).await,
+                StoreErrorKind::NotFound,
+            );
+            changed.id = Default::default();
+            expect_error(
+                stores.$store.update(changed.clone()).await,
+                StoreErrorKind::Invalid,
+            );
+            expect_error(stores.$store.insert(changed).await, StoreErrorKind::Invalid);
         }};
     }
 
