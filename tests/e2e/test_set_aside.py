@@ -8,7 +8,9 @@ import base64
 import contextlib
 import json
 import os
+import threading
 import time
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import pytest
@@ -26,7 +28,7 @@ from harness.chains import (
     queue,
     script,
 )
-from harness.faults import Faults
+from harness.faults import WRITE, Faults
 from harness.load import Load, Tally
 from harness.people import create_tenancy
 from harness.rest import Rest
@@ -40,6 +42,26 @@ LOG = ("action.TbLogNode", {"scriptLang": "JS", "jsScript": SAID, "tbelScript": 
 PATIENT = "patient"
 PAGE = {"pageSize": 100, "page": 0}
 KILLS = int(os.environ.get("KILLS", 10))
+
+
+class Answers:
+    """What a service answers: who is patient after a while, or once all are let go, what kills only then."""
+
+    def __init__(self, patience: float):
+        self.patience = {PATIENT: patience, DEADLY: 60.0}
+        self.begun: list[str] = []
+        self.all_go = threading.Event()
+
+    def __call__(self, body: dict) -> int:
+        text = body.get("text")
+        self.begun.append(text)
+        if text in self.patience:
+            self.all_go.wait(self.patience[text])
+        return 200
+
+    def wait_for(self, text: str) -> None:
+        """Waits until a message of this text is in hand."""
+        eventually(lambda: text in self.begun)
 
 
 class Site:
@@ -69,8 +91,8 @@ class Site:
         """Waits until nothing is on its way."""
 
         def settled() -> bool:
-            lags = (value for name, value in self.server.metrics().items() if "ingest_lag_records" in name)
-            return not any(lags)
+            waiting = ("ingest_lag_records", "rules_lane_messages")
+            return not any(value for name, value in self.server.metrics().items() if any(of in name for of in waiting))
 
         eventually(settled)
 
@@ -85,12 +107,14 @@ class Site:
             post(self.server, self.device, {"text": DEADLY})
 
 
-def crash_until_set_aside(site: Site) -> int:
+def crash_until_set_aside(site: Site, answers: Answers) -> int:
     """Starts the server again and again until it stays up; returns how often it has died."""
     deaths = 0
     while True:
         site.server.process.wait(20)
         site.server.process = None
+        # What was only beside it goes through from now on.
+        answers.patience[PATIENT] = 0
         deaths += 1
         assert deaths <= 4, "the process dies of it again and again"
         site.server.spawn()
@@ -98,29 +122,29 @@ def crash_until_set_aside(site: Site) -> int:
             return deaths
 
 
-def crash_until_it_lives(site: Site) -> None:
-    """The same for what is begun at some time after the start."""
+def crash_until(site: Site, is_over: Callable[[], object]) -> None:
+    """The same for what is begun at some time after the start, until this says that it will not be begun again."""
     deaths = 0
-    while not lives(site.server):
+    while not lives_until(site, is_over):
         deaths += 1
         assert deaths <= 10, "the process dies of it again and again"
+        site.server.process = None
         site.server.spawn()
     assert deaths >= 2
-    site.again()
 
 
-def lives(server: Server) -> bool:
-    """Whether a server becomes ready and does not die soon after that."""
-    deadline, ready = time.monotonic() + 60, None
-    while ready is None or time.monotonic() < ready + 6:
-        if server.process.poll() is not None:
-            server.process = None
-            return False
-        if ready is None and answer_of(server, "/readyz") == 200:
-            ready = time.monotonic()
-        assert time.monotonic() < deadline, "neither up nor dead"
-        time.sleep(0.05)
-    return True
+def lives_until(site: Site, is_over: Callable[[], object]) -> bool:
+    """Whether this is so before the server dies."""
+
+    def outcome() -> str | None:
+        if site.server.process.poll() is not None:
+            return "dead"
+        if answer_of(site.server, "/readyz") != 200:
+            return None
+        site.again()
+        return "over" if is_over() else None
+
+    return eventually(outcome, within=60) == "over"
 
 
 def stays_up(server: Server) -> bool:
@@ -139,26 +163,51 @@ def listed(rest: Rest) -> list[dict]:
     return rest.get("/api/setAside", **PAGE).json()["data"]
 
 
-def slow_to_answer(body: dict) -> int:
-    """What is not harmless is answered after a while."""
-    time.sleep({DEADLY: 1, PATIENT: 3}.get(body.get("text"), 0))
-    return 200
+@pytest.fixture
+def answers():
+    """Answers that come late as long as the test goes on."""
+    late = Answers(patience=3)
+    yield late
+    late.all_go.set()
 
 
-def test_a_record_that_kills_is_set_aside_and_replayed_once_its_chain_is_repaired(make_server, tmp_path):
-    with Service(slow_to_answer) as service:
-        a_record_that_kills_is_set_aside(make_server, tmp_path, service)
+@contextlib.contextmanager
+def die_with(faults: Faults, answers: Answers, *in_hand: str) -> Iterator[None]:
+    """Lets what is logged in this block be written, which kills, once messages of these texts are in hand."""
+    answers.begun.clear()
+    with faults.stall(WRITE, thread="log"):
+        yield
+        for text in in_hand:
+            answers.wait_for(text)
 
 
-def a_record_that_kills_is_set_aside(make_server, tmp_path, service: Service) -> None:
+@pytest.mark.parametrize("company", [False, True], ids=["alone", "beside another"])
+def test_a_record_that_kills_is_set_aside_and_replayed_once_its_chain_is_repaired(
+    make_server, tmp_path, answers, company
+):
+    answers.patience[PATIENT] = 60
+    with Service(answers) as service:
+        a_record_that_kills_is_set_aside(make_server, tmp_path, service, company)
+
+
+def a_record_that_kills_is_set_aside(make_server, tmp_path, service: Service, company: bool) -> None:
     faults = Faults(tmp_path)
-    server = make_server(env=faults.env | REACHES_SERVICES)
+    checkpoints = {"FIELDLINE_INGEST_CHECKPOINT_INTERVAL": "1h"} if company else {}
+    server = make_server(env=faults.env | REACHES_SERVICES | {"FIELDLINE_INGEST_WORKERS": "2"} | checkpoints)
     site = Site(server, service)
+    answers = service.answer
+    # Enough that some are another worker's.
+    others = [site.admin.create_device() for _ in range(16)] if company else []
+    site.settle()
     with faults.die_of(DEADLY, thread="log"):
-        site.send_deadly()
-        deaths = crash_until_set_aside(site)
+        with die_with(faults, answers, DEADLY, *[PATIENT] * company):
+            site.send_deadly()
+            answers.wait_for(DEADLY)
+            for other in others:
+                post(server, other, {"text": PATIENT})
+        deaths = crash_until_set_aside(site, answers)
         # Twice where nothing else was in hand, and once more where something was.
-        assert deaths in (2, 3)
+        assert deaths == (3 if company else 2)
         site.again()
 
         # Everybody else is served.
@@ -188,14 +237,19 @@ def a_record_that_kills_is_set_aside(make_server, tmp_path, service: Service) ->
         [line] = [line for line in server.log().splitlines() if "set a record aside" in line]
         assert site.device.id in line and DEADLY not in line and "ERROR" in line
 
-        # What is still broken kills again, and the record comes back; the one before is there as well where the process has
-        # died before it was taken out.
-        with contextlib.suppress(requests.ConnectionError):
+        # What is still broken kills again, and the record comes back; the one before is there as well where no checkpoint
+        # knew that it had been set aside.
+        for other in others:
+            eventually(lambda other=other: site.admin.latest(other.id, "text") == {"text": PATIENT})
+        if not company:
+            eventually(lambda: "are stored or set aside" in server.log())
+        site.settle()
+        with die_with(faults, answers, DEADLY):
             site.admin.post(f"{path}/replay")
-        assert crash_until_set_aside(site) in (2, 3)
+        assert crash_until_set_aside(site, answers) == 2
         site.again()
         kept = listed(site.admin)
-        assert len(kept) in (1, 2)
+        assert len(kept) == (2 if company else 1)
 
         # The chain is repaired over REST: nothing is logged any more.
         chain = Chain().line((SAVE, "Success"))
@@ -207,10 +261,10 @@ def a_record_that_kills_is_set_aside(make_server, tmp_path, service: Service) ->
         site.admin.post(f"/api/setAside/{info['id']['id']}/replay", expect=404)
 
 
-def test_a_message_that_kills_in_a_slow_lane_is_set_aside(make_server, tmp_path):
+def test_a_message_that_kills_in_a_slow_lane_is_set_aside(make_server, tmp_path, answers):
     faults = Faults(tmp_path)
     server = make_server(env=faults.env | REACHES_SERVICES)
-    with Service(slow_to_answer) as service, contextlib.ExitStack() as fault:
+    with Service(answers) as service, contextlib.ExitStack() as fault:
         fault.enter_context(faults.die_of(DEADLY, thread="log"))
         site = Site(server, service)
         # What is moved again and again goes on in the lane of its tenant, where it is logged and then waits.
@@ -228,33 +282,36 @@ def test_a_message_that_kills_in_a_slow_lane_is_set_aside(make_server, tmp_path)
         innocent = site.admin.create_device()
         post(server, innocent, {"text": PATIENT})
         site.send_deadly()
-        crash_until_it_lives(site)
+        crash_until(site, lambda: listed(site.admin))
+        # Its message has come to the lane once more with each death: nothing is waited for any longer.
+        answers.all_go.set()
         post(server, site.bystander, {"n": 1})
         eventually(lambda: site.demo.latest(site.bystander.id, "n") == {"n": 1})
         # Which comes through, too.
-        eventually(lambda: site.admin.latest(innocent.id, "text") == {"text": PATIENT}, within=30)
-        [info] = eventually(lambda: listed(site.admin))
+        eventually(lambda: site.admin.latest(innocent.id, "text") == {"text": PATIENT})
+        site.settle()
+        [info] = listed(site.admin)
         assert info["reason"] == "KILLED_PROCESS"
         assert info["entityId"] == {"entityType": "DEVICE", "id": site.device.id}
         assert site.admin.latest(site.device.id, "text") == {"text": "harmless"}
-        # Once the machine is mended, it goes its way from where it was.
+        # Once the machine is mended, it goes its way from where it was, with nobody before it.
         fault.close()
         site.admin.post(f"/api/setAside/{info['id']['id']}/replay")
         eventually(lambda: site.admin.latest(site.device.id, "text") == {"text": DEADLY})
         assert listed(site.admin) == []
 
 
-def test_something_kept_that_kills_when_it_comes_due_is_given_up(make_server, tmp_path):
+def test_something_kept_that_kills_when_it_comes_due_is_given_up(make_server, tmp_path, answers):
     faults = Faults(tmp_path)
     server = make_server(env=faults.env | REACHES_SERVICES)
-    with Service(slow_to_answer) as service, faults.die_of(DEADLY, thread="log"):
+    with Service(answers) as service, faults.die_of(DEADLY, thread="log"):
         site = Site(server, service)
         delay = {"periodInSeconds": 1, "maxPendingMsgs": 10, "useMetadataPeriodInSecondsPatterns": False}
         call = ("rest.TbRestApiCallNode", CALL | {"restEndpointUrlPattern": service.url})
         steps = (("delay.TbMsgDelayNode", delay), "Success"), (LOG, "Success"), (call, "Success"), (SAVE, "Success")
         Chain().line(*steps).update(site.admin, site.chain["id"])
         site.send_deadly()
-        crash_until_it_lives(site)
+        crash_until(site, lambda: server.metrics().get("fieldline_rules_given_up_total"))
         post(server, site.bystander, {"n": 1})
         eventually(lambda: site.demo.latest(site.bystander.id, "n") == {"n": 1})
         assert server.metrics()["fieldline_rules_given_up_total"] == 1
