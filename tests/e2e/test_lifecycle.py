@@ -13,6 +13,20 @@ from harness.server import CUSTOMER, SYSADMIN, TENANT, StartFailed, eventually, 
 from harness.wire import V5, V311, Wire
 
 GENERATED = re.compile(r"sysadmin@thingsboard\.org\s*/\s*(\S+)")
+# Three times what a release build takes.
+MOST_MIB_AT_START = 200
+
+
+def test_a_start_with_an_empty_directory_answers_and_is_small(make_server):
+    server = make_server()
+    started = time.monotonic()
+    server.start()
+    took, resident = time.monotonic() - started, server.memory_kib() / 1024
+    # How long it takes is measured on a quiet machine: docs/performance.md.
+    print(f"ready after {took:.2f} s, {resident:.0f} MiB resident")
+    assert server.running and requests.get(f"{server.http}/healthz", timeout=30).status_code == 200
+    assert server.rest().get("/api/auth/user").json()["authority"] == "TENANT_ADMIN"
+    assert resident < MOST_MIB_AT_START
 
 
 def test_probes_and_metrics_answer_anybody(shared):

@@ -13,6 +13,8 @@ from harness.server import SYSADMIN, eventually
 THREADS = 3
 # Less than a script spins, of which there are many; how long it really takes is measured by `make test-hostile`.
 SOON_S = 6
+# Of a script that never ends: far beyond what the tests wait for, so that it is not what ends it.
+TIME_LIMIT = {"FIELDLINE_RULES_SCRIPT_TIME_LIMIT": "10m"}
 
 
 def spin(seconds: float) -> str:
@@ -25,10 +27,15 @@ HANG = "var s = 'a'.repeat(4000000); return s.indexOf({toString: () => 'a'.repea
 
 
 @pytest.fixture
-def server(make_server):
-    return make_server(
-        env={"FIELDLINE_RULES_SCRIPT_THREADS": str(THREADS), "FIELDLINE_RULES_STATISTICS_INTERVAL": "1s"}
-    ).start()
+def settings(request):
+    """What a test sets beyond the usual."""
+    return getattr(request, "param", {})
+
+
+@pytest.fixture
+def server(make_server, settings):
+    usual = {"FIELDLINE_RULES_SCRIPT_THREADS": str(THREADS), "FIELDLINE_RULES_STATISTICS_INTERVAL": "1s"}
+    return make_server(env=usual | settings).start()
 
 
 @pytest.fixture
@@ -83,25 +90,29 @@ def test_scripts_of_others_run_while_a_tenant_s_spin(server, evil):
     eventually(lambda: neighbour.admin.latest(device.id) == {"n": 2}, within=SOON_S)
 
 
+@pytest.mark.parametrize("settings", [TIME_LIMIT], ids=["long limit"], indirect=True)
 def test_whoever_repairs_a_chain_does_not_wait_for_its_script(server, evil):
     device = evil.admin.create_device()
     chain = filtering(evil, "while (true) {} return true;")
     post(server, device, {"n": 1})
-    eventually(lambda: server.metrics().get("fieldline_script_calls_running", 0) >= 1, within=5)
-    begun = time.monotonic()
+    eventually(lambda: server.metrics().get("fieldline_script_calls_running", 0) >= 1)
     repaired(evil, chain)
-    eventually(lambda: server.metrics()["fieldline_script_calls_running"] == 0, within=5)
-    assert time.monotonic() - begun < 5, "its time limit has ended it"
+    # Its time limit is not what ends it.
+    eventually(lambda: server.metrics()["fieldline_script_calls_running"] == 0)
     post(server, device, {"n": 2})
     eventually(lambda: evil.admin.latest(device.id) == {"n": 2}, within=SOON_S)
 
 
+@pytest.mark.parametrize(
+    "settings", [TIME_LIMIT | {"FIELDLINE_SHUTDOWN_TIMEOUT": "10m"}], ids=["long limits"], indirect=True
+)
 def test_stopping_does_not_wait_for_scripts(server, evil):
     device = evil.admin.create_device()
     filtering(evil, "while (true) {} return true;")
     post(server, device, {"n": 1})
-    eventually(lambda: server.metrics().get("fieldline_script_calls_running", 0) >= 1, within=5)
-    assert server.stop() < 5
+    eventually(lambda: server.metrics().get("fieldline_script_calls_running", 0) >= 1)
+    # Neither the script's time nor that of the stop is up.
+    server.stop(within=60)
 
 
 @pytest.mark.timeout(240)
@@ -127,17 +138,17 @@ def test_tests_of_scripts_are_few_at_a_time_and_cost_others_nothing(server, evil
     assert grown < (THREADS * 64 + 150) << 10
 
 
+@pytest.mark.parametrize("settings", [TIME_LIMIT], ids=["long limit"], indirect=True)
 def test_a_test_ends_when_its_client_hangs_up(server, evil):
     try_out(server, evil, "return true;")
     with ThreadPoolExecutor(4) as pool:
-        answers = [pool.submit(try_out, server, evil, "while (true) {}", patience=1) for _ in range(4)]
-        eventually(lambda: server.metrics()["fieldline_script_calls_running"] == 2, within=5)
+        answers = [pool.submit(try_out, server, evil, "while (true) {}", patience=5) for _ in range(4)]
+        eventually(lambda: server.metrics()["fieldline_script_calls_running"] == 2)
         # Their connections are closed with that.
         assert all(isinstance(answer.exception(), requests.Timeout) for answer in answers)
-    hung_up = time.monotonic()
-    eventually(lambda: server.metrics()["fieldline_script_calls_running"] == 0, within=5)
+    # Their time limit is not what ends them.
+    eventually(lambda: server.metrics()["fieldline_script_calls_running"] == 0)
     assert try_out(server, evil, "return true;").json() == {"output": "true", "error": ""}
-    assert time.monotonic() - hung_up < 5, "its time limit has ended it"
 
 
 def test_functions_of_the_engine_are_bounded(server, evil):
@@ -150,7 +161,7 @@ def test_what_is_used_is_shown_to_the_tenant_and_to_the_operator(server, evil):
     filtering(evil, spin(0.3))
     for n in range(3):
         post(server, device, {"n": n})
-    eventually(lambda: evil.admin.latest(device.id) == {"n": 2}, within=10)
+    eventually(lambda: evil.admin.latest(device.id) == {"n": 2})
     eventually(lambda: evil.admin.get("/api/ruleEngine/usage").json()["total"]["scriptCalls"] >= 3)
     used = evil.admin.get("/api/ruleEngine/usage").json()
     assert used["parts"][0]["entityId"]["entityType"] == "RULE_NODE"

@@ -1,7 +1,7 @@
 """Half of the greatest load for a long time: memory, open files and latency stay what they were.
 
 `make soak SOAK_MINUTES=30` runs it for long. The shorter run is no less strict in what must not grow, only in how much of
-it could be noticed; and it is not held to latency, since what else the machine does decides that.
+it could be noticed; latency is only bounded there, since what else the machine does decides how it changes.
 """
 
 import os
@@ -19,6 +19,8 @@ SECONDS = MINUTES * 60 or 30.0
 # Stores reach their working size first: tables, caches, the first packing.
 WARM_UP_S = max(8.0, SECONDS / 10)
 SAMPLES = 120
+# Beyond what a busy machine makes of it: the load is 20,000/s in the short run.
+BOUNDED_P99_S = 1.0
 
 DEVICES = 200
 # Half of the greatest load is more than a busy machine can be asked for in a test that must not fail.
@@ -42,7 +44,7 @@ class Sample:
 
 
 @pytest.mark.timeout(300 + 2 * SECONDS)
-def test_memory_files_and_latency_stay_flat_at_half_of_the_greatest_load(make_server):
+def test_memory_and_files_stay_flat_and_latency_bounded_under_load(make_server):
     server = make_server(env=STORES)
     rest = server.start().rest()
     devices = [rest.create_device() for _ in range(DEVICES)]
@@ -80,6 +82,7 @@ def test_memory_files_and_latency_stay_flat_at_half_of_the_greatest_load(make_se
     # Tables come and go.
     files = [sample.files for sample in samples]
     assert statistics.median(files[-SAMPLES // 3 :]) <= statistics.median(files[: SAMPLES // 3]) + 20
+    assert p99[1] < BOUNDED_P99_S
     if MINUTES:
         # Medians of many reports, because a busy machine has bad moments. What grows without end is beyond any of them.
         assert p50[1] < 2 * p50[0] + 0.02
