@@ -49,7 +49,8 @@ pub trait EntityKind:
     }
 }
 
-/// What is declared of a kind of entities. Nothing has a default: what is left out does not compile.
+/// What is declared of a kind of entities. A part that is left out does not compile; parts that most kinds have in common
+/// come from `KindPolicy` and `QueryFields` constants that the declaration names.
 pub struct KindDeclaration<K: EntityKind> {
     /// What holds for all of the kind.
     pub policy: KindPolicy,

@@ -16,7 +16,7 @@ use super::entities::SqlEntities;
 use super::query::{RowOwner, SqlQuery};
 use super::record::{self, EntityRecord};
 
-/// A kind of entities as it is kept. Nothing has a default: another kind does not compile without it.
+/// A kind of entities as it is kept: another kind does not compile without it.
 trait StoredKind: EntityVariant {
     const STORED: KindTable;
 }
