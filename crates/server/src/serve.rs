@@ -9,6 +9,7 @@ use fieldline_core::ports::{JournalError, StoreError};
 use fieldline_entities::services;
 use fieldline_transport::{coap, mqtts};
 use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -59,16 +60,29 @@ impl ServeError {
 pub(crate) fn run(loaded: &EffectiveConfig, demo: bool) -> Result<(), ServeError> {
     let stop = shutdown::listen(loaded.config.shutdown_timeout.0).map_err(ServeError::start)?;
     limits::raise_open_files();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(ServeError::start)?;
-    let result = runtime.block_on(serve(loaded, demo, &stop));
+    let runtime = start_runtime("fieldline")?;
+    let http_runtime = start_runtime("fieldline-http")?;
+    let result = runtime.block_on(serve(loaded, demo, &stop, http_runtime.handle()));
+    http_runtime.shutdown_timeout(BLOCKING_CALLS_TIMEOUT);
     runtime.shutdown_timeout(BLOCKING_CALLS_TIMEOUT);
     result
 }
 
-async fn serve(loaded: &EffectiveConfig, demo: bool, stop: &StopSignal) -> Result<(), ServeError> {
+/// Starts a runtime with one thread per processor.
+fn start_runtime(thread_name: &str) -> Result<Runtime, ServeError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .thread_name(thread_name)
+        .enable_all()
+        .build()
+        .map_err(ServeError::start)
+}
+
+async fn serve(
+    loaded: &EffectiveConfig,
+    demo: bool,
+    stop: &StopSignal,
+    http_runtime: &Handle,
+) -> Result<(), ServeError> {
     let started = Instant::now();
     let config = &loaded.config;
     // Before anything is created: a wrong path is found by the first try.
@@ -97,6 +111,7 @@ async fn serve(loaded: &EffectiveConfig, demo: bool, stop: &StopSignal) -> Resul
         dir: &dir,
         stores: &stores,
         stop,
+        http_runtime,
         demo,
         metrics,
         started,
@@ -115,6 +130,7 @@ struct PlatformContext<'a> {
     dir: &'a DataDir,
     stores: &'a PlatformStores,
     stop: &'a StopSignal,
+    http_runtime: &'a Handle,
     demo: bool,
     metrics: PrometheusHandle,
     started: Instant,
@@ -146,7 +162,11 @@ impl PlatformContext<'_> {
             replaying: Box::new(core.replaying()),
         };
         let api = core.api(self.stores, self.dir, config).await?;
-        let mut servers = RunningServers::new(core.device_services(self.stores, config), config);
+        let mut servers = RunningServers::new(
+            core.device_services(self.stores, config),
+            config,
+            self.http_runtime.clone(),
+        );
         let opened = servers.open(addresses, api, probes, config).await;
         let result = match opened.and_then(|listening| self.announce(&listening)) {
             Ok(()) => {

@@ -9,6 +9,7 @@ use axum::Router;
 use axum::response::Redirect;
 use axum::routing::get;
 use fieldline_transport::{TransportServices, coap, http as device_http, mqtt, mqtts};
+use tokio::runtime::Handle;
 use tokio_rustls::TlsAcceptor;
 use tracing::warn;
 
@@ -85,11 +86,14 @@ pub(crate) struct RunningServers {
     mqtt: Arc<mqtt::MqttServer>,
     coap: coap::CoapServer,
     http: Vec<HttpServer>,
+    /// Serves HTTP on threads of its own. On the threads of MQTT, a request would wait until a thousand busy connections
+    /// have had their turn.
+    http_runtime: Handle,
 }
 
 impl RunningServers {
     /// Servers that listen nowhere yet.
-    pub(crate) fn new(services: TransportServices, config: &Config) -> Self {
+    pub(crate) fn new(services: TransportServices, config: &Config, http_runtime: Handle) -> Self {
         crate::http::describe_metrics();
         let services = Arc::new(services);
         Self {
@@ -101,6 +105,7 @@ impl RunningServers {
             ),
             services,
             http: Vec::new(),
+            http_runtime,
         }
     }
 
@@ -183,6 +188,7 @@ impl RunningServers {
         routes: Router,
         limits: HttpLimits,
     ) -> Result<SocketAddr, ServeError> {
+        let _entered = self.http_runtime.enter();
         let server = HttpServer::start(address, routes, limits).map_err(|source| ServeError::Listen {
             key,
             address,
