@@ -139,7 +139,7 @@ pub(super) fn buckets(
     let mut from = start;
     while from < end {
         let to = interval.end_of(from).ok_or(BucketError::BadRange)?.min(end);
-        // Whatever the history of a time zone contains, every bucket must make progress.
+        // Every bucket must make progress, whatever the history of a time zone contains.
         if to <= from {
             return Err(BucketError::BadRange);
         }
