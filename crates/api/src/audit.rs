@@ -162,7 +162,7 @@ pub(crate) struct RequestParams<'a> {
 }
 
 impl<'a> RequestParams<'a> {
-    /// The part of the path that stands for a name in braces.
+    /// Returns the segment of the path that stands for a name in braces.
     fn path(&self, name: &str) -> Option<&'a str> {
         let wanted =
             |segment: &str| segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) == Some(name);
@@ -223,7 +223,7 @@ impl UserAgent {
     }
 }
 
-/// An entity that does not exist (yet).
+/// Returns the id for an entity that does not exist (yet).
 fn nothing(kind: EntityType) -> EntityId {
     EntityId::new(kind, NULL_UUID)
 }

@@ -11,7 +11,7 @@ use crate::error::{ApiError, ApiResult, ErrorCode};
 
 /// Key of the settings of the mail server.
 pub(crate) const MAIL: &str = "mail";
-/// Mails sent at the same time, and mails that may be pending in all.
+/// Most mails sent at the same time, and most mails that may wait besides.
 const PARALLEL: usize = 4;
 const WAITING: usize = 200;
 

@@ -36,8 +36,8 @@ pub(crate) struct Config {
     pub log: String,
     /// Format of log lines.
     pub log_format: LogFormat,
-    /// Password of the system administrator (sysadmin@thingsboard.org) that the first start creates. Generated and printed
-    /// once if absent.
+    /// Password of the system administrator (sysadmin@thingsboard.org) that the first start creates. Generated and
+    /// printed once if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin_password: Option<String>,
     /// How long a stop may take, whatever hangs; work that is not stored by then is done after the next start.
@@ -56,9 +56,9 @@ pub(crate) struct Config {
     pub devices: directory::Options,
     /// Limits for addresses that keep sending wrong credentials.
     pub address_guard: address_guard::Options,
-    /// Calls to devices and by devices.
+    /// RPC calls to devices and by devices.
     pub calls: rpc::Options,
-    /// Devices that customers claim.
+    /// Claiming of devices by customers.
     pub claiming: ClaimOptions,
     /// Detection of active and inactive devices.
     pub activity: activity::Options,
@@ -82,7 +82,7 @@ pub(crate) struct Config {
     pub series: fieldline_storage::series::Options,
     /// Entities.
     pub sql: fieldline_storage::sql::Options,
-    /// Log-ins, tokens and limits of the REST API.
+    /// Logins, tokens and limits of the REST API.
     pub api: fieldline_api::Options,
 }
 
@@ -146,8 +146,8 @@ pub(crate) struct HttpOptions {
     /// Whether the trusted proxies begin each connection with a header of the PROXY protocol, version 1 or 2. If set,
     /// their connections without the header are closed; connections of other addresses need none.
     pub proxy_protocol: bool,
-    /// Origins of web pages that may use the API from a browser, such as `https://shop.example`, separated by commas; `*`
-    /// for all, empty for none.
+    /// Origins of web pages that may use the API from a browser, such as `https://shop.example`, separated by commas;
+    /// `*` for all, empty for none.
     pub cors_origins: String,
     /// Most connections at a time; further ones wait to be accepted.
     pub max_connections: usize,

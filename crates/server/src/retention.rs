@@ -25,11 +25,11 @@ const CLOCK_STEP_TOLERANCE: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Options {
-    /// How long debug events of rule nodes, rule chains and calculated fields are kept; 0 for ever.
+    /// How long debug events of rule nodes, rule chains and calculated fields are kept; 0 forever.
     pub(crate) debug_ttl: HumanDuration,
-    /// How long all other events are kept: starts and stops, errors, statistics; 0 for ever.
+    /// How long all other events are kept: starts and stops, errors, statistics; 0 forever.
     pub(crate) ttl: HumanDuration,
-    /// How long the audit log keeps what people did; 0 for ever.
+    /// How long the audit log keeps the actions of users; 0 forever.
     pub(crate) audit_ttl: HumanDuration,
 }
 

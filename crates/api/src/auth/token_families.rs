@@ -115,7 +115,7 @@ impl TokenFamilies {
     /// Ends the session of a token, whose access tokens expire by that time.
     pub(super) async fn end(&self, ticket: TokenIdentity, now_ms: i64, access_until: i64) -> ApiResult<()> {
         self.ended.insert(ticket.session, ());
-        // A public session can be opened again by anyone, so its end need not be stored.
+        // Anyone can open a public session again, and a key cannot be logged out: there is nothing to store.
         if ticket.public || ticket.is_key() {
             return Ok(());
         }

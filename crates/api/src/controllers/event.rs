@@ -111,13 +111,13 @@ struct EventFilterRequest {
     event: Option<String>,
     /// `Success` or anything else.
     status: Option<String>,
-    /// Minimum number of messages.
+    /// Lower limit of the number of messages, inclusive.
     min_messages_processed: Option<i64>,
-    /// Number of messages that is too many: only smaller ones match.
+    /// Upper limit of the number of messages, exclusive.
     max_messages_processed: Option<i64>,
-    /// Minimum number of errors.
+    /// Lower limit of the number of errors, inclusive.
     min_errors_occurred: Option<i64>,
-    /// Number of errors that is too many: only smaller ones match.
+    /// Upper limit of the number of errors, exclusive.
     max_errors_occurred: Option<i64>,
 }
 

@@ -280,8 +280,8 @@ struct RefreshRequest {
     refresh_token: String,
 }
 
-/// Exchanges a refresh token for a new pair. A refresh token can be used once; for 30 seconds after that it returns the
-/// tokens that replaced it. Using it later ends the session.
+/// Exchanges a refresh token for a new pair. A refresh token can be used once; for 30 seconds after that it still gets
+/// its replacement. Using it later ends the session.
 #[utoipa::path(post, path = "/api/auth/token", tag = "login", request_body = RefreshRequest,
     responses((status = 200, body = TokenPair), (status = 401, body = crate::error::ErrorBody)))]
 async fn refresh(

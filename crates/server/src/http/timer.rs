@@ -22,7 +22,7 @@ pub(super) struct PeerTimeout {
 }
 
 impl PeerTimeout {
-    /// A time-out at this time.
+    /// Creates a timeout at this time.
     pub(super) fn at(deadline: Instant) -> Self {
         Self {
             sleep: Box::pin(tokio::time::sleep_until(deadline)),
