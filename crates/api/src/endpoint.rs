@@ -75,7 +75,7 @@ pub struct RestEndpoint {
 pub(crate) enum EndpointEffect {
     /// Reads, by `GET`.
     Reads,
-    /// Reads by `POST`, because the query is too large for a URL.
+    /// Reads by `POST`, because the query is too large for a URL; also runs to its end.
     Asks,
     /// Computes a result that is not stored; cancelled if the client disconnects.
     Computes,
