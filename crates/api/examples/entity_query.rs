@@ -1,4 +1,4 @@
-//! Measures queries of entities: three conditions over many devices, sorted by a latest value.
+//! Measures entity queries: three conditions over many devices, sorted by a latest value.
 //!
 //! ```text
 //! cargo run --release -p fieldline-api --example entity_query [devices] [queries]
@@ -21,7 +21,7 @@ use serde_json::json;
 
 use self::world::ExampleFixture;
 
-/// Rows saved at once.
+/// Rows per save.
 const AT_ONCE: usize = 1_000;
 
 #[tokio::main]

@@ -1,5 +1,5 @@
-//! Measures what sockets are told: many of them on one busy device, and one of them with many devices on its page. Server
-//! and clients share the process, so the figures are for both sides together.
+//! Measures updates over WebSockets: many sockets subscribed to one busy device, and one socket with many devices on
+//! its page. Server and clients share the process, so the figures are for both sides together.
 //!
 //! ```text
 //! cargo run --release -p fieldline-api --example live [sockets] [points a second] [devices]
@@ -33,7 +33,7 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 
 use self::world::ExampleFixture;
 
-/// How long points are sent.
+/// How long points are sent, seconds.
 const SECONDS: u64 = 10;
 
 struct ExampleServer {
@@ -189,7 +189,7 @@ impl ExampleServer {
         }
     }
 
-    /// A socket with its first command.
+    /// Opens a socket and sends its first command.
     async fn connect(&self, command: &Value) -> WebSocketStream<TcpStream> {
         let stream = TcpStream::connect(self.address).await.unwrap();
         let address = format!("ws://{}/api/ws?token={}", self.address, self.token);

@@ -1,4 +1,4 @@
-//! Queries of alarms by a filter of entities, over REST and for subscriptions.
+//! Alarm queries by an entity filter, for REST and for subscriptions.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 use crate::error::{ApiError, ApiResult};
 use crate::state::ApiState;
 
-/// The most alarms of a page.
+/// Most alarms per page.
 const MAX_PAGE: i64 = 10_000;
 
-/// Conditions that find and count share; absent and empty ones hold for all.
+/// Conditions that `find` and `count` share; absent and empty conditions match all alarms.
 #[derive(Debug, Clone, Deserialize, Default, utoipa::ToSchema)]
 #[serde(default, rename_all = "camelCase")]
 #[schema(as = Conditions)]
@@ -28,7 +28,8 @@ pub(crate) struct AlarmConditions {
     start_ts: Option<i64>,
     /// Created at or before this time, milliseconds.
     end_ts: Option<i64>,
-    /// Created within so many milliseconds: the last ones, or in a page those from the start. In the place of the end.
+    /// Length of a time window in milliseconds: the last ones, or in a page query those from the start time. Replaces
+    /// the end time.
     time_window: Option<i64>,
     /// Types.
     type_list: Option<Vec<String>>,
@@ -36,14 +37,14 @@ pub(crate) struct AlarmConditions {
     status_list: Option<Vec<AlarmSearchStatus>>,
     /// Severities.
     severity_list: Option<Vec<AlarmSeverity>>,
-    /// Also alarms that propagate to the entities.
+    /// Also finds alarms that propagate to the entities.
     search_propagated_alarms: bool,
     /// Assigned to this user.
     assignee_id: Option<UserId>,
 }
 
 impl AlarmConditions {
-    /// A window begins at the start where `from_start` and there is one, else it ends now.
+    /// With a time window: it begins at the start time if `from_start` and one is given, otherwise it ends now.
     fn query(&self, scope: AlarmScope, now: i64, from_start: bool) -> AlarmQuery {
         let present = |time: Option<i64>| time.filter(|time| *time > 0);
         let start = present(self.start_ts);
@@ -68,36 +69,36 @@ impl AlarmConditions {
 #[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AlarmDataPageLink {
-    /// Alarms a page.
+    /// Alarms per page.
     page_size: i64,
     /// Page index from 0.
     #[serde(default)]
     page: i64,
-    /// Text that type, severity or status must contain.
+    /// Text that the type, severity or status must contain.
     text_search: Option<String>,
-    /// Newest first where absent.
+    /// Newest first by default.
     sort_order: Option<DataSortOrder>,
     #[serde(flatten)]
     conditions: AlarmConditions,
 }
 
-/// Which alarms are asked for, and what is shown of them.
+/// The alarms to find, and the entity data to show with them.
 #[derive(Debug, Clone, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AlarmDataQuery {
-    /// Whose alarms.
+    /// The entities whose alarms are found.
     entity_filter: EntityFilter,
-    /// What must hold for the entities.
+    /// Conditions on the entities.
     #[serde(default)]
     key_filters: Option<Vec<KeyFilter>>,
-    /// Whether all of that must hold or one; all where absent.
+    /// Whether all conditions must hold or one is enough; all by default.
     #[serde(default)]
     key_filters_operation: Option<ComplexOperation>,
     /// Fields of the entity to show.
     entity_fields: Option<Vec<EntityQueryKey>>,
     /// Attributes and latest values of the entity to show.
     latest_values: Option<Vec<EntityQueryKey>>,
-    /// Fields of the alarm to show; all are shown.
+    /// Fields of the alarm to show; ignored, all fields are shown.
     #[allow(dead_code, reason = "part of the shape, and described")]
     alarm_fields: Option<Vec<EntityQueryKey>>,
     /// The page.
@@ -105,42 +106,42 @@ pub(crate) struct AlarmDataQuery {
 }
 
 impl AlarmDataQuery {
-    /// Attributes and latest values of the entity that are shown.
+    /// Returns the keys of the attributes and latest values to show.
     pub(crate) fn latest_keys(&self) -> &[EntityQueryKey] {
         self.latest_values.as_deref().unwrap_or_default()
     }
 }
 
-/// How many alarms are asked for.
+/// The alarms to count.
 #[derive(Debug, Clone, Default, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AlarmCountQuery {
-    /// Whose alarms; all where absent.
+    /// The entities whose alarms are counted; all if absent.
     entity_filter: Option<EntityFilter>,
-    /// What must hold for the entities.
+    /// Conditions on the entities.
     #[serde(default)]
     key_filters: Option<Vec<KeyFilter>>,
-    /// Whether all of that must hold or one; all where absent.
+    /// Whether all conditions must hold or one is enough; all by default.
     #[serde(default)]
     key_filters_operation: Option<ComplexOperation>,
     #[serde(flatten)]
     conditions: AlarmConditions,
 }
 
-/// An alarm with the entity it was found at.
+/// An alarm with the entity it was found for.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AlarmData {
     #[serde(flatten)]
     pub(crate) info: AlarmInfo,
-    /// The entity of the filter that the alarm shows at.
+    /// The entity of the filter that the alarm belongs or propagates to.
     pub(crate) entity_id: Option<EntityId>,
-    /// What was asked for of the entity, by kind and name.
+    /// The requested data of the entity, by kind and name.
     #[schema(value_type = BTreeMap<String, BTreeMap<String, TsValue>>)]
     pub(crate) latest: LatestValues,
 }
 
-/// A page of the alarms of the entities that a filter stands for.
+/// Returns a page of the alarms of the entities that a filter selects.
 pub(crate) async fn find(
     api: &ApiState,
     caller: &Principal,
@@ -181,7 +182,7 @@ pub(crate) async fn find(
     }))
 }
 
-/// How many alarms the entities have that a filter stands for.
+/// Counts the alarms of the entities that a filter selects.
 pub(crate) async fn count(api: &ApiState, caller: &Principal, query: &AlarmCountQuery) -> ApiResult<u64> {
     check_assignee(api, caller, &query.conditions).await?;
     let scope = match &query.entity_filter {
@@ -207,16 +208,16 @@ async fn check_assignee(api: &ApiState, caller: &Principal, conditions: &AlarmCo
     Ok(())
 }
 
-/// Which entities a query of alarms is about.
+/// The entities whose alarms are queried.
 struct AlarmEntityFilter<'a> {
     entities: &'a EntityFilter,
     keys: &'a [KeyFilter],
     operation: ComplexOperation,
-    /// How they are sorted, by what alarms know nothing of.
+    /// Order by entity data that alarms do not have.
     sort: Option<&'a DataSortOrder>,
 }
 
-/// What a filter stands for. Entities that the caller may not see are left out.
+/// Resolves a filter into a scope. Entities that the caller must not see are left out.
 async fn scope(
     api: &ApiState,
     caller: &Principal,
@@ -269,7 +270,7 @@ async fn scope(
     })
 }
 
-/// Whether alarms are sorted by what their entities are sorted by: values, and fields that alarms do not show.
+/// Whether the sort key belongs to the entities: values, and fields that alarms do not show.
 fn sorts_entities(key: &EntityQueryKey) -> bool {
     match key.key_type {
         KeyType::AlarmField => false,
@@ -278,12 +279,12 @@ fn sorts_entities(key: &EntityQueryKey) -> bool {
     }
 }
 
-/// The property of a list that a key of a query means.
+/// Returns the list property that a query key means.
 fn property(key: &EntityQueryKey) -> String {
     let name = match (key.key_type, key.key.as_str()) {
         (KeyType::EntityField, "name") => "originatorName",
         (KeyType::EntityField, "label") => "originatorLabel",
-        // The first is what a column is called in ThingsBoard, and clients sort by it.
+        // `created_time` is the column name in ThingsBoard, and clients sort by it.
         (_, "created_time") => "createdTime",
         (_, "startTime") => "startTs",
         (_, "endTime") => "endTs",
@@ -320,7 +321,7 @@ fn page(link: &AlarmDataPageLink, by_entity: bool) -> ApiResult<PageLink> {
     })
 }
 
-/// Customer users see of a whole type the alarms of their customer only.
+/// Narrows a query of a whole type: customer users see only the alarms of their customer.
 fn narrowed(caller: &Principal, query: AlarmQuery) -> AlarmQuery {
     match query.scope {
         AlarmScope::AffectingAny(_) | AlarmScope::Originators(_) => query,
@@ -328,7 +329,7 @@ fn narrowed(caller: &Principal, query: AlarmQuery) -> AlarmQuery {
     }
 }
 
-/// All alarms that the caller may see: those of the tenant, or of the customer.
+/// Narrows a query to the alarms that the caller may see: those of the tenant, or of the customer.
 pub(crate) fn visible(caller: &Principal, query: AlarmQuery) -> AlarmQuery {
     AlarmQuery {
         customer: (caller.authority == Authority::CustomerUser).then_some(caller.customer),
@@ -336,7 +337,7 @@ pub(crate) fn visible(caller: &Principal, query: AlarmQuery) -> AlarmQuery {
     }
 }
 
-/// The entity of the filter that each of the alarms was found at.
+/// Returns for each alarm the entity of the filter that it was found for.
 async fn found_at(
     api: &ApiState,
     caller: &Principal,
@@ -352,7 +353,7 @@ async fn found_at(
         AlarmScope::AffectingAny(_) => listed.contains(&entity),
         _ => true,
     };
-    // Those that only show at the entities of the filter.
+    // Alarms whose originator is not in the filter: they only propagate to its entities.
     let elsewhere: Vec<AlarmId> = infos
         .iter()
         .filter(|info| info.alarm.originator.is_some_and(|entity| !fits(entity)))
@@ -367,7 +368,7 @@ async fn found_at(
     Ok(infos.iter().map(place).collect())
 }
 
-/// What is shown of the entities that alarms were found at.
+/// Reads the requested data of the entities that alarms were found for.
 async fn latest(
     api: &ApiState,
     caller: &Principal,

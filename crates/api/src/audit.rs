@@ -1,5 +1,6 @@
-//! Keeps what the services do not tell about: what failed, calls that change no entity, log-ins. What succeeded with an
-//! entity is kept where the rule engine is told of it ([`fieldline_entities::services::EntityActionService`]).
+//! Records in the audit log what the services do not report: failed requests, calls that change no entity, logins.
+//! Successful changes of an entity are recorded where the rule engine is notified of them
+//! ([`fieldline_entities::services::EntityActionService`]).
 
 use std::net::IpAddr;
 
@@ -24,14 +25,14 @@ mod rule;
 
 pub(crate) use rule::AuditRule;
 
-/// Larger bodies are not looked into, in bytes.
+/// Most bytes of a body that is parsed for the audit log.
 const MAX_BODY: usize = 65_536;
 
-/// Why a request failed, for the audit log. Answers that say no carry it.
+/// Why a request failed, for the audit log. Error responses carry it as an extension.
 #[derive(Debug, Clone)]
 pub(crate) struct FailureText(pub(crate) String);
 
-/// Lets a request through, and keeps what came of it where the rule of its endpoint says so.
+/// Runs a request and records its outcome if the rule of its endpoint says so.
 pub(crate) async fn audit_request(api: SharedApi, rule: AuditRule, request: Request, next: Next) -> Response {
     let Some(caller) = request.extensions().get::<AuthenticatedCaller>().copied() else {
         return next.run(request).await;
@@ -55,7 +56,7 @@ pub(crate) async fn audit_request(api: SharedApi, rule: AuditRule, request: Requ
             .record_outcome(&api, &caller.principal, rule, response)
             .await;
     }
-    // Read here, within the limit of bodies, and handed on without a copy.
+    // Read here, within the limit for bodies, and passed on without a copy.
     let bytes = match Bytes::from_request(Request::from_parts(parts.clone(), body), &()).await {
         Ok(bytes) => bytes,
         Err(rejection) => {
@@ -72,7 +73,7 @@ pub(crate) async fn audit_request(api: SharedApi, rule: AuditRule, request: Requ
         .await
 }
 
-/// A request as far as the audit log is concerned.
+/// The parts of a request that the audit log needs.
 struct AuditedRequest {
     pattern: String,
     path: String,
@@ -113,7 +114,7 @@ impl AuditedRequest {
         succeeded: bool,
         details: String,
     ) -> Option<AuditLog> {
-        // A tree of a large body would be many times its size.
+        // The JSON tree of a large body would take many times its size.
         let body: Value = match self.body.len() {
             0..=MAX_BODY => serde_json::from_slice(&self.body).unwrap_or_default(),
             _ => Value::Null,
@@ -129,7 +130,7 @@ impl AuditedRequest {
             _ => found.data,
         };
         let name = match found.action {
-            // Bodies of people name them by their address.
+            // Users have no name: their e-mail address identifies them.
             ActionType::Added | ActionType::Updated => ["name", "title", "email"]
                 .into_iter()
                 .find_map(|field| body.get(field)?.as_str())
@@ -161,7 +162,7 @@ pub(crate) struct RequestParams<'a> {
 }
 
 impl<'a> RequestParams<'a> {
-    /// The part of the path that stands for a name in braces.
+    /// Returns the segment of the path that stands for a name in braces.
     fn path(&self, name: &str) -> Option<&'a str> {
         let wanted =
             |segment: &str| segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) == Some(name);
@@ -181,7 +182,7 @@ impl<'a> RequestParams<'a> {
     }
 }
 
-/// What the audit log says about a log-in of a known user; `failure` is why it did not succeed.
+/// Records a login attempt, successful or not, of a known user; `failure` is why it failed.
 pub(crate) async fn record_login_action(
     api: &SharedApi,
     user: &User,
@@ -222,7 +223,7 @@ impl UserAgent {
     }
 }
 
-/// An entity that does not exist (yet).
+/// Returns the id for an entity that does not exist (yet).
 fn nothing(kind: EntityType) -> EntityId {
     EntityId::new(kind, NULL_UUID)
 }

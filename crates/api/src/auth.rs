@@ -1,4 +1,4 @@
-//! Logging in: tokens, who may use them, and what keeps guessing slow.
+//! Authentication: tokens, sessions, API keys, and protection against password guessing.
 
 mod api_keys;
 mod login_guard;

@@ -1,4 +1,4 @@
-//! Finds out who is calling.
+//! Authenticates callers.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,21 +11,21 @@ use crate::auth::TokenIdentity;
 use crate::error::{ApiError, ApiResult};
 use crate::state::SharedApi;
 
-/// What the handler of an endpoint that is not public gets: the API, and the authenticated caller.
+/// The input of handlers that need authentication: the API and the caller.
 pub(crate) struct ApiCall {
     pub(crate) api: SharedApi,
     pub(crate) caller: Principal,
 }
 
-/// A caller with what its token says about itself.
+/// A caller with the identity of its token.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AuthenticatedCaller {
     pub(crate) principal: Principal,
-    /// Of the token that was shown.
+    /// The identity of the presented token.
     pub(crate) identity: TokenIdentity,
 }
 
-/// Where a request comes from; `None` where the server does not say.
+/// Address of the client; `None` if the server does not provide it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PeerAddress(pub(crate) Option<IpAddr>);
 
@@ -45,7 +45,7 @@ impl<S: Send + Sync> FromRequestParts<S> for AuthenticatedCaller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        // Attached by the check in front of every endpoint that is not public.
+        // Set by the check that runs before every endpoint that needs authentication.
         parts
             .extensions
             .get::<Self>()
@@ -62,13 +62,13 @@ impl<S: Send + Sync> FromRequestParts<S> for PeerAddress {
     }
 }
 
-/// Where a request comes from.
+/// Returns the address of the client.
 pub(crate) fn peer(extensions: &Extensions) -> Option<IpAddr> {
     let peer = extensions.get::<ConnectInfo<SocketAddr>>();
     peer.map(|ConnectInfo(address)| address.ip())
 }
 
-/// The caller that the headers prove, by a token or by an API key.
+/// Authenticates the caller by the headers, with a token or an API key.
 pub(crate) async fn authenticate(api: &SharedApi, headers: &HeaderMap) -> ApiResult<AuthenticatedCaller> {
     let (scheme, secret) = authorization_parts(headers).ok_or_else(ApiError::unauthenticated)?;
     let now = api.clock.now_ms();
@@ -88,7 +88,7 @@ pub(crate) async fn authenticate(api: &SharedApi, headers: &HeaderMap) -> ApiRes
     })
 }
 
-/// Scheme and secret of `X-Authorization`, or of `Authorization` where that header is absent.
+/// Returns scheme and secret of `X-Authorization`, or of `Authorization` if that header is absent.
 fn authorization_parts(headers: &HeaderMap) -> Option<(&str, &str)> {
     let value = headers
         .get("x-authorization")

@@ -1,5 +1,5 @@
-//! The controllers: one file an area, each reads its request, asks for the entity on the caller's behalf, and hands over
-//! to the services.
+//! The controllers, one file per area: each parses its request, checks the caller's access to the entity, and calls the
+//! services.
 
 mod admin;
 mod admin_mail;
@@ -117,7 +117,7 @@ pub(crate) fn routes() -> ApiRoutes {
         .merge(usage::routes())
 }
 
-/// An entity with its name only.
+/// Id and name of an entity.
 #[derive(Serialize, utoipa::ToSchema)]
 struct EntityInfo {
     /// Id with its entity type.
@@ -126,13 +126,13 @@ struct EntityInfo {
     name: String,
 }
 
-/// A type that entities of one kind have.
+/// A type of entities, such as the profile name of devices.
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct EntitySubtype {
     /// The tenant.
     tenant_id: TenantId,
-    /// The kind of entities, such as `DEVICE`.
+    /// The kind of the entities, such as `DEVICE`.
     #[schema(value_type = String)]
     entity_type: EntityType,
     /// Name of the type.
@@ -140,7 +140,7 @@ struct EntitySubtype {
     subtype: String,
 }
 
-/// A page, a list or one entity, by which parameters are given.
+/// One of two response types, chosen by the query parameters.
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
 enum Either<A, B> {

@@ -1,8 +1,8 @@
-//! The one registry of endpoints. Where an endpoint is registered it says everything about itself: who may call it, what it
-//! does, what the audit log keeps of it, how large a body it takes and what its errors look like.
+//! The registry of all endpoints. Each registration holds everything about its endpoint: roles, effect, audit rule,
+//! body limit and error format.
 //!
-//! Method and path are taken from the handler's OpenAPI description, so that router, documentation and registry cannot
-//! drift apart; and nothing is served that was not registered with its authorities.
+//! Method and path come from the handler's OpenAPI description, so that router, documentation and registry cannot
+//! diverge; no endpoint is served without registered roles.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::error::{self, ApiError, ErrorCode};
 use crate::memory::{self, BodyMemory};
 use crate::state::SharedApi;
 
-/// Anybody.
+/// Everyone, without authentication.
 pub(crate) const ANYBODY: EndpointAccess = EndpointAccess::Public;
 /// System administrators only.
 pub(crate) const S: EndpointAccess = EndpointAccess::Roles(&[Authority::SysAdmin]);
@@ -40,22 +40,22 @@ pub(crate) const TC: EndpointAccess =
     EndpointAccess::Roles(&[Authority::TenantAdmin, Authority::CustomerUser]);
 /// Customer users only.
 pub(crate) const C: EndpointAccess = EndpointAccess::Roles(&[Authority::CustomerUser]);
-/// Everybody who has logged in.
+/// All authenticated callers.
 pub(crate) const STC: EndpointAccess = EndpointAccess::Roles(&[
     Authority::SysAdmin,
     Authority::TenantAdmin,
     Authority::CustomerUser,
 ]);
 
-/// Largest body of a request that nobody has to prove anything for, in bytes.
+/// Largest body of a request without authentication, bytes.
 const MAX_PUBLIC_BODY: usize = 65_536;
 
-/// Who may call an endpoint.
+/// The callers that may use an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndpointAccess {
-    /// Anybody; no token is looked at.
+    /// Everyone; a token is ignored.
     Public,
-    /// Those who have logged in and have one of the authorities.
+    /// Authenticated callers with one of these authorities.
     Roles(&'static [Authority]),
 }
 
@@ -66,42 +66,42 @@ pub struct RestEndpoint {
     pub method: &'static str,
     /// Path with its parameters in braces.
     pub path: String,
-    /// Who may call it.
+    /// The callers that may use it.
     pub access: EndpointAccess,
 }
 
-/// What a request to an endpoint does.
+/// The effect of a request to an endpoint. All but a change are cancelled if the client disconnects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EndpointEffect {
-    /// It reads, by `GET`.
+    /// Reads, by `GET`.
     Reads,
-    /// It reads by `POST`, as the question is too large for an address.
+    /// Reads by `POST`, because the query is too large for a URL.
     Asks,
-    /// It works something out that is stored nowhere, and ends when the client hangs up.
+    /// Computes a result that is not stored.
     Computes,
-    /// It changes something, and is run to its end.
+    /// Changes something, and runs to its end.
     Changes,
 }
 
-/// How large a body may be.
+/// Limit for the size of a request body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MaxUpload {
-    /// As `max-body` says; less where nobody has to prove anything.
+    /// The setting `max-body`; less for requests without authentication.
     Body,
-    /// As `max-package` says: the data of an OTA package, which is written to the disk while it comes.
+    /// The setting `max-package`: the data of an OTA package, which is streamed to disk.
     Package,
 }
 
-/// What answers that say no look like.
+/// Format of error responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorShape {
     /// The JSON body of the API.
     Json,
-    /// Plain text, except what is refused before the handler.
+    /// Plain text, except for errors before the handler runs.
     Text,
 }
 
-/// An endpoint as it is registered: one handler, and everything about it.
+/// An endpoint before it is built: its handler, and everything about it.
 pub(crate) struct Endpoint {
     access: EndpointAccess,
     handler: UtoipaMethodRouter<SharedApi>,
@@ -113,22 +113,22 @@ pub(crate) struct Endpoint {
 }
 
 impl EndpointAccess {
-    /// An endpoint that reads, by `GET`.
+    /// Creates an endpoint that reads by `GET`.
     pub(crate) fn reads(self, handler: UtoipaMethodRouter<SharedApi>) -> Endpoint {
         self.endpoint(handler, EndpointEffect::Reads, AuditRule::Nothing)
     }
 
-    /// An endpoint that reads by `POST`.
+    /// Creates an endpoint that reads by `POST`.
     pub(crate) fn asks(self, handler: UtoipaMethodRouter<SharedApi>) -> Endpoint {
         self.endpoint(handler, EndpointEffect::Asks, AuditRule::Nothing)
     }
 
-    /// An endpoint that works something out by `POST`.
+    /// Creates an endpoint that computes a result by `POST`.
     pub(crate) fn computes(self, handler: UtoipaMethodRouter<SharedApi>) -> Endpoint {
         self.endpoint(handler, EndpointEffect::Computes, AuditRule::Nothing)
     }
 
-    /// An endpoint that changes something, with what the audit log keeps of its requests.
+    /// Creates an endpoint that changes something, with the audit rule of its requests.
     pub(crate) fn changes(self, handler: UtoipaMethodRouter<SharedApi>, audit: AuditRule) -> Endpoint {
         self.endpoint(handler, EndpointEffect::Changes, audit)
     }
@@ -152,7 +152,7 @@ impl EndpointAccess {
 }
 
 impl Endpoint {
-    /// Says whether public sessions may call it; else those that read are open to them, and no others.
+    /// Sets whether public sessions may call the endpoint; by default they may call only endpoints that read.
     #[must_use]
     pub(crate) fn open_to_public_sessions(self, open_to_public_sessions: bool) -> Self {
         Self {
@@ -161,7 +161,7 @@ impl Endpoint {
         }
     }
 
-    /// Says how large a body may be.
+    /// Sets the limit for the size of the body.
     #[must_use]
     pub(crate) fn max_upload(self, max_upload: MaxUpload) -> Self {
         Self { max_upload, ..self }
@@ -178,7 +178,7 @@ impl Endpoint {
         })
     }
 
-    /// The handler with its description, behind everything that the endpoint says of itself.
+    /// Wraps the handler in the checks and limits of the endpoint, and completes its OpenAPI description.
     fn build(self, api: &SharedApi) -> UtoipaMethodRouter<SharedApi> {
         let (schemas, mut paths, mut handlers) = self.handler;
         for item in paths.paths.values_mut() {
@@ -239,7 +239,7 @@ impl ApiRoutes {
         self
     }
 
-    /// Says what the errors of all endpoints so far look like; else they are JSON.
+    /// Sets the error format of all endpoints added so far; the default is JSON.
     #[must_use]
     pub(crate) fn errors(mut self, errors: ErrorShape) -> Self {
         for endpoint in &mut self.endpoints {
@@ -248,14 +248,14 @@ impl ApiRoutes {
         self
     }
 
-    /// All endpoints, in the order of their paths and methods.
+    /// Returns all endpoints, sorted by path and method.
     pub(crate) fn endpoints(&self) -> Vec<RestEndpoint> {
         let mut endpoints: Vec<RestEndpoint> = self.endpoints.iter().flat_map(Endpoint::registered).collect();
         endpoints.sort_by(|a, b| (&a.path, a.method).cmp(&(&b.path, b.method)));
         endpoints
     }
 
-    /// Those that take the data of a package.
+    /// Returns the endpoints that accept the data of a package.
     pub(crate) fn package_uploads(&self) -> Vec<RestEndpoint> {
         let uploads = self.endpoints.iter();
         uploads
@@ -264,7 +264,7 @@ impl ApiRoutes {
             .collect()
     }
 
-    /// The router that checks each caller before the handler, and its description.
+    /// Builds the router that checks each caller before the handler, and its OpenAPI description.
     pub(crate) fn build(self, api: &SharedApi, openapi: OpenApi) -> (axum::Router<SharedApi>, OpenApi) {
         let empty = OpenApiRouter::with_openapi(openapi);
         let endpoints = self.endpoints.into_iter();
@@ -274,7 +274,7 @@ impl ApiRoutes {
     }
 }
 
-/// What is checked of a request before its handler.
+/// The checks of a request before its handler.
 #[derive(Clone, Copy)]
 struct EndpointGate {
     allowed: &'static [Authority],
@@ -283,7 +283,7 @@ struct EndpointGate {
 }
 
 impl EndpointGate {
-    /// Lets a request through to its handler with the caller attached, if the caller has one of the authorities.
+    /// Passes a request with its caller to the handler, if the caller has one of the authorities.
     async fn check(self, api: SharedApi, mut request: Request, next: Next) -> Result<Response, ApiError> {
         let authenticated = caller::authenticate(&api, request.headers()).await?;
         api.rest_limits.try_acquire(&authenticated.principal).await?;
@@ -300,28 +300,26 @@ impl EndpointGate {
     }
 }
 
-/// Handlers that go on as long as their effect asks for.
+/// Lets handlers that change something run to their end.
 fn run_as<S: Clone + Send + Sync + 'static>(
     effect: EndpointEffect,
     handlers: MethodRouter<S>,
 ) -> MethodRouter<S> {
     match effect {
-        EndpointEffect::Reads | EndpointEffect::Computes => handlers,
-        EndpointEffect::Asks | EndpointEffect::Changes => {
-            handlers.route_layer(middleware::from_fn(run_to_end))
-        }
+        EndpointEffect::Reads | EndpointEffect::Asks | EndpointEffect::Computes => handlers,
+        EndpointEffect::Changes => handlers.route_layer(middleware::from_fn(run_to_end)),
     }
 }
 
-/// Runs a handler that changes something to its end, even if the client hangs up: what is stored must not miss the rest of
-/// its work, such as telling those who listen. (The server drops the future of a request whose client is gone.)
+/// Runs a handler to its end, even if the client disconnects: a change must not be stored without the rest of the work,
+/// such as notifying listeners. (The server drops the future of a request whose client is gone.)
 async fn run_to_end(request: Request, next: Next) -> Response {
     let body = request.extensions().get::<Arc<BodyMemory>>().cloned();
     let person = reader::current_reader();
     let handler = AssertUnwindSafe(next.run(request)).catch_unwind();
     let answer = async move {
         let answer = handler.await.unwrap_or_else(error::answer_panic);
-        // What was read of the body counts until then, although the client may be gone.
+        // The memory of the body counts until the handler ends, even if the client is gone.
         drop(body);
         answer
     };
@@ -361,7 +359,7 @@ fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     .flatten()
 }
 
-/// Writes into the description what every answer looks like that says no and is not described by itself.
+/// Adds a default error response to the OpenAPI description.
 fn describe_errors(item: &mut PathItem, shape: ErrorShape) {
     let json = Content::new(Some(Ref::from_schema_name("ErrorResponse")));
     let mut answer = ResponseBuilder::new()
@@ -378,7 +376,7 @@ fn describe_errors(item: &mut PathItem, shape: ErrorShape) {
     }
 }
 
-/// Writes `x-authorities` and the need for a token into the description.
+/// Adds `x-authorities` and the security requirement to the OpenAPI description.
 fn describe_access(item: &mut PathItem, access: EndpointAccess) {
     let EndpointAccess::Roles(allowed) = access else {
         return;

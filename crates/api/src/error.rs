@@ -17,13 +17,13 @@ use serde::Serialize;
 use crate::audit::FailureText;
 use crate::memory;
 
-/// A store that is down fails every request.
+/// Limits the log lines: if a store is down, every request fails.
 static FAILURES: LogGate = LogGate::new(5);
 
 /// Result of a handler.
 pub(crate) type ApiResult<T> = Result<T, ApiError>;
 
-/// Number that tells clients apart what went wrong; the numbers are those of the REST API.
+/// Error codes for clients; the numbers are those of the ThingsBoard REST API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "the names are their own documentation")]
@@ -43,7 +43,7 @@ pub(crate) enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// The HTTP status that goes with it.
+    /// Returns the HTTP status of the code.
     pub(crate) const fn status(self) -> StatusCode {
         match self {
             Self::General | Self::Database => StatusCode::INTERNAL_SERVER_ERROR,
@@ -60,7 +60,7 @@ impl ErrorCode {
     }
 }
 
-/// An answer that says no.
+/// An error response.
 #[derive(Debug)]
 pub(crate) struct ApiError {
     status: StatusCode,
@@ -71,12 +71,12 @@ pub(crate) struct ApiError {
 }
 
 impl ApiError {
-    /// An error with the status that its code has.
+    /// Creates an error with the status of its code.
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self::with_status(code.status(), code, message)
     }
 
-    /// An error whose status is not the usual one of its code.
+    /// Creates an error with a status other than the usual one of its code.
     pub(crate) fn with_status(status: StatusCode, code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             status,
@@ -87,7 +87,7 @@ impl ApiError {
         }
     }
 
-    /// The password is right, but too old: 401, code 15, with the token that sets another one.
+    /// The password is right but has expired: 401, code 15, with a token for setting a new one.
     pub(crate) fn credentials_expired(reset_token: String) -> Self {
         Self {
             reset_token: Some(reset_token),
@@ -95,37 +95,37 @@ impl ApiError {
         }
     }
 
-    /// The request is wrong: 400, code 31.
+    /// The request is invalid: 400, code 31.
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::BadRequestParams, message)
     }
 
-    /// What the request is about does not exist: 404, code 32.
+    /// The requested entity does not exist: 404, code 32.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::ItemNotFound, message)
     }
 
-    /// The same, where the request does not name it by its id.
+    /// The same for requests that do not name the entity by its id.
     pub(crate) fn item_not_found() -> Self {
         Self::not_found("Requested item wasn't found!")
     }
 
-    /// The caller may not do that: 403, code 20.
+    /// The caller lacks permission: 403, code 20.
     pub(crate) fn denied() -> Self {
         Self::new(ErrorCode::PermissionDenied, AccessError::Denied.to_string())
     }
 
-    /// The caller has not proved who they are: 401, code 10.
+    /// The caller is not authenticated: 401, code 10.
     pub(crate) fn unauthenticated() -> Self {
         Self::new(ErrorCode::Authentication, "Authentication failed")
     }
 
-    /// The HTTP status.
+    /// Returns the HTTP status.
     pub(crate) fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// The message for the client.
+    /// Returns the message for the client.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
@@ -138,20 +138,20 @@ impl ApiError {
 pub(crate) struct ErrorBody {
     /// HTTP status.
     status: u16,
-    /// What went wrong, for people.
+    /// Error message for people.
     message: String,
-    /// What went wrong, for programs.
+    /// Error code for programs.
     error_code: u8,
-    /// When, milliseconds.
+    /// Time of the error, milliseconds.
     timestamp: i64,
-    /// What there are too many of.
+    /// The entity type whose limit is exceeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     entity_type: Option<EntityType>,
-    /// How many there may be.
+    /// The limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<u64>,
-    /// Sets another password, where the old one has expired.
+    /// Token for setting a new password after the old one has expired.
     #[serde(skip_serializing_if = "Option::is_none")]
     reset_token: Option<String>,
 }
@@ -236,7 +236,7 @@ impl From<PasswordError> for ApiError {
     }
 }
 
-/// Answers a request whose handler has panicked.
+/// Returns the response to a request whose handler has panicked.
 pub(crate) fn answer_panic(panic: Box<dyn Any + Send>) -> Response {
     let message = panic
         .downcast_ref::<String>()

@@ -1,4 +1,4 @@
-//! Reads requests, and refuses malformed ones with the error body of the API.
+//! Extractors that parse requests, and refuse malformed ones with the error body of the API.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     }
 }
 
-/// The body of a request as bytes, within the body limit.
+/// Reads the body of a request, within the body limit.
 pub(crate) async fn body_bytes<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, ApiError> {
     Bytes::from_request(request, state).await.map_err(|rejection| {
         let status = rejection.status();
@@ -56,8 +56,8 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
     ))
 }
 
-/// The query of a request. A name that stands there several times makes one list, as if its values were joined by commas.
-/// Empty values count as absent where the field is an `Option` of a number or a flag.
+/// The query parameters of a request. A parameter that is repeated becomes one list, as if its values were joined by
+/// commas. Empty values count as absent for fields that are an `Option` of a number or a flag.
 pub(crate) struct QueryParams<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T> {
@@ -71,7 +71,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T>
     }
 }
 
-/// The names and values of a query as they stand there.
+/// The raw names and values of a query.
 pub(crate) struct QueryPairs(pub(crate) Vec<(String, String)>);
 
 impl<S: Send + Sync> FromRequestParts<S> for QueryPairs {
@@ -83,13 +83,13 @@ impl<S: Send + Sync> FromRequestParts<S> for QueryPairs {
 }
 
 impl QueryPairs {
-    /// Those of a query string.
+    /// Parses a query string.
     pub(crate) fn of(query: &str) -> Self {
         Self(form_urlencoded::parse(query.as_bytes()).into_owned().collect())
     }
 }
 
-/// A query in which every name stands once: clients write lists in either way.
+/// Joins repeated parameters of a query: clients write lists in either way.
 fn lists_joined(uri: &Uri) -> Result<Cow<'_, Uri>, ApiError> {
     let mut lists: BTreeMap<Cow<'_, str>, Cow<'_, str>> = BTreeMap::new();
     let mut joined = false;
@@ -119,7 +119,7 @@ fn lists_joined(uri: &Uri) -> Result<Cow<'_, Uri>, ApiError> {
         .map_err(|error| ApiError::bad_request(format!("The query cannot be read: {error}")))
 }
 
-/// A flag of a query or a path as clients write it: Python's say `True`; `None` where it is empty.
+/// Parses a flag of a query or a path, in any case, because Python clients send `True`; `None` if it is empty.
 pub(crate) fn parse_flag(text: &str) -> Result<Option<bool>, String> {
     match text.to_ascii_lowercase().as_str() {
         "" => Ok(None),
@@ -135,12 +135,12 @@ pub(crate) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     parse_flag(&text).map_err(D::Error::custom)
 }
 
-/// Deserializes a flag of a query that must be there.
+/// Deserializes a required flag of a query.
 pub(crate) fn required_flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     flag(deserializer)?.ok_or_else(|| D::Error::custom("a flag is empty"))
 }
 
-/// The path parameters of a request, all of them UUIDs, in their order.
+/// The path parameters of a request in order, all of them UUIDs.
 pub(crate) struct PathIds<const N: usize>(pub(crate) [Uuid; N]);
 
 impl<S: Send + Sync, const N: usize> FromRequestParts<S> for PathIds<N> {
@@ -160,9 +160,9 @@ impl<S: Send + Sync, const N: usize> FromRequestParts<S> for PathIds<N> {
     }
 }
 
-/// A bare UUID.
+/// Parses a bare UUID.
 pub(crate) fn parse_uuid(text: &str) -> Result<Uuid, ApiError> {
-    // The hyphenated form only: the crate would also take braces and URNs.
+    // Only the hyphenated form: the crate would also accept braces and URNs.
     if text.len() == 36
         && let Ok(id) = Uuid::from_str(text)
     {
@@ -171,7 +171,7 @@ pub(crate) fn parse_uuid(text: &str) -> Result<Uuid, ApiError> {
     Err(ApiError::bad_request(format!("Invalid UUID string: {text}")))
 }
 
-/// A comma-joined list of bare UUIDs.
+/// Parses a comma-joined list of bare UUIDs.
 pub(crate) fn parse_uuids<T>(name: &str, list: &str, id: impl Fn(Uuid) -> T) -> Result<Vec<T>, ApiError> {
     const MOST: usize = 1000;
     if list.is_empty() {
@@ -187,22 +187,22 @@ pub(crate) fn parse_uuids<T>(name: &str, list: &str, id: impl Fn(Uuid) -> T) -> 
         .collect()
 }
 
-/// A required parameter that is not there.
+/// Returns the error for a missing required parameter.
 pub(crate) fn missing(name: &str) -> ApiError {
     ApiError::bad_request(format!("Parameter '{name}' can't be empty!"))
 }
 
-/// A field of a body that has to be there, and is not.
+/// Returns the error for a missing required field of a body.
 pub(crate) fn must_not_be_null(name: &str) -> ApiError {
     ApiError::bad_request(format!("Validation error: {name} must not be null"))
 }
 
-/// The page parameters that every list has.
+/// The page parameters of all lists.
 #[derive(Debug, Default, Clone, serde::Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PageParams {
-    /// Entities a page.
+    /// Entities per page.
     #[param(required = true, value_type = u32)]
     page_size: Option<String>,
     /// Page index from 0.
@@ -216,17 +216,17 @@ pub(crate) struct PageParams {
     sort_order: Option<String>,
 }
 
-/// Entities a page at most.
+/// Most entities per page.
 const MAX_PAGE_SIZE: u32 = 10_000;
 
 impl PageParams {
-    /// The same page of a list that has one order only.
+    /// Replaces the sort property, for lists with only one order.
     pub(crate) fn sorted_by(mut self, property: &str) -> Self {
         self.sort_property = Some(property.to_owned());
         self
     }
 
-    /// The page that is asked for.
+    /// Returns the requested page.
     pub(crate) fn link(self) -> Result<PageLink, ApiError> {
         let page_size = number("pageSize", self.page_size.as_deref())?;
         let page = number("page", self.page.as_deref())?;

@@ -1,7 +1,7 @@
 //! The REST API: authentication, entities, telemetry, and the OpenAPI description generated from them.
 //!
-//! Every endpoint is registered once, and says everything about itself there: who may call it, what it changes, what the
-//! audit log keeps of it ([`endpoints`]). The check runs before the handler. What a caller may do with an entity is decided
+//! Every endpoint is registered once, with everything about it: who may call it, what it changes, what the audit log
+//! records of it ([`endpoints`]). The caller is checked before the handler runs. Access to single entities is decided
 //! in `fieldline_entities::access`.
 
 mod alarm_data;

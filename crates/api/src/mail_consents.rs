@@ -1,6 +1,6 @@
-//! Requests to a mail provider on their way: an administrator has been sent there, and the provider sends the browser back,
-//! without a token of the platform. That it comes back with what the administrator was sent away with is all the proof there
-//! is, so it is kept here, where no browser can make it up.
+//! Pending OAuth 2 requests to a mail provider: an administrator was redirected there, and the provider redirects the
+//! browser back without a token of the platform. The returned `state` is the only proof of who started the request, so
+//! the server stores it, where no browser can forge it.
 
 use std::collections::VecDeque;
 
@@ -9,13 +9,13 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use parking_lot::Mutex;
 use rand::Rng as _;
 
-/// How long somebody may take to allow access.
+/// How long an administrator may take to allow access.
 const CONSENT_TIMEOUT_MS: i64 = 600_000;
-/// Requests that are remembered; with more the oldest is forgotten.
+/// Most pending requests; beyond that the oldest is dropped.
 const MAX_CONSENTS: usize = 32;
 const STATE_BYTES: usize = 32;
 
-/// See the module.
+/// Pending requests; see the module.
 #[derive(Default)]
 pub(crate) struct MailConsents(Mutex<VecDeque<MailConsent>>);
 
@@ -26,7 +26,7 @@ struct MailConsent {
 }
 
 impl MailConsents {
-    /// Begins a request; returns the secret that comes back with its answer. The browser goes on to `back_to`.
+    /// Starts a request; returns the `state` that comes back with the response. The browser then goes to `back_to`.
     pub(crate) fn begin(&self, back_to: String, now: i64) -> String {
         let mut bytes = [0_u8; STATE_BYTES];
         rand::rng().fill(&mut bytes);
@@ -43,7 +43,7 @@ impl MailConsents {
         state
     }
 
-    /// Ends a request, once; returns where the browser goes on.
+    /// Ends a request, which works only once; returns the page that the browser goes to.
     pub(crate) fn end(&self, state: &str, now: i64) -> Option<String> {
         let mut open = self.0.lock();
         let found = open.iter().position(|consent| consent.state == state)?;

@@ -1,4 +1,4 @@
-//! The mails that the platform sends to people: links, and news about their accounts.
+//! Mails that the platform sends to users: links, and notices about their accounts.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use tokio::sync::Semaphore;
 
 use crate::error::{ApiError, ApiResult, ErrorCode};
 
-/// Under which the mail server is set.
+/// Key of the settings of the mail server.
 pub(crate) const MAIL: &str = "mail";
-/// Mails on their way at the same time, and those that may wait besides.
+/// Most mails sent at the same time, and most mails that may wait besides.
 const PARALLEL: usize = 4;
 const WAITING: usize = 200;
 
 static FAILURES: LogGate = LogGate::new(2);
 
-/// Sends mails through the server that the system administrator has set.
+/// Sends mails through the configured mail server.
 #[derive(Clone)]
 pub(crate) struct MailDispatcher {
     settings: Arc<dyn SettingsStore>,
@@ -36,12 +36,12 @@ impl MailDispatcher {
         }
     }
 
-    /// The mail server, if one is set.
+    /// Returns the settings of the mail server, if configured.
     pub(crate) async fn server(&self) -> ApiResult<Option<Value>> {
         Ok(self.settings.admin(MAIL).await?.map(|stored| stored.json_value))
     }
 
-    /// Sends a mail through a server, and waits until it is taken.
+    /// Sends a mail through a server, and waits until the server has accepted it.
     pub(crate) async fn send(&self, server: &Value, mail: &MailMessage) -> ApiResult<()> {
         let failed = |error: &str| ApiError::new(ErrorCode::General, format!("Unable to send mail: {error}"));
         let _place = self
@@ -59,19 +59,19 @@ impl MailDispatcher {
             .map_err(|error| failed(&error))
     }
 
-    /// Where an administrator allows the platform to send mails by the account of these settings.
+    /// Returns the address where an administrator allows the platform to send mails by the account of these settings.
     pub(crate) fn consent_url(&self, server: &Value, state: &str) -> ApiResult<String> {
         let url = self.sender.consent_url(server, state);
         url.map_err(ApiError::bad_request)
     }
 
-    /// The refresh token that the provider gives for a code.
+    /// Exchanges a code for a refresh token of the provider.
     pub(crate) async fn exchange_code(&self, server: &Value, code: &str) -> ApiResult<String> {
         let token = self.sender.exchange_code(server, code).await;
         token.map_err(ApiError::bad_request)
     }
 
-    /// Sends a mail while nobody waits for it; one that cannot be sent is logged. Nothing happens where no server is set.
+    /// Sends a mail in the background; logs a failure. Does nothing if no mail server is configured.
     pub(crate) fn send_later(&self, mail: MailMessage) {
         let mails = self.clone();
         tokio::spawn(async move {
@@ -89,7 +89,7 @@ impl MailDispatcher {
     }
 }
 
-/// How long a link is valid, in words.
+/// Formats the lifetime of a link.
 fn valid_for(ttl_ms: i64) -> String {
     let minutes = ttl_ms.max(0) / 60_000;
     match minutes {
@@ -98,7 +98,7 @@ fn valid_for(ttl_ms: i64) -> String {
     }
 }
 
-/// Asks a new user to activate the account.
+/// The mail that asks a new user to activate the account.
 pub(crate) fn activation(to: &str, link: &str, ttl_ms: i64) -> MailMessage {
     let valid = valid_for(ttl_ms);
     MailMessage {
@@ -110,7 +110,7 @@ pub(crate) fn activation(to: &str, link: &str, ttl_ms: i64) -> MailMessage {
     }
 }
 
-/// Says that an account is active now.
+/// The notice that an account is active.
 pub(crate) fn activation_notice(to: &str, login: &str) -> MailMessage {
     MailMessage {
         to: to.to_owned(),
@@ -119,7 +119,7 @@ pub(crate) fn activation_notice(to: &str, login: &str) -> MailMessage {
     }
 }
 
-/// Gives somebody the means to set another password.
+/// The mail with a link for setting a new password.
 pub(crate) fn reset(to: &str, link: &str, ttl_ms: i64) -> MailMessage {
     let valid = valid_for(ttl_ms);
     MailMessage {
@@ -132,7 +132,7 @@ pub(crate) fn reset(to: &str, link: &str, ttl_ms: i64) -> MailMessage {
     }
 }
 
-/// Says that a password was reset.
+/// The notice that a password was reset.
 pub(crate) fn reset_notice(to: &str, login: &str) -> MailMessage {
     MailMessage {
         to: to.to_owned(),
@@ -143,7 +143,7 @@ pub(crate) fn reset_notice(to: &str, login: &str) -> MailMessage {
     }
 }
 
-/// Says that a user was locked out.
+/// The notice that a user was locked out.
 pub(crate) fn lockout_notice(to: &str, user: &str, failures: u32) -> MailMessage {
     MailMessage {
         to: to.to_owned(),
@@ -154,7 +154,7 @@ pub(crate) fn lockout_notice(to: &str, user: &str, failures: u32) -> MailMessage
     }
 }
 
-/// Shows that mails arrive.
+/// The test mail.
 pub(crate) fn test(to: &str) -> MailMessage {
     MailMessage {
         to: to.to_owned(),

@@ -1,4 +1,4 @@
-//! The memory that requests of people, their answers and their sockets take, each in a pool of which a tenant has a part.
+//! Memory pools for requests, responses and WebSockets of API clients. Each tenant may use a part of each pool.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,31 +16,31 @@ use parking_lot::Mutex;
 use crate::error::{ApiError, ErrorCode};
 use crate::options::Options;
 
-/// What is read of a body may take so many times its bytes.
+/// Parsing a body may take this many times its bytes.
 pub(crate) const BODY_EXPANSION: usize = 6;
-/// What the upload of a package takes: its data goes to the disk while it comes.
+/// Memory of an upload of a package, bytes: its data is streamed to disk.
 const UPLOAD_BYTES: usize = 4 << 20;
-/// Answers up to this long are not counted, bytes: there are no more of them than connections.
+/// Responses up to this length are not counted, bytes: there are no more of them than connections.
 const FREE_ANSWER: u64 = 64 << 10;
-/// An answer is given to its connection in pieces of so many bytes.
+/// Size of the pieces in which a response is passed to its connection, bytes.
 const ANSWER_PIECE: usize = 256 << 10;
-/// Seconds after which a client may try again.
+/// Seconds after which a client may retry.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 
-/// See the module.
+/// The memory pools; see the module.
 pub(crate) struct ApiMemory {
-    /// What is read for answers, and answers on their way.
+    /// Data read for responses, and responses in transit.
     pub(crate) answers: Arc<MemoryPool>,
-    /// Bodies of requests, and what is read of them.
+    /// Request bodies, and the data parsed from them.
     pub(crate) requests: Arc<MemoryPool>,
-    /// What sockets follow and have not been told yet.
+    /// Subscriptions of WebSockets, and updates not sent yet.
     pub(crate) sockets: Arc<MemoryPool>,
     /// Largest body of a request, bytes.
     max_body: usize,
 }
 
 impl ApiMemory {
-    /// As the settings say.
+    /// Creates the pools from the settings.
     pub(crate) fn new(options: &Options) -> Self {
         Self {
             answers: MemoryPool::new("api.answer-memory", options.answer_memory),
@@ -61,7 +61,7 @@ impl From<MemoryRefusal> for ApiError {
     }
 }
 
-/// Says when to try again, where an answer says that there is no room now.
+/// Adds `Retry-After` to a response that says there is no room now.
 pub(crate) fn set_retry_after(response: &mut Response) {
     if response.status() == StatusCode::SERVICE_UNAVAILABLE {
         response
@@ -71,17 +71,18 @@ pub(crate) fn set_retry_after(response: &mut Response) {
     }
 }
 
-/// What the body of a request takes, until its handler has ended.
+/// Memory of a request body, counted until its handler has ended.
 pub(crate) struct BodyMemory {
     share: Mutex<MemoryShare>,
-    /// Bytes that are still counted: what goes beyond the largest body is refused as such, and not kept.
+    /// Bytes of the body that still count: beyond the largest body the request is refused for its size, and the data is
+    /// not kept.
     left: AtomicUsize,
     refused: OnceLock<MemoryRefusal>,
 }
 
 impl BodyMemory {
     fn count(&self, bytes: usize) -> Result<(), MemoryRefusal> {
-        // A body is read by one task.
+        // Only one task reads a body, so relaxed ordering suffices.
         let left = self.left.load(Ordering::Relaxed);
         let counted = bytes.min(left);
         self.left.store(left - counted, Ordering::Relaxed);
@@ -93,7 +94,7 @@ impl BodyMemory {
     }
 }
 
-/// Serves a request whose body, as it comes, and whose answer are counted.
+/// Serves a request and counts its body, as it arrives, and its response.
 pub(crate) async fn serve_metered(
     memory: &ApiMemory,
     tenant: TenantId,
@@ -106,14 +107,14 @@ pub(crate) async fn serve_metered(
         Err(refusal) => return ApiError::from(refusal).into_response(),
     };
     let response = next.run(request).await;
-    // What the handler says of a body that broke off is not what has happened.
+    // The handler saw only a body that broke off; the real cause is the refusal.
     if let Some(refusal) = body.and_then(|body| body.refused.get().copied()) {
         return ApiError::from(refusal).into_response();
     }
     count_answer(memory, tenant, response).await
 }
 
-/// What is sent while it is read, with the memory that it takes until its end.
+/// Attaches memory to a stream that is sent while it is read; the memory is released at its end.
 pub(crate) fn with_memory_share<T>(
     stream: impl Stream<Item = T> + Send + 'static,
     share: MemoryShare,
@@ -156,7 +157,7 @@ fn count_body(
     Ok((request, Some(body)))
 }
 
-/// Counts an answer that is made already until its client has taken it. One that is made while it is sent counts itself.
+/// Counts a complete response until the client has received it. A streamed response counts its memory itself.
 async fn count_answer(memory: &ApiMemory, tenant: TenantId, response: Response) -> Response {
     let Some(length) = response.body().size_hint().exact() else {
         return response;
@@ -174,7 +175,7 @@ async fn count_answer(memory: &ApiMemory, tenant: TenantId, response: Response) 
         return ApiError::new(ErrorCode::General, "The answer cannot be sent").into_response();
     };
     head.headers.insert(header::CONTENT_LENGTH, length.into());
-    // The connection asks for the next piece once it has sent the one before.
+    // The connection asks for the next piece after it has sent the previous one.
     let pieces = stream::unfold((text, share), |(mut left, share)| async move {
         let piece = left.split_to(left.len().min(ANSWER_PIECE));
         (!piece.is_empty()).then_some((Ok::<_, axum::Error>(piece), (left, share)))

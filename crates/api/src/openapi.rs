@@ -1,4 +1,4 @@
-//! The description of the API, and the pages that show it.
+//! The OpenAPI description, and the pages that show it.
 
 use axum::response::Redirect;
 use axum::routing::get;
@@ -6,7 +6,7 @@ use utoipa::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa_swagger_ui::SwaggerUi;
 
-/// Where the description is served, for client generators.
+/// Path of the description, for client generators.
 const DOCUMENT: &str = "/v3/api-docs/thingsboard";
 
 #[derive(OpenApi)]
@@ -17,7 +17,7 @@ const DOCUMENT: &str = "/v3/api-docs/thingsboard";
 ))]
 struct OpenApiDocument;
 
-/// The description without endpoints.
+/// Returns the description without endpoints.
 pub(crate) fn empty() -> utoipa::openapi::OpenApi {
     let mut document = OpenApiDocument::openapi();
     let scheme = HttpBuilder::new()
@@ -31,7 +31,7 @@ pub(crate) fn empty() -> utoipa::openapi::OpenApi {
     document
 }
 
-/// The description and the pages that show it.
+/// Returns the routes of the description and of the pages that show it.
 pub(crate) fn routes<S: Clone + Send + Sync + 'static>(
     document: utoipa::openapi::OpenApi,
 ) -> axum::Router<S> {

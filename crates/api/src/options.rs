@@ -6,49 +6,49 @@ use serde::{Deserialize, Serialize};
 
 use crate::memory::BODY_EXPANSION;
 
-/// Settings of the REST API and of logging in.
+/// Settings of the REST API and of authentication.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Options {
-    /// How long an access token is valid.
+    /// Lifetime of an access token.
     pub access_token_ttl: HumanDuration,
-    /// How long a refresh token is valid.
+    /// Lifetime of a refresh token.
     pub refresh_token_ttl: HumanDuration,
-    /// Wrong passwords in a row after which a user is locked out for a while; 0 never locks out.
+    /// Wrong passwords in a row after which a user is locked out for a while; 0 for no lockout.
     pub max_failed_logins: u32,
     /// How long a user is locked out after too many wrong passwords.
     pub lockout: HumanDuration,
-    /// Attempts to log in that one address (an IPv6 /64) may make a minute; 0 for no limit, as behind a proxy, where all
-    /// come from one address.
+    /// Login attempts per minute of one address (an IPv6 /64); 0 for no limit, as behind a proxy, where all come from
+    /// one address.
     pub logins_per_minute: u32,
-    /// Passwords that are hashed at the same time; each takes 19 MiB while it is.
+    /// Passwords hashed at the same time; each takes 19 MiB meanwhile.
     pub parallel_password_hashes: usize,
-    /// Shortest password.
+    /// Minimum length of a password.
     pub min_password_length: usize,
-    /// Whether administrators may get tokens of their users, to look through their eyes.
+    /// Whether administrators may get tokens of their users, to see what the users see.
     pub user_token_access: bool,
-    /// Memory for what queries of entities keep; beyond it they read more from the disk.
+    /// Memory for the data that entity queries cache; beyond it they read more from disk.
     pub query_memory: ByteSize,
-    /// Memory for answers to people: what is read for them, and what their clients have not taken yet. A tenant may hold
-    /// a part, three eighths where it is alone; beyond it requests are refused with 429, with 503 where others hold it.
+    /// Memory for responses of the API: data read for them, and data that clients have not received yet. A tenant may
+    /// hold a part, three eighths if it is alone; beyond it requests get 429, or 503 if other tenants hold the memory.
     pub answer_memory: ByteSize,
-    /// Memory for the bodies of people's requests and what is read of them, shared in the same way; each byte counts six
+    /// Memory for request bodies of the API and the data parsed from them, shared in the same way; each byte counts six
     /// times.
     pub request_memory: ByteSize,
-    /// Memory for what WebSockets follow and for changes that their clients have not taken yet, shared in the same way;
+    /// Memory for WebSocket subscriptions and for updates that clients have not received yet, shared in the same way;
     /// beyond it commands are refused, and sockets closed.
     pub socket_memory: ByteSize,
-    /// Whether texts that hold a number become numbers in what is saved through the API and by imports; without it they
-    /// stay texts. For devices see `mqtt.json-type-cast`.
+    /// Whether strings that hold a number are converted to numbers when values are saved through the API or imported.
+    /// For devices see `mqtt.json-type-cast`.
     pub json_type_cast: bool,
-    /// How often subscriptions evaluate counts and dynamic queries again.
+    /// Interval at which subscriptions re-evaluate counts and dynamic queries.
     pub live_refresh: HumanDuration,
     /// Largest body of a request.
     pub max_body: ByteSize,
-    /// Largest OTA package that can be uploaded. What a tenant may have in all is in its tenant profile.
+    /// Largest OTA package that can be uploaded. The tenant profile limits the total of a tenant.
     pub max_package: ByteSize,
-    /// Address under which people reach the platform, for links such as `https://iot.example.com`; taken from each
-    /// request where empty.
+    /// Public address of the platform, for links, such as `https://iot.example.com`; if empty, it is taken from each
+    /// request.
     pub public_url: String,
 }
 
@@ -77,7 +77,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What is wrong with the settings, `None` where nothing is.
+    /// Describes the problem of the settings, if any.
     pub fn problem(&self) -> Option<String> {
         if self.access_token_ttl < HumanDuration::secs(1) || self.refresh_token_ttl < self.access_token_ttl {
             return Some(
@@ -99,7 +99,7 @@ impl Options {
         if self.answer_memory < ByteSize::mib(16) || self.socket_memory < ByteSize::mib(16) {
             return Some("answer-memory and socket-memory must be at least 16MiB".to_owned());
         }
-        // A tenant that is alone may hold three eighths of it.
+        // A tenant that is alone may hold three eighths of the memory.
         let largest = self
             .max_body
             .0

@@ -1,4 +1,4 @@
-//! The data of OTA packages on its way in and out, a piece at a time.
+//! Upload and download of the data of OTA packages, piece by piece.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -22,9 +22,10 @@ use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::memory;
 use crate::state::ApiState;
 
-/// Bytes of a form around its file. More than one read of a connection, as its file may begin anywhere in that.
+/// Most bytes of a form before its file. More than one read of a connection, because the file may begin anywhere in
+/// that.
 const MAX_FORM_OVERHEAD: usize = 1 << 20;
-/// What a download takes, bytes: a piece as it is stored, as it is sent, and the one before it.
+/// Memory of a download, bytes: a piece as it is stored, as it is sent, and the one before it.
 const DOWNLOAD_BYTES: usize = 4 * OTA_PIECE;
 const TOO_LARGE: &str = "The form is too large before its part 'file'";
 
@@ -32,14 +33,14 @@ const TOO_LARGE: &str = "The form is too large before its part 'file'";
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OtaUploadParams {
-    /// The checksum that the file shall have; made from it where absent.
+    /// Expected checksum of the file; computed from it if absent.
     checksum: Option<String>,
     /// `MD5`, `SHA256`, `SHA384`, `SHA512`, `CRC32`, `MURMUR3_32` or `MURMUR3_128`.
     #[param(required = true, value_type = String)]
     checksum_algorithm: Option<String>,
 }
 
-/// A kind of packages, or an algorithm, by its name.
+/// Parses the name of a package type or of a checksum algorithm.
 pub(crate) fn parse<T: FromStr<Err = UnknownOtaName>>(name: &str) -> ApiResult<T> {
     name.parse()
         .map_err(|error: UnknownOtaName| ApiError::bad_request(error.to_string()))
@@ -103,15 +104,15 @@ pub(crate) async fn receive(
     }
 }
 
-/// What comes before the file of a form.
+/// State of the part of a form before its file.
 #[derive(Default)]
 struct FormPreamble {
     is_over: AtomicBool,
     is_too_large: AtomicBool,
 }
 
-/// The request, whose body ends with an error where what comes before the file takes more than a form may: the reader of
-/// forms keeps a part's head until it is whole.
+/// Makes the body fail if the part before the file is larger than a form may have: the multipart reader buffers the
+/// head of a part until it is complete.
 fn bounded(request: Request, head: Arc<FormPreamble>) -> Request {
     let mut left = MAX_FORM_OVERHEAD;
     request.map(|body| {
@@ -128,7 +129,7 @@ fn bounded(request: Request, head: Arc<FormPreamble>) -> Request {
     })
 }
 
-/// The data of a package as a file, if it has any.
+/// Returns the data of a package as a file, if it has any.
 pub(crate) fn file(api: &ApiState, package: OtaPackageInfo) -> Option<Response> {
     let image = Arc::new(OtaImage::of(package)?);
     let share = match api.memory.answers.take(image.tenant, DOWNLOAD_BYTES) {
@@ -148,7 +149,7 @@ pub(crate) fn file(api: &ApiState, package: OtaPackageInfo) -> Option<Response> 
         (header::CONTENT_TYPE, image.content_type.clone()),
     ];
     for (header, text) in described {
-        // A name that no header can have is left out.
+        // A name that is not valid in a header is left out.
         if let Ok(value) = HeaderValue::from_bytes(text.as_bytes()) {
             headers.insert(header, value);
         }
@@ -156,7 +157,7 @@ pub(crate) fn file(api: &ApiState, package: OtaPackageInfo) -> Option<Response> 
     Some(response)
 }
 
-/// A package with its data as base64, written while it is read: pieces have a multiple of three bytes.
+/// Returns a package with its data as base64, encoded while it is read: pieces are multiples of three bytes.
 pub(crate) fn whole(api: &ApiState, package: OtaPackageInfo) -> ApiResult<Response> {
     let mut head = serde_json::to_string(&package)
         .map_err(|error| ApiError::new(ErrorCode::General, error.to_string()))?;

@@ -1,4 +1,4 @@
-//! How many requests a tenant and a customer may send, as the tenant's profile says.
+//! Rate limits for the requests of a tenant and a customer, set in the tenant profile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,21 +14,21 @@ use serde_json::Value;
 
 use crate::error::{ApiError, ApiResult, ErrorCode};
 
-/// Tenants and customers whose requests are counted; beyond so many the least recently used begin anew.
+/// Most tenants and customers counted; beyond that the count of the least recently used starts again.
 const MAX_COUNTED: usize = 20_000;
 
-/// Counts requests, and refuses those that are too many.
+/// Counts requests, and refuses those above the rate limit.
 pub(crate) struct RestLimits {
     stores: EntityStores,
     clock: SharedClock,
     tenants: Cache<TenantId, Arc<TenantRequestLimits>>,
-    /// With the limit that was in force.
+    /// Counters of customers, with the limit they were created for.
     customers: Cache<(TenantId, CustomerId), Arc<CustomerRequestLimit>>,
-    /// Counts the changes, so that what was read before one is not remembered after it.
+    /// Counts the changes, so that a limit read before a change is not cached after it.
     changes: AtomicU64,
 }
 
-/// The limits of a tenant; absent ones let everything through.
+/// The limits of a tenant; an absent limit allows everything.
 struct TenantRequestLimits {
     all: Option<RateLimiter>,
     per_customer: Option<RateLimit>,
@@ -74,7 +74,7 @@ impl RestLimits {
         Ok(())
     }
 
-    /// What is left to a customer, all of it where the limit has changed.
+    /// Returns the counter of a customer; a new one if the limit has changed.
     fn of_customer(&self, key: (TenantId, CustomerId), limit: &RateLimit) -> Arc<CustomerRequestLimit> {
         let known = self.customers.get(&key);
         if let Some(known) = known.as_ref().filter(|known| known.limit == *limit) {
@@ -87,7 +87,7 @@ impl RestLimits {
             limit: limit.clone(),
             limiter: RateLimiter::new(limit.clone(), Arc::clone(&self.clock)),
         });
-        // Of several requests that find none at the same time, all count with the first one's.
+        // If several requests create a counter at the same time, all use the first one.
         self.customers
             .get_or_insert_with(&key, || Ok::<_, std::convert::Infallible>(Arc::clone(&made)))
             .unwrap_or(made)
@@ -108,7 +108,7 @@ impl RestLimits {
             all: all.map(|limit| RateLimiter::new(limit, Arc::clone(&self.clock))),
             per_customer: limit("customerServerRestLimitsConfiguration"),
         });
-        // Of several requests that find none at the same time, all count with the first one's.
+        // If several requests create the limits at the same time, all use the first ones.
         let kept = self
             .tenants
             .get_or_insert_with(&tenant, || Ok::<_, std::convert::Infallible>(Arc::clone(&made)))

@@ -1,4 +1,4 @@
-//! The router: every endpoint behind its check, and around all of them what every request goes through.
+//! The router: every endpoint behind its check, and the layers that all requests pass.
 
 use std::sync::Arc;
 
@@ -14,22 +14,22 @@ use crate::options::Options;
 use crate::state::{ApiDependencies, ApiState, SharedApi};
 use crate::{caller, controllers, error, openapi, telemetry, ws};
 
-/// What a form may have besides the file in it, bytes.
+/// Extra bytes that a multipart form may have besides its file.
 const FORM: u64 = 64 << 10;
 
-/// Paths below `/api` that are not this router's business to guard.
+/// Paths below `/api` that this router does not guard.
 const UNGUARDED: [&str; 4] = ["/api/noauth/", "/api/v1/", "/api/ws", "/api/images/public/"];
 
 pub(crate) fn routes() -> ApiRoutes {
     controllers::routes().merge(telemetry::routes())
 }
 
-/// Every endpoint with who may call it.
+/// Returns all endpoints with the callers that may use them.
 pub fn endpoints() -> Vec<RestEndpoint> {
     routes().endpoints()
 }
 
-/// The REST API with its description. It answers every path that no other router takes.
+/// Builds the REST API with its OpenAPI description. It answers every path that no other router serves.
 ///
 /// Servers add `ConnectInfo<SocketAddr>` to the requests, for limits per address.
 pub fn router(deps: ApiDependencies, options: Options) -> axum::Router {
@@ -53,11 +53,11 @@ pub fn router(deps: ApiDependencies, options: Options) -> axum::Router {
         .with_state(api)
 }
 
-/// How large a body may say that it is, bytes.
+/// Limits for the declared `Content-Length` of a body, bytes.
 struct BodyLimits {
     body: u64,
     package: u64,
-    /// Which endpoints take packages.
+    /// The endpoints that accept packages.
     packages: Vec<RestEndpoint>,
 }
 
@@ -72,7 +72,7 @@ impl BodyLimits {
     }
 }
 
-/// Refuses a body that says it is too large before any of it is read; one that does not say is cut off while reading.
+/// Refuses a body by its declared length before any of it is read; a body without one is cut off while reading.
 async fn refuse_large_body(
     State(limits): State<Arc<BodyLimits>>,
     request: Request,
@@ -100,7 +100,7 @@ async fn method_not_allowed(method: Method) -> ApiError {
     )
 }
 
-/// Without a token, even what does not exist is only for those who have one.
+/// Answers an unknown path: 401 below `/api/` if the caller is not authenticated, otherwise 404.
 async fn not_found(State(api): State<SharedApi>, uri: Uri, request: Request) -> ApiResult<()> {
     let path = uri.path();
     if path.starts_with("/api/") && !UNGUARDED.iter().any(|prefix| path.starts_with(prefix)) {

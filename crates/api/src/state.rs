@@ -1,4 +1,4 @@
-//! What handlers work with.
+//! The state of the handlers.
 
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -38,53 +38,53 @@ use crate::rest_limits::RestLimits;
 use crate::telemetry::SaveContext;
 use crate::ws::{SubscriptionHub, WsLimits};
 
-/// What the API is wired to.
+/// Everything that the API depends on.
 #[derive(Clone)]
 pub struct ApiDependencies {
-    /// The business rules, and what they work with.
+    /// The services, and their context.
     pub services: Services,
-    /// Signs tokens, where the settings below have no other key.
+    /// Signs tokens, unless the settings below contain a key.
     pub token_key: TokenKey,
-    /// How tokens are made, from [`crate::stored_token_settings`].
+    /// Token settings from [`crate::stored_token_settings`].
     pub token_settings: Option<TokenSettings>,
-    /// Sends mails to people.
+    /// Sends mails to users.
     pub mailer: Arc<dyn MailSender>,
-    /// Sends text messages to people.
+    /// Sends text messages to users.
     pub sms: Arc<dyn SmsSender>,
-    /// Says how busy the machine is.
+    /// Measures the load of the machine.
     pub system_info: Arc<dyn SystemInfoSource>,
-    /// How much tenants use, and may use.
+    /// Usage and limits of tenants.
     pub usage: Arc<UsageStore>,
-    /// Clients that wait for answers of rule chains.
+    /// Clients that wait for responses of rule chains.
     pub rest_requests: Arc<RestApiRequests>,
     /// Records that were set aside.
     pub set_aside: Arc<SetAsideService>,
-    /// The way to the sessions of devices.
+    /// Access to device sessions.
     pub device_link: Arc<dyn DeviceLink>,
-    /// Calls to devices.
+    /// RPC calls to devices.
     pub rpc: Arc<DeviceRpcService>,
-    /// Devices that customers claim.
+    /// Onboarding of devices, including claiming by customers.
     pub onboarding: Arc<DeviceOnboarding>,
-    /// Devices that go from one tenant to another.
+    /// Transfer of devices between tenants.
     pub tenant_transfer: Arc<TenantTransfer>,
-    /// Tries scripts out.
+    /// Tests scripts.
     pub scripts: Arc<dyn ScriptTester>,
-    /// Says what tenants use of the rule engine.
+    /// Measures the tenants' usage of the rule engine.
     pub rule_usage: Arc<dyn RuleUsageSource>,
-    /// Where changes of values are heard of.
+    /// Publishes changes of values.
     pub observed_store: Arc<ObservedStore>,
-    /// Answers queries of entities.
+    /// Answers entity queries.
     pub queries: Arc<EntityQueryService>,
-    /// Says what rule chains would have done.
+    /// Replays telemetry through rule chains.
     pub replays: Arc<dyn RuleReplay>,
-    /// Reprocesses history by calculated fields.
+    /// Reprocesses stored values with calculated fields.
     pub reprocess: Arc<dyn FieldReprocess>,
 }
 
 /// State shared by all handlers.
 pub(crate) type SharedApi = Arc<ApiState>;
 
-/// See [`SharedApi`]. What the API is wired to is part of it.
+/// See [`SharedApi`]. Includes everything that the API depends on.
 pub(crate) struct ApiState {
     deps: ApiDependencies,
     pub(crate) entities: EntityStores,
@@ -120,7 +120,7 @@ impl Deref for ApiState {
 }
 
 impl ApiState {
-    /// Wires the state together.
+    /// Builds the state.
     pub(crate) fn new(mut deps: ApiDependencies, options: Options) -> Self {
         let services = &mut deps.services;
         services.security = services
@@ -149,7 +149,7 @@ impl ApiState {
         let hub = SubscriptionHub::new(Arc::clone(&memory.sockets));
         deps.observed_store.listen(Arc::clone(&hub) as _);
         events.listen(Arc::clone(&hub) as _);
-        // People download each package once: little of it is worth keeping.
+        // Users download each package once, so a small cache suffices.
         let uncached = ota::Options {
             cache: ByteSize::mib(1),
             ..ota::Options::default()
@@ -186,8 +186,8 @@ impl ApiState {
         }
     }
 
-    /// The entity, if the caller may do that with it. Telemetry words the errors its own way; everybody else turns them
-    /// into an [`crate::ApiError`] with `?`.
+    /// Returns the entity, if the caller may perform the operation on it. Telemetry has error messages of its own;
+    /// other code turns the errors into an [`crate::ApiError`] with `?`.
     pub(crate) async fn check(
         &self,
         caller: &Principal,
@@ -197,7 +197,7 @@ impl ApiState {
         access::lookup(&self.entities, caller, id.into(), operation).await
     }
 
-    /// Those of the entities that the caller may read.
+    /// Returns the entities that the caller may read.
     pub(crate) async fn readable(
         &self,
         caller: &Principal,
@@ -206,7 +206,7 @@ impl ApiState {
         access::filter_permitted(&self.entities, caller, AccessOperation::Read, ids).await
     }
 
-    /// The entity of a kind and a bare id, if the caller may do that with it.
+    /// Returns the entity of a kind with this bare id, if the caller may perform the operation on it.
     pub(crate) async fn load<K: EntityKind>(
         &self,
         caller: &Principal,

@@ -1,4 +1,4 @@
-//! What people use, out of the header `User-Agent`: as much of it as helps to recognize oneself in a list of log-ins.
+//! The client software, from the header `User-Agent`: enough to recognize one's own logins in the audit log.
 
 /// Browser, system and device of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,10 +11,10 @@ pub(crate) struct UserAgent {
     pub(crate) device: &'static str,
 }
 
-/// Longest version that is shown.
+/// Longest version that is kept.
 const MAX_VERSION: usize = 20;
 
-/// Browsers by the word that gives them away; those that pretend to be others come first.
+/// Browsers by a word that identifies them; those that also claim to be another browser come first.
 const BROWSERS: [(&str, &str); 12] = [
     ("Edg/", "Edge"),
     ("OPR/", "Opera"),
@@ -48,7 +48,7 @@ const DEVICES: [(&str, &str); 4] = [
 ];
 
 impl UserAgent {
-    /// What a header says; `Other` and `Unknown` where it says nothing that is known.
+    /// Parses a header; `Other` if it contains nothing known, `Unknown` if it is empty.
     pub(crate) fn parse(header: &str) -> Self {
         if header.is_empty() {
             return Self {

@@ -2,13 +2,13 @@
 //!
 //! | module | job |
 //! |---|---|
-//! | `commands`, `updates` | what clients send and are sent |
-//! | `hub`, `mailbox` | who watches what, and what has changed since a client was told |
-//! | `limits` | how many sessions and commands a tenant may have |
-//! | `login` | who is there |
+//! | `commands`, `updates` | messages from and to clients |
+//! | `hub`, `mailbox` | subscriptions, and changes not sent to the client yet |
+//! | `limits` | limits for the sessions and commands of a tenant |
+//! | `login` | authentication |
 //! | `session`, `active_command` | one socket: commands, updates, pings |
 //! | `values`, `entities`, `alarms` | the commands |
-//! | `latest` | latest values as a client knows them |
+//! | `latest` | latest values that the client knows |
 
 mod active_command;
 mod alarms;
@@ -37,9 +37,9 @@ use crate::state::SharedApi;
 pub(crate) use self::hub::SubscriptionHub;
 pub(crate) use self::limits::WsLimits;
 
-/// Longest message of a client.
+/// Longest message of a client, bytes.
 const MAX_MESSAGE: usize = 32 << 10;
-/// What a socket reads at once.
+/// Read buffer of a socket, bytes.
 const READ_BUFFER: usize = 4 << 10;
 
 #[derive(Deserialize)]
@@ -47,7 +47,7 @@ struct WsTokenParams {
     token: Option<String>,
 }
 
-/// The endpoints. They are not part of the REST registry: whoever connects proves who they are afterwards.
+/// The WebSocket endpoints. They are not in the REST registry: clients authenticate after connecting.
 pub(crate) fn routes() -> Router<SharedApi> {
     Router::new()
         .route("/api/ws", any(general))

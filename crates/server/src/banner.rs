@@ -1,11 +1,11 @@
-//! What the program says to whoever started it: on standard output, apart from the log.
+//! Messages to the person who started the program: on standard output, apart from the log.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 
 use crate::data_dir::BoundAddresses;
 
-/// Prints the log-in that the first start creates.
+/// Prints the administrator account that the first start creates.
 pub(crate) fn print_admin(email: &str, password: &str) {
     write_stdout(&format!(
         "System administrator, shown this once:\n  {email} / {password}\n"
@@ -61,7 +61,7 @@ pub(crate) fn print(listening: &BoundAddresses, demo: bool) {
     write_stdout(&text);
 }
 
-/// A closed standard output is no reason not to serve.
+/// Ignores errors: a closed standard output is no reason not to serve.
 fn write_stdout(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());

@@ -1,4 +1,4 @@
-//! `fieldline bench`: the load generators, and the one limit server that needs parts of the platform.
+//! `fieldline bench`: the load generators, and the one baseline server that needs parts of the platform.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,18 +21,18 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::logging;
 
-/// Exit code for options that make no sense, as for those that do not exist.
+/// Exit code for invalid options, the same as for unknown ones.
 const EXIT_USAGE: u8 = 2;
-/// Exit code where a run came to its end and what it checked was wrong.
+/// Exit code of a run that completed but failed its checks.
 const EXIT_CHECK_FAILED: u8 = 3;
-/// Exit codes of what a signal ended are this and its number.
+/// Base of the exit code after a signal: the signal's number is added.
 const EXIT_SIGNAL: i32 = 128;
-/// How often the journal of the bare handler is told that nobody needs what is in it.
+/// How often the journal of the bare handler is trimmed.
 const TRIM_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs a command of `bench`.
 pub(crate) fn run(command: &BenchCommand) -> ExitCode {
-    // What becomes another program has nothing to leave behind.
+    // A command that becomes another program has nothing to clean up.
     let is_passing = matches!(command, BenchCommand::WithParent(_));
     if !is_passing && let Err(error) = end_at_signals() {
         logging::print_error(format_args!("fieldline bench: waiting for signals: {error}"));
@@ -51,7 +51,7 @@ pub(crate) fn run(command: &BenchCommand) -> ExitCode {
     }
 }
 
-/// Lets a signal that ends the process also end what it has started, and remove what that kept.
+/// Makes a signal that ends this process also end its child processes and remove their files.
 fn end_at_signals() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -80,7 +80,7 @@ fn end_at_signals() -> io::Result<()> {
         .map(drop)
 }
 
-/// Serves HTTP posts by appending their bodies to a journal and nothing else: the mark for HTTP telemetry.
+/// Serves HTTP posts by appending their bodies to a journal and nothing else: the baseline for HTTP telemetry.
 fn serve_bare(listen: SocketAddr, dir: &Path, ready: &mut dyn FnMut(SocketAddr)) -> Result<(), String> {
     let journal = EmbeddedJournal::open(dir, &Options::default()).map_err(|error| error.to_string())?;
     let journal: Arc<dyn Journal> = Arc::new(journal);
@@ -133,7 +133,7 @@ async fn append(State(bare): State<BareHandler>, body: Bytes) -> StatusCode {
     }
 }
 
-/// Gives up what was appended, so that the journal does not fill the disk.
+/// Commits everything that was appended, so that the journal does not fill the disk.
 async fn trim_journal(bare: BareHandler, mut consumers: Vec<Box<dyn JournalConsumer>>) {
     loop {
         tokio::time::sleep(TRIM_INTERVAL).await;

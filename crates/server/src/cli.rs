@@ -27,7 +27,7 @@ enum CliCommand {
         #[command(flatten)]
         settings: CliSettings,
         /// Creates the demo tenant with its accounts and devices in a new data directory, or starts one that has them.
-        /// Listens on this machine only unless told otherwise.
+        /// Listens on this machine only unless addresses are configured.
         #[arg(long)]
         demo: bool,
     },
@@ -43,7 +43,7 @@ enum CliCommand {
     /// Puts load on a server and measures it, this one or another with the same APIs.
     #[command(subcommand)]
     Bench(BenchCommand),
-    /// Tries rule chains out.
+    /// Tries out rule chains.
     #[command(subcommand)]
     Rules(rules::RulesCommand),
 }
@@ -53,7 +53,7 @@ struct CliSettings {
     /// Configuration file in TOML.
     #[arg(long, value_name = "FILE", env = "FIELDLINE_CONFIG")]
     config: Option<PathBuf>,
-    /// Directory that everything is kept in.
+    /// Directory of all data.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }
@@ -73,10 +73,10 @@ impl CliSettings {
     }
 }
 
-/// Exit code for a configuration that cannot be used.
+/// Exit code for an invalid configuration.
 const EXIT_CONFIG: u8 = 2;
 
-/// How long the end of the program waits for its last lines to be written.
+/// How long the program waits at its end until the last log lines are written.
 const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Runs the program.
@@ -107,7 +107,7 @@ fn run_platform(loaded: &EffectiveConfig, demo: bool) -> ExitCode {
 
 fn print_config(loaded: &EffectiveConfig) -> ExitCode {
     let mut out = std::io::stdout().lock();
-    // A reader that has seen enough closes the pipe.
+    // A reader such as `head` may close the pipe early.
     let _ = config::print(loaded, &mut out).and_then(|()| out.flush());
     ExitCode::SUCCESS
 }

@@ -1,7 +1,7 @@
 //! The configuration: one TOML file, every key also by environment variable, each value with its source.
 //!
-//! Each part of the program owns its options; this module nests them, lays defaults, file, environment and command line
-//! over each other, and refuses what makes no sense. The docs of the fields are the manual that `fieldline config` prints.
+//! Each part of the program owns its options; this module nests them, merges defaults, file, environment and command
+//! line, and refuses invalid settings. The doc comments of the fields are the manual that `fieldline config` prints.
 
 mod checks;
 mod layers;
@@ -30,17 +30,17 @@ pub(crate) use print::print;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Config {
-    /// Directory that everything is kept in; created if it does not exist.
+    /// Directory of all data; created if it does not exist.
     pub data_dir: PathBuf,
-    /// What is logged: `error`, `warn`, `info`, `debug` or `trace`, or directives such as `info,fieldline_transport=debug`.
+    /// Log level: `error`, `warn`, `info`, `debug` or `trace`, or directives such as `info,fieldline_transport=debug`.
     pub log: String,
-    /// How log lines are written.
+    /// Format of log lines.
     pub log_format: LogFormat,
-    /// Password of the system administrator (sysadmin@thingsboard.org) that the first start creates. Generated and printed
-    /// once if absent.
+    /// Password of the system administrator (sysadmin@thingsboard.org) that the first start creates. Generated and
+    /// printed once if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin_password: Option<String>,
-    /// How long a stop may take, whatever hangs; what is not stored by then is left to the next start.
+    /// How long a stop may take, whatever hangs; work that is not stored by then is done after the next start.
     pub shutdown_timeout: HumanDuration,
     /// The HTTP server: REST, device API, health, metrics.
     pub http: HttpOptions,
@@ -52,37 +52,37 @@ pub(crate) struct Config {
     pub coap: coap::Options,
     /// The CoAP device server over DTLS.
     pub coaps: coap::SecureOptions,
-    /// Which devices are kept in memory.
+    /// The cache of devices in memory.
     pub devices: directory::Options,
-    /// Addresses from which wrong credentials keep coming.
+    /// Limits for addresses that keep sending wrong credentials.
     pub address_guard: address_guard::Options,
-    /// Calls to devices and by devices.
+    /// RPC calls to devices and by devices.
     pub calls: rpc::Options,
-    /// Devices that customers claim.
+    /// Claiming of devices by customers.
     pub claiming: ClaimOptions,
-    /// Whether devices are active.
+    /// Detection of active and inactive devices.
     pub activity: activity::Options,
-    /// The durable log.
+    /// The durable journal.
     pub journal: fieldline_journal::Options,
     /// Firmware and software updates.
     pub ota: ota::Options,
-    /// From the log to the stores.
+    /// Ingest: from the journal to the stores.
     pub ingest: ingest::Options,
     /// The rule engine.
     pub rules: rules::Options,
-    /// What external nodes may connect to.
+    /// Addresses that external nodes may connect to.
     pub egress: fieldline_rules::egress::Options,
-    /// Records that are set aside because the process died of them.
+    /// Records that are set aside because processing them crashed the program.
     pub set_aside: fieldline_core::set_aside::Options,
-    /// How the use of tenants is counted.
+    /// How the usage of tenants is counted.
     pub usage: fieldline_core::usage::Options,
-    /// How long events are kept.
+    /// Retention of events.
     pub events: retention::Options,
     /// Time series, latest values and attributes.
     pub series: fieldline_storage::series::Options,
     /// Entities.
     pub sql: fieldline_storage::sql::Options,
-    /// Log-ins, tokens and limits of the REST API.
+    /// Logins, tokens and limits of the REST API.
     pub api: fieldline_api::Options,
 }
 
@@ -119,13 +119,13 @@ impl Default for Config {
     }
 }
 
-/// How log lines are written.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogFormat {
-    /// For people.
+    /// Text for people.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -135,38 +135,40 @@ pub(crate) enum LogFormat {
 pub(crate) struct HttpOptions {
     /// Address of the REST API, the HTTP device API and the probes.
     pub listen: SocketAddr,
-    /// Address that answers `/healthz`, `/readyz` and `/metrics` only, with connections of its own, so that it answers
-    /// while all connections of `listen` are taken. Not set: only `listen` answers them.
+    /// Address that answers `/healthz`, `/readyz` and `/metrics` only, with connections of its own, so that it still
+    /// answers when all connections of `listen` are taken. If not set, only `listen` answers them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe_listen: Option<SocketAddr>,
-    /// Addresses and ranges of the operator's own proxies, such as `10.0.0.5` or `10.0.0.0/24`. Only their `Forwarded`,
-    /// `X-Forwarded-For` and PROXY headers say who is behind them, for lock-outs, limits and the audit log; the connections of
-    /// those whose headers count have no limit per address.
+    /// Addresses and ranges of the operator's own proxies, such as `10.0.0.5` or `10.0.0.0/24`. The server accepts
+    /// `Forwarded`, `X-Forwarded-For` and PROXY headers only from them; the client address in these headers counts for
+    /// lock-outs, limits and the audit log. Trusted proxies have no limit on connections per address.
     pub trusted_proxies: Vec<String>,
-    /// Whether the trusted proxies begin each connection with a header of the PROXY protocol, version 1 or 2. Without it
-    /// their connections are closed; those of others are taken as they are.
+    /// Whether the trusted proxies begin each connection with a header of the PROXY protocol, version 1 or 2. If set,
+    /// their connections without the header are closed; connections of other addresses need none.
     pub proxy_protocol: bool,
-    /// Origins of web pages that may use the API from a browser, such as `https://shop.example`, separated by commas; `*`
-    /// for all, empty for none.
+    /// Origins of web pages that may use the API from a browser, such as `https://shop.example`, separated by commas;
+    /// `*` for all, empty for none.
     pub cors_origins: String,
-    /// Connections at a time; further ones wait to be accepted.
+    /// Most connections at a time; further ones wait to be accepted.
     pub max_connections: usize,
-    /// Connections of one address (an IPv6 /64) at a time, further ones are closed at once; 0 for no limit, as behind a
-    /// proxy on another machine, where all come from one address. This machine's loopback addresses have no limit.
+    /// Most connections of one address (an IPv6 /64) at a time; further ones are closed at once; 0 for no limit, as
+    /// behind a proxy on another machine, where all come from one address. This machine's loopback addresses have no
+    /// limit.
     pub max_connections_per_address: usize,
-    /// A client that has not sent the head of its request by then is cut off; idle connections too.
+    /// Time within which a client must send the head of its request, or the connection is closed; also closes idle
+    /// connections.
     pub header_timeout: HumanDuration,
-    /// A client that sends nothing of its request's body for this long is cut off.
+    /// The connection is closed if the client sends no part of its request's body for this long.
     pub body_timeout: HumanDuration,
-    /// A client that has not sent the whole body of its request by then is cut off, however steadily it sends. The answer
-    /// may take as long as it takes. Raise it where large bodies come over slow links.
+    /// Time within which a client must send the whole body of its request, however steadily it sends, or the connection
+    /// is closed. The response may take longer. Raise it if large bodies come over slow links.
     pub request_timeout: HumanDuration,
-    /// A client that takes nothing of its answer for this long is cut off.
+    /// The connection is closed if the client reads no part of its response for this long.
     pub write_timeout: HumanDuration,
-    /// Largest body of a telemetry or attributes post of a device.
+    /// Largest body of a device's telemetry or attributes post.
     pub max_device_body: ByteSize,
-    /// Memory that all device posts being read may take together, three eighths of it those of one tenant that is alone;
-    /// beyond it posts are answered with 503. At least 8/3 of `max-device-body`.
+    /// Memory for all device posts being read, of which a tenant that is alone may use three eighths; beyond it posts
+    /// get 503. At least 8/3 of `max-device-body`.
     pub device_body_memory: ByteSize,
 }
 
@@ -191,12 +193,12 @@ impl Default for HttpOptions {
 }
 
 impl HttpOptions {
-    /// The proxies that are trusted; nobody where that cannot be read, which [`Self::problem`] says.
+    /// Returns the trusted proxies; none if the list cannot be parsed, which [`Self::problem`] reports.
     pub(crate) fn proxies(&self) -> TrustedProxies {
         TrustedProxies::parse(&self.trusted_proxies).unwrap_or_default()
     }
 
-    /// What is wrong with the proxies.
+    /// Describes the problem of the proxy settings, if any.
     fn problem(&self) -> Option<String> {
         match TrustedProxies::parse(&self.trusted_proxies) {
             Err(problem) => Some(format!("`trusted-proxies`: {problem}")),

@@ -1,4 +1,4 @@
-//! The data directory: where what is kept, and that only one process uses it.
+//! The data directory: the paths in it, and the lock that lets only one process use it.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write as _};
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use fieldline_core::directory::create_durably;
 use serde::Serialize;
 
-/// A data directory that this process has to itself.
+/// A data directory that this process has locked.
 pub(crate) struct DataDir {
     root: PathBuf,
     _lock: File,
 }
 
-/// Addresses the servers have bound, for whoever started the program with port 0.
+/// Addresses the servers have bound, for a caller that started the program with port 0.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct BoundAddresses {
     pub(crate) http: SocketAddr,
@@ -32,7 +32,7 @@ pub(crate) struct BoundAddresses {
 impl DataDir {
     /// Creates the directory if needed and locks it until the process ends, however it ends.
     pub(crate) fn open(root: &Path) -> io::Result<Self> {
-        // What devices and people say is nobody else's business on the machine.
+        // Other users of the machine must not read the data of devices and people.
         create_durably(root, 0o700)?;
         let lock = File::options()
             .create(true)
@@ -57,8 +57,8 @@ impl DataDir {
         Ok(dir)
     }
 
-    /// Whether the directory has the demo's accounts, whose passwords everybody knows; a new one gets them if that is asked
-    /// for, one that is in use without them does not.
+    /// Whether the directory holds the demo's accounts with well-known passwords. If `asked_for`, a new directory is
+    /// marked to get them, and one that is in use without them is refused.
     pub(crate) fn is_demo(&self, asked_for: bool) -> io::Result<bool> {
         let mark = self.root.join("demo");
         if mark.try_exists()? {
@@ -75,7 +75,7 @@ impl DataDir {
                 ));
             }
         }
-        // On the disk before the first of the accounts is.
+        // Synced to disk before the first of the accounts is stored.
         let mut file = File::create(&mark)?;
         file.write_all(b"This directory has accounts with well-known passwords.\n")?;
         file.sync_all()?;
@@ -107,7 +107,7 @@ impl DataDir {
         self.root.join("listening.json")
     }
 
-    /// Takes back where the servers listen, because they no longer do.
+    /// Removes the file with the bound addresses, because the servers no longer listen.
     pub(crate) fn remove_listening(&self) -> io::Result<()> {
         match std::fs::remove_file(self.listening_file()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -115,7 +115,7 @@ impl DataDir {
         }
     }
 
-    /// Writes down where the servers listen; whoever reads the file sees all of it or nothing.
+    /// Writes the file with the bound addresses; a reader sees all of it or nothing.
     pub(crate) fn write_listening(&self, listening: &BoundAddresses) -> io::Result<()> {
         let draft = self.root.join("listening.json.new");
         std::fs::write(&draft, serde_json::to_vec(listening)?)?;

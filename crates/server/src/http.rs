@@ -1,4 +1,4 @@
-//! The HTTP server: bounded connections, time-outs for slow clients, a graceful end.
+//! The HTTP server: bounded connections, timeouts for slow clients, a graceful stop.
 
 mod address_limiter;
 mod body;
@@ -47,14 +47,14 @@ static ADDRESS_GATE: LogGate = LogGate::new(1);
 static PROXY_GATE: LogGate = LogGate::new(1);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What waits to be accepted, as far as the operating system allows it.
+/// Most connections in the accept queue, as far as the operating system allows it.
 const BACKLOG: u32 = 1024;
-/// What a connection may have on its way to its peer, in the operating system's memory. Left to itself that grows to
-/// megabytes a connection, and a slow peer that takes one of them is not told from one that takes nothing.
+/// Send buffer of a connection in the operating system, bytes. By default it grows to megabytes per connection, and a
+/// slow peer that reads some of it looks the same as one that reads nothing.
 const SEND_BUFFER: u32 = 256 << 10;
-/// Largest head of a request, and what is collected of an answer before it is written.
+/// Largest request head, and most bytes of a response that are buffered before they are written.
 const CONNECTION_BUFFER: usize = 64 << 10;
-/// Connections of a listener for probes.
+/// Most connections of a listener for probes only.
 const PROBE_CONNECTIONS: usize = 64;
 
 /// Limits of one HTTP server.
@@ -66,12 +66,12 @@ pub(crate) struct HttpLimits {
     write_timeout: Duration,
     body: BodyTimeouts,
     proxies: TrustedProxies,
-    /// Whether they begin with a header of the PROXY protocol.
+    /// Whether connections of trusted proxies begin with a header of the PROXY protocol.
     proxy_protocol: bool,
 }
 
 impl HttpLimits {
-    /// The limits that are configured.
+    /// Returns the configured limits.
     pub(crate) fn of(options: &HttpOptions) -> Self {
         Self {
             max_connections: options.max_connections,
@@ -87,7 +87,7 @@ impl HttpLimits {
         }
     }
 
-    /// The same for a listener that only probes come to.
+    /// Returns the same limits for a listener that serves probes only.
     pub(crate) fn for_probes(self) -> Self {
         Self {
             max_connections: PROBE_CONNECTIONS,
@@ -98,7 +98,7 @@ impl HttpLimits {
     }
 }
 
-/// Describes the metrics to the recorder; call once at start.
+/// Registers the descriptions of the metrics; call once at start.
 pub(crate) fn describe_metrics() {
     describe_gauge!(CONNECTIONS, "Open HTTP connections");
     describe_counter!(
@@ -129,7 +129,7 @@ impl HttpServer {
         })
     }
 
-    /// Stops accepting and waits for the requests that are being served, at most `patience`.
+    /// Stops accepting and waits at most `patience` for the requests being served.
     pub(crate) async fn stop(self, patience: Duration) {
         self.stop.send_replace(true);
         let ended = async {
@@ -143,37 +143,37 @@ impl HttpServer {
     }
 }
 
-/// Listens for HTTP connections.
+/// Binds a listener for HTTP connections.
 pub(crate) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // A restart must not wait until the system has forgotten the connections of the process before.
+    // A restart must not wait until the system has forgotten the connections of the previous process.
     socket.set_reuseaddr(true)?;
-    // Accepted connections have it from here.
+    // Accepted connections inherit it.
     socket.set_send_buffer_size(SEND_BUFFER)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// The connections that are open.
+/// The open connections.
 struct OpenConnections {
-    /// Tells them to end after the request that is being served.
+    /// Tells the connections to end after the request being served.
     shutdown: watch::Sender<bool>,
-    /// Each connection has a sender, and nothing is sent.
+    /// Each connection holds a sender, and nothing is sent: it closes when the last connection ends.
     left: mpsc::Receiver<()>,
 }
 
 impl OpenConnections {
-    /// Waits until all have ended. What was upgraded to another protocol counts no longer.
+    /// Waits until all connections have ended. Upgraded connections no longer count.
     async fn end(mut self) {
         self.shutdown.send_replace(true);
         let _ = self.left.recv().await;
     }
 }
 
-/// What an open connection holds until it ends, however it ends, and whatever protocol it has gone over to.
+/// Resources of an open connection, released when it ends, however it ends and whatever protocol it was upgraded to.
 struct HttpConnectionGuard {
     _permit: Option<OwnedSemaphorePermit>,
     _visit: AddressPermit,
@@ -186,7 +186,7 @@ impl Drop for HttpConnectionGuard {
     }
 }
 
-/// What serves the connections of a listener.
+/// Serves the connections of a listener.
 struct HttpConnectionHandler {
     routes: Router,
     protocol: http1::Builder,
@@ -197,7 +197,7 @@ struct HttpConnectionHandler {
     write_timeout: Duration,
     body: BodyTimeouts,
     shutdown: watch::Sender<bool>,
-    /// Ends with the last connection.
+    /// Dropped with the last connection.
     _alive: mpsc::Sender<()>,
     open: Gauge,
 }
@@ -238,7 +238,7 @@ impl HttpAcceptor {
 
     async fn accept(self, listener: TcpListener, mut stop: watch::Receiver<bool>) -> OpenConnections {
         loop {
-            // The permit first: what cannot be served is left to the operating system's queue.
+            // The permit comes first: connections that cannot be served stay in the operating system's queue.
             let accepted = async {
                 let permit = self.permits.clone().acquire_owned().await;
                 (listener.accept().await, permit)
@@ -305,7 +305,8 @@ impl HttpConnectionHandler {
         });
     }
 
-    /// Counts a connection of an address, unless it has as many as it may have. Behind a trusted proxy is everybody.
+    /// Counts a connection of an address, unless the address has reached its limit. A trusted proxy has none: all its
+    /// clients share the address.
     fn acquire_address_permit(&self, peer: SocketAddr) -> Option<AddressPermit> {
         let visit = self
             .addresses
@@ -335,7 +336,8 @@ impl HttpConnectionHandler {
             let mut request = request.map(|body| TimedBody::new(body, patience));
             let caller = forwarded::resolve_client(&proxies, peer, request.headers_mut());
             request.extensions_mut().insert(ConnectInfo(caller));
-            // Who asks first whether to send the body is told to send it by reading it.
+            // Reading the body sends `100 Continue` to a client that expects it, so such a body is not read to discard
+            // it.
             let unread = match request.headers().contains_key(EXPECT) {
                 true => None,
                 false => request.body_mut().unread(),

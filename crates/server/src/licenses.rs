@@ -1,13 +1,13 @@
-//! The licences of what the program is made of.
+//! Licences of the code that the program is built from.
 
 use std::io::{self, Write};
 
-/// Name, version and licence of each crate of others, a line each.
+/// Name, version and licence of each third-party crate, one per line.
 const CRATES: &str = include_str!("../licenses/crates.tsv");
-/// Their texts, each below the crates that it is of.
+/// Licence texts, each below the crates that it applies to.
 const TEXTS: &str = include_str!("../licenses/texts.txt");
 
-/// Prints the licence of the program, the crates of others with theirs, and all texts that go with them.
+/// Prints the licence of the program, the third-party crates with their licences, and all licence texts.
 pub(crate) fn print(out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "Fieldline is licensed under Apache-2.0. It contains:\n")?;
     for line in CRATES.lines() {

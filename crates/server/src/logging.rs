@@ -11,25 +11,26 @@ use tracing_subscriber::EnvFilter;
 use crate::config::{Config, LogFormat};
 use log_thread::LogThread;
 
-/// The lines of this process, once logging has started.
+/// The log thread of this process, once logging has started.
 static LOG_THREAD: OnceLock<LogThread> = OnceLock::new();
-/// How long a thread that panics waits for the lines before, in case that the process ends with it.
+/// How long a panicking thread waits for earlier lines to be written, in case the process ends with the panic.
 const PANIC_FLUSH_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// Starts logging as configured. The configuration was checked, so its directives can be read.
+/// Starts logging as configured. The configuration was checked, so its directives can be parsed.
 ///
-/// Whoever logs neither waits for the reader of standard error nor fails with it: lines that do not fit into the memory for
-/// them are left out and counted.
+/// A thread that logs neither waits for the reader of standard error nor fails with it: lines that exceed the memory of
+/// the queue are dropped and counted.
 pub(crate) fn start(config: &Config) {
     let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
     let Some(out) = log_thread::standard_error() else {
-        // Without standard error there is nobody to tell anything.
+        // Without standard error there is nowhere to report.
         return;
     };
     let lines = LOG_THREAD.get_or_init(|| LogThread::start(out));
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        // It would be told on standard error, by a macro that panics where that cannot be written.
+        // The subscriber would report them on standard error, with a macro that panics if standard error cannot be
+        // written.
         .log_internal_errors(false)
         .with_writer(|| lines.writer());
     match config.log_format {
@@ -45,14 +46,14 @@ pub(crate) fn start(config: &Config) {
     }));
 }
 
-/// Waits until what was logged is written, for so long at most.
+/// Waits at most `patience` until all logged lines are written.
 pub(crate) fn flush(patience: Duration) {
     if let Some(lines) = LOG_THREAD.get() {
         lines.flush(patience);
     }
 }
 
-/// Tells whoever has called a command what went wrong. Where he has closed standard error, nobody is told.
+/// Prints an error of a command to standard error; does nothing if standard error is closed.
 pub(crate) fn print_error(message: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "{message}");
 }

@@ -24,8 +24,8 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Settings of the allocator: threads of its own give what was freed back to the system after a second, so that a program
-/// with nothing to do takes only what it holds. The environment variable `_RJEM_MALLOC_CONF` overrides them.
+/// Settings of the allocator: background threads return freed memory to the system after a second, so that an idle
+/// process takes only the memory it holds. The environment variable `_RJEM_MALLOC_CONF` overrides them.
 #[expect(
     unsafe_code,
     reason = "the allocator finds its settings by the name of the symbol"

@@ -1,4 +1,4 @@
-//! What the settings allow the server to hold in memory.
+//! The memory that the settings allow the server to use.
 
 use fieldline_core::options::ByteSize;
 use metrics::{Unit, describe_gauge, gauge};
@@ -6,19 +6,19 @@ use tracing::info;
 
 use crate::config::Config;
 
-/// The sum, as a metric.
+/// Name of the metric with the sum.
 const BUDGET: &str = "fieldline_memory_budget_bytes";
-/// Tables of recent writes of the time-series store, and how many of each there may be at a time.
+/// Keyspaces of the time-series store, and the most memtables of each at a time.
 const MEMTABLES: u64 = 5 * 3;
-/// The connection that writes entities, besides those that read.
+/// The connection that writes entities, besides the readers.
 const WRITERS: u64 = 1;
-/// What the connection of a person may have of an answer that is not counted, as it is short.
+/// Bytes of a response that each HTTP connection may hold uncounted, as it is short.
 const CONNECTION_ANSWER_BYTES: u64 = 64 << 10;
 
-/// A part of the memory, by the setting that sizes it.
+/// A part of the memory: the setting that sizes it, and bytes.
 type BudgetPart = (&'static str, u64);
 
-/// The parts that the settings size.
+/// Returns the parts that the settings size.
 fn parts(config: &Config) -> Vec<BudgetPart> {
     let api = &config.api;
     let series = &config.series;
@@ -37,7 +37,7 @@ fn parts(config: &Config) -> Vec<BudgetPart> {
         ("mqtt.partial-memory", config.mqtt.partial_memory.0),
         ("mqtt.chunk-memory", config.mqtt.chunk_memory.0),
         ("coap.block-memory", config.coap.block_memory.0),
-        // A block is written while the next one gathers, and what the platform itself appends may take a quarter more.
+        // One block is written while the next one fills, and the platform's own appends may take a quarter more.
         ("journal.max-pending", 2 * config.journal.max_pending.0 * 5 / 4),
         ("rules.script-memory", config.rules.script_bytes()),
         (
@@ -53,7 +53,7 @@ fn parts(config: &Config) -> Vec<BudgetPart> {
     ]
 }
 
-/// The sum of all parts.
+/// Returns the sum of all parts.
 pub(crate) fn total(config: &Config) -> ByteSize {
     let sum = parts(config)
         .iter()
@@ -61,7 +61,7 @@ pub(crate) fn total(config: &Config) -> ByteSize {
     ByteSize(sum)
 }
 
-/// Says how much memory the settings allow, and by which of them.
+/// Logs how much memory the settings allow, setting by setting.
 pub(crate) fn announce(config: &Config) {
     let of = parts(config)
         .into_iter()

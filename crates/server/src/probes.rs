@@ -19,10 +19,10 @@ const RESIDENT: &str = "process_resident_memory_bytes";
 const OPEN_FILES: &str = "process_open_fds";
 const UPTIME: &str = "fieldline_uptime_seconds";
 const SESSIONS: &str = "fieldline_sessions";
-/// How often what the metrics have collected is folded, which bounds their memory.
+/// How often the collected histogram samples are folded, which bounds their memory.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// What the probes look at.
+/// State that the probes read.
 pub(crate) struct ProbeState {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) sessions: Arc<SessionRegistry>,
@@ -31,7 +31,7 @@ pub(crate) struct ProbeState {
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) series: Arc<SeriesStore>,
     pub(crate) ingest_failure: Box<dyn Fn() -> Option<String> + Send + Sync>,
-    /// Whether values may be older than before the start, for a moment.
+    /// Whether a short replay is still under way, so that reads may return values older than before the start.
     pub(crate) replaying: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn router(probes: Arc<ProbeState>) -> Router {
         .with_state(probes)
 }
 
-/// Ready as long as device messages can be taken, once a short replay is over.
+/// Answers 200 as long as device messages can be accepted and no short replay is under way.
 async fn ready(State(probes): State<Arc<ProbeState>>) -> Response {
     if *probes.stopping.borrow() {
         return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response();
@@ -94,7 +94,7 @@ async fn ready(State(probes): State<Arc<ProbeState>>) -> Response {
 async fn render(State(probes): State<Arc<ProbeState>>) -> Response {
     gauge!(UPTIME).set(probes.started.elapsed().as_secs_f64());
     gauge!(SESSIONS).set(probes.sessions.count() as f64);
-    // With thousands of connections the list of open files takes a while.
+    // With thousands of connections, listing the open files takes a while.
     let read = tokio::task::spawn_blocking(|| (resident_bytes(), open_files())).await;
     if let Ok((resident, files)) = read {
         if let Some(bytes) = resident {

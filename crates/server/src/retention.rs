@@ -1,4 +1,5 @@
-//! What goes when it is old enough: events, and the alarms and persistent calls of tenants whose profile sets a time for them.
+//! Deletes expired data: events, and the alarms and persistent calls of tenants whose profile sets a retention time for
+//! them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,23 +13,23 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
-/// How often somebody looks.
+/// How often expired data is deleted.
 const PERIOD: Duration = Duration::from_secs(2 * 3_600);
-/// Nothing is deleted before the clock has gone on as it should for so long: one that was wrong and comes back must not
-/// cost data.
+/// Nothing is deleted until the clock has run steadily for this long: a clock that is wrong for a while must not cost
+/// data.
 const CLOCK_STEADY_TIME: Duration = Duration::from_secs(3_600);
-/// A clock that is off by more than this after that time was set.
+/// If the clock is off by more than this after that time, it was set.
 const CLOCK_STEP_TOLERANCE: Duration = Duration::from_secs(60);
 
-/// Settings of events: what debugging shows, starts and failures, counts.
+/// Retention of events: debug output, starts and failures, statistics, the audit log.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Options {
-    /// How long debug events of rule nodes, rule chains and calculated fields are kept; 0 for ever.
+    /// How long debug events of rule nodes, rule chains and calculated fields are kept; 0 forever.
     pub(crate) debug_ttl: HumanDuration,
-    /// How long all other events are kept: starts and stops, errors, statistics; 0 for ever.
+    /// How long all other events are kept: starts and stops, errors, statistics; 0 forever.
     pub(crate) ttl: HumanDuration,
-    /// How long the audit log keeps what people did; 0 for ever.
+    /// How long the audit log keeps the actions of users; 0 forever.
     pub(crate) audit_ttl: HumanDuration,
 }
 
@@ -42,7 +43,7 @@ impl Default for Options {
     }
 }
 
-/// Works on these.
+/// The stores and services whose expired data is deleted.
 pub(crate) struct RetentionWorker {
     pub(crate) alarms: AlarmService,
     pub(crate) rpcs: RpcCleanupService,
@@ -54,7 +55,7 @@ pub(crate) struct RetentionWorker {
 }
 
 impl RetentionWorker {
-    /// Deletes what is old, every two hours, for as long as the program runs.
+    /// Deletes expired data every two hours, for as long as the program runs.
     pub(crate) async fn run(self) {
         loop {
             let (began, began_ms) = (Instant::now(), self.clock.now_ms());
@@ -68,7 +69,7 @@ impl RetentionWorker {
         }
     }
 
-    /// Deletes what is old now, milliseconds.
+    /// Deletes the data that has expired by `now_ms`.
     async fn delete_expired(&self, now_ms: i64) {
         match self.alarms.expire().await {
             Ok(0) => {}
@@ -127,7 +128,7 @@ fn millis(span: HumanDuration) -> i64 {
     i64::try_from(span.0.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Whether the clock went on as it should in a time.
+/// Whether the clock has advanced by the time that has passed.
 fn is_clock_steady(passed: Duration, began_ms: i64, now_ms: i64) -> bool {
     let passed_ms = i64::try_from(passed.as_millis()).unwrap_or(i64::MAX);
     let by_the_clock = now_ms.saturating_sub(began_ms);
@@ -192,7 +193,7 @@ mod tests {
             clock,
             options: Options::default(),
         };
-        // Events of a tenant that is gone are not kept.
+        // Events of a deleted tenant are not stored.
         let (tenant, node) = (TenantId::NULL, RuleNodeId::new().into());
         let bodies = || {
             let lifecycle = EventBody::Lifecycle {

@@ -1,4 +1,4 @@
-//! `fieldline rules`: rule chains tried out on a running platform, over its REST API.
+//! `fieldline rules`: tries out rule chains on a running platform, over its REST API.
 
 mod table;
 mod times;
@@ -18,17 +18,17 @@ use uuid::Uuid;
 
 use crate::logging;
 
-/// Exit code for options that make no sense.
+/// Exit code for invalid options.
 const EXIT_USAGE: u8 = 2;
-/// What the server needs besides playing: looking up, comparing, answering.
+/// Time the server needs besides the replay itself, to look up, compare and answer.
 const OVERHEAD: Duration = Duration::from_secs(120);
 const PAGE: &str = "1000";
 
 /// Commands about rule chains.
 #[derive(Subcommand)]
 pub(crate) enum RulesCommand {
-    /// Runs stored telemetry through a rule chain, saved or as a draft, and shows what it would have done. Nothing is
-    /// stored, and nothing leaves the platform.
+    /// Replays stored telemetry through a rule chain, saved or as a draft, and shows what it would have done. Nothing
+    /// is stored, and nothing leaves the platform.
     Replay(Box<ReplayArgs>),
 }
 
@@ -46,52 +46,54 @@ pub(crate) struct ReplayArgs {
     /// E-mail address of a tenant administrator.
     #[arg(long, env = "REST_USERNAME", value_name = "EMAIL")]
     username: String,
-    /// The password; better in the environment than on the command line.
+    /// The password; better set in the environment than on the command line.
     #[arg(long, env = "REST_PASSWORD", value_name = "PASSWORD", hide_env_values = true)]
     password: String,
-    /// The rule chain.
+    /// The rule chain, by name or id.
     #[arg(long, value_name = "NAME|ID")]
     chain: String,
-    /// Begin: milliseconds since 1970, RFC 3339, a date in UTC, or how long ago, such as 7d, 12h, 30m.
+    /// Start of the period: milliseconds since 1970, RFC 3339, a date in UTC, or how long ago, such as 7d, 12h, 30m.
     #[arg(long, value_name = "TIME")]
     from: String,
-    /// End, which is not included; now where absent.
+    /// End of the period, exclusive; now by default.
     #[arg(long, value_name = "TIME", default_value = "now")]
     to: String,
-    /// A device; may be given several times. All devices of the tenant where neither this nor a profile is given.
+    /// A device; can be given several times. All devices of the tenant if neither this nor a profile is given.
     #[arg(long = "device", value_name = "NAME|ID", conflicts_with = "profile")]
     devices: Vec<String>,
     /// All devices of a profile.
     #[arg(long, value_name = "NAME|ID")]
     profile: Option<String>,
-    /// A series that devices sent; may be given several times. All of them where absent.
+    /// A telemetry key that devices sent; can be given several times. All keys by default.
     #[arg(long = "key", value_name = "NAME")]
     keys: Vec<String>,
-    /// Nodes and connections instead of those that are saved: the metadata of a chain, or an exported chain.
+    /// A file with nodes and connections to use instead of the saved ones: the metadata of a chain, or an exported
+    /// chain.
     #[arg(long, value_name = "FILE")]
     draft: Option<PathBuf>,
-    /// Alarm rules instead of those of the devices' profiles: `profileData.alarms`, or an exported device profile.
+    /// A file with alarm rules to use instead of those of the devices' profiles: `profileData.alarms`, or an exported
+    /// device profile.
     #[arg(long, value_name = "FILE")]
     alarm_rules: Option<PathBuf>,
-    /// Calculated fields, alarm rules among them, that are there as well or in the place of those with the same id: a field
-    /// or a list of fields, as the REST API takes them.
+    /// A file with calculated fields, alarm rules among them, that are added or replace those with the same id: a field
+    /// or a list of fields, as the REST API accepts them.
     #[arg(long, value_name = "FILE")]
     calculated_fields: Option<PathBuf>,
-    /// Messages at most.
+    /// Most messages to replay.
     #[arg(long, value_name = "NUMBER")]
     max_messages: Option<u32>,
-    /// Devices at most.
+    /// Most devices to replay.
     #[arg(long, value_name = "NUMBER")]
     max_devices: Option<u32>,
-    /// Seconds at most.
+    /// Most seconds the replay may take.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=300))]
     max_time: u32,
-    /// Prints the answer of the server as it is.
+    /// Prints the server's response unchanged.
     #[arg(long)]
     json: bool,
 }
 
-/// Why there is no replay.
+/// Why the replay failed.
 #[derive(Debug, thiserror::Error)]
 enum RulesError {
     #[error("{0}")]
@@ -108,7 +110,7 @@ pub(crate) fn run(command: &RulesCommand) -> ExitCode {
     match replay(args) {
         Ok(text) => {
             let mut out = io::stdout().lock();
-            // A reader that has seen enough closes the pipe.
+            // A reader such as `head` may close the pipe early.
             let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
             ExitCode::SUCCESS
         }
@@ -185,7 +187,7 @@ fn read(path: &Path) -> Result<Value, RulesError> {
     serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))
 }
 
-/// The metadata of a chain, which an export has beside the chain.
+/// Returns the metadata of a chain; an export has it beside the chain.
 fn draft_of(file: Value) -> Value {
     match file {
         Value::Object(mut export) if export.contains_key("metadata") => {
@@ -195,7 +197,7 @@ fn draft_of(file: Value) -> Value {
     }
 }
 
-/// The alarm rules of a profile.
+/// Returns the alarm rules of a profile.
 fn alarms_of(file: Value) -> Value {
     match file {
         Value::Object(mut profile) => match profile.remove("profileData") {
@@ -210,7 +212,7 @@ fn id_of(entity: &Value) -> Option<Uuid> {
     entity.pointer("/id/id")?.as_str()?.parse().ok()
 }
 
-/// The id of an entity of that name, in a list that can be searched.
+/// Returns the id of the entity with that name, from a list that supports text search.
 fn find(client: &RestClient, path: &str, what: &str, name: &str) -> Result<Uuid, RulesError> {
     if let Ok(id) = name.parse() {
         return Ok(id);

@@ -1,4 +1,4 @@
-//! `fieldline serve`: starts the parts one after the other, and stops them in the order that loses nothing.
+//! `fieldline serve`: starts the parts one after the other, and stops them in an order that loses no data.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use crate::shutdown::{self, StopSignal};
 use crate::wiring::{PlatformCore, PlatformStores};
 use crate::{banner, limits, memory_budget, probes};
 
-/// What is left to calls that block a thread when everything else has stopped.
+/// Time left to blocking calls after everything else has stopped.
 const BLOCKING_CALLS_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Why the platform did not start, or did not stop cleanly.
@@ -56,7 +56,7 @@ impl ServeError {
     }
 }
 
-/// Runs the platform until it is told to stop.
+/// Runs the platform until a stop is requested.
 pub(crate) fn run(loaded: &EffectiveConfig, demo: bool) -> Result<(), ServeError> {
     let stop = shutdown::listen(loaded.config.shutdown_timeout.0).map_err(ServeError::start)?;
     limits::raise_open_files();
@@ -85,7 +85,7 @@ async fn serve(
 ) -> Result<(), ServeError> {
     let started = Instant::now();
     let config = &loaded.config;
-    // Before anything is created: a wrong path is found by the first try.
+    // Read before anything is created, so that a wrong path shows up at the first attempt.
     let certificates = ServerCertificates {
         mqtts: servers::tls(&config.mqtts)?,
         coaps: servers::dtls(&config.coaps)?,
@@ -124,7 +124,7 @@ async fn serve(
     result
 }
 
-/// What all of the steps need.
+/// Context that all steps need.
 struct PlatformContext<'a> {
     loaded: &'a EffectiveConfig,
     dir: &'a DataDir,
@@ -137,7 +137,7 @@ struct PlatformContext<'a> {
 }
 
 impl PlatformContext<'_> {
-    /// Runs what works on the stores; when this returns, nothing does any more.
+    /// Runs everything that uses the stores; when this returns, nothing uses them any more.
     async fn run(&self, addresses: ListenAddresses) -> Result<(), ServeError> {
         let config = &self.loaded.config;
         self.stores.seed(config, self.demo).await?;
@@ -147,7 +147,7 @@ impl PlatformContext<'_> {
         result
     }
 
-    /// Serves until told to stop; when this returns, nobody is connected any more.
+    /// Serves until a stop is requested; when this returns, no client is connected any more.
     async fn serve(&self, core: &PlatformCore, addresses: ListenAddresses) -> Result<(), ServeError> {
         let config = &self.loaded.config;
         let stopping = watch::Sender::new(false);
@@ -170,7 +170,8 @@ impl PlatformContext<'_> {
         let opened = servers.open(addresses, api, probes, config).await;
         let result = match opened.and_then(|listening| self.announce(&listening)) {
             Ok(()) => {
-                // Not before: whatever the journal holds, people can get at what is broken meanwhile.
+                // Only after the servers listen: even if the journal holds a bad record, people can reach the API to
+                // repair the cause.
                 core.begin_ingest();
                 let signal = self.stop.wait().await;
                 info!(signal, "stopping");

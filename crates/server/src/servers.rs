@@ -1,4 +1,4 @@
-//! The servers that devices, people and probes connect to.
+//! The servers for devices, people and probes.
 
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -20,7 +20,7 @@ use crate::http::{HttpLimits, HttpServer};
 use crate::probes::{self, ProbeState};
 use crate::serve::ServeError;
 
-/// Reads certificate and key where there is a listener with TLS.
+/// Reads certificate and key if a TLS listener is configured.
 pub(crate) fn tls(options: &mqtts::Options) -> Result<Option<(SocketAddr, TlsAcceptor)>, ServeError> {
     match (&options.listen, &options.certificate, &options.private_key) {
         (Some(address), Some(certificate), Some(key)) => {
@@ -30,7 +30,7 @@ pub(crate) fn tls(options: &mqtts::Options) -> Result<Option<(SocketAddr, TlsAcc
     }
 }
 
-/// The same of CoAP.
+/// Reads the DTLS credentials if a CoAP listener over DTLS is configured.
 pub(crate) fn dtls(options: &coap::SecureOptions) -> Result<Option<coap::DtlsCredentials>, ServeError> {
     match options.listen {
         Some(_) => Ok(Some(coap::DtlsCredentials::read(options)?)),
@@ -38,13 +38,13 @@ pub(crate) fn dtls(options: &coap::SecureOptions) -> Result<Option<coap::DtlsCre
     }
 }
 
-/// What listeners with TLS and DTLS show.
+/// Certificates of the listeners with TLS and DTLS.
 pub(crate) struct ServerCertificates {
     pub(crate) mqtts: Option<(SocketAddr, TlsAcceptor)>,
     pub(crate) coaps: Option<coap::DtlsCredentials>,
 }
 
-/// The addresses to listen on, and whose pages may use that of HTTP.
+/// The addresses to listen on, and the web origins that may use the one for HTTP.
 pub(crate) struct ListenAddresses {
     http: SocketAddr,
     origins: AllowedOrigins,
@@ -54,8 +54,8 @@ pub(crate) struct ListenAddresses {
 }
 
 impl ListenAddresses {
-    /// Those of the configuration. The demo's passwords are known to everybody: it is for this machine only, unless
-    /// somebody says otherwise.
+    /// Returns the addresses of the configuration. The demo's passwords are publicly known, so HTTP and MQTT listen on
+    /// this machine only unless the configuration sets an address.
     pub(crate) fn of(loaded: &EffectiveConfig, demo: bool, certificates: ServerCertificates) -> Self {
         let is_kept_here = |key: &str| demo && *loaded.source(key) == ConfigSource::Default;
         let public = |key: &str, address: SocketAddr| {
@@ -80,7 +80,7 @@ impl ListenAddresses {
     }
 }
 
-/// The servers that run. To be stopped, also when some of them did not start.
+/// The running servers. They must be stopped even if some of them did not start.
 pub(crate) struct RunningServers {
     services: Arc<TransportServices>,
     mqtt: Arc<mqtt::MqttServer>,
@@ -92,7 +92,7 @@ pub(crate) struct RunningServers {
 }
 
 impl RunningServers {
-    /// Servers that listen nowhere yet.
+    /// Creates servers that do not listen yet.
     pub(crate) fn new(services: TransportServices, config: &Config, http_runtime: Handle) -> Self {
         crate::http::describe_metrics();
         let services = Arc::new(services);
@@ -109,7 +109,7 @@ impl RunningServers {
         }
     }
 
-    /// Serves on all addresses: the API with the device API and the probes, the probes alone, MQTT and CoAP.
+    /// Listens on all addresses: the API with the device API and the probes, the probes alone, MQTT and CoAP.
     pub(crate) async fn open(
         &mut self,
         addresses: ListenAddresses,
@@ -199,7 +199,7 @@ impl RunningServers {
         Ok(bound)
     }
 
-    /// Accepts nothing further, ends the sessions of devices and waits for what is being served, at most `patience`.
+    /// Stops accepting, ends the sessions of devices and waits at most `patience` for the requests being served.
     pub(crate) async fn stop(self, patience: Duration) {
         let http: Vec<_> = self
             .http
@@ -214,7 +214,7 @@ impl RunningServers {
             warn!("requests over CoAP were still worked on");
         }
         for server in http {
-            // A panic in there was reported, and what counts is that it has ended.
+            // A panic in it was reported already; it matters only that the task has ended.
             let _ = server.await;
         }
     }

@@ -1,4 +1,4 @@
-//! When to stop, and that it has an end whatever hangs.
+//! Stop signals, and a deadline that ends the process whatever hangs.
 
 use std::future::Future;
 use std::io;
@@ -10,14 +10,14 @@ use tracing::warn;
 
 use crate::logging;
 
-/// Exit code of a stop that was cut short.
+/// Exit code if the stop was cut short.
 const EXIT_CUT_SHORT: i32 = 1;
-/// How long the last word may take: whoever reads the log may be what hangs.
+/// How long the last log line may take to be written: the reader of the log may be the part that hangs.
 const FINAL_LOG_TIMEOUT: Duration = Duration::from_millis(50);
-/// What of the patience the steps of a stop may use; the rest is for the end of the process.
+/// Share of `shutdown-timeout` that the steps of a stop may use; the rest is for the end of the process.
 const STEPS_SHARE: f64 = 0.9;
 
-/// Whether the program was told to stop.
+/// Tells whether a stop was requested.
 #[derive(Clone)]
 pub(crate) struct StopSignal {
     request: watch::Receiver<Option<StopRequest>>,
@@ -30,10 +30,10 @@ struct StopRequest {
     at: Instant,
 }
 
-/// Listens to SIGTERM and SIGINT from now on. The process ends `patience` after the first of them, whatever it is doing
-/// then, and at once after the second.
+/// Listens for SIGTERM and SIGINT from now on. The process exits `patience` after the first signal, whatever it is
+/// doing then, and at once after the second.
 pub(crate) fn listen(patience: Duration) -> io::Result<StopSignal> {
-    // On a thread of its own: it must also work when the threads of the platform all hang.
+    // On a thread of its own, so that it works even if all threads of the platform hang.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -82,7 +82,7 @@ async fn handle_signals(
         _ = signals.next() => "told a second time to stop, exiting at once",
         () = tokio::time::sleep(patience) => "not everything has stopped in time, exiting without it",
     };
-    // Leaving at any moment is safe, the next start replays what is not stored.
+    // Exiting at any moment is safe: the next start replays what is not stored.
     warn!("{why}");
     logging::flush(FINAL_LOG_TIMEOUT);
     std::process::exit(EXIT_CUT_SHORT);
@@ -99,24 +99,25 @@ impl StopSignal {
         }
     }
 
-    /// By when everything is to have stopped: counted from the signal, or from now where nobody has told.
+    /// Returns the time by which everything should have stopped, counted from the signal, or from now if there was
+    /// none.
     pub(crate) fn deadline(&self) -> ShutdownDeadline {
         let start = self.request.borrow().map_or_else(Instant::now, |told| told.at);
         ShutdownDeadline(start + self.timeout.mul_f64(STEPS_SHARE))
     }
 }
 
-/// By when everything is to have stopped.
+/// Time by which everything should have stopped.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ShutdownDeadline(Instant);
 
 impl ShutdownDeadline {
-    /// A share of the time that is left.
+    /// Returns a share of the time that is left.
     pub(crate) fn share(self, share: f64) -> Duration {
         self.0.saturating_duration_since(Instant::now()).mul_f64(share)
     }
 
-    /// Takes one step of the stop, and goes on without it when it takes more than that share of the time that is left.
+    /// Runs one step of the stop; gives up on the step if it takes more than that share of the time that is left.
     pub(crate) async fn step<F: Future>(self, what: &'static str, share: f64, step: F) -> Option<F::Output> {
         let done = tokio::time::timeout(self.share(share), step).await.ok();
         if done.is_none() {

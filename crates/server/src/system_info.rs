@@ -1,4 +1,4 @@
-//! How busy the machine is, as `/proc` and the file system of the data directory say.
+//! Load of the machine, read from `/proc` and from the file system of the data directory.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,11 +8,11 @@ use fieldline_core::ports::{SystemInfoSource, SystemResources};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// How long the processors are watched.
+/// How long the processors are sampled.
 const CPU_SAMPLE_TIME: Duration = Duration::from_millis(200);
-/// How long figures are given again, so that nobody keeps the machine busy by asking how busy it is.
+/// How long figures are cached, so that frequent requests for the load do not cause load.
 const FIGURES_TTL: Duration = Duration::from_secs(1);
-/// Limits of the container, where there is one (control groups, version 2).
+/// The limits of the container, if there is one (control groups, version 2).
 const CONTAINER: &str = "/sys/fs/cgroup";
 
 /// The machine that this program runs on.
@@ -22,7 +22,7 @@ pub(crate) struct LocalSystemInfo {
 }
 
 impl LocalSystemInfo {
-    /// The machine; data is kept in that directory.
+    /// Creates the source; `data` is the directory whose file system is measured.
     pub(crate) fn new(data: &Path) -> Self {
         Self {
             data: data.to_owned(),
@@ -43,7 +43,7 @@ impl SystemInfoSource for LocalSystemInfo {
         let before = cpu_times();
         tokio::time::sleep(CPU_SAMPLE_TIME).await;
         let data = self.data.clone();
-        // A file system on the network may let its callers wait.
+        // A network file system may block its callers.
         let read = tokio::task::spawn_blocking(move || (cpu_times(), memory(), disk(&data))).await;
         let (after, memory, disk) = read.unwrap_or_default();
         let figures = SystemResources {
@@ -61,7 +61,7 @@ impl SystemInfoSource for LocalSystemInfo {
     }
 }
 
-/// Something of which there is so much.
+/// A resource with a total and a used amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ResourceUsage {
     total: u64,
@@ -79,7 +79,7 @@ fn percent(part: u64, whole: u64) -> u64 {
     u64::try_from(percent.min(100)).unwrap_or(100)
 }
 
-/// Ticks that the processors have worked, and all ticks, since the machine was started.
+/// Busy ticks and all ticks of the processors since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct CpuTimes {
     busy: u64,
@@ -87,7 +87,7 @@ struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// How busy the processors were between two looks, percent.
+    /// Returns the processor load between two samples, percent.
     fn since(self, before: Self) -> u64 {
         percent(
             self.busy.saturating_sub(before.busy),
@@ -102,7 +102,7 @@ fn cpu_times() -> Option<CpuTimes> {
 
 fn parse_cpu_times(stat: &str) -> Option<CpuTimes> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
-    // user, nice, system, idle, iowait, irq, softirq, steal; what guests use is in `user` already.
+    // user, nice, system, idle, iowait, irq, softirq, steal; `user` already includes the time of guests.
     let ticks: Vec<u64> = line
         .split_whitespace()
         .take(8)
@@ -116,7 +116,7 @@ fn parse_cpu_times(stat: &str) -> Option<CpuTimes> {
     })
 }
 
-/// The memory of the container, where it has a limit, else that of the machine.
+/// Returns the memory of the container if it has a limit, otherwise that of the machine.
 fn memory() -> Option<ResourceUsage> {
     let machine = parse_memory(&std::fs::read_to_string("/proc/meminfo").ok()?)?;
     let container = container_memory(Path::new(CONTAINER));
@@ -147,10 +147,10 @@ fn parse_memory(info: &str) -> Option<ResourceUsage> {
 
 fn container_memory(root: &Path) -> Option<ResourceUsage> {
     let read = |name: &str| std::fs::read_to_string(root.join(name)).ok();
-    // `max` where there is no limit.
+    // `max` means no limit.
     let total = read("memory.max")?.trim().parse().ok()?;
     let used: u64 = read("memory.current")?.trim().parse().ok()?;
-    // What is cached of files, and given up when somebody needs it.
+    // Inactive page cache, which the kernel reclaims under memory pressure.
     let stat = read("memory.stat")?;
     let cached = stat
         .lines()

@@ -1,4 +1,4 @@
-//! What the platform is made of, put together: the stores, and the path of messages between them.
+//! Builds the platform: the stores, and the message path between them.
 
 mod background;
 mod platform;
@@ -25,14 +25,14 @@ use crate::data_dir::DataDir;
 use crate::serve::ServeError;
 use crate::shutdown::ShutdownDeadline;
 
-/// Everything that holds data, and who is told when it changes.
+/// All stores, and the listeners for changes.
 pub(crate) struct PlatformStores {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) series: Arc<SeriesStore>,
-    /// The way to the series for everything that writes.
+    /// Write access to the series, for all writers.
     observed_store: Arc<ObservedStore>,
     database: EntityDatabase,
-    /// Where it is noted what is worked on, if it can be.
+    /// Records the work in progress, if the file for it could be opened.
     in_flight: Option<Arc<InFlightFile>>,
     events: Arc<EntityEvents>,
     clock: SharedClock,
@@ -65,7 +65,7 @@ impl PlatformStores {
         })
     }
 
-    /// What business rules work with.
+    /// Returns the context that the services work with.
     fn context(
         &self,
         passwords: PasswordHashPool,
@@ -84,7 +84,7 @@ impl PlatformStores {
         }
     }
 
-    /// Creates what a new installation starts with.
+    /// Creates the initial data of a new installation.
     pub(crate) async fn seed(&self, config: &Config, demo: bool) -> Result<(), ServeError> {
         let context = self.context(
             PasswordHashPool::new(1),
@@ -96,7 +96,8 @@ impl PlatformStores {
             password.get_or_insert_with(|| seed::DEMO_ADMIN_PASSWORD.to_owned());
         }
         if password.is_none() && !seed::has_admin(&context).await? {
-            // Printed before it is stored: whenever the program ends, no administrator has a password that nobody saw.
+            // Printed before it is stored: if the program dies in between, there is no administrator with a password
+            // that nobody saw.
             let generated = seed::new_password();
             banner::print_admin(seed::ADMIN_EMAIL, &generated);
             password = Some(generated);
@@ -108,7 +109,7 @@ impl PlatformStores {
         Ok(())
     }
 
-    /// Queries of entities, told of everything that changes.
+    /// Creates the service for entity queries and registers it for changes of entities and values.
     fn queries(&self, config: &Config) -> Arc<EntityQueryService> {
         let deps = entity_query::EntityQueryPorts {
             stores: self.database.entity_stores(),
@@ -123,7 +124,7 @@ impl PlatformStores {
         queries
     }
 
-    /// Closes what is open, as far as the time allows; what is not closed recovers at the next start.
+    /// Closes the stores, as far as the time allows; a store that is not closed recovers at the next start.
     pub(crate) async fn close(&self, deadline: ShutdownDeadline) {
         deadline.step("journal", 0.4, self.journal.close()).await;
         let series = self.series.clone();

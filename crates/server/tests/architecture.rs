@@ -1,9 +1,9 @@
-//! Holds the arrows between the crates that ARCHITECTURE.md draws.
+//! Checks the dependencies between the crates against the arrows that ARCHITECTURE.md draws.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// What each crate may depend on, of ours, outside of its tests.
+/// For each crate, the crates of this workspace that it may depend on outside its tests.
 const ARROWS: [(&str, &[&str]); 19] = [
     ("model", &[]),
     ("codec", &[]),

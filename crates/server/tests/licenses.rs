@@ -1,11 +1,11 @@
-//! Everything that is linked has a licence that lets us, and is in the list that the program prints.
+//! Checks that every linked crate has an allowed licence and is in the list that the program prints.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use serde_json::Value;
 
-/// Licences under which a part of the program may stand.
+/// Licences allowed for linked crates.
 const ALLOWED: [&str; 11] = [
     "0BSD",
     "Apache-2.0",
@@ -21,7 +21,7 @@ const ALLOWED: [&str; 11] = [
 ];
 const COLLECT: &str = "run `python3 crates/server/licenses/collect.py`";
 
-/// Name, version and licence of each crate of others that the program is linked of.
+/// Returns name, version and licence of each third-party crate linked into the program.
 fn linked() -> BTreeSet<[String; 3]> {
     let platform = ["--filter-platform", "x86_64-unknown-linux-gnu"];
     let output = Command::new(env!("CARGO"))
@@ -76,7 +76,7 @@ fn linked() -> BTreeSet<[String; 3]> {
         .collect()
 }
 
-/// Whether a choice of licences, or several that hold together, has what is allowed.
+/// Whether a licence expression can be satisfied with allowed licences alone.
 fn is_allowed(license: &str) -> bool {
     let plain = license.replace(['(', ')'], " ").replace('/', " OR ");
     plain

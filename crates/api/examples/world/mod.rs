@@ -1,4 +1,4 @@
-//! What the examples measure: stores in a directory of their own, with the demo tenant and devices.
+//! Setup of the examples: stores in a directory of their own, with the demo tenant and devices.
 
 #![allow(dead_code, reason = "no example needs all of it")]
 
@@ -20,7 +20,7 @@ use fieldline_model::{DeviceId, EntityKey};
 
 use self::stores::FixtureStores;
 
-/// See the module.
+/// The stores of an example; see the module.
 pub(crate) struct ExampleFixture {
     pub(crate) clock: Arc<SystemClock>,
     pub(crate) stores: EntityStores,
@@ -34,7 +34,7 @@ pub(crate) struct ExampleFixture {
 }
 
 impl ExampleFixture {
-    /// With so many devices, `Device 000000` and so on.
+    /// Creates that many devices, `Device 000000` and so on.
     pub(crate) async fn with(devices: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(SystemClock);
@@ -75,7 +75,7 @@ impl ExampleFixture {
         }
     }
 
-    /// Stores the same packed values of some devices.
+    /// Stores the same packed values for some devices.
     pub(crate) async fn store(&self, subjects: &[EntityKey], ts: i64, values: &[u8]) {
         let row = |subject: &EntityKey| TelemetryRow {
             subject: *subject,

@@ -1,4 +1,4 @@
-//! What the audit log keeps of the requests to an endpoint: said where the endpoint is registered.
+//! The audit log rules of the endpoints; each endpoint names its rule where it is registered.
 
 use fieldline_entities::access::Principal;
 use fieldline_entities::audit::hide_secrets;
@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::{RequestParams, nothing};
 
-/// What the audit log keeps of requests to an endpoint: those that failed, and of some those that succeeded, too.
+/// The requests to an endpoint that the audit log records: failed ones, and for some rules successful ones, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AuditRule {
     /// Nothing.
@@ -20,15 +20,15 @@ pub(crate) enum AuditRule {
     SaveWithCredentials,
     /// To delete the entity at the end of the path.
     Delete(EntityType),
-    /// To send a file to the entity at the end of the path; the file is not looked into.
+    /// To upload a file to the entity at the end of the path; the file is not inspected.
     Upload(EntityType),
     /// To assign the entity at the end of the path to a customer.
     Assign(EntityType),
-    /// To take the entity at the end of the path from a customer.
+    /// To unassign the entity at the end of the path from its customer.
     Unassign(EntityType),
-    /// To do something with the alarm of the path.
+    /// To apply an action to the alarm of the path.
     Alarm(ActionType),
-    /// To change the credentials of the device of the body; kept if it succeeds, too.
+    /// To change the credentials of the device of the body; recorded on success, too.
     Credentials,
     /// To save the relation of the body.
     SaveRelation,
@@ -38,22 +38,22 @@ pub(crate) enum AuditRule {
     DeleteRelations,
     /// To save or delete attributes or time series of the entity of the path.
     Data(ActionType),
-    /// To call the device at the end of the path; kept if it succeeds, too.
+    /// To call the device at the end of the path; recorded on success, too.
     Rpc {
-        /// Whether nobody waits for an answer.
+        /// Whether the caller expects no response.
         oneway: bool,
     },
-    /// To send a message to the rule engine; kept if it succeeds, too.
+    /// To send a message to the rule engine; recorded on success, too.
     RuleEngine,
-    /// To activate or suspend the user of the path; kept if it succeeds, too.
+    /// To activate or suspend the user of the path; recorded on success, too.
     SetEnabled,
-    /// To send a message to a telephone; kept if it succeeds, too.
+    /// To send a text message to a phone; recorded on success, too.
     TestSms,
-    /// To log out; kept if it succeeds, too.
+    /// To log out; recorded on success, too.
     Logout,
 }
 
-/// What somebody tried to do.
+/// The action that a request attempted.
 pub(super) struct AuditedAction {
     pub(super) action: ActionType,
     pub(super) entity: EntityId,
@@ -61,7 +61,7 @@ pub(super) struct AuditedAction {
 }
 
 impl AuditRule {
-    /// Whether requests are kept if they succeed, too: no service tells of them.
+    /// Whether successful requests are recorded, too, because no service reports them.
     pub(super) const fn keeps_success(self) -> bool {
         match self {
             Self::Credentials
@@ -85,7 +85,7 @@ impl AuditRule {
         }
     }
 
-    /// What a request tried to do; `None` where it does not say with what.
+    /// Describes the attempted action; `None` if the request names no entity.
     pub(super) fn describe(
         self,
         params: &RequestParams<'_>,
@@ -113,7 +113,7 @@ impl AuditRule {
             Self::Credentials => {
                 let device = entity(body.get("deviceId")?)?;
                 let kind = body.get("credentialsType").cloned().unwrap_or_default();
-                // Which ones is nobody's business who reads the log.
+                // The credentials themselves must not get into the log.
                 let data = json!({ "entityId": device.id.to_string(), "credentialsType": kind });
                 new_action(ActionType::CredentialsUpdated, device, data)
             }
@@ -172,12 +172,12 @@ fn save(kind: EntityType, body: &Value) -> AuditedAction {
         Some(_) => ActionType::Updated,
         None => ActionType::Added,
     };
-    // What a dashboard shows is large, and no help.
+    // The configuration of a dashboard is large and does not help a reader of the log.
     let mut shown = body.clone();
     if let Some(fields) = shown.as_object_mut().filter(|_| kind == EntityType::Dashboard) {
         fields.insert("configuration".to_owned(), "".into());
     }
-    // Nodes talk to others with credentials under any name.
+    // Node configurations hold credentials under any name.
     let nodes = shown.get_mut("nodes").and_then(Value::as_array_mut);
     for node in nodes.into_iter().flatten().filter_map(Value::as_object_mut) {
         node.remove("configuration");
@@ -187,7 +187,7 @@ fn save(kind: EntityType, body: &Value) -> AuditedAction {
     new_action(action, entity, json!({ "entity": shown }))
 }
 
-/// What is done with the entity at the end of the path.
+/// Describes an action on the entity at the end of the path.
 fn of_last(action: ActionType, kind: EntityType, params: &RequestParams<'_>) -> Option<AuditedAction> {
     let id = last(params)?;
     let data = json!({ "entityId": id.to_string() });
@@ -243,12 +243,12 @@ fn rule_engine(params: &RequestParams<'_>, who: &Principal) -> AuditedAction {
     )
 }
 
-/// The id at the end of a path.
+/// Returns the id at the end of a path.
 fn last(params: &RequestParams<'_>) -> Option<Uuid> {
     params.path.rsplit('/').next()?.parse().ok()
 }
 
-/// An id with its type, as JSON has it.
+/// Parses an id with its type from JSON.
 fn entity(value: &Value) -> Option<EntityId> {
     serde_json::from_value(value.clone()).ok()
 }

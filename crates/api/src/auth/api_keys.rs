@@ -1,4 +1,4 @@
-//! Who comes with an API key. Keys are cached, so that a request does not ask the database.
+//! Authentication by API key. Keys are cached, so that most requests need no database query.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,17 +12,17 @@ use super::tokens::ISSUED_BY_KEY;
 use crate::error::{ApiError, ApiResult};
 
 const CACHED_KEYS: usize = 10_000;
-/// How long a cached key is believed, for changes that another node makes.
+/// How long a cached key is used: it bounds how late a change by another node takes effect.
 const CACHED_MS: i64 = 30_000;
-/// Longer texts are no keys.
+/// Longest text that can be a key, bytes.
 const MAX_VALUE: usize = 255;
 
-/// Says whose keys are.
+/// Looks up the owners of API keys.
 pub(crate) struct ApiKeyCache {
     keys: ApiKeyService,
-    /// By value; what is no key is not remembered.
+    /// By key value; unknown values are not cached.
     cache: Cache<String, (ApiKeyInfo, i64)>,
-    /// Counts the changes, so that what was read before one is not remembered after it.
+    /// Counts the changes, so that a key read before a change is not cached after it.
     changes: AtomicU64,
 }
 
@@ -35,14 +35,14 @@ impl ApiKeyCache {
         }
     }
 
-    /// What a key is good for at a time: it stands for a token that was issued just now.
+    /// Returns the identity that a key stands for at this time, like a token that was issued just now.
     pub(crate) async fn identity(&self, value: &str, now_ms: i64) -> ApiResult<TokenIdentity> {
         let key = self.known(value, now_ms).await?;
         let key = key.filter(|key| key.enabled && !key.is_expired(now_ms));
         let key = key.ok_or_else(ApiError::unauthenticated)?;
         Ok(TokenIdentity {
             user: key.user_id,
-            // Nobody logs a key out.
+            // A key cannot be logged out.
             session: Uuid::new_v4(),
             public: false,
             issued: ISSUED_BY_KEY,
@@ -74,7 +74,7 @@ impl ApiKeyCache {
         Ok(found)
     }
 
-    /// Forgets what was read: a key was changed or deleted.
+    /// Drops all cached keys: a key was changed or deleted.
     pub(crate) fn forget(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
         self.cache.clear();

@@ -1,8 +1,9 @@
-//! Keeps guessing passwords slow: a lock-out per user and address, and a rate per address, both in bounded memory.
+//! Slows down password guessing: a lockout per user and address, and a rate limit per address, both in bounded memory.
 //!
-//! Whoever guesses locks out their own address first, for longer each time, so that nobody keeps others out of their accounts
-//! with wrong passwords. Where so many come from many addresses, newcomers have one try a network, and where still more come
-//! none; but never those who come from where the user has logged in before: strangers who keep at it lock themselves out.
+//! A client that guesses locks out its own address first, for longer each time, so that nobody can lock others out of
+//! their accounts with wrong passwords. If guesses come from many addresses, unknown addresses get one try per network;
+//! from still more addresses, none. Addresses from which the user has logged in before are never affected: persistent
+//! attackers lock out only themselves.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -12,56 +13,57 @@ use quick_cache::sync::Cache;
 use crate::error::{ApiError, ApiResult, ErrorCode};
 use crate::options::Options;
 
-/// Users and addresses that are remembered; beyond so many the least recently used are forgotten.
+/// Most users and addresses remembered; beyond that the least recently used are forgotten.
 const MAX_REMEMBERED: usize = 20_000;
 const MINUTE_MS: i64 = 60_000;
-/// Who came first may be answered last: times that lie so little ahead are no sign of a clock that was set back.
+/// Concurrent requests may finish out of order: times this little in the future do not mean that the clock was set
+/// back.
 const SLACK_MS: i64 = 60_000;
-/// From how many addresses a user may be guessed at as often as one may within one time of lock-out, before newcomers have
-/// one try a network.
+/// Number of addresses: if a user gets as many wrong passwords as this many addresses may send within one lockout time,
+/// unknown addresses get only one try per network.
 const ADDRESSES: u32 = 10;
-/// The same before newcomers have none.
+/// The same number at which unknown addresses get no try.
 const MANY_ADDRESSES: u32 = 100;
-/// Addresses that are remembered of a user who has logged in from there.
+/// Most addresses remembered per user who has logged in from them.
 pub(crate) const MAX_PROVEN_ADDRESSES: u32 = 8;
-/// Longest lock-out of an address, however often it comes back; one that is set to be longer stays.
+/// Longest lockout of an address that keeps guessing; a longer configured lockout stays as it is.
 const LONGEST_LOCKOUT_MS: i64 = 86_400_000;
 
-/// What wrong passwords of a user are counted by.
+/// The origins by which wrong passwords for a user are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum LoginOrigin {
     Address(IpAddr),
-    /// The addresses around one.
+    /// The network around an address.
     Network(IpAddr),
-    /// All together, and those of unknown address.
+    /// All origins together, and requests with an unknown address.
     Everywhere,
 }
 
-/// A lower-case login name, and what it is counted by.
+/// A lower-case login name and the origin that is counted.
 type LoginAttemptKey = (String, LoginOrigin);
 
-/// Wrong passwords that count together, and when the first and the last of them came.
+/// Wrong passwords that count together, with the times of the first and the last one.
 #[derive(Clone, Copy)]
 struct LoginFailures {
     count: u32,
     first: i64,
     last: i64,
-    /// How many lock-outs there were, one soon after the other.
+    /// Lockouts in close succession.
     lockouts: u32,
 }
 
-/// Counts failed and attempted logins.
+/// Counts login attempts and failures.
 pub(crate) struct LoginGuard {
     max_failures: u32,
     lockout_ms: i64,
     per_minute: u32,
     failures: Cache<LoginAttemptKey, LoginFailures>,
-    /// From where users have logged in, by lower-case login name, the latest last. Only a right password adds to it, so that
-    /// nobody pushes out what is known of others.
+    /// Addresses from which users have logged in, by lower-case login name, the latest last. Only a right password adds
+    /// one, so that an attacker cannot evict the entries of others.
     proven_addresses: Cache<String, Vec<IpAddr>>,
-    /// Attempts and the start of the minute they were made in.
+    /// Number of attempts, and the start of the minute they were made in.
     attempts: Cache<IpAddr, (u32, i64)>,
-    /// A read and a write of one entry belong together.
+    /// Makes the read and write of an entry atomic.
     lock: Mutex<()>,
 }
 
@@ -78,14 +80,14 @@ impl LoginGuard {
         }
     }
 
-    /// Counts an attempt, and refuses it where its address has made too many or the user is locked out. Whether the user
-    /// exists makes no difference.
+    /// Counts an attempt, and refuses it if its address has made too many or the user is locked out. The result does
+    /// not depend on whether the user exists.
     pub(crate) fn count_and_check(&self, peer: Option<IpAddr>, login: &str, now_ms: i64) -> ApiResult<()> {
         self.count(peer, now_ms)?;
         self.check(peer, login, now_ms)
     }
 
-    /// Counts an attempt, and refuses it where its address has made too many.
+    /// Counts an attempt, and refuses it if its address has made too many.
     pub(crate) fn count(&self, peer: Option<IpAddr>, now_ms: i64) -> ApiResult<()> {
         let Some(peer) = peer.filter(|_| self.per_minute > 0).map(network) else {
             return Ok(());
@@ -107,7 +109,8 @@ impl LoginGuard {
         Ok(())
     }
 
-    /// Refuses an attempt where the user is locked out for its address. Whether the user exists makes no difference.
+    /// Refuses an attempt if the user is locked out for its address. The result does not depend on whether the user
+    /// exists.
     pub(crate) fn check(&self, peer: Option<IpAddr>, login: &str, now_ms: i64) -> ApiResult<()> {
         let _turn = self.lock.lock();
         self.check_within(&login.to_lowercase(), peer.map(network), now_ms)
@@ -123,8 +126,8 @@ impl LoginGuard {
         Ok(())
     }
 
-    /// Whether too many wrong passwords have come: from this address, or, unless the user is known to come from there, from
-    /// all together.
+    /// Whether there were too many wrong passwords from this address, or, unless the user has logged in from it before,
+    /// from all addresses together.
     fn is_locked_out(&self, login: &str, address: Option<IpAddr>, now_ms: i64) -> bool {
         let counted = |origin| {
             let failures = self.failures.get(&(login.to_owned(), origin));
@@ -150,19 +153,19 @@ impl LoginGuard {
         is_overrun || (is_besieged && counted(LoginOrigin::Network(surroundings(address))) > 0)
     }
 
-    /// Whether the user has logged in from there before.
+    /// Whether the user has logged in from this address before.
     fn is_proven(&self, login: &str, address: IpAddr) -> bool {
         self.proven_addresses
             .get(login)
             .is_some_and(|known| known.contains(&address))
     }
 
-    /// Whether it is known from where a user has logged in; see [`Self::learn`].
+    /// Whether the addresses of a user's earlier logins are loaded; see [`Self::learn`].
     pub(crate) fn knows(&self, login: &str) -> bool {
         self.proven_addresses.get(&login.to_lowercase()).is_some()
     }
 
-    /// Takes up from where a user has logged in before, as [`source_of`] wrote it down, the latest last.
+    /// Loads the addresses of a user's earlier logins, as [`source_of`] wrote them, the latest last.
     pub(crate) fn learn(&self, login: &str, sources: &[String]) {
         let known = sources.iter().filter_map(|source| source.parse().ok()).collect();
         let _turn = self.lock.lock();
@@ -172,7 +175,7 @@ impl LoginGuard {
         }
     }
 
-    /// Whether a user who has logged in from somewhere has never done so from this address.
+    /// Whether the user has logged in from known addresses, but never from this one.
     pub(crate) fn is_stranger(&self, peer: Option<IpAddr>, login: &str) -> bool {
         let known = self
             .proven_addresses
@@ -182,18 +185,18 @@ impl LoginGuard {
         peer.is_some_and(|peer| !known.is_empty() && !known.contains(&peer))
     }
 
-    /// Wrong passwords after which something follows, of an origin of one who comes from an address.
+    /// Returns how many wrong passwords of an origin lead to a lockout, for a client at this address.
     fn most(&self, origin: LoginOrigin, address: Option<IpAddr>) -> u32 {
         match origin {
             LoginOrigin::Everywhere if address.is_some() => self.max_failures.saturating_mul(ADDRESSES),
-            // There the last one counts, and no number of them.
+            // For a network the time of the last failure counts, not a number of failures.
             LoginOrigin::Network(_) => u32::MAX,
             _ => self.max_failures,
         }
     }
 
-    /// How long wrong passwords count: until the lock-out that follows from them is over, which is twice as long as the last
-    /// one where that has just ended.
+    /// Returns how long wrong passwords count: until the lockout they cause is over, which is twice as long as the
+    /// previous one if that has just ended.
     fn window(&self, failures: &LoginFailures, most: u32) -> i64 {
         if failures.count < most || failures.lockouts < 2 {
             return self.lockout_ms;
@@ -204,13 +207,13 @@ impl LoginGuard {
         doubled.min(self.lockout_ms.max(LONGEST_LOCKOUT_MS))
     }
 
-    /// Whether a failure still counts. One that lies in the future was noted before the clock was set back, and must not
-    /// lock its user out until the clock has come there again.
+    /// Whether a failure still counts. A failure in the future was recorded before the clock was set back; it must not
+    /// lock the user out until the clock has caught up.
     fn is_counted(&self, failed_ms: i64, window: i64, now_ms: i64) -> bool {
         (-SLACK_MS..window).contains(&now_ms.saturating_sub(failed_ms))
     }
 
-    /// Remembers that a password was wrong.
+    /// Records a wrong password.
     pub(crate) fn record_failure(&self, peer: Option<IpAddr>, login: &str, now_ms: i64) {
         let _turn = self.lock.lock();
         let address = peer.map(network);
@@ -231,8 +234,8 @@ impl LoginGuard {
         };
         if let Some(before) = self.failures.get(key) {
             let window = self.window(&before, most);
-            // Of all together those within one time count. Else a few addresses, each of which is locked out again and again,
-            // would make up for many.
+            // For all origins together, only failures within one lockout time count. Otherwise a few addresses that are
+            // locked out again and again would look like many.
             let begun = if of_all && before.count < most {
                 before.first
             } else {
@@ -253,9 +256,9 @@ impl LoginGuard {
         failures
     }
 
-    /// Forgets the wrong passwords of a user who has shown the right one, those of this address, and as many of the others as
-    /// one address may send where the user has come from here before. Refuses it where too many wrong ones have come while
-    /// it was checked: many guesses at the same time are not allowed more than one after the other.
+    /// Forgets wrong passwords of a user after the right one: those of this address and, if the user has logged in from
+    /// it before, as many of the others as one address may send. Refuses the login if too many wrong ones came while
+    /// the password was checked: parallel guesses must not be allowed more than sequential ones.
     pub(crate) fn record_success(&self, peer: Option<IpAddr>, login: &str, now_ms: i64) -> ApiResult<()> {
         let _turn = self.lock.lock();
         let (address, login) = (peer.map(network), login.to_lowercase());
@@ -287,7 +290,7 @@ impl LoginGuard {
         Ok(())
     }
 
-    /// Forgets the wrong passwords of a user who has set another one, and from where the old one was used.
+    /// Forgets the wrong passwords of a user who has set a new password, and the addresses where the old one was used.
     pub(crate) fn forget(&self, peer: Option<IpAddr>, login: &str) {
         let _turn = self.lock.lock();
         for key in attempt_keys(peer.map(network), login) {
@@ -297,7 +300,7 @@ impl LoginGuard {
     }
 }
 
-/// What an attempt counts for.
+/// Returns the keys under which an attempt counts.
 fn attempt_keys(address: Option<IpAddr>, login: &str) -> impl Iterator<Item = LoginAttemptKey> {
     let login = login.to_lowercase();
     let origins = address.map(|address| {
@@ -310,12 +313,12 @@ fn attempt_keys(address: Option<IpAddr>, login: &str) -> impl Iterator<Item = Lo
     origins.map(move |origin| (login.clone(), origin))
 }
 
-/// The address that somebody is known by, written down.
+/// Returns the text form of the address that identifies a client.
 pub(crate) fn source_of(peer: Option<IpAddr>) -> Option<String> {
     peer.map(|peer| network(peer).to_string())
 }
 
-/// Whoever has one IPv6 address usually has the 2⁶⁴ beside it, so those count as one.
+/// Returns the network of an address: an IPv6 client usually has the 2⁶⁴ addresses of its /64, so those count as one.
 pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
@@ -323,7 +326,7 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// The network around an address that is easily had as a whole: an IPv4 /24, an IPv6 /48.
+/// Returns the network around an address that one party can easily get as a whole: an IPv4 /24, an IPv6 /48.
 fn surroundings(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(address) => Ipv4Addr::from_bits(address.to_bits() & (u32::MAX << 8)).into(),
@@ -354,7 +357,7 @@ mod tests {
         assert!(guard.count_and_check(None, "ANN@example.org", 3).is_err());
         assert!(guard.count_and_check(None, "bob@example.org", 3).is_ok());
         assert!(guard.count_and_check(None, "ann@example.org", 60_002).is_ok());
-        // The clock was set back by an hour right after somebody was locked out.
+        // The clock was set back by an hour right after a lockout.
         let later = 3_600_000;
         guard.record_failure(None, "eve@example.org", later);
         guard.record_failure(None, "eve@example.org", later);
@@ -400,7 +403,7 @@ mod tests {
             guard.count_and_check(address(2), "Ann", 1).is_ok(),
             "where she is"
         );
-        // From many addresses it is another matter.
+        // Guesses from many addresses lock the user out elsewhere.
         for last in 3..12 {
             guard.record_failure(address(last), "ann", 1);
             guard.record_failure(address(last), "ann", 1);
@@ -420,7 +423,7 @@ mod tests {
         let address = |last: u8| Some(IpAddr::from([192, 0, 2, last]));
         for turn in 0..40 {
             for stranger in [1, 2] {
-                // Each begins again as soon as it may.
+                // Each address guesses again as soon as it may.
                 let now = turn * 60_000 + i64::from(stranger);
                 for _ in 0..2 {
                     if guard.count_and_check(address(stranger), "ann", now).is_ok() {
@@ -452,15 +455,15 @@ mod tests {
         guess_from(0..12);
         assert!(guard.count_and_check(address(100), "ann", 2).is_err());
         assert!(guard.count_and_check(home, "ann", 2).is_ok());
-        // Each success takes some of the wrong ones off, until newcomers are let in.
+        // Each success subtracts some of the failures, until unknown addresses are let in.
         for _ in 0..3 {
             assert!(guard.record_success(home, "ann", 2).is_ok());
         }
         assert!(guard.count_and_check(address(100), "ann", 2).is_ok());
-        // Guesses from the known address count there, too.
+        // Guesses from the known address lock that address out, too.
         guess_from(200..201);
         assert!(guard.count_and_check(home, "ann", 2).is_err());
-        // With another password nobody is known.
+        // After a change of password no address is known any more.
         guard.forget(address(100), "ann");
         guess_from(0..12);
         assert!(guard.count_and_check(home, "ann", 2).is_err());
@@ -547,7 +550,7 @@ mod tests {
             now += LONGEST_LOCKOUT_MS;
         }
         assert!(guard.count_and_check(peer, "ann", now).is_ok());
-        // Who stays away for a while begins anew.
+        // After a long pause the lockout times start again.
         now += LONGEST_LOCKOUT_MS;
         guard.record_failure(peer, "ann", now);
         guard.record_failure(peer, "ann", now);
@@ -577,7 +580,7 @@ mod tests {
             "a second one"
         );
         assert!(guard.count_and_check(traveller, "ann", 60_001).is_ok());
-        // As many as that are kept from guessing altogether, and nobody who has logged in before.
+        // Guesses from so many addresses lock out all unknown addresses, but not those of earlier logins.
         let home = address(201, 1);
         guard.learn("Ann", &source_of(home).into_iter().collect::<Vec<_>>());
         assert!(guard.knows("ann") && guard.is_stranger(traveller, "ann") && !guard.is_stranger(home, "ann"));

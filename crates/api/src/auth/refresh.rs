@@ -1,5 +1,5 @@
-//! Buying new tokens: each refresh token counts once, and who shows one again ends its session, for somebody has got hold of
-//! it who should not.
+//! Token refresh: each refresh token can be used once. Using one again ends its session, because a second party must
+//! have got hold of it.
 
 use std::sync::Arc;
 
@@ -11,25 +11,25 @@ use super::token_families::{GRACE_MS, replaced_by};
 use super::tokens::{RefreshTokenIdentity, TokenIds, TokenIssuer, TokenPair, TokenTimes, outdated};
 use crate::error::{ApiError, ApiResult, ErrorCode};
 
-/// How often it is tried again because another request has replaced the token meanwhile.
+/// Most attempts if other requests replace the token at the same time.
 const MAX_REFRESH_ATTEMPTS: usize = 4;
 
-/// What has become of a refresh token.
+/// The outcome of a refresh.
 pub(crate) enum RefreshOutcome {
-    /// It has bought this.
+    /// The new pair of tokens.
     Bought(TokenPair),
-    /// It was used again long after it was replaced: the session of this user has ended.
+    /// The token was used again long after it was replaced, so the session of this user has ended.
     Reused(Arc<TokenUser>),
 }
 
-/// What a refresh token is to its family.
+/// The status of a refresh token within its family.
 #[derive(Debug, PartialEq, Eq)]
 enum RefreshTokenStatus {
-    /// The next one takes its place.
+    /// The token to replace with the next one.
     Current,
-    /// It was replaced just now, by somebody who came at the same time: that one counts.
+    /// Replaced just now by a concurrent request: its replacement is the current one.
     JustReplaced,
-    /// It was replaced before.
+    /// Replaced before that.
     Used,
 }
 
@@ -38,14 +38,14 @@ fn token_status(family: &TokenFamily, token: Uuid, now_ms: i64) -> RefreshTokenS
         return RefreshTokenStatus::Current;
     }
     let replaced = family.replaced.iter().find(|(replaced, _)| *replaced == token);
-    // A clock that was set back makes nobody a thief.
+    // If the clock was set back, a replaced token does not count as stolen.
     match replaced {
         Some((_, at)) if now_ms - at < GRACE_MS => RefreshTokenStatus::JustReplaced,
         _ => RefreshTokenStatus::Used,
     }
 }
 
-/// The family once another token has taken the place of its current one.
+/// Returns the family after its current token was replaced by another one.
 fn renewed(family: &TokenFamily, token: Uuid, now_ms: i64) -> TokenFamily {
     TokenFamily {
         current: token,
@@ -56,10 +56,10 @@ fn renewed(family: &TokenFamily, token: Uuid, now_ms: i64) -> TokenFamily {
 }
 
 impl LoginSessions {
-    /// Buys a new pair for a refresh token.
+    /// Exchanges a refresh token for a new pair.
     ///
     /// # Errors
-    /// The token no longer counts, or the store failed.
+    /// The token is no longer valid, or the store failed.
     pub(crate) async fn refresh(
         &self,
         tokens: &TokenIssuer,
@@ -105,7 +105,7 @@ impl LoginSessions {
             match store.rotate(&family, token).await {
                 Ok(true) => return Ok(RefreshOutcome::Bought(issued.pair)),
                 Ok(false) => {}
-                // Where nothing can be written the session goes on with the token that it has.
+                // If the store cannot write, the session keeps the token that it has.
                 Err(error) if error.kind() == StoreErrorKind::DiskFull => {
                     return Ok(RefreshOutcome::Bought(issue(token)?.pair));
                 }

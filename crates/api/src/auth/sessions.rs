@@ -1,5 +1,5 @@
-//! Whose tokens still count. Users are cached, and so are the sessions that have ended, so that no request asks the database;
-//! a refresh does, for each refresh token counts once.
+//! Validity of tokens. Users and ended sessions are cached, so that no request queries the database; a refresh does,
+//! because each refresh token can be used only once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,10 +21,10 @@ use super::tokens::{
 use crate::error::ApiResult;
 
 const CACHED_USERS: usize = 10_000;
-/// How long a cached user is believed, for changes that another node makes.
+/// How long a cached user is used: it bounds how late a change by another node takes effect.
 const CACHED_MS: i64 = 30_000;
 
-/// A user as far as tokens are concerned.
+/// The user data that token checks need.
 pub(crate) struct TokenUser {
     pub(crate) user: User,
     enabled: bool,
@@ -32,16 +32,16 @@ pub(crate) struct TokenUser {
     read_at: i64,
 }
 
-/// Says whether tokens still count.
+/// Checks whether tokens are still valid.
 pub(crate) struct LoginSessions {
     users: Arc<dyn UserStore>,
     customers: Arc<dyn CustomerStore>,
-    /// By id, and whether it is that of a public customer: the id of a person opens no public session.
+    /// By id and whether it is that of a public customer: the id of a user must not open a public session.
     cache: Cache<(UserId, bool), Arc<TokenUser>>,
-    /// The sessions of people: what has ended, and which refresh token counts.
+    /// The sessions of users: which have ended, and the current refresh token of each.
     pub(super) families: Arc<TokenFamilies>,
     pub(super) clock: SharedClock,
-    /// Counts the changes, so that what was read before one is not remembered after it.
+    /// Counts the changes, so that a user read before a change is not cached after it.
     changes: AtomicU64,
 }
 
@@ -57,13 +57,13 @@ impl LoginSessions {
         }
     }
 
-    /// Who an access token speaks for, if it still counts.
+    /// Returns the principal of an access token that is still valid.
     pub(crate) async fn user(&self, claims: &AccessClaims) -> ApiResult<Principal> {
         let known = self.authenticate(claims.identity()).await?;
         Ok(Principal::of(&known.user))
     }
 
-    /// The user of a token, if it still counts.
+    /// Returns the user of a token that is still valid.
     pub(crate) async fn authenticate(&self, ticket: TokenIdentity) -> ApiResult<Arc<TokenUser>> {
         let known = self
             .known(ticket.user, ticket.public)
@@ -80,7 +80,7 @@ impl LoginSessions {
         Ok(known)
     }
 
-    /// Opens a session of a user, or goes on with one with other tokens.
+    /// Opens a session for a user, or continues one with new tokens.
     pub(crate) async fn open(
         &self,
         tokens: &TokenIssuer,
@@ -105,16 +105,17 @@ impl LoginSessions {
         Ok(issued.pair)
     }
 
-    /// Ends a session: none of its tokens counts any more, not even after a restart, unless nobody in particular has come.
+    /// Ends a session: none of its tokens is valid any more. This survives a restart, except for public sessions and
+    /// API keys.
     ///
     /// # Errors
-    /// The store failed: they count again after a restart.
+    /// The store failed: the tokens become valid again after a restart.
     pub(crate) async fn log_out(&self, tokens: &TokenIssuer, ticket: TokenIdentity) -> ApiResult<()> {
         let now = self.clock.now_ms();
         self.families.end(ticket, now, now + tokens.access_ms()).await
     }
 
-    /// Opens a session for what a public customer has; `None` where it is no public customer.
+    /// Returns the user of a public session for a public customer; `None` if the customer is not public.
     pub(crate) async fn public(&self, customer: CustomerId) -> ApiResult<Option<Arc<TokenUser>>> {
         self.known(UserId(customer.0), true).await
     }

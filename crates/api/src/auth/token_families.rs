@@ -1,4 +1,4 @@
-//! The sessions of people as they are kept: which refresh token of each counts, and which have ended.
+//! Stored sessions of users: the current refresh token of each, and which sessions have ended.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -16,23 +16,23 @@ use super::TokenIdentity;
 use super::tokens::{IssuedTokens, TokenIds};
 use crate::error::ApiResult;
 
-/// Sessions of a user; beyond so many that which was used the longest ago can buy no new tokens.
+/// Most sessions of a user that can be refreshed; beyond that the least recently used one can no longer get new tokens.
 const SESSIONS_OF_USER: u32 = 1_000;
-/// Sessions that have ended and whose access tokens have not expired yet. Beyond so many some are forgotten.
+/// Most ended sessions whose access tokens have not expired yet. Beyond that some are forgotten.
 const ENDED_SESSIONS: u32 = 100_000;
-/// How long a replaced refresh token still buys what has replaced it: threads and tabs of one client refresh at the same
-/// time.
+/// How long a replaced refresh token still gets the token that replaced it: threads and tabs of one client refresh at
+/// the same time.
 pub(super) const GRACE_MS: i64 = 30_000;
-/// Replaced tokens of a session that are remembered within that time; older ones are taken for stolen.
+/// Most replaced tokens of a session remembered within that time; older ones count as stolen.
 pub(super) const REPLACED_TOKENS: usize = 16;
-/// How often what has expired is forgotten.
+/// How often expired sessions are deleted.
 const PURGE_INTERVAL: Duration = Duration::from_secs(600);
-/// How long it is remembered from where somebody has logged in.
+/// How long the addresses of a user's logins are remembered.
 const SOURCES_MS: i64 = 180 * 86_400_000;
 
 static STORE_GATE: LogGate = LogGate::new(2);
 
-/// The replaced tokens of a family once its current one is among them, too.
+/// Returns the replaced tokens of a family, including its current one.
 pub(super) fn replaced_by(family: &TokenFamily, now_ms: i64) -> Vec<(Uuid, i64)> {
     let mut replaced = family.replaced.clone();
     replaced.retain(|(_, at)| now_ms - at < GRACE_MS);
@@ -41,16 +41,16 @@ pub(super) fn replaced_by(family: &TokenFamily, now_ms: i64) -> Vec<(Uuid, i64)>
     replaced
 }
 
-/// See the module.
+/// Stored sessions; see the module.
 pub(super) struct TokenFamilies {
     pub(super) store: Arc<dyn SignInStore>,
     ended: Cache<Uuid, ()>,
-    /// Whether those that ended before the start are known.
+    /// Set once the sessions that ended before the start are loaded.
     loaded: OnceCell<()>,
 }
 
 impl TokenFamilies {
-    /// Those in a store, which forgets them by a clock as they expire.
+    /// Opens the sessions of a store, and starts the task that deletes expired ones.
     pub(super) fn start(store: Arc<dyn SignInStore>, clock: SharedClock) -> Arc<Self> {
         let families = Arc::new(Self {
             store,
@@ -61,7 +61,7 @@ impl TokenFamilies {
         families
     }
 
-    /// Whether somebody has ended a session. Asks the store once, for those that ended before the start.
+    /// Whether a session was ended. The first call loads the sessions that ended before the start.
     pub(super) async fn has_ended(&self, session: Uuid, now_ms: i64) -> StoreResult<bool> {
         self.loaded.get_or_try_init(|| self.load(now_ms)).await?;
         Ok(self.ended.get(&session).is_some())
@@ -74,8 +74,9 @@ impl TokenFamilies {
         Ok(())
     }
 
-    /// Stores the first tokens of a session, or others that take the place of those so far. A store that has no room keeps
-    /// nobody out: whoever makes room has to log in. The refresh token of such a session buys nothing.
+    /// Stores the first tokens of a session, or replaces its previous ones. A full store must not prevent a login: the
+    /// user who frees space has to log in first. The refresh token of a session that could not be stored gets no new
+    /// tokens.
     pub(super) async fn open(
         &self,
         user: UserId,
@@ -90,7 +91,7 @@ impl TokenFamilies {
             current: ids.token,
             replaced: before.map_or_else(Vec::new, |before| replaced_by(&before, now_ms)),
             used_at: now_ms,
-            // A token that was bought at the end of the time of grace lives longer by it.
+            // A token from the end of the grace period lives longer by that period.
             access_until: issued.access_until.saturating_add(GRACE_MS),
             until: issued.until.saturating_add(GRACE_MS),
             ended_at: None,
@@ -111,16 +112,16 @@ impl TokenFamilies {
         }
     }
 
-    /// Ends the session of a token, whose access tokens expire by a time.
+    /// Ends the session of a token, whose access tokens expire by that time.
     pub(super) async fn end(&self, ticket: TokenIdentity, now_ms: i64, access_until: i64) -> ApiResult<()> {
         self.ended.insert(ticket.session, ());
-        // Whoever comes as nobody in particular can come again, so there is nothing to keep.
+        // Anyone can open a public session again, and a key cannot be logged out: there is nothing to store.
         if ticket.public || ticket.is_key() {
             return Ok(());
         }
         let access_until = access_until.saturating_add(GRACE_MS);
         if !self.store.end(ticket.session, now_ms, access_until).await? {
-            // It has ended already, or could not be kept when it was opened.
+            // The session has already ended, or could not be stored when it was opened.
             let family = TokenFamily {
                 session: ticket.session,
                 user: ticket.user,
@@ -137,7 +138,7 @@ impl TokenFamilies {
     }
 }
 
-/// Forgets what has expired, again and again, as long as anybody needs it.
+/// Deletes expired sessions periodically, until the families are dropped.
 async fn purge(families: Weak<TokenFamilies>, clock: SharedClock) {
     loop {
         tokio::time::sleep(PURGE_INTERVAL).await;

@@ -1,4 +1,4 @@
-//! How tokens are made: the key that signs them, how long they are valid, who issues them.
+//! Token settings: the signing key, the lifetimes and the issuer.
 
 use std::sync::Arc;
 
@@ -12,31 +12,31 @@ use serde_json::{Value, json};
 use super::tokens::TokenKey;
 use crate::error::{ApiError, ApiResult};
 
-/// Under which the settings are kept.
+/// Key under which the settings are stored.
 pub(crate) const JWT: &str = "jwt";
 const MIN_ACCESS_SECONDS: i64 = 60;
 const MIN_REFRESH_SECONDS: i64 = 15 * 60;
-/// Longer names are no use in every token.
+/// Longest issuer, bytes: every token contains it.
 const MAX_ISSUER: usize = 255;
 
-/// How tokens are made, as the system administrator has set it.
+/// Token settings, as the system administrator has set them.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, rename_all = "camelCase")]
 #[schema(as = JwtSettings)]
 pub struct TokenSettings {
-    /// Seconds that an access token is valid, at least 60.
+    /// Lifetime of an access token in seconds, at least 60.
     token_expiration_time: i64,
-    /// Seconds that a refresh token is valid, at least 900.
+    /// Lifetime of a refresh token in seconds, at least 900.
     refresh_token_exp_time: i64,
-    /// Who issues the tokens.
+    /// Issuer of the tokens.
     token_issuer: String,
-    /// The key that signs them, at least 64 bytes in base64; never shown.
+    /// The signing key, at least 64 bytes in base64; never returned.
     #[serde(skip_serializing)]
     token_signing_key: Option<String>,
 }
 
 impl TokenSettings {
-    /// They with the key, for the store alone.
+    /// Returns the settings including the key, for the store alone.
     pub(crate) fn with_key(&self) -> Value {
         json!({
             "tokenExpirationTime": self.token_expiration_time,
@@ -47,16 +47,16 @@ impl TokenSettings {
     }
 }
 
-/// The settings that were saved, if any were.
+/// Returns the saved settings, if any.
 ///
 /// # Errors
-/// The store failed. Settings that cannot be read count as none, so that the program starts.
+/// The store failed. Settings that cannot be parsed count as absent, so that the program starts.
 pub async fn stored_token_settings(settings: &dyn SettingsStore) -> StoreResult<Option<TokenSettings>> {
     let stored = settings.admin(JWT).await?;
     Ok(stored.and_then(|stored| serde_json::from_value(stored.json_value).ok()))
 }
 
-/// What signs and checks tokens.
+/// Signs and verifies tokens with one set of settings.
 pub(crate) struct TokenSigner {
     pub(super) encoding: EncodingKey,
     pub(super) decoding: DecodingKey,
@@ -67,11 +67,11 @@ pub(crate) struct TokenSigner {
     key: Arc<[u8]>,
 }
 
-/// What changed settings of tokens make.
+/// Checked token settings, ready to be stored and used.
 pub(crate) struct PreparedTokens {
-    /// The settings as they are to be stored.
+    /// The settings to store.
     pub(crate) settings: TokenSettings,
-    /// What [`TokenIssuer::replace`](super::TokenIssuer::replace) takes.
+    /// The signer for [`TokenIssuer::replace`](super::TokenIssuer::replace).
     pub(crate) signer: TokenSigner,
 }
 
@@ -79,7 +79,7 @@ impl TokenSigner {
     pub(super) fn new(key: Arc<[u8]>, issuer: &str, access_seconds: i64, refresh_seconds: i64) -> Self {
         let mut validation = Validation::new(Algorithm::HS512);
         validation.set_issuer(&[issuer]);
-        // Compared against the clock that is handed in instead.
+        // The expiry is checked against the injected clock instead.
         validation.validate_exp = false;
         Self {
             encoding: EncodingKey::from_secret(&key),
@@ -101,7 +101,7 @@ impl TokenSigner {
         }
     }
 
-    /// What other settings make of it.
+    /// Checks new settings and builds their signer.
     pub(super) fn with_settings(&self, settings: TokenSettings) -> ApiResult<PreparedTokens> {
         let invalid = |message: &str| Err(ApiError::bad_request(message));
         let issuer = settings.token_issuer.trim();

@@ -24,29 +24,29 @@ use crate::options::Options;
 
 const ISSUER: &str = "thingsboard.io";
 const REFRESH_SCOPE: &str = "REFRESH_TOKEN";
-/// HS512 is only as strong as a key of its own width.
+/// HS512 needs a key as long as its output.
 const KEY_BYTES: usize = 64;
 
 /// The key that signs tokens.
 #[derive(Clone)]
 pub struct TokenKey(Arc<[u8]>);
 
-/// Why there is no key.
+/// Why there is no usable key.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenKeyError {
     /// The file could not be read or written.
     #[error("the token signing key cannot be read or written")]
     Io(#[from] io::Error),
-    /// The file holds something else, or too little of it.
+    /// The content is not base64 or too short.
     #[error("the token signing key must be at least 64 bytes in base64")]
     Malformed,
 }
 
 impl TokenKey {
-    /// A key made of these bytes.
+    /// Makes a key of these bytes.
     ///
     /// # Errors
-    /// There are fewer than 64.
+    /// There are fewer than 64 bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, TokenKeyError> {
         if bytes.len() < KEY_BYTES {
             return Err(TokenKeyError::Malformed);
@@ -58,14 +58,14 @@ impl TokenKey {
         Arc::clone(&self.0)
     }
 
-    /// A random key.
+    /// Generates a random key.
     pub fn random() -> Self {
         let mut bytes = [0; KEY_BYTES];
         rand::rng().fill(&mut bytes);
         Self(Arc::from(bytes))
     }
 
-    /// The key in a file, as base64; the first start makes one up, readable by the owner only.
+    /// Reads the base64 key of a file; the first start generates the key in a file that only the owner can read.
     ///
     /// # Errors
     /// See [`TokenKeyError`].
@@ -107,27 +107,27 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
 #[serde(rename_all = "camelCase")]
 #[schema(as = JwtPair)]
 pub(crate) struct TokenPair {
-    /// Proves who is calling.
+    /// Access token: authenticates the caller.
     token: String,
-    /// Buys a new pair.
+    /// Refresh token: can be exchanged for a new pair.
     refresh_token: String,
 }
 
-/// The session of a pair of tokens, and its refresh token.
+/// The ids of a session and of its refresh token.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TokenIds {
     pub(super) session: Uuid,
     pub(super) token: Uuid,
 }
 
-/// When tokens are issued, and the time before which those of their user do not count.
+/// Time of issue, and the time before which tokens of the user are invalid.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TokenTimes {
     pub(crate) now_ms: i64,
     pub(crate) valid_from_ms: i64,
 }
 
-/// A new pair, and how long it counts.
+/// A new pair with its expiry times.
 pub(super) struct IssuedTokens {
     pub(super) pair: TokenPair,
     /// When the access token expires, milliseconds.
@@ -171,38 +171,38 @@ struct RefreshClaims {
     exp: i64,
 }
 
-/// What a token says about itself, whichever kind it is.
+/// The identity that a token of either kind carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TokenIdentity {
-    /// The user; the public customer's id in its place for a public session.
+    /// The user; in a public session the id of the public customer.
     pub(crate) user: UserId,
     pub(crate) session: Uuid,
-    /// Whether nobody in particular has come, for what the public customer has.
+    /// Whether this is a public session, with the rights of the public customer.
     pub(crate) public: bool,
     /// When it was issued, seconds.
     pub(crate) issued: i64,
 }
 
-/// When what an API key stands for was issued, seconds: a change of password ends sessions, and not keys.
+/// Issue time in seconds of the identity of an API key: a change of password ends sessions, but leaves keys valid.
 pub(super) const ISSUED_BY_KEY: i64 = i64::MAX / 1_000;
 
 impl TokenIdentity {
-    /// Whether it stands for an API key, which nobody logs out.
+    /// Whether the identity belongs to an API key, which cannot be logged out.
     pub(super) const fn is_key(&self) -> bool {
         self.issued == ISSUED_BY_KEY
     }
 }
 
-/// What a refresh token says.
+/// The identity that a refresh token carries.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RefreshTokenIdentity {
     pub(crate) identity: TokenIdentity,
-    /// Which of the tokens of its session it is.
+    /// Id of the token within its session.
     pub(super) token: Uuid,
 }
 
 impl AccessClaims {
-    /// Whose token it is, and when it was issued.
+    /// Returns the owner of the token, and when it was issued.
     pub(crate) fn identity(&self) -> TokenIdentity {
         TokenIdentity {
             user: UserId(if self.is_public {
@@ -217,7 +217,7 @@ impl AccessClaims {
     }
 }
 
-/// Issues and reads tokens.
+/// Issues and verifies tokens.
 pub(crate) struct TokenIssuer(RwLock<Arc<TokenSigner>>);
 
 impl TokenIssuer {
@@ -237,7 +237,7 @@ impl TokenIssuer {
         ))))
     }
 
-    /// The same with the settings that the system administrator has saved.
+    /// Applies the settings that the system administrator has saved.
     #[must_use]
     pub(crate) fn with_stored(self, stored: Option<TokenSettings>) -> Self {
         match stored.map(|stored| self.prepare(stored)) {
@@ -253,17 +253,17 @@ impl TokenIssuer {
         self
     }
 
-    /// How tokens are made now, without the key.
+    /// Returns the current settings, without the key.
     pub(crate) fn settings(&self) -> TokenSettings {
         self.signer().settings()
     }
 
-    /// What these settings make of it.
+    /// Checks new settings; see [`Self::replace`].
     pub(crate) fn prepare(&self, settings: TokenSettings) -> ApiResult<PreparedTokens> {
         self.signer().with_settings(settings)
     }
 
-    /// Makes tokens another way from now on.
+    /// Uses new settings from now on.
     pub(crate) fn replace(&self, signer: TokenSigner) {
         *self.0.write() = Arc::new(signer);
     }
@@ -272,16 +272,16 @@ impl TokenIssuer {
         Arc::clone(&self.0.read())
     }
 
-    /// How long an access token is valid, milliseconds.
+    /// Returns the lifetime of an access token, milliseconds.
     pub(super) fn access_ms(&self) -> i64 {
         self.signer().access_seconds.saturating_mul(1_000)
     }
 
-    /// A new pair for a user.
+    /// Issues a new pair for a user.
     pub(super) fn issue(&self, user: &User, ids: TokenIds, times: TokenTimes) -> ApiResult<IssuedTokens> {
         let TokenIds { session, token } = ids;
         let signer = self.signer();
-        // Right after a change of password, tokens count from the next full second on only.
+        // Right after a change of password, tokens are valid only from the next full second on.
         let iat = times.now_ms.max(times.valid_from_ms).div_euclid(1_000);
         let TenantId(tenant_id) = user.tenant_id;
         let CustomerId(customer_id) = user.customer_id;
@@ -326,7 +326,7 @@ impl TokenIssuer {
         })
     }
 
-    /// The claims of an access token that is signed with our key and has not expired.
+    /// Returns the claims of an access token that is signed with our key and has not expired.
     pub(crate) fn read_access(&self, token: &str, now_ms: i64) -> ApiResult<AccessClaims> {
         let claims: AccessClaims = self.read(token)?;
         check_expiry(claims.exp, now_ms)?;
@@ -338,14 +338,14 @@ impl TokenIssuer {
         }
     }
 
-    /// What a refresh token says, if it is signed with our key and has not expired.
+    /// Returns the identity of a refresh token that is signed with our key and has not expired.
     pub(crate) fn read_refresh(&self, token: &str, now_ms: i64) -> ApiResult<RefreshTokenIdentity> {
         let claims: RefreshClaims = self.read(token)?;
         check_expiry(claims.exp, now_ms)?;
         if !claims.scopes.iter().any(|scope| scope == REFRESH_SCOPE) {
             return Err(ApiError::unauthenticated());
         }
-        // The name of a public session is the id of its customer.
+        // The subject of a public session is the id of its customer.
         let user = match claims.is_public {
             true => Uuid::from_str(&claims.sub).map_err(|_| ApiError::unauthenticated())?,
             false => claims.user_id,
@@ -378,7 +378,7 @@ fn sign(signer: &TokenSigner, claims: &impl Serialize) -> ApiResult<String> {
         .map_err(|_| ApiError::new(ErrorCode::General, "The token could not be signed"))
 }
 
-/// The stand-in for a user in public sessions: it has the id of the public customer.
+/// Returns the stand-in user of public sessions: it has the id of the public customer.
 pub(super) fn public_user(customer: &Customer) -> User {
     let id = customer.id;
     User {
@@ -398,7 +398,7 @@ pub(super) fn is_public(user: &User) -> bool {
     !user.customer_id.is_null() && user.id.0 == user.customer_id.0
 }
 
-/// The answer to a token that no longer counts: clients take it as the sign to refresh or log in again.
+/// Returns the error for a token that is no longer valid: clients react by refreshing or logging in again.
 pub(crate) fn outdated() -> ApiError {
     ApiError::new(ErrorCode::JwtTokenExpired, "Token has expired")
 }

@@ -1,5 +1,5 @@
-//! Settings of the installation: the address it is reached under, the mail server, who sends text messages, and others that
-//! are kept as they are.
+//! Settings of the installation: the public address, the mail server, the provider of text messages, and others that
+//! are stored as they are.
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -19,13 +19,13 @@ use crate::extract::JsonBody;
 use crate::mails::{self, MAIL};
 use crate::state::{ApiState, SharedApi};
 
-/// Settings that have endpoints of their own, with what must not be seen.
+/// Settings that have endpoints of their own, because parts of them must not be shown.
 const SEPARATE_SETTINGS: [&str; 2] = ["securitySettings", "jwt"];
-/// Under which the provider of text messages is set.
+/// Key of the settings of the provider of text messages.
 const SMS: &str = "sms";
 /// Longest phone number, in bytes.
 const MAX_NUMBER: usize = 64;
-/// Longest text message, in bytes; providers take less.
+/// Longest text message, in bytes; providers accept less.
 const MAX_MESSAGE: usize = 16_384;
 /// Largest settings, in bytes.
 const MAX_SETTINGS: usize = 65_536;
@@ -39,7 +39,7 @@ pub(super) fn routes() -> ApiRoutes {
         .add(S.reads(routes!(features)))
 }
 
-/// What counts until somebody sets something else.
+/// Returns the default settings of a key.
 fn default(api: &ApiState, key: &str) -> Option<Value> {
     let host = |enabled: bool, port: &str| json!({ "enabled": enabled, "host": "", "port": port });
     Some(match key {
@@ -65,13 +65,13 @@ fn default(api: &ApiState, key: &str) -> Option<Value> {
     })
 }
 
-/// The settings without passwords, at any depth.
+/// Removes passwords from the settings, at any depth.
 fn without_secrets(mut settings: AdminSettings) -> AdminSettings {
     hide_secrets(&mut settings.json_value);
     settings
 }
 
-/// Passwords that a request leaves out, as it never saw them, stay as they are.
+/// Keeps stored passwords that a request leaves out: clients never see them.
 fn keep_secrets(new: &mut Value, old: &Value) {
     let (Value::Object(new), Value::Object(old)) = (new, old) else {
         return;
@@ -87,8 +87,8 @@ fn keep_secrets(new: &mut Value, old: &Value) {
     }
 }
 
-/// The same with the settings of a key. Secrets of one provider of text messages are nothing to another one, nor to another
-/// machine.
+/// The same for the settings of a key. The secrets of one provider of text messages must not be sent to another one,
+/// nor to another host.
 fn keep_known(key: &str, new: &mut Value, old: &Value) {
     let is_same = |name: &str| new.get(name) == old.get(name);
     if key != SMS || ["type", "host", "port"].into_iter().all(is_same) {
@@ -96,7 +96,7 @@ fn keep_known(key: &str, new: &mut Value, old: &Value) {
     }
 }
 
-/// The settings of a key.
+/// Returns the settings of a key.
 #[utoipa::path(get, path = "/api/admin/settings/{key}", tag = "admin", operation_id = "getAdminSettings",
     params(("key" = String, Path)), responses((status = 200, body = AdminSettings)))]
 async fn get(State(api): State<SharedApi>, Path(key): Path<String>) -> ApiResult<Json<AdminSettings>> {
@@ -157,14 +157,14 @@ async fn save(
             Some(old) => store.replace_admin(new, old).await?,
             None => Some(store.save_admin(new).await?),
         };
-        // Somebody else has saved them meanwhile, who may have been given another refresh token: that is not to be lost.
+        // Another request has saved them meanwhile, perhaps with a new refresh token, which must not be overwritten.
         if let Some(saved) = saved {
             return Ok(Json(without_secrets(saved)));
         }
     }
 }
 
-/// Sends a mail to the caller through the mail server of the request, which need not be saved yet.
+/// Sends a mail to the caller through the mail server in the request, which need not be saved yet.
 #[utoipa::path(post, path = "/api/admin/settings/testMail", tag = "admin", operation_id = "sendTestMail",
     request_body = AdminSettings, responses((status = 200), (status = 400, body = crate::error::ErrorBody)))]
 async fn test_mail(
@@ -181,26 +181,26 @@ async fn test_mail(
     let user = api.entities.users.get(caller.tenant, caller.user).await?;
     let user = user.ok_or_else(ApiError::unauthenticated)?;
     let sent = api.mails.send(&server, &mails::test(&user.email)).await;
-    // What is wrong are the settings of the request.
+    // A failure is caused by the settings in the request.
     sent.map_err(|error| ApiError::bad_request(error.message()))
 }
 
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct TestSmsRequest {
-    /// Who sends it: settings as they are saved under the key `sms`.
+    /// The provider: settings as they are saved under the key `sms`.
     #[serde(default)]
     #[schema(value_type = Object)]
     provider_configuration: Value,
-    /// Phone number of the receiver.
+    /// Phone number of the recipient.
     #[serde(default)]
     number_to: String,
-    /// Text.
+    /// Text of the message.
     #[serde(default)]
     message: String,
 }
 
-/// Sends a text message through the provider of the request, which need not be saved yet.
+/// Sends a text message through the provider in the request, which need not be saved yet.
 #[utoipa::path(post, path = "/api/admin/settings/testSms", tag = "admin", operation_id = "sendTestSms",
     request_body = TestSmsRequest, responses((status = 200), (status = 400, body = crate::error::ErrorBody)))]
 async fn test_sms(
@@ -233,7 +233,7 @@ struct FeaturesInfo {
     notification_enabled: bool,
 }
 
-/// What is set up.
+/// Returns which features are set up.
 #[utoipa::path(get, path = "/api/admin/featuresInfo", tag = "admin", operation_id = "getFeaturesInfo",
     responses((status = 200, body = FeaturesInfo)))]
 async fn features(State(api): State<SharedApi>) -> ApiResult<Json<FeaturesInfo>> {

@@ -1,5 +1,5 @@
-//! Access to the installation's mail account by OAuth 2: an administrator is sent to the provider, and the provider sends
-//! the browser back with a code, for which it gives a refresh token.
+//! Access to the installation's mail account by OAuth 2: an administrator is redirected to the provider, and the
+//! provider redirects back with a code, which the server exchanges for a refresh token.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,12 +16,12 @@ use crate::mails::MAIL;
 use crate::state::{ApiState, SharedApi};
 
 const CODE_PATH: &str = "/api/admin/mail/oauth2/code";
-/// Where the settings of the mail server are in the web UI.
+/// Page of the web UI with the settings of the mail server.
 const SETTINGS_PAGE: &str = "/settings/outgoing-mail";
 const OFFICE_365: &str = "OFFICE_365";
-/// How long a refresh token of Microsoft counts, milliseconds.
+/// Lifetime of a refresh token of Microsoft, milliseconds.
 const OFFICE_365_TTL_MS: i64 = 90 * 86_400_000;
-/// Fields that a refresh token belongs to: with others it is good for nothing.
+/// Fields that a refresh token depends on: if one of them changes, the token is useless.
 const TOKEN_FIELDS: [&str; 6] = [
     "providerId",
     "providerTenantId",
@@ -42,8 +42,8 @@ pub(super) fn routes() -> ApiRoutes {
         .add(ST.reads(routes!(templates)))
 }
 
-/// Forgets the refresh token where settings of a mail server name another account than the stored ones, and says whether
-/// there is one.
+/// Removes the refresh token if the settings name another account than the stored ones, and if OAuth 2 is on, sets
+/// `tokenGenerated` to whether there is a token.
 pub(super) fn sync_token(new: &mut Value, old: Option<&Value>) {
     let is_in_use = is_on(given(new, "enableOauth2"));
     let is_other = |old: &Value| {
@@ -77,7 +77,7 @@ fn given<'v>(settings: &'v Value, name: &str) -> Option<&'v Value> {
     settings.get(name).filter(|value| !value.is_null())
 }
 
-/// Whether a flag is set, which may stand in quotes.
+/// Whether a flag is set, as a JSON boolean or as text.
 fn is_on(flag: Option<&Value>) -> bool {
     match flag {
         Some(Value::String(text)) => text.eq_ignore_ascii_case("true"),
@@ -85,7 +85,7 @@ fn is_on(flag: Option<&Value>) -> bool {
     }
 }
 
-/// The path that providers send the browser back to, for their settings.
+/// Returns the redirect path that administrators enter at the provider.
 #[utoipa::path(get, path = "/api/admin/mail/oauth2/loginProcessingUrl", tag = "admin",
     operation_id = "getMailProcessingUrl",
     responses((status = 200, body = String, content_type = "application/json")))]
@@ -97,12 +97,13 @@ async fn processing_url() -> Json<&'static str> {
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct MailAuthorizeParams {
-    /// Page of this installation that the browser goes on to, such as `/settings/outgoing-mail`.
+    /// Page of this installation to return to, such as `/settings/outgoing-mail`.
     #[serde(default)]
     prev_uri: String,
 }
 
-/// The address at the provider where the caller allows the platform to send mails. It may be used once, within ten minutes.
+/// Returns the address at the provider where the caller allows the platform to send mails. It can be used once, within
+/// ten minutes.
 #[utoipa::path(get, path = "/api/admin/mail/oauth2/authorize", tag = "admin",
     operation_id = "getMailOAuth2AuthorizationUrl", params(MailAuthorizeParams),
     responses((status = 200, body = String, content_type = "application/json"),
@@ -121,7 +122,7 @@ async fn authorize(
     Ok(Json(url))
 }
 
-/// Whether a text is the address of a page of this installation and of no other one.
+/// Whether a text is the address of a page of this installation.
 fn is_page(text: &str) -> bool {
     text.starts_with('/')
         && !text.starts_with("//")
@@ -137,18 +138,18 @@ async fn stored(api: &ApiState) -> ApiResult<AdminSettings> {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct MailCodeParams {
-    /// What the provider gave.
+    /// The authorization code of the provider.
     #[serde(default)]
     code: String,
-    /// What the browser was sent away with.
+    /// The `state` that the redirect to the provider contained.
     #[serde(default)]
     state: String,
-    /// Why the provider gave nothing.
+    /// Why the provider sent no code.
     #[serde(default)]
     error: String,
 }
 
-/// Takes the answer of a provider, with which the browser comes back, and gets a refresh token for it.
+/// Receives the redirect from the provider, and exchanges the code for a refresh token.
 #[utoipa::path(get, path = CODE_PATH, tag = "admin", operation_id = "processMailOAuth2Code", params(MailCodeParams),
     responses((status = 303), (status = 400, body = crate::error::ErrorBody)))]
 async fn code(
@@ -162,7 +163,7 @@ async fn code(
         let reason: String = params.error.chars().take(100).collect();
         return Err(not_generated(&format!("the provider answered '{reason}'")));
     }
-    // A code counts once: what is given for it is kept even if the browser goes away.
+    // A code works only once, so the exchange is completed even if the browser disconnects.
     let redeemed = tokio::spawn(async move { store_refresh_token(&api, &params.code, now).await });
     redeemed
         .await
@@ -174,14 +175,14 @@ fn not_generated(reason: &str) -> ApiError {
     ApiError::bad_request(format!("Refresh token was not generated, {reason}"))
 }
 
-/// Gets a refresh token for a code, and keeps it in the settings.
+/// Exchanges a code for a refresh token, and stores it in the settings.
 async fn store_refresh_token(api: &ApiState, code: &str, now: i64) -> ApiResult<()> {
     let used = stored(api).await?.json_value;
     let token = api.mails.exchange_code(&used, code).await?;
     loop {
         let mut stored = stored(api).await?;
         let read = stored.json_value.clone();
-        // They may have been saved while the provider was asked.
+        // The settings may have been saved during the request to the provider.
         if TOKEN_FIELDS
             .iter()
             .any(|name| given(&read, name) != given(&used, name))
@@ -202,7 +203,7 @@ async fn store_refresh_token(api: &ApiState, code: &str, now: i64) -> ApiResult<
     }
 }
 
-/// What is known of a mail provider, to fill in the settings.
+/// Defaults for the settings of one mail provider.
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct MailConfigTemplate {
@@ -211,16 +212,16 @@ struct MailConfigTemplate {
     smtp_protocol: &'static str,
     smtp_host: &'static str,
     smtp_port: u16,
-    /// How long a mail may take, milliseconds.
+    /// Timeout for sending a mail, milliseconds.
     timeout: u32,
     enable_tls: bool,
     tls_version: &'static str,
-    /// Where access is allowed; `%s` stands for the tenant at the provider.
+    /// Address where access is granted; `%s` stands for the tenant at the provider.
     authorization_uri: Option<&'static str>,
-    /// Where tokens are bought.
+    /// Address where tokens are issued.
     access_token_uri: Option<&'static str>,
     scope: Vec<&'static str>,
-    /// Where the provider describes it.
+    /// Documentation of the provider.
     help_link: Option<&'static str>,
 }
 
@@ -239,7 +240,7 @@ const TEMPLATE: MailConfigTemplate = MailConfigTemplate {
     help_link: None,
 };
 
-/// What is known of mail providers.
+/// Returns defaults for the settings of known mail providers.
 #[utoipa::path(get, path = "/api/mail/config/template", tag = "admin", operation_id = "getMailConfigTemplates",
     responses((status = 200, body = Vec<MailConfigTemplate>)))]
 async fn templates() -> Json<Vec<MailConfigTemplate>> {

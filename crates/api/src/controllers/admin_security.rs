@@ -1,4 +1,4 @@
-//! How people log in: rules for passwords, lock-out, and tokens.
+//! Security settings: password policy, lockout, and tokens.
 
 use axum::Json;
 use axum::extract::State;
@@ -22,15 +22,14 @@ pub(super) fn routes() -> ApiRoutes {
         .add(S.changes(routes!(save_jwt), AuditRule::Nothing))
 }
 
-/// Rules for passwords, and when users are locked out.
+/// Returns the password policy and the lockout settings.
 #[utoipa::path(get, path = "/api/admin/securitySettings", tag = "admin", operation_id = "getSecuritySettings",
     responses((status = 200, body = SecuritySettings)))]
 async fn security(State(api): State<SharedApi>) -> ApiResult<Json<SecuritySettings>> {
     Ok(Json(api.services.security.settings().await?))
 }
 
-/// Sets rules for passwords, and when users are locked out. Passwords that are in use stay valid unless the policy says
-/// otherwise.
+/// Saves the password policy and the lockout settings. Current passwords stay valid unless the policy says otherwise.
 #[utoipa::path(post, path = "/api/admin/securitySettings", tag = "admin", operation_id = "saveSecuritySettings",
     request_body = SecuritySettings, responses((status = 200, body = SecuritySettings)))]
 async fn save_security(
@@ -40,15 +39,15 @@ async fn save_security(
     Ok(Json(api.services.security.save(settings).await?))
 }
 
-/// How long tokens are valid, and who issues them. The key that signs them is not shown.
+/// Returns lifetimes and issuer of tokens. The signing key is not returned.
 #[utoipa::path(get, path = "/api/admin/jwtSettings", tag = "admin", operation_id = "getJwtSettings",
     responses((status = 200, body = TokenSettings)))]
 async fn jwt(State(api): State<SharedApi>) -> Json<TokenSettings> {
     Json(api.tokens.settings())
 }
 
-/// Sets how tokens are made. With another key all tokens issued so far no longer count; a key that is left out stays as
-/// it is. The answer is a new pair for the caller.
+/// Saves the token settings. A new key invalidates all tokens issued so far; if no key is given, the current one stays.
+/// Returns a new pair for the caller.
 #[utoipa::path(post, path = "/api/admin/jwtSettings", tag = "admin", operation_id = "saveJwtSettings",
     request_body = TokenSettings, responses((status = 200, body = TokenPair)))]
 async fn save_jwt(

@@ -1,4 +1,4 @@
-//! Alarms: one at a time.
+//! Single alarms.
 
 use axum::Json;
 use fieldline_entities::access::{AccessOperation, Principal};
@@ -26,7 +26,7 @@ pub(super) fn routes() -> ApiRoutes {
         .add(TC.changes(routes!(unassign), AuditRule::Alarm(ActionType::AlarmUnassigned)))
 }
 
-/// The alarm with what lists show beside it, if the caller may do that with it.
+/// Loads an alarm with its extended fields, if the caller may perform the operation on it.
 pub(super) async fn load_info(
     api: &ApiState,
     caller: &Principal,
@@ -38,21 +38,21 @@ pub(super) async fn load_info(
     info.ok_or_else(|| ApiError::not_found(format!("Alarm with id [{id}] is not found")))
 }
 
-/// The alarm of an id.
+/// Returns the alarm with this id.
 #[utoipa::path(get, path = "/api/alarm/{alarmId}", tag = "alarm", operation_id = "getAlarmById",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = Alarm)))]
 async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<Alarm>> {
     Ok(Json(api.load::<Alarm>(&caller, id, AccessOperation::Read).await?))
 }
 
-/// The alarm of an id with what lists show beside it.
+/// Returns the alarm with this id, with its extended fields.
 #[utoipa::path(get, path = "/api/alarm/info/{alarmId}", tag = "alarm", operation_id = "getAlarmInfoById",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
 async fn info(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<AlarmInfo>> {
     Ok(Json(load_info(&api, &caller, id, AccessOperation::Read).await?))
 }
 
-/// Raises an alarm or updates the active one of its originator and type; where it has an id, updates that one.
+/// Raises an alarm or updates the active one of its originator and type; if an id is given, updates that one.
 #[utoipa::path(post, path = "/api/alarm", tag = "alarm", operation_id = "saveAlarm", request_body = Alarm,
     responses((status = 200, body = Alarm)))]
 async fn save(
@@ -72,7 +72,7 @@ async fn save(
     Ok(Json(api.services.alarms.save(&caller, alarm).await?))
 }
 
-/// Deletes an alarm with its comments; tells whether there was one.
+/// Deletes an alarm with its comments; returns whether it existed.
 #[utoipa::path(delete, path = "/api/alarm/{alarmId}", tag = "alarm", operation_id = "deleteAlarm",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = bool, content_type = "application/json")))]
 async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<bool>> {
@@ -80,7 +80,7 @@ async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> 
     Ok(Json(api.services.alarms.delete_by(&caller, alarm).await?))
 }
 
-/// Marks an alarm as seen.
+/// Acknowledges an alarm.
 #[utoipa::path(post, path = "/api/alarm/{alarmId}/ack", tag = "alarm", operation_id = "ackAlarm",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
 async fn acknowledge(
@@ -92,7 +92,7 @@ async fn acknowledge(
     Ok(Json(alarms.acknowledge_by(&caller, AlarmId(id), 0).await?))
 }
 
-/// Ends an alarm.
+/// Clears an alarm.
 #[utoipa::path(post, path = "/api/alarm/{alarmId}/clear", tag = "alarm", operation_id = "clearAlarm",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
 async fn clear(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<AlarmInfo>> {
@@ -116,7 +116,7 @@ async fn assign(
     ))
 }
 
-/// Takes an alarm from the user it is assigned to.
+/// Unassigns an alarm from its user.
 #[utoipa::path(delete, path = "/api/alarm/{alarmId}/assign", tag = "alarm", operation_id = "unassignAlarm",
     params(("alarmId" = Uuid, Path)), responses((status = 200, body = AlarmInfo)))]
 async fn unassign(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<AlarmInfo>> {

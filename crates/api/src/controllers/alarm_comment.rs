@@ -23,7 +23,7 @@ pub(super) fn routes() -> ApiRoutes {
         .add(TC.changes(routes!(delete), AuditRule::Nothing))
 }
 
-/// Writes a comment under an alarm, or changes one of one's own where it has an id.
+/// Adds a comment to an alarm, or changes one of the caller's own if it has an id.
 #[utoipa::path(post, path = "/api/alarm/{alarmId}/comment", tag = "alarm-comment", operation_id = "saveAlarmComment",
     params(("alarmId" = Uuid, Path)), request_body = AlarmComment, responses((status = 200, body = AlarmComment)))]
 async fn save(
@@ -35,7 +35,7 @@ async fn save(
     Ok(Json(api.services.alarms.comment(&caller, &alarm, comment).await?))
 }
 
-/// A page of the comments under an alarm.
+/// Returns a page of the comments of an alarm.
 #[utoipa::path(get, path = "/api/alarm/{alarmId}/comment", tag = "alarm-comment", operation_id = "getAlarmComments",
     params(("alarmId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<AlarmCommentInfo>)))]
 async fn list(
@@ -52,7 +52,7 @@ async fn list(
     Ok(Json(comments))
 }
 
-/// Replaces a comment by the note that it was deleted.
+/// Replaces a comment with a note that it was deleted.
 #[utoipa::path(delete, path = "/api/alarm/{alarmId}/comment/{commentId}", tag = "alarm-comment",
     operation_id = "deleteAlarmComment", params(("alarmId" = Uuid, Path), ("commentId" = Uuid, Path)),
     responses((status = 200)))]

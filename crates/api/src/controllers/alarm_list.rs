@@ -29,7 +29,7 @@ pub(super) fn routes() -> ApiRoutes {
         .add(TC.reads(routes!(types)))
 }
 
-/// The value of a name, where there is one.
+/// Parses a name, if one is given.
 pub(super) fn named<T>(
     what: &str,
     name: Option<&str>,
@@ -44,7 +44,7 @@ pub(super) fn named<T>(
     }
 }
 
-/// The values of comma-joined names.
+/// Parses comma-joined names.
 fn all_named<T>(
     what: &str,
     names: Option<&str>,
@@ -63,13 +63,13 @@ fn milliseconds(name: &str, text: Option<&str>) -> ApiResult<Option<i64>> {
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct AlarmCommonParams {
-    /// Assigned to this user.
+    /// Only alarms assigned to this user.
     #[param(value_type = Option<Uuid>)]
     assignee_id: Option<String>,
-    /// Created at or after this time, milliseconds.
+    /// Only alarms created at or after this time, milliseconds.
     #[param(value_type = Option<i64>)]
     start_time: Option<String>,
-    /// Created at or before this time, milliseconds.
+    /// Only alarms created at or before this time, milliseconds.
     #[param(value_type = Option<i64>)]
     end_time: Option<String>,
 }
@@ -93,7 +93,7 @@ impl AlarmCommonParams {
 struct AlarmStatusParams {
     /// `ANY`, `ACTIVE`, `CLEARED`, `ACK` or `UNACK`.
     search_status: Option<String>,
-    /// `ACTIVE_UNACK`, `ACTIVE_ACK`, `CLEARED_UNACK` or `CLEARED_ACK`, where no search status is given.
+    /// `ACTIVE_UNACK`, `ACTIVE_ACK`, `CLEARED_UNACK` or `CLEARED_ACK`; not together with a search status.
     status: Option<String>,
 }
 
@@ -166,7 +166,7 @@ async fn page(
     Ok(Json(alarms))
 }
 
-/// A page of the alarms that show at an entity.
+/// Returns a page of the alarms that belong or propagate to an entity.
 #[utoipa::path(get, path = "/api/alarm/{entityType}/{entityId}", tag = "alarm", operation_id = "getAlarmsByEntity",
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), PageParams, AlarmCommonParams, AlarmStatusParams),
     responses((status = 200, body = PageData<AlarmInfo>)))]
@@ -182,7 +182,7 @@ async fn of_entity(
     page(&api, &caller, &query, link).await
 }
 
-/// A page of all alarms of the tenant, or of the customer of a customer user.
+/// Returns a page of all alarms of the tenant, or of the customer of a customer user.
 #[utoipa::path(get, path = "/api/alarms", tag = "alarm", operation_id = "getAllAlarms",
     params(PageParams, AlarmCommonParams, AlarmStatusParams), responses((status = 200, body = PageData<AlarmInfo>)))]
 async fn all(
@@ -195,7 +195,7 @@ async fn all(
     page(&api, &caller, &visible(&caller, query), link).await
 }
 
-/// A page of the alarms that show at an entity.
+/// Returns a page of the alarms that belong or propagate to an entity.
 #[utoipa::path(get, path = "/api/v2/alarm/{entityType}/{entityId}", tag = "alarm", operation_id = "getAlarmsV2",
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), PageParams, AlarmCommonParams, AlarmListParams),
     responses((status = 200, body = PageData<AlarmInfo>)))]
@@ -211,7 +211,7 @@ async fn of_entity_v2(
     page(&api, &caller, &query, link).await
 }
 
-/// A page of all alarms of the tenant, or of the customer of a customer user.
+/// Returns a page of all alarms of the tenant, or of the customer of a customer user.
 #[utoipa::path(get, path = "/api/v2/alarms", tag = "alarm", operation_id = "getAllAlarmsV2",
     params(PageParams, AlarmCommonParams, AlarmListParams), responses((status = 200, body = PageData<AlarmInfo>)))]
 async fn all_v2(
@@ -224,7 +224,7 @@ async fn all_v2(
     page(&api, &caller, &visible(&caller, query), link).await
 }
 
-/// The worst severity of the alarms that show at an entity; null where there is none.
+/// Returns the highest severity of the alarms that belong or propagate to an entity; null if there is none.
 #[utoipa::path(get, path = "/api/alarm/highestSeverity/{entityType}/{entityId}", tag = "alarm",
     operation_id = "getHighestAlarmSeverity",
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), AlarmCommonParams, AlarmStatusParams),
@@ -254,7 +254,7 @@ struct AlarmOrderParams {
     order: Option<String>,
 }
 
-/// A page of the types that the tenant's alarms have.
+/// Returns a page of the types of the tenant's alarms.
 #[utoipa::path(get, path = "/api/alarm/types", tag = "alarm", operation_id = "getAlarmTypes", params(PageParams),
     responses((status = 200, body = PageData<EntitySubtype>)))]
 async fn types(
@@ -263,7 +263,7 @@ async fn types(
     QueryParams(order): QueryParams<AlarmOrderParams>,
 ) -> ApiResult<Json<PageData<EntitySubtype>>> {
     let mut link = link.link()?;
-    // The list is sorted by type, whether that is asked for or not.
+    // The list is always sorted by type, even if the request does not ask for it.
     let descending = order
         .order
         .is_some_and(|order| order.eq_ignore_ascii_case("DESC"));

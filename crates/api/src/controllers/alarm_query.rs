@@ -1,4 +1,4 @@
-//! Queries of alarms by a filter of entities.
+//! Alarm queries by an entity filter.
 
 use axum::Json;
 use fieldline_model::page::PageData;
@@ -16,7 +16,7 @@ pub(super) fn routes() -> ApiRoutes {
         .add(TC.asks(routes!(count)))
 }
 
-/// A page of the alarms of the entities that a filter stands for.
+/// Returns a page of the alarms of the entities that a filter selects.
 #[utoipa::path(post, path = "/api/alarmsQuery/find", tag = "entity-query", operation_id = "findAlarmDataByQuery",
     request_body = AlarmDataQuery, responses((status = 200, body = PageData<AlarmData>)))]
 async fn find(
@@ -26,7 +26,7 @@ async fn find(
     Ok(Json(alarm_data::find(&api, &caller, &query).await?))
 }
 
-/// How many alarms the entities have that a filter stands for.
+/// Counts the alarms of the entities that a filter selects.
 #[utoipa::path(post, path = "/api/alarmsQuery/count", tag = "entity-query", operation_id = "countAlarmsByQuery",
     request_body = AlarmCountQuery, responses((status = 200, body = u64, content_type = "application/json")))]
 async fn count(

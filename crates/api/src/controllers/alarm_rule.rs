@@ -1,4 +1,4 @@
-//! Alarm rules: calculated fields of type ALARM under paths of their own, without `type`.
+//! Alarm rules: calculated fields of type ALARM with paths of their own, and without `type` in their JSON.
 
 use axum::Json;
 use axum::extract::Path;
@@ -36,7 +36,7 @@ pub(super) fn routes() -> ApiRoutes {
         .add(T.reads(routes!(names)))
 }
 
-/// A field in the shape of an alarm rule.
+/// Converts a field into the JSON of an alarm rule.
 fn rule<F: Serialize>(field: F) -> ApiResult<Value> {
     let mut rule =
         serde_json::to_value(field).map_err(|_| ApiError::bad_request("The alarm rule cannot be shown"))?;
@@ -56,7 +56,7 @@ fn rules<F: Serialize>(page: PageData<F>) -> ApiResult<Json<PageData<Value>>> {
     }))
 }
 
-/// Fields of other types are no alarm rules.
+/// Loads a field; fields of other types are not found.
 async fn load(
     api: &ApiState,
     caller: &Principal,
@@ -72,14 +72,14 @@ async fn load(
     )))
 }
 
-/// The alarm rule of an id.
+/// Returns the alarm rule with this id.
 #[utoipa::path(get, path = "/api/alarm/rule/{alarmRuleId}", tag = "alarm-rule", operation_id = "getAlarmRuleById",
     params(("alarmRuleId" = Uuid, Path)), responses((status = 200, body = CalculatedField)))]
 async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<Value>> {
     Ok(Json(rule(load(&api, &caller, id, AccessOperation::Read).await?)?))
 }
 
-/// Creates an alarm rule, or updates it where it has an id.
+/// Creates an alarm rule, or updates it if it has an id.
 #[utoipa::path(post, path = "/api/alarm/rule", tag = "alarm-rule", operation_id = "saveAlarmRule",
     request_body = CalculatedField, responses((status = 200, body = CalculatedField)))]
 async fn save(
@@ -106,7 +106,7 @@ async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> 
     Ok(api.services.calculated_fields.delete(&field).await?)
 }
 
-/// The body of the newest debug event of an alarm rule; empty where there is none.
+/// Returns the body of the newest debug event of an alarm rule; empty if there is none.
 #[utoipa::path(get, path = "/api/alarm/rule/{alarmRuleId}/debug", tag = "alarm-rule",
     operation_id = "getLatestAlarmRuleDebugEvent", params(("alarmRuleId" = Uuid, Path)),
     responses((status = 200, body = Value)))]
@@ -125,7 +125,7 @@ async fn test_script(
     calculated_field::test_script(call, request).await
 }
 
-/// A page of the alarm rules of an entity or profile.
+/// Returns a page of the alarm rules of an entity or profile.
 #[utoipa::path(get, path = "/api/alarm/rules/{entityType}/{entityId}", tag = "alarm-rule",
     operation_id = "getAlarmRulesByEntityId", params(("entityType" = String, Path), ("entityId" = Uuid, Path), PageParams),
     responses((status = 200, body = PageData<CalculatedField>)))]
@@ -139,7 +139,7 @@ async fn of_entity(
     rules(page)
 }
 
-/// A page of the alarm rules of the tenant.
+/// Returns a page of the alarm rules of the tenant.
 #[utoipa::path(get, path = "/api/alarm/rules", tag = "alarm-rule", operation_id = "getAlarmRules",
     params(FieldEntityParams, PageParams), responses((status = 200, body = PageData<CalculatedFieldInfo>)))]
 async fn list(
@@ -158,7 +158,7 @@ async fn list(
     rules(store.list(caller.tenant, &filter, &page.link()?).await?)
 }
 
-/// A page of the names that alarm rules have: types of alarms.
+/// Returns a page of the names of alarm rules, which are alarm types.
 #[utoipa::path(get, path = "/api/alarm/rules/names", tag = "alarm-rule", operation_id = "getAlarmRuleNames",
     params(PageParams), responses((status = 200, body = PageData<String>)))]
 async fn names(

@@ -35,7 +35,7 @@ async fn user(api: &ApiState, caller: &Principal, id: UserId, operation: AccessO
     }
 }
 
-/// The key of an id, if the caller may change those of its user. Whose keys others are is nobody's business.
+/// Loads a key, if the caller may change the keys of its user. To other callers the key does not exist.
 async fn load(api: &ApiState, caller: &Principal, id: Uuid) -> ApiResult<ApiKeyInfo> {
     let unknown = || ApiError::not_found(format!("Api key with id [{id}] is not found"));
     let key = api
@@ -51,7 +51,7 @@ async fn load(api: &ApiState, caller: &Principal, id: Uuid) -> ApiResult<ApiKeyI
     }
 }
 
-/// Makes a key for a user, whose value is shown this once; or changes the one of an id.
+/// Creates a key for a user and returns its value, which is not shown again; or updates the key with the given id.
 #[utoipa::path(post, path = "/api/apiKey", tag = "api-key", operation_id = "saveApiKey", request_body = ApiKeyInfo,
     responses((status = 200, body = ApiKey)))]
 async fn save(
@@ -74,7 +74,7 @@ async fn save(
     Ok(Json(ApiKey { info, value: None }))
 }
 
-/// A page of the keys of a user, without their values.
+/// Returns a page of the keys of a user, without their values.
 #[utoipa::path(get, path = "/api/apiKeys/{userId}", tag = "api-key", operation_id = "getUserApiKeys",
     params(("userId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<ApiKeyInfo>)))]
 async fn list(
@@ -87,7 +87,7 @@ async fn list(
     Ok(Json(page.map(|key| api.services.api_keys.shown(key))))
 }
 
-/// Says what a key is for. The body is a JSON text.
+/// Sets the description of a key. The body is a JSON string.
 #[utoipa::path(put, path = "/api/apiKey/{apiKeyId}/description", tag = "api-key",
     operation_id = "updateApiKeyDescription", params(("apiKeyId" = Uuid, Path)), request_body = String,
     responses((status = 200, body = ApiKeyInfo)))]
@@ -99,14 +99,14 @@ async fn describe(
     let text = String::from_utf8(body_bytes(request, &()).await?.into())
         .map_err(|_| ApiError::bad_request("The description is no text!"))?;
     let mut key = load(&api, &caller, id).await?;
-    // Some clients send the bare text, others one in JSON.
+    // Some clients send bare text, others a JSON string.
     key.description = serde_json::from_str(&text).unwrap_or(text);
     let changed = api.services.api_keys.update(&key).await?;
     api.api_keys.forget();
     Ok(Json(changed))
 }
 
-/// Lets a key count, or no longer.
+/// Enables or disables a key.
 #[utoipa::path(put, path = "/api/apiKey/{apiKeyId}/enabled/{enabledValue}", tag = "api-key",
     operation_id = "enableApiKey", params(("apiKeyId" = Uuid, Path), ("enabledValue" = bool, Path)),
     responses((status = 200, body = ApiKeyInfo)))]

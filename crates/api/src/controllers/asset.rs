@@ -1,4 +1,4 @@
-//! Assets: lists, and whose they are.
+//! Assets: lists, and assignment to customers.
 
 use axum::Json;
 use fieldline_core::any_entity::AnyEntity;
@@ -36,7 +36,7 @@ struct AssetFilterParams {
     /// Only assets of this type.
     #[serde(rename = "type")]
     asset_type: Option<String>,
-    /// Only assets of this profile, where no type is given.
+    /// Only assets of this profile; ignored if a type is given.
     #[param(value_type = Option<Uuid>)]
     asset_profile_id: Option<String>,
 }
@@ -56,7 +56,7 @@ impl ListFilterParams<Asset> for AssetFilterParams {
     }
 }
 
-/// Creates an asset, or updates it where it has an id.
+/// Creates an asset, or updates it if it has an id.
 #[utoipa::path(post, path = "/api/asset", tag = "asset", operation_id = "saveAsset", params(ConflictParams),
     request_body = Asset, responses((status = 200, body = Asset)))]
 async fn save(
@@ -73,7 +73,7 @@ async fn save(
     Ok(Json(saved))
 }
 
-/// The asset types of the tenant: the names of its asset profiles.
+/// Returns the asset types of the tenant: the names of its asset profiles.
 #[utoipa::path(get, path = "/api/asset/types", tag = "asset", operation_id = "getAssetTypes",
     responses((status = 200, body = Vec<EntitySubtype>)))]
 async fn types(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<Vec<EntitySubtype>>> {

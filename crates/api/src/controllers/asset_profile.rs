@@ -26,12 +26,12 @@ profile_endpoints! {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct AssetProfileIds {
-    /// Comma-joined ids, in the place of a page.
+    /// Comma-joined ids, instead of a page.
     #[serde(rename = "assetProfileIds")]
     ids: Option<String>,
 }
 
-/// A page of asset profiles in their short form, or with `assetProfileIds` those that the tenant has.
+/// Returns a page of asset profiles in their short form, or with `assetProfileIds` those of them that the tenant has.
 #[utoipa::path(get, path = "/api/assetProfileInfos", tag = "asset-profile", operation_id = "getAssetProfileInfos",
     params(PageParams, AssetProfileIds), responses((status = 200, body = inline(Either<PageData<AssetProfileInfo>, Vec<AssetProfileInfo>>))))]
 async fn infos(

@@ -1,4 +1,4 @@
-//! What devices, assets and entity views have in common: reading, lists, and whose they are.
+//! Common code of devices, assets and entity views: reading, lists, and assignment to customers.
 
 use axum::Json;
 use fieldline_core::ports::AssignableEntity;
@@ -14,18 +14,18 @@ use crate::error::{ApiError, ApiResult};
 use crate::extract::{PageParams, parse_uuids};
 use crate::state::ApiState;
 
-/// The query parameters that narrow a list of a kind.
+/// The query parameters that filter a list of a kind.
 pub(super) trait ListFilterParams<E: AssignableEntity> {
-    /// What they ask for, of a customer or of all.
+    /// Builds the filter, for a customer or for all.
     fn filter(self, customer: Option<CustomerId>) -> ApiResult<E::AssignableFilter>;
 }
 
-/// A parameter that has a text in it.
+/// Returns the parameter unless it is blank.
 pub(super) fn present(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.trim().is_empty())
 }
 
-/// The entity of an id with what lists show beside it.
+/// Returns the entity with this id, with its extended fields.
 pub(super) async fn info<E: AssignableRules>(
     api: &ApiState,
     caller: &Principal,
@@ -37,8 +37,8 @@ pub(super) async fn info<E: AssignableRules>(
         .ok_or_else(|| ApiError::not_found(format!("{} with id [{id}] is not found", title(&E::TYPE))))
 }
 
-/// Whether the caller may save this entity; customer users may change theirs, but not hand them over. Returns what is
-/// stored of it.
+/// Checks that the caller may save this entity; customer users may change their entities, but not reassign them.
+/// Returns the stored entity.
 pub(super) async fn check_save<E: AssignableRules>(
     api: &ApiState,
     caller: &Principal,
@@ -60,7 +60,7 @@ pub(super) async fn check_save<E: AssignableRules>(
     Ok(Some(stored))
 }
 
-/// Deletes an entity, and tells the rule engine.
+/// Deletes an entity, and notifies the rule engine.
 pub(super) async fn delete<E: AssignableRules>(
     api: &ApiState,
     caller: &Principal,
@@ -119,7 +119,7 @@ async fn assign_to<E: AssignableRules>(
     Ok(Json(assigned))
 }
 
-/// Takes an entity back from its customer.
+/// Unassigns an entity from its customer.
 pub(super) async fn unassign<E: AssignableRules>(
     api: &ApiState,
     caller: &Principal,
@@ -150,7 +150,7 @@ pub(super) async fn unassign<E: AssignableRules>(
     Ok(Json(taken))
 }
 
-/// A page of entities of the tenant, or of a customer, with what lists show beside them.
+/// Returns a page of entities of the tenant, or of a customer, with their extended fields.
 pub(super) async fn infos<E: AssignableRules>(
     api: &ApiState,
     caller: &Principal,
@@ -167,7 +167,7 @@ pub(super) async fn infos<E: AssignableRules>(
     Ok(Json(store.list(caller.tenant, &filter, &link).await?))
 }
 
-/// A page of entities of the tenant, or the one of a name that is given.
+/// Returns a page of entities of the tenant, or the entity with the given name.
 pub(super) async fn of_tenant<E: AssignableRules>(
     api: &ApiState,
     caller: &Principal,
@@ -183,7 +183,7 @@ pub(super) async fn of_tenant<E: AssignableRules>(
     Ok(Json(Either::Left(infos.map(E::of_info))))
 }
 
-/// The entity of a name.
+/// Returns the entity with this name.
 pub(super) async fn by_name<E: AssignableRules>(
     api: &ApiState,
     caller: &Principal,
@@ -193,7 +193,7 @@ pub(super) async fn by_name<E: AssignableRules>(
     found.map(Json).ok_or_else(ApiError::item_not_found)
 }
 
-/// A page of entities of a customer.
+/// Returns a page of entities of a customer.
 pub(super) async fn of_customer<E: AssignableRules>(
     api: &ApiState,
     caller: &Principal,
@@ -205,7 +205,7 @@ pub(super) async fn of_customer<E: AssignableRules>(
     Ok(Json(infos.map(E::of_info)))
 }
 
-/// Those of the entities of the ids in a parameter that the caller may see.
+/// Returns the entities with the ids of a parameter, as far as the caller may see them.
 pub(super) async fn by_ids<E: AssignableRules>(
     api: &ApiState,
     caller: &Principal,
@@ -218,8 +218,8 @@ pub(super) async fn by_ids<E: AssignableRules>(
     Ok(Json(found))
 }
 
-/// Makes the module `common` with the endpoints that every assignable kind has. `path` is the kind in paths, `id`, `name`
-/// and `ids` are its parameters; `one` and `an` are what the description calls an entity of it.
+/// Makes the module `common` with the endpoints that every assignable kind has. `path` is the kind in paths; `id`,
+/// `name` and `ids` are its parameters; `one` and `an` name an entity of it in the descriptions.
 macro_rules! assignable_endpoints {
     (
         $entity:ident, $info:ident, $filter:ident, $tag:tt, path: $path:tt, id: $id:tt,

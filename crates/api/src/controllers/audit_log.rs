@@ -1,4 +1,4 @@
-//! What people did.
+//! The audit log: actions of users.
 
 use axum::Json;
 use axum::extract::Path;
@@ -29,10 +29,10 @@ pub(super) fn routes() -> ApiRoutes {
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct AuditParams {
-    /// Not before, milliseconds.
+    /// Only actions at or after this time, milliseconds.
     #[param(value_type = Option<i64>)]
     start_time: Option<String>,
-    /// Not after, milliseconds.
+    /// Only actions at or before this time, milliseconds.
     #[param(value_type = Option<i64>)]
     end_time: Option<String>,
     /// Comma-joined kinds of actions, such as `ADDED,LOGIN`.
@@ -66,7 +66,7 @@ impl AuditParams {
     }
 }
 
-/// A page of what was done in the tenant of the caller; for a system administrator, by those who have none.
+/// Returns a page of the actions in the caller's tenant; for a system administrator, of the actions outside any tenant.
 async fn page(
     api: &ApiState,
     caller: &Principal,
@@ -80,7 +80,7 @@ async fn page(
     ))
 }
 
-/// A page of what people did.
+/// Returns a page of the actions of users.
 #[utoipa::path(get, path = "/api/audit/logs", tag = "audit-log", operation_id = "getAuditLogs",
     params(PageParams, AuditParams), responses((status = 200, body = PageData<AuditLog>)))]
 async fn all(
@@ -91,7 +91,7 @@ async fn all(
     page(&api, &caller, AuditScope::Tenant, link, params).await
 }
 
-/// A page of what was done that concerns a customer.
+/// Returns a page of the actions that concern a customer.
 #[utoipa::path(get, path = "/api/audit/logs/customer/{customerId}", tag = "audit-log",
     operation_id = "getAuditLogsByCustomerId", params(("customerId" = Uuid, Path), PageParams, AuditParams),
     responses((status = 200, body = PageData<AuditLog>)))]
@@ -105,7 +105,7 @@ async fn of_customer(
     page(&api, &caller, scope, link, params).await
 }
 
-/// A page of what a user did.
+/// Returns a page of the actions of a user.
 #[utoipa::path(get, path = "/api/audit/logs/user/{userId}", tag = "audit-log", operation_id = "getAuditLogsByUserId",
     params(("userId" = Uuid, Path), PageParams, AuditParams),
     responses((status = 200, body = PageData<AuditLog>)))]
@@ -118,7 +118,7 @@ async fn of_user(
     page(&api, &caller, AuditScope::User(UserId(user)), link, params).await
 }
 
-/// A page of what was done with an entity, which need not exist any more.
+/// Returns a page of the actions on an entity, which may have been deleted.
 #[utoipa::path(get, path = "/api/audit/logs/entity/{entityType}/{entityId}", tag = "audit-log",
     operation_id = "getAuditLogsByEntityId",
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), PageParams, AuditParams),

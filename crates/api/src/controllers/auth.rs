@@ -1,4 +1,4 @@
-//! Oneself: logging out, passwords, activation.
+//! The caller's own account: logout, passwords, activation.
 
 use axum::Json;
 use axum::extract::State;
@@ -31,13 +31,13 @@ pub(super) fn routes() -> ApiRoutes {
         .add(ANYBODY.changes(routes!(activate), AuditRule::Nothing))
 }
 
-/// Ends the session: its tokens no longer count.
+/// Logs out: ends the session and invalidates its tokens.
 #[utoipa::path(post, path = "/api/auth/logout", tag = "auth", responses((status = 200)))]
 async fn logout(State(api): State<SharedApi>, caller: AuthenticatedCaller) -> ApiResult<()> {
     api.sessions.log_out(&api.tokens, caller.identity).await
 }
 
-/// The user who is logged in.
+/// Returns the user who is logged in.
 #[utoipa::path(get, path = "/api/auth/user", tag = "auth", responses((status = 200, body = User)))]
 async fn current_user(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<User>> {
     let user = api.entities.users.get(caller.tenant, caller.user).await?;
@@ -47,15 +47,15 @@ async fn current_user(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<User>>
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct ChangePasswordRequest {
-    /// The password so far.
+    /// The current password.
     #[serde(default)]
     current_password: String,
-    /// The password from now on.
+    /// The new password.
     #[serde(default)]
     new_password: String,
 }
 
-/// Changes the password. Tokens issued so far no longer count.
+/// Changes the password. Tokens issued so far are no longer valid.
 #[utoipa::path(post, path = "/api/auth/changePassword", tag = "auth", request_body = ChangePasswordRequest,
     responses((status = 200, body = TokenPair), (status = 400, body = crate::error::ErrorBody)))]
 async fn change_password(
@@ -68,7 +68,7 @@ async fn change_password(
     let found = api.entities.users.get(principal.tenant, principal.user).await?;
     let user = found.ok_or_else(ApiError::unauthenticated)?;
     let now = api.clock.now_ms();
-    // Somebody who has got hold of a token must not guess the password here either.
+    // A stolen token must not allow password guessing here either.
     api.login_guard.count_and_check(peer, &user.email, now)?;
     let credentials = api.services.users.credentials(principal.user).await?;
     let hash = credentials.password_hash.as_deref();
@@ -103,7 +103,7 @@ async fn change_password(
     Ok(Json(pair))
 }
 
-/// What a password must be like.
+/// Returns the password policy.
 #[utoipa::path(get, path = "/api/noauth/userPasswordPolicy", tag = "login",
     responses((status = 200, body = PasswordPolicy)))]
 async fn password_policy(State(api): State<SharedApi>) -> ApiResult<Json<PasswordPolicy>> {
@@ -119,7 +119,7 @@ struct ActivateParams {
     activate_token: String,
 }
 
-/// Follows an activation link to the page where the first password is chosen.
+/// Redirects from an activation link to the page where the first password is chosen.
 #[utoipa::path(get, path = "/api/noauth/activate", tag = "login", params(ActivateParams),
     responses((status = 303), (status = 409)))]
 async fn check_activation(
@@ -130,7 +130,7 @@ async fn check_activation(
     Ok(match api.services.users.activation_state(token).await? {
         None => StatusCode::CONFLICT.into_response(),
         Some(false) => Redirect::to("/activationLinkExpired").into_response(),
-        // Known tokens are letters and digits, so they go into the address as they are.
+        // Known tokens consist of letters and digits, so they need no URL encoding.
         Some(true) => Redirect::to(&format!("/login/createPassword?activateToken={token}")).into_response(),
     })
 }
@@ -150,7 +150,7 @@ struct ActivateRequest {
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct ActivationMailParams {
-    /// Whether the user is told by mail; `true` where absent.
+    /// Whether the user is notified by mail; `true` by default.
     #[serde(default, deserialize_with = "flag")]
     send_activation_mail: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! Many devices or assets at once, out of a CSV text.
+//! Import of many devices or assets from CSV text.
 
 use axum::Json;
 use fieldline_entities::services::ImportContext;
@@ -26,7 +26,7 @@ fn links(api: &ApiState) -> ImportContext<'_> {
     }
 }
 
-/// Creates and changes devices, one a line. Lines that are wrong are named, and the rest is stored.
+/// Creates and updates devices, one per line. Invalid lines are reported, and the rest is stored.
 #[utoipa::path(post, path = "/api/device/bulk_import", tag = "device", operation_id = "processDevicesBulkImport",
     request_body = ImportRequest, responses((status = 200, body = ImportResult)))]
 async fn devices(
@@ -37,7 +37,7 @@ async fn devices(
     Ok(Json(imports.devices(&caller, links(&api), request).await?))
 }
 
-/// Creates and changes assets, one a line. Lines that are wrong are named, and the rest is stored.
+/// Creates and updates assets, one per line. Invalid lines are reported, and the rest is stored.
 #[utoipa::path(post, path = "/api/asset/bulk_import", tag = "asset", operation_id = "processAssetsBulkImport",
     request_body = ImportRequest, responses((status = 200, body = ImportResult)))]
 async fn assets(

@@ -31,7 +31,7 @@ pub(super) fn routes() -> ApiRoutes {
         .add(T.computes(routes!(test_script)))
 }
 
-/// The field, if the caller may do that with the entity that has it.
+/// Loads a field, if the caller may perform the operation on the entity that has it.
 pub(super) async fn load(
     api: &ApiState,
     caller: &Principal,
@@ -50,7 +50,7 @@ pub(super) async fn load(
     Ok(field)
 }
 
-/// The calculated field of an id.
+/// Returns the calculated field with this id.
 #[utoipa::path(get, path = "/api/calculatedField/{calculatedFieldId}", tag = "calculated-field",
     operation_id = "getCalculatedFieldById", params(("calculatedFieldId" = Uuid, Path)),
     responses((status = 200, body = CalculatedField)))]
@@ -61,7 +61,7 @@ async fn get(
     Ok(Json(load(&api, &caller, id, AccessOperation::Read).await?))
 }
 
-/// Creates a calculated field, or updates it where it has an id.
+/// Creates a calculated field, or updates it if it has an id.
 #[utoipa::path(post, path = "/api/calculatedField", tag = "calculated-field", operation_id = "saveCalculatedField",
     request_body = CalculatedField, responses((status = 200, body = CalculatedField)))]
 pub(super) async fn save(
@@ -73,7 +73,7 @@ pub(super) async fn save(
         load(&api, &caller, id.0, AccessOperation::Write).await?;
     }
     api.check(&caller, entity, AccessOperation::Write).await?;
-    // What is wrong with a configuration is for the service to say.
+    // An invalid configuration is reported by the service.
     if let Ok(configuration) = CalculatedFieldConfiguration::parse(field.field_type, &field.configuration) {
         for referenced in configuration.referenced_entities() {
             api.check(&caller, referenced, AccessOperation::Read).await?;
@@ -83,7 +83,7 @@ pub(super) async fn save(
     Ok(Json(fields.save(caller.tenant, field).await?))
 }
 
-/// Deletes a calculated field; what it has computed stays.
+/// Deletes a calculated field; the values that it has computed stay.
 #[utoipa::path(delete, path = "/api/calculatedField/{calculatedFieldId}", tag = "calculated-field",
     operation_id = "deleteCalculatedField", params(("calculatedFieldId" = Uuid, Path)),
     responses((status = 200)))]
@@ -92,7 +92,7 @@ async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> 
     Ok(api.services.calculated_fields.delete(&field).await?)
 }
 
-/// The body of the newest debug event of a calculated field; empty where there is none.
+/// Returns the body of the newest debug event of a calculated field; empty if there is none.
 #[utoipa::path(get, path = "/api/calculatedField/{calculatedFieldId}/debug", tag = "calculated-field",
     operation_id = "getLatestCalculatedFieldDebugEvent", params(("calculatedFieldId" = Uuid, Path)),
     responses((status = 200, body = Value)))]
@@ -114,7 +114,7 @@ pub(super) async fn debug_event(
     })
 }
 
-/// A script and the arguments it is tried on.
+/// A script and the arguments to test it with.
 #[derive(Deserialize, utoipa::ToSchema)]
 pub(super) struct TestScriptRequest {
     /// Body of the script.
@@ -125,12 +125,12 @@ pub(super) struct TestScriptRequest {
     arguments: Option<Map<String, Value>>,
 }
 
-/// What a script has returned.
+/// Result of a script.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(super) struct TestScriptResult {
-    /// JSON text; empty after an error.
+    /// The result as JSON text; empty after an error.
     output: String,
-    /// Why it failed; empty otherwise.
+    /// The error message; empty otherwise.
     error: String,
 }
 
@@ -163,10 +163,10 @@ pub(super) async fn test_script(
     Ok(Json(TestScriptResult { output, error }))
 }
 
-/// Arguments of a script that is tried.
+/// Most arguments of a script test.
 const MAX_ARGUMENTS: usize = 100;
 
-/// The newest time among the arguments.
+/// Returns the latest timestamp among the arguments.
 fn latest_ts(arguments: &Map<String, Value>) -> Option<i64> {
     let ts = |value: &Value| value.get("ts").and_then(Value::as_i64);
     arguments

@@ -26,19 +26,19 @@ pub(super) fn routes() -> ApiRoutes {
         .add(T.reads(routes!(names)))
 }
 
-/// Names that a list is filtered by at most.
+/// Most names in the filter of a list.
 const MAX_NAMES: usize = 1_000;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct FieldTypeParams {
-    /// Type of the fields; all but alarm rules where absent.
+    /// Type of the fields; all but alarm rules by default.
     #[serde(rename = "type")]
     #[param(value_type = Option<CalculatedFieldType>)]
     kind: Option<String>,
 }
 
-/// A page of the calculated fields of an entity or profile.
+/// Returns a page of the calculated fields of an entity or profile.
 #[utoipa::path(get, path = "/api/calculatedField/{entityType}/{entityId}", tag = "calculated-field",
     operation_id = "getCalculatedFieldsByEntityId",
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), FieldTypeParams, PageParams),
@@ -52,7 +52,7 @@ async fn of_entity(
     fields_of(&api, &caller, &entity_type, &id, kind.kind.as_deref(), page).await
 }
 
-/// The same under its older path.
+/// Returns the same under its older path.
 #[utoipa::path(get, path = "/api/{entityType}/{entityId}/calculatedFields", tag = "calculated-field",
     operation_id = "getCalculatedFieldsByEntityIdV1",
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), FieldTypeParams, PageParams),
@@ -98,7 +98,7 @@ pub(super) async fn fields_of(
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct FieldFilterParams {
-    /// Comma-joined types; all but alarm rules where absent.
+    /// Comma-joined types; all but alarm rules by default.
     types: Option<String>,
 }
 
@@ -113,7 +113,7 @@ pub(super) struct FieldEntityParams {
     entities: Option<String>,
 }
 
-/// The entity types and entities that fields are asked for of.
+/// The entity types and entities to filter by.
 type FieldEntities = (Option<Vec<EntityType>>, Option<Vec<Uuid>>);
 
 impl FieldEntityParams {
@@ -134,7 +134,7 @@ fn present(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
-/// A page of the calculated fields of the tenant.
+/// Returns a page of the calculated fields of the tenant.
 #[utoipa::path(get, path = "/api/calculatedFields", tag = "calculated-field", operation_id = "getCalculatedFields",
     params(FieldFilterParams, FieldEntityParams, PageParams, ("name" = Option<Vec<String>>, Query, description = "Names; may be repeated.")),
     responses((status = 200, body = PageData<CalculatedFieldInfo>)))]
@@ -174,7 +174,7 @@ impl FieldFilterParams {
     }
 }
 
-/// The values of the parameter `name`, which may be repeated.
+/// Returns the values of the parameter `name`, which may be repeated.
 fn names_of(pairs: Vec<(String, String)>) -> ApiResult<Option<Vec<String>>> {
     let names: Vec<String> = pairs
         .into_iter()
@@ -189,7 +189,7 @@ fn names_of(pairs: Vec<(String, String)>) -> ApiResult<Option<Vec<String>>> {
     Ok(Some(names).filter(|names| !names.is_empty()))
 }
 
-/// A page of the names that calculated fields of a type have.
+/// Returns a page of the names of the calculated fields of a type.
 #[utoipa::path(get, path = "/api/calculatedFields/names", tag = "calculated-field",
     operation_id = "getCalculatedFieldNames", params(FieldTypeParams, PageParams),
     responses((status = 200, body = PageData<String>)))]

@@ -1,4 +1,4 @@
-//! Reprocessing of stored values by calculated fields.
+//! Reprocessing of stored values with calculated fields.
 
 use axum::Json;
 use fieldline_entities::access::AccessOperation;
@@ -23,8 +23,8 @@ pub(super) fn routes() -> ApiRoutes {
         .add(T.changes(routes!(cancel), AuditRule::Nothing))
 }
 
-/// Lets a calculated field make the results of a time that has passed, from the values that are stored of it. The work goes
-/// on after the answer.
+/// Starts to compute the results of a calculated field for a past period from stored values. The work goes on after the
+/// response.
 #[utoipa::path(post, path = "/api/calculatedField/{calculatedFieldId}/reprocess", tag = "calculated-field",
     operation_id = "reprocessCalculatedField", params(("calculatedFieldId" = Uuid, Path)),
     request_body = ReprocessRequest, responses((status = 200, body = ReprocessReport)))]
@@ -34,13 +34,13 @@ async fn begin(
     JsonBody(request): JsonBody<Value>,
 ) -> ApiResult<Json<ReprocessReport>> {
     let field = load(&api, &caller, id, AccessOperation::Write).await?;
-    // Whose field it is matters before what is wrong with the request.
+    // Access to the field is checked before the request is validated.
     let request: ReprocessRequest =
         serde_json::from_value(request).map_err(|error| ApiError::bad_request(error.to_string()))?;
     Ok(Json(api.reprocess.begin(&field, request).await?))
 }
 
-/// How far the last reprocessing of a calculated field is, or what has come of it.
+/// Returns the progress or the result of the last reprocessing of a calculated field.
 #[utoipa::path(get, path = "/api/calculatedField/{calculatedFieldId}/reprocess", tag = "calculated-field",
     operation_id = "getCalculatedFieldReprocessing", params(("calculatedFieldId" = Uuid, Path)),
     responses((status = 200, body = ReprocessReport)))]
@@ -53,7 +53,7 @@ async fn progress(
     found.map(Json).ok_or_else(|| none(id).into())
 }
 
-/// Ends the reprocessing of a calculated field; what has been stored until then stays.
+/// Cancels the reprocessing of a calculated field; results stored so far stay.
 #[utoipa::path(delete, path = "/api/calculatedField/{calculatedFieldId}/reprocess", tag = "calculated-field",
     operation_id = "cancelCalculatedFieldReprocessing", params(("calculatedFieldId" = Uuid, Path)),
     responses((status = 200, body = ReprocessReport)))]

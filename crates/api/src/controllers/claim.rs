@@ -1,4 +1,4 @@
-//! Devices that customers claim and give back.
+//! Claiming of devices by customers, and giving them back.
 
 use axum::Json;
 use axum::extract::{Path, Request};
@@ -27,11 +27,11 @@ pub(super) fn routes() -> ApiRoutes {
 #[derive(Deserialize, Default, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct ClaimRequest {
-    /// What the device has told.
+    /// The secret key that the device has sent.
     secret_key: Option<String>,
 }
 
-/// A device that was claimed.
+/// A claimed device.
 #[derive(Serialize, utoipa::ToSchema)]
 struct ClaimResult {
     /// The device.
@@ -40,7 +40,7 @@ struct ClaimResult {
     response: &'static str,
 }
 
-/// The device of that name, if the caller may claim devices.
+/// Loads the device with that name, if the caller may claim devices.
 async fn named(api: &ApiState, caller: &Principal, name: &str) -> ApiResult<Device> {
     let found = api.entities.devices.by_name(caller.tenant, name).await?;
     let id = found.map(|device| device.id);
@@ -51,7 +51,7 @@ async fn named(api: &ApiState, caller: &Principal, name: &str) -> ApiResult<Devi
     }
 }
 
-/// Claims a device for the customer of the caller, who has to know what the device has told.
+/// Claims a device for the customer of the caller, who must know the secret key that the device has sent.
 #[utoipa::path(post, path = "/api/customer/device/{deviceName}/claim", tag = "device", operation_id = "claimDevice",
     params(("deviceName" = String, Path)), request_body = ClaimRequest,
     responses((status = 200, body = ClaimResult), (status = 400, description = "`FAILURE`, or `CLAIMED` already"),
@@ -103,7 +103,8 @@ async fn claim(
     Ok((StatusCode::BAD_REQUEST, Json(refused)).into_response())
 }
 
-/// Takes a device back from its customer, so that it can be claimed again. Users of a customer give back what is theirs.
+/// Takes a device back from its customer, so that it can be claimed again. Users of a customer can give back their own
+/// devices.
 #[utoipa::path(delete, path = "/api/customer/device/{deviceName}/claim", tag = "device", operation_id = "reClaimDevice",
     params(("deviceName" = String, Path)), responses((status = 200, description = "It belongs to no customer now")))]
 async fn reclaim(ApiCall { api, caller }: ApiCall, Path(name): Path<String>) -> ApiResult<StatusCode> {

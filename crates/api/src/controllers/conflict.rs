@@ -1,11 +1,11 @@
-//! What a request says about taken names.
+//! Query parameters for name conflicts.
 
 use fieldline_entities::services::{NameConflict, NameSuffix};
 use serde::Deserialize;
 
 use crate::error::{ApiError, ApiResult};
 
-/// Separators are short; longer ones only fill names up.
+/// Longest separator, bytes; longer ones only fill up names.
 const MAX_SEPARATOR: usize = 16;
 
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -14,14 +14,14 @@ const MAX_SEPARATOR: usize = 16;
 pub(super) struct ConflictParams {
     /// `FAIL` (default) or `UNIQUIFY`.
     name_conflict_policy: Option<String>,
-    /// Stands between name and suffix; `_` by default.
+    /// Separator between name and suffix; `_` by default.
     uniquify_separator: Option<String>,
     /// `RANDOM` (default) or `INCREMENTAL`.
     uniquify_strategy: Option<String>,
 }
 
 impl ConflictParams {
-    /// What to do when the name is taken.
+    /// Returns what to do if the name is taken.
     pub(super) fn policy(self) -> ApiResult<NameConflict> {
         let unsupported =
             |name: &str, value: &str| ApiError::bad_request(format!("{name} \"{value}\" is not supported!"));

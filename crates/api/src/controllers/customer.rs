@@ -29,7 +29,7 @@ pub(super) fn routes() -> ApiRoutes {
         .add(T.reads(routes!(by_title)))
 }
 
-/// The customer of an id.
+/// Returns the customer with this id.
 #[utoipa::path(get, path = "/api/customer/{customerId}", tag = "customer", operation_id = "getCustomerById",
     params(("customerId" = Uuid, Path)), responses((status = 200, body = Customer)))]
 async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<Customer>> {
@@ -47,7 +47,7 @@ struct ShortCustomerInfo {
     is_public: bool,
 }
 
-/// Title of a customer, and whether it is the public one.
+/// Returns the title of a customer, and whether it is the public one.
 #[utoipa::path(get, path = "/api/customer/{customerId}/shortInfo", tag = "customer",
     operation_id = "getShortCustomerInfoById", params(("customerId" = Uuid, Path)),
     responses((status = 200, body = ShortCustomerInfo)))]
@@ -62,7 +62,7 @@ async fn short_info(
     }))
 }
 
-/// Title of a customer as plain text.
+/// Returns the title of a customer as plain text.
 #[utoipa::path(get, path = "/api/customer/{customerId}/title", tag = "customer",
     operation_id = "getCustomerTitleById", params(("customerId" = Uuid, Path)),
     responses((status = 200, body = String, content_type = "text/plain")))]
@@ -73,7 +73,7 @@ async fn title(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> A
         .title)
 }
 
-/// Creates a customer, or updates it where it has an id.
+/// Creates a customer, or updates it if it has an id.
 #[utoipa::path(post, path = "/api/customer", tag = "customer", operation_id = "saveCustomer",
     params(ConflictParams), request_body = Customer, responses((status = 200, body = Customer)))]
 async fn save(
@@ -119,7 +119,7 @@ struct CustomerIds {
     customer_ids: Option<String>,
 }
 
-/// A page of customers, or with `customerIds` those that the tenant has.
+/// Returns a page of customers, or with `customerIds` those of them that the tenant has.
 #[utoipa::path(get, path = "/api/customers", tag = "customer", operation_id = "getCustomers",
     params(PageParams, CustomerIds), responses((status = 200, body = inline(Either<PageData<Customer>, Vec<Customer>>))))]
 async fn list(
@@ -135,7 +135,7 @@ async fn list(
     Ok(Json(Either::Left(customers)))
 }
 
-/// Those of the customers that the tenant has.
+/// Returns those of the customers that the tenant has.
 #[utoipa::path(get, path = "/api/customers/list", tag = "customer", operation_id = "getCustomersByIds",
     params(CustomerIds), responses((status = 200, body = Vec<Customer>)))]
 async fn by_ids(
@@ -154,7 +154,7 @@ struct CustomerTitleParams {
     customer_title: Option<String>,
 }
 
-/// The customer of a title.
+/// Returns the customer with this title.
 #[utoipa::path(get, path = "/api/tenant/customers", tag = "customer", operation_id = "getTenantCustomer",
     params(CustomerTitleParams), responses((status = 200, body = Customer)))]
 async fn by_title(

@@ -16,7 +16,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PathIds, QueryParams, flag};
 use crate::state::{ApiState, SharedApi};
 
-/// Points that a widget may ask for at once, as user interfaces are told.
+/// Most points a widget may request at once; user interfaces read this limit.
 pub(super) const MAX_DATAPOINTS: u64 = 50_000;
 
 pub(super) fn routes() -> ApiRoutes {
@@ -29,7 +29,7 @@ pub(super) fn routes() -> ApiRoutes {
         .add(STC.reads(routes!(max_datapoints)))
 }
 
-/// The whole dashboard, whose reading has been allowed.
+/// Loads the whole dashboard; the caller must have checked access.
 pub(super) async fn whole(api: &ApiState, caller: &Principal, id: DashboardId) -> ApiResult<Dashboard> {
     let found = api.entities.dashboards.get(caller.tenant, id).await?;
     found.ok_or_else(|| ApiError::not_found(format!("Dashboard with id [{id}] is not found")))
@@ -39,12 +39,12 @@ pub(super) async fn whole(api: &ApiState, caller: &Principal, id: DashboardId) -
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct DashboardExportParams {
-    /// Whether what came along with an import is given back, as for an export.
+    /// Whether to return the resources that came with an import, as an export does.
     #[serde(default, deserialize_with = "flag")]
     include_resources: Option<bool>,
 }
 
-/// The dashboard of an id.
+/// Returns the dashboard with this id.
 #[utoipa::path(get, path = "/api/dashboard/{dashboardId}", tag = "dashboard", operation_id = "getDashboardById",
     params(("dashboardId" = Uuid, Path), DashboardExportParams), responses((status = 200, body = Dashboard)))]
 async fn get(
@@ -61,7 +61,7 @@ async fn get(
     Ok(Json(dashboard))
 }
 
-/// The dashboard of an id without what it shows.
+/// Returns the dashboard with this id, without its configuration.
 #[utoipa::path(get, path = "/api/dashboard/info/{dashboardId}", tag = "dashboard",
     operation_id = "getDashboardInfoById", params(("dashboardId" = Uuid, Path)),
     responses((status = 200, body = DashboardInfo)))]
@@ -72,7 +72,7 @@ async fn info(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> Ap
     ))
 }
 
-/// Creates a dashboard, or updates it where it has an id. An exported dashboard is imported by this as well.
+/// Creates a dashboard, or updates it if it has an id. Exported dashboards are imported in the same way.
 #[utoipa::path(post, path = "/api/dashboard", tag = "dashboard", operation_id = "saveDashboard",
     request_body = Dashboard, responses((status = 200, body = Dashboard)))]
 async fn save(
@@ -103,14 +103,14 @@ async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> 
     Ok(())
 }
 
-/// The time of the server, milliseconds.
+/// Returns the time of the server, milliseconds.
 #[utoipa::path(get, path = "/api/dashboard/serverTime", tag = "dashboard", operation_id = "getServerTime",
     responses((status = 200, body = i64, content_type = "application/json")))]
 async fn server_time(State(api): State<SharedApi>) -> Json<i64> {
     Json(api.clock.now_ms())
 }
 
-/// How many points a widget may ask for at once.
+/// Returns how many points a widget may request at once.
 #[utoipa::path(get, path = "/api/dashboard/maxDatapointsLimit", tag = "dashboard",
     operation_id = "getMaxDatapointsLimit", responses((status = 200, body = u64, content_type = "application/json")))]
 async fn max_datapoints() -> Json<u64> {

@@ -1,4 +1,4 @@
-//! Which customers' users see a dashboard. Unlike other entities, a dashboard may be assigned to several customers.
+//! Assignment of dashboards to customers. Unlike other entities, a dashboard may be assigned to several customers.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PathIds, parse_uuid};
 use crate::state::ApiState;
 
-/// Customers in one request.
+/// Most customers in one request.
 const MAX_CUSTOMERS: usize = 1_000;
 
 const KIND: EntityType = EntityType::Dashboard;
@@ -37,14 +37,14 @@ pub(super) fn routes() -> ApiRoutes {
         .add(T.changes(routes!(remove_customers), AuditRule::Nothing))
 }
 
-/// Assigns or takes back, tells about it where that changed something, and returns the dashboard as it is then.
+/// Assigns or unassigns a dashboard, notifies the rule engine of each change, and returns the resulting dashboard.
 struct DashboardAssignment<'a> {
     api: &'a ApiState,
     caller: &'a Principal,
     dashboard: DashboardInfo,
 }
 
-/// Whom a dashboard is assigned to, or taken back from.
+/// The customer that a dashboard is assigned to or unassigned from.
 enum AssignmentTarget {
     Customer(Uuid),
     Public,
@@ -65,7 +65,7 @@ impl<'a> DashboardAssignment<'a> {
         })
     }
 
-    /// Assigns a dashboard to one customer, or takes it back from there.
+    /// Assigns a dashboard to one customer, or unassigns it from there.
     async fn one(
         api: &'a ApiState,
         caller: &'a Principal,
@@ -89,7 +89,7 @@ impl<'a> DashboardAssignment<'a> {
         change.into_dashboard().await
     }
 
-    /// Assigns a dashboard to each of these customers, or takes it back from there.
+    /// Assigns a dashboard to each of these customers, or unassigns it from them.
     async fn each(
         api: &'a ApiState,
         caller: &'a Principal,
@@ -144,9 +144,9 @@ impl<'a> DashboardAssignment<'a> {
         Ok(())
     }
 
-    /// The customers of these ids, all of which the tenant must have.
+    /// Returns the customers with these ids, all of which the tenant must have.
     async fn customers(&self, ids: Value) -> ApiResult<Vec<Customer>> {
-        // Read only once the dashboard has been allowed: a mistake in it is no business of others.
+        // Parsed only after access to the dashboard was checked: other callers must not see errors about the body.
         let ids: Option<Vec<String>> = serde_json::from_value(ids)
             .map_err(|_| ApiError::bad_request("The body must be a list of customer ids!"))?;
         let ids = ids.unwrap_or_default();
@@ -174,7 +174,7 @@ impl<'a> DashboardAssignment<'a> {
     }
 }
 
-/// Assigns a dashboard to a customer, beside those it is assigned to already.
+/// Assigns a dashboard to a customer, in addition to its current ones.
 #[utoipa::path(post, path = "/api/customer/{customerId}/dashboard/{dashboardId}", tag = "dashboard",
     operation_id = "assignDashboardToCustomer",
     params(("customerId" = Uuid, Path), ("dashboardId" = Uuid, Path)), responses((status = 200, body = Dashboard)))]
@@ -186,7 +186,7 @@ async fn assign(
     DashboardAssignment::one(&api, &caller, ASSIGN, target, dashboard).await
 }
 
-/// Takes a dashboard back from a customer.
+/// Unassigns a dashboard from a customer.
 #[utoipa::path(delete, path = "/api/customer/{customerId}/dashboard/{dashboardId}", tag = "dashboard",
     operation_id = "unassignDashboardFromCustomer",
     params(("customerId" = Uuid, Path), ("dashboardId" = Uuid, Path)), responses((status = 200, body = Dashboard)))]
@@ -198,7 +198,7 @@ async fn unassign(
     DashboardAssignment::one(&api, &caller, UNASSIGN, target, dashboard).await
 }
 
-/// Assigns a dashboard to the public customer: anybody who knows its address may look at it.
+/// Assigns a dashboard to the public customer: anyone who knows its address can view it.
 #[utoipa::path(post, path = "/api/customer/public/dashboard/{dashboardId}", tag = "dashboard",
     operation_id = "assignDashboardToPublicCustomer", params(("dashboardId" = Uuid, Path)),
     responses((status = 200, body = Dashboard)))]
@@ -209,7 +209,7 @@ async fn assign_to_public(
     DashboardAssignment::one(&api, &caller, ASSIGN, AssignmentTarget::Public, dashboard).await
 }
 
-/// Takes a dashboard back from the public customer.
+/// Unassigns a dashboard from the public customer.
 #[utoipa::path(delete, path = "/api/customer/public/dashboard/{dashboardId}", tag = "dashboard",
     operation_id = "unassignDashboardFromPublicCustomer", params(("dashboardId" = Uuid, Path)),
     responses((status = 200, body = Dashboard)))]
@@ -250,7 +250,7 @@ async fn set_customers(
     change.into_dashboard().await
 }
 
-/// Assigns a dashboard to these customers, too.
+/// Assigns a dashboard to these customers, in addition to its current ones.
 #[utoipa::path(post, path = "/api/dashboard/{dashboardId}/customers/add", tag = "dashboard",
     operation_id = "addDashboardCustomers", params(("dashboardId" = Uuid, Path)), request_body = Vec<String>,
     responses((status = 200, body = Dashboard)))]
@@ -262,7 +262,7 @@ async fn add_customers(
     DashboardAssignment::each(&api, &caller, ASSIGN, ids, dashboard).await
 }
 
-/// Takes a dashboard back from these customers.
+/// Unassigns a dashboard from these customers.
 #[utoipa::path(post, path = "/api/dashboard/{dashboardId}/customers/remove", tag = "dashboard",
     operation_id = "removeDashboardCustomers", params(("dashboardId" = Uuid, Path)), request_body = Vec<String>,
     responses((status = 200, body = Dashboard)))]

@@ -1,4 +1,4 @@
-//! The dashboard that people see first: set for the user, for the customer, or for the whole tenant, in this order.
+//! The home dashboard: set for the user, the customer, or the whole tenant; the first one set wins.
 
 use axum::Json;
 use axum::response::{IntoResponse as _, Response};
@@ -27,7 +27,7 @@ pub(super) fn routes() -> ApiRoutes {
         .add(T.changes(routes!(set_of_tenant), AuditRule::Nothing))
 }
 
-/// What free-form JSON says about the dashboard to see first.
+/// Reads the home dashboard from free-form JSON.
 fn named(info: Option<&Value>) -> Option<HomeDashboardInfo> {
     let info = info?;
     let id = parse_uuid(info.get(ID)?.as_str()?).ok()?;
@@ -37,7 +37,7 @@ fn named(info: Option<&Value>) -> Option<HomeDashboardInfo> {
     })
 }
 
-/// The first dashboard, from the user to the tenant, that the caller may see.
+/// Returns the first home dashboard, from the user to the tenant, that the caller may see.
 async fn find(api: &ApiState, caller: &Principal) -> ApiResult<Option<HomeDashboardInfo>> {
     if caller.authority == Authority::SysAdmin {
         return Ok(None);
@@ -73,12 +73,12 @@ async fn visible(
     {
         Ok(_) => Ok(Some(home)),
         Err(AccessError::Store(error)) => Err(error.into()),
-        // One that is gone, or not assigned to the customer.
+        // The dashboard was deleted, or is not assigned to the customer.
         Err(_) => Ok(None),
     }
 }
 
-/// The dashboard that the caller sees first; nothing where none is set.
+/// Returns the caller's home dashboard; an empty body if none is set.
 #[utoipa::path(get, path = "/api/dashboard/home", tag = "dashboard", operation_id = "getHomeDashboard",
     responses((status = 200, body = HomeDashboard)))]
 async fn home(ApiCall { api, caller }: ApiCall) -> ApiResult<Response> {
@@ -94,7 +94,7 @@ async fn home(ApiCall { api, caller }: ApiCall) -> ApiResult<Response> {
     .into_response())
 }
 
-/// Which dashboard the caller sees first; nothing where none is set.
+/// Returns which dashboard is the caller's home dashboard; an empty body if none is set.
 #[utoipa::path(get, path = "/api/dashboard/home/info", tag = "dashboard", operation_id = "getHomeDashboardInfo",
     responses((status = 200, body = HomeDashboardInfo)))]
 async fn home_info(ApiCall { api, caller }: ApiCall) -> ApiResult<Response> {
@@ -109,7 +109,7 @@ async fn tenant_of(api: &ApiState, id: TenantId) -> ApiResult<Tenant> {
     found.ok_or_else(|| ApiError::not_found("Tenant is not found"))
 }
 
-/// Which dashboard users of the tenant see first where nothing else is set for them.
+/// Returns the home dashboard of the tenant, used where nothing else is set.
 #[utoipa::path(get, path = "/api/tenant/dashboard/home/info", tag = "dashboard",
     operation_id = "getTenantHomeDashboardInfo", responses((status = 200, body = HomeDashboardInfo)))]
 async fn of_tenant(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<HomeDashboardInfo>> {
@@ -117,7 +117,7 @@ async fn of_tenant(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<HomeDashb
     Ok(Json(named(tenant.additional_info.as_ref()).unwrap_or_default()))
 }
 
-/// Sets which dashboard users of the tenant see first.
+/// Sets the home dashboard of the tenant.
 #[utoipa::path(post, path = "/api/tenant/dashboard/home/info", tag = "dashboard",
     operation_id = "setTenantHomeDashboardInfo", request_body = HomeDashboardInfo, responses((status = 200)))]
 async fn set_of_tenant(

@@ -28,13 +28,13 @@ pub(super) fn routes() -> ApiRoutes {
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct DashboardListParams {
-    /// Only those that mobile applications show, in their order.
+    /// Only dashboards shown in mobile applications, in their mobile order.
     #[serde(default, deserialize_with = "flag")]
     mobile: Option<bool>,
 }
 
 impl DashboardListParams {
-    /// A page of the dashboards of the caller's tenant, or those of a customer.
+    /// Returns a page of the dashboards of the caller's tenant, or of a customer.
     async fn list(
         &self,
         api: &ApiState,
@@ -50,7 +50,7 @@ impl DashboardListParams {
         Ok(Json(dashboards.list(caller.tenant, &filter, &link).await?))
     }
 
-    /// Mobile applications have an order of their own where no other is asked for.
+    /// Uses the mobile order unless the request asks for another one.
     fn link(&self, page: PageParams) -> ApiResult<PageLink> {
         let link = page.link()?;
         if self.mobile != Some(true) || link.sort_property.is_some() {
@@ -63,7 +63,7 @@ impl DashboardListParams {
     }
 }
 
-/// A page of dashboards of the tenant.
+/// Returns a page of dashboards of the tenant.
 #[utoipa::path(get, path = "/api/tenant/dashboards", tag = "dashboard", operation_id = "getTenantDashboards",
     params(PageParams, DashboardListParams), responses((status = 200, body = PageData<DashboardInfo>)))]
 async fn of_tenant(
@@ -74,7 +74,7 @@ async fn of_tenant(
     params.list(&api, &caller, None, page).await
 }
 
-/// A page of dashboards of a tenant, for the system administrator.
+/// Returns a page of dashboards of a tenant, for the system administrator.
 #[utoipa::path(get, path = "/api/tenant/{tenantId}/dashboards", tag = "dashboard",
     operation_id = "getTenantDashboardsByTenantId", params(("tenantId" = Uuid, Path), PageParams),
     responses((status = 200, body = PageData<DashboardInfo>)))]
@@ -94,7 +94,7 @@ async fn of_any_tenant(
     ))
 }
 
-/// A page of the dashboards that are assigned to a customer.
+/// Returns a page of the dashboards that are assigned to a customer.
 #[utoipa::path(get, path = "/api/customer/{customerId}/dashboards", tag = "dashboard",
     operation_id = "getCustomerDashboards", params(("customerId" = Uuid, Path), PageParams, DashboardListParams),
     responses((status = 200, body = PageData<DashboardInfo>)))]
@@ -117,7 +117,7 @@ struct DashboardIds {
     dashboard_ids: Option<String>,
 }
 
-/// Those of the dashboards that the caller may see.
+/// Returns those of the dashboards that the caller may see.
 #[utoipa::path(get, path = "/api/dashboards/list", tag = "dashboard", operation_id = "getDashboardsByIds",
     params(DashboardIds), responses((status = 200, body = Vec<DashboardInfo>)))]
 async fn by_ids(
@@ -148,7 +148,7 @@ async fn by_ids(
     Ok(Json(readable))
 }
 
-/// The same under the older path.
+/// Returns the same under the older path.
 #[utoipa::path(get, path = "/api/dashboards", tag = "dashboard", operation_id = "getDashboardsByIdsV1",
     params(DashboardIds), responses((status = 200, body = Vec<DashboardInfo>)))]
 async fn by_ids_of_old(call: ApiCall, ids: QueryParams<DashboardIds>) -> ApiResult<Json<Vec<DashboardInfo>>> {

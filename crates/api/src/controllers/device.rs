@@ -1,4 +1,4 @@
-//! Devices and their credentials: lists, and whose they are.
+//! Devices and their credentials: lists, and assignment to customers.
 
 use axum::Json;
 use fieldline_core::any_entity::AnyEntity;
@@ -44,7 +44,7 @@ struct DeviceFilterParams {
     /// Only devices of this type.
     #[serde(rename = "type")]
     device_type: Option<String>,
-    /// Only devices of this profile, where no type is given.
+    /// Only devices of this profile; ignored if a type is given.
     #[param(value_type = Option<Uuid>)]
     device_profile_id: Option<String>,
     /// Only active, or only inactive devices.
@@ -74,11 +74,11 @@ impl ListFilterParams<Device> for DeviceFilterParams {
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct AccessTokenParams {
-    /// Access token of a new device; a random one where absent.
+    /// Access token of a new device; a random one by default.
     access_token: Option<String>,
 }
 
-/// Creates a device, or updates it where it has an id.
+/// Creates a device, or updates it if it has an id.
 #[utoipa::path(post, path = "/api/device", tag = "device", operation_id = "saveDevice",
     params(AccessTokenParams, ConflictParams), request_body = Device, responses((status = 200, body = Device)))]
 async fn save(
@@ -143,7 +143,7 @@ async fn save_with_credentials(
     Ok(Json(saved))
 }
 
-/// The credentials of a device.
+/// Returns the credentials of a device.
 #[utoipa::path(get, path = "/api/device/{deviceId}/credentials", tag = "device",
     operation_id = "getDeviceCredentialsByDeviceId", params(("deviceId" = Uuid, Path)),
     responses((status = 200, body = DeviceCredentials)))]
@@ -184,7 +184,7 @@ async fn save_credentials(
     Ok(Json(saved))
 }
 
-/// Gives a device to another tenant.
+/// Transfers a device to another tenant.
 #[utoipa::path(post, path = "/api/tenant/{tenantId}/device/{deviceId}", tag = "device",
     operation_id = "assignDeviceToTenant", params(("tenantId" = Uuid, Path), ("deviceId" = Uuid, Path)),
     responses((status = 200, body = Device)))]
@@ -209,14 +209,14 @@ async fn assign_to_tenant(
     Ok(Json(device))
 }
 
-/// The device types of the tenant: the names of its device profiles.
+/// Returns the device types of the tenant: the names of its device profiles.
 #[utoipa::path(get, path = "/api/device/types", tag = "device", operation_id = "getDeviceTypes",
     responses((status = 200, body = Vec<EntitySubtype>)))]
 async fn types(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<Vec<EntitySubtype>>> {
     profile::types::<DeviceProfile>(&api, &caller, EntityType::Device).await
 }
 
-/// A page of devices of a profile, or of any: a sample to learn names of series from.
+/// Returns the first devices of a profile, or of any: a sample for collecting the names of series.
 pub(super) async fn sample(
     api: &SharedApi,
     tenant: TenantId,

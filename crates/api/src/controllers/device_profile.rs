@@ -20,9 +20,9 @@ use crate::error::ApiResult;
 use crate::extract::{PageParams, QueryParams, parse_uuid};
 use crate::state::SharedApi;
 
-/// Devices that names of series and attributes are learned from.
+/// Most devices sampled for the names of series and attributes.
 const SAMPLED_DEVICES: u32 = 100;
-/// Profiles read at once.
+/// Profiles per page when reading all of them.
 const PAGE: u32 = 1_000;
 
 pub(super) fn routes() -> ApiRoutes {
@@ -44,12 +44,12 @@ profile_endpoints! {
 struct DeviceProfileParams {
     /// Only profiles of this transport.
     transport_type: Option<String>,
-    /// Comma-joined ids, in the place of a page.
+    /// Comma-joined ids, instead of a page.
     #[serde(rename = "deviceProfileIds")]
     ids: Option<String>,
 }
 
-/// A page of device profiles in their short form, or with `deviceProfileIds` those that the tenant has.
+/// Returns a page of device profiles in their short form, or with `deviceProfileIds` those of them that the tenant has.
 #[utoipa::path(get, path = "/api/deviceProfileInfos", tag = "device-profile", operation_id = "getDeviceProfileInfos",
     params(PageParams, DeviceProfileParams), responses((status = 200, body = inline(Either<PageData<DeviceProfileInfo>, Vec<DeviceProfileInfo>>))))]
 async fn infos(
@@ -68,7 +68,7 @@ async fn infos(
             stores.list(tenant, &link).await?.map(DeviceProfileInfo::from),
         )));
     };
-    // Tenants have few profiles, and the store does not filter by transport: the page is cut here.
+    // Tenants have few profiles, and the store does not filter by transport, so filtering and paging happen here.
     let mut fitting = Vec::new();
     let mut every = PageLink {
         page: 0,
@@ -99,13 +99,13 @@ async fn infos(
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct ProfileKeysParams {
-    /// The profile; any where absent.
+    /// The profile; any by default.
     #[param(value_type = Option<Uuid>)]
     device_profile_id: Option<String>,
 }
 
 impl ProfileKeysParams {
-    /// Devices of the profile to learn names from.
+    /// Returns the devices of the profile to sample.
     async fn subjects(self, api: &SharedApi, caller: &Principal) -> ApiResult<Vec<EntityKey>> {
         let profile = match self.device_profile_id.filter(|id| !id.is_empty()) {
             Some(id) => Some(
@@ -121,7 +121,7 @@ impl ProfileKeysParams {
     }
 }
 
-/// Names of the series of devices of a profile; a hundred devices are looked at.
+/// Returns the names of the series of devices of a profile, from a sample of 100 devices.
 #[utoipa::path(get, path = "/api/deviceProfile/devices/keys/timeseries", tag = "device-profile",
     operation_id = "getTimeseriesKeys", params(ProfileKeysParams), responses((status = 200, body = Vec<String>)))]
 async fn series_keys(
@@ -135,7 +135,7 @@ async fn series_keys(
     Ok(Json(keys))
 }
 
-/// Names of the attributes of devices of a profile; a hundred devices are looked at.
+/// Returns the names of the attributes of devices of a profile, from a sample of 100 devices.
 #[utoipa::path(get, path = "/api/deviceProfile/devices/keys/attributes", tag = "device-profile",
     operation_id = "getAttributesKeys", params(ProfileKeysParams), responses((status = 200, body = Vec<String>)))]
 async fn attribute_keys(

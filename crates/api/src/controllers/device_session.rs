@@ -1,4 +1,4 @@
-//! The open sessions of devices: seen, counted and ended by administrators.
+//! Open device sessions: administrators list, count and close them.
 
 use axum::Json;
 use fieldline_devices::sessions::SessionInfo;
@@ -27,7 +27,7 @@ pub(super) fn routes() -> ApiRoutes {
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct DeviceSession {
-    /// Its identity, as long as it is open.
+    /// Id of the session.
     session_id: Uuid,
     /// `MQTT`, `MQTTS`, `COAP` or `COAPS`.
     transport: &'static str,
@@ -37,13 +37,13 @@ struct DeviceSession {
     /// The gateway that the device is behind.
     #[serde(skip_serializing_if = "Option::is_none")]
     gateway_id: Option<DeviceId>,
-    /// When it began, milliseconds.
+    /// Start of the session, milliseconds.
     connected_time: i64,
-    /// It is told of shared attributes.
+    /// Whether the session is subscribed to shared attributes.
     subscribed_to_attributes: bool,
-    /// It takes calls.
+    /// Whether the session is subscribed to RPC calls.
     subscribed_to_rpc: bool,
-    /// What waits to be sent to it, bytes.
+    /// Bytes queued for the session.
     waiting_bytes: usize,
 }
 
@@ -63,7 +63,7 @@ impl From<SessionInfo> for DeviceSession {
     }
 }
 
-/// The device, if the caller may do that with it.
+/// Returns the key of the device, if the caller may perform the operation on it.
 async fn device(
     api: &ApiState,
     caller: &Principal,
@@ -75,7 +75,7 @@ async fn device(
     Ok(EntityKey::device(caller.tenant, id))
 }
 
-/// The open sessions of a device, oldest first.
+/// Returns the open sessions of a device, oldest first.
 #[utoipa::path(get, path = "/api/device/{deviceId}/sessions", tag = "device", operation_id = "getDeviceSessions",
     params(("deviceId" = Uuid, Path)), responses((status = 200, body = Vec<DeviceSession>)))]
 async fn list(
@@ -87,7 +87,7 @@ async fn list(
     Ok(Json(sessions.into_iter().map(DeviceSession::from).collect()))
 }
 
-/// Ends all sessions of a device, and what it waits for; returns how many sessions there were.
+/// Closes all sessions of a device and ends its waiting requests; returns the number of sessions closed.
 #[utoipa::path(delete, path = "/api/device/{deviceId}/sessions", tag = "device", operation_id = "closeDeviceSessions",
     params(("deviceId" = Uuid, Path)), responses((status = 200, body = usize, content_type = "application/json")))]
 async fn close_all(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<usize>> {
@@ -95,7 +95,7 @@ async fn close_all(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) 
     Ok(Json(api.rpc.sessions().end(subject, None)))
 }
 
-/// Ends one session of a device.
+/// Closes one session of a device.
 #[utoipa::path(delete, path = "/api/device/{deviceId}/sessions/{sessionId}", tag = "device",
     operation_id = "closeDeviceSession", params(("deviceId" = Uuid, Path), ("sessionId" = Uuid, Path)),
     responses((status = 200)))]
@@ -109,7 +109,7 @@ async fn close(ApiCall { api, caller }: ApiCall, PathIds([id, session]): PathIds
     }
 }
 
-/// How many sessions the devices of the tenant have.
+/// Counts the open sessions of the tenant's devices.
 #[utoipa::path(get, path = "/api/deviceSessions/count", tag = "device", operation_id = "countDeviceSessions",
     responses((status = 200, body = usize, content_type = "application/json")))]
 async fn count(ApiCall { api, caller }: ApiCall) -> Json<usize> {

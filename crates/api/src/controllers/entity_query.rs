@@ -26,10 +26,10 @@ pub(super) fn routes() -> ApiRoutes {
         .add(TC.asks(routes!(find_key_infos)))
 }
 
-/// Most entities whose keys are looked at.
+/// Most entities whose keys are collected.
 const MAX_ENTITIES_OF_KEYS: i64 = 100;
 
-/// How many entities fit a query.
+/// Counts the entities that match a query.
 #[utoipa::path(post, path = "/api/entitiesQuery/count", tag = "entity-query", operation_id = "countEntitiesByQuery",
     request_body = EntityCountQuery, responses((status = 200, body = u64, content_type = "application/json")))]
 async fn count(
@@ -39,7 +39,7 @@ async fn count(
     Ok(Json(api.queries.count(&caller, &query).await?))
 }
 
-/// A page of the entities that fit a query, with the fields and values that it asks for.
+/// Returns a page of the entities that match a query, with the requested fields and values.
 #[utoipa::path(post, path = "/api/entitiesQuery/find", tag = "entity-query", operation_id = "findEntityDataByQuery",
     request_body = EntityDataQuery, responses((status = 200, body = PageData<EntityData>)))]
 async fn find(
@@ -52,17 +52,17 @@ async fn find(
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct EntityKeysParams {
-    /// Whether names of series are asked for.
+    /// Whether to return the names of series.
     #[serde(deserialize_with = "required_flag")]
     timeseries: bool,
-    /// Whether names of attributes are asked for.
+    /// Whether to return the names of attributes.
     #[serde(deserialize_with = "required_flag")]
     attributes: bool,
     /// Only attributes of this scope.
     scope: Option<String>,
 }
 
-/// Names of the series and attributes that entities have which fit a query, at most 100 of them.
+/// Returns the names of series and attributes of the entities that match a query, from at most 100 of them.
 #[utoipa::path(post, path = "/api/entitiesQuery/find/keys", tag = "entity-query",
     operation_id = "findEntityTimeseriesAndAttributesKeysByQuery", params(EntityKeysParams),
     request_body = EntityDataQuery, responses((status = 200, body = AvailableKeys)))]
@@ -99,54 +99,54 @@ async fn find_keys(
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct KeyInfosParams {
-    /// Whether series are asked for; they are by default.
+    /// Whether to return series; `true` by default.
     #[serde(default, deserialize_with = "flag")]
     include_timeseries: Option<bool>,
-    /// Whether attributes are asked for; they are by default.
+    /// Whether to return attributes; `true` by default.
     #[serde(default, deserialize_with = "flag")]
     include_attributes: Option<bool>,
-    /// Only attributes of these scopes, with commas between them; all that the entities can have where absent.
+    /// Only attributes of these comma-joined scopes; all that the entities can have by default.
     scopes: Option<String>,
-    /// Whether each key comes with its newest value.
+    /// Whether to return the newest value of each key.
     #[serde(default, deserialize_with = "flag")]
     include_samples: Option<bool>,
 }
 
-/// The newest value under a name.
+/// The newest value of a key.
 #[derive(Serialize, utoipa::ToSchema)]
 struct KeySample {
-    /// Its time, milliseconds.
+    /// Timestamp of the value, milliseconds.
     ts: i64,
     /// The value, with its own type.
     value: Value,
 }
 
-/// A name that entities have values under.
+/// A key of series or attributes.
 #[derive(Serialize, utoipa::ToSchema)]
 struct KeyInfo {
     /// The name.
     key: String,
-    /// Its newest value; absent unless asked for.
+    /// The newest value; absent unless requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     sample: Option<KeySample>,
 }
 
-/// Names that entities have values under.
+/// The keys of series and attributes.
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct KeyInfos {
     /// Kinds of the entities.
     #[schema(value_type = Vec<String>)]
     entity_types: BTreeSet<EntityType>,
-    /// Series; absent unless asked for.
+    /// Series; absent unless requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     timeseries: Option<Vec<KeyInfo>>,
-    /// Attributes by scope; absent unless asked for.
+    /// Attributes by scope; absent unless requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     attributes: Option<BTreeMap<&'static str, Vec<KeyInfo>>>,
 }
 
-/// The newest value under each name.
+/// The newest value of each key.
 #[derive(Default)]
 struct NewestSamples(BTreeMap<String, (i64, Value)>);
 
@@ -166,7 +166,8 @@ impl NewestSamples {
     }
 }
 
-/// The series and attributes that entities have which fit a query, at most 100 of them, with samples if wanted.
+/// Returns the series and attributes of the entities that match a query, from at most 100 of them, with samples if
+/// requested.
 #[utoipa::path(post, path = "/api/v2/entitiesQuery/find/keys", tag = "entity-query",
     operation_id = "findAvailableEntityKeysByQueryV2", params(KeyInfosParams),
     request_body = EntityDataQuery, responses((status = 200, body = KeyInfos)))]
@@ -192,7 +193,7 @@ async fn find_key_infos(
         .iter()
         .map(|subject| subject.entity.entity_type)
         .collect();
-    // Only devices have attributes beside those of the server.
+    // Only devices have attributes of other scopes than the server's.
     let possible: &[AttributeScope] = if entity_types.contains(&EntityType::Device) {
         &AttributeScope::ALL
     } else {
@@ -233,13 +234,13 @@ async fn find_key_infos(
     }))
 }
 
-/// The first entities that fit a query.
+/// Returns the first entities that match a query.
 async fn found(api: &ApiState, caller: &Principal, mut query: EntityDataQuery) -> ApiResult<Vec<EntityKey>> {
     query.page_link.page_size = query.page_link.page_size.min(MAX_ENTITIES_OF_KEYS);
     let page = api.queries.find(caller, &query).await?;
     let mut subjects = Vec::with_capacity(page.data.len());
     for found in page.data {
-        // Names of what a caller may see but not read stay hidden.
+        // The names of an entity's attributes stay hidden if the caller may not read the attributes.
         let operation = fieldline_entities::access::AccessOperation::ReadAttributes;
         if let Ok(entity) = api.check(caller, found.entity_id, operation).await {
             subjects.push(entity.subject());

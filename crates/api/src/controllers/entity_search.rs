@@ -22,13 +22,13 @@ pub(super) fn routes() -> ApiRoutes {
         .add(TC.asks(routes!(entity_views)))
 }
 
-/// Which related entities are asked for.
+/// The related entities to find.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct EntitySearchQuery {
     /// Where the search starts and how far it goes.
     parameters: RelationsSearchParameters,
-    /// Type of the relations; `Contains` where absent.
+    /// Type of the relations; `Contains` by default.
     relation_type: Option<String>,
     /// Types of devices.
     device_types: Option<Vec<String>>,
@@ -38,7 +38,7 @@ struct EntitySearchQuery {
     entity_view_types: Option<Vec<String>>,
 }
 
-/// The related entities of a kind and of some types that the caller may see.
+/// Returns the related entities of a kind and some types that the caller may see.
 async fn related<E: AssignableEntity>(
     api: &ApiState,
     caller: &Principal,
@@ -71,7 +71,7 @@ async fn related<E: AssignableEntity>(
     Ok(Json(found))
 }
 
-/// The devices of some types that are related to an entity.
+/// Returns the devices of some types that are related to an entity.
 #[utoipa::path(post, path = "/api/devices", tag = "device", operation_id = "findDevicesByQuery",
     request_body = EntitySearchQuery, responses((status = 200, body = Vec<Device>)))]
 async fn devices(
@@ -82,7 +82,7 @@ async fn devices(
     related(&api, &caller, query, types).await
 }
 
-/// The assets of some types that are related to an entity.
+/// Returns the assets of some types that are related to an entity.
 #[utoipa::path(post, path = "/api/assets", tag = "asset", operation_id = "findAssetsByQuery",
     request_body = EntitySearchQuery, responses((status = 200, body = Vec<Asset>)))]
 async fn assets(
@@ -93,7 +93,7 @@ async fn assets(
     related(&api, &caller, query, types).await
 }
 
-/// The entity views of some types that are related to an entity.
+/// Returns the entity views of some types that are related to an entity.
 #[utoipa::path(post, path = "/api/entityViews", tag = "entity-view", operation_id = "findEntityViewsByQuery",
     request_body = EntitySearchQuery, responses((status = 200, body = Vec<EntityView>)))]
 async fn entity_views(

@@ -1,4 +1,4 @@
-//! Entity views: lists, and whose they are.
+//! Entity views: lists, and assignment to customers.
 
 use axum::Json;
 use fieldline_core::any_entity::AnyEntity;
@@ -54,7 +54,8 @@ impl ListFilterParams<EntityView> for ViewFilterParams {
     }
 }
 
-/// Whether the caller may save this entity view; customer users may rename theirs, but not let them show anything else.
+/// Checks that the caller may save this entity view; customer users may rename theirs, but not change the data it
+/// shows.
 async fn check_save(api: &ApiState, caller: &Principal, view: &mut EntityDraft<EntityView>) -> ApiResult<()> {
     let stored = assignable::check_save(api, caller, view).await?;
     if let Some(stored) = stored.filter(|_| caller.authority == Authority::CustomerUser) {
@@ -68,7 +69,7 @@ async fn check_save(api: &ApiState, caller: &Principal, view: &mut EntityDraft<E
     Ok(())
 }
 
-/// Creates an entity view, or updates it where it has an id.
+/// Creates an entity view, or updates it if it has an id.
 #[utoipa::path(post, path = "/api/entityView", tag = "entity-view",
     operation_id = "saveEntityView", params(ConflictParams),
     request_body = EntityView, responses((status = 200, body = EntityView)))]
@@ -90,7 +91,7 @@ async fn save(
     Ok(Json(saved))
 }
 
-/// Those of the entity views that the caller may see.
+/// Returns those of the entity views that the caller may see.
 #[utoipa::path(get, path = "/api/entityViews/list", tag = "entity-view",
     operation_id = "getEntityViewsByIds", params(IdsParams),
     responses((status = 200, body = Vec<EntityView>)))]
@@ -98,7 +99,7 @@ async fn by_ids_listed(call: ApiCall, ids: QueryParams<IdsParams>) -> ApiResult<
     common::by_ids(call, ids).await
 }
 
-/// The types that the tenant's entity views have.
+/// Returns the types of the tenant's entity views.
 #[utoipa::path(get, path = "/api/entityView/types", tag = "entity-view", operation_id = "getEntityViewTypes",
     responses((status = 200, body = Vec<EntitySubtype>)))]
 async fn types(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<Vec<EntitySubtype>>> {

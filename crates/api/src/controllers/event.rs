@@ -40,10 +40,10 @@ struct EventTenantParams {
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct EventTimeParams {
-    /// Not before this time, milliseconds.
+    /// Only events at or after this time, milliseconds.
     #[param(value_type = Option<i64>)]
     start_time: Option<String>,
-    /// Not after this time, milliseconds.
+    /// Only events at or before this time, milliseconds.
     #[param(value_type = Option<i64>)]
     end_time: Option<String>,
 }
@@ -70,7 +70,7 @@ fn time(name: &str, text: Option<&str>) -> ApiResult<Option<i64>> {
         .transpose()
 }
 
-/// Which events are meant: the kind, and texts that must be contained in what events of that kind have.
+/// Filter for events: their kind, and texts that fields of that kind must contain.
 #[derive(Deserialize, Default, utoipa::ToSchema)]
 #[serde(default, rename_all = "camelCase")]
 #[schema(as = EventFilter)]
@@ -79,13 +79,13 @@ struct EventFilterRequest {
     event_type: Option<String>,
     /// Name of the server.
     server: Option<String>,
-    /// Only what has an error.
+    /// Only events with an error.
     is_error: Option<bool>,
-    /// Why something failed.
+    /// Text of the error.
     error_str: Option<String>,
     /// `IN` or `OUT`.
     msg_direction_type: Option<String>,
-    /// Originator of the message, or what a field was evaluated for.
+    /// Originator of the message, or the entity that a field was evaluated for.
     entity_id: Option<String>,
     /// Its entity type.
     entity_type: Option<String>,
@@ -93,7 +93,7 @@ struct EventFilterRequest {
     msg_id: Option<String>,
     /// Type of the message.
     msg_type: Option<String>,
-    /// Label the message left with.
+    /// Label of the connection that the message left by.
     relation_type: Option<String>,
     /// Body of the message.
     data_search: Option<String>,
@@ -105,19 +105,19 @@ struct EventFilterRequest {
     arguments: Option<String>,
     /// Result of a field.
     result: Option<String>,
-    /// Method of an error.
+    /// Method that failed.
     method: Option<String>,
-    /// Event of a life cycle.
+    /// Life-cycle event.
     event: Option<String>,
     /// `Success` or anything else.
     status: Option<String>,
-    /// At least so many messages.
+    /// Lower limit of the number of messages, inclusive.
     min_messages_processed: Option<i64>,
-    /// Fewer messages than this.
+    /// Upper limit of the number of messages, exclusive.
     max_messages_processed: Option<i64>,
-    /// At least so many errors.
+    /// Lower limit of the number of errors, inclusive.
     min_errors_occurred: Option<i64>,
-    /// Fewer errors than this.
+    /// Upper limit of the number of errors, exclusive.
     max_errors_occurred: Option<i64>,
 }
 
@@ -169,7 +169,7 @@ impl EventFilterRequest {
             }
             EventKind::Error => texts.extend([(EventText::Name, self.method), error]),
             EventKind::Stats => {
-                // Clients send zeros for what they do not limit.
+                // Clients send zero for a limit that they do not set.
                 let positive = |number: Option<i64>| number.filter(|number| *number > 0);
                 filter.min_messages = positive(self.min_messages_processed);
                 filter.max_messages = positive(self.max_messages_processed);
@@ -198,7 +198,7 @@ fn uuid(what: &str, text: Option<String>) -> ApiResult<Option<Uuid>> {
         .transpose()
 }
 
-/// The entity that a path names, if the caller may do that with it.
+/// Returns the key of the entity in a path, if the caller may perform the operation on it.
 async fn subject(
     api: &ApiState,
     caller: &Principal,
@@ -219,7 +219,7 @@ async fn page(
 ) -> ApiResult<Json<PageData<EntityEvent>>> {
     let tenant = params.tenant_id.ok_or_else(|| missing("tenantId"))?;
     let (tenant, link) = (TenantId(parse_uuid(&tenant)?), page.link()?);
-    // The tenant that counts is that of the entity, not the one that is asked for.
+    // Events are listed only for the tenant of the entity.
     if tenant != subject.tenant {
         return Ok(Json(PageData::new(Vec::new(), 0, &link)));
     }
@@ -229,7 +229,7 @@ async fn page(
     ))
 }
 
-/// A page of the life-cycle events of an entity.
+/// Returns a page of the life-cycle events of an entity.
 #[utoipa::path(get, path = "/api/events/{entityType}/{entityId}", tag = "event", operation_id = "getEvents",
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), EventTenantParams, PageParams, EventTimeParams),
     responses((status = 200, body = PageData<EntityEvent>)))]
@@ -245,7 +245,7 @@ async fn lifecycle(
     page(&api, subject, tenant, &filter, params).await
 }
 
-/// A page of the events of a kind of an entity.
+/// Returns a page of the events of one kind of an entity.
 #[utoipa::path(get, path = "/api/events/{entityType}/{entityId}/{eventType}", tag = "event",
     operation_id = "getEventsByType", params(("entityType" = String, Path), ("entityId" = Uuid, Path),
     ("eventType" = String, Path), EventTenantParams, PageParams, EventTimeParams),
@@ -262,7 +262,7 @@ async fn of_kind(
     page(&api, subject, tenant, &filter, params).await
 }
 
-/// A page of the events of an entity that a filter lets through.
+/// Returns a page of the events of an entity that match a filter.
 #[utoipa::path(post, path = "/api/events/{entityType}/{entityId}", tag = "event", operation_id = "getEventsByFilter",
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), EventTenantParams, PageParams, EventTimeParams),
     request_body = EventFilterRequest, responses((status = 200, body = PageData<EntityEvent>)))]
@@ -279,7 +279,7 @@ async fn filtered(
     page(&api, subject, tenant, &filter, params).await
 }
 
-/// Deletes the events of an entity that a filter lets through.
+/// Deletes the events of an entity that match a filter.
 #[utoipa::path(post, path = "/api/events/{entityType}/{entityId}/clear", tag = "event", operation_id = "clearEvents",
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), EventTimeParams),
     request_body = EventFilterRequest, responses((status = 200)))]

@@ -1,4 +1,4 @@
-//! Logging in, and buying new tokens.
+//! Login and token refresh.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -30,9 +30,10 @@ use crate::state::{ApiState, SharedApi};
 
 static NOTE_GATE: LogGate = LogGate::new(2);
 
-/// Longest login name, in bytes; wrong ones are remembered, and must not take much room.
+/// Longest login name, in bytes; wrong ones are remembered and must not take much memory.
 const MAX_LOGIN: usize = 1_024;
-/// Refused log-ins are answered at multiples of this time, so that it does not tell whether there is such a user.
+/// Responses to failed logins are delayed to a multiple of this time, so that it does not reveal whether the user
+/// exists.
 const REPLY_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(super) fn routes() -> ApiRoutes {
@@ -56,7 +57,7 @@ fn wrong() -> ApiError {
     ApiError::new(ErrorCode::Authentication, "Invalid username or password")
 }
 
-/// Logs a user in.
+/// Logs in a user.
 #[utoipa::path(post, path = "/api/auth/login", tag = "login", request_body = LoginRequest,
     responses((status = 200, body = TokenPair), (status = 401, body = crate::error::ErrorBody)))]
 async fn login(
@@ -96,7 +97,7 @@ async fn log_in(
         Some(id) => api.entities.users.credentials(id).await?,
         None => None,
     };
-    // Verified even where there is no user, so that the time taken does not tell.
+    // Verified even if there is no such user, so that the response time does not reveal it.
     let hash = credentials
         .as_ref()
         .and_then(|known| known.password_hash.as_deref());
@@ -138,7 +139,7 @@ async fn log_in(
     api.sessions.open(&api.tokens, &user, None, times).await
 }
 
-/// Has it known from where a user has logged in, before it is decided who may try.
+/// Loads the addresses of a user's earlier logins into the login guard, before it decides who may try.
 async fn learn_sources(api: &ApiState, user: UserId, login: &str) -> StoreResult<()> {
     if !api.login_guard.knows(login) {
         let sources = api.entities.sign_ins.sources(user).await?;
@@ -147,7 +148,7 @@ async fn learn_sources(api: &ApiState, user: UserId, login: &str) -> StoreResult
     Ok(())
 }
 
-/// What the audit log says of somebody who was not let in.
+/// The audit log entry of a failed login.
 struct FailedLogin {
     action: ActionType,
     failure: &'static str,
@@ -160,9 +161,10 @@ impl FailedLogin {
     };
 }
 
-/// Counts a wrong password; what the audit log says of it. With too many in a row the user is disabled, where that is set;
-/// but no system administrator, whom nobody could let in again: they are locked out for a while only, as everybody is. Nor
-/// is anybody for what comes from where they have never been, so that strangers disable nobody. The answer is that to any wrong password, so that it does not tell whether there is such a user.
+/// Counts a wrong password and returns its audit log entry. Too many in a row disable the user, if that is configured.
+/// System administrators are never disabled, because nobody could enable them again: they are only locked out for a
+/// while, like everyone. Wrong passwords from unknown addresses disable nobody either, so that strangers cannot lock a
+/// user out. The response is the same as to any wrong password, so that it does not reveal whether the user exists.
 async fn after_wrong_password(
     api: &ApiState,
     peer: Option<IpAddr>,
@@ -180,7 +182,7 @@ async fn after_wrong_password(
         return Ok(FailedLogin::WRONG);
     }
     match api.services.users.set_enabled(user, false).await {
-        // Another attempt has just done it.
+        // Another attempt has just disabled the user.
         Err(error) if error.kind() == ServiceErrorKind::VersionConflict => {
             return Ok(FailedLogin::WRONG);
         }
@@ -196,8 +198,8 @@ async fn after_wrong_password(
     })
 }
 
-/// Notes that somebody has come or tried to; returns how many wrong passwords there were in a row. A store that cannot take
-/// it, as with a full disk, keeps nobody out: whoever makes room has to log in.
+/// Stores the result of a login attempt; returns the number of wrong passwords in a row. If the store cannot write, for
+/// example on a full disk, the login goes on: the user who frees space has to log in first.
 async fn record_login(api: &ApiState, credentials: &UserCredentials, login: LoginAttemptResult) -> u32 {
     let noted = api.entities.users.note_login(credentials.user_id, login).await;
     noted.unwrap_or_else(|error| {
@@ -208,7 +210,7 @@ async fn record_login(api: &ApiState, credentials: &UserCredentials, login: Logi
     })
 }
 
-/// Whether somebody with the right password may come in.
+/// Checks whether a user with the right password may log in.
 async fn check_sign_in(
     api: &ApiState,
     credentials: UserCredentials,
@@ -247,7 +249,7 @@ struct PublicLoginRequest {
     public_id: String,
 }
 
-/// Opens a session for what is assigned to a public customer, without a password.
+/// Opens a session with the rights of a public customer, without a password.
 #[utoipa::path(post, path = "/api/auth/login/public", tag = "login", request_body = PublicLoginRequest,
     responses((status = 200, body = TokenPair), (status = 401, body = crate::error::ErrorBody)))]
 async fn login_public(
@@ -273,13 +275,13 @@ async fn login_public(
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct RefreshRequest {
-    /// Refresh token of the last pair.
+    /// Refresh token of the latest pair.
     #[serde(default)]
     refresh_token: String,
 }
 
-/// Buys a new pair of tokens. A refresh token counts once, and for a moment more what it has bought: whoever shows one again
-/// after that ends the session.
+/// Exchanges a refresh token for a new pair. A refresh token can be used once; for 30 seconds after that it still gets
+/// its replacement. Using it later ends the session.
 #[utoipa::path(post, path = "/api/auth/token", tag = "login", request_body = RefreshRequest,
     responses((status = 200, body = TokenPair), (status = 401, body = crate::error::ErrorBody)))]
 async fn refresh(

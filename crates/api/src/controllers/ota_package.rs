@@ -34,7 +34,7 @@ pub(super) fn routes() -> ApiRoutes {
         .add(TC.reads(routes!(count_devices)))
 }
 
-/// Creates a package without data, or updates it where it has an id.
+/// Creates a package without data, or updates it if it has an id.
 #[utoipa::path(post, path = "/api/otaPackage", tag = "ota-package", operation_id = "saveOtaPackageInfo",
     request_body = SaveOtaPackageInfoRequest, responses((status = 200, body = OtaPackageInfo)))]
 async fn save(
@@ -74,8 +74,8 @@ async fn upload(
     Ok(Json(saved))
 }
 
-/// A package as the caller may see it. The link may hold what gives access to the file, which is not for everybody who
-/// knows of a public customer.
+/// Hides the link of a package from public users: it may contain access credentials for the file, and anyone can act as
+/// a public customer.
 fn shown(caller: &Principal, package: OtaPackageInfo) -> OtaPackageInfo {
     match caller.is_public() {
         true => OtaPackageInfo { url: None, ..package },
@@ -83,7 +83,7 @@ fn shown(caller: &Principal, package: OtaPackageInfo) -> OtaPackageInfo {
     }
 }
 
-/// A package without its data.
+/// Returns a package without its data.
 #[utoipa::path(get, path = "/api/otaPackage/info/{otaPackageId}", tag = "ota-package",
     operation_id = "getOtaPackageInfoById", params(("otaPackageId" = Uuid, Path)),
     responses((status = 200, body = OtaPackageInfo)))]
@@ -91,7 +91,7 @@ async fn info(
     ApiCall { api, caller }: ApiCall,
     PathIds([id]): PathIds<1>,
 ) -> ApiResult<Json<OtaPackageInfo>> {
-    // Customers see which packages there are, too.
+    // Customer users may see the packages of the tenant, too.
     let found = api
         .entities
         .ota_packages
@@ -101,7 +101,7 @@ async fn info(
     Ok(Json(shown(&caller, found.ok_or_else(gone)?)))
 }
 
-/// A package with its data as base64 in `data`.
+/// Returns a package with its data as base64 in `data`.
 #[utoipa::path(get, path = "/api/otaPackage/{otaPackageId}", tag = "ota-package",
     operation_id = "getOtaPackageById", params(("otaPackageId" = Uuid, Path)),
     responses((status = 200, body = OtaPackageInfo)))]
@@ -110,7 +110,7 @@ async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> Api
     ota::whole(&api, package)
 }
 
-/// The data of a package.
+/// Downloads the data of a package.
 #[utoipa::path(get, path = "/api/otaPackage/{otaPackageId}/download", tag = "ota-package",
     operation_id = "downloadOtaPackage", params(("otaPackageId" = Uuid, Path)),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream")))]
@@ -125,7 +125,7 @@ async fn download(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -
     }
 }
 
-/// A page of packages of the tenant.
+/// Returns a page of packages of the tenant.
 #[utoipa::path(get, path = "/api/otaPackages", tag = "ota-package", operation_id = "getOtaPackages",
     params(PageParams), responses((status = 200, body = PageData<OtaPackageInfo>)))]
 async fn list(
@@ -139,7 +139,7 @@ async fn list(
     Ok(Json(page.map(|package| shown(&caller, package))))
 }
 
-/// A page of packages that can be assigned to devices of a profile.
+/// Returns a page of packages that can be assigned to devices of a profile.
 #[utoipa::path(get, path = "/api/otaPackages/{deviceProfileId}/{type}", tag = "ota-package",
     operation_id = "getOtaPackagesByDeviceProfileIdAndType",
     params(("deviceProfileId" = Uuid, Path), ("type" = String, Path), PageParams),
@@ -156,7 +156,7 @@ async fn list_ready(
     Ok(Json(page.map(|package| shown(&caller, package))))
 }
 
-/// Deletes a package that no device and no profile has.
+/// Deletes a package that no device and no profile uses.
 #[utoipa::path(delete, path = "/api/otaPackage/{otaPackageId}", tag = "ota-package",
     operation_id = "deleteOtaPackage", params(("otaPackageId" = Uuid, Path)), responses((status = 200)))]
 async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
@@ -167,7 +167,7 @@ async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> 
     Ok(())
 }
 
-/// How many devices of a profile have no package of their own, and follow that of the profile.
+/// Counts the devices of a profile without a package of their own, which get that of the profile.
 #[utoipa::path(get, path = "/api/devices/count/{otaPackageType}/{deviceProfileId}", tag = "device",
     operation_id = "countByDeviceProfileAndEmptyOtaPackage",
     params(("otaPackageType" = String, Path), ("deviceProfileId" = Uuid, Path)),

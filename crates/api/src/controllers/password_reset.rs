@@ -1,4 +1,4 @@
-//! Setting another password by a link that is mailed.
+//! Password reset by a mailed link.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -17,7 +17,7 @@ use crate::extract::{JsonBody, QueryParams};
 use crate::mails;
 use crate::state::{ApiState, SharedApi};
 
-/// Anybody may ask for a link.
+/// Limits the log lines, because anyone can request a link.
 static FAILURES: LogGate = LogGate::new(2);
 
 pub(super) fn routes() -> ApiRoutes {
@@ -34,7 +34,7 @@ struct ResetPasswordEmailRequest {
     email: String,
 }
 
-/// Mails a link to set another password. The answer is the same whether there is such a user or not.
+/// Mails a link for setting a new password. The response is the same whether the user exists or not.
 #[utoipa::path(post, path = "/api/noauth/resetPasswordByEmail", tag = "login",
     operation_id = "requestResetPasswordByEmail", request_body = ResetPasswordEmailRequest,
     responses((status = 200)))]
@@ -44,7 +44,7 @@ async fn request(
     JsonBody(request): JsonBody<ResetPasswordEmailRequest>,
 ) -> ApiResult<()> {
     api.login_guard.count_and_check(peer, "", api.clock.now_ms())?;
-    // Nobody waits for it: the time taken must not tell whether there is such a user.
+    // The request does not wait for it, so that the response time does not reveal whether the user exists.
     tokio::spawn(async move {
         if let Err(error) = mail_link(&api, request.email.trim()).await
             && let Some(suppressed) = FAILURES.open()
@@ -63,7 +63,7 @@ async fn mail_link(api: &ApiState, email: &str) -> ApiResult<()> {
     if api.mails.server().await?.is_none() {
         return Err(ApiError::bad_request("no mail server is configured"));
     }
-    // Anybody may send this request with any `Host`, and the link goes to somebody else.
+    // Anyone can send this request with any `Host`, and the link goes to another person.
     let base = trusted_url(api).await?.ok_or_else(|| {
         ApiError::bad_request("neither api.public-url nor baseUrl of the general settings is set")
     })?;
@@ -85,7 +85,7 @@ struct PasswordResetParams {
     reset_token: String,
 }
 
-/// Follows a link to the page where another password is chosen.
+/// Redirects from the link to the page where the new password is chosen.
 #[utoipa::path(get, path = "/api/noauth/resetPassword", tag = "login", operation_id = "checkResetToken",
     params(PasswordResetParams), responses((status = 303), (status = 409)))]
 async fn check(
@@ -96,7 +96,7 @@ async fn check(
     Ok(match api.services.users.reset_state(token).await? {
         None => StatusCode::CONFLICT.into_response(),
         Some(false) => Redirect::to("/passwordResetLinkExpired").into_response(),
-        // Known tokens are letters and digits, so they go into the address as they are.
+        // Known tokens consist of letters and digits, so they need no URL encoding.
         Some(true) => Redirect::to(&format!("/login/resetPassword?resetToken={token}")).into_response(),
     })
 }
@@ -107,12 +107,12 @@ struct ResetPasswordRequest {
     /// Secret part of the link.
     #[serde(default)]
     reset_token: String,
-    /// The password from now on.
+    /// The new password.
     #[serde(default)]
     password: String,
 }
 
-/// Sets another password. Tokens issued so far no longer count.
+/// Sets a new password. Tokens issued so far are no longer valid.
 #[utoipa::path(post, path = "/api/noauth/resetPassword", tag = "login", operation_id = "resetPassword",
     request_body = ResetPasswordRequest,
     responses((status = 200), (status = 400, body = crate::error::ErrorBody)))]

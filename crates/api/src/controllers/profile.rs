@@ -1,4 +1,4 @@
-//! What profiles of devices and of assets have in common.
+//! Common code of device profiles and asset profiles.
 
 use axum::Json;
 use fieldline_entities::access::{AccessOperation, Principal};
@@ -13,7 +13,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::extract::{PageParams, parse_flag, parse_uuids};
 use crate::state::ApiState;
 
-/// Creates a profile, or updates it where it has an id.
+/// Creates a profile, or updates it if it has an id.
 pub(super) async fn save<P: ProfileRules>(
     api: &ApiState,
     caller: &Principal,
@@ -30,7 +30,7 @@ pub(super) async fn save<P: ProfileRules>(
     Ok(Json(saved))
 }
 
-/// Deletes a profile that no entity has.
+/// Deletes a profile that no entity uses.
 pub(super) async fn delete<P: ProfileRules>(api: &ApiState, caller: &Principal, id: Uuid) -> ApiResult<()> {
     let profile = api.load::<P>(caller, id, AccessOperation::Delete).await?;
     api.services
@@ -53,7 +53,7 @@ pub(super) async fn set_default<P: ProfileRules>(
     Ok(Json(service.set_default(caller.tenant, P::typed(id)).await?))
 }
 
-/// A page of profiles.
+/// Returns a page of profiles.
 pub(super) async fn list<P: ProfileRules>(
     api: &ApiState,
     caller: &Principal,
@@ -62,7 +62,7 @@ pub(super) async fn list<P: ProfileRules>(
     Ok(P::store(&api.entities).list(caller.tenant, &page.link()?).await?)
 }
 
-/// The short form of a profile.
+/// Returns the short form of a profile.
 pub(super) async fn info<P: ProfileRules>(
     api: &ApiState,
     caller: &Principal,
@@ -72,7 +72,7 @@ pub(super) async fn info<P: ProfileRules>(
     Ok(Json(profile.into()))
 }
 
-/// The short form of the default profile.
+/// Returns the short form of the default profile.
 pub(super) async fn default_info<P: ProfileRules>(
     api: &ApiState,
     caller: &Principal,
@@ -82,7 +82,7 @@ pub(super) async fn default_info<P: ProfileRules>(
     Ok(Json(profile.into()))
 }
 
-/// Those of the profiles of the ids in a parameter that the tenant has, in their short form and in the order of the ids.
+/// Returns the short forms of the profiles with the ids in a parameter that the tenant has, in the order of the ids.
 pub(super) async fn infos_by_ids<P: ProfileRules>(
     api: &ApiState,
     caller: &Principal,
@@ -95,7 +95,7 @@ pub(super) async fn infos_by_ids<P: ProfileRules>(
     Ok(found.into_iter().map(P::ProfileInfo::from).collect())
 }
 
-/// Ids and names of the profiles, by name; only of those that an entity has, if `active_only` says so.
+/// Returns ids and names of the profiles, sorted by name; with `active_only` only of those that an entity uses.
 pub(super) async fn names<P: ProfileRules>(
     api: &ApiState,
     caller: &Principal,
@@ -111,7 +111,7 @@ pub(super) async fn names<P: ProfileRules>(
     Ok(Json(infos))
 }
 
-/// The types of the entities that have profiles of a kind: the names of the profiles.
+/// Returns the types of the entities that have this kind of profile: the names of the profiles.
 pub(super) async fn types<P: ProfileRules>(
     api: &ApiState,
     caller: &Principal,
@@ -130,8 +130,8 @@ pub(super) async fn types<P: ProfileRules>(
     Ok(Json(types))
 }
 
-/// Makes the module `common` with the endpoints that profiles of either kind have. `params` has the `ids` of the parameter
-/// `ids`; `one` and `an` are what the description calls a profile, and `user` what has one.
+/// Makes the module `common` with the endpoints that both kinds of profiles have. `params` is the type with the
+/// parameter `ids`; `one` and `an` name a profile in the descriptions, and `user` the kind of entity that uses one.
 macro_rules! profile_endpoints {
     (
         $profile:ident, $info:ident, params: $params:ident, $tag:tt, path: $path:tt, id: $id:tt, ids: $ids:tt,

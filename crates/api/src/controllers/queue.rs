@@ -14,9 +14,9 @@ use crate::endpoint::{ApiRoutes, S, ST};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{JsonBody, PageParams, PathIds, QueryParams, missing};
 
-/// The service whose queues these are.
+/// The service type that has queues.
 const RULE_ENGINE: &str = "TB_RULE_ENGINE";
-/// Services that have no such queues.
+/// Service types without queues.
 const OTHER_SERVICES: [&str; 5] = [
     "TB_CORE",
     "TB_TRANSPORT",
@@ -44,7 +44,7 @@ struct QueueServiceParams {
 }
 
 impl QueueServiceParams {
-    /// Whether the rule engine is meant.
+    /// Whether the parameter names the rule engine.
     fn is_rule_engine(&self) -> ApiResult<bool> {
         let name = self.service_type.as_deref().filter(|name| !name.is_empty());
         let name = name
@@ -59,14 +59,14 @@ impl QueueServiceParams {
     }
 }
 
-/// The queue of an id.
+/// Returns the queue with this id.
 #[utoipa::path(get, path = "/api/queues/{queueId}", tag = "queue", operation_id = "getQueueById",
     params(("queueId" = Uuid, Path)), responses((status = 200, body = Queue)))]
 async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<Queue>> {
     Ok(Json(api.load::<Queue>(&caller, id, AccessOperation::Read).await?))
 }
 
-/// The queue of a name.
+/// Returns the queue with this name.
 #[utoipa::path(get, path = "/api/queues/name/{queueName}", tag = "queue", operation_id = "getQueueByName",
     params(("queueName" = String, Path)), responses((status = 200, body = Queue)))]
 async fn by_name(ApiCall { api, caller }: ApiCall, Path(name): Path<String>) -> ApiResult<Json<Queue>> {
@@ -75,7 +75,7 @@ async fn by_name(ApiCall { api, caller }: ApiCall, Path(name): Path<String>) -> 
     found.map(Json).ok_or_else(ApiError::item_not_found)
 }
 
-/// A page of the queues that the messages of the tenant go through.
+/// Returns a page of the queues that process the tenant's messages.
 #[utoipa::path(get, path = "/api/queues", tag = "queue", operation_id = "getTenantQueuesByServiceType",
     params(PageParams, QueueServiceParams), responses((status = 200, body = PageData<Queue>)))]
 async fn list(
@@ -91,7 +91,7 @@ async fn list(
     Ok(Json(api.entities.queues.list(owner, &link).await?))
 }
 
-/// Creates a queue that all tenants share, or updates it where it has an id.
+/// Creates a queue that all tenants share, or updates it if it has an id.
 #[utoipa::path(post, path = "/api/queues", tag = "queue", operation_id = "saveQueue", params(QueueServiceParams),
     request_body = Queue, responses((status = 200, body = Queue)))]
 async fn save(

@@ -1,4 +1,4 @@
-//! Statistics of queues; what they counted is read as telemetry of these entities.
+//! Statistics of queues; their counters are read as telemetry of these entities.
 
 use std::cmp::Reverse;
 
@@ -34,7 +34,7 @@ struct QueueStatsIds {
     queue_stats_ids: Option<String>,
 }
 
-/// A page of the statistics of the tenant, or with `queueStatsIds` those of them.
+/// Returns a page of the tenant's queue statistics, or with `queueStatsIds` those of them with these ids.
 #[utoipa::path(get, path = "/api/queueStats", tag = "queue-stats", operation_id = "getTenantQueueStats",
     params(PageParams, QueueStatsIds), responses((status = 200, body = inline(Either<PageData<QueueStats>, Vec<QueueStats>>))))]
 async fn list(
@@ -50,7 +50,7 @@ async fn list(
     Ok(Json(Either::Left(page_of(stats, &link)?)))
 }
 
-/// Those of the statistics that the tenant has.
+/// Returns those of the queue statistics that the tenant has.
 #[utoipa::path(get, path = "/api/queueStats/list", tag = "queue-stats", operation_id = "getQueueStatsByIds",
     params(QueueStatsIds), responses((status = 200, body = Vec<QueueStats>)))]
 async fn by_ids(
@@ -60,7 +60,7 @@ async fn by_ids(
     Ok(Json(of_ids(&api, &caller, ids).await?))
 }
 
-/// The statistics of an id.
+/// Returns the queue statistics with this id.
 #[utoipa::path(get, path = "/api/queueStats/{queueStatsId}", tag = "queue-stats",
     operation_id = "getQueueStatsById", params(("queueStatsId" = Uuid, Path)),
     responses((status = 200, body = QueueStats)))]
@@ -82,7 +82,7 @@ async fn of_ids(api: &ApiState, caller: &Principal, ids: QueueStatsIds) -> ApiRe
     Ok(stats)
 }
 
-/// One page of all statistics of a tenant: there are as few as queues.
+/// Cuts one page from all statistics of a tenant: there are only as many as queues.
 fn page_of(mut stats: Vec<QueueStats>, link: &PageLink) -> ApiResult<PageData<QueueStats>> {
     if let Some(text) = &link.text_search {
         let text = text.to_lowercase();
@@ -92,7 +92,7 @@ fn page_of(mut stats: Vec<QueueStats>, link: &PageLink) -> ApiResult<PageData<Qu
     match link.sort_property.as_deref() {
         None => stats.sort_by_key(|stats| Reverse(stats.created_time)),
         Some("createdTime") => stats.sort_by_key(|stats| stats.created_time),
-        // They come by names of queues, and are of one server.
+        // They come sorted by queue name, and all belong to one server.
         Some("queueName" | "serviceId") => {}
         Some(other) => {
             return Err(ApiError::bad_request(format!(

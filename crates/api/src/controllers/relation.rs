@@ -1,4 +1,4 @@
-//! Relations: saving, reading and deleting one.
+//! Saving, reading and deleting single relations.
 
 use axum::Json;
 use fieldline_core::ports::RelationKey;
@@ -27,7 +27,7 @@ pub(super) fn routes() -> ApiRoutes {
         .add(STC.changes(routes!(delete_all), AuditRule::DeleteRelations))
 }
 
-/// An entity out of two texts.
+/// Parses an entity id from its type and its id.
 pub(super) fn entity(kind: &str, id: &str) -> ApiResult<EntityId> {
     let kind: EntityType = kind
         .parse()
@@ -35,7 +35,7 @@ pub(super) fn entity(kind: &str, id: &str) -> ApiResult<EntityId> {
     Ok(EntityId::new(kind, parse_uuid(id)?))
 }
 
-/// The entity of two parameters that must be given.
+/// Parses the entity id of two required parameters.
 pub(super) fn required(
     kind_name: &str,
     kind: &Option<String>,
@@ -49,12 +49,13 @@ pub(super) fn required(
     entity(present(kind_name, kind)?, present(id_name, id)?)
 }
 
-/// The group of that name; `COMMON` for any other.
+/// Returns the group with that name; `COMMON` for any other name.
 pub(super) fn group(name: Option<&str>) -> RelationTypeGroup {
     name.and_then(RelationTypeGroup::from_name).unwrap_or_default()
 }
 
-/// Whether the caller may change relations of an entity. A tenant administrator may relate things to the tenant.
+/// Checks that the caller may change relations of an entity. A tenant administrator may also change relations of the
+/// tenant.
 async fn check_change(api: &ApiState, caller: &Principal, end: EntityId) -> ApiResult<()> {
     let own_tenant = caller.authority == Authority::TenantAdmin && end == caller.tenant.into();
     if !own_tenant {
@@ -74,7 +75,7 @@ async fn store(api: &ApiState, caller: &Principal, relation: EntityRelation) -> 
     Ok(saved)
 }
 
-/// A relation as clients send it; what has to be there is named where it is not.
+/// A relation as clients send it; errors name the missing fields.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RelationRequest {
@@ -128,17 +129,17 @@ async fn save_v2(
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct RelationKeyParams {
-    /// Bare id of the entity where it starts.
+    /// Bare id of the source entity.
     from_id: Option<String>,
-    /// Kind of the entity where it starts.
+    /// Kind of the source entity.
     from_type: Option<String>,
     /// Type of the relation.
     relation_type: Option<String>,
-    /// Group of the relation; `COMMON` where absent.
+    /// Group of the relation; `COMMON` by default.
     relation_type_group: Option<String>,
-    /// Bare id of the entity where it ends.
+    /// Bare id of the target entity.
     to_id: Option<String>,
-    /// Kind of the entity where it ends.
+    /// Kind of the target entity.
     to_type: Option<String>,
 }
 
@@ -156,7 +157,7 @@ impl RelationKeyParams {
     }
 }
 
-/// The relation between two entities.
+/// Returns the relation between two entities.
 #[utoipa::path(get, path = "/api/relation", tag = "entity-relation", operation_id = "getRelation",
     params(RelationKeyParams), responses((status = 200, body = EntityRelation)))]
 async fn get(
@@ -192,7 +193,7 @@ async fn delete(
     remove(&api, &caller, params).await.map(drop)
 }
 
-/// Deletes a relation, and returns what it was.
+/// Deletes a relation, and returns it.
 #[utoipa::path(delete, path = "/api/v2/relation", tag = "entity-relation", operation_id = "deleteRelation",
     params(RelationKeyParams), responses((status = 200, body = EntityRelation)))]
 async fn delete_v2(
@@ -212,7 +213,7 @@ struct RelationEntityParams {
     entity_type: Option<String>,
 }
 
-/// Deletes all common relations of an entity.
+/// Deletes all relations of an entity in the group `COMMON`.
 #[utoipa::path(delete, path = "/api/relations", tag = "entity-relation", operation_id = "deleteRelations",
     params(RelationEntityParams), responses((status = 200)))]
 async fn delete_all(

@@ -1,4 +1,4 @@
-//! Lists of relations, and searches along them. Relations with an end that the caller may not see are left out.
+//! Lists of relations, and graph searches. Relations are left out if the caller may not see one of their ends.
 
 use axum::Json;
 use axum::extract::Path;
@@ -33,17 +33,17 @@ pub(super) fn routes() -> ApiRoutes {
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct RelationEndsParams {
-    /// Bare id of the entity where the relations start.
+    /// Bare id of the source entity.
     from_id: Option<String>,
-    /// Kind of the entity where the relations start.
+    /// Kind of the source entity.
     from_type: Option<String>,
-    /// Bare id of the entity where the relations end, if no start is given.
+    /// Bare id of the target entity, if no source is given.
     to_id: Option<String>,
-    /// Kind of the entity where the relations end.
+    /// Kind of the target entity.
     to_type: Option<String>,
     /// Only relations of this type.
     relation_type: Option<String>,
-    /// Group of the relations; `COMMON` where absent.
+    /// Group of the relations; `COMMON` by default.
     relation_type_group: Option<String>,
 }
 
@@ -66,7 +66,7 @@ impl RelationEndsParams {
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct RelationGroupParams {
-    /// Group of the relations; `COMMON` where absent.
+    /// Group of the relations; `COMMON` by default.
     relation_type_group: Option<String>,
 }
 
@@ -79,7 +79,7 @@ impl RelationGroupParams {
     }
 }
 
-/// Those of the relations whose ends the caller may see.
+/// Returns the relations with both ends visible to the caller.
 async fn readable(
     api: &ApiState,
     caller: &Principal,
@@ -91,7 +91,7 @@ async fn readable(
     Ok(relations)
 }
 
-/// The relations with these ends; the end that is given must be one that the caller may see.
+/// Returns the relations with these ends; the caller must be allowed to see the given end.
 async fn found(api: &ApiState, caller: &Principal, ends: RelationEnds) -> ApiResult<Vec<EntityRelation>> {
     for end in [ends.from, ends.to].into_iter().flatten() {
         api.check(caller, end, AccessOperation::Read).await?;
@@ -112,7 +112,7 @@ async fn named(
         .await?)
 }
 
-/// The relations that start or end at an entity.
+/// Returns the relations that start or end at an entity.
 #[utoipa::path(get, path = "/api/relations", tag = "entity-relation", operation_id = "findByFromOrTo",
     params(RelationEndsParams), responses((status = 200, body = Vec<EntityRelation>)))]
 async fn find(
@@ -122,7 +122,7 @@ async fn find(
     found(&api, &caller, params.ends()?).await.map(Json)
 }
 
-/// The relations that start or end at an entity, with the names of their ends.
+/// Returns the relations that start or end at an entity, with the names of their ends.
 #[utoipa::path(get, path = "/api/relations/info", tag = "entity-relation", operation_id = "findInfoByFromOrTo",
     params(RelationEndsParams), responses((status = 200, body = Vec<EntityRelationInfo>)))]
 async fn infos(
@@ -133,7 +133,7 @@ async fn infos(
     named(&api, &caller, relations).await.map(Json)
 }
 
-/// The relations that start at an entity.
+/// Returns the relations that start at an entity.
 #[utoipa::path(get, path = "/api/relations/from/{fromType}/{fromId}", tag = "entity-relation",
     operation_id = "findEntityRelationsByFrom",
     params(("fromType" = String, Path), ("fromId" = Uuid, Path), RelationGroupParams),
@@ -147,7 +147,7 @@ async fn from(
     found(&api, &caller, ends).await.map(Json)
 }
 
-/// The relations of a type that start at an entity.
+/// Returns the relations of a type that start at an entity.
 #[utoipa::path(get, path = "/api/relations/from/{fromType}/{fromId}/{relationType}", tag = "entity-relation",
     operation_id = "findEntityRelationsByFromAndRelationType",
     params(("fromType" = String, Path), ("fromId" = Uuid, Path), ("relationType" = String, Path), RelationGroupParams),
@@ -161,7 +161,7 @@ async fn from_of_type(
     found(&api, &caller, ends).await.map(Json)
 }
 
-/// The relations that end at an entity.
+/// Returns the relations that end at an entity.
 #[utoipa::path(get, path = "/api/relations/to/{toType}/{toId}", tag = "entity-relation",
     operation_id = "findEntityRelationsByTo",
     params(("toType" = String, Path), ("toId" = Uuid, Path), RelationGroupParams),
@@ -175,7 +175,7 @@ async fn to(
     found(&api, &caller, ends).await.map(Json)
 }
 
-/// The relations of a type that end at an entity.
+/// Returns the relations of a type that end at an entity.
 #[utoipa::path(get, path = "/api/relations/to/{toType}/{toId}/{relationType}", tag = "entity-relation",
     operation_id = "findEntityRelationsByToAndRelationType",
     params(("toType" = String, Path), ("toId" = Uuid, Path), ("relationType" = String, Path), RelationGroupParams),
@@ -189,7 +189,7 @@ async fn to_of_type(
     found(&api, &caller, ends).await.map(Json)
 }
 
-/// The relations that start at an entity, with the names of their ends.
+/// Returns the relations that start at an entity, with the names of their ends.
 #[utoipa::path(get, path = "/api/relations/info/from/{fromType}/{fromId}", tag = "entity-relation",
     operation_id = "findEntityRelationInfosByFrom",
     params(("fromType" = String, Path), ("fromId" = Uuid, Path), RelationGroupParams),
@@ -204,7 +204,7 @@ async fn infos_from(
     named(&api, &caller, relations).await.map(Json)
 }
 
-/// The relations that end at an entity, with the names of their ends.
+/// Returns the relations that end at an entity, with the names of their ends.
 #[utoipa::path(get, path = "/api/relations/info/to/{toType}/{toId}", tag = "entity-relation",
     operation_id = "findEntityRelationInfosByTo",
     params(("toType" = String, Path), ("toId" = Uuid, Path), RelationGroupParams),
@@ -230,7 +230,7 @@ async fn walked(
     readable(api, caller, relations).await
 }
 
-/// The relations that a walk from an entity meets.
+/// Returns the relations found by a graph search from an entity.
 #[utoipa::path(post, path = "/api/relations", tag = "entity-relation", operation_id = "findEntityRelationsByQuery",
     request_body = RelationsQuery, responses((status = 200, body = Vec<EntityRelation>)))]
 async fn search(
@@ -240,7 +240,7 @@ async fn search(
     walked(&api, &caller, &query).await.map(Json)
 }
 
-/// The relations that a walk from an entity meets, with the names of their ends.
+/// Returns the relations found by a graph search from an entity, with the names of their ends.
 #[utoipa::path(post, path = "/api/relations/info", tag = "entity-relation",
     operation_id = "findEntityRelationInfosByQuery", request_body = RelationsQuery,
     responses((status = 200, body = Vec<EntityRelationInfo>)))]

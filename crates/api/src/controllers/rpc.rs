@@ -1,7 +1,7 @@
-//! Calls to devices, and the persistent ones among them.
+//! RPC calls to devices, including persistent ones.
 //!
-//! A call goes through the rule chains of the tenant, which hand it to the device. What comes back is told by the status: an
-//! empty answer with the status of a time-out where nothing did, 406 where it is no JSON.
+//! A call goes through the rule chains of the tenant, which pass it to the device. The status tells the outcome: an
+//! empty response with a timeout status if no response came, 406 if the response is not JSON.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ use crate::telemetry::{TelemetryError, TelemetryResult};
 
 /// Longest time that a request stays open, milliseconds; persistent calls may expire later.
 const MAX_RPC_MS: i64 = 3_600_000;
-/// How much longer than the call itself its request waits.
+/// How much longer than the call itself the request waits.
 const GRACE: Duration = Duration::from_secs(1);
 /// Largest body of a call, bytes.
 const MAX_BODY: usize = 64 << 10;
@@ -49,7 +49,7 @@ pub(super) fn routes() -> ApiRoutes {
         .errors(ErrorShape::Text)
 }
 
-/// How failures are told, which depends on the version of the path.
+/// Status codes of failures, which depend on the version of the path.
 #[derive(Clone, Copy)]
 struct RpcFailureStatuses {
     timeout: StatusCode,
@@ -65,33 +65,33 @@ const V2: RpcFailureStatuses = RpcFailureStatuses {
     not_connected: StatusCode::GATEWAY_TIMEOUT,
 };
 
-/// What a caller sends.
+/// Body of a request for an RPC call.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = DeviceRpcRequest)]
 struct RpcRequestBody {
-    /// What the device shall do.
+    /// Method to call on the device.
     method: String,
     /// Parameters: any JSON.
     #[serde(default)]
     params: Option<Value>,
-    /// How long the device may take, milliseconds; at least what the server is configured for.
+    /// Time the device may take, milliseconds; raised to the configured minimum.
     timeout: Option<i64>,
-    /// When the call expires, milliseconds; in the place of `timeout`.
+    /// Time at which the call expires, milliseconds; replaces `timeout`.
     expiration_time: Option<i64>,
-    /// Whether it is kept until the device can take it.
+    /// Whether the call is stored until the device can receive it.
     #[serde(default)]
     persistent: bool,
-    /// How often a persistent one is sent again.
+    /// How often a persistent call is sent again.
     retries: Option<u32>,
-    /// Anything the caller wants to find with a persistent one.
+    /// Any JSON that the caller wants to store with a persistent call.
     additional_info: Option<Value>,
-    /// Identity of the call; a new one where absent.
+    /// Id of the call; a new one by default.
     #[serde(rename = "requestUUID")]
     request_uuid: Option<String>,
 }
 
-/// Calls a device that does not answer.
+/// Sends a one-way call to a device.
 #[utoipa::path(post, path = "/api/rpc/oneway/{deviceId}", tag = "rpc", operation_id = "handleOneWayDeviceRPCRequestV2",
     params(("deviceId" = Uuid, Path)), request_body = RpcRequestBody,
     responses((status = 200, description = "Sent, or kept"), (status = 504, description = "The device was not connected in time")))]
@@ -103,7 +103,7 @@ async fn oneway(
     send_rpc(&api, &caller, &device, request, true, V2).await
 }
 
-/// Calls a device and waits for its answer.
+/// Calls a device and waits for its response.
 #[utoipa::path(post, path = "/api/rpc/twoway/{deviceId}", tag = "rpc", operation_id = "handleTwoWayDeviceRPCRequestV2",
     params(("deviceId" = Uuid, Path)), request_body = RpcRequestBody,
     responses((status = 200, description = "The answer"), (status = 504, description = "There was none in time"),
@@ -116,7 +116,7 @@ async fn twoway(
     send_rpc(&api, &caller, &device, request, false, V2).await
 }
 
-/// Calls a device that does not answer; the older path.
+/// Sends a one-way call to a device; the older path.
 #[utoipa::path(post, path = "/api/plugins/rpc/oneway/{deviceId}", tag = "rpc",
     operation_id = "handleOneWayDeviceRPCRequestV1", params(("deviceId" = Uuid, Path)), request_body = RpcRequestBody,
     responses((status = 200, description = "Sent, or kept"), (status = 409, description = "The device was not connected in time")))]
@@ -128,7 +128,7 @@ async fn oneway_v1(
     send_rpc(&api, &caller, &device, request, true, V1).await
 }
 
-/// Calls a device and waits for its answer; the older path.
+/// Calls a device and waits for its response; the older path.
 #[utoipa::path(post, path = "/api/plugins/rpc/twoway/{deviceId}", tag = "rpc",
     operation_id = "handleTwoWayDeviceRPCRequestV1", params(("deviceId" = Uuid, Path)), request_body = RpcRequestBody,
     responses((status = 200, description = "The answer"), (status = 408, description = "The device did not answer in time"),
@@ -200,7 +200,7 @@ fn device_request(body: &[u8], device: &Device, oneway: bool, api: &ApiState) ->
     })
 }
 
-/// Hands the call to the rule chains and waits for what comes back.
+/// Passes the call to the rule chains and waits for the response.
 async fn execute_rpc(
     api: &ApiState,
     caller: &Principal,
@@ -230,7 +230,7 @@ async fn execute_rpc(
     }
 }
 
-/// A persistent call, if the caller may do that with its device.
+/// Loads a persistent call, if the caller may perform the operation on its device.
 async fn load(api: &ApiState, caller: &Principal, id: Uuid, operation: AccessOperation) -> ApiResult<Rpc> {
     let found = api.entities.rpcs.get(caller.tenant, RpcId(id)).await?;
     let rpc = found.ok_or_else(|| ApiError::not_found(format!("Rpc with id [{id}] is not found")))?;
@@ -238,7 +238,7 @@ async fn load(api: &ApiState, caller: &Principal, id: Uuid, operation: AccessOpe
     Ok(rpc)
 }
 
-/// A persistent call and how it stands with it.
+/// Returns a persistent call and its status.
 #[utoipa::path(get, path = "/api/rpc/persistent/{rpcId}", tag = "rpc", operation_id = "getPersistedRpc",
     params(("rpcId" = Uuid, Path)), responses((status = 200, body = Rpc)))]
 async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<Rpc>> {
@@ -249,11 +249,11 @@ async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> Api
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct RpcStatusParams {
-    /// Only calls with which it stands so.
+    /// Only calls with this status.
     rpc_status: Option<String>,
 }
 
-/// The persistent calls of a device.
+/// Returns a page of the persistent calls of a device.
 #[utoipa::path(get, path = "/api/rpc/persistent/device/{deviceId}", tag = "rpc", operation_id = "getPersistedRpcByDevice",
     params(("deviceId" = Uuid, Path), PageParams, RpcStatusParams), responses((status = 200, body = PageData<Rpc>)))]
 async fn of_device(
@@ -264,7 +264,7 @@ async fn of_device(
 ) -> ApiResult<Json<PageData<Rpc>>> {
     let page = page.link()?;
     let status = match filter.rpc_status.as_deref().filter(|name| !name.is_empty()) {
-        // Those are nowhere.
+        // Deleted calls are not stored.
         Some("DELETED") => return Err(ApiError::bad_request("RpcStatus: DELETED")),
         Some(name) => Some(
             RpcStatus::from_name(name)
@@ -279,7 +279,7 @@ async fn of_device(
     ))
 }
 
-/// Deletes a persistent call; the device is not called any more.
+/// Deletes a persistent call; it is no longer sent to the device.
 #[utoipa::path(delete, path = "/api/rpc/persistent/{rpcId}", tag = "rpc", operation_id = "deleteRpc",
     params(("rpcId" = Uuid, Path)), responses((status = 200)))]
 async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {

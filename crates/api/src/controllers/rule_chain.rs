@@ -42,7 +42,7 @@ pub(super) fn routes() -> ApiRoutes {
         .add(T.reads(routes!(debug_input)))
 }
 
-/// The rule chain of an id, without its nodes.
+/// Returns the rule chain with this id, without its nodes.
 #[utoipa::path(get, path = "/api/ruleChain/{ruleChainId}", tag = "rule-chain", operation_id = "getRuleChainById",
     params(("ruleChainId" = Uuid, Path)), responses((status = 200, body = RuleChain)))]
 async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<RuleChain>> {
@@ -51,7 +51,7 @@ async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> Api
     ))
 }
 
-/// Creates a rule chain without nodes, or updates it where it has an id.
+/// Creates a rule chain without nodes, or updates it if it has an id.
 #[utoipa::path(post, path = "/api/ruleChain", tag = "rule-chain", operation_id = "saveRuleChain",
     request_body = RuleChain, responses((status = 200, body = RuleChain)))]
 async fn save(
@@ -68,7 +68,7 @@ async fn save(
     Ok(Json(saved))
 }
 
-/// Tells the rule engine about a chain that was saved.
+/// Notifies the rule engine of a saved chain.
 async fn notify_rule_engine(api: &ApiState, caller: &Principal, created: bool, chain: &RuleChain) {
     let entity = AnyEntity::RuleChain(chain.clone());
     api.services.actions.push_saved(caller, created, &entity).await;
@@ -106,7 +106,7 @@ async fn set_root(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -
     Ok(Json(root))
 }
 
-/// The name of a rule chain to create.
+/// The name of the rule chain to create.
 #[derive(Deserialize, utoipa::ToSchema)]
 struct DefaultRuleChainCreateRequest {
     /// Name.
@@ -129,7 +129,7 @@ async fn create_default(
     Ok(Json(chain))
 }
 
-/// Nodes and connections of a rule chain.
+/// Returns nodes and connections of a rule chain.
 #[utoipa::path(get, path = "/api/ruleChain/{ruleChainId}/metadata", tag = "rule-chain",
     operation_id = "getRuleChainMetaData", params(("ruleChainId" = Uuid, Path)),
     responses((status = 200, body = RuleChainMetaData)))]
@@ -146,7 +146,7 @@ async fn metadata(
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct UpdateRelatedParams {
-    /// Whether connections of other chains follow renamed labels; true where absent.
+    /// Whether connections of other chains follow renamed labels; `true` by default.
     #[serde(default, deserialize_with = "flag")]
     update_related: Option<bool>,
 }
@@ -173,7 +173,7 @@ async fn save_metadata(
     Ok(Json(saved))
 }
 
-/// The labels that a rule chain gives messages back with.
+/// Returns the output labels of a rule chain.
 #[utoipa::path(get, path = "/api/ruleChain/{ruleChainId}/output/labels", tag = "rule-chain",
     operation_id = "getRuleChainOutputLabels", params(("ruleChainId" = Uuid, Path)),
     responses((status = 200, body = Vec<String>)))]
@@ -186,7 +186,7 @@ async fn output_labels(
     Ok(Json(chains.output_labels(caller.tenant, RuleChainId(id)).await?))
 }
 
-/// The nodes that pass messages to a rule chain, with the labels of their connections.
+/// Returns the nodes that pass messages to a rule chain, with the labels of their connections.
 #[utoipa::path(get, path = "/api/ruleChain/{ruleChainId}/output/labels/usage", tag = "rule-chain",
     operation_id = "getRuleChainOutputLabelsUsage", params(("ruleChainId" = Uuid, Path)),
     responses((status = 200, body = Vec<OutputLabelsUsage>)))]
@@ -200,7 +200,7 @@ async fn output_labels_usage(
     Ok(Json(usage))
 }
 
-/// The type of a name; `CORE` where there is none.
+/// Parses a rule chain type; `CORE` by default.
 pub(super) fn chain_type(name: Option<&str>) -> ApiResult<RuleChainType> {
     match name.filter(|name| !name.trim().is_empty()) {
         None => Ok(RuleChainType::Core),
@@ -213,14 +213,14 @@ pub(super) fn chain_type(name: Option<&str>) -> ApiResult<RuleChainType> {
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct ChainListParams {
-    /// `CORE` or `EDGE`; `CORE` where absent.
+    /// `CORE` or `EDGE`; `CORE` by default.
     #[serde(rename = "type")]
     chain_type: Option<String>,
-    /// Comma-joined ids, in the place of a page.
+    /// Comma-joined ids, instead of a page.
     rule_chain_ids: Option<String>,
 }
 
-/// A page of rule chains of one type, or with `ruleChainIds` those that the tenant has.
+/// Returns a page of rule chains of one type, or with `ruleChainIds` those of them that the tenant has.
 #[utoipa::path(get, path = "/api/ruleChains", tag = "rule-chain", operation_id = "getRuleChains",
     params(PageParams, ChainListParams), responses((status = 200, body = inline(Either<PageData<RuleChain>, Vec<RuleChain>>))))]
 async fn list(
@@ -240,7 +240,7 @@ async fn list(
     Ok(Json(Either::Left(page)))
 }
 
-/// Those of the rule chains that the tenant has.
+/// Returns those of the rule chains that the tenant has.
 #[utoipa::path(get, path = "/api/ruleChains/list", tag = "rule-chain", operation_id = "getRuleChainsByIds",
     params(ChainListParams), responses((status = 200, body = Vec<RuleChain>)))]
 async fn by_ids(
@@ -252,17 +252,17 @@ async fn by_ids(
     Ok(Json(api.entities.rule_chains.by_ids(caller.tenant, &ids).await?))
 }
 
-/// Rule chains exported at once.
+/// Most rule chains in one export.
 const MOST_EXPORTED: u32 = 1_000;
 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct ChainExportParams {
-    /// How many rule chains at most.
+    /// Most rule chains to export.
     limit: u32,
 }
 
-/// Rule chains with nodes and connections, to be imported elsewhere.
+/// Exports rule chains with nodes and connections, for an import elsewhere.
 #[utoipa::path(get, path = "/api/ruleChains/export", tag = "rule-chain", operation_id = "exportRuleChains",
     params(ChainExportParams), responses((status = 200, body = RuleChainData)))]
 async fn export(
@@ -281,7 +281,7 @@ async fn export(
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct ChainImportParams {
-    /// Whether chains replace those of their names; false where absent.
+    /// Whether chains replace existing ones with the same name; `false` by default.
     #[serde(default, deserialize_with = "flag")]
     overwrite: Option<bool>,
 }
@@ -300,8 +300,7 @@ async fn import(
     Ok(Json(chains.import(caller.tenant, data, overwrite).await?))
 }
 
-/// The last message that a node is known to have received, empty for none: where nodes are debugged, scripts are tried on
-/// it.
+/// Returns the last message that a node in debug mode has received, as test input for scripts; empty if there is none.
 #[utoipa::path(get, path = "/api/ruleNode/{ruleNodeId}/debugIn", tag = "rule-chain",
     operation_id = "getLatestRuleNodeDebugInput", params(("ruleNodeId" = Uuid, Path)),
     responses((status = 200, body = serde_json::Value)))]

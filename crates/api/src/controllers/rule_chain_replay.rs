@@ -1,4 +1,4 @@
-//! Replays of stored telemetry through rule chains.
+//! Replay of stored telemetry through rule chains.
 
 use axum::Json;
 use fieldline_entities::access::AccessOperation;
@@ -17,8 +17,8 @@ pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default().add(T.changes(routes!(replay), AuditRule::Nothing))
 }
 
-/// Runs stored telemetry through a rule chain, saved or as a draft, and says what it would have done. Nothing is stored, and
-/// nothing leaves the platform.
+/// Replays stored telemetry through a rule chain, saved or as a draft, and reports what it would have done. Nothing is
+/// stored, and nothing leaves the platform.
 #[utoipa::path(post, path = "/api/ruleChain/{ruleChainId}/replay", tag = "rule-chain",
     operation_id = "replayRuleChain", params(("ruleChainId" = Uuid, Path)), request_body = ReplayRequest,
     responses((status = 200, body = ReplayReport)))]
@@ -29,7 +29,7 @@ async fn replay(
 ) -> ApiResult<Json<ReplayReport>> {
     let id = RuleChainId(id);
     api.check(&caller, id, AccessOperation::Read).await?;
-    // Whose chain it is matters before what is wrong with the request.
+    // Access to the chain is checked before the request is validated.
     let request: ReplayRequest =
         serde_json::from_value(request).map_err(|error| ApiError::bad_request(error.to_string()))?;
     Ok(Json(api.replays.replay(caller.tenant, id, request).await?))

@@ -1,4 +1,4 @@
-//! Calls of clients into rule chains, which a chain answers through its node *rest call reply*.
+//! Client calls into rule chains, which answer through the node *rest call reply*.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::extract::body_bytes;
 use crate::state::SharedApi;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest time that a client may wait.
+/// Longest time that a client can wait.
 const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 
 pub(super) fn routes() -> ApiRoutes {
@@ -31,7 +31,7 @@ pub(super) fn routes() -> ApiRoutes {
         .add(STC.changes(routes!(call_in_queue), AuditRule::RuleEngine))
 }
 
-/// Sends the body as a message about the calling user through the rule chains, and waits 10 s for their answer.
+/// Sends the body through the rule chains as a message of the calling user, and waits 10 s for the response.
 #[utoipa::path(post, path = "/api/rule-engine/", tag = "rule-engine",
     operation_id = "handleRuleEngineRequestForUser", request_body = Value,
     responses((status = 200, description = "What a node *rest call reply* answers", body = Value),
@@ -41,7 +41,7 @@ async fn call_as_user(ApiCall { api, caller }: ApiCall, request: Request) -> Api
     send_request(&api, &caller, &user, None, DEFAULT_TIMEOUT, request).await
 }
 
-/// Sends the body as a message about an entity through the rule chains, and waits 10 s for their answer.
+/// Sends the body through the rule chains as a message of an entity, and waits 10 s for the response.
 #[utoipa::path(post, path = "/api/rule-engine/{entityType}/{entityId}", tag = "rule-engine",
     operation_id = "handleRuleEngineRequestForEntity",
     params(("entityType" = String, Path), ("entityId" = Uuid, Path)), request_body = Value,
@@ -56,7 +56,7 @@ async fn call(
     send_request(&api, &caller, &entity, None, DEFAULT_TIMEOUT, request).await
 }
 
-/// Sends the body as a message about an entity through the rule chains, and waits some milliseconds for their answer.
+/// Sends the body through the rule chains as a message of an entity, and waits at most `timeout` for the response.
 #[utoipa::path(post, path = "/api/rule-engine/{entityType}/{entityId}/{timeout}", tag = "rule-engine",
     operation_id = "handleRuleEngineRequestForEntityWithTimeout",
     params(("entityType" = String, Path), ("entityId" = Uuid, Path),
@@ -73,8 +73,8 @@ async fn call_within(
     send_request(&api, &caller, &entity, None, timeout(&patience)?, request).await
 }
 
-/// Sends the body as a message about an entity through the rule chains, in a queue other than that of its profile, and waits
-/// some milliseconds for their answer.
+/// Sends the body through the rule chains as a message of an entity, in a queue other than that of its profile, and
+/// waits at most `timeout` for the response.
 #[utoipa::path(post, path = "/api/rule-engine/{entityType}/{entityId}/{queueName}/{timeout}", tag = "rule-engine",
     operation_id = "handleRuleEngineRequestForEntityWithQueueAndTimeout",
     params(("entityType" = String, Path), ("entityId" = Uuid, Path), ("queueName" = String, Path),

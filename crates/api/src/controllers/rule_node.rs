@@ -1,4 +1,4 @@
-//! Classes of rule nodes, and trying their scripts out.
+//! Component descriptors of rule nodes, and tests of their scripts.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub(super) fn routes() -> ApiRoutes {
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct ChainTypeParams {
-    /// `CORE` or `EDGE`; `CORE` where absent.
+    /// `CORE` or `EDGE`; `CORE` by default.
     rule_chain_type: Option<String>,
 }
 
@@ -57,7 +57,7 @@ fn of_types(api: &ApiState, types: &[ComponentType], chain: RuleChainType) -> Ve
         .collect()
 }
 
-/// The class of rule nodes of a name.
+/// Returns the component descriptor of a class of rule nodes.
 #[utoipa::path(get, path = "/api/component/{componentDescriptorClazz}", tag = "component-descriptor",
     operation_id = "getComponentDescriptorByClazz", params(("componentDescriptorClazz" = String, Path)),
     responses((status = 200, body = ComponentDescriptor)))]
@@ -69,7 +69,7 @@ async fn by_class(
     found.map(Json).ok_or_else(ApiError::item_not_found)
 }
 
-/// The classes of rule nodes of a type.
+/// Returns the component descriptors of a type.
 #[utoipa::path(get, path = "/api/components/{componentType}", tag = "component-descriptor",
     operation_id = "getComponentDescriptorsByType", params(("componentType" = String, Path), ChainTypeParams),
     responses((status = 200, body = Vec<ComponentDescriptor>)))]
@@ -82,7 +82,7 @@ async fn by_type(
     Ok(Json(of_types(&api, &[component_type(&name)?], chain)))
 }
 
-/// The classes of rule nodes of some types.
+/// Returns the component descriptors of some types.
 #[utoipa::path(get, path = "/api/components", tag = "component-descriptor",
     operation_id = "getComponentDescriptorsByTypes", params(ComponentTypesParams, ChainTypeParams),
     responses((status = 200, body = Vec<ComponentDescriptor>)))]
@@ -101,7 +101,7 @@ async fn by_types(
     Ok(Json(of_types(&api, &types, chain)))
 }
 
-/// Whether scripts may be written in TBEL: always.
+/// Returns whether scripts can be written in TBEL: always true.
 #[utoipa::path(get, path = "/api/ruleChain/tbelEnabled", tag = "rule-chain", operation_id = "isTbelEnabled",
     responses((status = 200, body = bool, content_type = "application/json")))]
 async fn tbel_enabled() -> Json<bool> {
@@ -112,11 +112,11 @@ async fn tbel_enabled() -> Json<bool> {
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct ScriptLanguageParams {
-    /// `JS` or `TBEL`; `JS` where absent.
+    /// `JS` or `TBEL`; `JS` by default.
     script_lang: Option<String>,
 }
 
-/// A script and the message it is tried on.
+/// A script and the message to test it with.
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct ScriptTestRequest {
@@ -134,12 +134,12 @@ struct ScriptTestRequest {
     msg_type: Option<String>,
 }
 
-/// What a script has returned.
+/// Result of a script.
 #[derive(Serialize, utoipa::ToSchema)]
 struct ScriptTestResponse {
-    /// What it returned, as text; empty where it failed.
+    /// The returned value as text; empty after an error.
     output: String,
-    /// Why it failed; empty where it did not.
+    /// The error message; empty otherwise.
     error: String,
 }
 
@@ -162,10 +162,10 @@ fn script_use(name: &str) -> Option<ScriptUse> {
     })
 }
 
-/// The script's own fault, which the answer to a test shows.
+/// Returns the error of the script itself, which belongs into the result of a test.
 ///
 /// # Errors
-/// The test was not made: the tenant tries out too much at a time, or there is no room for it.
+/// The test did not run: the tenant runs too many at a time, or there is no capacity for it.
 pub(super) fn own_fault(error: ScriptTestError) -> ApiResult<String> {
     let (kind, error) = match error {
         ScriptTestError::Script(error) => return Ok(error),
@@ -175,7 +175,7 @@ pub(super) fn own_fault(error: ScriptTestError) -> ApiResult<String> {
     Err(ServiceError::new(kind, error).into())
 }
 
-/// Runs a script once, and says what it returned.
+/// Runs a script once, and returns its result.
 #[utoipa::path(post, path = "/api/ruleChain/testScript", tag = "rule-chain", operation_id = "testRuleChainScript",
     params(ScriptLanguageParams), request_body = ScriptTestRequest,
     responses((status = 200, body = ScriptTestResponse)))]

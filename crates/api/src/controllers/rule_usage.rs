@@ -1,4 +1,4 @@
-//! What tenants use of the rule engine: scripts, time, and how often limits were met.
+//! Usage of the rule engine by tenants: scripts, time, and hits of limits.
 
 use axum::Json;
 use fieldline_core::ports::{EntityRuleUsage, RuleUsageCounters};
@@ -9,30 +9,30 @@ use utoipa_axum::routes;
 use crate::caller::ApiCall;
 use crate::endpoint::{ApiRoutes, ST};
 
-/// Tenants that are listed.
+/// Most tenants in the list.
 const MAX_TENANTS: usize = 100;
 
 pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default().add(ST.reads(routes!(usage)))
 }
 
-/// What was used since the program has begun.
+/// Usage since the start of the program.
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct RuleUseInfo {
-    /// Calls of scripts.
+    /// Number of script calls.
     script_calls: u64,
-    /// Time that they have run, microseconds.
+    /// Run time of scripts, microseconds.
     script_time_micros: u64,
-    /// Time that they have waited for a thread, microseconds.
+    /// Time that script calls have waited for a thread, microseconds.
     script_wait_micros: u64,
-    /// Bytes of their arguments.
+    /// Bytes of script arguments.
     script_bytes: u64,
-    /// Evaluations that have gone beyond a limit.
+    /// Evaluations that exceeded a limit.
     evaluation_overruns: u64,
-    /// Calls that were refused.
+    /// Script calls that were refused.
     script_calls_refused: u64,
-    /// Time that messages have taken on the threads of queues, scripts aside, microseconds.
+    /// Time that messages have taken on the queue threads, without scripts, microseconds.
     rule_node_time_micros: u64,
 }
 
@@ -50,30 +50,30 @@ impl RuleUseInfo {
     }
 }
 
-/// What one rule node, calculated field or tenant has used.
+/// Usage of one rule node, calculated field or tenant.
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct RuleUsePart {
-    /// The rule node, calculated field or tenant; the tenant itself for scripts that were tried out.
+    /// The rule node, calculated field or tenant; script tests count for the tenant itself.
     #[schema(value_type = Object)]
     entity_id: EntityId,
-    /// How much it is.
+    /// Its usage.
     #[serde(flatten)]
     used: RuleUseInfo,
 }
 
-/// What was used of the rule engine since the program has begun.
+/// Usage of the rule engine since the start of the program.
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct RuleUsage {
-    /// All of it.
+    /// The total.
     total: RuleUseInfo,
-    /// What has used it, the largest first.
+    /// Usage by entity, the largest first.
     parts: Vec<RuleUsePart>,
 }
 
-/// What the tenant of the caller has used of the rule engine since the program has begun, by rule node and calculated field;
-/// for the system administrator what tenants have used, the largest 100 of them.
+/// Returns the usage of the rule engine since the start of the program. Tenants see their own, by rule node and
+/// calculated field; system administrators see the 100 tenants with the largest.
 #[utoipa::path(get, path = "/api/ruleEngine/usage", tag = "rule-engine", operation_id = "getRuleEngineUsage",
     responses((status = 200, body = RuleUsage)))]
 async fn usage(ApiCall { api, caller }: ApiCall) -> Json<RuleUsage> {

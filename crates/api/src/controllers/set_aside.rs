@@ -1,4 +1,4 @@
-//! Records that were taken out of their queue: what they are, and the way back.
+//! Records that were set aside: listing, replaying and deleting them.
 
 use axum::Json;
 use base64::Engine as _;
@@ -28,20 +28,20 @@ pub(super) fn routes() -> ApiRoutes {
         .add(ST.changes(routes!(delete), AuditRule::Nothing))
 }
 
-/// A record that was set aside, whole.
+/// A record that was set aside, with its bytes.
 #[derive(Serialize, ToSchema)]
 struct SetAsideRecord {
     #[serde(flatten)]
     info: SetAsideInfo,
-    /// Its bytes as they were in the queue, in Base64.
+    /// The bytes of the record as they were in the queue, in base64.
     payload: String,
-    /// What they say; absent where they cannot be read.
+    /// The decoded record; absent if it cannot be decoded.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     content: Option<Value>,
 }
 
-/// Whose records somebody sees: administrators of the system those of all.
+/// Returns the tenant whose records the caller sees; `None` for system administrators, who see all.
 fn tenant_of(caller: &Principal) -> Option<TenantId> {
     (caller.authority != Authority::SysAdmin).then_some(caller.tenant)
 }
@@ -50,7 +50,7 @@ fn unknown(id: SetAsideId) -> ApiError {
     ApiError::not_found(format!("Record with id [{}] is not set aside", id.0))
 }
 
-/// A page of the records that were set aside, without their bytes.
+/// Returns a page of the records that were set aside, without their bytes.
 #[utoipa::path(get, path = "/api/setAside", tag = "set-aside", operation_id = "getSetAsideRecords",
     params(PageParams), responses((status = 200, body = PageData<SetAsideInfo>)))]
 async fn list(
@@ -61,7 +61,7 @@ async fn list(
     Ok(Json(store.list(tenant_of(&caller), &page.link()?).await?))
 }
 
-/// A record that was set aside, with its bytes and what they say.
+/// Returns a record that was set aside, with its bytes and decoded content.
 #[utoipa::path(get, path = "/api/setAside/{setAsideId}", tag = "set-aside", operation_id = "getSetAsideRecord",
     params(("setAsideId" = Uuid, Path)), responses((status = 200, body = SetAsideRecord)))]
 async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<SetAsideRecord>> {
@@ -75,7 +75,7 @@ async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> Api
     }))
 }
 
-/// Puts a record back into its queue, behind what is there. If the server dies of it again, it is set aside again.
+/// Appends a record to its queue again. If it crashes the server again, it is set aside again.
 #[utoipa::path(post, path = "/api/setAside/{setAsideId}/replay", tag = "set-aside",
     operation_id = "replaySetAsideRecord", params(("setAsideId" = Uuid, Path)), responses((status = 200)))]
 async fn replay(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
@@ -97,7 +97,7 @@ async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> 
     }
 }
 
-/// What a record says, in the words of the API.
+/// Decodes a record into the JSON of the API.
 fn content_of(bytes: &[u8]) -> Option<Value> {
     content_of_record(&JournalRecord::decode(bytes).ok()?)
 }
@@ -135,7 +135,7 @@ fn content_of_record(record: &JournalRecord<'_>) -> Option<Value> {
                 "data": message.data,
             }))
         }
-        // What went another way is shown as what it was.
+        // A record diverted to another queue is shown as the original record.
         RecordBody::Diverted(bytes) => {
             let was = diverted::decode(record.subject, record.received_ms, bytes).ok()?;
             content_of_record(&was.record)

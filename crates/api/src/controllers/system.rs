@@ -1,4 +1,4 @@
-//! What clients ask for when they start: what this program is, and what it can do.
+//! System information for clients: version, features and limits.
 
 use axum::Json;
 use axum::extract::State;
@@ -32,7 +32,7 @@ struct SystemVersion {
     name: &'static str,
 }
 
-/// What this program is.
+/// Returns name and version of the program.
 #[utoipa::path(get, path = "/api/system/info", tag = "system-info", operation_id = "getSystemVersionInfo",
     responses((status = 200, body = SystemVersion)))]
 async fn info() -> Json<SystemVersion> {
@@ -43,7 +43,7 @@ async fn info() -> Json<SystemVersion> {
     })
 }
 
-/// What the caller's client has to know: what there is, and within which limits.
+/// Features and limits that the caller's client needs.
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct SystemParams {
@@ -66,7 +66,7 @@ struct SystemParams {
     min_allowed_aggregation_interval_in_sec_for_c_f: u64,
 }
 
-/// What the caller's client has to know when it starts.
+/// Returns the features and limits that the caller's client needs at its start.
 #[utoipa::path(get, path = "/api/system/params", tag = "system-info", operation_id = "getSystemParams",
     responses((status = 200, body = SystemParams)))]
 async fn params(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<SystemParams>> {
@@ -102,7 +102,7 @@ async fn params(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<SystemParams
     }))
 }
 
-/// What is known of newer versions.
+/// Result of an update check.
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct UpdateMessage {
@@ -111,7 +111,7 @@ struct UpdateMessage {
     latest_version: &'static str,
 }
 
-/// Whether there is a newer version, as far as this program knows: it asks nobody, so this is the newest that it knows.
+/// Returns whether there is a newer version. The program asks no other server, so its own version is always the latest.
 #[utoipa::path(get, path = "/api/admin/updates", tag = "admin", operation_id = "checkUpdates",
     responses((status = 200, body = UpdateMessage)))]
 async fn updates() -> Json<UpdateMessage> {
@@ -126,18 +126,18 @@ async fn updates() -> Json<UpdateMessage> {
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct SystemInfo {
-    /// Always: there is one process.
+    /// Always `true`: there is one process.
     monolith: bool,
     system_data: Vec<SystemInfoData>,
 }
 
-/// How busy a machine is. What it does not say is left open.
+/// Load of a machine. Unknown figures are null.
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct SystemInfoData {
     service_id: &'static str,
     service_type: &'static str,
-    /// How busy all processors are, percent.
+    /// Load of all processors, percent.
     cpu_usage: Option<u64>,
     /// Processors that the program may use.
     cpu_count: Option<u64>,
@@ -145,13 +145,13 @@ struct SystemInfoData {
     memory_usage: Option<u64>,
     /// Memory that the program may use, bytes.
     total_memory: Option<u64>,
-    /// Room in use where data is kept, percent.
+    /// Used space of the file system with the data, percent.
     disc_usage: Option<u64>,
-    /// Room where data is kept, bytes.
+    /// Size of the file system with the data, bytes.
     total_disc_space: Option<u64>,
 }
 
-/// The program and how busy its machine is.
+/// Returns the services and the load of their machine.
 #[utoipa::path(get, path = "/api/admin/systemInfo", tag = "admin", operation_id = "getSystemInfo",
     responses((status = 200, body = SystemInfo)))]
 async fn machine(State(api): State<SharedApi>) -> Json<SystemInfo> {

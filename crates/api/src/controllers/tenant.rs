@@ -32,14 +32,14 @@ pub(super) fn routes() -> ApiRoutes {
         .add(ST.reads(routes!(by_ids)))
 }
 
-/// The tenant of an id.
+/// Returns the tenant with this id.
 #[utoipa::path(get, path = "/api/tenant/{tenantId}", tag = "tenant", operation_id = "getTenantById",
     params(("tenantId" = uuid::Uuid, Path)), responses((status = 200, body = Tenant)))]
 async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<Tenant>> {
     Ok(Json(api.load(&caller, id, AccessOperation::Read).await?))
 }
 
-/// The tenant of an id with the name of its profile.
+/// Returns the tenant with this id, with the name of its profile.
 #[utoipa::path(get, path = "/api/tenant/info/{tenantId}", tag = "tenant", operation_id = "getTenantInfoById",
     params(("tenantId" = uuid::Uuid, Path)), responses((status = 200, body = TenantInfo)))]
 async fn info(call: ApiCall, ids: PathIds<1>) -> ApiResult<Json<TenantInfo>> {
@@ -52,7 +52,7 @@ async fn info(call: ApiCall, ids: PathIds<1>) -> ApiResult<Json<TenantInfo>> {
         .ok_or_else(|| ApiError::not_found("Tenant not found"))
 }
 
-/// Creates a tenant, or updates it where it has an id.
+/// Creates a tenant, or updates it if it has an id.
 #[utoipa::path(post, path = "/api/tenant", tag = "tenant", operation_id = "saveTenant", request_body = Tenant,
     responses((status = 200, body = Tenant)))]
 async fn save(
@@ -81,7 +81,7 @@ struct TenantIds {
     tenant_ids: Option<String>,
 }
 
-/// A page of tenants, or with `tenantIds` those that the caller may see.
+/// Returns a page of tenants, or with `tenantIds` those of them that the caller may see.
 #[utoipa::path(get, path = "/api/tenants", tag = "tenant", operation_id = "getTenants", params(PageParams, TenantIds),
     responses((status = 200, body = inline(Either<PageData<Tenant>, Vec<Tenant>>))))]
 async fn list(
@@ -100,7 +100,7 @@ async fn list(
     Ok(Json(Either::Left(tenants)))
 }
 
-/// A page of tenants with the names of their profiles.
+/// Returns a page of tenants with the names of their profiles.
 #[utoipa::path(get, path = "/api/tenantInfos", tag = "tenant", operation_id = "getTenantInfos", params(PageParams),
     responses((status = 200, body = PageData<TenantInfo>)))]
 async fn infos(
@@ -116,7 +116,7 @@ async fn infos(
     }))
 }
 
-/// Those of the tenants that the caller may see.
+/// Returns those of the tenants that the caller may see.
 #[utoipa::path(get, path = "/api/tenants/list", tag = "tenant", operation_id = "getTenantsByIds", params(TenantIds),
     responses((status = 200, body = Vec<Tenant>)))]
 async fn by_ids(

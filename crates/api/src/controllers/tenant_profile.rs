@@ -37,7 +37,7 @@ fn short(profile: TenantProfile) -> TenantProfileInfo {
     }
 }
 
-/// The tenant profile of an id.
+/// Returns the tenant profile with this id.
 #[utoipa::path(get, path = "/api/tenantProfile/{tenantProfileId}", tag = "tenant-profile",
     operation_id = "getTenantProfileById", params(("tenantProfileId" = Uuid, Path)),
     responses((status = 200, body = TenantProfile)))]
@@ -48,7 +48,7 @@ async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> Api
     ))
 }
 
-/// Creates a tenant profile, or updates it where it has an id.
+/// Creates a tenant profile, or updates it if it has an id.
 #[utoipa::path(post, path = "/api/tenantProfile", tag = "tenant-profile", operation_id = "saveTenantProfile",
     request_body = TenantProfile, responses((status = 200, body = TenantProfile)))]
 async fn save(
@@ -62,7 +62,7 @@ async fn save(
     Ok(Json(api.services.tenant_profiles.save(profile).await?))
 }
 
-/// Deletes a tenant profile that no tenant has.
+/// Deletes a tenant profile that no tenant uses.
 #[utoipa::path(delete, path = "/api/tenantProfile/{tenantProfileId}", tag = "tenant-profile",
     operation_id = "deleteTenantProfile", params(("tenantProfileId" = Uuid, Path)), responses((status = 200)))]
 async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<()> {
@@ -86,7 +86,7 @@ async fn set_default(
     Ok(Json(api.services.tenant_profiles.set_default(id).await?))
 }
 
-/// The short form of a tenant profile.
+/// Returns the short form of a tenant profile.
 #[utoipa::path(get, path = "/api/tenantProfileInfo/{tenantProfileId}", tag = "tenant-profile",
     operation_id = "getTenantProfileInfoById", params(("tenantProfileId" = Uuid, Path)),
     responses((status = 200, body = TenantProfileInfo)))]
@@ -100,7 +100,7 @@ async fn info(
     )))
 }
 
-/// The short form of the default tenant profile.
+/// Returns the short form of the default tenant profile.
 #[utoipa::path(get, path = "/api/tenantProfileInfo/default", tag = "tenant-profile",
     operation_id = "getDefaultTenantProfileInfo", responses((status = 200, body = TenantProfileInfo)))]
 async fn default_info(State(api): State<SharedApi>) -> ApiResult<Json<TenantProfileInfo>> {
@@ -116,7 +116,7 @@ struct TenantProfileIds {
     ids: Option<String>,
 }
 
-/// A page of tenant profiles, or with `ids` those that exist.
+/// Returns a page of tenant profiles, or with `ids` those of them that exist.
 #[utoipa::path(get, path = "/api/tenantProfiles", tag = "tenant-profile", operation_id = "getTenantProfiles",
     params(PageParams, TenantProfileIds), responses((status = 200, body = inline(Either<PageData<TenantProfile>, Vec<TenantProfile>>))))]
 async fn list(
@@ -132,7 +132,7 @@ async fn list(
     Ok(Json(Either::Left(profiles)))
 }
 
-/// Those of the tenant profiles that exist.
+/// Returns those of the tenant profiles that exist.
 #[utoipa::path(get, path = "/api/tenantProfiles/list", tag = "tenant-profile",
     operation_id = "getTenantProfileListByIds", params(TenantProfileIds),
     responses((status = 200, body = Vec<TenantProfile>)))]
@@ -147,7 +147,7 @@ async fn by_ids(
     Ok(Json(profiles))
 }
 
-/// A page of tenant profiles in their short form.
+/// Returns a page of tenant profiles in their short form.
 #[utoipa::path(get, path = "/api/tenantProfileInfos", tag = "tenant-profile", operation_id = "getTenantProfileInfos",
     params(PageParams), responses((status = 200, body = PageData<TenantProfileInfo>)))]
 async fn infos(

@@ -1,4 +1,4 @@
-//! How much of its profile's limits a tenant uses.
+//! Usage of a tenant compared with the limits of its profile.
 
 use axum::Json;
 use fieldline_core::ports::{AssetFilter, DeviceFilter, UserFilter};
@@ -16,7 +16,7 @@ pub(super) fn routes() -> ApiRoutes {
     ApiRoutes::default().add(T.reads(routes!(usage)))
 }
 
-/// How much there is and was used this month, and how much there may be; 0 for no limit.
+/// Number of entities and usage of this month, each with its limit; 0 for no limit.
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct UsageInfo {
@@ -47,7 +47,7 @@ struct UsageInfo {
     max_alarms: u64,
 }
 
-/// How much the tenant of the caller uses.
+/// Returns the usage of the caller's tenant.
 #[utoipa::path(get, path = "/api/usage", tag = "usage-info", operation_id = "getTenantUsageInfo",
     responses((status = 200, body = UsageInfo)))]
 async fn usage(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<UsageInfo>> {

@@ -34,7 +34,7 @@ pub(super) fn routes() -> ApiRoutes {
         .add(ST.changes(routes!(set_enabled), AuditRule::SetEnabled))
 }
 
-/// The user of an id.
+/// Returns the user with this id.
 #[utoipa::path(get, path = "/api/user/{userId}", tag = "user", operation_id = "getUserById",
     params(("userId" = Uuid, Path)), responses((status = 200, body = User)))]
 async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<User>> {
@@ -54,7 +54,7 @@ async fn get(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> Api
     Ok(Json(user))
 }
 
-/// What is shown with a user, but not part of it.
+/// Fields that are returned with a user, but not stored in it.
 const SHOWN: [&str; 4] = [
     "userCredentialsEnabled",
     "userActivated",
@@ -66,12 +66,12 @@ const SHOWN: [&str; 4] = [
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase")]
 struct UserMailParams {
-    /// Whether a new user is sent the activation link; `true` where absent. Without a mail server none is sent.
+    /// Whether to mail a new user the activation link; `true` by default. Without a mail server no mail is sent.
     #[serde(default, deserialize_with = "flag")]
     send_activation_mail: Option<bool>,
 }
 
-/// Sends somebody the link that activates the account.
+/// Mails a user the activation link.
 async fn mail_activation(api: &ApiState, user: &User, server: &Value, headers: &HeaderMap) -> ApiResult<()> {
     let link = link_of(api, user.id, headers).await?;
     let mail = mails::activation(&user.email, &link.value, link.ttl_ms);
@@ -81,11 +81,11 @@ async fn mail_activation(api: &ApiState, user: &User, server: &Value, headers: &
 #[derive(Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct EmailParams {
-    /// Address of the user.
+    /// E-mail address of the user.
     email: Option<String>,
 }
 
-/// Sends a user the activation link once more.
+/// Mails a user the activation link again.
 #[utoipa::path(post, path = "/api/user/sendActivationMail", tag = "user", operation_id = "sendActivationEmail",
     params(EmailParams), responses((status = 200)))]
 async fn send_activation_mail(
@@ -97,7 +97,7 @@ async fn send_activation_mail(
     let found = api.entities.users.by_email(&email).await?;
     let unknown = ApiError::item_not_found;
     let user = found.ok_or_else(unknown)?;
-    // Whether there is such a user elsewhere is nobody's business.
+    // The caller must not learn whether other tenants have such a user.
     let allowed = allows(
         &caller,
         AccessOperation::Read,
@@ -111,7 +111,7 @@ async fn send_activation_mail(
     mail_activation(&api, &user, &server, &headers).await
 }
 
-/// Creates a user, or updates it where it has an id.
+/// Creates a user, or updates it if it has an id.
 #[utoipa::path(post, path = "/api/user", tag = "user", operation_id = "saveUser", request_body = User,
     params(UserMailParams), responses((status = 200, body = User)))]
 async fn save(
@@ -150,7 +150,7 @@ async fn save(
     {
         let sent = mail_activation(&api, &saved, &server, &headers).await;
         if let Err(error) = sent {
-            // Without the mail nobody could activate it, and the address would be taken.
+            // Without the mail nobody could activate the account, and the e-mail address would be taken.
             let id = saved.id;
             api.entities.users.delete(saved.tenant_id, id).await?;
             return Err(error);
@@ -184,7 +184,7 @@ async fn delete(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> 
 struct ActivationLink {
     /// The link.
     value: String,
-    /// For how long it is still valid, milliseconds.
+    /// Remaining validity, milliseconds.
     ttl_ms: i64,
 }
 
@@ -207,7 +207,7 @@ async fn link_of(api: &ApiState, id: UserId, headers: &HeaderMap) -> ApiResult<A
     })
 }
 
-/// The address that people reach the platform under, if somebody has set it.
+/// Returns the public address of the platform, if it is configured.
 pub(super) async fn trusted_url(api: &ApiState) -> ApiResult<Option<String>> {
     let configured = api.options.public_url.trim_end_matches('/');
     if !configured.is_empty() {
@@ -222,8 +222,8 @@ fn base_of(general: &AdminSettings) -> Option<&str> {
     Some(url).filter(|url| url.starts_with("http"))
 }
 
-/// The address that people reach the platform under: configured, or the one this request was made to, unless the general
-/// settings say that only theirs counts.
+/// Returns the public address of the platform: the configured one, or the one of this request, unless the general
+/// settings prohibit other addresses than theirs.
 pub(super) async fn base_url(api: &ApiState, headers: &HeaderMap) -> ApiResult<String> {
     let configured = api.options.public_url.trim_end_matches('/');
     if !configured.is_empty() {
@@ -244,7 +244,7 @@ pub(super) async fn base_url(api: &ApiState, headers: &HeaderMap) -> ApiResult<S
     Ok(format!("{scheme}://{host}"))
 }
 
-/// The link that a new user activates the account with, as plain text.
+/// Returns the activation link of a new user as plain text.
 #[utoipa::path(get, path = "/api/user/{userId}/activationLink", tag = "user", operation_id = "getActivationLink",
     params(("userId" = Uuid, Path)), responses((status = 200, body = String, content_type = "text/plain")))]
 async fn activation_link(
@@ -255,7 +255,7 @@ async fn activation_link(
     Ok(link(&api, &caller, id, &headers).await?.value)
 }
 
-/// The link that a new user activates the account with, and for how long it is valid.
+/// Returns the activation link of a new user, and how long it is valid.
 #[utoipa::path(get, path = "/api/user/{userId}/activationLinkInfo", tag = "user",
     operation_id = "getActivationLinkInfo", params(("userId" = Uuid, Path)),
     responses((status = 200, body = ActivationLink)))]
@@ -267,7 +267,7 @@ async fn activation_link_info(
     Ok(Json(link(&api, &caller, id, &headers).await?))
 }
 
-/// Whether administrators may get tokens of their users.
+/// Returns whether administrators may get tokens of their users.
 #[utoipa::path(get, path = "/api/user/tokenAccessEnabled", tag = "user",
     operation_id = "isUserTokenAccessEnabled",
     responses((status = 200, body = bool, content_type = "application/json")))]
@@ -275,7 +275,7 @@ async fn token_access_enabled(State(api): State<SharedApi>) -> Json<bool> {
     Json(api.options.user_token_access)
 }
 
-/// A pair of tokens of a user, for administrators who look through the user's eyes.
+/// Returns a pair of tokens of a user, for administrators who want to see what the user sees.
 #[utoipa::path(get, path = "/api/user/{userId}/token", tag = "user", operation_id = "getUserToken",
     params(("userId" = Uuid, Path)), responses((status = 200, body = TokenPair)))]
 async fn token(ApiCall { api, caller }: ApiCall, PathIds([id]): PathIds<1>) -> ApiResult<Json<TokenPair>> {
@@ -303,7 +303,7 @@ struct UserEnabledParams {
     user_credentials_enabled: Option<String>,
 }
 
-/// Lets a user log in, or no longer.
+/// Enables or disables the login of a user.
 #[utoipa::path(post, path = "/api/user/{userId}/userCredentialsEnabled", tag = "user",
     operation_id = "setUserCredentialsEnabled", params(("userId" = Uuid, Path), UserEnabledParams),
     responses((status = 200)))]

@@ -28,7 +28,7 @@ pub(super) fn routes() -> ApiRoutes {
         .add(T.reads(routes!(customer_users)))
 }
 
-/// The users that somebody may see: those of the tenant, or of the customer.
+/// Returns the filter for the users that the caller may see: those of the tenant, or of the customer.
 fn visible_to(caller: &Principal) -> UserFilter {
     match caller.authority {
         Authority::CustomerUser => UserFilter::CustomerUsers(caller.tenant, caller.customer),
@@ -44,7 +44,7 @@ struct UserIds {
     user_ids: Option<String>,
 }
 
-/// A page of the users that the caller may see, or with `userIds` those of them.
+/// Returns a page of the users that the caller may see, or with `userIds` those of them with these ids.
 #[utoipa::path(get, path = "/api/users", tag = "user", operation_id = "getUsers", params(PageParams, UserIds),
     responses((status = 200, body = inline(Either<PageData<User>, Vec<User>>))))]
 async fn list(
@@ -64,7 +64,7 @@ async fn list(
     Ok(Json(Either::Left(users)))
 }
 
-/// Those of the users that the caller may see.
+/// Returns those of the users that the caller may see.
 #[utoipa::path(get, path = "/api/users/list", tag = "user", operation_id = "getUsersByIds", params(UserIds),
     responses((status = 200, body = Vec<User>)))]
 async fn by_ids(
@@ -94,9 +94,9 @@ struct UserEmailInfo {
     id: UserId,
     /// E-mail address.
     email: String,
-    /// Given name.
+    /// First name.
     first_name: Option<String>,
-    /// Family name.
+    /// Last name.
     last_name: Option<String>,
 }
 
@@ -111,7 +111,7 @@ impl From<User> for UserEmailInfo {
     }
 }
 
-/// A page of names and addresses of the users that the caller may see.
+/// Returns a page of names and addresses of the users that the caller may see.
 #[utoipa::path(get, path = "/api/users/info", tag = "user", operation_id = "findUsersByQuery", params(PageParams),
     responses((status = 200, body = PageData<UserEmailInfo>)))]
 async fn infos(
@@ -126,8 +126,8 @@ async fn infos(
     Ok(Json(users.map(UserEmailInfo::from)))
 }
 
-/// A page of the users that an alarm may be assigned to: administrators, and users of the customer of its originator; for
-/// customer users those of their customer.
+/// Returns a page of the users that an alarm can be assigned to: administrators, and users of the customer of its
+/// originator; for customer users the users of their customer.
 #[utoipa::path(get, path = "/api/users/assign/{alarmId}", tag = "user", operation_id = "getUsersForAssign",
     params(("alarmId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<UserEmailInfo>)))]
 async fn assignable(
@@ -145,7 +145,7 @@ async fn assignable(
     Ok(Json(users.map(UserEmailInfo::from)))
 }
 
-/// A page of the administrators of a tenant.
+/// Returns a page of the administrators of a tenant.
 #[utoipa::path(get, path = "/api/tenant/{tenantId}/users", tag = "user", operation_id = "getTenantAdmins",
     params(("tenantId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<User>)))]
 async fn tenant_admins(
@@ -157,7 +157,7 @@ async fn tenant_admins(
     Ok(Json(api.entities.users.list(filter, &page.link()?).await?))
 }
 
-/// A page of the users of a customer.
+/// Returns a page of the users of a customer.
 #[utoipa::path(get, path = "/api/customer/{customerId}/users", tag = "user", operation_id = "getCustomerUsers",
     params(("customerId" = Uuid, Path), PageParams), responses((status = 200, body = PageData<User>)))]
 async fn customer_users(

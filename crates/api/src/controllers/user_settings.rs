@@ -1,4 +1,4 @@
-//! What people set for themselves, and the dashboards they have looked at.
+//! Settings of single users, and the dashboards they have visited.
 
 use axum::Json;
 use axum::extract::Path;
@@ -31,7 +31,7 @@ pub(super) fn routes() -> ApiRoutes {
         .add(TC.reads(routes!(note)))
 }
 
-/// A type of settings that people may read and write.
+/// Parses a type of settings that users may read and write.
 fn settings_type(name: &str) -> ApiResult<UserSettingsType> {
     match UserSettingsType::from_name(name) {
         Some(kind) if kind.is_reserved() => Err(ApiError::bad_request(format!(
@@ -44,7 +44,7 @@ fn settings_type(name: &str) -> ApiResult<UserSettingsType> {
     }
 }
 
-/// The general settings of the caller.
+/// Returns the general settings of the caller.
 #[utoipa::path(get, path = "/api/user/settings", tag = "user", operation_id = "getUserSettings",
     responses((status = 200, body = Value)))]
 async fn get(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<Value>> {
@@ -64,7 +64,7 @@ async fn save(ApiCall { api, caller }: ApiCall, JsonBody(body): JsonBody<Value>)
     ))
 }
 
-/// Changes general settings of the caller: names are paths with dots.
+/// Changes general settings of the caller; field names are dotted paths.
 #[utoipa::path(put, path = "/api/user/settings", tag = "user", operation_id = "putUserSettings",
     request_body = Value, responses((status = 200)))]
 async fn update(ApiCall { api, caller }: ApiCall, JsonBody(body): JsonBody<Value>) -> ApiResult<()> {
@@ -74,21 +74,21 @@ async fn update(ApiCall { api, caller }: ApiCall, JsonBody(body): JsonBody<Value
         .await?)
 }
 
-/// The general settings of the caller.
+/// Returns the general settings of the caller.
 #[utoipa::path(get, path = "/api/user/settings/general", tag = "user", operation_id = "getGeneralUserSettings",
     responses((status = 200, body = Value)))]
 async fn get_general(call: ApiCall) -> ApiResult<Json<Value>> {
     get(call).await
 }
 
-/// Changes general settings of the caller: names are paths with dots.
+/// Changes general settings of the caller; field names are dotted paths.
 #[utoipa::path(put, path = "/api/user/settings/general", tag = "user", operation_id = "putGeneralUserSettings",
     request_body = Value, responses((status = 200)))]
 async fn update_general(call: ApiCall, body: JsonBody<Value>) -> ApiResult<()> {
     update(call, body).await
 }
 
-/// The settings of the caller of a type.
+/// Returns the caller's settings of a type.
 #[utoipa::path(get, path = "/api/user/settings/{type}", tag = "user", operation_id = "getUserSettingsByType",
     params(("type" = String, Path)), responses((status = 200, body = Value)))]
 async fn get_typed(ApiCall { api, caller }: ApiCall, Path(kind): Path<String>) -> ApiResult<Json<Value>> {
@@ -96,7 +96,7 @@ async fn get_typed(ApiCall { api, caller }: ApiCall, Path(kind): Path<String>) -
     Ok(Json(settings.get(caller.user, settings_type(&kind)?).await?))
 }
 
-/// Changes settings of the caller of a type: names are paths with dots.
+/// Changes the caller's settings of a type; field names are dotted paths.
 #[utoipa::path(put, path = "/api/user/settings/{type}", tag = "user", operation_id = "putUserSettingsByType",
     params(("type" = String, Path)), request_body = Value, responses((status = 200)))]
 async fn update_typed(
@@ -108,7 +108,7 @@ async fn update_typed(
     Ok(settings.update(caller.user, settings_type(&kind)?, body).await?)
 }
 
-/// Deletes general settings of the caller: comma-joined paths with dots.
+/// Deletes general settings of the caller, named by comma-joined dotted paths.
 #[utoipa::path(delete, path = "/api/user/settings/{type}", tag = "user", operation_id = "deleteGeneralUserSettings",
     params(("type" = String, Path, description = "The paths")), responses((status = 200)))]
 async fn delete(ApiCall { api, caller }: ApiCall, Path(paths): Path<String>) -> ApiResult<()> {
@@ -119,7 +119,7 @@ async fn delete(ApiCall { api, caller }: ApiCall, Path(paths): Path<String>) -> 
         .await?)
 }
 
-/// Deletes settings of the caller of a type: comma-joined paths with dots.
+/// Deletes the caller's settings of a type, named by comma-joined dotted paths.
 #[utoipa::path(delete, path = "/api/user/settings/{type}/{paths}", tag = "user",
     operation_id = "deleteUserSettingsByType", params(("type" = String, Path), ("paths" = String, Path)),
     responses((status = 200)))]
@@ -134,7 +134,7 @@ async fn delete_typed(
         .await?)
 }
 
-/// The dashboards that the caller has visited or starred.
+/// Returns the dashboards that the caller has visited or starred.
 #[utoipa::path(get, path = "/api/user/dashboards", tag = "user", operation_id = "getUserDashboardsInfo",
     responses((status = 200, body = UserDashboards)))]
 async fn dashboards(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<UserDashboards>> {
@@ -143,14 +143,14 @@ async fn dashboards(ApiCall { api, caller }: ApiCall) -> ApiResult<Json<UserDash
     Ok(Json(found))
 }
 
-/// The same under another path.
+/// Returns the same under another path.
 #[utoipa::path(get, path = "/api/user/lastVisitedDashboards", tag = "user",
     operation_id = "getLastVisitedDashboards", responses((status = 200, body = UserDashboards)))]
 async fn last_visited(call: ApiCall) -> ApiResult<Json<UserDashboards>> {
     dashboards(call).await
 }
 
-/// Notes that the caller has visited, starred or unstarred a dashboard: `visit`, `star`, `unstar`.
+/// Records that the caller has visited, starred or unstarred a dashboard: `visit`, `star`, `unstar`.
 #[utoipa::path(get, path = "/api/user/dashboards/{dashboardId}/{action}", tag = "user",
     operation_id = "reportUserDashboardAction",
     params(("dashboardId" = Uuid, Path), ("action" = String, Path)),
@@ -159,7 +159,7 @@ async fn note(
     ApiCall { api, caller }: ApiCall,
     Path((id, action)): Path<(String, String)>,
 ) -> ApiResult<Json<UserDashboards>> {
-    // Although it is a `GET`, this changes something.
+    // This writes although it is a `GET`.
     if caller.is_public() {
         return Err(ApiError::denied());
     }

@@ -1,4 +1,4 @@
-//! What endpoints say of themselves, and how their handlers end.
+//! Tests of the registered endpoints, and of how their handlers end.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -124,7 +124,7 @@ fn every_endpoint_says_of_itself_what_its_method_and_path_allow() {
     assert_eq!(found, scripts.map(|of| format!("/api/{of}/testScript")));
 }
 
-/// A line an endpoint: method, path, roles, effect, what is audited, and what else it says of itself.
+/// Describes an endpoint in one line: method, path, roles, effect, audit rule, and the other settings.
 fn described(endpoint: &Endpoint) -> String {
     let registered = endpoint.registered().next().unwrap();
     let roles = match endpoint.access {
@@ -147,8 +147,8 @@ fn described(endpoint: &Endpoint) -> String {
     line
 }
 
-/// A slip in a registration (a change that is said to ask, an audit rule left out, other roles) is seen here. After a
-/// change that is meant, take the list over from the failure.
+/// Catches mistakes in a registration (a change registered as a read, a missing audit rule, wrong roles). After an
+/// intended change, copy the list from the failure message.
 #[test]
 fn endpoints_are_what_the_list_says() {
     let routes = crate::router::routes();

@@ -1,4 +1,4 @@
-//! Bodies and answers that count, through a router of their own.
+//! Tests of counted bodies and responses, with a router of their own.
 
 use axum::Router;
 use axum::extract::State;

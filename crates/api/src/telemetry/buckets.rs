@@ -1,8 +1,8 @@
-//! Cuts a time range into the buckets of an aggregation.
+//! Divides a time range into the buckets of an aggregation.
 //!
-//! Buckets begin at the start of the range and tile it: a fixed interval repeats from there, a calendar interval ends at
-//! the next boundary of the calendar, so that its first bucket is usually a part of a week, month or quarter. The last
-//! bucket is cut off at the end of the range. A range that is empty or turned around is one millisecond long.
+//! Buckets cover the range from its start without gaps: a fixed interval repeats from there; a calendar interval ends
+//! at the next calendar boundary, so that the first bucket is usually a part of a week, month or quarter. The last
+//! bucket is cut off at the end of the range. An empty or reversed range is one millisecond long.
 
 use std::fmt;
 
@@ -11,12 +11,12 @@ use fieldline_model::timeseries::AggregationBucket;
 
 use super::zone::CalendarZone;
 
-/// More intervals than this in one query are refused.
+/// Most intervals in one query.
 pub(super) const MAX_INTERVALS: i64 = 700;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// A stretch of the calendar.
+/// A calendar period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CalendarUnit {
     /// Sunday to Saturday.
@@ -29,21 +29,21 @@ pub(super) enum CalendarUnit {
     Quarter,
 }
 
-/// How wide buckets are.
+/// Width of the buckets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BucketInterval {
-    /// Milliseconds from the start of the range.
+    /// This many milliseconds each, from the start of the range.
     Fixed(i64),
-    /// Up to the next boundary of the calendar in a time zone.
+    /// Up to the next calendar boundary in a time zone.
     Calendar(CalendarUnit, CalendarZone),
 }
 
-/// Why a range cannot be cut into buckets.
+/// Why a range cannot be divided into buckets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BucketError {
     /// The interval is shorter than a millisecond.
     NoInterval(i64),
-    /// There would be too many.
+    /// There would be too many buckets.
     TooMany(i64),
     /// The range is too long, or outside the calendar.
     BadRange,
@@ -64,7 +64,7 @@ impl fmt::Display for BucketError {
 }
 
 impl CalendarUnit {
-    /// The unit of that name in the API.
+    /// Returns the unit with that name in the API.
     pub(super) fn of(name: &str) -> Option<Self> {
         Some(match name {
             "WEEK" => Self::Week,
@@ -75,7 +75,7 @@ impl CalendarUnit {
         })
     }
 
-    /// The length that intervals are counted with.
+    /// The nominal length, used to count intervals.
     const fn nominal_ms(self) -> i64 {
         match self {
             Self::Week | Self::WeekIso => 7 * DAY_MS,
@@ -84,7 +84,7 @@ impl CalendarUnit {
         }
     }
 
-    /// The first day of the stretch after the one that `day` is in.
+    /// Returns the first day of the next period after the one that contains `day`.
     fn next(self, day: NaiveDate) -> Option<NaiveDate> {
         let weekday = day.weekday();
         match self {
@@ -107,7 +107,7 @@ impl BucketInterval {
         }
     }
 
-    /// Where the bucket that begins at `start` ends.
+    /// Returns the end of the bucket that begins at `start`.
     fn end_of(self, start: i64) -> Option<i64> {
         match self {
             Self::Fixed(ms) => Some(start.saturating_add(ms)),
@@ -116,7 +116,7 @@ impl BucketInterval {
     }
 }
 
-/// Cuts `start <= ts < end` into buckets of an interval.
+/// Divides `start <= ts < end` into buckets of an interval.
 pub(super) fn buckets(
     start: i64,
     end: i64,
@@ -139,7 +139,7 @@ pub(super) fn buckets(
     let mut from = start;
     while from < end {
         let to = interval.end_of(from).ok_or(BucketError::BadRange)?.min(end);
-        // Whatever a time zone's history holds, every bucket must bring the end nearer.
+        // Every bucket must make progress, whatever the history of a time zone contains.
         if to <= from {
             return Err(BucketError::BadRange);
         }
@@ -179,7 +179,7 @@ mod tests {
                 "{unit:?} {zone}"
             );
         }
-        // On a boundary, the whole next stretch follows.
+        // From a boundary, the bucket is a whole period.
         let sunday = 1_705_183_200_000;
         assert_eq!(
             calendar(Week, "Europe/Kyiv").end_of(sunday),

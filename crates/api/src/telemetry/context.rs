@@ -1,4 +1,4 @@
-//! What saving points needs to know beside the request: how long points are kept, and which time comes next.
+//! Context for saving points: the default time-to-live, and server-assigned timestamps.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,25 +10,25 @@ use fieldline_core::ports::{EntityStores, StoreResult};
 use fieldline_model::{DeviceProfileId, EntityId, EntityType, TenantId};
 use quick_cache::sync::Cache;
 
-/// Tenants, and as many device profiles, whose time-to-live is remembered.
+/// Most tenants, and most device profiles, whose time-to-live is cached.
 const CACHED_LIFETIMES: usize = 10_000;
 
-/// Entities whose last server-assigned time is remembered.
+/// Most entities whose last server-assigned timestamp is remembered.
 const CACHED_TIMES: usize = 100_000;
 
-/// Keeps what saves need; forgets it when it may have changed.
+/// Caches what saves need; drops entries that may have changed.
 pub(crate) struct SaveContext {
     stores: EntityStores,
     tenants: Cache<TenantId, u32>,
-    /// `None` leaves it to the tenant.
+    /// `None` if the profile leaves it to the tenant.
     profiles: Cache<DeviceProfileId, Option<u32>>,
-    /// Counts the changes, so that what was read before one is not remembered after it.
+    /// Counts the changes, so that a value read before a change is not cached after it.
     changes: AtomicU64,
     times: Cache<EntityId, Arc<MonotonicTimes>>,
 }
 
 impl SaveContext {
-    /// A context that remembers nothing yet.
+    /// Creates a context with empty caches.
     pub(crate) fn new(stores: EntityStores) -> Self {
         Self {
             stores,
@@ -39,8 +39,8 @@ impl SaveContext {
         }
     }
 
-    /// The server-assigned time of a new point: no two saves of an entity get the same, so that neither replaces the
-    /// other's points.
+    /// Returns the server-assigned timestamp of a new point: no two saves of an entity get the same one, so that
+    /// neither overwrites the other's points.
     pub(super) fn next_time(&self, entity: EntityId, now_ms: i64) -> i64 {
         let times = self
             .times
@@ -50,8 +50,8 @@ impl SaveContext {
         }
     }
 
-    /// Seconds that points of an entity are kept where the request does not say: what its device profile says, else what
-    /// its tenant's profile says; 0 for ever.
+    /// Returns the default time-to-live of an entity's points in seconds: that of its device profile, otherwise that of
+    /// the tenant profile; 0 for no expiry.
     pub(super) async fn default_ttl(&self, entity: &AnyEntity) -> StoreResult<u32> {
         let tenant = entity.resource().tenant;
         if tenant.is_null() {

@@ -16,7 +16,7 @@ use super::error::TelemetryResult;
 use super::params::{BadInput, TelemetryParams, deletion};
 use super::target;
 
-/// Deletes points of the named series of an entity: all of them, or those of a time range.
+/// Deletes points of the named series of an entity: all of them, or those in a time range.
 #[utoipa::path(
     delete, path = "/api/plugins/telemetry/{entityType}/{entityId}/timeseries/delete", tag = "telemetry",
     operation_id = "deleteEntityTimeseries", params(EntityPath, TelemetryKeyParams, DeleteSeriesParams),

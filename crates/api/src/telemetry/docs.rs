@@ -1,12 +1,12 @@
-//! Parameters and answers as the OpenAPI description shows them. The handlers read parameters by themselves, because a
-//! name may stand several times and errors are plain text; these types are never made.
+//! Parameters and responses for the OpenAPI description only. The handlers parse parameters themselves, because a name
+//! may be repeated and errors are plain text; these types are never constructed.
 
 use std::collections::BTreeMap;
 
 use utoipa::{IntoParams, IntoResponses, ToSchema};
 use uuid::Uuid;
 
-/// The entity of a path.
+/// The entity in a path.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path, rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes parameters")]
@@ -17,7 +17,7 @@ pub(super) struct EntityPath {
     entity_id: Uuid,
 }
 
-/// The device of a path.
+/// The device in a path.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path, rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes parameters")]
@@ -26,12 +26,12 @@ pub(super) struct DevicePath {
     device_id: Uuid,
 }
 
-/// The attribute scope of a path.
+/// The attribute scope in a path.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
 #[expect(dead_code, reason = "describes parameters")]
 pub(super) struct ScopePath {
-    /// `CLIENT_SCOPE`, `SHARED_SCOPE` or `SERVER_SCOPE`; clients' attributes cannot be saved.
+    /// `CLIENT_SCOPE`, `SHARED_SCOPE` or `SERVER_SCOPE`; attributes of the client scope cannot be saved.
     scope: String,
 }
 
@@ -40,14 +40,14 @@ pub(super) struct ScopePath {
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "describes parameters")]
 pub(super) struct TelemetryKeyParams {
-    /// Names separated by commas.
+    /// Comma-separated names.
     keys: Option<String>,
     /// One name; may be repeated, and then `keys` is ignored.
     #[param(style = Form, explode)]
     key: Option<Vec<String>>,
 }
 
-/// How values of series are shown.
+/// Format of series values.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query, rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes parameters")]
@@ -56,43 +56,43 @@ pub(super) struct ValueTypeParams {
     use_strict_data_types: Option<bool>,
 }
 
-/// Which points of a range, and how they are aggregated.
+/// The time range of a query, and its aggregation.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query, rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes parameters")]
 pub(super) struct RangeParams {
-    /// First time included, milliseconds.
+    /// Start of the range, inclusive, milliseconds.
     start_ts: i64,
-    /// First time no longer included, milliseconds.
+    /// End of the range, exclusive, milliseconds.
     end_ts: i64,
     /// `MILLISECONDS` (default), `WEEK` (from Sunday), `WEEK_ISO` (from Monday), `MONTH` or `QUARTER`.
     interval_type: Option<String>,
-    /// Width of a bucket in milliseconds, where the interval type is `MILLISECONDS`; 0 aggregates nothing.
+    /// Width of a bucket in milliseconds for the interval type `MILLISECONDS`; 0 for no aggregation.
     interval: Option<i64>,
     /// Time zone of calendar intervals, such as `Europe/Kyiv`; UTC by default.
     time_zone: Option<String>,
-    /// Points of each series at most, where nothing is aggregated; 100 by default.
+    /// Most points per series without aggregation; 100 by default.
     limit: Option<i32>,
     /// `NONE` (default), `MIN`, `MAX`, `AVG`, `SUM` or `COUNT`.
     agg: Option<String>,
-    /// `DESC` (default) or `ASC`, where nothing is aggregated.
+    /// `DESC` (default) or `ASC`, without aggregation.
     order_by: Option<String>,
 }
 
-/// Which points are deleted.
+/// The points to delete.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query, rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes parameters")]
 pub(super) struct DeleteSeriesParams {
-    /// Whether all points go; else `startTs` and `endTs` are required.
+    /// Whether to delete all points; otherwise `startTs` and `endTs` are required.
     delete_all_data_for_keys: Option<bool>,
-    /// First time deleted, milliseconds.
+    /// Start of the range, inclusive, milliseconds.
     start_ts: Option<i64>,
-    /// First time no longer deleted, milliseconds.
+    /// End of the range, exclusive, milliseconds.
     end_ts: Option<i64>,
-    /// Whether the latest value goes too, if its time is in the range; so by default.
+    /// Whether to delete the latest value, too, if its time is in the range; `true` by default.
     delete_latest: Option<bool>,
-    /// Whether the newest point that is left takes the place of a deleted latest value.
+    /// Whether the newest remaining point becomes the latest value if that was deleted.
     rewrite_latest_if_deleted: Option<bool>,
 }
 
@@ -109,17 +109,17 @@ pub(super) struct AttributeData {
     value: serde_json::Value,
 }
 
-/// A value at a time.
+/// A value with its timestamp.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes an answer")]
 pub(super) struct TsData {
-    /// Time of the value, milliseconds.
+    /// Timestamp of the value, milliseconds.
     ts: i64,
     /// Value: a string, or in its own JSON type.
     value: serde_json::Value,
 }
 
-/// Points by the name of their series.
+/// Points by series name.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes an answer")]
 pub(super) struct SeriesData(BTreeMap<String, Vec<TsData>>);
@@ -128,13 +128,13 @@ pub(super) struct SeriesData(BTreeMap<String, Vec<TsData>>);
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "describes answers")]
 pub(super) enum TelemetryErrors {
-    /// The parameters or the body make no sense.
+    /// The parameters or the body are invalid.
     #[response(status = 400, content_type = "text/plain")]
     BadRequest(String),
-    /// The caller may not do that with the entity.
+    /// The caller may not perform the operation on the entity.
     #[response(status = 403, content_type = "text/plain")]
     Denied(String),
-    /// There is no such entity.
+    /// The entity does not exist.
     #[response(status = 404, content_type = "text/plain")]
     NotFound(String),
 }

@@ -1,4 +1,4 @@
-//! Errors of the telemetry and RPC controllers, which are plain text where the rest of the API answers with JSON.
+//! Errors of the telemetry and RPC controllers: plain text, unlike the JSON of the rest of the API.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -13,7 +13,7 @@ use crate::memory;
 use super::history::HistoryError;
 use super::params::BadInput;
 
-/// An answer that says no, in plain text.
+/// An error response in plain text.
 #[derive(Debug)]
 pub(crate) struct TelemetryError {
     status: StatusCode,
@@ -24,7 +24,7 @@ pub(crate) struct TelemetryError {
 pub(crate) type TelemetryResult<T> = Result<T, TelemetryError>;
 
 impl TelemetryError {
-    /// Why an entity was not handed out to somebody with that authority.
+    /// Converts an access error for a caller with that authority.
     pub(crate) fn access(error: AccessError, authority: Authority) -> Self {
         match error {
             AccessError::NotFound(id) => Self {

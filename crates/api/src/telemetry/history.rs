@@ -1,4 +1,4 @@
-//! The answer to a range query, made piece by piece: however many points it holds, only one piece is in memory.
+//! The response to a range query, produced piece by piece: however many points it holds, only one piece is in memory.
 
 use std::sync::Arc;
 
@@ -14,40 +14,40 @@ use futures::stream;
 use super::params::RangeRead;
 use super::render::{SeriesObject, ValueTyping};
 
-/// Raw points read from the store at once.
+/// Most raw points per read from the store.
 const PAGE_POINTS: usize = 4096;
 
-/// Bytes of them. As many numbers as that take no more.
+/// Initial size of a page, bytes. That many numeric points need no more.
 const PAGE_BYTES: usize = 128 << 10;
 
-/// Bytes of a page of an answer that turns out to be long.
+/// Largest page of a long response, bytes.
 const MOST_PAGE_BYTES: usize = 512 << 10;
 
-/// What an answer holds is so many times its page: the values, the text that is made of them, and the text on its way.
+/// Memory of a response as a multiple of its page: the values, the text made from them, and the text being sent.
 const MEMORY_FACTOR: usize = 4;
 
-/// A piece is sent once it is this long, bytes.
+/// A piece is sent once it has this many bytes.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// Why an answer ends.
+/// Why a response fails.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HistoryError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// There is no memory for it.
+    /// There is not enough memory for it.
     #[error(transparent)]
     Memory(#[from] MemoryRefusal),
 }
 
-/// A range query being answered.
+/// A range query in progress.
 pub(super) struct HistoryResponse {
     store: Arc<dyn TimeSeriesStore>,
     subject: EntityKey,
     keys: std::vec::IntoIter<String>,
     read: RangeRead,
     object: SeriesObject,
-    /// The series whose raw points have not all been read yet.
+    /// The series whose raw points are being read, with the rest of its range.
     current: Option<(String, RangeQuery)>,
     is_closed: bool,
     memory: MemoryShare,
@@ -55,7 +55,7 @@ pub(super) struct HistoryResponse {
 }
 
 impl HistoryResponse {
-    /// The answer for the named series of a subject.
+    /// Creates the response for the named series of a subject.
     pub(super) fn new(
         store: Arc<dyn TimeSeriesStore>,
         subject: EntityKey,
@@ -77,8 +77,8 @@ impl HistoryResponse {
         }
     }
 
-    /// The answer as a response. What fails while the first piece is made is reported; later the connection breaks off,
-    /// so that a cut answer is never taken for a whole one.
+    /// Starts the response. An error during the first piece is reported as such; after that the connection is broken
+    /// off, so that a truncated response is never taken for a complete one.
     pub(super) async fn into_response(mut self) -> Result<Response, HistoryError> {
         self.memory.resize(MEMORY_FACTOR * self.page_bytes)?;
         let first = self.next_piece().await?.unwrap_or_default();
@@ -97,7 +97,7 @@ impl HistoryResponse {
         Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
     }
 
-    /// The next piece of the JSON text; `None` after the last one.
+    /// Returns the next piece of the JSON text; `None` after the last one.
     async fn next_piece(&mut self) -> Result<Option<String>, HistoryError> {
         if self.is_closed {
             return Ok(None);
@@ -142,13 +142,13 @@ impl HistoryResponse {
         Ok(Some(self.object.take()))
     }
 
-    /// Holds what values of so many bytes may become.
+    /// Reserves memory for values of this many bytes.
     fn hold(&mut self, bytes: usize) -> Result<(), MemoryRefusal> {
         self.memory
             .resize(MEMORY_FACTOR * self.page_bytes.max(bytes) + self.object.len())
     }
 
-    /// Reads the next page of a series, and remembers where to go on.
+    /// Reads the next page of a series, and remembers where to continue.
     async fn raw_page(&mut self, key: String, query: RangeQuery) -> Result<(), HistoryError> {
         let asked = RangeQuery {
             limit: query.limit.min(PAGE_POINTS),
@@ -171,10 +171,11 @@ impl HistoryResponse {
             self.hold(page.needs)?;
         } else if is_full && 2 * self.page_bytes <= MOST_PAGE_BYTES && self.hold(2 * self.page_bytes).is_ok()
         {
-            // Fewer and larger pages cost less, where there is memory for them.
+            // Fewer and larger pages cost less, if there is memory for them.
             self.page_bytes *= 2;
         } else if self.hold(0).is_err() {
-            // Others have taken the rest meanwhile: it goes on with what it has, in smaller pages.
+            // Other requests have taken the rest meanwhile: this one continues with the memory it has, in smaller
+            // pages.
             self.page_bytes = PAGE_BYTES.max(page.needs);
             self.hold(0)?;
         }

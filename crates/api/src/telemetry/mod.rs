@@ -1,8 +1,8 @@
 //! The telemetry controller: reads, saves and deletes time series and attributes of any entity.
 //!
-//! Everything lies below `/api/plugins/telemetry`. Each handler reads its parameters, asks for the entity on the caller's
-//! behalf, and talks to the stores; what parameters, bodies and answers mean is said by the modules beside the handlers.
-//! Errors are plain text.
+//! All paths are below `/api/plugins/telemetry`. Each handler parses its parameters, checks the caller's access to the
+//! entity, and calls the stores; the modules beside the handlers define parameters, bodies and responses. Errors are
+//! plain text.
 
 mod buckets;
 mod context;
@@ -38,7 +38,7 @@ const ATTRIBUTES_DELETED: AuditRule = AuditRule::Data(ActionType::AttributesDele
 const SERIES_SAVED: AuditRule = AuditRule::Data(ActionType::TimeseriesUpdated);
 const SERIES_DELETED: AuditRule = AuditRule::Data(ActionType::TimeseriesDeleted);
 
-/// The endpoints of the controller.
+/// Returns the endpoints of the controller.
 pub(crate) fn routes() -> ApiRoutes {
     ApiRoutes::default()
         .add(STC.reads(routes!(read::series_keys)))

@@ -16,10 +16,10 @@ use super::source::TimeWindow;
 use super::zone::CalendarZone;
 use crate::extract::{QueryPairs, parse_flag};
 
-/// Raw points of a series given out where the request names no limit.
+/// Raw points per series if the request names no limit.
 const DEFAULT_LIMIT: usize = 100;
 
-/// A request that makes no sense; the text is shown to the client.
+/// An invalid request; the text is shown to the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BadInput(pub(super) String);
 
@@ -41,7 +41,7 @@ impl From<BucketError> for BadInput {
     }
 }
 
-/// The query string as pairs, because one name may stand several times.
+/// The query string as pairs, because a name may be repeated.
 #[derive(Debug, Default)]
 pub(super) struct TelemetryParams(Vec<(String, String)>);
 
@@ -56,12 +56,12 @@ impl<S: Send + Sync> FromRequestParts<S> for TelemetryParams {
 }
 
 impl TelemetryParams {
-    /// Whether a parameter is there, even if empty.
+    /// Whether a parameter is given, even if empty.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(given, _)| given == name)
     }
 
-    /// The value of a parameter; an empty one counts as absent.
+    /// Returns the value of a parameter; an empty one counts as absent.
     fn text(&self, name: &str) -> Option<&str> {
         self.0
             .iter()
@@ -70,14 +70,14 @@ impl TelemetryParams {
             .filter(|value| !value.is_empty())
     }
 
-    /// A whole number.
+    /// Parses an integer.
     fn number(&self, name: &str) -> Result<Option<i64>, BadInput> {
         self.text(name)
             .map(|text| text.parse().map_err(|_| invalid(name, text)))
             .transpose()
     }
 
-    /// A time that must be there, milliseconds.
+    /// Parses a required timestamp, milliseconds.
     fn time(&self, name: &str) -> Result<i64, BadInput> {
         self.number(name)?
             .ok_or_else(|| BadInput(format!("Required parameter '{name}' is missing")))
@@ -92,7 +92,7 @@ impl TelemetryParams {
         }
     }
 
-    /// Whether values keep their types.
+    /// Returns whether values keep their types.
     pub(super) fn typing(&self) -> Result<ValueTyping, BadInput> {
         Ok(match self.flag("useStrictDataTypes", false)? {
             true => ValueTyping::Strict,
@@ -100,7 +100,8 @@ impl TelemetryParams {
         })
     }
 
-    /// The names in `key`, which may stand several times, or else in the comma-separated `keys`, which may, too; each once.
+    /// Returns the names in `key`, or if there are none, in the comma-separated `keys`, without duplicates. Both may be
+    /// repeated.
     pub(super) fn keys(&self) -> Result<Vec<String>, BadInput> {
         let mut keys: Vec<&str> = self
             .0
@@ -134,7 +135,7 @@ fn invalid(name: &str, text: &str) -> BadInput {
     BadInput(format!("Invalid value '{text}' of parameter '{name}'"))
 }
 
-/// Which points a range query gives.
+/// The points that a range query returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RangeRead {
     /// Points as they were saved, with `start <= ts < end`.
@@ -144,7 +145,7 @@ pub(super) enum RangeRead {
         limit: usize,
         order: PointOrder,
     },
-    /// One point a bucket.
+    /// One point per bucket.
     Aggregated {
         aggregation: Aggregation,
         buckets: Vec<AggregationBucket>,
@@ -152,8 +153,8 @@ pub(super) enum RangeRead {
 }
 
 impl RangeRead {
-    /// Reads it from `startTs`, `endTs`, `agg`, `intervalType`, `interval`, `timeZone`, `limit` and `orderBy`.
-    /// Nothing outside the window is given.
+    /// Parses `startTs`, `endTs`, `agg`, `intervalType`, `interval`, `timeZone`, `limit` and `orderBy`. The range is
+    /// limited to the window.
     pub(super) fn from_params(params: &TelemetryParams, window: TimeWindow) -> Result<Self, BadInput> {
         let (asked_start, asked_end) = (params.time("startTs")?, params.time("endTs")?);
         let (start, end) = (asked_start.max(window.start), asked_end.min(window.end));
@@ -187,7 +188,7 @@ fn aggregation(params: &TelemetryParams) -> Result<Option<Aggregation>, BadInput
     aggregation_of(params.text("agg"))
 }
 
-/// The aggregation of that name; none where it is absent.
+/// Parses the name of an aggregation; `None` if it is absent.
 pub(super) fn aggregation_of(name: Option<&str>) -> Result<Option<Aggregation>, BadInput> {
     Ok(match name {
         None | Some("" | "NONE") => None,
@@ -200,7 +201,7 @@ pub(super) fn aggregation_of(name: Option<&str>) -> Result<Option<Aggregation>, 
     })
 }
 
-/// The interval; `None` where there is none to aggregate by.
+/// Parses the interval; `None` without aggregation.
 fn interval(params: &TelemetryParams) -> Result<Option<BucketInterval>, BadInput> {
     let milliseconds = params.number("interval")?.unwrap_or(0);
     let unit = match params.text("intervalType") {
@@ -232,7 +233,8 @@ fn order(params: &TelemetryParams) -> Result<PointOrder, BadInput> {
     }
 }
 
-/// What a request deletes, by `deleteAllDataForKeys`, `startTs`, `endTs`, `deleteLatest` and `rewriteLatestIfDeleted`.
+/// Parses what a request deletes, from `deleteAllDataForKeys`, `startTs`, `endTs`, `deleteLatest` and
+/// `rewriteLatestIfDeleted`.
 pub(super) fn deletion(params: &TelemetryParams) -> Result<SeriesDeletion, BadInput> {
     let range = match params.flag("deleteAllDataForKeys", false)? {
         true => None,

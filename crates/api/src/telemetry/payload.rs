@@ -1,7 +1,7 @@
-//! Bodies that save telemetry and attributes: the forms that devices send, with stricter rules.
+//! Bodies that save telemetry and attributes: the same formats that devices send, with stricter rules.
 //!
-//! People get an error where a device is forgiven: for a null, for a body without a value, for a name that is blank, too
-//! long, or would run as markup in a browser that shows it.
+//! API clients get an error where a device does not: for a null, for a body without a value, for a name that is blank,
+//! too long, or would run as markup in a browser that shows it.
 
 use fieldline_core::ports::{TelemetryRow, TelemetrySaveStrategy};
 use fieldline_model::EntityKey;
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::params::BadInput;
 
-/// Longest name, in UTF-16 units as clients count.
+/// Longest name, in UTF-16 code units as clients count them.
 const MAX_NAME_UNITS: usize = 255;
 
 fn rules(type_cast: bool) -> JsonRules {
@@ -24,12 +24,12 @@ fn rules(type_cast: bool) -> JsonRules {
     }
 }
 
-/// Points to save, in the form that they are stored in.
+/// Points to save, encoded as journal records.
 #[derive(Debug)]
 pub(super) struct PointBatch(RecordBatch);
 
 impl PointBatch {
-    /// Parses a body; `now` gives the time of values that come without one.
+    /// Parses a body; `now` returns the timestamp of values without one.
     pub(super) fn parse(
         body: &[u8],
         subject: EntityKey,
@@ -52,7 +52,7 @@ impl PointBatch {
         Ok(points)
     }
 
-    /// The points as rows for the store.
+    /// Decodes the points into rows for the store.
     pub(super) fn rows(&self) -> Result<Vec<TelemetryRow<'_>>, CorruptData> {
         let mut all = Vec::new();
         for record in split(self.0.as_bytes()) {
@@ -79,14 +79,14 @@ impl PointBatch {
     }
 }
 
-/// Packed key-values as a JSON object.
+/// Renders packed key-values as a JSON object.
 pub(super) fn object(values: &[u8]) -> Result<Box<RawValue>, CorruptData> {
     let mut text = String::with_capacity(values.len() * 2);
     write_object(values, &mut text)?;
     raw(text)
 }
 
-/// Rows as a JSON list of `{"ts", "values"}`.
+/// Renders rows as a JSON list of `{"ts", "values"}`.
 pub(super) fn list(rows: &[TelemetryRow<'_>]) -> Result<Box<RawValue>, CorruptData> {
     let mut text = String::from("[");
     for (index, row) in rows.iter().enumerate() {
@@ -137,12 +137,12 @@ fn check_names(values: &[u8]) -> Result<(), BadInput> {
     Ok(())
 }
 
-/// What the parser packs unpacks; were it otherwise, refusing is right and a crash is not.
+/// Values packed by the parser always unpack; if they did not, an error would be better than a panic.
 fn inconsistent(error: CorruptData) -> BadInput {
     BadInput(error.to_string())
 }
 
-/// Whether a text holds a tag or a template expression, which pages that show names without escaping would run.
+/// Whether a text contains a tag or a template expression, which pages would run that show names unescaped.
 fn is_markup(text: &str) -> bool {
     let is_template = text.split_once("{{").is_some_and(|(_, rest)| rest.contains("}}"));
     let has_tag = || {
@@ -155,7 +155,7 @@ fn is_markup(text: &str) -> bool {
     is_template || has_tag()
 }
 
-/// The time-to-live in a path: seconds, where 0 or less leave it to the default (`None`).
+/// Parses the time-to-live in a path, seconds; 0 or less means the default (`None`).
 pub(super) fn ttl(text: &str) -> Result<Option<u32>, BadInput> {
     let seconds: i64 = text
         .trim()

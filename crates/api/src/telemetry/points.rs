@@ -1,4 +1,4 @@
-//! Points of a series as commands ask for them, newest first.
+//! Points of a series for WebSocket commands, newest first.
 
 use fieldline_core::memory_pool::{MemoryRefusal, MemoryShare};
 use fieldline_core::options::ByteSize;
@@ -11,21 +11,21 @@ use super::params::BadInput;
 use super::source::TimeWindow;
 use super::zone::CalendarZone;
 
-/// Points a series where the command does not say.
+/// Points per series if the command sets no limit.
 const DEFAULT_LIMIT: usize = 100;
-/// Points a series at most.
+/// Most points per series.
 const MAX_LIMIT: usize = 50_000;
 
 /// Most points that a command reads.
 pub(crate) const MAX_POINTS: usize = 500_000;
-/// Bytes that they may take; as many numbers take less.
+/// Most bytes of these points; numeric points need less.
 const MAX_BYTES: usize = 24 << 20;
-/// Bytes that are read at once.
+/// Bytes per read.
 const PAGE_BYTES: usize = 256 << 10;
-/// What a command holds is so many times what it has read: the points, what is shown of them, and the text of that.
+/// Memory of a command as a multiple of the bytes it has read: the points, their shown form, and its text.
 const MEMORY_FACTOR: usize = 4;
 
-/// What a command has read so far, in memory that counts until it is dropped.
+/// Counts the points that a command has read; the memory is released when it is dropped.
 pub(crate) struct PointReader {
     memory: MemoryShare,
     points: usize,
@@ -33,7 +33,7 @@ pub(crate) struct PointReader {
 }
 
 impl PointReader {
-    /// Nothing yet.
+    /// Creates a reader that has read nothing yet.
     pub(crate) const fn new(memory: MemoryShare) -> Self {
         Self {
             memory,
@@ -75,7 +75,7 @@ impl PointReader {
         mut query: RangeQuery,
     ) -> Result<Vec<DataPoint>, PointsError> {
         let mut found = Vec::new();
-        // A number takes 32 bytes; what is longer asks for more.
+        // A number takes 32 bytes; larger values make the store ask for more.
         let mut page_bytes = PAGE_BYTES.min(query.limit.saturating_mul(256).max(4 << 10));
         loop {
             self.memory.grow(MEMORY_FACTOR * page_bytes)?;
@@ -108,35 +108,35 @@ impl PointReader {
     }
 }
 
-/// Which points are asked for.
+/// The points to read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PointsQuery<'a> {
-    /// First time included, milliseconds.
+    /// Start of the range, inclusive, milliseconds.
     pub(crate) start: i64,
-    /// First time no longer included, milliseconds.
+    /// End of the range, exclusive, milliseconds.
     pub(crate) end: i64,
-    /// `NONE`, `MIN`, `MAX`, `AVG`, `SUM` or `COUNT`; none where absent.
+    /// `NONE`, `MIN`, `MAX`, `AVG`, `SUM` or `COUNT`; no aggregation if absent.
     pub(crate) agg: Option<&'a str>,
     /// Width of a bucket, milliseconds.
     pub(crate) interval: i64,
-    /// `MILLISECONDS`, or a stretch of the calendar.
+    /// `MILLISECONDS`, or a calendar period.
     pub(crate) interval_type: Option<&'a str>,
-    /// Time zone of the calendar.
+    /// Time zone of calendar periods.
     pub(crate) zone: Option<&'a str>,
-    /// Raw points at most; 0 for the default.
+    /// Most raw points; 0 for the default.
     pub(crate) limit: i64,
 }
 
-/// Why points were not read.
+/// Why points could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PointsError {
-    /// The command makes no sense.
+    /// The command is invalid.
     #[error("{0}")]
     Invalid(String),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// There is no memory for them.
+    /// There is not enough memory for the points.
     #[error(transparent)]
     Memory(#[from] MemoryRefusal),
 }
@@ -147,7 +147,7 @@ impl From<BadInput> for PointsError {
     }
 }
 
-/// The points of a series.
+/// Returns the points of a series.
 pub(crate) async fn read_points(
     reading: &mut PointReader,
     store: &dyn TimeSeriesStore,
@@ -181,7 +181,7 @@ pub(crate) async fn read_points(
     reading.range(store, subject, key, range).await
 }
 
-/// One value over the whole time; the newest where there is no aggregation.
+/// Returns one value for the whole range; the newest one without aggregation.
 pub(crate) async fn read_value(
     reading: &mut PointReader,
     store: &dyn TimeSeriesStore,

@@ -1,4 +1,4 @@
-//! Reads keys, attributes, latest values and ranges.
+//! Reads keys, attributes, latest values and time ranges.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use super::{render, target};
 type EntityInPath = Path<(String, String)>;
 type ScopeInPath = Path<(String, String, String)>;
 
-/// Names of all series of an entity.
+/// Returns the names of all series of an entity.
 #[utoipa::path(
     get, path = "/api/plugins/telemetry/{entityType}/{entityId}/keys/timeseries", tag = "telemetry",
     operation_id = "getTimeseriesKeys", params(EntityPath),
@@ -46,7 +46,7 @@ pub(super) async fn series_keys(
     Ok(json(render::names(keys.iter().map(String::as_str).filter(shown))))
 }
 
-/// Names of the attributes of an entity, of all scopes.
+/// Returns the names of the attributes of an entity, of all scopes.
 #[utoipa::path(
     get, path = "/api/plugins/telemetry/{entityType}/{entityId}/keys/attributes", tag = "telemetry",
     operation_id = "getAttributeKeys", params(EntityPath),
@@ -58,13 +58,13 @@ pub(super) async fn attribute_keys(
 ) -> TelemetryResult<Response> {
     let subject = subject(&api, &caller, &kind, &id, AccessOperation::ReadAttributes).await?;
     let found = attributes_in(&api, subject, &AttributeScope::ALL, None).await?;
-    // One name may stand in several scopes.
+    // A name may occur in several scopes.
     let mut seen = HashSet::new();
     let names = found.iter().map(|attribute| attribute.key.as_str());
     Ok(json(render::names(names.filter(|name| seen.insert(*name)))))
 }
 
-/// Names of the attributes of an entity in a scope.
+/// Returns the names of the attributes of an entity in a scope.
 #[utoipa::path(
     get, path = "/api/plugins/telemetry/{entityType}/{entityId}/keys/attributes/{scope}", tag = "telemetry",
     operation_id = "getAttributeKeysByScope", params(EntityPath, ScopePath),
@@ -82,7 +82,7 @@ pub(super) async fn attribute_keys_of_scope(
     )))
 }
 
-/// Attributes of an entity, of all scopes: the named ones, or all.
+/// Returns attributes of an entity, of all scopes: the named ones, or all.
 #[utoipa::path(
     get, path = "/api/plugins/telemetry/{entityType}/{entityId}/values/attributes", tag = "telemetry",
     operation_id = "getAttributes", params(EntityPath, TelemetryKeyParams),
@@ -99,7 +99,7 @@ pub(super) async fn attributes(
     Ok(json(render::attributes(&found)))
 }
 
-/// Attributes of an entity in a scope: the named ones, or all.
+/// Returns attributes of an entity in a scope: the named ones, or all.
 #[utoipa::path(
     get, path = "/api/plugins/telemetry/{entityType}/{entityId}/values/attributes/{scope}", tag = "telemetry",
     operation_id = "getAttributesByScope", params(EntityPath, ScopePath, TelemetryKeyParams),
@@ -117,8 +117,8 @@ pub(super) async fn attributes_of_scope(
     Ok(json(render::attributes(&found)))
 }
 
-/// Latest values of the named series of an entity, or of all. With both `startTs` and `endTs`, points of that range, as
-/// `…/history` gives them.
+/// Returns the latest values of the named series of an entity, or of all. With both `startTs` and `endTs`, returns the
+/// points of that range, as `…/history` does.
 #[utoipa::path(
     get, path = "/api/plugins/telemetry/{entityType}/{entityId}/values/timeseries", tag = "telemetry",
     operation_id = "getLatestTimeseries", params(EntityPath, TelemetryKeyParams, ValueTypeParams),
@@ -153,7 +153,7 @@ pub(super) async fn series(
     )))
 }
 
-/// Points of the named series of an entity in a time range, as saved or aggregated.
+/// Returns the points of the named series of an entity in a time range, as saved or aggregated.
 #[utoipa::path(
     get, path = "/api/plugins/telemetry/{entityType}/{entityId}/values/timeseries/history", tag = "telemetry",
     operation_id = "getTimeseriesHistory", params(EntityPath, TelemetryKeyParams, RangeParams, ValueTypeParams),
@@ -176,7 +176,7 @@ async fn range(
 ) -> TelemetryResult<Response> {
     let keys = params.keys()?;
     let typing = params.typing()?;
-    // What makes no sense is refused before anything is looked up.
+    // Invalid parameters are refused before anything is looked up.
     let mut read = RangeRead::from_params(params, TimeWindow::ALL)?;
     let source = source(api, caller, kind, id).await?;
     if source.window != TimeWindow::ALL {
@@ -189,7 +189,7 @@ async fn range(
     Ok(history.into_response().await?)
 }
 
-/// Where the series of an entity are read from.
+/// Returns the source of the series of an entity.
 async fn source(api: &SharedApi, caller: &Principal, kind: &str, id: &str) -> TelemetryResult<SeriesSource> {
     let entity = target::entity(api, caller, kind, id, AccessOperation::ReadTelemetry).await?;
     Ok(SeriesSource::of(&entity))
@@ -219,7 +219,7 @@ async fn attributes_in(
     Ok(found)
 }
 
-/// The names as the stores take them: naming none means all.
+/// Returns the names as the stores expect them: an empty list means all.
 fn named(keys: &[String]) -> Option<&[String]> {
     (!keys.is_empty()).then_some(keys)
 }

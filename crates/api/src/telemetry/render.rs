@@ -1,4 +1,4 @@
-//! The JSON of answers, written straight into one string.
+//! The JSON of responses, written directly into one string.
 
 use fieldline_model::json::write_string;
 use fieldline_model::kv::{KvValue, KvValueRef};
@@ -7,13 +7,14 @@ use fieldline_model::timeseries::{Attribute, DataPoint, LatestValue};
 /// Whether values of series keep their JSON type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueTyping {
-    /// Every value is a string, also `"true"` and JSON text.
+    /// Every value is a string, also booleans (`"true"`) and JSON.
     Strings,
-    /// Values have their own JSON type.
+    /// Values keep their JSON type.
     Strict,
 }
 
-/// A JSON object of series in the making: `{"key":[{"ts":1,"value":"x"},…],…}`. A series without a point is left out.
+/// A JSON object of series under construction: `{"key":[{"ts":1,"value":"x"},…],…}`. A series without a point is left
+/// out.
 #[derive(Debug)]
 pub(super) struct SeriesObject {
     out: String,
@@ -23,7 +24,7 @@ pub(super) struct SeriesObject {
 }
 
 impl SeriesObject {
-    /// An object without a series.
+    /// Creates an object without a series.
     pub(super) fn new(typing: ValueTyping) -> Self {
         Self {
             out: String::from("{"),
@@ -33,12 +34,12 @@ impl SeriesObject {
         }
     }
 
-    /// Adds points to a series, which must be the last one that was added to, or a new one.
+    /// Adds points to a series, which must be a new one or the last one added to.
     pub(super) fn add(&mut self, key: &str, points: &[DataPoint]) {
         if points.is_empty() {
             return;
         }
-        // Enough for numbers; long texts grow the string by themselves.
+        // Enough for numbers; the string grows for long texts.
         self.out.reserve(points.len() * 40);
         for point in points {
             self.begin_point(key, point.ts);
@@ -50,13 +51,13 @@ impl SeriesObject {
         }
     }
 
-    /// Adds a series whose only point has no value.
+    /// Adds a series with one point that has no value.
     pub(super) fn add_null(&mut self, key: &str, ts: i64) {
         self.begin_point(key, ts);
         self.out.push_str("null}");
     }
 
-    /// Says that the next point begins another series.
+    /// Ends the current series: the next point begins another one.
     pub(super) fn end_series(&mut self) {
         if self.points > 0 {
             self.out.push(']');
@@ -64,12 +65,12 @@ impl SeriesObject {
         }
     }
 
-    /// The text written so far, which is then forgotten.
+    /// Takes the text written so far.
     pub(super) fn take(&mut self) -> String {
         std::mem::take(&mut self.out)
     }
 
-    /// Ends the object and gives what was not taken yet.
+    /// Ends the object and returns the text not taken yet.
     pub(super) fn finish(mut self) -> String {
         self.close();
         self.out
@@ -115,8 +116,8 @@ fn write_as_string(value: &KvValue, out: &mut String) {
     }
 }
 
-/// Latest values, sorted by name. Of named series, in the order they are named in; one that has no value is null at the
-/// present time.
+/// Renders latest values: all of them sorted by name, or the named ones in the given order. A named series without a
+/// value is null, at the current time.
 pub(super) fn latest(
     values: &[LatestValue],
     named: Option<&[String]>,
@@ -142,7 +143,7 @@ pub(super) fn latest(
     object.finish()
 }
 
-/// `[{"lastUpdateTs":1,"key":"k","value":true},…]`; values have their own JSON type.
+/// Renders attributes: `[{"lastUpdateTs":1,"key":"k","value":true},…]`; values keep their JSON type.
 pub(super) fn attributes<'a>(attributes: impl IntoIterator<Item = &'a Attribute>) -> String {
     let mut out = String::from("[");
     for attribute in attributes {
@@ -161,7 +162,7 @@ pub(super) fn attributes<'a>(attributes: impl IntoIterator<Item = &'a Attribute>
     out
 }
 
-/// `["a","b"]`.
+/// Renders names: `["a","b"]`.
 pub(super) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut out = String::from("[");
     for name in names {

@@ -64,7 +64,7 @@ pub(super) async fn entity_attributes_v2(
     attributes(&api, &caller, &kind, &id, &scope, request).await
 }
 
-/// Saves points of an entity, which are kept as long as its profiles say. The last part of the path may be any word.
+/// Saves points of an entity with the default time-to-live of its profiles. The last part of the path can be any word.
 #[utoipa::path(
     post, path = "/api/plugins/telemetry/{entityType}/{entityId}/timeseries/{scope}", tag = "telemetry",
     operation_id = "saveEntityTelemetry", params(EntityPath, ("scope" = String, Path, description = "Any word")),
@@ -79,8 +79,8 @@ pub(super) async fn series(
     points(&api, &caller, &kind, &id, None, request).await
 }
 
-/// Saves points of an entity, as with any other word in the place of `delete`: deletions have that path, too, and would
-/// otherwise take it away from saves.
+/// Saves points of an entity, like any other word in place of `delete`: this path also has deletions, and without its
+/// own route saves with that word would fail.
 #[utoipa::path(
     post, path = "/api/plugins/telemetry/{entityType}/{entityId}/timeseries/delete", tag = "telemetry",
     operation_id = "saveEntityTelemetryOfScopeDelete", params(EntityPath),
@@ -95,7 +95,7 @@ pub(super) async fn series_of_scope_delete(
     points(&api, &caller, &kind, &id, None, request).await
 }
 
-/// Saves points of an entity, which are kept for some seconds; 0 keeps them as long as its profiles say.
+/// Saves points of an entity with a time-to-live in seconds; 0 for the default of its profiles.
 #[utoipa::path(
     post, path = "/api/plugins/telemetry/{entityType}/{entityId}/timeseries/{scope}/{ttl}", tag = "telemetry",
     operation_id = "saveEntityTelemetryWithTTL",
@@ -188,7 +188,7 @@ async fn points(
     Ok(StatusCode::OK)
 }
 
-/// What the parser has packed cannot be read back.
+/// The values that the parser has packed cannot be unpacked.
 fn unpackable(error: CorruptData) -> StoreError {
     StoreError::new(StoreErrorKind::Corrupt, "The values could not be packed").caused_by(error)
 }

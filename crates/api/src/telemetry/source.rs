@@ -1,57 +1,57 @@
-//! Where the series of an entity are read from: its own, or through an entity view those of what the view shows.
+//! Source of an entity's series: its own, or for an entity view those of the entity it shows.
 
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_model::EntityKey;
 use fieldline_model::entity::EntityView;
 
-/// A stretch of time that reads stay within, milliseconds.
+/// A time range that reads are limited to, milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TimeWindow {
-    /// Nothing before this time.
+    /// Start, inclusive.
     pub(crate) start: i64,
-    /// Nothing at this time or after it.
+    /// End, exclusive.
     pub(crate) end: i64,
 }
 
 impl TimeWindow {
-    /// All of time.
+    /// The whole time range.
     pub(crate) const ALL: Self = Self {
         start: i64::MIN,
         end: i64::MAX,
     };
 
-    /// From one time until another.
+    /// From `start` up to `end`.
     pub(crate) const fn new(start: i64, end: i64) -> Self {
         Self { start, end }
     }
 
-    /// So many milliseconds from a time on.
+    /// The given number of milliseconds from `start` on.
     pub(crate) const fn of_length(start: i64, millis: i64) -> Self {
         Self::new(start, start.saturating_add(millis))
     }
 
-    /// What is in both.
+    /// Returns the intersection of both ranges.
     pub(crate) fn within(self, other: Self) -> Self {
         Self::new(self.start.max(other.start), self.end.min(other.end))
     }
 
-    /// Whether a time is in it.
+    /// Whether a timestamp is in the range.
     pub(crate) const fn contains(self, ts: i64) -> bool {
         self.start <= ts && ts < self.end
     }
 }
 
-/// See the module.
+/// The source of an entity's series; see the module.
 pub(crate) struct SeriesSource {
-    /// Whose series are read.
+    /// The entity whose series are read.
     pub(crate) subject: EntityKey,
-    /// Within which time.
+    /// The time range that reads are limited to.
     pub(crate) window: TimeWindow,
     view: Option<Vec<String>>,
 }
 
 impl SeriesSource {
-    /// The series of something that is no view.
+    /// The series of an entity that is not a view.
     pub(crate) fn own(subject: EntityKey) -> Self {
         Self {
             subject,
@@ -60,7 +60,7 @@ impl SeriesSource {
         }
     }
 
-    /// The source for an entity that somebody may read.
+    /// Returns the source for an entity that the caller may read.
     pub(crate) fn of(entity: &AnyEntity) -> Self {
         match entity {
             AnyEntity::EntityView(view) => Self::through(view, entity.subject()),
@@ -83,12 +83,13 @@ impl SeriesSource {
         }
     }
 
-    /// The series that reading all of them means; `None` for all that there are. A view that names none shows none.
+    /// Returns the series that a read without names returns; `None` for all existing ones. A view without names shows
+    /// none.
     pub(crate) fn all(&self) -> Option<&[String]> {
         self.view.as_deref()
     }
 
-    /// Those of the named series that may be read. A view that names none lets every name through.
+    /// Returns the named series that may be read. A view without names allows every name.
     pub(crate) fn shown(&self, keys: &[String]) -> Vec<String> {
         let shown = self.view.as_deref().filter(|shown| !shown.is_empty());
         let may = |key: &&String| shown.is_none_or(|shown| shown.contains(key));

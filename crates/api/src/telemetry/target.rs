@@ -1,4 +1,4 @@
-//! The entity and scope that a path names.
+//! The entity and the attribute scope in a path.
 
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_entities::access::{AccessOperation, Principal};
@@ -11,7 +11,7 @@ use crate::state::SharedApi;
 use super::error::{TelemetryError, TelemetryResult};
 use super::params::BadInput;
 
-/// The entity of a path, if the caller may do that with it.
+/// Returns the entity in a path, if the caller may perform the operation on it.
 pub(super) async fn entity(
     api: &SharedApi,
     caller: &Principal,
@@ -28,7 +28,7 @@ pub(super) async fn entity(
         .map_err(|error| TelemetryError::access(error, caller.authority))
 }
 
-/// Views show series, and have none.
+/// Refuses entity views: they show series, but have none of their own.
 pub(super) fn refuse_view(entity: &AnyEntity) -> Result<(), BadInput> {
     match entity {
         AnyEntity::EntityView(_) => Err(BadInput::new(
@@ -38,12 +38,12 @@ pub(super) fn refuse_view(entity: &AnyEntity) -> Result<(), BadInput> {
     }
 }
 
-/// The scope of a path.
+/// Parses the scope in a path.
 pub(super) fn scope(name: &str) -> Result<AttributeScope, BadInput> {
     AttributeScope::from_name(name).ok_or_else(|| BadInput(format!("Invalid scope: {name}")))
 }
 
-/// The scope of a path, if people may write to it.
+/// Parses the scope in a path, if API clients may write to it.
 pub(super) fn writable_scope(name: &str) -> Result<AttributeScope, BadInput> {
     match scope(name)? {
         AttributeScope::Client => Err(BadInput(format!("Invalid scope: {name}"))),

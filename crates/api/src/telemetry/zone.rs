@@ -5,7 +5,7 @@ use chrono::{
 };
 use chrono_tz::Tz;
 
-/// Short names that clients of the JVM expect to mean a place with its daylight saving time.
+/// Short names that JVM clients expect to mean a place with its daylight saving time.
 const SHORT_ZONE_NAMES: [(&str, Tz); 3] = [
     ("EST", Tz::America__New_York),
     ("HST", Tz::US__Hawaii),
@@ -22,7 +22,8 @@ pub(super) enum CalendarZone {
 }
 
 impl CalendarZone {
-    /// The zone that a client names. An absent or unknown name means UTC, as clients rely on a zone never being an error.
+    /// Parses the time zone of a client. An absent or unknown name means UTC, because clients rely on a zone never
+    /// being an error.
     pub(super) fn or_utc(name: Option<&str>) -> Self {
         name.and_then(Self::parse).unwrap_or(Self::Named(Tz::UTC))
     }
@@ -41,21 +42,22 @@ impl CalendarZone {
         parse_offset(offset).map(Self::Offset)
     }
 
-    /// The calendar day on which an instant falls; `None` outside the years the calendar knows.
+    /// Returns the calendar day of an instant; `None` outside the supported years.
     pub(super) fn day_of(self, ms: i64) -> Option<NaiveDate> {
         let utc = DateTime::from_timestamp_millis(ms)?.naive_utc();
         let local = utc.checked_add_offset(self.offset_at(utc))?;
         Some(local.date())
     }
 
-    /// The instant at which a calendar day begins.
+    /// Returns the instant at which a calendar day begins.
     pub(super) fn start_of_day(self, day: NaiveDate) -> Option<i64> {
         let midnight = day.and_time(NaiveTime::MIN);
         let utc = match self.local_offsets(midnight) {
             LocalResult::Single(offset) | LocalResult::Ambiguous(offset, _) => {
                 midnight.checked_sub_offset(offset)?
             }
-            // Clocks jump over midnight: the day begins where the jump ends, which is midnight by the offset before it.
+            // The clocks skip midnight: the day begins at the end of the jump, which is midnight by the offset before
+            // it.
             LocalResult::None => {
                 let before = midnight.checked_sub_signed(TimeDelta::days(1))?;
                 midnight.checked_sub_offset(self.offset_at(before))?
@@ -79,7 +81,7 @@ impl CalendarZone {
     }
 }
 
-/// `Z`, `+h`, `+hh`, `+hhmm`, `+hh:mm`, and with seconds; at most 18 hours.
+/// Parses `Z`, `+h`, `+hh`, `+hhmm`, `+hh:mm`, and with seconds; at most 18 hours.
 fn parse_offset(text: &str) -> Option<FixedOffset> {
     if text == "Z" {
         return FixedOffset::east_opt(0);

@@ -1,4 +1,4 @@
-//! What commands work with, what they are while they go on, and why they fail.
+//! Active commands, their context, and their errors.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::error::ApiError;
 use crate::state::SharedApi;
 use crate::telemetry::{PointReader, PointsError};
 
-/// What became of a command.
+/// Result of a command.
 pub(super) type CommandResult = Result<(), CommandError>;
 
 /// Why a command failed.
@@ -81,21 +81,21 @@ impl From<PointsError> for CommandError {
     }
 }
 
-/// A command that goes on.
+/// A command that stays active.
 pub(super) enum ActiveCommand {
     Values(ValueWatch),
     Entities(Box<EntityWatch>),
     Alarms(Box<AlarmWatch>),
-    /// Notifications, of which there are none.
+    /// A subscription to notifications; there are none.
     Inbox,
 }
 
-/// What commands work with.
+/// Context of commands.
 pub(super) struct CommandContext {
     pub(super) api: SharedApi,
     pub(super) who: Principal,
     pub(super) mailbox: Arc<SessionMailbox>,
-    /// What is to be sent.
+    /// Messages to send.
     pub(super) out: Vec<String>,
 }
 
@@ -109,7 +109,7 @@ impl ActiveCommand {
         }
     }
 
-    /// Bytes that it keeps, about.
+    /// Returns the approximate number of bytes that it keeps.
     pub(super) fn held(&self) -> usize {
         match self {
             Self::Entities(entities) => entities.held(),
@@ -119,19 +119,19 @@ impl ActiveCommand {
         }
     }
 
-    /// Whether a changed alarm is a reason to look again.
+    /// Whether changed alarms require a refresh.
     pub(super) fn shows_alarms(&self) -> bool {
         matches!(self, Self::Alarms(alarms) if alarms.shows_alarms())
     }
 }
 
 impl CommandContext {
-    /// What a command reads from now on.
+    /// Creates the reader for the points of a command.
     pub(super) fn reading(&self) -> PointReader {
         PointReader::new(self.api.memory.sockets.share(self.who.tenant))
     }
 
-    /// The tenant whose entities these are.
+    /// Returns the tenant of the entities.
     pub(super) fn tenant(&self) -> TenantId {
         self.who.tenant
     }

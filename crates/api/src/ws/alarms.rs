@@ -1,4 +1,4 @@
-//! Alarms and counts: what a query finds now, and again when it may have changed.
+//! Subscriptions to alarms and counts: queries evaluated now, and again when the result may have changed.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use super::updates;
 use crate::alarm_data::{self, AlarmCountQuery, AlarmData, AlarmDataQuery};
 use crate::error::ApiError;
 
-/// What is asked for, and what the client knows.
+/// The query, and the result that the client knows.
 enum AlarmWatchKind {
     Entities(EntityCountQuery, u64),
     Page(AlarmDataQuery, PageData<AlarmData>),
@@ -25,10 +25,10 @@ enum AlarmWatchKind {
     Status(EntityId, AlarmQuery, bool),
 }
 
-/// A query that is evaluated again and again.
+/// A query that is evaluated repeatedly.
 pub(super) struct AlarmWatch {
     kind: AlarmWatchKind,
-    /// Entities whose values are shown, or whose alarms alone are asked for.
+    /// Watched entities: those whose values are shown, or the one whose alarm status is requested.
     watched: FxHashSet<EntityKey>,
     /// Bytes of the page.
     held: usize,
@@ -45,7 +45,7 @@ impl From<AlarmWatchKind> for AlarmWatch {
 }
 
 impl AlarmWatch {
-    /// Counts entities.
+    /// Starts a count of entities.
     pub(super) async fn entities(
         scope: &mut CommandContext,
         command: QueryCommand<EntityCountQuery>,
@@ -63,7 +63,7 @@ impl AlarmWatch {
         Ok(AlarmWatchKind::Entities(query, count).into())
     }
 
-    /// Shows a page of alarms.
+    /// Starts a page of alarms.
     pub(super) async fn page(
         scope: &mut CommandContext,
         command: QueryCommand<AlarmDataQuery>,
@@ -87,7 +87,7 @@ impl AlarmWatch {
         Ok(watch)
     }
 
-    /// Counts alarms.
+    /// Starts a count of alarms.
     pub(super) async fn count(
         scope: &mut CommandContext,
         command: QueryCommand<AlarmCountQuery>,
@@ -98,7 +98,7 @@ impl AlarmWatch {
         Ok(AlarmWatchKind::Count(command.query, count).into())
     }
 
-    /// Says whether an entity has alarms.
+    /// Starts to report whether an entity has active alarms.
     pub(super) async fn status(
         scope: &mut CommandContext,
         command: AlarmStatusCommand,
@@ -120,12 +120,12 @@ impl AlarmWatch {
         Ok(watch)
     }
 
-    /// Whether a changed alarm is a reason to look again.
+    /// Whether changed alarms require a refresh.
     pub(super) const fn shows_alarms(&self) -> bool {
         !matches!(self.kind, AlarmWatchKind::Entities(..))
     }
 
-    /// Bytes that it keeps, about.
+    /// Returns the approximate number of bytes that it keeps.
     pub(super) const fn held(&self) -> usize {
         self.held
     }
@@ -136,14 +136,14 @@ impl AlarmWatch {
         }
     }
 
-    /// Tells nothing more of entities that may not be seen any more.
+    /// Stops updates of entities that the caller may no longer see.
     pub(super) fn drop_entities(&mut self, scope: &CommandContext, command: i64, lost: &FxHashSet<EntityId>) {
         let left = self.watched.iter().map(|subject| subject.entity);
         let left: HashSet<EntityId> = left.filter(|entity| !lost.contains(entity)).collect();
         self.update_watched(scope, command, left, 0);
     }
 
-    /// Watches these entities and no others. Says whether any was not watched before.
+    /// Watches exactly these entities. Returns whether any of them was not watched before.
     fn update_watched(
         &mut self,
         scope: &CommandContext,
@@ -171,7 +171,7 @@ impl AlarmWatch {
 
     /// Watches the entities of the page whose values it shows.
     async fn follow(&mut self, scope: &CommandContext, command: i64) -> CommandResult {
-        // First who watches, then what there is: nothing is missed between the two.
+        // Subscribe first, then read: no change is missed in between.
         for _ in 0..2 {
             let AlarmWatchKind::Page(query, page) = &self.kind else {
                 return Ok(());
@@ -180,7 +180,7 @@ impl AlarmWatch {
             if sources == 0 {
                 return Ok(());
             }
-            // An alarm may be seen at an entity that may not: it was propagated there, or the entity has moved.
+            // The caller may see an alarm without its entity: it was propagated, or the entity has moved.
             let shown = page.data.iter().filter_map(|alarm| alarm.entity_id);
             let entities = &scope.api.entities;
             let wanted =
@@ -197,7 +197,7 @@ impl AlarmWatch {
         Ok(())
     }
 
-    /// What a client is told of changed values of an entity, if anything.
+    /// Returns the message about changed values of an entity, if there is one.
     pub(super) fn update(
         &mut self,
         command: i64,
@@ -263,7 +263,7 @@ impl AlarmWatch {
     }
 }
 
-/// Alarms are a tenant's.
+/// Refuses callers without a tenant: alarms belong to a tenant.
 fn check_tenant(scope: &CommandContext) -> CommandResult {
     if scope.tenant().is_null() {
         return Err(CommandError::unauthorized());
@@ -276,7 +276,7 @@ async fn count(scope: &CommandContext, query: Option<&AlarmCountQuery>) -> Resul
     Ok(alarm_data::count(&scope.api, &scope.who, query.unwrap_or(&all)).await?)
 }
 
-/// Whether an entity that may be seen has alarms.
+/// Returns whether an entity that the caller may see has active alarms.
 async fn is_active(
     scope: &CommandContext,
     originator: EntityId,
@@ -292,7 +292,7 @@ async fn is_active(
     Ok(count > 0)
 }
 
-/// What has to be sent: the alarms that have changed where the page has the same ones, else the page.
+/// Returns the message to send: only the changed alarms if the page has the same alarms as before, otherwise the page.
 fn difference(id: i64, known: &PageData<AlarmData>, now: &PageData<AlarmData>) -> Option<String> {
     if known == now {
         return None;

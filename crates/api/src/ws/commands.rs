@@ -1,4 +1,4 @@
-//! What clients send.
+//! Messages from clients.
 
 use fieldline_model::EntityId;
 use fieldline_model::entity::null_as_default as or_default;
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::alarm_data::{AlarmCountQuery, AlarmDataQuery};
 
-/// What clients send. Any member may be absent or null, which is the same.
+/// Messages from clients. Any member may be absent or null, which is the same.
 macro_rules! messages {
     ($($(#[$attribute:meta])* $name:ident { $($(#[$member_attribute:meta])* $member:ident: $type:ty,)* })*) => {$(
         $(#[$attribute])*
@@ -21,11 +21,11 @@ macro_rules! messages {
 }
 
 messages! {
-    /// Proof of who is there.
+    /// Authentication of the client.
     AuthCommand {
         /// An access token.
         token: String,
-        /// An API key, which counts where both are there.
+        /// An API key; takes precedence over a token.
         api_key: String,
     }
 
@@ -61,12 +61,12 @@ messages! {
         unsub_cmd: Option<IdOnlyCommand>,
     }
 
-    /// Values of one entity.
+    /// Subscribes to values of one entity.
     SubscriptionCommand {
         cmd_id: i64,
         entity_type: String,
         entity_id: String,
-        /// Names with commas between them; all where empty.
+        /// Comma-separated names; all if empty.
         keys: String,
         scope: String,
         unsubscribe: bool,
@@ -78,7 +78,7 @@ messages! {
         agg: Option<String>,
     }
 
-    /// A command of which no more than its number counts.
+    /// A command with an id only.
     IdOnlyCommand {
         cmd_id: i64,
     }
@@ -90,13 +90,13 @@ messages! {
         notifications: Vec<Uuid>,
     }
 
-    /// Latest values to be followed.
+    /// Latest values to subscribe to.
     #[derive(Clone)]
     LatestCommand {
         keys: Vec<EntityQueryKey>,
     }
 
-    /// Points of series: those of a time that is over, or from a time on.
+    /// Points of series: in a past range, or from a time on.
     #[derive(Clone)]
     PointsCommand {
         keys: Vec<String>,
@@ -111,7 +111,7 @@ messages! {
         fetch_latest_previous_point: bool,
     }
 
-    /// Values of series over a time that is over, or from a time on.
+    /// Aggregated values of series: over a past range, or from a time on.
     #[derive(Clone)]
     AggregateCommand {
         keys: Vec<AggregationKey>,
@@ -120,7 +120,7 @@ messages! {
         time_window: i64,
     }
 
-    /// Entities and what is followed of them.
+    /// Entities, and the values of them to subscribe to.
     EntityDataCommand {
         cmd_id: i64,
         query: Option<EntityDataQuery>,
@@ -131,7 +131,7 @@ messages! {
         agg_ts_cmd: Option<AggregateCommand>,
     }
 
-    /// Whether an entity has alarms.
+    /// Subscribes to whether an entity has active alarms.
     AlarmStatusCommand {
         cmd_id: i64,
         originator_id: Option<EntityId>,
@@ -141,7 +141,7 @@ messages! {
 }
 
 impl TelemetryWrapper {
-    /// The same commands as the general endpoint has them.
+    /// Converts the message to the commands of the general endpoint.
     pub(super) fn into_commands(self) -> Vec<WsCommand> {
         let mut all: Vec<WsCommand> = Vec::new();
         all.extend(self.ts_sub_cmds.into_iter().map(WsCommand::Timeseries));
@@ -175,7 +175,7 @@ impl TelemetryWrapper {
 }
 
 impl NotificationWrapper {
-    /// The same commands as the general endpoint has them.
+    /// Converts the message to the commands of the general endpoint.
     pub(super) fn into_commands(self) -> Vec<WsCommand> {
         let all = [
             self.unread_count_sub_cmd.map(WsCommand::NotificationsCount),
@@ -239,7 +239,7 @@ impl WsCommand {
 }
 
 impl SubscriptionCommand {
-    /// The names; `None` for all.
+    /// Returns the names; `None` for all.
     pub(super) fn names(&self) -> Option<Vec<String>> {
         let mut names: Vec<String> = self
             .keys
@@ -253,7 +253,7 @@ impl SubscriptionCommand {
     }
 }
 
-/// One value of a series over a time.
+/// An aggregated value of a series.
 #[derive(Deserialize, Clone)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AggregationKey {
@@ -278,7 +278,7 @@ impl EntityDataCommand {
     }
 }
 
-/// A query that is evaluated again and again.
+/// A query that is evaluated repeatedly.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct QueryCommand<Q> {

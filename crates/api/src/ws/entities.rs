@@ -1,4 +1,4 @@
-//! Entities of a query with their values, as they change.
+//! Subscriptions to the entities of a query and their values.
 
 use std::collections::BTreeMap;
 
@@ -21,25 +21,25 @@ use super::updates::{self, EntityUpdate};
 use crate::error::ApiError;
 use crate::telemetry::{PointsQuery, SeriesSource, TimeWindow, read_points, read_value};
 
-/// Most entities that a command follows.
+/// Most entities per command.
 pub(super) const MAX_ENTITIES: usize = 10_000;
-/// Most series of entities that a command reads.
+/// Most series that a command reads.
 const MAX_SERIES: usize = 50_000;
-/// What an entity takes besides its values, bytes.
+/// Memory of an entity without its values, bytes.
 const ENTITY_COST: usize = 256;
-/// How far back the point before a window is looked for, milliseconds.
+/// How far before a window the previous point is searched, milliseconds.
 const PREVIOUS_MS: i64 = 365 * 86_400_000;
 
-/// Series whose points are sent as they come.
+/// Series whose points are sent as they arrive.
 #[derive(Default)]
 struct FollowedSeries {
-    /// Each as `timeseries` of its entity.
+    /// Sent as `timeseries` of the entity.
     points: FxHashSet<String>,
-    /// Each as a latest value, though it is not shown as one.
+    /// Sent as latest values, even if the query does not show them as such.
     latest: FxHashSet<String>,
 }
 
-/// See the module.
+/// A subscription to entities; see the module.
 pub(super) struct EntityWatch {
     command: i64,
     query: EntityDataQuery,
@@ -48,7 +48,7 @@ pub(super) struct EntityWatch {
     /// Keys whose changes are sent.
     keys: Vec<EntityQueryKey>,
     followed: FollowedSeries,
-    /// The newest points that were read, which may come again as they were stored meanwhile.
+    /// The newest points read, which the hub may deliver again if they were stored meanwhile.
     newest_read: FxHashMap<(EntityId, String), TsValue>,
     /// Entities that are watched.
     watched: FxHashSet<EntityKey>,
@@ -56,7 +56,7 @@ pub(super) struct EntityWatch {
 }
 
 impl EntityWatch {
-    /// Finds entities, and sends and follows what is asked for of them.
+    /// Finds the entities, sends the requested values and subscribes to them.
     pub(super) async fn start(
         scope: &mut CommandContext,
         mut command: EntityDataCommand,
@@ -88,7 +88,7 @@ impl EntityWatch {
         outcome.map(|()| watch)
     }
 
-    /// Sends and follows something else.
+    /// Replaces the requested values.
     pub(super) async fn change(
         &mut self,
         scope: &mut CommandContext,
@@ -160,7 +160,7 @@ impl EntityWatch {
         Ok(())
     }
 
-    /// Finds the entities and what is shown of them.
+    /// Finds the entities with the requested values.
     async fn find(&self, scope: &CommandContext) -> Result<PageData<EntityData>, CommandError> {
         let mut query = self.query.clone();
         query.page_link.page_size = query.page_link.page_size.min(MAX_ENTITIES as i64);
@@ -180,7 +180,7 @@ impl EntityWatch {
         let of_points = !self.followed.points.is_empty() || !self.followed.latest.is_empty();
         let sources = latest::sources(&self.keys) | if of_points { latest } else { 0 };
         if sources != 0 && self.update_watched(scope, sources).await && !self.keys.is_empty() {
-            // First who watches, then what there is: nothing is missed between the two.
+            // Subscribe first, then read: no change is missed in between.
             let page = self.find(scope).await?;
             self.show(page);
             self.update_watched(scope, sources).await;
@@ -188,7 +188,7 @@ impl EntityWatch {
         Ok(())
     }
 
-    /// Says whether any entity was not watched before.
+    /// Watches the entities of the page. Returns whether any of them was not watched before.
     async fn update_watched(&mut self, scope: &CommandContext, sources: u8) -> bool {
         let mut is_any_new = false;
         for data in &self.page.data {
@@ -202,7 +202,7 @@ impl EntityWatch {
                 is_any_new = true;
             }
         }
-        // Those who are no longer found are watched no longer.
+        // Entities that are no longer found are no longer watched.
         let gone: Vec<EntityKey> = self
             .watched
             .iter()
@@ -216,7 +216,7 @@ impl EntityWatch {
         is_any_new
     }
 
-    /// Tells nothing more of entities that may not be seen any more.
+    /// Stops updates of entities that the caller may no longer see.
     pub(super) fn drop_entities(&mut self, scope: &CommandContext, lost: &FxHashSet<EntityId>) {
         let command = self.command;
         self.watched.retain(|subject| {
@@ -229,7 +229,7 @@ impl EntityWatch {
         self.positions.retain(|entity, _| !lost.contains(entity));
     }
 
-    /// Bytes that it keeps, about.
+    /// Returns the approximate number of bytes that it keeps.
     pub(super) fn held(&self) -> usize {
         let entities = self.page.data.iter();
         let entities: usize = entities
@@ -249,7 +249,7 @@ impl EntityWatch {
         self.is_sent = true;
     }
 
-    /// Reads points and aggregated values, and sends them: with the first page, or as changes of it.
+    /// Reads points and aggregated values, and sends them: with the first page, or as an update of it.
     async fn read(&mut self, scope: &mut CommandContext, command: &EntityDataCommand) -> CommandResult {
         if let Some(values) = &command.agg_history_cmd {
             let window = TimeWindow::new(values.start_ts, values.end_ts);
@@ -361,7 +361,7 @@ impl EntityWatch {
         Ok(())
     }
 
-    /// Sends what was read, which is then forgotten.
+    /// Sends the values read, and drops them.
     fn send_read(&mut self, scope: &mut CommandContext) {
         if self.is_sent {
             let shown = |data: &EntityData| EntityUpdate {
@@ -383,7 +383,7 @@ impl EntityWatch {
         }
     }
 
-    /// What a client is told of changed values of an entity, if anything.
+    /// Returns the update for changed values of an entity, if there is one.
     pub(super) fn update(
         &mut self,
         subject: EntityKey,
@@ -416,18 +416,18 @@ impl EntityWatch {
         })
     }
 
-    /// Whether the page is found again and again.
+    /// Whether the query is evaluated repeatedly.
     pub(super) const fn is_dynamic(&self) -> bool {
         self.query.page_link.dynamic
     }
 
-    /// Finds the entities again, and sends the page if others are found.
+    /// Finds the entities again, and sends the page if other ones are found.
     pub(super) async fn refresh(&mut self, scope: &mut CommandContext) -> CommandResult {
         let ids = |page: &PageData<EntityData>| -> Vec<EntityId> {
             page.data.iter().map(|data| data.entity_id).collect()
         };
         let page = self.find(scope).await?;
-        // Where they are the same, what the client knows stays: what has changed is on its way.
+        // If they are the same, the known values stay: changes arrive through the mailbox.
         if ids(&page) != ids(&self.page) || page.total_elements != self.page.total_elements {
             self.show(page);
             self.follow(scope).await?;
@@ -453,7 +453,8 @@ fn shown(point: &DataPoint) -> TsValue {
     }
 }
 
-/// Whether values may be read of an entity that was found. A customer's users find some that they see in part only.
+/// Returns whether the caller may read values of a found entity. Customer users also find entities that they can see
+/// only in part.
 async fn may_read(scope: &CommandContext, entity: EntityId) -> bool {
     let in_part = !matches!(
         entity.entity_type,
@@ -469,7 +470,7 @@ async fn may_read(scope: &CommandContext, entity: EntityId) -> bool {
         .is_ok()
 }
 
-/// Where the series of an entity are read from, if they may be.
+/// Returns the source of an entity's series, if the caller may read them.
 async fn source_of(scope: &CommandContext, entity: EntityId) -> Option<SeriesSource> {
     if entity.entity_type != EntityType::EntityView {
         let subject = subject_of(scope, entity);

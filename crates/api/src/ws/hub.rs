@@ -1,5 +1,5 @@
-//! Who watches which entities, and how they are told: whoever stores a value puts it into the mailboxes of those who watch
-//! its entity, and goes on. Whoever saves or deletes an entity or a user has those asked again who may see it.
+//! Subscriptions to entities: a store write puts the change into the mailboxes of the entity's subscribers without
+//! waiting for them. When an entity or a user is saved or deleted, the affected sessions check their permissions again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -18,10 +18,10 @@ use tokio::sync::Semaphore;
 use super::mailbox::{EntityValueChange, SessionMailbox, ValueOperation};
 
 const SHARDS: usize = 32;
-/// Queries of sockets that are evaluated again at the same time.
+/// Most queries of sockets that are re-evaluated at the same time.
 const CONCURRENT_REFRESHES: usize = 4;
 
-/// The bit of a source in what somebody watches.
+/// Returns the bit of a source in the sources of a watcher.
 pub(super) const fn bit(source: ValueSource) -> u8 {
     match source {
         ValueSource::Latest => 1,
@@ -31,7 +31,7 @@ pub(super) const fn bit(source: ValueSource) -> u8 {
     }
 }
 
-/// The attributes of all scopes.
+/// The bits of the attributes of all scopes.
 pub(super) const ATTRIBUTES: u8 = 14;
 
 struct EntityWatcher {
@@ -40,7 +40,7 @@ struct EntityWatcher {
     sources: u8,
 }
 
-/// See the module.
+/// The registry of subscriptions; see the module.
 pub(crate) struct SubscriptionHub {
     watchers: [RwLock<FxHashMap<EntityKey, Vec<EntityWatcher>>>; SHARDS],
     count: AtomicUsize,
@@ -48,12 +48,12 @@ pub(crate) struct SubscriptionHub {
     sessions: RwLock<FxHashMap<u64, (Principal, Arc<SessionMailbox>)>>,
     next: AtomicU64,
     memory: Arc<MemoryPool>,
-    /// Held while a query is evaluated again: however many sockets there are, they leave room for others.
+    /// Held while a query is re-evaluated, so that many sockets leave capacity for other work.
     pub(super) refresh_permits: Semaphore,
 }
 
 impl SubscriptionHub {
-    /// One whose sockets share this memory.
+    /// Creates a hub whose sockets share this memory.
     pub(crate) fn new(memory: Arc<MemoryPool>) -> Arc<Self> {
         Arc::new(Self {
             watchers: std::array::from_fn(|_| RwLock::default()),
@@ -66,7 +66,7 @@ impl SubscriptionHub {
         })
     }
 
-    /// A number and a mailbox for a session of somebody.
+    /// Registers a session; returns its number and its mailbox.
     pub(super) fn open(&self, who: Principal) -> (u64, Arc<SessionMailbox>) {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let mailbox = Arc::new(SessionMailbox::new(self.memory.share(who.tenant)));
@@ -75,12 +75,12 @@ impl SubscriptionHub {
         (number, mailbox)
     }
 
-    /// Forgets a session that is closed.
+    /// Removes a closed session.
     pub(super) fn close(&self, number: u64) {
         self.sessions.write().remove(&number);
     }
 
-    /// Closes the session of a tenant that makes the server hold most.
+    /// Closes the session of a tenant that holds the most memory.
     pub(super) fn close_largest(&self, tenant: TenantId) {
         let sessions = self.sessions.read();
         let own = sessions.values().filter(|(who, _)| who.tenant == tenant);
@@ -97,7 +97,8 @@ impl SubscriptionHub {
         &self.watchers[place]
     }
 
-    /// Has changes of an entity put into a mailbox, for a command. Without sources it is told of the entity itself only.
+    /// Subscribes a mailbox to changes of an entity, for a command. Without sources it gets only changes of the entity
+    /// itself.
     pub(super) fn watch(&self, subject: EntityKey, sources: u8, command: i64, mailbox: &Arc<SessionMailbox>) {
         let mut shard = self.shard(subject).write();
         let watches = shard.entry(subject).or_default();
@@ -115,7 +116,7 @@ impl SubscriptionHub {
         self.count.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Ends what a command of a session follows of an entity.
+    /// Ends the subscription of a command to an entity.
     pub(super) fn unwatch(&self, subject: EntityKey, command: i64, mailbox: &Arc<SessionMailbox>) {
         let mut shard = self.shard(subject).write();
         let Some(watches) = shard.get_mut(&subject) else {
@@ -129,7 +130,7 @@ impl SubscriptionHub {
         }
     }
 
-    /// Tells a session of changed alarms of a tenant.
+    /// Subscribes a session to alarm changes of a tenant.
     pub(super) fn watch_alarms(&self, tenant: TenantId, session: u64, mailbox: &Arc<SessionMailbox>) {
         let mut alarms = self.alarms.write();
         alarms
@@ -138,7 +139,7 @@ impl SubscriptionHub {
             .insert(session, Arc::clone(mailbox));
     }
 
-    /// Tells a session of no more alarms of the tenant.
+    /// Ends the subscription of a session to alarm changes.
     pub(super) fn unwatch_alarms(&self, tenant: TenantId, session: u64) {
         let mut alarms = self.alarms.write();
         if let Some(sessions) = alarms.get_mut(&tenant) {
@@ -172,7 +173,7 @@ impl ValueListener for SubscriptionHub {
         if watches.peek().is_none() {
             return;
         }
-        // Copied once, for those who watch.
+        // Copied once for all watchers.
         let Some(what) = ValueOperation::of(&change) else {
             return;
         };
@@ -188,7 +189,7 @@ impl ValueListener for SubscriptionHub {
 }
 
 impl SubscriptionHub {
-    /// Has those who watch an entity ask again whether they may.
+    /// Makes the watchers of an entity check their permissions again.
     fn notify_entity_changed(&self, tenant: TenantId, entity: EntityId) {
         let subject = EntityKey { tenant, entity };
         if let Some(watches) = self.shard(subject).read().get(&subject) {
@@ -198,7 +199,7 @@ impl SubscriptionHub {
         }
     }
 
-    /// Has those ask again who they are whom this is about.
+    /// Makes the matching sessions check their principal again.
     fn notify_principal_changed(&self, is_about: impl Fn(&Principal) -> bool) {
         for (who, mailbox) in self.sessions.read().values() {
             if is_about(who) {
@@ -224,7 +225,7 @@ impl EntityListener for SubscriptionHub {
                 EntityType::Tenant if change.what == ChangeKind::Deleted => {
                     self.notify_principal_changed(|who| who.tenant == tenant);
                 }
-                // What no customer has stays where it is, seen by the same people.
+                // Only entities that can belong to a customer can change their readers.
                 kind if kind_policy(kind).of_customers => self.notify_entity_changed(tenant, entity),
                 _ => {}
             },

@@ -1,4 +1,4 @@
-//! Latest values as a client knows them, and what changes tell it.
+//! Latest values that the client knows, and how changes update them.
 
 use fieldline_core::ports::ValueSource;
 use fieldline_model::query::{EntityQueryKey, KeyType, LatestValues, TsValue};
@@ -9,10 +9,10 @@ use super::active_command::CommandContext;
 use super::hub::{ATTRIBUTES, bit};
 use super::mailbox::{NewValue, PendingValues};
 
-/// What a value takes besides its name and text, bytes.
+/// Memory of a value without its name and text, bytes.
 const VALUE_COST: usize = 96;
 
-/// Where values of keys are kept, as bits.
+/// Returns the sources of keys, as bits.
 pub(super) fn sources(keys: &[EntityQueryKey]) -> u8 {
     keys.iter().fold(0, |bits, key| {
         bits | match key.key_type {
@@ -26,7 +26,7 @@ pub(super) fn sources(keys: &[EntityQueryKey]) -> u8 {
     })
 }
 
-/// Under which types of keys values of a source are shown.
+/// Returns the key types under which values of a source are shown.
 pub(super) const fn key_types(source: ValueSource) -> &'static [KeyType] {
     match source {
         ValueSource::Latest => &[KeyType::TimeSeries],
@@ -36,7 +36,7 @@ pub(super) const fn key_types(source: ValueSource) -> &'static [KeyType] {
     }
 }
 
-/// A value as clients are told it; one that was deleted has neither time nor text.
+/// Converts a value for clients; a deleted one has neither timestamp nor text.
 pub(super) fn to_ts_value((ts, value): &NewValue) -> TsValue {
     match value {
         Some(value) => TsValue {
@@ -47,8 +47,8 @@ pub(super) fn to_ts_value((ts, value): &NewValue) -> TsValue {
     }
 }
 
-/// Puts changed values into those that a client knows; returns what it does not know yet. Asked for are these keys, and
-/// what `also` says.
+/// Merges changed values into those that a client knows; returns the ones that are new to it. Only these keys count,
+/// and those that `also` accepts.
 pub(super) fn merge_changes(
     known: &mut LatestValues,
     source: ValueSource,
@@ -80,7 +80,7 @@ pub(super) fn merge_changes(
                 .or_default()
                 .entry(name.clone())
                 .or_default();
-            // An older point is no latest value; a deletion has no time.
+            // An older point is not the latest value; a deletion has no timestamp.
             if value.1.is_some() && (shown.ts < held.ts || shown == *held) {
                 continue;
             }
@@ -91,7 +91,7 @@ pub(super) fn merge_changes(
     changed
 }
 
-/// Bytes that values take, about.
+/// Returns the approximate number of bytes of values.
 pub(super) fn cost(latest: &LatestValues) -> usize {
     let values = latest.values().flatten();
     values
@@ -99,7 +99,7 @@ pub(super) fn cost(latest: &LatestValues) -> usize {
         .sum()
 }
 
-/// Whose values an entity shows: a tenant belongs to itself.
+/// Returns the key of an entity: a tenant belongs to itself.
 pub(super) fn subject_of(scope: &CommandContext, entity: EntityId) -> EntityKey {
     let tenant = match entity.entity_type {
         EntityType::Tenant => fieldline_model::TenantId(entity.id),

@@ -1,4 +1,4 @@
-//! How many sessions and commands a tenant, customer or user may have, as the tenant's profile says.
+//! Limits for the sessions and commands of a tenant, customer or user, set in the tenant profile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,19 +13,19 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use uuid::Uuid;
 
-/// Sockets of the whole installation that have not said yet who is there.
+/// Most unauthenticated sockets of the whole installation.
 const MAX_UNAUTHENTICATED: usize = 1_000;
-/// Sessions of the whole installation.
+/// Most sessions of the whole installation.
 const MAX_SESSIONS: u64 = 50_000;
 
-/// What is counted.
+/// The resource that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum WsLimitKind {
     Sessions,
     Commands,
 }
 
-/// Those whom something is counted for, and the names of their limits.
+/// A scope that resources are counted for, with the names of its limits.
 struct WsScope {
     name: &'static str,
     max_sessions: &'static str,
@@ -53,12 +53,12 @@ const PUBLIC_USER: WsScope = WsScope {
     max_commands: "maxWsSubscriptionsPerPublicUser",
 };
 
-/// Why a session is not opened.
+/// Why a session was refused.
 #[derive(Debug)]
 pub(super) enum SessionRefusal {
-    /// There are too many; the reason as the peer is told it.
+    /// There are too many; the reason for the client.
     TooMany(String),
-    /// The limits cannot be read.
+    /// The limits could not be read.
     Store(StoreError),
 }
 
@@ -68,14 +68,14 @@ impl From<StoreError> for SessionRefusal {
     }
 }
 
-/// Counts what is open.
+/// Counts open sockets, sessions and commands.
 #[derive(Default)]
 pub(crate) struct WsLimits {
     counts: Mutex<FxHashMap<(WsLimitKind, &'static str, Uuid), u64>>,
     unauthenticated: AtomicUsize,
 }
 
-/// A socket that has not said yet who is there.
+/// A socket that is not authenticated yet.
 pub(super) struct UnauthenticatedSocket(Arc<WsLimits>);
 
 impl Drop for UnauthenticatedSocket {
@@ -84,19 +84,19 @@ impl Drop for UnauthenticatedSocket {
     }
 }
 
-/// What a session may do, and has counted.
+/// The quota of a session, and what it has used.
 pub(super) struct SessionQuota {
     limits: Arc<WsLimits>,
     who: Principal,
     profile: Option<TenantProfile>,
     rate: Option<RateLimiter>,
-    /// Whether the session is counted; one that was refused is not.
+    /// Whether the session is counted; a refused one is not.
     is_counted: bool,
     commands: u64,
 }
 
 impl WsLimits {
-    /// Counts a socket until it has said who is there; `None` where there are too many.
+    /// Counts a socket until it is authenticated; `None` if there are too many.
     pub(super) fn try_admit_socket(self: &Arc<Self>) -> Option<UnauthenticatedSocket> {
         let unknown = UnauthenticatedSocket(Arc::clone(self));
         let before = self.unauthenticated.fetch_add(1, Ordering::AcqRel);
@@ -140,14 +140,14 @@ impl SessionQuota {
     /// Counts a command.
     ///
     /// # Errors
-    /// The reason why there are too many.
+    /// The reason: there are too many.
     pub(super) fn add_command(&mut self) -> Result<(), String> {
         self.try_acquire(WsLimitKind::Commands)?;
         self.commands += 1;
         Ok(())
     }
 
-    /// Counts a command no longer.
+    /// Releases the count of a command.
     pub(super) fn end_command(&mut self) {
         if self.commands > 0 {
             self.commands -= 1;
@@ -155,12 +155,12 @@ impl SessionQuota {
         }
     }
 
-    /// Whether one more update may be sent.
+    /// Whether one more update is within the rate limit.
     pub(super) fn try_acquire_update(&self) -> bool {
         self.rate.as_ref().is_none_or(|rate| rate.try_take(1))
     }
 
-    /// Those whom something counts for, with their ids.
+    /// Returns the scopes that the session counts for, with their ids.
     fn scopes(&self) -> impl Iterator<Item = (WsScope, Uuid)> {
         let who = self.who;
         let is_customer = who.authority == Authority::CustomerUser;

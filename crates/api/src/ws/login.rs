@@ -1,4 +1,4 @@
-//! Who is at the other end of a socket: by a token in the address, or a first message that proves it.
+//! Authentication of a socket, by a token in the URL or by its first message.
 
 use std::time::Duration;
 
@@ -12,27 +12,28 @@ use crate::auth::TokenIdentity;
 use crate::error::ApiError;
 use crate::state::SharedApi;
 
-/// How long a socket may stay without proof of who is there.
+/// How long a socket may stay unauthenticated.
 const AUTH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What proves who is there, to be shown again while the socket is open.
+/// The credentials of a session, checked again while the socket is open.
 pub(super) enum WsCredentials {
-    /// An access token that counted.
+    /// A valid access token.
     Token(TokenIdentity),
     /// An API key.
     Key(String),
 }
 
-/// Somebody who has proved who they are.
+/// An authenticated client.
 pub(super) struct AuthenticatedPeer {
     pub(super) who: Principal,
     pub(super) proof: WsCredentials,
-    /// The commands that came with the proof.
+    /// The commands in the authentication message.
     pub(super) commands: Vec<WsCommand>,
 }
 
 impl WsCredentials {
-    /// Who it speaks for now, if it still counts. A token that expires meanwhile is no reason; a key is.
+    /// Returns the current principal of the credentials, if they are still valid. An expired token stays valid for the
+    /// session; an expired key does not.
     pub(super) async fn authenticate(&self, api: &SharedApi) -> Result<Principal, ApiError> {
         let ticket = match self {
             Self::Token(ticket) => *ticket,
@@ -43,7 +44,7 @@ impl WsCredentials {
     }
 }
 
-/// Who comes with an access token.
+/// Authenticates with an access token.
 pub(super) async fn by_token(api: &SharedApi, token: &str) -> Result<AuthenticatedPeer, ApiError> {
     let claims = api.tokens.read_access(token, api.clock.now_ms())?;
     authenticated(api, WsCredentials::Token(claims.identity())).await
@@ -64,7 +65,7 @@ async fn authenticated(api: &SharedApi, proof: WsCredentials) -> Result<Authenti
     })
 }
 
-/// Waits for the message that says who is there.
+/// Waits for the authentication message.
 pub(super) async fn log_in(api: &SharedApi, socket: &mut WebSocket) -> Result<AuthenticatedPeer, SessionEnd> {
     let deadline = Instant::now() + AUTH_TIMEOUT;
     loop {

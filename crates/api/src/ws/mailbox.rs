@@ -1,5 +1,5 @@
-//! What has changed and a session has not sent yet. Of what becomes too much for a slow client, only the newest value a
-//! key is kept; where even that is too much, for it or for all slow clients together, the client is given up.
+//! Changes that a session has not sent yet. If they become too much for a slow client, only the newest value of each
+//! key is kept; if even that is too much, for this client or for all slow clients together, the session is closed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,34 +18,34 @@ use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::Notify;
 
-/// Changes that are kept one by one.
+/// Most changes kept one by one.
 const MAX_CHANGES: usize = 1_024;
-/// Bytes of their values.
+/// Most bytes of their values.
 const MAX_BYTES: usize = 512 << 10;
-/// Bytes of the newest values of a client that is slow.
+/// Most bytes of the newest values for a slow client.
 const MAX_KEPT: usize = 8 << 20;
-/// Bytes that a client may be behind without their being counted.
+/// Bytes per client that are not counted against the memory pool.
 const UNCOUNTED_BYTES: usize = 16 << 10;
-/// What a mailbox takes of the memory for sockets at once, bytes.
+/// Step in which a mailbox takes memory from the pool, bytes.
 const MEMORY_STEP: usize = 64 << 10;
-/// What a value takes besides its name and text.
+/// Memory of a value without its name and text, bytes.
 const VALUE_COST: usize = 64;
-/// Why a client is given up that is too far behind.
+/// Close reason of a client that is too far behind.
 const PENDING_LIMIT_REACHED: &str = "Max pending updates limit reached!";
 
-/// What has happened to values.
+/// An operation on values.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ValueOperation {
-    /// They were stored: the time and packed key-values.
+    /// Values were stored: the timestamp and packed key-values.
     Stored(i64, Box<[u8]>),
-    /// Values of these names were deleted.
+    /// The values of these names were deleted.
     Deleted(Vec<String>),
-    /// All of them were.
+    /// All values were deleted.
     AllDeleted,
 }
 
 impl ValueOperation {
-    /// `None` where that is nothing to be told: who watches an entity is asked again once it has changed hands.
+    /// Converts a change; `None` if it needs no update: after a handover the watchers check their permissions anyway.
     pub(super) fn of(change: &ValueChange<'_>) -> Option<Self> {
         Some(match change {
             ValueChange::Points(row) => Self::Stored(row.ts, row.values.into()),
@@ -75,17 +75,17 @@ pub(super) struct EntityValueChange {
     pub(super) operation: ValueOperation,
 }
 
-/// A value, `None` where it was deleted.
+/// A value with its timestamp; `None` if it was deleted.
 pub(super) type NewValue = (i64, Option<KvValue>);
 
-/// Values of one entity for one command.
+/// Values of one entity and source for one command.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct PendingValues {
     /// By name, oldest first.
     pub(super) values: Vec<(String, NewValue)>,
     /// Whether all values of the source were deleted before.
     pub(super) all_deleted: bool,
-    /// Bytes when it was compacted last.
+    /// Bytes at the last compaction.
     pub(super) bytes: usize,
 }
 
@@ -113,7 +113,7 @@ impl PendingValues {
         let mut newest: FxHashMap<String, NewValue> = FxHashMap::default();
         for (name, (ts, value)) in self.values.drain(..) {
             match newest.get(&name) {
-                // What was written last counts, unless it is an older point.
+                // The last write wins, unless it is an older point.
                 Some((held, Some(_))) if value.is_some() && *held > ts => {}
                 _ => {
                     newest.insert(name, (ts, value));
@@ -129,23 +129,23 @@ impl PendingValues {
     }
 }
 
-/// Which command and which values of which entity.
+/// Command, entity and source of values.
 pub(super) type UpdateKey = (i64, EntityKey, ValueSource);
 
 struct MailboxState {
     memory: MemoryShare,
     changes: Vec<(i64, Arc<EntityValueChange>)>,
     bytes: usize,
-    /// What was too much to be kept one by one.
+    /// Values that were too many to be kept one by one.
     newest: FxHashMap<UpdateKey, PendingValues>,
-    /// Bytes of that.
+    /// Bytes of these values.
     newest_bytes: usize,
-    /// Why the client is given up, if it is.
+    /// Why the session is to be closed, if it is.
     close_reason: Option<&'static str>,
     alarms_changed: bool,
-    /// Entities that were saved or deleted, so that it has to be asked again who may see them.
+    /// Entities that were saved or deleted, so that permissions must be checked again.
     changed_entities: FxHashSet<EntityId>,
-    /// Whether the one who is told may have changed.
+    /// Whether the principal of the session may have changed.
     principal_changed: bool,
 }
 
@@ -164,7 +164,7 @@ impl MailboxState {
         }
     }
 
-    /// Counts what there is; says whether there is room for it.
+    /// Reserves memory for the content; returns whether there is enough.
     fn try_reserve(&mut self) -> bool {
         let needed = self.bytes + self.newest_bytes;
         if needed <= UNCOUNTED_BYTES.max(self.memory.held()) {
@@ -173,7 +173,7 @@ impl MailboxState {
         self.memory.resize(needed.next_multiple_of(MEMORY_STEP)).is_ok()
     }
 
-    /// Gives back what is not needed.
+    /// Releases unused memory.
     fn release_unused(&mut self) {
         let needed = self.bytes + self.newest_bytes;
         let needed = if needed <= UNCOUNTED_BYTES { 0 } else { needed };
@@ -189,7 +189,7 @@ impl MailboxState {
         self.close_reason = Some(reason);
     }
 
-    /// Puts the changes together, by command and entity.
+    /// Groups the changes by command, entity and source.
     fn fold(&mut self) {
         for (command, change) in self.changes.drain(..) {
             let place = (command, change.subject, change.source);
@@ -198,7 +198,8 @@ impl MailboxState {
         self.bytes = 0;
     }
 
-    /// The same, keeping the newest values alone, and none where they are too much.
+    /// Groups the changes and keeps only the newest values; if even they are too much, drops everything and closes the
+    /// session.
     fn shrink(&mut self) {
         let changed: FxHashSet<UpdateKey> = self
             .changes
@@ -221,29 +222,29 @@ impl MailboxState {
     }
 }
 
-/// What was in a mailbox.
+/// Content of a mailbox.
 pub(super) struct MailboxContent {
     pub(super) values: Vec<(UpdateKey, PendingValues)>,
     /// Whether alarms have changed.
     pub(super) alarms_changed: bool,
     /// Entities that were saved or deleted.
     pub(super) changed_entities: FxHashSet<EntityId>,
-    /// Whether the one who is told may have changed.
+    /// Whether the principal of the session may have changed.
     pub(super) principal_changed: bool,
-    /// Why the client is given up, if it is.
+    /// Why the session is to be closed, if it is.
     pub(super) close_reason: Option<&'static str>,
 }
 
-/// See the module.
+/// The mailbox of a session; see the module.
 pub(super) struct SessionMailbox {
     pending: Mutex<MailboxState>,
     notify: Notify,
-    /// Bytes that the session follows.
+    /// Bytes of the session's subscriptions.
     followed_bytes: AtomicUsize,
 }
 
 impl SessionMailbox {
-    /// One whose client is counted with all others.
+    /// Creates a mailbox that takes memory from this share.
     pub(super) fn new(memory: MemoryShare) -> Self {
         Self {
             pending: Mutex::new(MailboxState::new(memory)),
@@ -252,23 +253,23 @@ impl SessionMailbox {
         }
     }
 
-    /// Notes how many bytes its session follows.
+    /// Stores the number of bytes of the session's subscriptions.
     pub(super) fn note_followed(&self, bytes: usize) {
         self.followed_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes that the session makes the server hold.
+    /// Returns the bytes of memory that the session holds.
     pub(super) fn held(&self) -> usize {
         self.followed_bytes.load(Ordering::Relaxed) + self.pending.lock().memory.held()
     }
 
-    /// Has the session closed.
+    /// Makes the session close.
     pub(super) fn close(&self, reason: &'static str) {
         self.pending.lock().drop_all(reason);
         self.notify.notify_one();
     }
 
-    /// Puts a change in.
+    /// Adds a change.
     pub(super) fn enqueue(&self, command: i64, change: Arc<EntityValueChange>) {
         let mut pending = self.pending.lock();
         if pending.close_reason.is_some() {
@@ -283,25 +284,25 @@ impl SessionMailbox {
         self.notify.notify_one();
     }
 
-    /// Notes that alarms have changed.
+    /// Records that alarms have changed.
     pub(super) fn mark_alarms_changed(&self) {
         self.pending.lock().alarms_changed = true;
         self.notify.notify_one();
     }
 
-    /// Notes that an entity was saved or deleted.
+    /// Records that an entity was saved or deleted.
     pub(super) fn mark_entity_changed(&self, entity: EntityId) {
         self.pending.lock().changed_entities.insert(entity);
         self.notify.notify_one();
     }
 
-    /// Notes that the one who is told may have changed.
+    /// Records that the principal of the session may have changed.
     pub(super) fn mark_principal_changed(&self) {
         self.pending.lock().principal_changed = true;
         self.notify.notify_one();
     }
 
-    /// Drops what is there for a command that has ended, so that another one of its number is not told.
+    /// Drops the changes for an ended command, so that a later command with the same id does not get them.
     pub(super) fn discard_command(&self, command: i64) {
         let mut pending = self.pending.lock();
         pending.changes.retain(|(of, _)| *of != command);
@@ -315,12 +316,12 @@ impl SessionMailbox {
         pending.release_unused();
     }
 
-    /// Waits until there is something.
+    /// Waits for content.
     pub(super) async fn wait(&self) {
         self.notify.notified().await;
     }
 
-    /// Takes out what there is, by command and entity.
+    /// Takes the content, grouped by command and entity.
     pub(super) fn take(&self) -> MailboxContent {
         let mut pending = self.pending.lock();
         pending.fold();
@@ -389,7 +390,7 @@ mod tests {
         let mailbox = SessionMailbox::default();
         for value in 0..100_000 {
             mailbox.enqueue(7, change(subject, value, value));
-            // An older point comes late, and is no news.
+            // An older point that arrives late is not an update.
             mailbox.enqueue(7, change(subject, 1, 1));
         }
         let held = mailbox.pending.lock();
@@ -444,7 +445,7 @@ mod tests {
         assert!(slower.take().close_reason.is_some() && slow.take().close_reason.is_none() && held > 0);
         assert_eq!(pool.held(), 0);
         fill(&slow, 1);
-        // Beside one tenant that holds its part, another has room.
+        // If one tenant holds its part, another one still has room.
         let stranger = SessionMailbox::new(pool.share(other));
         stranger.enqueue(1, change(EntityKey::device(other, DeviceId::new()), 1, 1));
         assert!(stranger.take().close_reason.is_none());

@@ -1,4 +1,4 @@
-//! One socket: who is there, what it has asked for, and what it is told.
+//! One socket: its session, its commands and its updates.
 
 mod output;
 
@@ -25,28 +25,29 @@ use super::updates;
 use super::values::ValueWatch;
 use crate::state::SharedApi;
 
-/// The token of the query does not count, or something failed.
+/// The token in the query is invalid, or an internal error occurred.
 const SERVER_ERROR: u16 = 1011;
-/// The first message cannot be understood, or its token does not count.
+/// The first message cannot be parsed, or its token is invalid.
 pub(super) const BAD_DATA: u16 = 1007;
-/// Not logged in in time, too many sessions or commands.
+/// Authentication timed out, or there are too many sessions or commands.
 pub(super) const POLICY: u16 = 1008;
-/// The peer does not answer pings.
+/// The client does not answer pings.
 const NOT_RELIABLE: u16 = 4_500;
 
-/// Between pings. A peer that has answered none of three is gone.
+/// Interval of pings. A client that has answered none of three is considered gone.
 const PING_INTERVAL: Duration = Duration::from_secs(10);
 const MAX_UNANSWERED: u32 = 3;
-/// Between looks at alarms that have changed, at least.
+/// Shortest pause between refreshes of changed alarms.
 const ALARM_PAUSE: Duration = Duration::from_millis(200);
-/// Between looks at least so many times what the last one took, the wait for others included.
+/// The pause between refreshes is at least this many times the duration of the last one, including its wait for a
+/// permit.
 const REFRESH_PAUSE_FACTOR: u32 = 10;
-/// Commands of a session at most, whatever the profile says.
+/// Most commands per session, whatever the profile allows.
 const MAX_COMMANDS: usize = 1_000;
-/// Bytes that pages which a session follows may take.
+/// Most bytes of the pages that a session subscribes to.
 const MAX_HELD: usize = 64 << 20;
 
-/// Which endpoint was connected to.
+/// The endpoint of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WsEndpoint {
     General,
@@ -54,14 +55,14 @@ pub(super) enum WsEndpoint {
     Notifications,
 }
 
-/// Why the server closes a session: the code of the close frame, and the reason beside it.
+/// Why the server closes a session: code and reason of the close frame.
 pub(super) struct WsCloseReason(pub(super) u16, pub(super) String);
 
 /// How a session ends.
 pub(super) enum SessionEnd {
-    /// The peer is gone: nobody is told anything.
+    /// The client is gone: no close frame is sent.
     PeerGone,
-    /// The server closes it.
+    /// The server closes the session.
     Closed(WsCloseReason),
 }
 
@@ -71,9 +72,9 @@ impl From<WsCloseReason> for SessionEnd {
     }
 }
 
-/// Why a command was not carried out.
+/// Why a command failed.
 enum CommandFailure {
-    /// The client is told, and the session goes on.
+    /// The client gets an error, and the session goes on.
     Refused(CommandError),
     /// The session ends.
     Ended(SessionEnd),
@@ -91,7 +92,7 @@ impl From<WsCloseReason> for CommandFailure {
     }
 }
 
-/// A session of somebody known.
+/// A session of an authenticated client.
 pub(super) struct WsSession {
     context: CommandContext,
     socket: WebSocket,
@@ -100,12 +101,12 @@ pub(super) struct WsSession {
     credentials: WsCredentials,
     quota: SessionQuota,
     commands: FxHashMap<i64, ActiveCommand>,
-    /// What the session follows, and what is to be sent.
+    /// Memory of the subscriptions and of messages to send.
     memory: MemoryShare,
-    /// Bytes of what it follows.
+    /// Bytes of the subscriptions.
     followed_bytes: usize,
     unanswered: u32,
-    /// Whether the client was told that it gets fewer updates.
+    /// Whether the client was told that updates exceed the rate limit.
     is_limit_reported: bool,
 }
 
@@ -178,7 +179,7 @@ impl WsSession {
     /// Serves commands and changes until the session ends.
     async fn serve(&mut self, first: Vec<WsCommand>) -> Result<(), SessionEnd> {
         self.handle(first).await?;
-        // Who this is may have changed before the mailbox was there.
+        // The principal may have changed before the mailbox was registered.
         self.check_principal().await?;
         let mut pings = ticks(PING_INTERVAL);
         let refresh_pause = self.context.api.options.live_refresh.0;
@@ -276,7 +277,7 @@ impl WsSession {
                 self.stop(id);
                 return Ok(());
             }
-            // There are none that could be unread.
+            // There are no notifications that could be unread.
             WsCommand::MarkNotificationsAsRead(_) | WsCommand::MarkAllNotificationsAsRead(_) => {
                 return Ok(());
             }
@@ -340,7 +341,7 @@ impl WsSession {
         Ok(outcome?)
     }
 
-    /// Closes the session of the tenant that holds most, where the tenant holds its part.
+    /// Closes the largest session of the tenant, if the tenant has used up its part of the memory.
     fn close_largest_session(&self, refusal: &MemoryRefusal) {
         if refusal.exhausted == ExhaustedLimit::Part {
             self.context.api.hub.close_largest(self.context.who.tenant);
@@ -397,7 +398,7 @@ impl WsSession {
         }
     }
 
-    /// Ends a command; says whether there was one.
+    /// Ends a command; returns whether it existed.
     fn remove(&mut self, id: i64) -> bool {
         let Some(running) = self.commands.remove(&id) else {
             return false;
@@ -424,7 +425,7 @@ impl WsSession {
         self.memory.shrink_to(0);
     }
 
-    /// Turns changes into updates.
+    /// Converts changes into updates.
     fn handle_changes(&mut self, news: Vec<(super::mailbox::UpdateKey, super::mailbox::PendingValues)>) {
         let mut changes: FxHashMap<i64, Vec<updates::EntityUpdate>> = FxHashMap::default();
         for ((command, subject, source), news) in news {
@@ -454,7 +455,8 @@ impl WsSession {
         }
     }
 
-    /// Evaluates again what may have changed: at intervals everything, else what shows alarms. Says how long that took.
+    /// Evaluates queries again: all of them if `all`, otherwise only those that show alarms. Returns how long that
+    /// took.
     async fn refresh(&mut self, all: bool) -> Duration {
         let begun = Instant::now();
         let scope = &mut self.context;
@@ -493,7 +495,7 @@ impl WsSession {
         begun.elapsed()
     }
 
-    /// Ends the session of somebody who was deleted, disabled or logged out, or is somebody else now.
+    /// Ends the session if its user was deleted, disabled or logged out, or has other rights now.
     async fn check_principal(&mut self) -> Result<(), SessionEnd> {
         let is_same = match self.credentials.authenticate(&self.context.api).await {
             Ok(who) => who == self.context.who,
@@ -505,7 +507,7 @@ impl WsSession {
         Err(WsCloseReason(POLICY, "Session is no longer valid".to_owned()).into())
     }
 
-    /// Ends what is told of entities that the one who is told may not see any more.
+    /// Stops updates of entities that the client may no longer see.
     async fn refresh_permissions(&mut self, saved: FxHashSet<EntityId>) {
         let api = &self.context.api;
         let asked = saved.iter().copied();
@@ -520,7 +522,7 @@ impl WsSession {
             Ok(permitted) => saved.into_iter().filter(|id| !permitted.contains(id)).collect(),
             Err(error) => {
                 debug!(%error, "rights cannot be looked up");
-                // Nobody is told what may not be theirs.
+                // If the check fails, the client gets no updates that it may not see.
                 saved
             }
         };
@@ -550,7 +552,7 @@ impl WsSession {
         if self.unanswered >= MAX_UNANSWERED {
             return Err(WsCloseReason(NOT_RELIABLE, "Session not reliable".to_owned()).into());
         }
-        // What no change tells of: who has logged out, and a key that has expired.
+        // No event reports a logout or an expired key, so both are checked here.
         self.check_principal().await?;
         self.unanswered += 1;
         self.send(Message::Ping(axum::body::Bytes::new())).await

@@ -1,4 +1,4 @@
-//! Hub and limits without sockets; sockets are tried from outside.
+//! Tests of hub and limits without sockets; the end-to-end tests use sockets.
 
 use std::sync::Arc;
 
@@ -197,7 +197,7 @@ fn where_a_tenant_has_no_memory_left_its_largest_session_is_closed() {
         [&small, &large, &idle, &foreign].map(is_closed),
         [false, true, false, false]
     );
-    // Who holds nothing is not closed for it.
+    // A session that holds nothing is not closed.
     hub.close_largest(TenantId::new());
     assert!(!is_closed(&foreign));
 }

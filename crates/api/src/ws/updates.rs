@@ -1,4 +1,4 @@
-//! What clients are sent.
+//! Messages to clients.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,20 @@ use serde_json::{Value, json};
 
 use crate::alarm_data::AlarmData;
 
-/// Something failed inside.
+/// Internal error.
 pub(super) const INTERNAL: u16 = 1;
-/// The command makes no sense.
+/// The command is invalid.
 pub(super) const BAD_REQUEST: u16 = 2;
-/// The one who asks may not see that.
+/// The caller lacks permission.
 pub(super) const UNAUTHORIZED: u16 = 3;
-/// More updates than the tenant's profile allows.
+/// More updates than the rate limit of the tenant profile.
 pub(super) const TOO_MANY: u16 = 34;
 
-/// Longer values are told twice where they were stored while a command began.
+/// Longest value, bytes, remembered to avoid a duplicate; a longer one is sent twice if it is stored while a command
+/// starts.
 pub(super) const MAX_REMEMBERED: usize = 256;
 
-/// A command failed.
+/// Error of a command.
 pub(super) fn error(command: i64, code: u16, message: &str) -> String {
     json!({
         "cmdId": command, "subscriptionId": command, "errorCode": code, "errorMsg": message, "data": null,
@@ -61,7 +62,7 @@ impl SubscriptionUpdate {
         *latest = (*latest).max(ts);
     }
 
-    /// The newest time of each series.
+    /// Returns the newest timestamp of each series.
     pub(super) fn times(&self) -> FxHashMap<String, i64> {
         self.latest_values
             .iter()
@@ -69,7 +70,7 @@ impl SubscriptionUpdate {
             .collect()
     }
 
-    /// The newest value of each, without those that are long to keep.
+    /// Returns the newest value of each series, without long values.
     pub(super) fn newest(&self) -> FxHashMap<String, (i64, String)> {
         let newest = |(name, points): (&String, &Vec<(i64, String)>)| {
             let newest = points.iter().max_by_key(|(ts, _)| *ts);
@@ -84,7 +85,7 @@ impl SubscriptionUpdate {
     }
 }
 
-/// What has changed of an entity.
+/// Changes of an entity.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct EntityUpdate {
@@ -112,12 +113,12 @@ pub(super) fn entity_changes(command: i64, changes: &[EntityUpdate], allowed: us
     .to_string()
 }
 
-/// How many entities there are.
+/// Number of entities.
 pub(super) fn entity_count(command: i64, count: u64) -> String {
     json!({ "cmdId": command, "errorCode": 0, "errorMsg": null, "count": count, "cmdUpdateType": "COUNT_DATA" }).to_string()
 }
 
-/// Alarms: a page, or those of it that have changed.
+/// Alarms: a page, or its changed alarms.
 pub(super) fn alarms(command: i64, page: &PageData<AlarmData>, changes: Option<&[&AlarmData]>) -> String {
     json!({
         "cmdId": command, "errorCode": 0, "errorMsg": null,
@@ -128,19 +129,19 @@ pub(super) fn alarms(command: i64, page: &PageData<AlarmData>, changes: Option<&
     .to_string()
 }
 
-/// How many alarms there are.
+/// Number of alarms.
 pub(super) fn alarm_count(command: i64, count: u64) -> String {
     json!({ "cmdId": command, "errorCode": 0, "errorMsg": null, "count": count, "cmdUpdateType": "ALARM_COUNT_DATA" })
         .to_string()
 }
 
-/// Whether there are alarms.
+/// Whether there are active alarms.
 pub(super) fn alarm_status(command: i64, active: bool) -> String {
     json!({ "cmdId": command, "errorCode": 0, "errorMsg": null, "active": active, "cmdUpdateType": "ALARM_STATUS" })
         .to_string()
 }
 
-/// Unread notifications of the one who is told: none, as long as there is nothing that makes any.
+/// Unread notifications of the user: always none, because nothing creates notifications.
 pub(super) fn no_notifications(command: i64) -> String {
     json!({
         "cmdId": command, "errorCode": 0, "errorMsg": null, "notifications": [], "update": null,
@@ -149,7 +150,7 @@ pub(super) fn no_notifications(command: i64) -> String {
     .to_string()
 }
 
-/// How many of them there are.
+/// Number of unread notifications: always 0.
 pub(super) fn no_notifications_count(command: i64) -> String {
     json!({
         "cmdId": command, "errorCode": 0, "errorMsg": null, "totalUnreadCount": 0, "sequenceNumber": 1,

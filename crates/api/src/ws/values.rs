@@ -1,4 +1,4 @@
-//! Values of one entity: its series or attributes, and their history.
+//! Subscriptions to values of one entity: its series or attributes, and their history.
 
 use fieldline_core::any_entity::AnyEntity;
 use fieldline_core::ports::ValueSource;
@@ -15,29 +15,29 @@ use super::mailbox::PendingValues;
 use super::updates::SubscriptionUpdate;
 use crate::telemetry::{PointsQuery, SeriesSource, TimeWindow, read_points};
 
-/// Series of one command at most.
+/// Most series per command.
 const MAX_KEYS: usize = 1_000;
-/// What a name takes besides its text and value, bytes.
+/// Memory of a name without its text and value, bytes.
 const NAME_COST: usize = 96;
 
-/// Follows series or attributes of an entity.
+/// A subscription to series or attributes of an entity.
 pub(super) struct ValueWatch {
-    /// The entity that was asked for.
+    /// The requested entity.
     pub(super) entity: EntityId,
-    /// Whose values it shows: its own, or those of what an entity view shows.
+    /// The entity whose values are shown: the requested one, or the one that an entity view shows.
     subject: EntityKey,
-    /// `None` for all.
+    /// The names; `None` for all.
     names: Option<Vec<String>>,
-    /// Nothing outside of it, milliseconds.
+    /// Only points in this range are sent.
     window: TimeWindow,
-    /// Where only the latest values are asked for: their times.
+    /// Timestamps of the latest values, if only these were requested.
     newest: Option<FxHashMap<String, i64>>,
-    /// The newest values that were sent first, which may come again as they were stored meanwhile.
+    /// The newest values of the first message, which the hub may deliver again if they were stored meanwhile.
     initial_values: FxHashMap<String, (i64, String)>,
     held: usize,
 }
 
-/// The entity, if the one who asks may do that with it.
+/// Returns the entity, if the caller may perform the operation on it.
 pub(super) async fn entity(
     scope: &CommandContext,
     watch: &SubscriptionCommand,
@@ -75,7 +75,7 @@ fn names(watch: &SubscriptionCommand) -> Result<Option<Vec<String>>, CommandErro
 }
 
 impl ValueWatch {
-    /// Sends attributes, and follows them.
+    /// Sends attributes, and subscribes to them.
     pub(super) async fn attributes(
         scope: &mut CommandContext,
         watch: SubscriptionCommand,
@@ -95,7 +95,7 @@ impl ValueWatch {
             .iter()
             .fold(0, |bits, one| bits | bit(ValueSource::Attribute(*one)))
             & ATTRIBUTES;
-        // First who watches, then what there is: nothing is missed between the two.
+        // Subscribe first, then read: no change is missed in between.
         scope.api.hub.watch(subject, bits, watch.cmd_id, &scope.mailbox);
         let mut update = SubscriptionUpdate::new(watch.cmd_id);
         for one in scopes {
@@ -125,7 +125,7 @@ impl ValueWatch {
         .with_size())
     }
 
-    /// Sends points or latest values of series, and follows them.
+    /// Sends points or latest values of series, and subscribes to them.
     pub(super) async fn series(
         scope: &mut CommandContext,
         watch: SubscriptionCommand,
@@ -153,7 +153,7 @@ impl ValueWatch {
             held: 0,
         };
         if own != subject {
-            // A view is told of for itself, not for its values.
+            // The view is watched for changes of itself, not for values.
             scope.api.hub.watch(own, 0, command, &scope.mailbox);
         }
         let update = first(scope, &watch, &source, started.names.as_deref())
@@ -165,7 +165,7 @@ impl ValueWatch {
         Ok(started.with_size())
     }
 
-    /// Bytes that it keeps, about: of names, and of what was sent first.
+    /// Returns the approximate bytes of the names and of the first message.
     pub(super) const fn held(&self) -> usize {
         self.held
     }
@@ -189,7 +189,7 @@ impl ValueWatch {
         }
     }
 
-    /// What a client is told of a change, if anything.
+    /// Returns the message about a change, if there is one.
     pub(super) fn update(
         &mut self,
         command: i64,
@@ -236,7 +236,7 @@ impl ValueWatch {
     }
 }
 
-/// What a client is sent first: points of a window, or latest values.
+/// Reads the first message: points of a window, or latest values.
 async fn first(
     scope: &CommandContext,
     watch: &SubscriptionCommand,

@@ -1,5 +1,5 @@
-//! Every endpoint × role × own or other tenant. The endpoints come from the registry, so that a new one is asked without
-//! anybody thinking of it; a path parameter that is not known here fails the test.
+//! Every endpoint × role × own or other tenant. The endpoints come from the registry, so that new ones are included
+//! automatically; an unknown path parameter fails the test.
 
 use std::collections::HashMap;
 
@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use crate::fixture::{FixtureClient, RestFixture, id};
 use crate::nodes::FILTER;
 
-/// What belongs to no tenant, and is for all of them to see; and what everybody has for themselves.
+/// Paths without entities of a tenant: they are open to all tenants, or concern only the caller.
 const SHARED: [&str; 7] = [
-    // Shows what was done in the own tenant, whatever the id.
+    // Lists the actions in the caller's own tenant, whatever the id.
     "/api/audit/logs/",
-    // Counts and lists what the own tenant has, whatever the profile.
+    // Counts and lists what the caller's own tenant has, whatever the profile.
     "/api/devices/count/",
     "/api/otaPackages/",
     "/api/queues/",
@@ -27,10 +27,10 @@ const SHARED: [&str; 7] = [
     "/api/user/settings/",
 ];
 
-/// Id of a call of the demo tenant.
+/// Id of a persistent call of the demo tenant.
 const CALL: &str = "01998f2a-0000-7000-8000-000000000001";
 
-/// Ids of things that belong to the demo tenant, by the names of path parameters.
+/// Returns ids of entities of the demo tenant, by the names of path parameters.
 async fn own_ids(admin: &FixtureClient<'_>, sysadmin: &FixtureClient<'_>) -> HashMap<&'static str, String> {
     let device = admin
         .get("/api/tenant/devices?deviceName=Test%20Device%20A1")
@@ -110,7 +110,7 @@ async fn own_ids(admin: &FixtureClient<'_>, sysadmin: &FixtureClient<'_>) -> Has
     ])
 }
 
-/// Things of the demo tenant beyond the demo.
+/// Creates entities of the demo tenant that the demo lacks.
 async fn furnish(world: &RestFixture, admin: &FixtureClient<'_>) {
     let device = admin
         .get("/api/tenant/devices?deviceName=Test%20Device%20A1")
@@ -149,7 +149,7 @@ async fn furnish(world: &RestFixture, admin: &FixtureClient<'_>) {
         .await;
 }
 
-/// A record of the demo tenant that was set aside.
+/// Stores a record of the demo tenant that was set aside.
 async fn set_aside(world: &RestFixture, tenant: &str, device: &str) {
     let tenant = TenantId(tenant.parse().unwrap());
     let device = DeviceId(device.parse().unwrap());
@@ -177,7 +177,7 @@ async fn set_aside(world: &RestFixture, tenant: &str, device: &str) {
     world.context.stores.set_aside.keep(&record, room).await.unwrap();
 }
 
-/// The path with ids in the place of its parameters, and whether there were any.
+/// Returns the path with ids instead of its parameters, and whether it had any.
 fn fill(endpoint: &RestEndpoint, ids: &HashMap<&str, String>) -> (String, bool) {
     let mut path = endpoint.path.clone();
     let mut filled = false;
@@ -227,7 +227,7 @@ async fn every_endpoint_is_closed_to_strangers_and_to_roles_it_is_not_for() {
         }
         let shared = SHARED.iter().any(|prefix| path.starts_with(prefix));
         if about_an_entity && !shared && allowed.contains(&Authority::TenantAdmin) {
-            // Parameters that would otherwise be complained about first.
+            // Parameters whose absence would cause an error before the access check.
             let query = "?pageSize=1&page=0&keys=a&startTs=1&endTs=2&deleteAllDataForKeys=true";
             let (status, text) = stranger
                 .send(method, &format!("{path}{query}"), "{\"a\":1}")
@@ -240,7 +240,7 @@ async fn every_endpoint_is_closed_to_strangers_and_to_roles_it_is_not_for() {
         asked += 1;
     }
     assert!(asked >= 300, "only {asked} endpoints are registered");
-    // Nothing was changed or deleted by any of it.
+    // None of the requests changed or deleted anything.
     assert_eq!(ids, own_ids(&admin, &sysadmin).await);
 }
 
@@ -318,7 +318,7 @@ async fn ids_of_another_tenant_inside_a_body_are_of_no_use() {
     let ids = format!("/api/devices?deviceIds={}", id(&device));
     assert_eq!(stranger.get(&ids).await, json!([]));
     assert_eq!(admin.get(&ids).await.as_array().unwrap().len(), 1);
-    // The tenant in a body is never believed.
+    // The tenant in a body is ignored.
     let planted = json!({ "name": "planted", "tenantId": device["tenantId"] });
     let planted = stranger.post("/api/device", &planted).await;
     assert_ne!(planted["tenantId"], device["tenantId"]);

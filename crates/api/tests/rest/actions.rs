@@ -1,4 +1,4 @@
-//! What people do is told to the rule engine.
+//! Actions of users reach the rule engine.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Queries of alarms by their entities.
+//! Alarm queries by an entity filter.
 
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ async fn alarms_are_sorted_by_values_of_their_entities() {
     let world = RestFixture::demo().await;
     let admin = world.admin().await;
     let meters = meters(&admin).await;
-    // Twice at the hottest one: the newest of an entity comes first.
+    // Two alarms on the hottest meter: the newest alarm of an entity comes first.
     for (place, kind) in [(8, "Old"), (1, "Hot"), (8, "New"), (3, "Hot")] {
         world.clock.advance(1_000);
         let alarm = json!({ "type": kind, "originator": meters[place]["id"], "severity": "MAJOR" });

@@ -1,4 +1,4 @@
-//! The life of an alarm.
+//! The life cycle of an alarm.
 
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ async fn an_alarm_is_raised_seen_assigned_and_ended() {
             "SEVERITY_CHANGED"
         ]
     );
-    // Its like may be raised again.
+    // After that, an alarm with the same originator and type can be raised again.
     assert_ne!(admin.post("/api/alarm", &new).await["id"], alarm["id"]);
     assert_eq!(admin.send("DELETE", &path, "").await.1, "true");
     assert_eq!(admin.refused("GET", &path, &Value::Null).await.0, 404);
@@ -236,7 +236,7 @@ async fn who_goes_takes_alarms_along() {
     assert_eq!(admin.refused("POST", "/api/alarm", &orphan).await.0, 404);
 }
 
-/// Lets no new alarm through.
+/// Refuses every new alarm.
 struct ClosedAlarmGate;
 
 impl AlarmGate for ClosedAlarmGate {
@@ -286,7 +286,7 @@ async fn the_engine_raises_alarms_once_and_within_limits() {
         [draft.originator, entity(&house), draft.tenant.into()]
     );
     assert_eq!(raised.alarm.end_ts, NOW);
-    // Updates need no permission, and a draft that was applied already changes nothing.
+    // Updates need no permission, and a draft that was already applied changes nothing.
     let worse = AlarmDraft {
         id: None,
         severity: AlarmSeverity::Critical,

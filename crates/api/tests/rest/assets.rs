@@ -175,7 +175,7 @@ async fn a_view_shows_its_keys_within_its_time() {
         "keys": { "timeseries": ["t"], "attributes": { "ss": ["a"] } },
         "startTimeMs": 15, "endTimeMs": 25,
     });
-    // Attributes are copied where they were changed within the time of the view.
+    // The view copies attributes only if they were changed within its time range.
     let view = admin.post("/api/entityView", &view).await;
     let base = format!("/api/plugins/telemetry/ENTITY_VIEW/{}", id(&view));
     let attributes = format!("{base}/values/attributes/SERVER_SCOPE");

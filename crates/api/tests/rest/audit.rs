@@ -1,10 +1,10 @@
-//! The audit log: who did what, and what came of it.
+//! The audit log: actions of users, and their results.
 
 use serde_json::{Value, json};
 
 use crate::fixture::{FixtureClient, RestFixture, id};
 
-/// The newest entry of a kind, which may not have been written yet.
+/// Waits for the newest entry of a kind.
 async fn newest(client: &FixtureClient<'_>, action: &str) -> Value {
     let path = format!("/api/audit/logs?pageSize=1&page=0&actionTypes={action}");
     for _ in 0..1_000 {
@@ -197,7 +197,7 @@ async fn log_ins_are_kept_for_those_they_concern() {
             >= 3
     );
 
-    // What system administrators do concerns no tenant, and what tenants do concerns no other one.
+    // Actions of system administrators belong to no tenant, and those of a tenant to no other one.
     let sysadmin = world.sysadmin().await;
     newest(&sysadmin, "LOGIN").await;
     let stranger = world.stranger().await;

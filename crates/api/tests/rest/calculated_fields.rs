@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::fixture::{FixtureClient, NOW, RestFixture, id, no};
 
-/// Begins to reprocess whatever it is told to, and never ends by itself.
+/// Starts every reprocessing, and never ends one by itself.
 #[derive(Default)]
 pub(crate) struct FakeReprocessing(Mutex<HashMap<(TenantId, CalculatedFieldId), ReprocessReport>>);
 
@@ -95,7 +95,7 @@ async fn a_field_is_saved_read_listed_and_deleted() {
     changed["debugSettings"] = json!({ "failuresEnabled": true, "allEnabled": true });
     let changed = admin.post(FIELD, &changed).await;
     assert_eq!(changed["version"], 2);
-    // Everything is stored for a quarter of an hour.
+    // Debugging of everything is enabled for a quarter of an hour.
     assert_eq!(
         changed["debugSettings"],
         json!({ "failuresEnabled": true, "allEnabled": false, "allEnabledUntil": NOW + 900_000 })
@@ -197,7 +197,7 @@ async fn a_wrong_field_is_refused_by_the_name_of_the_setting() {
         let (got, _, text) = admin.refused("POST", FIELD, &field).await;
         assert_eq!((got, text.as_str()), (status, message), "{place}");
     }
-    // Nothing of another tenant, neither as the entity nor in an argument.
+    // Entities of another tenant are refused, both as the field's entity and in an argument.
     assert_eq!(
         admin.refused("POST", FIELD, &doubling(&foreign, "x")).await.0,
         404
@@ -261,7 +261,7 @@ async fn an_entity_has_five_fields_beside_its_alarm_rules() {
     let fields = admin.get("/api/calculatedFields?pageSize=1&page=0").await;
     let other = format!("/api/alarm/rule/{}", id(&fields["data"][0]));
     assert_eq!(admin.refused("GET", &other, &Value::Null).await.0, 404);
-    // What a field names cannot be deleted.
+    // An entity that a field references cannot be deleted.
     let valve = device(&admin, "Valve").await;
     let mut naming = doubling(&valve, "Naming");
     naming["configuration"]["arguments"]["t"]["refEntityId"] = pump.clone();
@@ -276,7 +276,7 @@ async fn an_entity_has_five_fields_beside_its_alarm_rules() {
         )
     );
     admin.delete(&format!("{FIELD}/{}", id(&naming))).await;
-    // They go with their device.
+    // Deleting the device deletes its fields.
     admin.delete(&pump_path).await;
     for types in ["", "&types=ALARM"] {
         let list = format!("/api/calculatedFields?pageSize=10&page=0{types}");
@@ -296,7 +296,7 @@ async fn scripts_are_tried_on_their_arguments_and_the_newest_time_of_these() {
         },
     });
     let result = admin.post(&format!("{FIELD}/testScript"), &test).await;
-    // The engine of these tests answers with what it was asked.
+    // The script tester of these tests echoes its request.
     let asked = result["output"].as_str().unwrap();
     assert!(
         asked.contains("latest_ts: 7") && asked.contains("TS_ROLLING"),

@@ -165,7 +165,7 @@ async fn people_see_the_home_dashboard_that_is_nearest_to_them() {
         (&seen["title"], &seen["hideDashboardToolbar"]),
         (&json!("Common"), &json!(false))
     );
-    // It is not assigned to the customer.
+    // The dashboard is not assigned to the customer.
     assert_eq!(user.text("/api/dashboard/home").await, "");
     let customer = admin
         .get("/api/tenant/customers?customerTitle=Customer%20A")

@@ -1,4 +1,4 @@
-//! The description of the API.
+//! The OpenAPI description.
 
 use fieldline_api::EndpointAccess;
 use serde_json::json;

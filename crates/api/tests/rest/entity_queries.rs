@@ -28,10 +28,10 @@ async fn conditions_on_fields_attributes_and_latest_values_go_together() {
         ["2", "4"]
     );
     assert_eq!(found(&admin, &[label, active.clone()]).await, ["1", "3"]);
-    // Where all must hold there has to be a value, even for being unequal.
+    // If all conditions must hold, the key needs a value, even for `NOT_EQUAL`.
     let absent = test("SERVER_ATTRIBUTE", "absent", "STRING", "NOT_EQUAL", &json!("x"));
     assert!(found(&admin, &[absent]).await.is_empty());
-    // A text that is compared with nothing lets everything through.
+    // A text comparison with an empty text matches everything.
     let nothing = test("TIME_SERIES", "state", "STRING", "EQUAL", &json!(""));
     assert_eq!(found(&admin, &[nothing]).await.len(), 10);
 
@@ -130,7 +130,7 @@ async fn pages_are_sorted_by_fields_attributes_and_latest_values() {
     assert_eq!(sorted(temperature(), "ASC", 4, 3).await, "");
     assert_eq!(sorted(key("ENTITY_FIELD", "name"), "DESC", 0, 2).await, "9,8");
     assert_eq!(sorted(key("SERVER_ATTRIBUTE", "floor"), "ASC", 0, 2).await, "0,1");
-    // What has no value comes last.
+    // Entities without a value come last.
     assert!(
         sorted(key("SHARED_ATTRIBUTE", "floor"), "ASC", 0, 2)
             .await
@@ -163,7 +163,7 @@ async fn what_changes_is_found_at_once() {
     admin
         .post(&format!("{}/timeseries/ANY", base(&meters[1])), &points)
         .await;
-    // An older point is no latest value.
+    // An older point does not become the latest value.
     let old = json!({ "ts": NOW - 9_000, "values": { "temperature": 99 } });
     admin
         .post(&format!("{}/timeseries/ANY", base(&meters[3])), &old)
@@ -180,7 +180,7 @@ async fn what_changes_is_found_at_once() {
     meters[4]["name"] = json!("Meter X");
     admin.post("/api/device", &meters[4]).await;
     assert_eq!(found(&admin, &hot).await, ["1", "6", "8", "X"]);
-    // The place of a deleted device is taken by another, which has nothing of its values.
+    // A new device takes the slot of the deleted one, but none of its values.
     let new = admin
         .post("/api/device", &json!({ "name": "Meter N", "type": "meter" }))
         .await;
@@ -364,7 +364,7 @@ async fn everybody_finds_what_is_theirs_only() {
     assert!(found(&stranger, &[]).await.is_empty());
     assert_eq!(find(&stranger, &query(&listed, &[])).await["totalElements"], 0);
     let sysadmin = world.sysadmin().await;
-    // They find nothing of a tenant, but count what all have.
+    // System administrators find no entities of tenants, but count those of all.
     assert_eq!(find(&sysadmin, &query(&of_type(), &[])).await["totalElements"], 0);
     let count = json!({ "entityFilter": of_type() });
     assert_eq!(sysadmin.post("/api/entitiesQuery/count", &count).await, 10);

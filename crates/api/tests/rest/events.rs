@@ -123,7 +123,7 @@ async fn events_of_a_node_are_listed_filtered_and_cleared() {
         no(400, 31, "Parameter 'tenantId' can't be empty!")
     );
 
-    // Of another tenant there is nothing, whichever tenant is named.
+    // A caller sees no events of another tenant, whichever tenant the request names.
     let path = format!("{base}/DEBUG_RULE_NODE?{page}");
     assert_eq!(stranger.refused("GET", &path, &Value::Null).await.0, 404);
     let theirs = stranger.get("/api/auth/user").await["tenantId"].clone();
@@ -136,7 +136,7 @@ async fn events_of_a_node_are_listed_filtered_and_cleared() {
     let clear = json!({ "eventType": "DEBUG_RULE_NODE", "isError": true });
     admin.post(&format!("{base}/clear"), &clear).await;
     assert_eq!(count(json!({ "eventType": "DEBUG_RULE_NODE" })).await, 1);
-    // A deleted node takes its events along.
+    // Deleting a node deletes its events.
     let mut emptied = metadata.clone();
     emptied["nodes"] = json!([]);
     emptied["connections"] = json!([]);

@@ -1,4 +1,4 @@
-//! The demo installation and a second tenant, and people who send requests.
+//! The demo installation and a second tenant, and clients that send requests.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -32,42 +32,42 @@ use tower::ServiceExt as _;
 use crate::nodes::{EchoScriptTester, FewNodes};
 use crate::stores::FixtureStores;
 
-/// The time at which every test begins.
+/// Start time of every test.
 pub(crate) const NOW: i64 = 1_760_000_000_000;
 
-/// See the module.
+/// The fixture; see the module.
 pub(crate) struct RestFixture {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) router: Router,
     pub(crate) context: ServiceContext,
     pub(crate) tenant_transfer: Arc<TenantTransfer>,
     housekeeper: Arc<HousekeeperService>,
-    /// How much tenants use.
+    /// Usage of tenants.
     pub(crate) usage: Arc<UsageStore>,
-    /// What the rule engine was told.
+    /// Messages to the rule engine.
     pub(crate) rule_engine: Arc<FakeRuleEngine>,
     /// Clients that wait for rule chains.
     pub(crate) rest_requests: Arc<RestApiRequests>,
-    /// What was mailed to people.
+    /// Mails to users.
     pub(crate) mails: Arc<FakeMailSender>,
-    /// What was sent to phones.
+    /// Text messages to phones.
     pub(crate) phones: Arc<FakeSmsSender>,
     start: Box<dyn Fn() -> Router + Send + Sync>,
     _dir: TempDir,
 }
 
-/// A rule engine that keeps what it is told.
+/// A rule engine that records its messages.
 #[derive(Default)]
 pub(crate) struct FakeRuleEngine(Mutex<Vec<(TenantId, QueueMessage)>>);
 
 impl FakeRuleEngine {
-    /// What it was told since it was last asked.
+    /// Returns the messages since the last call.
     pub(crate) fn take(&self) -> Vec<QueueMessage> {
         let heard = std::mem::take(&mut *self.0.lock().unwrap());
         heard.into_iter().map(|(_, message)| message).collect()
     }
 
-    /// The same, as names of types.
+    /// Returns the types of the messages since the last call.
     pub(crate) fn types(&self) -> Vec<String> {
         let heard = self.take();
         heard.iter().map(|message| message.msg_type.to_string()).collect()
@@ -82,12 +82,12 @@ impl RuleEngine for FakeRuleEngine {
     }
 }
 
-/// A mail server that keeps what it is sent, unless its settings name another host than `mail.example.org`.
+/// A mail sender that records its mails, unless its settings name another host than `mail.example.org`.
 #[derive(Default)]
 pub(crate) struct FakeMailSender(Mutex<Vec<MailMessage>>);
 
 impl FakeMailSender {
-    /// The next mail, which may be on its way still.
+    /// Waits for the next mail.
     pub(crate) async fn next(&self) -> MailMessage {
         for _ in 0..1_000 {
             if let Some(mail) = self.take().pop() {
@@ -98,7 +98,7 @@ impl FakeMailSender {
         panic!("no mail has come");
     }
 
-    /// What has come since it was last asked.
+    /// Returns the mails since the last call.
     pub(crate) fn take(&self) -> Vec<MailMessage> {
         std::mem::take(&mut *self.0.lock().unwrap())
     }
@@ -127,12 +127,12 @@ impl MailSender for FakeMailSender {
     }
 }
 
-/// A provider of text messages that keeps them, for those who know its password.
+/// A provider of text messages that records them, if the password is right.
 #[derive(Default)]
 pub(crate) struct FakeSmsSender(Mutex<Vec<(String, String)>>);
 
 impl FakeSmsSender {
-    /// What has come since it was last asked: number and text.
+    /// Returns the messages since the last call: number and text.
     pub(crate) fn take(&self) -> Vec<(String, String)> {
         std::mem::take(&mut *self.0.lock().unwrap())
     }
@@ -158,19 +158,19 @@ impl SmsSender for FakeSmsSender {
     }
 }
 
-/// Somebody who sends requests, with or without a token.
+/// A client that sends requests, with or without a token.
 pub(crate) struct FixtureClient<'a> {
     router: &'a Router,
     pub(crate) token: String,
 }
 
 impl RestFixture {
-    /// The demo.
+    /// The demo with default settings.
     pub(crate) async fn demo() -> Self {
         Self::with(Options::default()).await
     }
 
-    /// What deleted entities have left is taken away, which the server does in the background.
+    /// Removes the remaining data of deleted entities, as the server does in the background.
     pub(crate) async fn run_housekeeper(&self) {
         self.housekeeper.catch_up().await;
     }
@@ -261,12 +261,12 @@ impl RestFixture {
         }
     }
 
-    /// Forgets what the API has in memory alone.
+    /// Drops everything that the API holds only in memory.
     pub(crate) fn restart(&mut self) {
         self.router = (self.start)();
     }
 
-    /// Somebody without a token.
+    /// A client without a token.
     pub(crate) fn nobody(&self) -> FixtureClient<'_> {
         FixtureClient {
             router: &self.router,
@@ -274,7 +274,7 @@ impl RestFixture {
         }
     }
 
-    /// Somebody with that token.
+    /// A client with that token.
     pub(crate) fn with_token(&self, token: &str) -> FixtureClient<'_> {
         FixtureClient {
             router: &self.router,
@@ -282,7 +282,7 @@ impl RestFixture {
         }
     }
 
-    /// Somebody who logs in.
+    /// A client that has logged in.
     pub(crate) async fn log_in(&self, username: &str, password: &str) -> FixtureClient<'_> {
         let body = json!({ "username": username, "password": password });
         let pair = self.nobody().post("/api/auth/login", &body).await;
@@ -322,7 +322,7 @@ impl RestFixture {
     }
 }
 
-/// The bare id of an entity.
+/// Returns the bare id of an entity.
 pub(crate) fn id(entity: &Value) -> &str {
     entity["id"]["id"].as_str().unwrap()
 }
@@ -333,7 +333,7 @@ impl FixtureClient<'_> {
         self.send_as("application/json", method, path, body.into()).await
     }
 
-    /// Sends any request with a body of a media type.
+    /// Sends any request with a body of that media type.
     pub(crate) async fn send_as(
         &self,
         media_type: &str,
@@ -380,7 +380,7 @@ impl FixtureClient<'_> {
         self.succeed("DELETE", path, String::new()).await;
     }
 
-    /// Sends a request that is refused, and checks the error body: status, code, message.
+    /// Sends a request that must be refused, and checks the error body; returns status, code and message.
     pub(crate) async fn refused(&self, method: &str, path: &str, body: &Value) -> (u16, u64, String) {
         let body = if body.is_null() {
             String::new()
@@ -400,7 +400,7 @@ impl FixtureClient<'_> {
     }
 }
 
-/// An expected refusal.
+/// An expected refusal: status, code and message.
 pub(crate) fn no(status: u16, code: u64, message: &str) -> (u16, u64, String) {
     (status, code, message.to_owned())
 }

@@ -163,7 +163,7 @@ async fn texts_stay_texts_where_that_is_set() {
     }
 }
 
-/// Fails where somebody saves the text `poison`.
+/// Fails if the text `poison` is saved.
 struct FailingAttributeStore(Arc<dyn AttributeStore>);
 
 #[async_trait]
@@ -223,7 +223,7 @@ async fn what_is_stored_before_a_failure_is_answered() {
             .devices(&Principal::of(&user), links, request)
             .await
     };
-    // A name that comes again is stored after the lines before, together with those of other names.
+    // A repeated name is stored after the previous lines, together with other names.
     let result = import("one,x,1\none,y,poison\none,z,2\ntwo,x,poison\ntwo,y,2")
         .await
         .unwrap();

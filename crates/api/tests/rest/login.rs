@@ -1,4 +1,4 @@
-//! Logging in, tokens, passwords.
+//! Login, tokens, passwords.
 
 use axum::http::StatusCode;
 use fieldline_api::Options;
@@ -85,7 +85,7 @@ async fn a_refresh_token_buys_new_pairs_until_it_expires() {
     let pair = world.nobody().post("/api/auth/token", &refresh).await;
     let access = world.with_token(pair["token"].as_str().unwrap());
     access.get("/api/auth/user").await;
-    // An access token is no refresh token, nor the other way round.
+    // An access token does not work as a refresh token, nor the other way round.
     let swapped = json!({ "refreshToken": pair["token"] });
     assert_eq!(
         world
@@ -113,7 +113,7 @@ async fn a_refresh_token_that_comes_again_ends_its_session_and_no_other() {
     let other = world.admin().await;
     let refresh = |pair: &Value| json!({ "refreshToken": pair["refreshToken"] });
     let second = world.nobody().post("/api/auth/token", &refresh(&first)).await;
-    // Another tab comes with the same one a moment later, and gets what the first one got.
+    // Another tab uses the same token a moment later, and gets the replacement that the first one got.
     world.clock.advance(29_000);
     let twin = world.nobody().post("/api/auth/token", &refresh(&first)).await;
     let third = world.nobody().post("/api/auth/token", &refresh(&twin)).await;

@@ -1,4 +1,4 @@
-//! The REST API over real stores, asked the way clients ask.
+//! The REST API on real stores, called as clients call it.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 

@@ -1,10 +1,11 @@
-//! Devices that are found by their values, and queries that find them.
+//! Devices with different values, and queries that find them.
 
 use serde_json::{Value, json};
 
 use crate::fixture::{FixtureClient, NOW, id};
 
-/// Ten devices with attributes and latest values: `Meter 0` to `Meter 9`, the even ones hot, every third one Customer A's.
+/// Creates ten devices with attributes and latest values: `Meter 0` to `Meter 9`, the even ones hot, every third one
+/// assigned to Customer A.
 pub(crate) async fn meters(admin: &FixtureClient<'_>) -> Vec<Value> {
     let customers = admin
         .get("/api/customers?pageSize=10&page=0&textSearch=Customer%20A")
@@ -31,7 +32,7 @@ pub(crate) async fn meters(admin: &FixtureClient<'_>) -> Vec<Value> {
     made
 }
 
-/// An attribute of another scope under a name that there is already.
+/// Adds an attribute of another scope with an existing name.
 pub(crate) async fn give_a_shared_floor(admin: &FixtureClient<'_>, device: &Value) {
     let path = format!(
         "/api/plugins/telemetry/DEVICE/{}/attributes/SHARED_SCOPE",
@@ -54,7 +55,7 @@ pub(crate) fn test(kind: &str, name: &str, predicate: &str, operation: &str, val
     })
 }
 
-/// A query that shows names and some values, by name.
+/// A query that returns names and some values, sorted by name.
 pub(crate) fn query(filter: &Value, key_filters: &[Value]) -> Value {
     json!({
         "entityFilter": filter,
@@ -73,7 +74,7 @@ pub(crate) fn of_type() -> Value {
     json!({ "type": "deviceType", "deviceTypes": ["meter"], "deviceNameFilter": "" })
 }
 
-/// The names on a page.
+/// Returns the names on a page.
 pub(crate) fn names(page: &Value) -> Vec<&str> {
     let shown = page["data"].as_array().unwrap().iter();
     shown
@@ -85,12 +86,12 @@ pub(crate) fn names(page: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// A page of entities.
+/// Returns a page of entities.
 pub(crate) async fn find(who: &FixtureClient<'_>, query: &Value) -> Value {
     who.post("/api/entitiesQuery/find", query).await
 }
 
-/// The numbers of the meters that fit, which counting finds as many of.
+/// Returns the numbers of the matching meters; checks that the count is the same.
 pub(crate) async fn found(who: &FixtureClient<'_>, key_filters: &[Value]) -> Vec<String> {
     let page = find(who, &query(&of_type(), key_filters)).await;
     let names: Vec<String> = names(&page)

@@ -1,4 +1,4 @@
-//! A few classes of rule nodes, and a script engine that repeats what it is asked.
+//! A few classes of rule nodes, and a script tester that echoes its request.
 
 use async_trait::async_trait;
 use fieldline_core::ports::{FieldScriptTest, RuleNodeCatalog, ScriptTest, ScriptTestError, ScriptTester};
@@ -8,8 +8,8 @@ use fieldline_model::entity::{
 };
 use serde_json::{Value, json};
 
-/// Knows a filter in its second version, which needs `limit` where the first had `max`, and a generator that runs on one
-/// server only and not on edges.
+/// Has a filter in its second version, which needs `limit` instead of the `max` of the first one, and a generator that
+/// runs on one server only and not on edges.
 pub(crate) struct FewNodes(Vec<ComponentDescriptor>);
 
 pub(crate) const FILTER: &str = "org.example.Filter";
@@ -79,7 +79,7 @@ impl RuleNodeCatalog for FewNodes {
     }
 }
 
-/// See the module.
+/// The script tester; see the module.
 pub(crate) struct EchoScriptTester;
 
 #[async_trait]

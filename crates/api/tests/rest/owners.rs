@@ -1,4 +1,4 @@
-//! Tenants and customers, and what a new installation starts with.
+//! Tenants and customers, and the initial data of a new installation.
 
 use fieldline_entities::services::seed;
 use fieldline_model::timeseries::AttributeScope;

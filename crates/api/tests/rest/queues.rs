@@ -179,7 +179,7 @@ async fn isolated_tenants_have_the_queues_of_their_profile() {
             .2,
         "Device profile is referencing to non-existent queue!"
     );
-    // Others have the shared queues, and do not see these.
+    // Other tenants have the shared queues, and do not see these.
     let stranger = world.stranger().await;
     assert_eq!(queues(&stranger).await, shared);
     let path = format!("/api/queues/{}", id(&own[0]));
@@ -210,7 +210,7 @@ async fn isolated_tenants_have_the_queues_of_their_profile() {
     assert_eq!(left.unwrap(), []);
 }
 
-/// Keeps the changes that the rule engine has to know of.
+/// Records the changes that the rule engine must know.
 #[derive(Default)]
 struct EntityChangeLog(Mutex<Vec<EntityChange>>);
 
@@ -339,7 +339,7 @@ async fn statistics_of_queues_are_found_and_read() {
     let none = sysadmin.get("/api/queueStats?pageSize=10&page=0").await;
     assert_eq!(none["totalElements"], 0);
 
-    // What the rule engine writes is read as telemetry.
+    // The statistics of the rule engine are read as telemetry.
     let tenant = TenantId(main["tenantId"]["id"].as_str().unwrap().parse().unwrap());
     let subject = EntityKey {
         tenant,
@@ -362,7 +362,7 @@ async fn statistics_of_queues_are_found_and_read() {
         json!({ "totalMsgs": [{ "ts": NOW, "value": 7 }] })
     );
 
-    // They are nobody else's, and nobody writes to them.
+    // Other tenants cannot read them, and nobody can write them.
     let point = json!({ "totalMsgs": 1 });
     let write = format!("{telemetry}/timeseries/any");
     assert_eq!(admin.send("POST", &write, point.to_string()).await.0, 403);

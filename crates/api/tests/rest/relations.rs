@@ -62,7 +62,7 @@ async fn relations_are_saved_found_and_deleted() {
             .0,
         400
     );
-    // What is deleted takes its relations with it.
+    // Deleting an entity deletes its relations.
     admin.delete(&format!("/api/asset/{}", id(&room))).await;
     assert_eq!(admin.get(&to).await, json!([]));
 }
@@ -88,7 +88,7 @@ async fn relations_of_what_a_caller_may_not_see_are_hidden_and_cannot_be_made() 
     let list = format!("/api/relations/from/DEVICE/{}", id(&own));
     assert_eq!(admin.get(&list).await.as_array().unwrap().len(), 1);
     assert_eq!(user.get(&list).await, json!([]));
-    // The tenant itself may be related to.
+    // The tenant itself can have relations.
     let tenant = json!({ "from": own["tenantId"], "to": own["id"], "type": "Contains" });
     admin.post("/api/relation", &tenant).await;
     assert_eq!(user.refused("POST", "/api/relation", &tenant).await.0, 403);

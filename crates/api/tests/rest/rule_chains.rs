@@ -89,7 +89,7 @@ async fn every_tenant_has_the_documented_root_chain_and_makes_more_like_it() {
         );
         assert_eq!(metadata["ruleChainConnections"], Value::Null);
     }
-    // What an older version has not given to its tenants comes with the next start, once.
+    // The next start adds, once, what an older version did not give to its tenants.
     let tenant = admin.get("/api/auth/user").await["tenantId"]["id"].clone();
     let tenant = fieldline_model::TenantId(tenant.as_str().unwrap().parse().unwrap());
     let chains = &world.context.stores.rule_chains;
@@ -159,7 +159,7 @@ async fn nodes_keep_their_ids_and_are_completed_and_checked() {
     );
     assert_eq!(metadata(&admin, &chain).await, saved);
 
-    // Of three nodes the first goes; one comes with an id of another chain.
+    // The first of three nodes is removed; one comes with the id of a node of another chain.
     let mut foreign = node(FILTER, "foreign");
     let other = self::chain(&admin, "Other").await;
     let theirs = set_metadata(&admin, &other, json!([node(FILTER, "theirs")]), Value::Null).await;
@@ -175,7 +175,7 @@ async fn nodes_keep_their_ids_and_are_completed_and_checked() {
     let found = admin.get(&format!("/api/ruleChain/{}", id(&chain))).await;
     assert_eq!(found["firstRuleNodeId"], nodes[2]["id"]);
 
-    // A chain keeps its first node when it is renamed by somebody who does not know it.
+    // A chain keeps its first node if a client renames it without sending the node.
     let renamed = json!({ "id": chain["id"], "name": "Renamed" });
     let renamed = admin.post("/api/ruleChain", &renamed).await;
     assert_eq!(renamed["firstRuleNodeId"], nodes[2]["id"]);
@@ -406,7 +406,7 @@ async fn chains_are_taken_to_another_tenant_and_replace_those_of_their_names() {
     let own = stranger.get("/api/auth/user").await["tenantId"].clone();
     assert_eq!(nodes[0]["configuration"]["of"], json!([own]));
 
-    // A chain that cannot be imported does not keep the others away.
+    // A chain that cannot be imported does not prevent the import of the others.
     let mut broken = exported.clone();
     broken["metadata"][0]["nodes"][0]["type"] = json!("org.example.Unknown");
     let path = "/api/ruleChains/import";

@@ -1,4 +1,4 @@
-//! Calls of clients into rule chains.
+//! Client calls into rule chains.
 
 use axum::http::StatusCode;
 use fieldline_core::ports::RestApiResponder as _;
@@ -16,7 +16,8 @@ async fn device(admin: &FixtureClient<'_>, name: &str) -> String {
     id(&device).to_owned()
 }
 
-/// Sends a call, and answers it as a rule chain would: status, answer, and the message that the chain got.
+/// Sends a call, and answers it as a rule chain would; returns status, response body and the message that the chain
+/// got.
 async fn call(
     world: &RestFixture,
     client: &FixtureClient<'_>,

@@ -1,4 +1,4 @@
-//! Rules for passwords, lock-out and tokens.
+//! Password policy, lockout and token settings.
 
 use fieldline_entities::services::Services;
 use serde_json::{Value, json};
@@ -91,7 +91,7 @@ async fn of_log_ins_at_the_same_time_all_get_the_means_to_replace_an_expired_pas
     let services = Services::new(world.context.clone());
     let stores = &world.context.stores.users;
     let user = stores.by_email("tenant@thingsboard.org").await.unwrap().unwrap();
-    // Both have read the credentials before either has made a token.
+    // Both requests have read the credentials before either has made a token.
     let credentials = stores.credentials(user.id).await.unwrap().unwrap();
     let first = services.users.expired_reset(credentials.clone()).await.unwrap();
     let second = services.users.expired_reset(credentials.clone()).await.unwrap();
@@ -237,7 +237,7 @@ async fn tokens_are_made_as_the_administrator_says() {
     let again = world.with_token(pair["token"].as_str().unwrap());
     assert_eq!(again.get(path).await["tokenExpirationTime"], 60);
     admin.get("/api/auth/user").await;
-    // Tokens right after the demo was made count from the next second on.
+    // Tokens issued right after the demo was created are valid from the next second on.
     world.clock.advance(61_000);
     assert_eq!(again.refused("GET", path, &Value::Null).await.1, 11);
     admin.get("/api/auth/user").await;

@@ -1,4 +1,4 @@
-//! Settings of the installation, mails, and settings of people.
+//! Settings of the installation, mails, and user settings.
 
 use serde_json::{Value, json};
 
@@ -103,7 +103,7 @@ async fn text_messages_are_tried_out_with_secrets_that_are_never_shown() {
     let shown = sysadmin.get("/api/admin/settings/sms").await;
     assert_eq!(shown["jsonValue"], bare);
     assert_eq!(sysadmin.get("/api/admin/featuresInfo").await["smsEnabled"], true);
-    // What was not shown is known, but nothing to another provider.
+    // Secrets that were not returned are kept, but not used for another provider.
     sysadmin.post(test, &to(&shown["jsonValue"])).await;
     let other = json!({ "type": "TWILIO" });
     assert_eq!(
@@ -182,7 +182,7 @@ async fn an_administrator_allows_the_use_of_a_mail_account_once() {
     let shown = sysadmin.get("/api/admin/settings/mail").await;
     assert_eq!(shown["jsonValue"]["tokenGenerated"], true);
     assert!(!shown.to_string().contains("token of"));
-    // With another client the token is good for nothing.
+    // With another client id, the refresh token is dropped.
     server["jsonValue"]["clientId"] = json!("another");
     let saved = sysadmin.post("/api/admin/settings", &server).await;
     assert_eq!(saved["jsonValue"]["tokenGenerated"], false);
@@ -195,7 +195,7 @@ async fn new_users_are_mailed_their_link() {
     let world = RestFixture::demo().await;
     let (sysadmin, admin) = (world.sysadmin().await, world.admin().await);
     let new = |email: &str| json!({ "email": email, "authority": "TENANT_ADMIN" });
-    // Without a mail server the link is asked for.
+    // Without a mail server, administrators must fetch the link.
     admin.post("/api/user", &new("first@example.org")).await;
     set_mail_server(&sysadmin).await;
     admin
@@ -235,7 +235,7 @@ async fn new_users_are_mailed_their_link() {
     assert_eq!(refused.0, 500);
     let found = admin.get("/api/users?pageSize=9&page=0&textSearch=fourth").await;
     assert_eq!(found["totalElements"], 0, "the address is free again");
-    // The address of links is that of the settings, if they say so.
+    // Links start with the address in the settings, if the settings require it.
     let general = json!({ "key": "general", "jsonValue": {
         "baseUrl": "https://iot.example.com/", "prohibitDifferentUrl": true } });
     sysadmin.post("/api/admin/settings", &general).await;
@@ -254,7 +254,7 @@ async fn a_password_is_reset_by_a_link_that_is_mailed() {
     let world = RestFixture::demo().await;
     let (nobody, sysadmin) = (world.nobody(), world.sysadmin().await);
     let ask = json!({ "email": "TENANT@thingsboard.org" });
-    // The same answer, whether mails can be sent, and whether there is such a user.
+    // The response is the same, whether mails can be sent, and whether the user exists.
     nobody.post("/api/noauth/resetPasswordByEmail", &ask).await;
     nobody
         .post(
@@ -263,7 +263,7 @@ async fn a_password_is_reset_by_a_link_that_is_mailed() {
         )
         .await;
     set_mail_server(&sysadmin).await;
-    // Where nobody has set under which address the platform is reached, no link goes out: the request may name any.
+    // Without a configured public address no link is mailed: the request could name any host.
     nobody.post("/api/noauth/resetPasswordByEmail", &ask).await;
     let general = json!({ "key": "general", "jsonValue": { "baseUrl": "https://iot.example.com" } });
     sysadmin.post("/api/admin/settings", &general).await;
@@ -275,7 +275,7 @@ async fn a_password_is_reset_by_a_link_that_is_mailed() {
         link.starts_with("https://iot.example.com/"),
         "not where the request says: {link}"
     );
-    // Not twice within a minute.
+    // No second mail within a minute.
     nobody.post("/api/noauth/resetPasswordByEmail", &ask).await;
     let path = link.strip_prefix("https://iot.example.com").unwrap();
     assert_eq!(nobody.send("GET", path, "").await.0, 303);

@@ -1,4 +1,4 @@
-//! Devices that go from one tenant to another.
+//! Transfer of devices between tenants.
 
 use fieldline_core::ports::{TelemetryRow, TelemetrySaveStrategy};
 use fieldline_model::kv::{self, KvValueRef};
@@ -35,7 +35,7 @@ async fn what_still_comes_for_a_device_follows_it_for_an_hour() {
         };
         world.context.series.save(&[row]).await.unwrap();
     };
-    // The other tenant looks for such values already.
+    // The other tenant already queries such values.
     let late = test("TIME_SERIES", "late", "NUMERIC", "GREATER", &json!(1));
     let nomads = json!({ "type": "deviceType", "deviceTypes": ["nomads"], "deviceNameFilter": "" });
     let asked = query(&nomads, &[late]);
@@ -54,7 +54,7 @@ async fn what_still_comes_for_a_device_follows_it_for_an_hour() {
     };
     assert_eq!(points().await, 1);
 
-    // A message was under way.
+    // A message was still in flight during the transfer.
     store(&device["tenantId"], NOW + 1, 2).await;
     world.tenant_transfer.catch_up().await;
     assert_eq!(points().await, 2);

@@ -1,4 +1,4 @@
-//! How large a body may be: what an OTA package is made of is larger than any other.
+//! Limits for request bodies: the data of an OTA package may be larger than any other body.
 
 use axum::body::Body;
 use axum::http::StatusCode;

@@ -14,7 +14,7 @@ async fn tenant_of(client: &FixtureClient<'_>) -> TenantId {
     TenantId(user["tenantId"]["id"].as_str().unwrap().parse().unwrap())
 }
 
-/// Gives all tenants of the default profile other limits.
+/// Changes a limit of all tenants with the default profile.
 async fn limit(world: &RestFixture, name: &str, value: Value) {
     let sysadmin = world.sysadmin().await;
     let info = sysadmin.get("/api/tenantProfileInfo/default").await;
@@ -51,7 +51,7 @@ async fn usage_is_stored_shown_and_gone_on_with_after_a_restart() {
         assert_eq!(info[name], value, "{name}");
     }
 
-    // Another process over the same stores.
+    // Another process on the same stores.
     let stores = world.context.stores.clone();
     let usage = UsageStore::new(stores.clone(), world.context.series.clone(), world.clock.clone());
     usage.restore().await.unwrap();
@@ -102,7 +102,7 @@ async fn usage_is_stored_shown_and_gone_on_with_after_a_restart() {
         .collect();
     assert_eq!(told, [("transportApiState DISABLED", false)]);
 
-    // And a restart knows it at once, without telling it again.
+    // A restarted process knows it at once, without reporting it again.
     let usage = UsageStore::new(stores.clone(), world.context.series.clone(), world.clock.clone());
     usage.restore().await.unwrap();
     assert!(!usage.is_allowed(tenant, ApiFeature::Transport));
@@ -116,7 +116,7 @@ async fn usage_is_stored_shown_and_gone_on_with_after_a_restart() {
     world.clock.advance(31 * 86_400_000);
     usage.report(false).await;
     assert!(usage.is_allowed(tenant, ApiFeature::Transport));
-    // The token of before has expired.
+    // The previous token has expired.
     let admin = world.admin().await;
     assert_eq!(admin.get("/api/usage").await["transportMessages"], 0);
 }

@@ -1,4 +1,4 @@
-//! What tests and examples stand on: real stores in a directory of their own, with the demo tenant.
+//! Stores for tests and examples: real stores in a directory of their own, with the demo tenant.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use fieldline_entities::services::{ServiceContext, seed};
 use fieldline_storage::series::{self, SeriesStore};
 use fieldline_storage::sql;
 
-/// See the module.
+/// The stores; see the module.
 pub(crate) struct FixtureStores {
     pub(crate) series: Arc<SeriesStore>,
     pub(crate) live: Arc<ObservedStore>,
@@ -22,7 +22,7 @@ pub(crate) struct FixtureStores {
 }
 
 impl FixtureStores {
-    /// Opens them in an empty directory. Entity queries keep so many bytes of values in memory.
+    /// Opens the stores in an empty directory. Entity queries keep at most `query_memory` bytes of values in memory.
     pub(crate) async fn open(
         dir: &Path,
         clock: SharedClock,

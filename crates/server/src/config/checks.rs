@@ -1,4 +1,4 @@
-//! What the types of the settings do not rule out: values that cannot work, and settings that contradict each other.
+//! Checks that the types of the settings cannot make: values that cannot work, and settings that contradict each other.
 
 use fieldline_core::options::HumanDuration;
 use tracing_subscriber::EnvFilter;
@@ -10,7 +10,7 @@ const MILLISECOND: HumanDuration = HumanDuration::millis(1);
 const HOUR: HumanDuration = HumanDuration::secs(3_600);
 const MAX_COAP_PAYLOAD: u64 = 16 << 20;
 
-/// What is wrong, each with the key and what is allowed.
+/// Returns the problems, each with its key and what is allowed.
 pub(super) fn contradictions(config: &Config) -> Vec<String> {
     let mut found: Vec<String> = [
         general(config),
@@ -26,7 +26,7 @@ pub(super) fn contradictions(config: &Config) -> Vec<String> {
     .filter(|(holds, _)| !holds)
     .map(|(_, text)| text.to_owned())
     .collect();
-    // The parts that check themselves name their keys without the section.
+    // The parts with checks of their own name their keys without the section.
     let parts = [
         ("http", config.http.problem()),
         ("egress", config.egress.rules().err()),
@@ -43,7 +43,7 @@ pub(super) fn contradictions(config: &Config) -> Vec<String> {
     found
 }
 
-/// Whether something holds, and what is said where it does not.
+/// Whether a condition holds, and the message if it does not.
 type ConfigCheck = (bool, &'static str);
 
 fn general(config: &Config) -> Vec<ConfigCheck> {
@@ -95,7 +95,7 @@ fn http(config: &Config) -> Vec<ConfigCheck> {
             "`http.max-device-body` must be more than 0",
         ),
         (
-            // A tenant that is alone may hold three eighths of it.
+            // A tenant that is alone may hold three eighths of the memory.
             http.device_body_memory.0 >= http.max_device_body.0.saturating_mul(8).div_ceil(3),
             "`http.device-body-memory` must be at least 8/3 of `http.max-device-body`, or the largest bodies are never taken",
         ),
@@ -117,7 +117,7 @@ fn devices(config: &Config) -> Vec<ConfigCheck> {
             (256..=268_435_455).contains(&mqtt.max_packet.0),
             "`mqtt.max-packet` must be 256B to 268435455B, the largest packet of MQTT",
         ),
-        // Records are larger than the text they come from. A device sends a packet again whose records do not fit.
+        // Records are larger than the text they come from. A device resends a packet whose records do not fit.
         (
             mqtt.max_packet.0.saturating_mul(2) <= config.journal.max_append.0,
             "`journal.max-append` must be at least twice `mqtt.max-packet`, or the largest packets are never taken",
@@ -264,8 +264,8 @@ fn events(config: &Config) -> Vec<ConfigCheck> {
     ]
 }
 
-/// Whether the text is a level or directives that each name one: `inof` alone would count as the name of a target, of
-/// which everything is logged, and of all others nothing.
+/// Whether the text is a level, or directives that each name a level. `inof` alone would count as the name of a target:
+/// everything of that target would be logged, and nothing of the others.
 fn is_filter(text: &str) -> bool {
     let is_level = |text: &str| {
         ["off", "error", "warn", "info", "debug", "trace"]

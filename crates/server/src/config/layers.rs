@@ -1,4 +1,4 @@
-//! Defaults, file, environment and command line, laid over each other.
+//! Merges defaults, file, environment and command line into one configuration; later sources win.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -11,12 +11,12 @@ use toml::{Table, Value};
 use super::schema::{ConfigKey, ConfigValueKind, keys};
 use super::{Config, SECRETS, checks};
 
-/// Environment variables with this prefix must be keys, save those for tests.
+/// Every environment variable with this prefix must be a key; those with the test prefix are exempt.
 const PREFIX: &str = "FIELDLINE_";
 const TEST_PREFIX: &str = "FIELDLINE_TEST_";
 const NOT_UNICODE: &str = "the value is not valid Unicode";
 
-/// Where a value comes from.
+/// Source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ConfigSource {
     /// Built in.
@@ -40,7 +40,7 @@ impl fmt::Display for ConfigSource {
     }
 }
 
-/// Why the configuration was refused: one line a finding, each naming its key.
+/// Why the configuration was refused: one line per problem, each naming its key.
 #[derive(Debug, thiserror::Error)]
 #[error("the configuration cannot be used:\n  {}", .0.join("\n  "))]
 pub(crate) struct ServerConfigError(pub Vec<String>);
@@ -56,7 +56,7 @@ pub(crate) struct EffectiveConfig {
 }
 
 impl EffectiveConfig {
-    /// Where the value of a key comes from.
+    /// Returns the source of a key's value.
     pub(crate) fn source(&self, path: &str) -> &ConfigSource {
         self.sources.get(path).unwrap_or(&ConfigSource::Default)
     }
@@ -103,7 +103,7 @@ pub(crate) fn load(
     let config: Config = serde_path_to_error::deserialize(Value::Table(values.clone())).map_err(|error| {
         let path = error.path().to_string();
         let source = sources.get(&path).unwrap_or(&ConfigSource::Default);
-        // The usual message repeats the value.
+        // The usual message quotes the value.
         let message = if SECRETS.contains(&path.as_str()) {
             "expected a text in quotes"
         } else {
@@ -129,7 +129,8 @@ fn is_ours(name: &OsStr) -> bool {
     name.starts_with(PREFIX.as_bytes()) && !name.starts_with(TEST_PREFIX.as_bytes())
 }
 
-/// The key that an environment variable sets, its name and the value; `None` where it means somebody else.
+/// Returns the key that an environment variable sets, its name and the value; `None` if the variable is not meant for
+/// this program.
 fn variable<'k, 'n>(
     name: &'n OsStr,
     text: &OsStr,
@@ -151,9 +152,9 @@ fn variable<'k, 'n>(
     }
 }
 
-/// Whether Kubernetes has set the variable because there is a service whose name starts like the program's: it tells
-/// every container of the namespace `NAME_SERVICE_HOST`, `NAME_SERVICE_PORT[_PORTNAME]`, `NAME_PORT` and
-/// `NAME_PORT_8080_TCP[_PROTO|_PORT|_ADDR]`.
+/// Whether Kubernetes has set the variable for a service whose name starts like the program's. Kubernetes sets
+/// `NAME_SERVICE_HOST`, `NAME_SERVICE_PORT[_PORTNAME]`, `NAME_PORT` and `NAME_PORT_8080_TCP[_PROTO|_PORT|_ADDR]` in
+/// every container of the namespace.
 fn is_service_link(name: &str, text: &str) -> bool {
     let is_protocol = |rest: &str| {
         let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -200,14 +201,14 @@ fn read_file(
     }
 }
 
-/// What is wrong with a file, without the line itself: it may be that of a secret.
+/// Describes a syntax error by line number, without quoting the line: it may hold a secret.
 fn unreadable(path: &Path, text: &str, error: &toml::de::Error) -> String {
     let before = error.span().and_then(|span| text.get(..span.start));
     let line = before.map_or(1, |before| before.matches('\n').count() + 1);
     format!("{}, line {line}: {}", path.display(), error.message())
 }
 
-/// The values of a table by their path. A table that is itself unknown counts as one value.
+/// Returns the values of a table by their paths. A table that is itself unknown counts as one value.
 fn leaves(prefix: &str, table: &Table, keys: &[ConfigKey]) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for (name, value) in table {
@@ -268,7 +269,7 @@ fn parse(shape: ConfigValueKind, text: &str) -> Result<Value, &'static str> {
     }
 }
 
-/// A hint at the name that was probably meant.
+/// Suggests the name that was probably meant.
 fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     known
         .map(|candidate| (distance(name, candidate), candidate))

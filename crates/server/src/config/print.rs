@@ -1,4 +1,4 @@
-//! `fieldline config`: the effective configuration as a TOML file that could be used as it is.
+//! `fieldline config`: the effective configuration as a TOML file that works as it is.
 
 use std::io::{self, Write};
 
@@ -25,7 +25,7 @@ pub(crate) fn print(loaded: &EffectiveConfig, out: &mut impl Write) -> io::Resul
         let source = loaded.source(&key.path);
         match get(&loaded.values, &key.path) {
             Some(_) if SECRETS.contains(&key.path.as_str()) => {
-                // As a line that counts it would become the secret of whoever uses the output as a file.
+                // As an active line, it would become the secret of anyone who uses the output as a file.
                 writeln!(out, "# {name} = \"********\" # {source}")?;
             }
             Some(value) => writeln!(out, "{name} = {value} # {source}; {}", key.env)?,

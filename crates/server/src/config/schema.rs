@@ -1,4 +1,4 @@
-//! The keys of the configuration, read off the JSON schema of its types.
+//! The keys of the configuration, derived from the JSON schema of its types.
 
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
@@ -10,11 +10,11 @@ use super::Config;
 pub(super) struct ConfigKey {
     /// Path in the file, such as `mqtt.listen`.
     pub(super) path: String,
-    /// What it means.
+    /// Documentation of the key.
     pub(super) doc: String,
-    /// Its name in the environment.
+    /// Name of its environment variable.
     pub(super) env: String,
-    /// How a text becomes its value.
+    /// How a text is parsed into its value.
     pub(super) shape: ConfigValueKind,
 }
 
@@ -80,7 +80,7 @@ fn shape(property: &Value) -> ConfigValueKind {
     }
 }
 
-/// The values that an enumeration allows.
+/// Lists the values that an enumeration allows.
 fn choices(property: &Value) -> String {
     let plain = property
         .get("enum")

@@ -1,4 +1,4 @@
-//! How many connections each peer has, so that one peer cannot take them all.
+//! Counts the connections of each peer, so that one peer cannot take them all.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -6,20 +6,20 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// Counts the open connections of each address; an IPv6 /64, which is what one household gets, counts as one.
+/// Counts the open connections per address; an IPv6 /64, which is what one household gets, counts as one.
 pub(super) struct AddressLimiter {
     limit: usize,
     open: Mutex<HashMap<IpAddr, usize>>,
 }
 
-/// One counted connection, until it is dropped.
+/// One counted connection; dropping it releases the count.
 pub(super) struct AddressPermit {
     addresses: Arc<AddressLimiter>,
     network: IpAddr,
 }
 
 impl AddressLimiter {
-    /// Allows that many connections to each address; 0 for any number.
+    /// Allows that many connections per address; 0 means any number.
     pub(super) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
             limit: if limit == 0 { usize::MAX } else { limit },
@@ -27,8 +27,8 @@ impl AddressLimiter {
         })
     }
 
-    /// Counts a further connection, unless its peer has as many as it may have. Behind loopback is usually a proxy, and
-    /// with it everybody: it may have any number, as may who `is_exempt`.
+    /// Counts a further connection, unless its peer has reached the limit. Loopback is usually a proxy with all clients
+    /// behind it: it has no limit, nor has a peer that `is_exempt`.
     pub(super) fn try_acquire(self: &Arc<Self>, peer: IpAddr, is_exempt: bool) -> Option<AddressPermit> {
         let network = network(peer);
         let mut open = self.open.lock();

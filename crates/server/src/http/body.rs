@@ -1,4 +1,4 @@
-//! Bodies of requests that must arrive in time, and what becomes of those that nobody reads.
+//! Request bodies that must arrive in time, and the handling of bodies that no handler reads.
 
 use std::future::{Future as _, poll_fn};
 use std::io;
@@ -13,30 +13,30 @@ use tokio::time::Instant;
 
 use super::timer::PeerTimeout;
 
-/// How long a body is waited for.
+/// Timeouts for the arrival of a body.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BodyTimeouts {
     /// Longest silence.
     pub(super) silence: Duration,
-    /// Until all of it has arrived.
+    /// Time until all of it has arrived.
     pub(super) whole: Duration,
 }
 
-/// Most of a body that is read for nobody, bytes: beyond that a new connection is cheaper.
+/// Most bytes of a body that are read only to discard them: beyond that a new connection is cheaper.
 const MAX_DISCARD_BYTES: usize = 256 << 10;
-/// How long that may take.
+/// How long the discarding may take.
 const DISCARD_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// What is left of a body whose request was answered without reading all of it, such as one with a token that has
-/// expired. Clients send the body in a packet after the head: if the connection were closed on it, they would see their
-/// next request on it fail.
+/// The rest of a body whose request was answered without reading all of it, for example because its token has expired.
+/// Clients send the body in a packet after the head: if the server closed the connection at that point, their next
+/// request on it would fail.
 pub(super) struct UnreadBody<B>(Arc<Mutex<Option<B>>>);
 
 impl<B> UnreadBody<B>
 where
     B: Body + Unpin,
 {
-    /// Reads the rest, so that the connection can be used again; says whether it is all.
+    /// Reads and discards the rest, so that the connection can be used again; returns whether the end was reached.
     pub(super) async fn discard(self) -> bool {
         let Some(mut body) = self.0.lock().take() else {
             return true;
@@ -61,17 +61,17 @@ where
     }
 }
 
-/// A body that fails when it is late. Reading what has arrived never fails, however late it is read.
+/// A body that fails when it is late. Reading data that has arrived never fails, however late it is read.
 pub(super) struct TimedBody<B: Body> {
-    /// There until it is dropped.
+    /// Present until the body is dropped.
     body: Option<B>,
-    /// Where it goes when it is dropped before its end.
+    /// Receives the body when it is dropped before its end.
     unread: Option<Arc<Mutex<Option<B>>>>,
     silence: Duration,
     deadline: Instant,
-    /// There from the first time that the peer was waited for.
+    /// Deadline of the whole body; set from the first wait for the peer.
     late: Option<PeerTimeout>,
-    /// There while the peer is waited for.
+    /// Timeout of the silence; set while waiting for the peer.
     silent: Option<PeerTimeout>,
 }
 
@@ -87,7 +87,7 @@ impl<B: Body> TimedBody<B> {
         }
     }
 
-    /// What will be left of the body when it is dropped; nothing where it has ended already.
+    /// Returns a handle to what will be left of the body when it is dropped; `None` if the body has already ended.
     pub(super) fn unread(&mut self) -> Option<UnreadBody<B>> {
         if self.body.as_ref().is_none_or(Body::is_end_stream) {
             return None;
@@ -128,13 +128,13 @@ where
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
         let (deadline, until) = (self.deadline, Instant::now() + self.silence);
-        // One that is too late as a whole stays so, whatever drips in meanwhile.
+        // Once the whole body is late, it stays late, whatever still drips in.
         let late = self.late.get_or_insert_with(|| PeerTimeout::at(deadline));
         if Pin::new(late).poll(context).is_pending() {
             let silent = self.silent.get_or_insert_with(|| PeerTimeout::at(until));
             ready!(Pin::new(silent).poll(context));
         }
-        // Nor is it waited for again.
+        // A late body is not read to its end after the answer either.
         self.unread = None;
         let late = io::Error::new(
             io::ErrorKind::TimedOut,
@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// A byte each time that so much time has passed, for ever.
+    /// Yields a byte at that interval, forever.
     struct Drip(Duration, Pin<Box<tokio::time::Sleep>>);
 
     impl Body for Drip {

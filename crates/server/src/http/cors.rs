@@ -1,4 +1,4 @@
-//! Web pages of other origins that use the API from a browser.
+//! Use of the API from a browser by web pages of other origins (CORS).
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, Uri, header};
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
-/// How long a browser may remember that it may ask.
+/// How long a browser may cache the answer to a preflight request.
 const MAX_AGE: Duration = Duration::from_secs(30 * 60);
 
-/// Whose pages may use the API.
+/// Origins of web pages that may use the API.
 #[derive(Debug, Clone)]
 pub(crate) enum AllowedOrigins {
-    /// Those of these origins; `*` stands for all.
+    /// Pages of these origins; `*` stands for all.
     Named(Vec<String>),
-    /// Those that this machine serves itself.
+    /// Pages that this machine serves itself.
     ThisMachine,
 }
 
 impl AllowedOrigins {
-    /// Those of a list with commas between them.
+    /// Parses a comma-separated list of origins.
     pub(crate) fn parse(list: &str) -> Self {
         let origins = list.split(',').map(str::trim);
         Self::Named(
@@ -49,7 +49,7 @@ impl AllowedOrigins {
 
 /// Lets pages of these origins use everything below `/api/`.
 ///
-/// Nobody is logged in by cookies here: a page has no more rights than the token that it sends.
+/// Authentication does not use cookies: a page has no more rights than the token that it sends.
 pub(crate) fn layer(origins: AllowedOrigins) -> CorsLayer {
     let is_allowed = move |origin: &HeaderValue, request: &Parts| {
         request.uri.path().starts_with("/api/") && origins.allow(origin.as_bytes())

@@ -1,4 +1,4 @@
-//! Who calls behind a proxy: `Forwarded` (RFC 7239), or `X-Forwarded-For`, of proxies that are trusted.
+//! Address of the client behind trusted proxies: `Forwarded` (RFC 7239) or `X-Forwarded-For`.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,7 +8,7 @@ use hyper::header::{FORWARDED, HeaderName, HeaderValue};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-/// What nobody but a trusted proxy may say.
+/// Headers that only a trusted proxy may set.
 const FORWARDING_HEADERS: [HeaderName; 5] = [
     FORWARDED,
     FORWARDED_FOR,
@@ -17,8 +17,8 @@ const FORWARDING_HEADERS: [HeaderName; 5] = [
     HeaderName::from_static("x-real-ip"),
 ];
 
-/// Who has sent a request that came from `peer`. What somebody who is not trusted says of it is taken out of the headers, so
-/// that nothing behind this believes it.
+/// Returns the client that sent a request from `peer`. If the peer is not trusted, these headers are removed, so that
+/// no later handler believes them.
 pub(super) fn resolve_client(
     proxies: &TrustedProxies,
     peer: SocketAddr,
@@ -42,7 +42,8 @@ pub(super) fn resolve_client(
         headers.entry(FORWARDED_PROTO).or_insert(proto);
     }
     let caller = match (standard, usual) {
-        // A proxy that sets one of them lets the other pass as the client has sent it: which one that is nobody knows.
+        // A proxy that sets one of the two headers passes the other one on as the client sent it, and there is no way
+        // to tell which one that is.
         (Some((standard, _)), Some((usual, _))) if standard != usual => peer.ip(),
         (Some((caller, _)), _) | (None, Some((caller, _))) => caller,
         (None, None) => peer.ip(),
@@ -54,14 +55,14 @@ pub(super) fn resolve_client(
     }
 }
 
-/// One on the way of a request: who has sent it to the next one, if that is known, and by which protocol.
+/// One hop of a request: the address it came from, if known, and the protocol.
 type ForwardedHop = (Option<IpAddr>, Option<String>);
 
-/// Where the way of a request begins, as far as it is known.
+/// Origin of a request, as far as it is known.
 type ForwardedOrigin = (IpAddr, Option<String>);
 
-/// Goes from the nearest hop to the first one that is no trusted proxy: whatever is further away was said by that one. Where
-/// a hop is not known, it is the last trusted one.
+/// Walks from the nearest hop to the first one that is not a trusted proxy: anything farther away was claimed by that
+/// hop. If a hop is unknown, the origin is the last trusted one.
 fn walk(
     proxies: &TrustedProxies,
     peer: IpAddr,
@@ -78,7 +79,7 @@ fn walk(
     last
 }
 
-/// The hops of `X-Forwarded-For`, the nearest first.
+/// Returns the hops of `X-Forwarded-For`, the nearest first.
 fn hops(headers: &HeaderMap) -> Vec<ForwardedHop> {
     let mut hops = Vec::new();
     for value in headers.get_all(FORWARDED_FOR) {
@@ -91,13 +92,13 @@ fn hops(headers: &HeaderMap) -> Vec<ForwardedHop> {
     hops
 }
 
-/// The hops of `Forwarded`, the nearest first.
+/// Returns the hops of `Forwarded`, the nearest first.
 fn elements(headers: &HeaderMap) -> Vec<ForwardedHop> {
     let mut hops = Vec::new();
     for value in headers.get_all(FORWARDED) {
         match value.to_str() {
             Ok(value) if is_balanced(value) => hops.extend(unquoted(value, ',').map(element)),
-            // A quote that a client has left open would hide what the proxy has appended.
+            // A quote that a client left open would hide the elements that the proxy appended.
             _ => hops.push((None, None)),
         }
     }
@@ -105,7 +106,7 @@ fn elements(headers: &HeaderMap) -> Vec<ForwardedHop> {
     hops
 }
 
-/// One element: `for=192.0.2.60;proto=https;by=203.0.113.43`. What is said twice is not known.
+/// Parses one element: `for=192.0.2.60;proto=https;by=203.0.113.43`. A parameter given twice counts as unknown.
 fn element(text: &str) -> ForwardedHop {
     let mut found: ForwardedHop = (None, None);
     let mut is_known = false;
@@ -142,7 +143,7 @@ fn is_balanced(text: &str) -> bool {
     !is_quoted
 }
 
-/// The parts between separators that are not within quotes.
+/// Splits at separators outside quotes.
 fn unquoted(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let mut is_quoted = false;
     let mut is_escaped = false;
@@ -156,7 +157,7 @@ fn unquoted(text: &str, separator: char) -> impl Iterator<Item = &str> {
     })
 }
 
-/// An address, which may have a port: `192.0.2.1:80`, `[2001:db8::1]:80`. `unknown` and names are none.
+/// Parses an address, with or without a port: `192.0.2.1:80`, `[2001:db8::1]:80`. `unknown` and names give `None`.
 fn address(text: &str) -> Option<IpAddr> {
     if let Ok(address) = text.parse::<IpAddr>() {
         return Some(address.to_canonical());

@@ -1,4 +1,4 @@
-//! A connection whose peer must read.
+//! A connection that fails if the peer does not read.
 
 use std::future::Future as _;
 use std::io::{self, IoSlice};
@@ -9,13 +9,13 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// A stream that fails when writing makes no progress for a time. However long the whole takes is not its business. What it
-/// holds goes with it, also when it is handed on to another protocol.
+/// A stream that fails when writing makes no progress for `timeout`, however long the whole write takes. It drops
+/// `_held` with itself, even after an upgrade to another protocol.
 pub(super) struct WriteTimeoutStream<S, H> {
     stream: S,
     _held: H,
     timeout: Duration,
-    /// There while the peer is waited for.
+    /// Set while waiting for the peer.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
@@ -76,7 +76,7 @@ impl<S: AsyncWrite + Unpin, H: Unpin> AsyncWrite for WriteTimeoutStream<S, H> {
         self.stream.is_write_vectored()
     }
 
-    // A socket has nothing to flush: that it is flushed says nothing about the peer, and must not stop the clock.
+    // A socket has nothing to flush: a successful flush says nothing about the peer and must not stop the timer.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_flush(context)
     }

@@ -20,7 +20,7 @@ fn start(options: HttpOptions) -> HttpServer {
     HttpServer::start("127.0.0.1:0".parse().unwrap(), routes, HttpLimits::of(&options)).unwrap()
 }
 
-/// Goes over to a protocol in which nothing is ever said.
+/// Upgrades to a protocol in which neither side sends anything.
 async fn upgrade(request: axum::extract::Request) -> axum::response::Response {
     tokio::spawn(async move {
         if let Ok(connection) = hyper::upgrade::on(request).await {
@@ -35,7 +35,7 @@ async fn upgrade(request: axum::extract::Request) -> axum::response::Response {
         .unwrap()
 }
 
-/// Everything the server says until it closes the connection.
+/// Returns everything the server sends until it closes the connection.
 async fn answer(mut connection: TcpStream) -> String {
     let mut said = Vec::new();
     let _ = connection.read_to_end(&mut said).await;
@@ -57,7 +57,7 @@ fn a_body_that_drips_without_end_is_refused_when_the_whole_takes_too_long() {
             .unwrap();
         let (mut reading, mut writing) = connection.into_split();
         let dripping = tokio::spawn(async move {
-            // Never silent for as long as `body-timeout`.
+            // The silence never lasts as long as `body-timeout`.
             while writing.write_all(b"x").await.is_ok() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
@@ -65,7 +65,7 @@ fn a_body_that_drips_without_end_is_refused_when_the_whole_takes_too_long() {
         let mut head = [0; 12];
         reading.read_exact(&mut head).await.unwrap();
         assert_eq!(&head, b"HTTP/1.1 400");
-        // The server has closed; the next bytes find nobody.
+        // The server has closed the connection, so that writing the next bytes fails.
         dripping.await.unwrap();
     });
 }
@@ -88,7 +88,7 @@ fn a_body_in_time_is_served_and_a_head_beyond_the_limit_is_not() {
             "GET /{} HTTP/1.1\r\nHost: x\r\n\r\n",
             "x".repeat(CONNECTION_BUFFER)
         );
-        // It may be refused before all of it is sent.
+        // The server may refuse it before all of it is sent.
         let _ = connection.write_all(head.as_bytes()).await;
         let said = answer(connection).await;
         assert!(said.is_empty() || said.starts_with("HTTP/1.1 4"), "{said}");
@@ -102,7 +102,7 @@ fn a_connection_is_used_again_after_a_request_that_was_answered_without_its_body
         let mut connection = TcpStream::connect(server.address).await.unwrap();
         let head = "POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n";
         connection.write_all(head.as_bytes()).await.unwrap();
-        // As clients do it that send head and body one after the other.
+        // Like clients that send head and body one after the other.
         tokio::time::sleep(Duration::from_millis(50)).await;
         let next = "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 4\r\n\r\nnext";
         connection.write_all(b"hello").await.unwrap();
@@ -113,7 +113,7 @@ fn a_connection_is_used_again_after_a_request_that_was_answered_without_its_body
             "{said}"
         );
 
-        // What never ends is not read for ever, and the client is told.
+        // The server does not read a very long body to its end, and it tells the client to close.
         let mut connection = TcpStream::connect(server.address).await.unwrap();
         let head = "POST /none HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n";
         connection.write_all(head.as_bytes()).await.unwrap();
@@ -138,7 +138,7 @@ fn a_peer_that_does_not_read_its_answer_loses_its_connection() {
             .write_all(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
             .await
             .unwrap();
-        // The only connection there is becomes free again although the first peer does nothing.
+        // The only connection slot becomes free again although the first peer does nothing.
         let mut next = TcpStream::connect(server.address).await.unwrap();
         next.write_all(b"GET /none HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             .await

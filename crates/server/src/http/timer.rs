@@ -1,7 +1,7 @@
-//! Time-outs of connections that a pause of the whole process does not set off.
+//! Timeouts of connections that do not fire because the whole process was paused.
 //!
-//! When a process goes on after it was stopped, its timers have passed while what its peers have sent meanwhile is not
-//! known yet. So when a time-out has passed, it is looked once more what has arrived before it counts.
+//! When a paused process resumes, its timers have expired, but data that its peers sent meanwhile has not been read
+//! yet. So an expired timeout waits a moment for arrived data before it fires.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use hyper::rt::{Sleep, Timer};
 use tokio::time::Instant;
 
-/// Time for what has arrived to become known.
+/// Time for the runtime to notice data that has arrived.
 const ARRIVAL_GRACE: Duration = Duration::from_millis(20);
 
 /// Resolves a moment after a point in time.
@@ -22,7 +22,7 @@ pub(super) struct PeerTimeout {
 }
 
 impl PeerTimeout {
-    /// A time-out at this time.
+    /// Creates a timeout at this time.
     pub(super) fn at(deadline: Instant) -> Self {
         Self {
             sleep: Box::pin(tokio::time::sleep_until(deadline)),
@@ -47,7 +47,7 @@ impl Future for PeerTimeout {
 
 impl Sleep for PeerTimeout {}
 
-/// Makes such time-outs for the HTTP server.
+/// Creates such timeouts for the HTTP server.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PeerTimer;
 

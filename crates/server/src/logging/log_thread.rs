@@ -1,11 +1,12 @@
-//! Lines on their way to standard error, which may be closed, full, or read by nobody.
+//! Queue of log lines for standard error, which may be closed, full, or a pipe that nobody reads.
 //!
 //! ```text
 //! threads that log ──► queue, bounded ──► a thread of its own ──► standard error
 //! ```
 //!
-//! Only that thread ever waits for standard error or meets its failures. A pipe that nobody reads stops it; the queue then
-//! fills, and further lines are left out. They are counted, and their number is logged once lines can be written again.
+//! Only that thread ever blocks on standard error or sees its errors. A pipe that nobody reads blocks it; then the
+//! queue fills and further lines are dropped. They are counted, and their number is logged once lines can be written
+//! again.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -17,15 +18,15 @@ use std::time::{Duration, Instant};
 use metrics::Unit;
 use parking_lot::{Condvar, Mutex};
 
-/// Most bytes of lines that wait for standard error.
+/// Most bytes of lines in the queue.
 const MAX_WAITING: usize = 4 << 20;
-/// How often it is said that lines were lost.
+/// How often the loss of lines is reported.
 const LOSS_REPORT_INTERVAL: Duration = Duration::from_secs(10);
-/// Lines that waited in vain, or that standard error did not take.
+/// Lines that did not fit into the queue or could not be written.
 const LOST: &str = "fieldline_log_lost_lines_total";
 
-/// Standard error past the lock of the standard library, which whoever waits for its reader would hold; `None` where the
-/// process has none.
+/// Returns standard error without the lock of the standard library, which a thread blocked on its reader would hold;
+/// `None` if the process has no standard error.
 pub(super) fn standard_error() -> Option<File> {
     let own = io::stderr().as_fd().try_clone_to_owned();
     own.ok().map(File::from)
@@ -35,29 +36,29 @@ pub(super) fn standard_error() -> Option<File> {
 struct LogBuffer {
     lines: VecDeque<Vec<u8>>,
     bytes: usize,
-    /// Lines that were left out and not told of yet.
+    /// Lines that were dropped and not reported yet.
     lost: u64,
-    /// The thread is writing some.
+    /// Whether the thread is writing lines.
     is_writing: bool,
 }
 
 #[derive(Default)]
 struct SharedLogBuffer {
     queue: Mutex<LogBuffer>,
-    /// There is something to write.
+    /// Signals that there are lines to write.
     filled: Condvar,
-    /// Everything is written.
+    /// Signals that everything is written.
     emptied: Condvar,
 }
 
 impl SharedLogBuffer {
-    /// Takes a line if there is room for it.
+    /// Queues a line if there is room for it.
     fn put(&self, line: &[u8]) {
         let mut queue = self.queue.lock();
         if queue.bytes + line.len() > MAX_WAITING {
             queue.lost += 1;
             drop(queue);
-            // Here and not where the lines are written: that thread may be what stands still.
+            // Counted here and not where lines are written: that thread may be blocked.
             count_lost(1);
             return;
         }
@@ -68,11 +69,11 @@ impl SharedLogBuffer {
     }
 }
 
-/// The queue of the lines; its thread runs as long as the process.
+/// The queue of log lines; its thread runs as long as the process.
 pub(super) struct LogThread(Arc<SharedLogBuffer>);
 
 impl LogThread {
-    /// Starts the thread. Where there can be none, all lines are lost.
+    /// Starts the thread. If it cannot be started, all lines are lost.
     pub(super) fn start(out: impl Write + Send + 'static) -> Self {
         let shared: Arc<SharedLogBuffer> = Arc::default();
         let mut output = LogOutput {
@@ -86,12 +87,12 @@ impl LogThread {
         Self(shared)
     }
 
-    /// Takes the lines of one thread.
+    /// Returns a writer for one thread.
     pub(super) fn writer(&self) -> LogLineWriter {
         LogLineWriter(Arc::clone(&self.0))
     }
 
-    /// Waits until all lines are written, for so long at most.
+    /// Waits at most `patience` until all lines are written.
     pub(super) fn flush(&self, patience: Duration) {
         let deadline = Instant::now() + patience;
         let mut queue = self.0.queue.lock();
@@ -103,7 +104,7 @@ impl LogThread {
     }
 }
 
-/// Takes one line at each write, and never fails.
+/// Queues one line per write, and never fails.
 pub(super) struct LogLineWriter(Arc<SharedLogBuffer>);
 
 impl Write for LogLineWriter {
@@ -117,10 +118,10 @@ impl Write for LogLineWriter {
     }
 }
 
-/// Where the lines go.
+/// Output of the log thread.
 struct LogOutput<W> {
     out: W,
-    /// The last line has no end.
+    /// Whether the last line was cut off before its end.
     is_torn: bool,
     lost: u64,
 }
@@ -180,7 +181,7 @@ impl<W: Write> LogOutput<W> {
     }
 }
 
-/// The counter is looked up each time: the recorder may come later than the first line.
+/// Looks the counter up each time: the recorder may be installed after the first line.
 fn count_lost(lines: u64) {
     if lines > 0 {
         metrics::counter!(LOST).increment(lines);
@@ -195,7 +196,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// Takes a write each time that it is asked for, and says what it was.
+    /// A writer that waits for a permission before each write, and records what was written.
     struct Gate {
         answers: Receiver<io::Result<usize>>,
         seen: SyncSender<Vec<u8>>,
@@ -223,7 +224,7 @@ mod tests {
     fn a_reader_that_does_not_read_holds_nobody_up_and_what_does_not_fit_is_counted() {
         let (out, answer, sight) = gate();
         let lines = LogThread::start(out);
-        // The thread has begun with a batch of one line, and waits in the middle of it.
+        // The thread has started on a batch of one line and is blocked in the middle of it.
         answer.send(Ok(1)).unwrap();
         lines.writer().write_all(b"[]").unwrap();
         assert_eq!(sight.recv_timeout(PATIENCE).unwrap(), b"[");
@@ -237,7 +238,7 @@ mod tests {
         };
         assert_eq!((waiting, lost), (64, 1000 - 64));
         lines.flush(Duration::from_millis(1));
-        // Once it is read again, what has waited comes.
+        // Once the output takes data again, the queued lines come.
         drop(answer);
         assert_eq!(sight.recv_timeout(PATIENCE).unwrap(), b"]");
         assert_eq!(sight.recv_timeout(PATIENCE).unwrap(), line);

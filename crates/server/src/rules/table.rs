@@ -1,4 +1,4 @@
-//! A report for people.
+//! The replay report as text.
 
 use std::fmt::Write as _;
 
@@ -6,13 +6,13 @@ use fieldline_model::replay::{ReplayAlarm, ReplayNode, ReplayReport};
 
 use super::times::show;
 
-/// Rows of each kind that are shown.
+/// Most rows of each table that are shown.
 const MAX_ROWS: usize = 20;
 
-/// The report as text.
+/// Returns the report as text.
 pub(super) fn report(report: &ReplayReport) -> String {
     let mut out = String::new();
-    // Writing to a text cannot fail.
+    // Writing to a string cannot fail.
     let _ = write(report, &mut out);
     out
 }
@@ -209,7 +209,7 @@ fn points(report: &ReplayReport, out: &mut String) -> std::fmt::Result {
     table("Attributes", &["name", "writes"], &rows, out)
 }
 
-/// A table with columns as wide as they need; nothing where it has no rows.
+/// Writes a table with columns as wide as needed; nothing if it has no rows.
 fn table(title: &str, columns: &[&str], rows: &[Vec<String>], out: &mut String) -> std::fmt::Result {
     if rows.is_empty() {
         return Ok(());

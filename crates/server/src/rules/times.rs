@@ -1,9 +1,9 @@
-//! Times as people write them.
+//! Times in the formats that people write.
 
 use chrono::{DateTime, NaiveDate, NaiveTime};
 
-/// Milliseconds since 1970 of a text: such a number, RFC 3339, a date in UTC, `now`, or how long before `now` (`7d`, `12h`,
-/// `30m`, `45s`).
+/// Parses a time to milliseconds since 1970: such a number, RFC 3339, a date in UTC, `now`, or a time span before `now`
+/// (`7d`, `12h`, `30m`, `45s`).
 pub(super) fn parse(text: &str, now: i64) -> Option<i64> {
     if text == "now" {
         return Some(now);
@@ -28,7 +28,7 @@ pub(super) fn parse(text: &str, now: i64) -> Option<i64> {
     now.checked_sub(count.checked_mul(unit)?)
 }
 
-/// A time for people, in UTC.
+/// Formats a time for people, in UTC.
 pub(super) fn show(ms: i64) -> String {
     DateTime::from_timestamp_millis(ms).map_or_else(
         || ms.to_string(),

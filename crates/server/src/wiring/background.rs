@@ -1,4 +1,4 @@
-//! What goes on beside the messages.
+//! Background tasks that run beside the message path.
 
 use fieldline_entities::services::HousekeeperService;
 use tokio::sync::watch;
@@ -11,17 +11,17 @@ use crate::config::Config;
 use crate::retention::RetentionWorker;
 use crate::shutdown::ShutdownDeadline;
 
-/// The tasks of a platform at work.
+/// The background tasks of a running platform.
 pub(super) struct BackgroundTasks {
-    /// What may be cut off: what is left follows after the next start.
+    /// Tasks that may be aborted: the rest of their work is done after the next start.
     interruptible: [JoinHandle<()>; 3],
     finishing: FinishingTasks,
 }
 
-/// Tasks that have something to write when all else has ended.
+/// Tasks that still have data to write after everything else has ended.
 pub(super) struct FinishingTasks {
     stop: watch::Sender<bool>,
-    /// In the order in which they are waited for.
+    /// In the order in which `finish` waits for them.
     tasks: [(&'static str, JoinHandle<()>); 4],
 }
 
@@ -75,7 +75,7 @@ impl BackgroundTasks {
         }
     }
 
-    /// Cuts off what may be cut off; returns the others, which go on.
+    /// Aborts the interruptible tasks; returns the others, which go on.
     pub(super) fn interrupt(self) -> FinishingTasks {
         for task in self.interruptible {
             task.abort();
@@ -85,7 +85,8 @@ impl BackgroundTasks {
 }
 
 impl FinishingTasks {
-    /// Lets them end. Not before ingest has ended, or what is heard last is never written.
+    /// Stops the tasks and waits for them. Call it after ingest has ended, or the last events they hear of are never
+    /// written.
     pub(super) async fn finish(self, deadline: ShutdownDeadline) {
         self.stop.send_replace(true);
         for (name, task) in self.tasks {

@@ -1,4 +1,4 @@
-//! The platform at work: what its servers need, and how it stops.
+//! The running platform: the services its servers need, and how it stops.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,12 +22,12 @@ use crate::serve::ServeError;
 use crate::shutdown::ShutdownDeadline;
 use crate::system_info::LocalSystemInfo;
 
-/// How long after its start the program says that it is not ready because of what the journal held. A short replay is
-/// worth waiting for, so that nobody who is sent here sees values older than before a crash; a long lag is no reason to
-/// turn devices away.
+/// How long after the start `/readyz` reports "not ready" because of the backlog in the journal. A short replay is
+/// worth waiting for, so that no client routed here sees values older than before a crash; a long backlog is no reason
+/// to turn devices away.
 const REPLAY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The path of messages and those who listen to it.
+/// The message path and its listeners.
 pub(crate) struct PlatformCore {
     parts: RuleStage,
     guard: Arc<AddressGuard>,
@@ -92,12 +92,12 @@ impl PlatformCore {
         Ok(fieldline_api::router(deps, config.api.clone()))
     }
 
-    /// The sessions of devices.
+    /// Returns the sessions of devices.
     pub(crate) const fn sessions(&self) -> &Arc<SessionRegistry> {
         &self.parts.devices.sessions
     }
 
-    /// What the device servers work with.
+    /// Returns the services that the device servers use.
     pub(crate) fn device_services(
         &self,
         stores: &PlatformStores,
@@ -123,32 +123,32 @@ impl PlatformCore {
         }
     }
 
-    /// Ends the calls of clients that wait for rule chains: the program stops.
+    /// Ends the client calls that wait for rule chains, because the program stops.
     pub(crate) fn close_rest_requests(&self) {
         self.parts.rest_requests.close();
     }
 
-    /// Asks why ingest has ended for good, `None` while it works.
+    /// Returns a function that tells why ingest has failed for good, `None` while it works.
     pub(crate) fn ingest_failure(&self) -> impl Fn() -> Option<String> + Send + Sync + 'static {
         self.ingest.failure()
     }
 
-    /// Lets the journal be processed: the ports are open.
+    /// Starts to process the journal; call it once the ports are open.
     pub(crate) fn begin_ingest(&self) {
         self.ingest.begin();
     }
 
-    /// Asks whether it is worth waiting for what the journal held at the start.
+    /// Returns a function that tells whether to wait for the replay of the journal's backlog at the start.
     pub(crate) fn replaying(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         let (has_replayed, started) = (self.ingest.has_replayed(), Instant::now());
         move || started.elapsed() < REPLAY_TIMEOUT && !has_replayed()
     }
 
-    /// Stores what the journal still holds, as far as the time allows; the rest is replayed by the next start.
+    /// Stores what the journal still holds, as far as the time allows; the next start replays the rest.
     pub(crate) async fn finish(self, stores: &PlatformStores, deadline: ShutdownDeadline) {
         let tasks = self.background.interrupt();
         self.parts.rules.stop();
-        // Sessions have ended just now, which the journal can still be told.
+        // Sessions have just ended, and those events can still be appended to the journal.
         let activity = &self.parts.devices.activity;
         deadline.step("device events", 0.2, activity.flush()).await;
         deadline.step("journal", 0.4, stores.journal.close()).await;

@@ -1,4 +1,4 @@
-//! The start of the platform: each stage is made of the one before, and the last is the platform at work.
+//! The start of the platform in stages: each stage is built from the one before, and the last one is complete.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use super::PlatformStores;
 use crate::config::Config;
 use crate::serve::ServeError;
 
-/// Devices and the way to them. Nothing reads the journal yet.
+/// Devices and the path to them. Nothing reads the journal yet.
 pub(super) struct DeviceStage {
     pub(super) directory: Arc<DeviceDirectory>,
     pub(super) usage: Arc<UsageStore>,
@@ -36,7 +36,7 @@ pub(super) struct DeviceStage {
     pub(super) activity: Arc<ActivityTracker>,
     pub(super) rollouts: Arc<OtaRollouts>,
     pub(super) producer: QueueProducer,
-    /// The way into the journal for what the platform has to say.
+    /// Appends the platform's own messages to the journal.
     messages: Arc<RuleMessageProducer>,
 }
 
@@ -99,9 +99,10 @@ impl DeviceStage {
         Ok(stage)
     }
 
-    /// Has all of it told of changed entities.
+    /// Registers all of these as listeners for changed entities.
     fn listen(&self, stores: &PlatformStores) {
-        // Before those who tell devices of a package: what these ask for then is looked up anew.
+        // Before the listeners that tell devices about a package: the requests of these devices must not hit a stale
+        // cache.
         stores.events.listen(self.downloads.clone());
         stores.events.listen(self.directory.clone());
         stores.events.listen(self.sessions.clone());
@@ -109,7 +110,7 @@ impl DeviceStage {
         stores.events.listen(self.rollouts.clone());
     }
 
-    /// Adds the rule engine and the business rules.
+    /// Adds the rule engine and the services.
     pub(super) fn with_rules(self, stores: &PlatformStores, config: &Config) -> RuleStage {
         let entities = stores.database.entity_stores();
         let messages = self.messages.clone();
@@ -127,7 +128,7 @@ impl DeviceStage {
                 rest_calls: rest_requests.clone(),
                 activity: self.activity.clone(),
                 usage: self.usage.clone(),
-                // The configuration was looked at before the start.
+                // The configuration was checked before the start.
                 egress: config.egress.rules().unwrap_or_default(),
                 runtime: tokio::runtime::Handle::current(),
                 service_id: SERVICE_ID.into(),
@@ -153,7 +154,7 @@ impl DeviceStage {
     }
 }
 
-/// The rule engine over the devices. It takes messages, which nobody processes yet.
+/// The rule engine on top of the devices. It accepts messages, but nothing processes them yet.
 pub(super) struct RuleStage {
     pub(super) devices: DeviceStage,
     pub(super) rules: Arc<RuleEngineService>,
@@ -165,7 +166,7 @@ pub(super) struct RuleStage {
 }
 
 impl RuleStage {
-    /// Brings the stores in line with the journal and starts its workers, which wait for [`IngestService::begin`].
+    /// Brings the stores in line with the journal and starts the workers, which wait for [`IngestService::begin`].
     pub(super) async fn start_ingest(
         self,
         stores: &PlatformStores,
@@ -200,13 +201,13 @@ impl RuleStage {
     }
 }
 
-/// The path of messages, ready to be taken.
+/// The message path, ready to start.
 pub(super) struct IngestStage {
     pub(super) parts: RuleStage,
     pub(super) ingest: Arc<IngestService>,
 }
 
-/// What tenants use, before anybody counts: what was used up before the start is used up after it.
+/// Restores the usage of tenants before anything counts: usage from before the start stays counted after it.
 async fn restored_usage(stores: &PlatformStores) -> Result<Arc<UsageStore>, ServeError> {
     let (entities, values) = (stores.database.entity_stores(), stores.observed_store.clone());
     let usage = UsageStore::new(entities, values, stores.clock.clone());

@@ -1,4 +1,4 @@
-//! Who may read and write whose data.
+//! Tests of the access of each role to the data of others.
 
 use axum::http::StatusCode;
 use fieldline_model::TenantId;
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::fixture::TelemetryFixture;
 
-/// Method, path below the entity and body of a request of every kind.
+/// Method, path below the entity and body of one request of each kind.
 const REQUESTS: [(&str, &str, &str); 14] = [
     ("GET", "/keys/timeseries", ""),
     ("GET", "/keys/attributes", ""),

@@ -1,4 +1,4 @@
-//! Two tenants with people and a device over real stores, and the controller in front of them.
+//! Two tenants with users and a device on real stores, and the controller in front of them.
 
 use std::sync::Arc;
 
@@ -30,12 +30,12 @@ use crate::auth::{TokenKey, TokenTimes};
 use crate::options::Options;
 use crate::state::{ApiDependencies, ApiState, SharedApi};
 
-/// The time at which every test begins.
+/// Start time of every test.
 pub(super) const NOW: i64 = 1_760_000_000_000;
 
 const PREFIX: &str = "/api/plugins/telemetry";
 
-/// See the module.
+/// The fixture; see the module.
 pub(super) struct TelemetryFixture {
     pub(super) clock: Arc<ManualClock>,
     pub(super) tenant: TenantId,
@@ -62,11 +62,11 @@ struct FixtureUsers {
     stranger: String,
 }
 
-/// Keeps the changes of attributes.
+/// Records the changes of attributes.
 #[derive(Default)]
 struct ChangeLog(Mutex<Vec<EntityChange>>, Mutex<Vec<(DeviceId, String)>>);
 
-/// Keeps what devices are told.
+/// Records the messages to devices.
 impl DeviceLink for ChangeLog {
     fn send(&self, subject: EntityKey, downlink: &Downlink) -> usize {
         if let Downlink::Attributes(update) = downlink {
@@ -139,27 +139,27 @@ impl TelemetryFixture {
         }
     }
 
-    /// What devices were told since this was last asked.
+    /// Returns the messages to devices since the last call.
     pub(super) fn told(&self) -> Vec<(DeviceId, String)> {
         std::mem::take(&mut self.log.1.lock())
     }
 
-    /// A path of the device.
+    /// Returns a path of the device.
     pub(super) fn of(&self, rest: &str) -> String {
         format!("/DEVICE/{}{rest}", self.device.0)
     }
 
-    /// The device as the stores know it.
+    /// Returns the key of the device in the stores.
     pub(super) fn subject(&self) -> EntityKey {
         EntityKey::device(self.tenant, self.device)
     }
 
-    /// The changes of attributes that were told so far.
+    /// Returns the changes of attributes so far.
     pub(super) fn changes(&self) -> Vec<EntityChange> {
         self.log.0.lock().clone()
     }
 
-    /// Lets the tenant's profile keep points for some days.
+    /// Sets the default time-to-live of the tenant's profile.
     pub(super) async fn tenant_keeps_for_days(&self, days: u32) {
         let profile = self.entities.tenant_profiles.get(self.tenant_profile).await;
         let profile = TenantProfile {
@@ -171,7 +171,7 @@ impl TelemetryFixture {
             .publish(EntityChange::saved(TenantId::NULL, self.tenant_profile));
     }
 
-    /// Lets the device's profile keep points for some days.
+    /// Sets the default time-to-live of the device's profile.
     pub(super) async fn device_keeps_for_days(&self, days: u32) {
         let profile = self.entities.device_profiles.get(self.tenant, self.profile).await;
         let profile = DeviceProfile {
@@ -183,7 +183,7 @@ impl TelemetryFixture {
             .publish(EntityChange::saved(self.tenant, self.profile));
     }
 
-    /// Kinds and ids of entities whose data the tenant's administrator may write.
+    /// Kinds and ids of entities whose data the tenant administrator may write.
     pub(super) fn entities_of_admin(&self) -> [(&'static str, Uuid); 4] {
         [
             ("DEVICE", self.device.0),
@@ -214,7 +214,7 @@ impl TelemetryFixture {
         self.client(&self.users.sysadmin)
     }
 
-    /// Somebody without a token.
+    /// A client without a token.
     pub(super) fn nobody(&self) -> TelemetryClient<'_> {
         self.client("")
     }
@@ -227,7 +227,7 @@ impl TelemetryFixture {
     }
 }
 
-/// Somebody who sends requests.
+/// A client that sends requests.
 pub(super) struct TelemetryClient<'a> {
     router: &'a Router,
     token: &'a str,
@@ -248,14 +248,14 @@ impl TelemetryClient<'_> {
         (status, kind, String::from_utf8(bytes.to_vec()).unwrap())
     }
 
-    /// Sends a request that succeeds, and gives the body of the answer.
+    /// Sends a request that must succeed, and returns the body of the response.
     pub(super) async fn ok(&self, method: &str, path: &str, body: &str) -> String {
         let (status, _, text) = self.send(method, path, body).await;
         assert_eq!(status, StatusCode::OK, "{method} {path} {body}: {text}");
         text
     }
 
-    /// Reads JSON text.
+    /// Reads JSON as text.
     pub(super) async fn text(&self, path: &str) -> String {
         let (status, kind, text) = self.send("GET", path, "").await;
         assert_eq!(
@@ -271,7 +271,7 @@ impl TelemetryClient<'_> {
         serde_json::from_str(&self.text(path).await).unwrap()
     }
 
-    /// Sends a request that is refused in plain text, which it gives.
+    /// Sends a request that must be refused in plain text, and returns the text.
     pub(super) async fn refused(&self, method: &str, path: &str, body: &str, why: StatusCode) -> String {
         let (status, kind, text) = self.send(method, path, body).await;
         assert_eq!(status, why, "{method} {path} {body}: {text}");
@@ -344,7 +344,7 @@ fn api(
         replays: Arc::new(fieldline_entities::ports::NoRuleReplay),
         reprocess: Arc::new(fieldline_entities::ports::NoFieldReprocess),
     };
-    // Tests move the clock by days, and the tokens should stay good.
+    // Tests move the clock by days, and the tokens should stay valid.
     let options = Options {
         access_token_ttl: HumanDuration::secs(366 * 86_400),
         ..Options::default()
@@ -424,7 +424,7 @@ async fn device(
     Ok((profile, id))
 }
 
-/// A new user and its token.
+/// Creates a user and its token.
 async fn user(
     api: &SharedApi,
     authority: Authority,
@@ -462,7 +462,7 @@ async fn user(
 
 impl Drop for TelemetryFixture {
     fn drop(&mut self) {
-        // Its threads must be gone before the directory is.
+        // The threads of the store must end before the directory is removed.
         self.store.close().unwrap();
     }
 }

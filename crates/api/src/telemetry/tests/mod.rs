@@ -1,4 +1,4 @@
-//! The controller from request to answer, over real stores.
+//! Tests of the controller from request to response, on real stores.
 
 mod access;
 mod delete;

@@ -11,7 +11,7 @@ const START: i64 = 1_704_899_727_000;
 /// Monday, 1 April 2024, 19:33:20 UTC.
 const END: i64 = 1_712_000_000_000;
 
-/// Points of a numeric series: every 31 hours from the start on, longs and doubles in turn.
+/// Points of a numeric series: one every 31 hours from the start on, longs and doubles alternating.
 fn numbers() -> Vec<(i64, f64)> {
     (0..)
         .map(|at| (START + at * 31 * 3_600_000, at))
@@ -35,7 +35,7 @@ fn body(name: &str, points: &[(i64, f64)]) -> String {
     Value::from(rows).to_string()
 }
 
-/// Where the buckets between start and end begin, and the end.
+/// The starts of the buckets between start and end, and the end.
 fn boundaries(interval: &str) -> Vec<i64> {
     let mut all = vec![START];
     match interval {
@@ -44,7 +44,7 @@ fn boundaries(interval: &str) -> Vec<i64> {
                 .map(|at| START + at * 700_000_000)
                 .take_while(|ts| *ts < END),
         ),
-        // Kyiv is two hours before UTC, and three from 31 March on.
+        // Kyiv is two hours ahead of UTC, and three from 31 March on.
         "intervalType=WEEK&timeZone=Europe/Kyiv" => {
             all.extend((0..12).map(|week| 1_705_183_200_000 + week * 7 * DAY));
         }
@@ -249,7 +249,7 @@ async fn latest_values_are_strings_unless_types_are_asked_for() {
             "l": one(json!(1)), "s": one(json!("a,\"b\"")),
         })
     );
-    // Only one end of a range is no range.
+    // A range needs both ends.
     let some = admin
         .text(&world.of("/values/timeseries?keys=l,none&startTs=1"))
         .await;

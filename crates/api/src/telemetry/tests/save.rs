@@ -66,7 +66,7 @@ async fn points_live_as_long_as_the_path_or_the_profiles_say() {
     assert_eq!(count().await, 2);
     world.clock.advance(3 * 86_400_000);
     assert_eq!(count().await, 0);
-    // The device profile goes before it, as soon as it says something.
+    // The device profile takes precedence as soon as it sets a value.
     world.device_keeps_for_days(9).await;
     admin.ok("POST", &world.of("/timeseries/any"), r#"{"a":4}"#).await;
     world.clock.advance(8 * 86_400_000);
@@ -149,7 +149,7 @@ async fn attributes_are_saved_by_every_path_and_read_with_their_types() {
             what: ChangeKind::Attributes(scope)
         })
     );
-    // Only shared attributes are the device's business.
+    // Only shared attributes are sent to the device.
     assert_eq!(world.told(), [(world.device, r#"{"on":true}"#.to_owned())]);
 }
 

@@ -1,4 +1,4 @@
-//! What a session sends, within its memory and its rate, and how it says goodbye.
+//! Output of a session, within its memory and its rate limit, and the close frame.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use tokio::time::{sleep, timeout};
 use super::super::updates;
 use super::{POLICY, SessionEnd, WsCloseReason, WsSession};
 
-/// How long a message may take to be sent.
+/// Timeout for sending a message.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
-/// Bytes that are sent without their being counted.
+/// Bytes of messages that are not counted.
 const FREE_BYTES: usize = 16 << 10;
-/// Bytes of a reason that fit into a control frame beside its code.
+/// Most bytes of a close reason that fit into a control frame beside the code.
 const MAX_REASON: usize = 123;
 
 impl WsSession {
-    /// Sends what is to be sent; updates within the rate that the profile allows.
+    /// Sends the pending messages; if `limited`, within the update rate of the profile.
     pub(super) async fn flush(&mut self, limited: bool) -> Result<(), SessionEnd> {
         let bytes: usize = self.context.out.iter().map(String::len).sum();
         if bytes > FREE_BYTES
@@ -55,7 +55,7 @@ impl WsSession {
     }
 }
 
-/// Says why, and waits a moment for the peer to hear it.
+/// Sends a close frame, and waits a moment for the client to receive it.
 pub(super) async fn close_socket(socket: &mut WebSocket, WsCloseReason(code, reason): WsCloseReason) {
     const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
     let reason = &reason[..reason.floor_char_boundary(MAX_REASON)];
